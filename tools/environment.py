@@ -1,0 +1,56 @@
+"""The virtual environment in ``.venv``: this project, editable, with everything its tests use."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from tools.console import StepError, run_logged, step
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+STAMP = VENV / "ready"
+OLDEST_PYTHON = (3, 10)
+
+
+def _fingerprint() -> str:
+    """Changes whenever the environment has to be made or filled again."""
+    digest = hashlib.sha256((ROOT / "pyproject.toml").read_bytes())
+    digest.update(f"{sys.version}\n{sys.prefix}\n{ROOT}".encode())
+    return digest.hexdigest()
+
+
+def _works() -> bool:
+    """Whether the environment's interpreter still starts (a system upgrade can take it away)."""
+    python = VENV / "bin" / "python"
+    if not python.exists():
+        return False
+    return subprocess.run([python, "-m", "pip", "--version"], capture_output=True, check=False).returncode == 0
+
+
+def ensure(log: Path) -> None:
+    """Make or refresh the environment; nothing happens if it is as it should be."""
+    with step("virtual environment") as current:
+        if sys.version_info < OLDEST_PYTHON:
+            raise StepError(
+                f"this is Python {sys.version.split()[0]}, 3.10 is the oldest that works",
+                "install a newer one and say which: make PYTHON=python3.12 …",
+            )
+        if STAMP.exists() and STAMP.read_text() == _fingerprint():
+            current.result = ".venv is up to date"
+            return
+        if not _works():
+            shutil.rmtree(VENV, ignore_errors=True)
+            hint = "if this is Debian or Ubuntu: apt-get install python3-venv"
+            run_logged([sys.executable, "-m", "venv", str(VENV)], log, hint)
+        current.result = "made .venv"
+    with step("python packages", "installing, a minute or two the first time") as current:
+        STAMP.unlink(missing_ok=True)
+        pip = [str(VENV / "bin" / "python"), "-m", "pip", "install", "--disable-pip-version-check"]
+        hint = "pip needs to reach a package index: check the network or pip's configuration, then try again"
+        run_logged([*pip, "-e", f"{ROOT}[dev]"], log, hint)
+        STAMP.write_text(_fingerprint())
+        current.result = "installed"
