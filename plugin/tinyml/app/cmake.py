@@ -1,0 +1,68 @@
+"""The manifest for CMake: ``python -m tinyml.app.cmake MANIFEST OUT`` writes one call per model.
+
+Run by the build at configure time, so it imports nothing heavy. It also looks whether the Python
+packages that the compiler needs are there: a missing one is better said now, in words, than later
+in the middle of a build.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+NEEDED = ("yaml", "numpy", "onnx", "jinja2", "rich", "tflite", "flatbuffers")
+
+
+def missing_packages() -> list[str]:
+    """Python packages that the compiler needs and this Python does not have."""
+    return [name for name in NEEDED if find_spec(name) is None]
+
+
+def calls(manifest_path: Path) -> str:
+    """CMake text: a call of zephyr_tinyml_model() for each model."""
+    from tinyml.app.manifest import load
+
+    lines = []
+    for entry in load(manifest_path).models:
+        words = [entry.name, (manifest_path.parent / entry.file).as_posix()]
+        if entry.kernels:
+            words += ["KERNELS", entry.kernels]
+        if entry.shapes:
+            words += ["SHAPES", *(f"{name}={shape}" for name, shape in entry.shapes.items())]
+        lines.append(f"zephyr_tinyml_model({' '.join(map(_quoted, words))})\n")
+    return "".join(lines)
+
+
+def _quoted(word: str) -> str:
+    """A CMake bracket argument: nothing inside it is interpreted, whatever a path contains."""
+    level = "="
+    while f"]{level}]" in word:
+        level += "="
+    return f"[{level}[{word}]{level}]"
+
+
+def main(argv: Sequence[str]) -> int:
+    manifest_path, out = Path(argv[0]), Path(argv[1])
+    missing = missing_packages()
+    if missing:
+        project = Path(__file__).resolve().parents[3]
+        print(f"TinyML needs Python packages that {sys.executable} does not have: {', '.join(missing)}")
+        print(f"  try: {sys.executable} -m pip install {project}")
+        return 1
+    from tinyml.errors import TinymlError
+
+    try:
+        text = calls(manifest_path)
+    except TinymlError as error:
+        print(error)
+        return 1
+    if not out.exists() or out.read_text(encoding="utf-8") != text:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

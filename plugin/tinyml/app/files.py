@@ -1,0 +1,74 @@
+"""Changing several files of the user's as one step: all of them, or none."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from tinyml.errors import ConfigError
+
+
+def replace_all(contents: Mapping[Path, bytes | None]) -> None:
+    """Give every file its new content; ``None`` deletes it.
+
+    Everything is written beside its place first, so that a full disk or a read-only folder is
+    noticed before the first file changes; the renames at the end are undone if one of them fails.
+    """
+    staged: dict[Path, Path] = {}
+    before: dict[Path, bytes | None] = {}
+    try:
+        for path, content in contents.items():
+            before[path] = path.read_bytes() if path.exists() else None
+            if content is not None:
+                staged[path] = _stage(path, content)
+        changed: list[Path] = []
+        try:
+            for path in contents:
+                _commit(path, staged.pop(path, None))
+                changed.append(path)
+        except OSError:
+            for path in changed:
+                _restore(path, before[path])
+            raise
+    except OSError as error:
+        raise ConfigError(
+            f"cannot write {error.filename or ''}: {error.strerror}; nothing was changed"
+        ) from None
+    finally:
+        for leftover in staged.values():
+            leftover.unlink(missing_ok=True)
+
+
+def _stage(path: Path, content: bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+    staged = Path(name)
+    # A temporary file is private; the user's file keeps its mode, a new one gets the usual one.
+    staged.chmod(path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask())
+    return staged
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current
+
+
+def _commit(path: Path, staged: Path | None) -> None:
+    if staged is None:
+        path.unlink(missing_ok=True)
+    else:
+        staged.replace(path)
+
+
+def _restore(path: Path, content: bytes | None) -> None:
+    with contextlib.suppress(OSError):
+        if content is None:
+            path.unlink(missing_ok=True)
+        else:
+            path.write_bytes(content)

@@ -1,0 +1,208 @@
+"""The application's manifest, ``tinyml.yaml``: which models belong to the firmware, and how they are built.
+
+It is small on purpose (``KEYS`` has all there is):
+
+    models:
+      - name: kws             # C prefix: kws.h, kws_run(), kws_input() ...
+        file: models/kws.onnx # relative to the manifest
+        kernels: portable     # optional: auto, cmsis-nn or portable
+        shapes:               # optional: inputs whose dimensions the model leaves open
+          audio: 1x16x8
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
+
+import yaml
+
+from tinyml import c
+from tinyml.errors import ConfigError
+
+FILE_NAME = "tinyml.yaml"
+KERNELS = ("auto", "cmsis-nn", "portable")
+KEYS = {
+    "name": "C prefix of the model: a model called kws gives kws.h, kws_run(), kws_input()",
+    "file": "the model file (.onnx or .tflite), relative to tinyml.yaml",
+    "kernels": f"where the kernels come from: {', '.join(KERNELS)} (default: what the build says)",
+    "shapes": "shapes of inputs that the model leaves open, as `input: 1x16x8`",
+}
+"""Every key of a model in the manifest. The documentation is made from this table."""
+
+# A generated <name>.h must not hide a header that everybody includes.
+_TAKEN_HEADERS = frozenset(
+    # ruff: noqa: SIM905 (one name per line would fill a page)
+    """assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign
+    stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath threads time uchar
+    wchar wctype unistd kernel device zephyr autoconf""".split()
+)
+
+
+@dataclass(frozen=True)
+class ModelEntry:
+    """One model of an application. ``file`` is as written: relative to the manifest, with ``/``."""
+
+    name: str
+    file: str
+    kernels: str | None = None
+    shapes: Mapping[str, str] = field(default_factory=dict)
+
+    def path(self, folder: Path) -> Path:
+        return folder / self.file
+
+    def as_yaml(self) -> dict[str, Any]:
+        """What stands in the manifest for this entry."""
+        written: dict[str, Any] = {"name": self.name, "file": self.file}
+        if self.kernels is not None:
+            written["kernels"] = self.kernels
+        if self.shapes:
+            written["shapes"] = dict(self.shapes)
+        return written
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """A manifest that has been read and found good."""
+
+    models: tuple[ModelEntry, ...] = ()
+
+    def find(self, name: str) -> ModelEntry | None:
+        return next((model for model in self.models if model.name == name), None)
+
+
+def check_name(name: str) -> None:
+    """Refuse a model name that would not work as a C prefix or as the name of a header."""
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
+        raise ConfigError(
+            f"{name!r} cannot be a model's name: it becomes a prefix in C",
+            f"letters, digits and _ only, a letter first; for example --name {_suggested(name)}",
+        )
+    if name in c.KEYWORDS or name.lower() in _TAKEN_HEADERS or name.lower().startswith("tinyml"):
+        raise ConfigError(
+            f"{name!r} cannot be a model's name: {name}.h or {name}_run() would clash with others",
+            f"another name; for example --name {_suggested(name)}",
+        )
+
+
+def check_unique(names: Iterable[str]) -> None:
+    """Refuse two models whose C names or files would be one (macros and some disks ignore case)."""
+    seen: dict[str, str] = {}
+    for name in names:
+        other = seen.setdefault(name.lower(), name)
+        if other is not name:
+            clash = (
+                f"two models are called {name!r}"
+                if other == name
+                else f"{other!r} and {name!r} differ only in case"
+            )
+            raise ConfigError(clash, "a name of its own for each model")
+
+
+def default_name(model: Path) -> str:
+    """The name a model gets when the user gives none: its file's stem as a C identifier."""
+    return c.identifier(model.stem, "model")
+
+
+def _suggested(name: str) -> str:
+    base = c.identifier(name.lower(), "model").lstrip("_").removeprefix("tinyml").lstrip("_") or "model"
+    return base if base not in _TAKEN_HEADERS and base not in c.KEYWORDS else f"{base}_model"
+
+
+def load(path: Path) -> Manifest:
+    """Read and check a manifest; one that does not exist has no models."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return Manifest()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot read {path}: {error}") from None
+    return parse(text, str(path))
+
+
+def parse(text: str, where: str) -> Manifest:
+    """The manifest in ``text``; ``where`` names it in messages."""
+    try:
+        document = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{where} is not YAML: {' '.join(str(error).split())}") from None
+    if document is None:
+        return Manifest()
+    if not isinstance(document, dict):
+        raise ConfigError(f"{where} must be a mapping with the key 'models', found {_kind(document)}")
+    _refuse_unknown(document, ("models",), where)
+    listed = document.get("models")
+    if listed is None:
+        return Manifest()
+    if not isinstance(listed, list):
+        raise ConfigError(
+            f"{where}: 'models' must be a list, found {_kind(listed)}", "- name: kws\n         file: kws.onnx"
+        )
+    models = tuple(_entry(item, f"{where}: model {index}") for index, item in enumerate(listed, 1))
+    try:
+        for model in models:
+            check_name(model.name)
+        check_unique(model.name for model in models)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error.message}", error.hint) from None
+    return Manifest(models)
+
+
+def _entry(item: object, where: str) -> ModelEntry:
+    if not isinstance(item, dict):
+        raise ConfigError(f"{where} must be a mapping with 'name' and 'file', found {_kind(item)}")
+    _refuse_unknown(item, tuple(KEYS), where)
+    for key in ("name", "file"):
+        if not isinstance(item.get(key), str) or not item[key]:
+            found = _kind(item[key]) if key in item else "nothing"
+            raise ConfigError(f"{where}: {key!r} must be a text, found {found}", KEYS[key])
+    kernels = item.get("kernels")
+    if kernels is not None and kernels not in KERNELS:
+        raise ConfigError(
+            f"{where}: there are no kernels called {kernels!r}", f"one of: {', '.join(KERNELS)}"
+        )
+    return ModelEntry(
+        item["name"], _checked_file(item["file"], where), kernels, checked_shapes(item.get("shapes"), where)
+    )
+
+
+def _checked_file(file: str, where: str) -> str:
+    """A manifest is shared through version control: its paths must mean the same on every machine."""
+    if PurePosixPath(file).is_absolute() or PureWindowsPath(file).drive:
+        raise ConfigError(
+            f"{where}: 'file' is an absolute path, {file!r}",
+            "a path relative to tinyml.yaml, so that the application builds on other machines too",
+        )
+    return file.replace("\\", "/")
+
+
+def checked_shapes(value: object, where: str) -> dict[str, str]:
+    """Shapes by input name, as ``1x16x8``; also accepts lists."""
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise ConfigError(f"{where}: 'shapes' must be a mapping, found {_kind(value)}", KEYS["shapes"])
+    shapes = {}
+    for name, shape in value.items():
+        text = "x".join(map(str, shape)) if isinstance(shape, list) else str(shape)
+        if not re.fullmatch(r"[1-9]\d*(x[1-9]\d*)*", text):
+            raise ConfigError(f"{where}: {text!r} is not the shape of {name!r}", "1x16x8, or [1, 16, 8]")
+        shapes[str(name)] = text
+    return shapes
+
+
+def _refuse_unknown(mapping: Mapping[object, object], allowed: tuple[str, ...], where: str) -> None:
+    for key in mapping:
+        if key not in allowed:
+            close = difflib.get_close_matches(str(key), allowed, 1)
+            hint = f"did you mean {close[0]!r}?" if close else f"one of: {', '.join(allowed)}"
+            raise ConfigError(f"{where}: there is no key {str(key)!r}", hint)
+
+
+def _kind(value: object) -> str:
+    names = {dict: "a mapping", list: "a list", str: "a text", bool: "yes/no", type(None): "nothing"}
+    return names.get(type(value), f"a {type(value).__name__}")

@@ -1,0 +1,16 @@
+"""What a user can ask for, word by word. `tinyml ...` and `west tinyml ...` offer the same verbs.
+
+A verb's module is light to import: parsing arguments and printing help must work, and be quick,
+before numpy and onnx are needed. What is heavy is imported where a verb runs.
+"""
+
+from __future__ import annotations
+
+from tinyml.verbs.add import Add
+from tinyml.verbs.base import Verb
+from tinyml.verbs.list_models import ListModels
+from tinyml.verbs.remove import Remove
+
+VERBS: tuple[Verb, ...] = (Add(), ListModels(), Remove())
+
+__all__ = ["VERBS", "Verb"]

@@ -1,0 +1,195 @@
+"""`add`: make a model part of an application."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+from shutil import copyfile
+from typing import TYPE_CHECKING, Any
+
+from tinyml.app import edit, files, folder, manifest
+from tinyml.errors import ConfigError, ModelError
+from tinyml.targets import TARGETS, find_target
+from tinyml.verbs.base import Verb
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class Add(Verb):
+    """Make a model part of an application.
+
+    Checks that the model compiles, lists it in the application's tinyml.yaml and switches
+    CONFIG_TINYML on in prj.conf. From then on `west build` compiles it like any other source.
+
+    The model is referred to by a relative path if it lies in the same git repository or west
+    workspace as the application; otherwise it is copied to the application's folder models/.
+    """
+
+    name = "add"
+    help = "make a model part of an application"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("model", type=Path, metavar="MODEL", help="the model file, .onnx or .tflite")
+        add_app_argument(parser)
+        parser.add_argument("--name", metavar="N", help="its prefix in C (default: the file's name)")
+        parser.add_argument(
+            "--target",
+            default="cortex-m3",
+            metavar="T",
+            help="check and size it for this core; the build takes the board's own core. "
+            f"One of: {', '.join(TARGETS)} (default: %(default)s)",
+        )
+        parser.add_argument(
+            "--kernels", choices=manifest.KERNELS, help="write this choice of kernels into tinyml.yaml"
+        )
+        parser.add_argument(
+            "--shape",
+            action="append",
+            default=[],
+            metavar="INPUT=1x16x8",
+            help="fix the shape of an input that the model leaves open (repeatable)",
+        )
+
+    def run(self, args: argparse.Namespace, console: Console) -> int:
+        app = folder.find_application(args.app, Path.cwd())
+        target = find_target(args.target)
+        model = _existing(args.model)
+        name = args.name or manifest.default_name(model)
+        listed = app.manifest()
+        _refuse_clash(listed, name, model, app)
+        file, copied = _place(model, app)
+        entry = manifest.ModelEntry(name, file, args.kernels, parse_shapes(args.shape))
+        summary = _compile(model, entry, target.name, must_move=copied)
+        _write(app, entry, model if copied else None)
+        _report(console, app, entry, summary, copied)
+        return 0
+
+
+def add_app_argument(parser: argparse.ArgumentParser) -> None:
+    """`--app`, alike for all verbs about an application."""
+    parser.add_argument(
+        "--app",
+        type=Path,
+        metavar="DIR",
+        help="the application's folder (default: the one that the current folder lies in)",
+    )
+
+
+def parse_shapes(given: list[str]) -> dict[str, str]:
+    """``["audio=1x16x8"]`` as a mapping; checked like the shapes in a manifest."""
+    shapes = {}
+    for text in given:
+        name, equals, shape = text.rpartition("=")
+        if not equals or not name:
+            raise ConfigError(f"--shape {text!r} names no input", "--shape input=1x16x8")
+        shapes[name] = shape
+    return manifest.checked_shapes(shapes, "--shape")
+
+
+def _existing(model: Path) -> Path:
+    if not model.exists():
+        raise ModelError(f"there is no file {model}")
+    if not model.is_file():
+        raise ModelError(f"{model} is not a file", "the .onnx or .tflite file itself")
+    return model.resolve()
+
+
+def _refuse_clash(listed: manifest.Manifest, name: str, model: Path, app: folder.Application) -> None:
+    manifest.check_name(name)
+    known = listed.find(name)
+    if known is not None:
+        if known.path(app.root).resolve() == model:
+            raise ConfigError(
+                f"{known.file} is in {app.manifest_path.name} already, as {name!r}",
+                f"nothing; the build uses it. `west tinyml remove {name}` takes it out",
+            )
+        raise ConfigError(
+            f"there is a model called {name!r} already, from {known.file}",
+            "another name with --name, or remove the other model first",
+        )
+    manifest.check_unique([*(entry.name for entry in listed.models), name])
+
+
+def _place(model: Path, app: folder.Application) -> tuple[str, bool]:
+    """How the manifest names the model, and whether the file must be copied there first."""
+    if folder.shared_root(app.root, model):
+        return folder.relative(model, app.root), False
+    copy = app.root / "models" / model.name
+    if copy.exists() and copy.read_bytes() != model.read_bytes():
+        raise ConfigError(
+            f"{model} lies outside the application's repository and would be copied to models/{model.name}, "
+            "but another file is there already",
+            "add the file that is there, or rename one of them",
+        )
+    return f"models/{model.name}", not copy.exists()
+
+
+def _compile(model: Path, entry: manifest.ModelEntry, target: str, must_move: bool) -> dict[str, Any]:
+    """Compile the model as the build will; its summary."""
+    from tinyml.pipeline import Options, compile_model
+
+    options = Options(
+        name=entry.name,
+        target=target,
+        kernels=entry.kernels or "auto",
+        shapes={name: tuple(map(int, shape.split("x"))) for name, shape in entry.shapes.items()},
+    )
+    if not must_move:
+        return dict(compile_model(model, options).summary)
+    with tempfile.TemporaryDirectory() as alone:  # would it still work without its neighbours?
+        moved = Path(alone) / model.name
+        copyfile(model, moved)
+        return dict(compile_model(moved, options).summary)
+
+
+def _write(app: folder.Application, entry: manifest.ModelEntry, copy_of: Path | None) -> None:
+    changes: dict[Path, bytes | None] = {}
+    if copy_of is not None:
+        changes[app.root / entry.file] = copy_of.read_bytes()
+    listed = read_text(app.manifest_path)
+    changes[app.manifest_path] = edit.add_model(listed, entry).encode()
+    config = read_text(app.prj_conf_path)
+    if edit.switch_on(config) != config:
+        changes[app.prj_conf_path] = edit.switch_on(config).encode()
+    files.replace_all(changes)
+
+
+def read_text(path: Path) -> str:
+    """A file's text with its own line ends; empty if there is no file."""
+    try:
+        return path.read_bytes().decode()
+    except FileNotFoundError:
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot read {path}: {error}") from None
+
+
+def _report(
+    console: Console,
+    app: folder.Application,
+    entry: manifest.ModelEntry,
+    summary: dict[str, Any],
+    copied: bool,
+) -> None:
+    from rich.table import Table
+
+    if copied:
+        console.print(
+            f"copied to {entry.file} (the original lies outside the application's repository)", markup=False
+        )
+    console.print(f"added {entry.name} ({entry.file}) to {app.manifest_path}", markup=False)
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_row("arena", f"{summary['arena_bytes']:,} bytes of RAM")
+    if summary.get("state_bytes"):
+        table.add_row("state", f"{summary['state_bytes']:,} bytes of RAM, kept between runs")
+    table.add_row("weights", f"{summary['weights_bytes']:,} bytes of flash")
+    for kind in ("inputs", "outputs"):
+        for tensor in summary[kind]:
+            shape = "x".join(map(str, tensor["shape"])) or "scalar"
+            table.add_row(
+                kind[:-1], f"{tensor['name']}: {shape} {tensor['dtype']}, {tensor['bytes']:,} bytes"
+            )
+    console.print(table, markup=False)
+    console.print(f"(for {summary['target']}) Next: #include <{entry.name}.h>, and west build.", markup=False)

@@ -1,0 +1,63 @@
+"""The shape of a verb, and the one way in which all of them are called."""
+
+from __future__ import annotations
+
+import argparse
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from tinyml.errors import TinymlError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class Verb(ABC):
+    """One command. The docstring of a subclass is its long help."""
+
+    name: ClassVar[str]
+    help: ClassVar[str]
+
+    @abstractmethod
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the command line."""
+
+    @abstractmethod
+    def run(self, args: argparse.Namespace, console: Console) -> int:
+        """Do it; returns the exit code. Raises TinymlError for what the user can put right."""
+
+
+def build_parser(verbs: Iterable[Verb], prog: str, version: str) -> argparse.ArgumentParser:
+    """The command line of all verbs under one program name."""
+    parser = argparse.ArgumentParser(
+        prog=prog, description="Neural networks as source files of a firmware: ONNX and TFLite compiled to C."
+    )
+    parser.add_argument("--version", action="version", version=f"west-tinyml {version}")
+    choices = parser.add_subparsers(metavar="VERB", required=True)
+    for verb in verbs:
+        description = (type(verb).__doc__ or verb.help).strip()
+        sub = choices.add_parser(
+            verb.name,
+            help=verb.help,
+            description=description,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        verb.add_arguments(sub)
+        sub.set_defaults(verb=verb)
+    return parser
+
+
+def main(verbs: Iterable[Verb], argv: Sequence[str], prog: str, version: str) -> int:
+    """Parse ``argv``, run the verb, print a user's mistake without a traceback."""
+    args = build_parser(verbs, prog, version).parse_args(list(argv))
+    from rich.console import Console  # after --help, which needs nothing that must be installed
+
+    try:
+        code: int = args.verb.run(args, Console(highlight=False))
+    except TinymlError as error:
+        complaint = Console(stderr=True, highlight=False, soft_wrap=True)
+        complaint.print("error:", style="bold red", end=" ")
+        complaint.print(str(error), markup=False)
+        return 1
+    return code

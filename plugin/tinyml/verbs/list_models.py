@@ -1,0 +1,47 @@
+"""`list`: the models of an application."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tinyml.app import folder
+from tinyml.verbs.add import add_app_argument
+from tinyml.verbs.base import Verb
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class ListModels(Verb):
+    """List the models of an application, as its tinyml.yaml has them.
+
+    The exit code is 1 if a model's file is missing.
+    """
+
+    name = "list"
+    help = "list the models of an application"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        add_app_argument(parser)
+
+    def run(self, args: argparse.Namespace, console: Console) -> int:
+        from rich.table import Table
+
+        app = folder.find_application(args.app, Path.cwd())
+        models = app.manifest().models
+        if not models:
+            console.print(f"{app.root} has no models; `west tinyml add MODEL` adds one", markup=False)
+            return 0
+        table = Table("name", "file", "bytes", "options", box=None, padding=(0, 2, 0, 0))
+        missing = False
+        for entry in models:
+            path = entry.path(app.root)
+            size = f"{path.stat().st_size:,}" if path.is_file() else "missing"
+            missing = missing or not path.is_file()
+            options = [f"kernels={entry.kernels}"] if entry.kernels else []
+            options += [f"shape {name}={shape}" for name, shape in entry.shapes.items()]
+            table.add_row(entry.name, entry.file, size, ", ".join(options))
+        console.print(table, markup=False)
+        return 1 if missing else 0

@@ -1,0 +1,49 @@
+"""`remove`: take a model out of an application."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tinyml.app import edit, files, folder
+from tinyml.errors import ConfigError
+from tinyml.verbs.add import add_app_argument, read_text
+from tinyml.verbs.base import Verb
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class Remove(Verb):
+    """Take a model out of an application.
+
+    Undoes `add`: the model leaves tinyml.yaml, and with the last one CONFIG_TINYML leaves prj.conf
+    (unless other CONFIG_TINYML_... options still need it). The model file itself is never deleted.
+    """
+
+    name = "remove"
+    help = "take a model out of an application"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("name", metavar="NAME", help="the model's name, as `list` shows it")
+        add_app_argument(parser)
+
+    def run(self, args: argparse.Namespace, console: Console) -> int:
+        app = folder.find_application(args.app, Path.cwd())
+        listed = app.manifest()
+        entry = listed.find(args.name)
+        if entry is None:
+            names = ", ".join(model.name for model in listed.models)
+            raise ConfigError(
+                f"{app.root} has no model called {args.name!r}",
+                f"one of: {names}" if names else "nothing; there are no models in it",
+            )
+        left = edit.remove_model(read_text(app.manifest_path), entry.name)
+        changes: dict[Path, bytes | None] = {app.manifest_path: None if left is None else left.encode()}
+        config = read_text(app.prj_conf_path)
+        if len(listed.models) == 1 and edit.switch_off(config) != config:
+            changes[app.prj_conf_path] = edit.switch_off(config).encode()
+        files.replace_all(changes)
+        console.print(f"removed {entry.name}; its file {entry.file} stays where it is", markup=False)
+        return 0

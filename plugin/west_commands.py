@@ -1,0 +1,48 @@
+"""`west tinyml`: hands its arguments to the verbs that the `tinyml` command has too."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from west.commands import WestCommand
+
+PLUGIN = Path(__file__).resolve().parent
+
+
+class Tinyml(WestCommand):
+    """A thin shell. All arguments, --help too, are the verbs' own."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "tinyml",
+            "neural networks as source files of a firmware",
+            "Compile ONNX and TFLite models into Zephyr applications.",
+            accepts_unknown_args=True,
+        )
+
+    def do_add_parser(self, parser_adder: Any) -> argparse.ArgumentParser:
+        parser: argparse.ArgumentParser = parser_adder.add_parser(
+            self.name, help=self.help, description=self.description, add_help=False
+        )
+        return parser
+
+    def do_run(self, args: argparse.Namespace, unknown: list[str]) -> None:
+        # west swallows an ImportError at the top of this file; here it can be explained.
+        if str(PLUGIN) not in sys.path:
+            sys.path.insert(0, str(PLUGIN))
+        try:
+            from tinyml import __version__
+            from tinyml.verbs import VERBS
+            from tinyml.verbs.base import main
+
+            code = main(VERBS, unknown, prog="west tinyml", version=__version__)
+        except ImportError as error:
+            self.die(
+                f"TinyML needs a Python package that {sys.executable} does not have: {error}\n"
+                f"  try: {sys.executable} -m pip install {PLUGIN.parent}"
+            )
+        if code:
+            raise SystemExit(code)

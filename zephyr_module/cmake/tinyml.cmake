@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# zephyr_tinyml_model() and what it needs. Included once, by the module's CMakeLists.txt; functions
+# are global in CMake, so an application calls zephyr_tinyml_model() after find_package(Zephyr).
+
+include_guard(GLOBAL)
+
+get_filename_component(TINYML_MODULE_DIR ${CMAKE_CURRENT_LIST_DIR}/../.. ABSOLUTE)
+set(TINYML_PLUGIN_DIR  ${TINYML_MODULE_DIR}/plugin)
+set(TINYML_RUNTIME_DIR ${TINYML_PLUGIN_DIR}/tinyml/runtime)
+
+# How to run the compiler: from this module, whether or not it is installed in Python.
+set(tinyml_python_path ${TINYML_PLUGIN_DIR})
+if(NOT "$ENV{PYTHONPATH}" STREQUAL "")
+  if(CMAKE_HOST_WIN32)
+    string(APPEND tinyml_python_path "\\;$ENV{PYTHONPATH}")
+  else()
+    string(APPEND tinyml_python_path ":$ENV{PYTHONPATH}")
+  endif()
+endif()
+set_property(GLOBAL PROPERTY TINYML_PYTHON
+  ${CMAKE_COMMAND} -E env PYTHONPATH=${tinyml_python_path} PYTHONDONTWRITEBYTECODE=1 ${PYTHON_EXECUTABLE})
+
+# The compiler's own sources: a model depends on them as on its file.
+file(GLOB_RECURSE tinyml_compiler_sources CONFIGURE_DEPENDS
+  ${TINYML_PLUGIN_DIR}/tinyml/*.py ${TINYML_PLUGIN_DIR}/tinyml/*.j2)
+set_property(GLOBAL PROPERTY TINYML_COMPILER_SOURCES ${tinyml_compiler_sources})
+
+# The name of the core as `tinyml compile --target` knows it.
+function(tinyml_target out)
+  zephyr_get(TINYML_TARGET)
+  if(TINYML_TARGET)
+    set(target ${TINYML_TARGET})
+  elseif(CONFIG_ARMV8_1_M_MVEI)
+    set(target cortex-m55)
+  elseif(CONFIG_CPU_CORTEX_M7)
+    set(target cortex-m7)
+  elseif(CONFIG_CPU_CORTEX_M4)
+    set(target cortex-m4)
+  elseif(CONFIG_ARMV8_M_DSP)
+    set(target cortex-m33)
+  elseif(CONFIG_CPU_CORTEX_M AND CONFIG_ARMV7_M_ARMV8_M_MAINLINE)
+    set(target cortex-m3)
+  elseif(CONFIG_CPU_CORTEX_M)
+    set(target cortex-m0)
+  else()
+    set(target host) # plain C: native_sim, RISC-V, Xtensa
+  endif()
+  set(${out} ${target} PARENT_SCOPE)
+endfunction()
+
+# What all code of ours and of models is compiled with.
+function(tinyml_configure_library library)
+  target_link_libraries(${library} PRIVATE zephyr_interface)
+  add_dependencies(${library} zephyr_generated_headers)
+  if(CONFIG_TINYML_OPTIMIZE_SIZE)
+    target_compile_options(${library} PRIVATE $<TARGET_PROPERTY:compiler,optimization_size>)
+  else()
+    target_compile_options(${library} PRIVATE $<TARGET_PROPERTY:compiler,optimization_speed>)
+  endif()
+endfunction()
+
+# The kernel libraries. Ordinary archives: the linker takes what the models call, nothing else, and
+# without a model they are not even compiled.
+function(tinyml_add_kernels)
+  file(GLOB portable CONFIGURE_DEPENDS ${TINYML_RUNTIME_DIR}/*.c)
+  add_library(tinyml_kernels INTERFACE)
+  if(portable)
+    add_library(tinyml_portable STATIC EXCLUDE_FROM_ALL ${portable})
+    tinyml_configure_library(tinyml_portable)
+    target_link_libraries(tinyml_kernels INTERFACE tinyml_portable)
+  endif()
+  if(CONFIG_TINYML_KERNELS_CMSIS_NN)
+    file(GLOB cmsis_nn CONFIGURE_DEPENDS ${ZEPHYR_CMSIS_NN_MODULE_DIR}/Source/*/*.c)
+    add_library(tinyml_cmsis_nn STATIC EXCLUDE_FROM_ALL ${cmsis_nn})
+    tinyml_configure_library(tinyml_cmsis_nn)
+    target_include_directories(tinyml_cmsis_nn PUBLIC ${ZEPHYR_CMSIS_NN_MODULE_DIR}/Include)
+    target_link_libraries(tinyml_kernels INTERFACE tinyml_cmsis_nn)
+  endif()
+endfunction()
+
+# Read the manifest beside the application's CMakeLists.txt (or -DTINYML_MANIFEST=FILE) and add its
+# models. Python checks it, and says in words what is wrong with it.
+function(tinyml_add_models_of_application)
+  zephyr_get(TINYML_MANIFEST)
+  if(TINYML_MANIFEST)
+    get_filename_component(manifest ${TINYML_MANIFEST} ABSOLUTE BASE_DIR ${APPLICATION_SOURCE_DIR})
+    if(NOT EXISTS ${manifest})
+      message(FATAL_ERROR "TINYML_MANIFEST: there is no file ${manifest}")
+    endif()
+  else()
+    set(manifest ${APPLICATION_SOURCE_DIR}/tinyml.yaml)
+  endif()
+  # A glob, unlike CMAKE_CONFIGURE_DEPENDS, also notices that the file appears or goes.
+  file(GLOB found CONFIGURE_DEPENDS ${manifest})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${found})
+  set(calls ${PROJECT_BINARY_DIR}/tinyml/manifest.cmake)
+  get_property(python GLOBAL PROPERTY TINYML_PYTHON)
+  execute_process(
+    COMMAND ${python} -m tinyml.app.cmake ${manifest} ${calls}
+    RESULT_VARIABLE result OUTPUT_VARIABLE said ERROR_VARIABLE said
+  )
+  if(result)
+    string(STRIP "${said}" said)
+    message(FATAL_ERROR "${said}")
+  endif()
+  include(${calls})
+endfunction()
+
+#[[
+Compile a model into the application.
+
+  zephyr_tinyml_model(<name> <file> [KERNELS auto|cmsis-nn|portable] [SHAPES <input>=1x16x8 ...])
+
+<name>   the model's prefix in C: kws gives <kws.h> with kws_run(), kws_input(), kws_output()
+<file>   the .onnx or .tflite file, relative to the current source directory
+
+The generated files are in <build>/tinyml/<name>. The model is a library of its own,
+tinyml_model_<name>, linked to the application.
+]]
+function(zephyr_tinyml_model name file)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "KERNELS" "SHAPES")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "zephyr_tinyml_model(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  if(NOT CONFIG_TINYML)
+    message(FATAL_ERROR "zephyr_tinyml_model(${name}): CONFIG_TINYML is off. Put CONFIG_TINYML=y into prj.conf.")
+  endif()
+  if(TARGET tinyml_model_${name})
+    message(FATAL_ERROR "zephyr_tinyml_model(${name}): there is a model called ${name} already")
+  endif()
+  get_filename_component(model ${file} ABSOLUTE BASE_DIR ${CMAKE_CURRENT_SOURCE_DIR})
+  if(NOT EXISTS ${model})
+    message(FATAL_ERROR "TinyML: the file of model ${name} does not exist: ${model}")
+  endif()
+  if(NOT arg_KERNELS)
+    set(arg_KERNELS auto)
+  endif()
+  if(NOT CONFIG_TINYML_KERNELS_CMSIS_NN)
+    if(arg_KERNELS STREQUAL cmsis-nn)
+      message(FATAL_ERROR
+        "TinyML: model ${name} asks for CMSIS-NN, which this build does not have.\n"
+        "  try: the project cmsis-nn in the west manifest, and CONFIG_TINYML_KERNELS_CMSIS_NN=y")
+    endif()
+    set(arg_KERNELS portable)
+  endif()
+  tinyml_target(target)
+  set(shapes ${arg_SHAPES})
+  list(TRANSFORM shapes PREPEND --shape=)
+
+  get_property(python GLOBAL PROPERTY TINYML_PYTHON)
+  get_property(compiler_sources GLOBAL PROPERTY TINYML_COMPILER_SOURCES)
+  set(dir ${APPLICATION_BINARY_DIR}/tinyml/${name})
+  set(generated ${dir}/${name}.c ${dir}/${name}.h ${dir}/${name}_weights.h)
+  add_custom_command(
+    OUTPUT ${generated}
+    BYPRODUCTS ${dir}/${name}.json
+    COMMAND ${python} -m tinyml compile ${model} -o ${dir} --name ${name}
+            --target ${target} --kernels ${arg_KERNELS} ${shapes} --depfile ${dir}/${name}.d
+    # Headers that come out the same keep their time, so that what includes them is not rebuilt.
+    # The source must be newer than the model, or a Makefile would run this every time.
+    COMMAND ${CMAKE_COMMAND} -E touch ${dir}/${name}.c
+    DEPENDS ${model} ${compiler_sources}
+    DEPFILE ${dir}/${name}.d
+    COMMENT "TinyML: compiling model ${name} for ${target}"
+    VERBATIM
+  )
+  add_library(tinyml_model_${name} STATIC ${generated})
+  tinyml_configure_library(tinyml_model_${name})
+  target_include_directories(tinyml_model_${name} PUBLIC ${dir})
+  target_link_libraries(tinyml_model_${name} PRIVATE tinyml_kernels)
+  target_link_libraries(app PUBLIC tinyml_model_${name})
+endfunction()
