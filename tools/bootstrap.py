@@ -1,6 +1,6 @@
 """Set up everything that ``make demo`` and ``make test`` need; quick when there is nothing to do.
 
-    python3 -m tools.bootstrap
+``python3 -m tools.bootstrap [--remove]``
 
 Standard library only: this runs before anything is installed. Three steps, in this order because each
 needs the one before: system packages (apt, where that is allowed), a virtual environment in ``.venv``,
@@ -10,6 +10,8 @@ virtual environment is fatal, since nothing runs without it.
 
 from __future__ import annotations
 
+import argparse
+import shutil
 import sys
 
 from tools import environment, packages, workspace
@@ -18,7 +20,19 @@ from tools.console import StepError
 LOG = environment.ROOT / "build" / "setup.log"
 
 
+def remove() -> None:
+    """Undo the set-up, but for system packages; a workspace that we did not make stays."""
+    shutil.rmtree(environment.VENV, ignore_errors=True)
+    if workspace.is_cached(place := workspace.location()):
+        shutil.rmtree(place, ignore_errors=True)
+
+
 def main() -> int:
+    parser = argparse.ArgumentParser(description="set up the tools of this project")
+    parser.add_argument("--remove", action="store_true", help="remove .venv and the cached west workspace")
+    if parser.parse_args().remove:
+        remove()
+        return 0
     LOG.unlink(missing_ok=True)
     try:
         packages.ensure(LOG)

@@ -28,7 +28,9 @@ def _works() -> bool:
     python = VENV / "bin" / "python"
     if not python.exists():
         return False
-    return subprocess.run([python, "-m", "pip", "--version"], capture_output=True, check=False).returncode == 0
+    return (
+        subprocess.run([python, "-m", "pip", "--version"], capture_output=True, check=False).returncode == 0
+    )
 
 
 def ensure(log: Path) -> None:

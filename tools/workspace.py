@@ -35,6 +35,11 @@ def location() -> Path:
     return cache_folder() / f"workspace-{hashlib.sha256(str(ROOT).encode()).hexdigest()[:12]}"
 
 
+def is_cached(place: Path) -> bool:
+    """Whether a workspace is one that we made in the cache folder, and may change or remove."""
+    return place.parent == cache_folder()
+
+
 def find() -> Path | None:
     """The workspace, if it is complete."""
     place = location()
@@ -83,7 +88,9 @@ def _unreachable(place: Path) -> str | None:
     probe = ["git", "ls-remote", "--quiet", url, "HEAD"]
     quiet = {**os.environ, "GIT_TERMINAL_PROMPT": "0"}
     try:
-        code = subprocess.run(probe, env=quiet, capture_output=True, timeout=PROBE_SECONDS, check=False).returncode
+        code = subprocess.run(
+            probe, env=quiet, capture_output=True, timeout=PROBE_SECONDS, check=False
+        ).returncode
     except (subprocess.TimeoutExpired, FileNotFoundError):
         return url
     return url if code else None
@@ -109,7 +116,7 @@ def ensure(log: Path) -> Path | None:
     """Make or update the workspace. None, with one line that says why, where it cannot be had."""
     place = location()
     with step("west workspace", "fetching Zephyr and CMSIS-NN, some minutes the first time") as current:
-        ours = place.parent == cache_folder() or not place.exists() or not any(place.iterdir())
+        ours = is_cached(place) or not place.exists() or not any(place.iterdir())
         stamp = place / ".west" / "tinyml-ready"
         wanted = hashlib.sha256((ROOT / "west.yml").read_bytes()).hexdigest()
         if why_not(place) is None and (not ours or (stamp.is_file() and stamp.read_text() == wanted)):

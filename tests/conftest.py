@@ -1,0 +1,88 @@
+"""Sorts tests into tiers (see ``tiers.py``), skips those that cannot run here, counts them at the end."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests import tiers
+from tools import workspace
+
+# Programs that were installed beside this Python (west, pio) are found, activated environment or not.
+os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+
+if place := workspace.find():
+    # Everything below, the compiler included, agrees on one workspace and finds CMSIS-NN in it.
+    os.environ.setdefault("TINYML_WORKSPACE", str(place))
+
+
+@pytest.fixture(scope="session")
+def models_folder() -> Path:
+    """The folder of published models with goldens, which is not part of this repository."""
+    named = os.environ.get("TINYML_MODELS")
+    folder = Path(named) if named else tiers.TESTS.parent.parent / "shared" / "models"
+    if not (folder / "index.csv").is_file():
+        pytest.skip("no published models here (TINYML_MODELS names their folder)")
+    return folder
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    try:
+        tiers.required()
+    except ValueError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        tier = tiers.tier_of(item.path)
+        if tier is None:
+            raise pytest.UsageError(f"{item.path}: tests lie in one of tests/{{{','.join(tiers.NAMES)}}}/")
+        if reason := tiers.reason_missing(tier):
+            item.add_marker(pytest.mark.skip(reason=f"tier {tier.name}: {reason}"))
+        if tier.one_worker:
+            item.add_marker(pytest.mark.xdist_group(str(item.path)))
+
+
+class TierReport:
+    """Counts how the tests of each tier ended; with xdist, in the process that prints the results."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.counts: dict[str, tiers.Count] = {}
+        self.complaints: list[str] = []
+
+    def _reasons(self) -> dict[str, str | None]:
+        return {tier.name: tiers.reason_missing(tier) for tier in tiers.TIERS}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        tier = tiers.tier_of(self.root / report.nodeid.split("::")[0])
+        if tier is None:
+            return
+        count = self.counts.setdefault(tier.name, tiers.Count())
+        if report.skipped and not hasattr(report, "wasxfail"):
+            count.skipped += 1
+        elif report.when == "call" or report.failed:
+            count.ran += 1
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if session.config.option.collectonly:
+            return
+        self.complaints = tiers.complaints(tiers.required(), self.counts, self._reasons())
+        if self.complaints:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        terminalreporter.write_sep("-", "tiers")
+        terminalreporter.write_line(tiers.summary(self.counts, self._reasons()))
+        for complaint in self.complaints:
+            terminalreporter.write_line(complaint, red=True)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    if not hasattr(session.config, "workerinput"):  # not in a worker of xdist
+        session.config.pluginmanager.register(TierReport(session.config.rootpath), "tier-report")

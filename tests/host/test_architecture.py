@@ -1,0 +1,112 @@
+"""The import arrows point one way: a module imports only from layers below its own."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PLUGIN = Path(__file__).resolve().parents[2] / "plugin"
+PACKAGE = PLUGIN / "tinyml"
+
+# From the ground up. Modules in one layer do not know each other; a package may import itself.
+LAYERS: tuple[tuple[str, ...], ...] = (
+    ("errors",),
+    ("c", "ir", "fixed_point", "targets", "workspace"),
+    ("kernel", "reading", "verify", "text"),
+    ("ops",),
+    ("importers",),
+    ("passes",),
+    ("quantize",),
+    ("schedule",),
+    ("select",),
+    ("plan",),
+    ("emit",),
+    ("app",),
+    ("package",),
+    ("pipeline",),
+    ("harness", "doctor"),
+    ("verbs",),
+    ("cli",),
+    ("__main__",),
+)
+RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
+STAGES = {"importers", "passes", "schedule", "select", "plan", "emit"}  # only pipeline.py calls them
+
+# The doors through which others load us: they hold no logic, so they may not reach behind the pipeline.
+SHELLS = [path for path in (PLUGIN / "west_commands.py", PLUGIN / "platformio_hook.py") if path.exists()]
+
+
+def imports(source: str, module: tuple[str, ...]) -> Iterator[str]:
+    """The modules of ours that ``source`` imports, by their first name below ``tinyml``."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            targets = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{'.'.join(module)}: write imports in full, from tinyml"
+            base = node.module or ""
+            targets = [f"{base}.{alias.name}" for alias in node.names] if base == "tinyml" else [base]
+        else:
+            continue
+        for target in targets:
+            parts = target.split(".")
+            if parts[0] == "tinyml" and len(parts) > 1 and not parts[1].startswith("__version"):
+                yield parts[1]
+
+
+def wrong_arrows(source: str, module: tuple[str, ...]) -> list[str]:
+    """What is wrong with the imports of one module, in words."""
+    own = module[0]
+    found = []
+    for target in sorted(set(imports(source, module))):
+        if target not in RANK:
+            found.append(f"{'.'.join(module)} imports {target}, which has no place in LAYERS")
+        elif target != own and RANK[target] >= RANK[own]:
+            found.append(f"{'.'.join(module)} imports {target}, which is not below it")
+        elif target in STAGES and RANK[own] > RANK["pipeline"]:
+            found.append(f"{'.'.join(module)} calls the stage {target}; only the pipeline does")
+    return found
+
+
+def modules() -> list[tuple[tuple[str, ...], Path]]:
+    found = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        if parts != ("__init__",):
+            found.append((parts, path))
+    return found
+
+
+@pytest.mark.parametrize("module,path", [pytest.param(*item, id=".".join(item[0])) for item in modules()])
+def test_imports_point_down(module: tuple[str, ...], path: Path) -> None:
+    assert module[0] in RANK, f"{module[0]} has no place in LAYERS: give it one"
+    assert wrong_arrows(path.read_text(), module) == []
+
+
+def test_the_package_itself_imports_nothing() -> None:
+    assert list(imports((PACKAGE / "__init__.py").read_text(), ("__init__",))) == []
+
+
+@pytest.mark.parametrize("path", SHELLS, ids=lambda path: path.name)
+def test_shells_call_no_stage(path: Path) -> None:
+    assert STAGES.isdisjoint(imports(path.read_text(), (path.stem,)))
+
+
+@pytest.mark.parametrize(
+    "source,module,complaint",
+    [
+        ("from tinyml import pipeline", ("ops", "conv"), "ops.conv imports pipeline, which is not below it"),
+        ("import tinyml.ir", ("c",), "c imports ir, which is not below it"),
+        ("if 1:\n from tinyml.emit import x", ("cli",), "cli calls the stage emit; only the pipeline does"),
+        ("from tinyml.oops import x", ("cli",), "cli imports oops, which has no place in LAYERS"),
+    ],
+)
+def test_wrong_arrows_are_found(source: str, module: tuple[str, ...], complaint: str) -> None:
+    assert wrong_arrows(source, module) == [complaint]
+
+
+def test_right_arrows_are_accepted() -> None:
+    source = "import numpy\nfrom tinyml import __version__, c\nfrom tinyml.ops._quant import Clamp"
+    assert wrong_arrows(source, ("ops", "conv")) == []

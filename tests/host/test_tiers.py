@@ -1,0 +1,80 @@
+"""The tier machinery: what it skips, what it says, and that a required tier cannot go missing silently."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests import tiers
+
+ROOT = tiers.TESTS.parent
+
+
+def test_a_test_belongs_to_the_tier_of_its_folder() -> None:
+    assert [tier.name for tier in tiers.TIERS] == ["host", "standalone", "zephyr", "platformio"]
+    here = tiers.tier_of(Path(__file__))
+    assert here is not None
+    assert here.name == "host"
+    assert tiers.tier_of(ROOT / "setup.py") is None
+
+
+def test_required_tiers_are_read_from_text() -> None:
+    assert tiers.required("") == ()
+    assert tiers.required("host, zephyr,") == ("host", "zephyr")
+    with pytest.raises(ValueError, match=r"names moon; the tiers are host, standalone"):
+        tiers.required("host,moon")
+
+
+def test_summary_tells_what_ran_and_why_not() -> None:
+    counts = {"host": tiers.Count(ran=312, skipped=2), "zephyr": tiers.Count(skipped=5)}
+    reasons = {"host": None, "zephyr": "no west workspace", "standalone": None, "platformio": None}
+    expected = "tiers: host ran 312 (and skipped 2), zephyr skipped 5 (no west workspace)"
+    assert tiers.summary(counts, reasons) == expected
+
+
+def test_complaints_name_missing_and_idle_tiers() -> None:
+    counts = {"host": tiers.Count(ran=1), "standalone": tiers.Count(skipped=3)}
+    reasons = {"host": None, "standalone": None, "zephyr": "no west", "platformio": None}
+    found = tiers.complaints(tiers.NAMES, counts, reasons)
+    assert [text.split("tier ")[1] for text in found] == [
+        "standalone, of which no test ran",
+        "zephyr, which cannot run here: no west",
+        "platformio, of which no test ran",
+    ]
+
+
+def _pytest(require: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A pytest run of its own on two tiers, with one that cannot run."""
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST", "TINYML"))}
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments],
+        cwd=ROOT,
+        env={**inherited, **environment, tiers.REQUIRE: require},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+ONE_TEST = "tests/host/test_tiers.py::test_required_tiers_are_read_from_text"
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "1", "--dist", "loadgroup")], ids=["plain", "xdist"])
+def test_a_required_tier_that_is_missing_fails_the_run(tmp_path: Path, workers: tuple[str, ...]) -> None:
+    nowhere = str(tmp_path / "nowhere")
+    fine = _pytest("host", ONE_TEST, *workers, TINYML_WORKSPACE=nowhere)
+    assert fine.returncode == 0, fine.stdout
+    assert "tiers: host ran 1" in fine.stdout
+    short = _pytest("host,zephyr", ONE_TEST, *workers, TINYML_WORKSPACE=nowhere)
+    assert short.returncode == 1, short.stdout
+    assert f"the tier zephyr, which cannot run here: no west workspace at {nowhere}" in short.stdout
+
+
+def test_an_unknown_tier_is_refused() -> None:
+    result = _pytest("zephir", ONE_TEST)
+    assert result.returncode == 4
+    assert "TINYML_REQUIRE_TIERS names zephir" in result.stderr
