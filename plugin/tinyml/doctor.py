@@ -1,0 +1,224 @@
+"""What is installed, what is missing and how to get it: ``tinyml doctor``.
+
+Parts are grouped by what a user wants to do, because that is the question behind it: nobody needs all
+of them. Only the first group, compiling a model, must be complete.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tinyml import workspace
+from tinyml.errors import TinymlError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+COMPILE = "compile models"
+QUANTIZE = "quantise, compare"
+HOST = "run on the host"
+QEMU = "run on QEMU"
+ZEPHYR = "build with Zephyr"
+PLATFORMIO = "build with PlatformIO"
+PURPOSES = (COMPILE, QUANTIZE, HOST, QEMU, ZEPHYR, PLATFORMIO)
+
+QEMU_MACHINES = {
+    "mps2-an385": "Cortex-M3",
+    "mps2-an386": "Cortex-M4",
+    "mps2-an500": "Cortex-M7",
+    "mps3-an547": "Cortex-M55",
+}
+SECONDS = 10  # longest that a program may take to tell its version
+
+
+@dataclass(frozen=True)
+class Row:
+    """One part. ``found`` is its version or place, empty if it is missing; the rest says how to get it."""
+
+    purpose: str
+    part: str
+    found: str
+    debian: tuple[str, ...] = ()  # packages of Debian and Ubuntu that bring it
+    pip: str = ""  # what to install with pip
+    hint: str = ""  # any other way
+    optional: bool = False
+
+    @property
+    def ok(self) -> bool:
+        return bool(self.found) or self.optional
+
+
+def _ask(*command: str) -> str:
+    """What a program prints, empty if there is no such program or it fails."""
+    if shutil.which(command[0]) is None:
+        return ""
+    try:
+        answer = subprocess.run(
+            command, capture_output=True, text=True, timeout=SECONDS, check=True, stdin=subprocess.DEVNULL
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return answer.stdout
+
+
+def _version(*command: str) -> str:
+    """The version number in the first line that a program prints about itself."""
+    first = _ask(*command).strip().partition("\n")[0]
+    number = re.search(r"\d+(\.\d+)+", re.sub(r"\(.*?\)", "", first)) or re.search(r"\d+(\.\d+)+", first)
+    return number.group() if number else first
+
+
+def _packages(purpose: str, extra: str, names: Iterable[str]) -> list[Row]:
+    """Python packages by the name under which they are distributed."""
+    wanted = f"west-tinyml[{extra}]" if extra else "west-tinyml"
+    rows = []
+    for name in names:
+        try:
+            found = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found = ""
+        rows.append(Row(purpose, f"Python package {name}", found, pip=wanted))
+    return rows
+
+
+def _compile() -> list[Row]:
+    names = ("numpy", "onnx", "tflite", "flatbuffers", "Jinja2", "PyYAML", "rich")
+    return [Row(COMPILE, "Python", platform.python_version()), *_packages(COMPILE, "", names)]
+
+
+def _quantize() -> list[Row]:
+    return _packages(QUANTIZE, "quantize", ("onnxruntime",))
+
+
+def _host() -> list[Row]:
+    compiler = next((name for name in ("gcc", "cc", "clang") if shutil.which(name)), "gcc")
+    return [Row(HOST, f"C compiler {compiler}", _version(compiler, "--version"), ("gcc",))]
+
+
+def _arm_compiler(purpose: str) -> Row:
+    found = _version("arm-none-eabi-gcc", "--version")
+    return Row(purpose, "arm-none-eabi-gcc", found, ("gcc-arm-none-eabi",))
+
+
+def _qemu() -> list[Row]:
+    libc = Path(_ask("arm-none-eabi-gcc", "-print-file-name=libc.a").strip())
+    machines = _ask("qemu-system-arm", "-machine", "help")
+    rows = [
+        _arm_compiler(QEMU),
+        Row(QEMU, "newlib", "present" if libc.is_absolute() else "", ("libnewlib-arm-none-eabi",)),
+        Row(QEMU, "qemu-system-arm", _version("qemu-system-arm", "--version"), ("qemu-system-arm",)),
+    ]
+    for machine, core in QEMU_MACHINES.items():
+        found = "emulated" if re.search(rf"^{machine}\b", machines, re.MULTILINE) else ""
+        rows.append(Row(QEMU, f"{core} ({machine})", found, hint="QEMU 6.2 or later has all these machines"))
+    return rows
+
+
+def _zephyr_version(tree: Path) -> str:
+    text = (tree / "VERSION").read_text()
+    fields = dict(re.findall(r"^(\w+) *= *(\w*)", text, re.MULTILINE))
+    return ".".join(fields.get(key, "?") for key in ("VERSION_MAJOR", "VERSION_MINOR", "PATCHLEVEL"))
+
+
+def _cmsis_nn() -> Row:
+    try:
+        place = workspace.find_cmsis_nn()
+        found, hint = (str(place) if place else ""), "add the project cmsis-nn to your west manifest"
+    except TinymlError as error:
+        found, hint = "", str(error)
+    return Row(ZEPHYR, "CMSIS-NN (faster kernels)", found, hint=hint, optional=True)
+
+
+def _zephyr() -> list[Row]:
+    tree = workspace.find_zephyr()
+    where = f"{_zephyr_version(tree)} in {tree}" if tree else ""
+    get = "in this repository: make setup; elsewhere: west init, west update, and set ZEPHYR_BASE"
+    toolchain = os.environ.get("ZEPHYR_TOOLCHAIN_VARIANT") or os.environ.get("ZEPHYR_SDK_INSTALL_DIR", "")
+    set_it = (
+        "export ZEPHYR_TOOLCHAIN_VARIANT=gnuarmemb GNUARMEMB_TOOLCHAIN_PATH=/usr, or install Zephyr's SDK"
+    )
+    return [
+        *_packages(ZEPHYR, "zephyr", ("west", "pyelftools", "pykwalify", "jsonschema")),
+        Row(ZEPHYR, "cmake", _version("cmake", "--version"), ("cmake",)),
+        Row(ZEPHYR, "ninja", _version("ninja", "--version"), ("ninja-build",)),
+        Row(ZEPHYR, "dtc", _version("dtc", "--version"), ("device-tree-compiler",)),
+        Row(ZEPHYR, "gperf", _version("gperf", "--version"), ("gperf",)),
+        _arm_compiler(ZEPHYR),
+        Row(ZEPHYR, "Zephyr", where, hint=get),
+        Row(ZEPHYR, "choice of toolchain", toolchain, hint=set_it, optional=True),
+        _cmsis_nn(),
+    ]
+
+
+def _platformio() -> list[Row]:
+    return _packages(PLATFORMIO, "platformio", ("platformio",))
+
+
+CHECKS: tuple[Callable[[], list[Row]], ...] = (_compile, _quantize, _host, _qemu, _zephyr, _platformio)
+
+
+def examine() -> list[Row]:
+    """Look at this machine."""
+    return [row for check in CHECKS for row in check()]
+
+
+def able(rows: Sequence[Row]) -> dict[str, bool]:
+    """For each purpose, whether everything it needs is there."""
+    return {purpose: all(row.ok for row in rows if row.purpose == purpose) for purpose in PURPOSES}
+
+
+def remedies(rows: Sequence[Row]) -> list[str]:
+    """How to get what is missing: one command per way of installing, then the rest part by part."""
+    absent = [row for row in rows if not row.found]
+    found = []
+    if debian := dict.fromkeys(package for row in absent for package in row.debian):
+        sudo = "" if hasattr(os, "geteuid") and os.geteuid() == 0 else "sudo "
+        found.append(f"{sudo}apt-get install --no-install-recommends {' '.join(debian)}")
+    if pip := dict.fromkeys(row.pip for row in absent if row.pip):
+        found.append(f"{sys.executable} -m pip install {' '.join(repr(name) for name in pip)}")
+    hints = {row.hint: row.part for row in reversed(absent) if row.hint}
+    return found + [f"{part}: {hint}" for hint, part in reversed(hints.items())]
+
+
+def render(rows: Sequence[Row], console: Console) -> None:
+    """A table of parts, then what can be done and what cannot, then how to get what is missing."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for heading in ("for", "part", "found"):
+        table.add_column(heading, overflow="fold")
+    purpose = ""
+    for row in rows:
+        absent = "[yellow]not there, optional[/]" if row.optional else "[red]missing[/]"
+        table.add_row(row.purpose if row.purpose != purpose else "", row.part, escape(row.found) or absent)
+        purpose = row.purpose
+    console.print(table)
+    console.print()
+    for purpose, ready in able(rows).items():
+        console.print(f"[green]yes[/]  {purpose}" if ready else f"[red]no[/]   {purpose}")
+    if ways := remedies(rows):
+        console.print("\nTo get what is missing:")
+    for way in ways:
+        console.print(f"  {way}", soft_wrap=True, markup=False)
+
+
+def run(console: Console | None = None) -> int:
+    """Show the state of this machine; 1 if not even a model can be compiled."""
+    if console is None:
+        from rich.console import Console as Terminal
+
+        console = Terminal(highlight=False)
+    rows = examine()
+    render(rows, console)
+    return 0 if able(rows)[COMPILE] else 1

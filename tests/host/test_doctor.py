@@ -1,0 +1,111 @@
+"""``tinyml doctor``: it sees what is there, names what is not, and says how to get it."""
+
+from __future__ import annotations
+
+import io
+import stat
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from tinyml import doctor
+
+
+@pytest.fixture
+def bare_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine with no programs and no workspace; returns the only folder on its PATH."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    monkeypatch.setenv("PATH", str(programs))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    for name in ("ZEPHYR_BASE", "TINYML_WORKSPACE", "TINYML_CMSIS_NN", "ZEPHYR_TOOLCHAIN_VARIANT"):
+        monkeypatch.delenv(name, raising=False)
+    return programs
+
+
+def program(folder: Path, name: str, prints: str) -> None:
+    path = folder / name
+    path.write_text(f"#!/bin/sh\nprintf '%s\\n' '{prints}'\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+
+def shown(rows: list[doctor.Row]) -> str:
+    text = io.StringIO()
+    doctor.render(rows, Console(file=text, width=200))
+    return text.getvalue()
+
+
+def test_a_bare_machine_compiles_but_runs_nothing(bare_machine: Path) -> None:
+    rows = doctor.examine()
+    able = doctor.able(rows)
+    assert able[doctor.COMPILE]
+    assert not able[doctor.HOST]
+    assert not able[doctor.QEMU]
+    assert not able[doctor.ZEPHYR]
+    text = shown(rows)
+    assert "no   run on QEMU" in text
+    assert "apt-get install --no-install-recommends gcc gcc-arm-none-eabi libnewlib-arm-none-eabi" in text
+    assert "Zephyr: in this repository: make setup" in text
+
+
+def test_programs_are_found_with_their_versions(bare_machine: Path) -> None:
+    program(bare_machine, "gcc", "gcc (Debian 12.2.0-14+deb12u1) 12.2.0")
+    program(bare_machine, "ninja", "1.11.1")
+    program(bare_machine, "dtc", "Version: DTC 1.6.1")
+    found = {row.part: row.found for row in doctor.examine()}
+    assert found["C compiler gcc"] == "12.2.0"
+    assert found["ninja"] == "1.11.1"
+    assert found["dtc"] == "1.6.1"
+    assert found["cmake"] == ""
+
+
+def test_a_program_that_fails_counts_as_missing(bare_machine: Path) -> None:
+    program(bare_machine, "gcc", "gcc 12.2.0")
+    (bare_machine / "gcc").write_text("#!/bin/sh\necho gcc 12.2.0\nexit 1\n")
+    assert not doctor.able(doctor.examine())[doctor.HOST]
+
+
+def test_emulated_machines_are_told_apart(bare_machine: Path) -> None:
+    program(bare_machine, "qemu-system-arm", "mps2-an385           ARM MPS2 with AN385 FPGA image")
+    found = {row.part: row.found for row in doctor.examine()}
+    assert found["Cortex-M3 (mps2-an385)"] == "emulated"
+    assert found["Cortex-M55 (mps3-an547)"] == ""
+
+
+def test_zephyr_and_cmsis_nn_are_found_in_a_workspace(
+    bare_machine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    zephyr = tmp_path / "ws" / "zephyr"
+    nn = tmp_path / "ws" / "modules" / "lib" / "cmsis-nn" / "Include"
+    zephyr.mkdir(parents=True)
+    nn.mkdir(parents=True)
+    (zephyr / "VERSION").write_text(
+        "VERSION_MAJOR = 4\nVERSION_MINOR = 3\nPATCHLEVEL = 1\nVERSION_TWEAK = 0\n"
+    )
+    (nn / "arm_nnfunctions.h").touch()
+    monkeypatch.setenv("TINYML_WORKSPACE", str(tmp_path / "ws"))
+    found = {row.part: row.found for row in doctor.examine()}
+    assert found["Zephyr"] == f"4.3.1 in {zephyr}"
+    assert found["CMSIS-NN (faster kernels)"] == str(nn.parent)
+
+
+def test_a_wrong_setting_is_explained_not_raised(bare_machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TINYML_CMSIS_NN", "/nowhere")
+    assert "TINYML_CMSIS_NN names /nowhere" in shown(doctor.examine())
+
+
+def test_a_missing_package_makes_it_fail(bare_machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    really = metadata.version
+
+    def version(name: str) -> str:
+        if name == "onnx":
+            raise metadata.PackageNotFoundError(name)
+        return really(name)
+
+    monkeypatch.setattr(metadata, "version", version)
+    text = io.StringIO()
+    assert doctor.run(Console(file=text, width=200)) == 1
+    assert "no   compile models" in text.getvalue()
+    assert "-m pip install 'west-tinyml'" in text.getvalue()
