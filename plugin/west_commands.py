@@ -40,6 +40,8 @@ class Tinyml(WestCommand):
 
             code = main(VERBS, unknown, prog="west tinyml", version=__version__)
         except ImportError as error:
+            if (error.name or "").startswith("tinyml"):
+                raise  # our own fault
             self.die(
                 f"TinyML needs a Python package that {sys.executable} does not have: {error}\n"
                 f"  try: {sys.executable} -m pip install {PLUGIN.parent}"

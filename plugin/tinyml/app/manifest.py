@@ -93,14 +93,14 @@ def check_unique(names: Iterable[str]) -> None:
     """Refuse two models whose C names or files would be one (macros and some disks ignore case)."""
     seen: dict[str, str] = {}
     for name in names:
-        other = seen.setdefault(name.lower(), name)
-        if other is not name:
-            clash = (
-                f"two models are called {name!r}"
-                if other == name
-                else f"{other!r} and {name!r} differ only in case"
+        other = seen.get(name.lower())
+        if other is not None:
+            same = f"two models are called {name!r}"
+            raise ConfigError(
+                same if other == name else f"{other!r} and {name!r} differ only in case",
+                "a name of its own for each model",
             )
-            raise ConfigError(clash, "a name of its own for each model")
+        seen[name.lower()] = name
 
 
 def default_name(model: Path) -> str:

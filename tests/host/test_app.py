@@ -1,0 +1,296 @@
+"""The application's manifest: reading it, and editing it without disturbing what the user wrote."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tinyml.app import cmake, edit, files, folder, manifest
+from tinyml.app.manifest import Manifest, ModelEntry
+from tinyml.errors import ConfigError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+FULL = """\
+models:
+  - name: kws
+    file: models\\kws.onnx
+    kernels: portable
+    shapes:
+      audio: [1, 16, 8]
+      "state:0": 1x4
+  - {name: vad, file: ../shared/vad.tflite}
+"""
+
+
+def test_a_manifest_is_read() -> None:
+    kws = ModelEntry("kws", "models/kws.onnx", "portable", {"audio": "1x16x8", "state:0": "1x4"})
+    assert manifest.parse(FULL, "x").models == (kws, ModelEntry("vad", "../shared/vad.tflite"))
+
+
+@pytest.mark.parametrize("text", ["", "# nothing yet\n", "models:\n", "models: []\n"])
+def test_a_manifest_may_be_empty(text: str) -> None:
+    assert manifest.parse(text, "x") == Manifest()
+
+
+def test_no_manifest_is_no_models(tmp_path: Path) -> None:
+    assert manifest.load(tmp_path / "tinyml.yaml") == Manifest()
+
+
+INVALID = {
+    "not yaml": ("models: [", "x is not YAML"),
+    "a list": ("- name: kws\n", "x must be a mapping with the key 'models', found a list"),
+    "unknown key": ("model:\n", "x: there is no key 'model'\n  try: did you mean 'models'?"),
+    "models a text": ("models: kws.onnx\n", "'models' must be a list, found a text"),
+    "entry a text": (
+        "models: [kws.onnx]\n",
+        "x: model 1 must be a mapping with 'name' and 'file', found a text",
+    ),
+    "no file": ("models: [{name: kws}]\n", "x: model 1: 'file' must be a text, found nothing"),
+    "no name": ("models: [{file: kws.onnx}]\n", "x: model 1: 'name' must be a text, found nothing"),
+    "name a number": ("models: [{name: 1, file: a}]\n", "x: model 1: 'name' must be a text, found a int"),
+    "misspelt": (
+        "models: [{name: a, file: a, kernel: auto}]\n",
+        "no key 'kernel'\n  try: did you mean 'kernels'?",
+    ),
+    "kernels": (
+        "models: [{name: a, file: a, kernels: fast}]\n",
+        "no kernels called 'fast'\n  try: one of: auto",
+    ),
+    "shape": ("models: [{name: a, file: a, shapes: {x: 1x-1}}]\n", "'1x-1' is not the shape of 'x'"),
+    "shapes": ("models: [{name: a, file: a, shapes: 1x2}]\n", "'shapes' must be a mapping, found a text"),
+    "absolute": ("models: [{name: a, file: /a.onnx}]\n", "'file' is an absolute path, '/a.onnx'"),
+    "drive": ("models: [{name: a, file: 'C:\\a.onnx'}]\n", "'file' is an absolute path"),
+    "twice": ("models: [{name: a, file: a}, {name: a, file: b}]\n", "x: two models are called 'a'"),
+    "case": ("models: [{name: a, file: a}, {name: A, file: b}]\n", "x: 'a' and 'A' differ only in case"),
+    "bad name": ("models: [{name: my-kws, file: a}]\n", "'my-kws' cannot be a model's name"),
+}
+
+
+@pytest.mark.parametrize("text,message", INVALID.values(), ids=INVALID)
+def test_what_is_wrong_with_a_manifest_is_said(text: str, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        manifest.parse(text, "x")
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "name,suggestion",
+    [
+        ("2fast", "model_2fast"),
+        ("key word", "key_word"),
+        ("größe", "gr_e"),
+        ("int", "int_"),
+        ("string", "string_model"),
+        ("tinyml_kws", "kws"),
+        ("_x", "x"),
+        ("", "model"),
+    ],
+)
+def test_a_bad_name_is_refused_with_a_good_one(name: str, suggestion: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        manifest.check_name(name)
+    assert caught.value.hint.endswith(f"--name {suggestion}")
+    manifest.check_name(suggestion)
+
+
+NEW = ModelEntry("new", "m/new.onnx", "portable", {"x:0": "1x2"})
+NEW_LINES = "- name: new\n  file: m/new.onnx\n  kernels: portable\n  shapes:\n    x:0: 1x2\n"
+
+
+def indented(text: str, by: int) -> str:
+    return re.sub(r"(?m)^(?=.)", " " * by, text)
+
+
+ADDITIONS = {
+    "no file": ("", edit.HEADER + "models:\n" + indented(NEW_LINES, 2)),
+    "comment only": ("# mine\n", "# mine\nmodels:\n" + indented(NEW_LINES, 2)),
+    "empty list": ("models: [] # none\n", "models:\n" + indented(NEW_LINES, 2).rstrip() + " # none\n"),
+    "no value": ("models:\n", "models:\n" + indented(NEW_LINES, 2)),
+    "not indented": (
+        "models:\n- name: a # first\n  file: a.onnx\n\n# the end\n",
+        f"models:\n- name: a # first\n  file: a.onnx\n{NEW_LINES}\n# the end\n",
+    ),
+    "indented": (
+        "# top\nmodels:\n    - file: a.onnx\n      name: a # why\n",
+        "# top\nmodels:\n    - file: a.onnx\n      name: a # why\n" + indented(NEW_LINES, 4),
+    ),
+    "no line end": (
+        "models:\n  - {name: a, file: a.onnx}",
+        "models:\n  - {name: a, file: a.onnx}\n" + indented(NEW_LINES, 2),
+    ),
+}
+
+
+@pytest.mark.parametrize("before,after", ADDITIONS.values(), ids=ADDITIONS)
+def test_adding_a_model_changes_nothing_else(before: str, after: str) -> None:
+    assert edit.add_model(before, NEW) == after
+    windows = before.replace("\n", "\r\n")
+    if windows.strip() and "\n" in before:
+        assert edit.add_model(windows, NEW) == after.replace("\n", "\r\n")
+
+
+@pytest.mark.parametrize("before", [ADDITIONS["not indented"][0], ADDITIONS["indented"][0]])
+def test_removing_what_was_added_gives_the_same_text(before: str) -> None:
+    assert edit.remove_model(edit.add_model(before, NEW), "new") == before
+
+
+def test_removing_the_only_model_removes_our_file() -> None:
+    assert edit.remove_model(edit.add_model("", NEW), "new") is None
+
+
+REMOVALS = {
+    "first": (
+        "models:\n  # one\n  - name: a\n    file: a\n  # two\n  - name: b\n    file: b\n",
+        "models:\n  # one\n  # two\n  - name: b\n    file: b\n",
+    ),
+    "only": ("# mine\nmodels: # here\n  - name: a\n    file: a\n", "# mine\nmodels: [] # here\n"),
+    "one line": (
+        "models:\n- {name: a, file: a}\n- {name: b, file: b}\n",
+        "models:\n- {name: b, file: b}\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("before,after", REMOVALS.values(), ids=REMOVALS)
+def test_removing_a_model_changes_nothing_else(before: str, after: str) -> None:
+    assert edit.remove_model(before, "a") == after
+
+
+def test_a_list_in_brackets_is_left_to_the_user() -> None:
+    text = "models: [{name: a, file: a.onnx}]\n"
+    with pytest.raises(ConfigError, match="written in brackets"):
+        edit.add_model(text, NEW)
+    with pytest.raises(ConfigError, match="written in brackets"):
+        edit.remove_model(text, "a")
+
+
+SWITCHES = {
+    "no file": ("", "CONFIG_TINYML=y\n"),
+    "appended": ("# mine\nCONFIG_LOG=y", "# mine\nCONFIG_LOG=y\nCONFIG_TINYML=y\n"),
+    "on already": ("CONFIG_TINYML=y # why\nCONFIG_LOG=y\n", "CONFIG_TINYML=y # why\nCONFIG_LOG=y\n"),
+    "was off": ("A=1\nCONFIG_TINYML=n\nB=1\n", "A=1\nCONFIG_TINYML=y\nB=1\n"),
+    "not set": ("# CONFIG_TINYML is not set\nB=1\n", "CONFIG_TINYML=y\nB=1\n"),
+    "windows": ("CONFIG_LOG=y\r\n", "CONFIG_LOG=y\r\nCONFIG_TINYML=y\r\n"),
+    "longer name": (
+        "CONFIG_TINYML_KERNELS_PORTABLE=y\n",
+        "CONFIG_TINYML_KERNELS_PORTABLE=y\nCONFIG_TINYML=y\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("before,after", SWITCHES.values(), ids=SWITCHES)
+def test_kconfig_is_switched_on(before: str, after: str) -> None:
+    assert edit.switch_on(before) == after
+
+
+def test_kconfig_is_switched_off_when_nothing_needs_it() -> None:
+    assert edit.switch_off("# mine\nCONFIG_TINYML=y\nCONFIG_LOG=y\n") == "# mine\nCONFIG_LOG=y\n"
+    needed = "CONFIG_TINYML=y\nCONFIG_TINYML_KERNELS_PORTABLE=y\n"
+    assert edit.switch_off(needed) == needed
+
+
+def test_files_change_together_or_not_at_all(tmp_path: Path) -> None:
+    first, second, third = (tmp_path / name for name in ("first", "second", "third"))
+    first.write_text("old")
+    (second / "full").mkdir(parents=True)  # a file cannot be renamed onto a folder
+    with pytest.raises(ConfigError, match="nothing was changed"):
+        files.replace_all({first: b"new", third: b"new", second: b"new"})
+    assert first.read_text() == "old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["first", "second"]
+
+
+def test_files_keep_their_mode_and_can_be_deleted(tmp_path: Path) -> None:
+    script, gone = tmp_path / "script", tmp_path / "gone"
+    script.touch(mode=0o750)
+    gone.touch()
+    files.replace_all({script: b"new", gone: None, tmp_path / "deep" / "er": b"x"})
+    assert (script.read_text(), script.stat().st_mode & 0o777) == ("new", 0o750)
+    assert not gone.exists()
+    assert (tmp_path / "deep" / "er").read_text() == "x"
+
+
+def make_app(path: Path) -> Path:
+    path.mkdir(parents=True)
+    (path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.20)\nfind_package(Zephyr REQUIRED)\n"
+    )
+    return path
+
+
+def test_the_application_is_found_from_inside(tmp_path: Path) -> None:
+    app = make_app(tmp_path / "app")
+    (app / "src" / "deep").mkdir(parents=True)
+    assert folder.find_application(None, app / "src" / "deep").root == app
+    assert folder.find_application(app, Path("/")).root == app
+
+
+def test_a_folder_that_is_no_application_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "CMakeLists.txt").write_text("project(lib)\n# find_package(Zephyr)\n")
+    (tmp_path / "empty").mkdir()
+    for name, reason in {
+        "absent": "there is no such folder",
+        "file": "it is not a folder",
+        "empty": "it has no CMakeLists.txt",
+        "lib": "does not say find_package(Zephyr ...)",
+    }.items():
+        with pytest.raises(ConfigError, match=re.escape(reason)):
+            folder.find_application(tmp_path / name, tmp_path)
+    with pytest.raises(ConfigError, match="not inside a Zephyr application"):
+        folder.find_application(None, tmp_path / "empty")
+
+
+def test_what_travels_with_an_application(tmp_path: Path) -> None:
+    app = make_app(tmp_path / "workspace" / "repo" / "app")
+    workspace, repo = tmp_path / "workspace", tmp_path / "workspace" / "repo"
+    assert folder.shared_root(app, repo / "models" / "a.onnx") is None
+    assert folder.shared_root(app, app / "a.onnx") == app
+    (repo / ".git").mkdir()
+    assert folder.shared_root(app, repo / "models" / "a.onnx") == repo
+    assert folder.shared_root(app, workspace / "other" / "a.onnx") is None
+    (workspace / ".west").mkdir()
+    assert folder.shared_root(app, workspace / "other" / "a.onnx") == workspace
+    assert folder.relative(workspace / "other" / "a.onnx", app) == "../../other/a.onnx"
+
+
+def test_cmake_gets_a_call_for_each_model(tmp_path: Path) -> None:
+    path = tmp_path / "tinyml.yaml"
+    path.write_text('models:\n- {name: a, file: "x ;$]=].onnx", kernels: portable, shapes: {"i:0": 1x2}}\n')
+    base = tmp_path.as_posix()
+    assert cmake.calls(path) == (
+        f"zephyr_tinyml_model([=[a]=] [==[{base}/x ;$]=].onnx]==] [=[KERNELS]=] [=[portable]=] "
+        "[=[SHAPES]=] [=[i:0=1x2]=])\n"
+    )
+
+
+def test_cmake_is_told_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "tinyml.yaml").write_text("modles: []\n")
+    assert cmake.main([str(tmp_path / "tinyml.yaml"), str(tmp_path / "out.cmake")]) == 1
+    assert "did you mean 'models'?" in capsys.readouterr().out
+    assert not (tmp_path / "out.cmake").exists()
+
+
+def test_cmake_is_told_which_packages_are_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cmake, "NEEDED", ("yaml", "no_such_package"))
+    assert cmake.main([str(tmp_path / "tinyml.yaml"), str(tmp_path / "out.cmake")]) == 1
+    said = capsys.readouterr().out
+    assert "does not have: no_such_package" in said
+    assert f"pip install {ROOT}" in said
+
+
+def test_the_needed_packages_are_those_of_the_project() -> None:
+    block = re.search(r"(?ms)^dependencies = \[(.*?)^\]", (ROOT / "pyproject.toml").read_text())
+    assert block
+    declared = {"pyyaml": "yaml"}
+    names = re.findall(r'(?m)^\s*"([\w-]+)', block[1])
+    assert sorted(declared.get(name, name) for name in names) == sorted(cmake.NEEDED)
+
+
+def test_the_two_module_files_are_one() -> None:
+    assert (ROOT / "module.yml").read_bytes() == (ROOT / "zephyr" / "module.yml").read_bytes()

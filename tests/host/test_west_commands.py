@@ -1,0 +1,148 @@
+"""`west tinyml add | list | remove` as a user types them, in a workspace of nothing but west's own files."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from shutil import copyfile
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DIGITS = ROOT / "samples" / "digits" / "model.onnx"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """A west workspace whose manifest is this project; Zephyr itself is not needed for these commands."""
+    (tmp_path / ".west").mkdir()
+    (tmp_path / ".west" / "config").write_text("[manifest]\npath = west-tinyml\nfile = west.yml\n")
+    (tmp_path / "west-tinyml").symlink_to(ROOT, target_is_directory=True)
+    return tmp_path
+
+
+@pytest.fixture
+def app(workspace: Path) -> Path:
+    folder = workspace / "app"
+    (folder / "src").mkdir(parents=True)
+    (folder / "CMakeLists.txt").write_text(
+        "find_package(Zephyr REQUIRED HINTS $ENV{ZEPHYR_BASE})\nproject(app)\n"
+    )
+    (folder / "prj.conf").write_text("# mine\nCONFIG_LOG=y\n")
+    copyfile(DIGITS, folder / "digits.onnx")
+    return folder
+
+
+def west(cwd: Path, *words: str | Path, **environment: str) -> tuple[int, str]:
+    """Run ``west tinyml``; its exit code and all that it printed."""
+    command = [sys.executable, "-m", "west", "tinyml", *map(str, words)]
+    clean = {key: value for key, value in os.environ.items() if key != "ZEPHYR_BASE"}
+    done = subprocess.run(
+        command,
+        cwd=cwd,
+        env={**clean, "COLUMNS": "200", **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_model_is_added_listed_and_removed(app: Path) -> None:
+    before = contents(app)
+    code, said = west(app / "src", "add", "../digits.onnx")
+    assert code == 0, said
+    assert (app / "tinyml.yaml").read_text().endswith("models:\n  - name: digits\n    file: digits.onnx\n")
+    assert (app / "prj.conf").read_text() == "# mine\nCONFIG_LOG=y\nCONFIG_TINYML=y\n"
+    for needed in ("arena", "weights", "input", "output", "#include <digits.h>"):
+        assert needed in said
+
+    code, said = west(app.parent, "add", DIGITS, "--app", app, "--name", "second")
+    assert code == 0, said
+    code, said = west(app, "list")
+    assert code == 0
+    assert [line.split()[0] for line in said.splitlines()] == ["name", "digits", "second"]
+
+    assert west(app, "remove", "second")[0] == 0
+    code, said = west(app, "remove", "digits")
+    assert code == 0, said
+    assert "its file digits.onnx stays" in said
+    assert contents(app) == before
+    assert "has no models" in west(app, "list")[1]
+
+
+def test_a_model_outside_the_workspace_is_copied(app: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    outside = tmp_path_factory.mktemp("downloads") / "kws.onnx"
+    copyfile(DIGITS, outside)
+    code, said = west(app, "add", outside)
+    assert code == 0, said
+    assert "copied to models/kws.onnx" in said
+    assert (app / "models" / "kws.onnx").read_bytes() == DIGITS.read_bytes()
+    assert "file: models/kws.onnx\n" in (app / "tinyml.yaml").read_text()
+
+
+MISTAKES = {
+    "missing file": (["nothing.onnx"], "there is no file nothing.onnx"),
+    "a folder": (["src"], "src is not a file"),
+    "not a model": (["prj.conf"], "prj.conf"),
+    "not a model inside": (["fake.onnx"], "fake.onnx"),
+    "twice": (["digits.onnx"], "digits.onnx is in tinyml.yaml already, as 'digits'"),
+    "clash": (
+        ["other.onnx", "--name", "digits"],
+        "there is a model called 'digits' already, from digits.onnx",
+    ),
+    "clash in case": (["other.onnx", "--name", "Digits"], "'digits' and 'Digits' differ only in case"),
+    "no identifier": (["other.onnx", "--name", "my-model"], "'my-model' cannot be a model's name"),
+    "no app": (["other.onnx", "--app", "src"], "src is not a Zephyr application: it has no CMakeLists.txt"),
+    "no target": (["other.onnx", "--target", "z80"], "there is no target called 'z80'"),
+    "shape without input": (["other.onnx", "--shape", "1x2"], "--shape '1x2' names no input"),
+    "no shape": (["other.onnx", "--shape", "x=1xx"], "'1xx' is not the shape of 'x'"),
+}
+
+
+@pytest.mark.parametrize("words,message", MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_is_explained_and_nothing_is_written(app: Path, words: list[str], message: str) -> None:
+    (app / "tinyml.yaml").write_text("models:\n  - name: digits\n    file: digits.onnx\n")
+    copyfile(DIGITS, app / "other.onnx")
+    (app / "fake.onnx").write_bytes(b"this is not a model at all")
+    before = contents(app)
+    code, said = west(app, "add", *words)
+    assert code == 1
+    assert message in said
+    assert "Traceback" not in said
+    assert contents(app) == before
+
+
+def test_removing_what_is_not_there(app: Path) -> None:
+    code, said = west(app, "remove", "kws")
+    assert code == 1
+    assert "has no model called 'kws'" in said
+
+
+def test_list_says_that_a_file_is_missing(app: Path) -> None:
+    (app / "tinyml.yaml").write_text("models:\n  - name: a\n    file: gone.onnx\n")
+    code, said = west(app, "list")
+    assert (code, "missing" in said) == (1, True)
+
+
+def test_help_is_that_of_the_verbs(app: Path) -> None:
+    code, said = west(app, "add", "--help")
+    assert code == 0
+    assert said.startswith("usage: west tinyml add ")
+
+
+def test_a_missing_python_package_is_explained(app: Path, tmp_path: Path) -> None:
+    shadow = tmp_path / "shadow" / "rich"
+    shadow.mkdir(parents=True)
+    (shadow / "__init__.py").write_text("raise ImportError('no rich here')\n")
+    code, said = west(app, "list", PYTHONPATH=str(shadow.parent))
+    assert code == 1
+    assert "no rich here" in said
+    assert "-m pip install" in said
+    assert "Traceback" not in said
