@@ -1,0 +1,22 @@
+"""Generated C as a program: on the host, and on bare-metal QEMU with exact instruction counts."""
+
+from tinyml.harness.build import Image, Options, build
+from tinyml.harness.footprint import Footprint, Sizes
+from tinyml.harness.machines import MACHINES, Machine, find_machine
+from tinyml.harness.run import Result, command, execute, run, run_files
+
+__all__ = [
+    "MACHINES",
+    "Footprint",
+    "Image",
+    "Machine",
+    "Options",
+    "Result",
+    "Sizes",
+    "build",
+    "command",
+    "execute",
+    "find_machine",
+    "run",
+    "run_files",
+]

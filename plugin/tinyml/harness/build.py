@@ -1,0 +1,124 @@
+"""From generated C to something that runs: the compiler's and linker's command lines."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from tinyml.errors import BudgetError, ConfigError, ToolError
+from tinyml.harness.footprint import CMSIS_NN, HARNESS, MODEL, RUNTIME, Footprint, read_map
+from tinyml.harness.generated import Generated
+from tinyml.harness.machines import Machine
+from tinyml.harness.objects import Unit, compile_all, excerpt
+from tinyml.harness.tools import Compiler, arm_compiler, host_compiler
+from tinyml.workspace import require_cmsis_nn
+
+HARNESS_C = Path(__file__).parent / "c"
+RUNTIME_C = Path(__file__).parent.parent / "runtime"
+RUNTIME_INCLUDE = RUNTIME_C / "include"
+
+WARNINGS = ("-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror")
+SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-g")
+SECTIONS = ("-ffunction-sections", "-fdata-sections")
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to compile. ``strict`` turns warnings in our own C into errors; ``sanitize`` is for the host."""
+
+    optimize: str = "-O2"
+    strict: bool = False
+    sanitize: bool = False
+    defines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Image:
+    """A linked program. On the host nobody asks how large it is."""
+
+    path: Path
+    machine: Machine
+    footprint: Footprint | None = None
+
+
+def build(model: Generated, machine: Machine, folder: Path, options: Options | None = None) -> Image:
+    """Compile and link ``model`` with the harness into ``folder``."""
+    options = options or Options()
+    _check(model, machine, options)
+    compiler = arm_compiler() if machine.qemu else host_compiler()
+    units = _units(model, machine, options)
+    objects = compile_all(compiler, units)
+    image = folder / "image"
+    if not machine.qemu:
+        _link(compiler, [*_host_flags(options), *map(str, objects), "-lm", "-o", str(image)])
+        return Image(image, machine)
+    map_file = folder / "image.map"
+    _link(compiler, [*_qemu_link_flags(machine, map_file), *map(str, objects), "-lm", "-o", str(image)])
+    parts = {path: unit.part for path, unit in zip(objects, units, strict=True)}
+    return Image(image, machine, read_map(map_file.read_text(encoding="utf-8"), parts))
+
+
+def _check(model: Generated, machine: Machine, options: Options) -> None:
+    if model.target != machine.target.name:
+        raise ConfigError(
+            f"{model.name} was compiled for {model.target}, but {machine.name} is a {machine.target.name}",
+            f"compile it again with --target {machine.target.name}",
+        )
+    if options.sanitize and machine.qemu:
+        raise ConfigError(f"there are no sanitizers on {machine.name}", "use them on the host")
+
+
+def _units(model: Generated, machine: Machine, options: Options) -> list[Unit]:
+    """Every source of the program, the model's first."""
+    base = (*machine.target.gcc_flags, *(SECTIONS if machine.qemu else _host_flags(options)))
+    warnings = WARNINGS if options.strict else ()
+    defines = tuple(f"-D{define}" for define in options.defines)
+    ours = ("-std=c11", *base, options.optimize, *warnings, *defines)
+    units = []
+    library: tuple[Path, ...] = ()
+    if model.cmsis_nn_sources:
+        cmsis_nn = require_cmsis_nn()
+        library = (cmsis_nn / "Include",)
+        flags = ("-std=gnu11", *base, options.optimize, "-w")
+        units = [Unit(cmsis_nn / name, CMSIS_NN, flags, library) for name in model.cmsis_nn_sources]
+    includes = (RUNTIME_INCLUDE, *library)
+    units += [Unit(RUNTIME_C / name, RUNTIME, ours, includes) for name in model.runtime_sources]
+    # The harness is always compiled alike, so that its own cost is the same whatever the options.
+    harness = ("-std=c11", *base, "-O2", *warnings, f"-DTINYML_HARNESS_MODEL={model.name}_model")
+    units += [Unit(HARNESS_C / name, HARNESS, harness, (RUNTIME_INCLUDE,)) for name in _harness(machine)]
+    return [Unit(model.source, MODEL, ours, includes), *units]
+
+
+def _harness(machine: Machine) -> tuple[str, ...]:
+    if machine.clock is None:
+        return ("main.c", "port_host.c")
+    return ("main.c", "port_qemu.c", "startup.c", machine.clock.source)
+
+
+def _host_flags(options: Options) -> tuple[str, ...]:
+    return SANITIZERS if options.sanitize else ()
+
+
+def _qemu_link_flags(machine: Machine, map_file: Path) -> list[str]:
+    return [
+        *machine.target.gcc_flags,
+        "-nostartfiles",
+        "--specs=nosys.specs",
+        f"-L{HARNESS_C}",
+        f"-T{machine.linker_script}",
+        "-Wl,--gc-sections",
+        f"-Wl,-Map={map_file}",
+    ]
+
+
+def _link(compiler: Compiler, arguments: list[str]) -> None:
+    done = subprocess.run([str(compiler.path), *arguments], capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        return
+    if "will not fit in region" in done.stderr or "overflowed by" in done.stderr:
+        raise BudgetError(
+            f"the program does not fit the memory of this machine:\n{excerpt(done.stderr, 6)}",
+            "a smaller model, or another machine (qemu-cortex-m55 has the most memory)",
+        )
+    raise ToolError(f"{compiler.path.name} cannot link:\n{excerpt(done.stderr)}")

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Runs any compiled model on samples from a file and writes its outputs, and what each run cost, to
+ * another. The same source serves the host and every QEMU machine; port.h hides the difference.
+ *
+ * The sample file, in little-endian words: magic, number of samples, bytes of all inputs together,
+ * bytes of all outputs together; then for each sample a word of flags and the inputs one after the
+ * other. The result file: the cost of calling a function that does nothing; then for each sample
+ * the cost of the run and the outputs one after the other. */
+
+#include <tinyml/tinyml.h>
+
+#include "port.h"
+
+#define MAGIC        0x314c4d54u /* "TML1" */
+#define FLAG_RESET   1u          /* forget the state before this sample */
+#define EXIT_PROBLEM 2
+
+extern const struct tinyml_model TINYML_HARNESS_MODEL;
+
+/* One instruction long on every core, so that the cost of calling is known exactly. On the host
+ * nothing is counted. */
+#ifdef __arm__
+__attribute__((naked)) static int nothing(void)
+{
+	__asm volatile("bx lr");
+}
+#else
+static int nothing(void)
+{
+	return 0;
+}
+#endif
+
+static uint32_t total_bytes(const struct tinyml_tensor *tensors, uint8_t count)
+{
+	uint32_t bytes = 0;
+
+	for (uint8_t i = 0; i < count; i++) {
+		bytes += tensors[i].bytes;
+	}
+	return bytes;
+}
+
+_Noreturn static void refuse(const char *why)
+{
+	port_print(why);
+	port_exit(EXIT_PROBLEM);
+}
+
+static void read_inputs(const struct tinyml_model *model)
+{
+	for (uint8_t i = 0; i < model->input_count; i++) {
+		port_read(model->inputs[i].data, model->inputs[i].bytes);
+	}
+}
+
+static void write_outputs(const struct tinyml_model *model)
+{
+	for (uint8_t i = 0; i < model->output_count; i++) {
+		port_write(model->outputs[i].data, model->outputs[i].bytes);
+	}
+}
+
+static void run_sample(const struct tinyml_model *model)
+{
+	struct port_cost cost = {0};
+	uint32_t flags;
+
+	port_read(&flags, sizeof(flags));
+	if ((flags & FLAG_RESET) != 0u && model->reset != NULL) {
+		model->reset();
+	}
+	read_inputs(model);
+	port_measure(model->run, &cost);
+	port_write(&cost, sizeof(cost));
+	write_outputs(model);
+}
+
+int main(void)
+{
+	const struct tinyml_model *model = &TINYML_HARNESS_MODEL;
+	struct port_cost cost = {0};
+	uint32_t header[4];
+
+	port_open();
+	port_read(header, sizeof(header));
+	if (header[0] != MAGIC) {
+		refuse("harness: the sample file is not one\n");
+	}
+	if (header[2] != total_bytes(model->inputs, model->input_count)) {
+		refuse("harness: the samples are not as large as the model's inputs\n");
+	}
+	if (header[3] != total_bytes(model->outputs, model->output_count)) {
+		refuse("harness: the outputs are not as large as expected\n");
+	}
+	port_measure(nothing, &cost);
+	port_write(&cost, sizeof(cost));
+	for (uint32_t i = 0; i < header[1]; i++) {
+		run_sample(model);
+	}
+	port_close();
+	port_print(model->name);
+	port_print(": done\n");
+	port_exit(0);
+}

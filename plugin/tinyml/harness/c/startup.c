@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Reset and faults of a bare Cortex-M. */
+
+#include <stdint.h>
+
+#include "port.h"
+
+#define SCB_CCR   (*(volatile uint32_t *)0xe000ed14u)
+#define SCB_CFSR  (*(volatile uint32_t *)0xe000ed28u)
+#define SCB_HFSR  (*(volatile uint32_t *)0xe000ed2cu)
+#define SCB_BFAR  (*(volatile uint32_t *)0xe000ed38u)
+#define DIV_0_TRP (1u << 4)
+
+#define EXIT_FAULT 3
+
+int main(void);
+_Noreturn void image_reset(void);
+_Noreturn void image_start(void);
+_Noreturn void image_fault(const uint32_t *frame, uint32_t exc_return);
+
+extern uint32_t image_stack_top[];
+extern uint32_t image_stack_limit[];
+extern uint32_t image_fault_stack_top[];
+extern uint32_t image_bss_start[];
+extern uint32_t image_bss_end[];
+
+/* In assembly because compiled code may use floating-point or vector registers from its very first
+ * instruction, and the coprocessors are off after reset. Cores without them ignore the write. */
+__attribute__((naked)) _Noreturn void image_reset(void)
+{
+	__asm volatile("ldr r0, =0xe000ed88\n" /* CPACR: full access to CP10 and CP11 */
+		       "ldr r1, [r0]\n"
+		       "orr r1, r1, #0xf00000\n"
+		       "str r1, [r0]\n"
+		       "dsb\n"
+		       "isb\n"
+		       "b image_start\n");
+}
+
+/* The stack may be the problem, so the report has one of its own. */
+__attribute__((naked, noreturn)) static void fault(void)
+{
+	__asm volatile("mov r0, sp\n"
+		       "mov r1, lr\n"
+		       "ldr r2, =image_fault_stack_top\n"
+		       "mov sp, r2\n"
+		       "b image_fault\n");
+}
+
+_Noreturn void image_start(void)
+{
+	for (volatile uint32_t *word = image_bss_start; word < image_bss_end; word++) {
+		*word = 0;
+	}
+	SCB_CCR |= DIV_0_TRP;
+	port_exit(main());
+}
+
+static void print_word(const char *name, uint32_t value)
+{
+	char text[] = " 00000000";
+
+	for (int i = 0; i < 8; i++) {
+		text[8 - i] = "0123456789abcdef"[(value >> (4 * i)) & 15u];
+	}
+	port_print(name);
+	port_print(text);
+	port_print("\n");
+}
+
+_Noreturn void image_fault(const uint32_t *frame, uint32_t exc_return)
+{
+	static const char *const names[8] = {"r0", "r1", "r2", "r3", "r12", "lr", "pc", "xpsr"};
+
+	port_print("fault\n");
+	print_word("cfsr", SCB_CFSR);
+	print_word("hfsr", SCB_HFSR);
+	print_word("address", SCB_BFAR);
+	print_word("sp", (uint32_t)(uintptr_t)frame);
+	print_word("exc_return", exc_return);
+	if (frame >= image_stack_limit && frame + 8 <= image_stack_top) {
+		for (int i = 0; i < 8; i++) {
+			print_word(names[i], frame[i]);
+		}
+	}
+	port_exit(EXIT_FAULT);
+}
+
+typedef void (*vector)(void);
+
+__attribute__((section(".vectors"), used)) static const vector vectors[16] = {
+	(vector)(uintptr_t)image_stack_top,
+	image_reset,
+	[2 ... 15] = fault,
+};

@@ -1,0 +1,52 @@
+"""What a processor fault means, in words."""
+
+from __future__ import annotations
+
+import re
+
+_CAUSES = {
+    0: "an instruction was fetched from protected memory",
+    1: "a data access to protected memory",
+    3: "a memory protection fault while returning from an exception",
+    4: "a memory protection fault while entering an exception: most likely the stack overflowed",
+    8: "an instruction was fetched from memory that does not exist",
+    9: "a data access to memory that does not exist",
+    10: "a data access to memory that does not exist",
+    11: "a bus fault while returning from an exception",
+    12: "a bus fault while entering an exception: most likely the stack overflowed",
+    16: "an instruction this core does not have",
+    17: "a jump to code that is not Thumb",
+    18: "a broken return from an exception",
+    19: "a coprocessor instruction (floating point, vector) that is disabled or missing",
+    20: "the stack overflowed",
+    24: "an unaligned access",
+    25: "a division by zero",
+}
+"""Bits of the Configurable Fault Status Register."""
+
+
+def registers(console: str) -> dict[str, int]:
+    """What the image's fault handler printed, by register; empty if there was no fault."""
+    _, mark, report = console.partition("fault\n")
+    if not mark:
+        return {}
+    return {name: int(value, 16) for name, value in re.findall(r"^(\w+) ([0-9a-f]{8})$", report, re.M)}
+
+
+def explain(values: dict[str, int], stack_limit: int, symbols: list[tuple[int, str]]) -> str:
+    """One line: the cause, and where. ``symbols`` are the image's functions, by rising address."""
+    status = values.get("cfsr", 0)
+    causes = [text for bit, text in _CAUSES.items() if status >> bit & 1]
+    if values.get("sp", stack_limit) < stack_limit:
+        causes = ["the stack overflowed"]
+    if status & 0x8080:  # the fault address register is valid
+        causes.append(f"address 0x{values.get('address', 0):08x}")
+    if "pc" in values:
+        causes.append(f"in {function_at(values['pc'], symbols)} (0x{values['pc']:08x})")
+    return ", ".join(causes) or f"unknown cause, CFSR 0x{status:08x}"
+
+
+def function_at(address: int, symbols: list[tuple[int, str]]) -> str:
+    """The function that contains ``address``."""
+    before = [name for start, name in symbols if start & ~1 <= address]
+    return before[-1] if before else "unknown code"

@@ -1,0 +1,76 @@
+"""A folder of generated C, as its summary (``<name>.json``) describes it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tinyml.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Port:
+    """An input or output of a model."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @property
+    def bytes(self) -> int:
+        return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
+
+
+@dataclass(frozen=True)
+class Generated:
+    """What the harness must know of a compiled model."""
+
+    folder: Path
+    name: str
+    target: str
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    runtime_sources: tuple[str, ...]
+    cmsis_nn_sources: tuple[str, ...]
+
+    @property
+    def source(self) -> Path:
+        return self.folder / f"{self.name}.c"
+
+
+def read_generated(folder: Path) -> Generated:
+    """The model in ``folder``."""
+    summaries = [summary for path in sorted(folder.glob("*.json")) if (summary := _summary(path))]
+    if len(summaries) != 1:
+        found = "no compiled model" if not summaries else f"{len(summaries)} compiled models"
+        raise ConfigError(f"there is {found} in {folder}", "compile one into it: tinyml compile MODEL -o DIR")
+    summary = summaries[0]
+    return Generated(
+        folder=folder,
+        name=str(summary["name"]),
+        target=str(summary["target"]),
+        inputs=_ports(summary["inputs"]),
+        outputs=_ports(summary["outputs"]),
+        runtime_sources=tuple(summary["sources"].get("runtime", ())),
+        cmsis_nn_sources=tuple(summary["sources"].get("cmsis-nn", ())),
+    )
+
+
+def _summary(path: Path) -> Mapping[str, Any] | None:
+    """The content of a summary; None for any other JSON file."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        return None
+    return content if isinstance(content, dict) and "sources" in content else None
+
+
+def _ports(entries: Sequence[Mapping[str, Any]]) -> tuple[Port, ...]:
+    return tuple(
+        Port(str(entry["name"]), tuple(entry["shape"]), np.dtype(entry["dtype"])) for entry in entries
+    )

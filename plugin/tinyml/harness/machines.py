@@ -1,0 +1,103 @@
+"""The machines models run on: the host, and QEMU boards whose clocks count instructions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tinyml.errors import ConfigError, ToolError
+from tinyml.targets import Target, find_target
+
+INSTRUCTION_SHIFT = 6
+"""QEMU's ``-icount shift``: one instruction takes 2**6 ns. The clocks below tick faster than that, so
+that no two instructions share a tick and a reading can be turned back into an exact count."""
+
+INSTRUCTION_NS = 2**INSTRUCTION_SHIFT
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """A reading of a machine's two clock registers, counted from the start of the clock."""
+
+    fine: int
+    coarse: int
+
+
+class Clock:
+    """Turns readings into the number of instructions since the clock was started."""
+
+    source: str  # the C file that drives it
+
+    def instructions(self, stamp: Stamp) -> int:
+        raise NotImplementedError
+
+
+class CmsdkTimer(Clock):
+    """25 MHz, 32 bits, and a 100 Hz counter that tells how often these wrapped.
+
+    QEMU rounds the remaining ticks up, so that after t ns the timer has counted ceil(t / 40) - 1.
+    """
+
+    source = "clock_mps2.c"
+    tick_ns = 40
+    coarse_ns = 10_000_000
+
+    def instructions(self, stamp: Stamp) -> int:
+        wrap_ns = 2**32 * self.tick_ns
+        wraps = max(0, round((stamp.coarse * self.coarse_ns - stamp.fine * self.tick_ns) / wrap_ns))
+        ticks = stamp.fine + wraps * 2**32
+        count = (ticks + 1) * self.tick_ns // INSTRUCTION_NS
+        return _checked(count, -(-count * INSTRUCTION_NS // self.tick_ns) - 1, ticks)
+
+
+class SystemCounter(Clock):
+    """32 MHz, 64 bits: after t ns it has counted floor(t / 31.25)."""
+
+    source = "clock_sse300.c"
+
+    def instructions(self, stamp: Stamp) -> int:
+        ticks = stamp.coarse << 32 | stamp.fine
+        quarter_ns = 125  # one tick, in units of 0.25 ns
+        count = -(-ticks * quarter_ns // (4 * INSTRUCTION_NS))
+        return _checked(count, count * 4 * INSTRUCTION_NS // quarter_ns, ticks)
+
+
+def _checked(count: int, expected_ticks: int, ticks: int) -> int:
+    """``count``, if a clock that executed so many instructions would show just what was read."""
+    if expected_ticks != ticks:
+        raise ToolError(
+            f"QEMU's clock shows {ticks} ticks, which is no whole number of instructions",
+            "the counting is made for QEMU 7.2 and later; report the version of qemu-system-arm",
+        )
+    return count
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A place to run: ``qemu`` is the board QEMU plays, None for the host."""
+
+    name: str
+    target: Target
+    qemu: str | None = None
+    linker_script: str = ""
+    clock: Clock | None = None
+
+
+_ALL = (
+    Machine("host", find_target("host")),
+    Machine("qemu-cortex-m3", find_target("cortex-m3"), "mps2-an385", "mps2.ld", CmsdkTimer()),
+    Machine("qemu-cortex-m4", find_target("cortex-m4"), "mps2-an386", "mps2.ld", CmsdkTimer()),
+    Machine("qemu-cortex-m7", find_target("cortex-m7"), "mps2-an500", "mps2.ld", CmsdkTimer()),
+    Machine("qemu-cortex-m55", find_target("cortex-m55"), "mps3-an547", "mps3.ld", SystemCounter()),
+)
+
+MACHINES = {machine.name: machine for machine in _ALL}
+
+
+def find_machine(name: str) -> Machine:
+    """The machine called ``name``."""
+    try:
+        return MACHINES[name]
+    except KeyError:
+        raise ConfigError(
+            f"there is no machine called {name!r} to run on", f"one of: {', '.join(MACHINES)}"
+        ) from None

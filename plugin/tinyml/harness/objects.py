@@ -1,0 +1,110 @@
+"""Compiled objects, kept by content: the same source, flags and compiler are compiled once."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from tinyml.errors import ToolError
+from tinyml.harness.tools import Compiler
+from tinyml.workspace import cache_folder
+
+MAX_CACHE_BYTES = 512 * 2**20
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One source file and how to compile it. ``part`` is the share of the image it belongs to."""
+
+    source: Path
+    part: str
+    flags: tuple[str, ...]
+    includes: tuple[Path, ...] = ()
+
+
+def compile_all(compiler: Compiler, units: Sequence[Unit]) -> list[Path]:
+    """The object files of ``units``, in their order; what the cache has is not compiled again."""
+    headers = {folder: _headers_digest(folder) for unit in units for folder in _folders(unit)}
+    folder = cache_folder() / "objects"
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def one(unit: Unit) -> Path:
+        digests = [headers[path] for path in _folders(unit)]
+        path = folder / f"{_key(compiler, unit, digests)}.o"
+        if path.is_file():
+            os.utime(path)  # used today: the last to be thrown away
+        else:
+            _compile(compiler, unit, path)
+        return path
+
+    _prune(folder)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(one, units))
+
+
+def _folders(unit: Unit) -> tuple[Path, ...]:
+    """Where the headers of a unit are found: its includes, and beside it."""
+    return (unit.source.parent, *unit.includes)
+
+
+def _headers_digest(folder: Path) -> str:
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*.h")):
+        digest.update(f"{path.relative_to(folder).as_posix()}\0".encode())
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _key(compiler: Compiler, unit: Unit, headers: Iterable[str]) -> str:
+    source = hashlib.sha256(unit.source.read_bytes()).hexdigest()
+    text = "\0".join((compiler.identity, unit.source.name, source, *unit.flags, *headers))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _compile(compiler: Compiler, unit: Unit, path: Path) -> None:
+    """Compile into a private file first: other processes may want the same object at the same time."""
+    handle, name = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+    os.close(handle)
+    partial = Path(name)
+    includes = [f"-I{folder}" for folder in unit.includes]
+    command = [str(compiler.path), *unit.flags, *includes, "-c", str(unit.source), "-o", name]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise ToolError(
+                f"{compiler.path.name} cannot compile {unit.source.name}:\n{excerpt(done.stderr)}",
+                "this is the command: " + " ".join(command),
+            )
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _prune(folder: Path) -> None:
+    """Forget the objects that were not used for longest when there are too many bytes of them."""
+    aged = []
+    for path in folder.glob("*.o"):
+        try:
+            stat = path.stat()
+        except FileNotFoundError:  # another process prunes too
+            continue
+        aged.append((stat.st_mtime, stat.st_size, path))
+    excess = sum(size for _, size, _ in aged) - MAX_CACHE_BYTES
+    for _, size, path in sorted(aged):
+        if excess <= 0:
+            break
+        path.unlink(missing_ok=True)
+        excess -= size
+
+
+def excerpt(text: str, lines: int = 40) -> str:
+    """The beginning of a long output."""
+    kept = text.strip().splitlines()
+    more = [f"... and {len(kept) - lines} lines more"] if len(kept) > lines else []
+    return "\n".join([*kept[:lines], *more])

@@ -1,0 +1,166 @@
+"""Run a compiled model on a machine and measure it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tinyml.errors import ConfigError, ToolError
+from tinyml.harness import faults, tools
+from tinyml.harness.build import Image, Options, build
+from tinyml.harness.footprint import Footprint
+from tinyml.harness.generated import Generated, read_generated
+from tinyml.harness.machines import INSTRUCTION_SHIFT, Machine, find_machine
+from tinyml.harness.objects import excerpt
+from tinyml.harness.samples import Cost, Results, decode, encode
+from tinyml.ir import Array
+
+EXIT_FAULT = 3
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came out, and what it cost. The host does not count: there the measurements are None."""
+
+    outputs: list[dict[str, Array]]  # one per sample, by tensor name
+    instructions: list[int] | None = None  # one per sample
+    stack_bytes: int | None = None  # the deepest of all runs
+    footprint: Footprint | None = None
+    console: str = ""
+
+
+def run(
+    folder: Path,
+    on: str,
+    samples: Sequence[Mapping[str, Array]],
+    *,
+    reset_before: Collection[int] = (),
+    options: Options | None = None,
+    timeout_seconds: float = 300,
+) -> Result:
+    """Build the generated C in ``folder`` for the machine called ``on`` and run it on ``samples``.
+
+    The samples (arrays by input name) run one after the other in one process, so that a model with
+    state remembers; before the samples whose index is in ``reset_before`` it forgets.
+    """
+    model, machine = read_generated(folder), find_machine(on)
+    with tempfile.TemporaryDirectory(prefix="tinyml-") as scratch:
+        image = build(model, machine, Path(scratch), options)
+        return execute(image, model, samples, reset_before=reset_before, timeout_seconds=timeout_seconds)
+
+
+def run_files(
+    files: Mapping[str, str],
+    on: str,
+    samples: Sequence[Mapping[str, Array]],
+    *,
+    reset_before: Collection[int] = (),
+    options: Options | None = None,
+    timeout_seconds: float = 300,
+) -> Result:
+    """``run`` for generated files that are not on disk: their text by name."""
+    with tempfile.TemporaryDirectory(prefix="tinyml-") as scratch:
+        for name, text in files.items():
+            (Path(scratch) / name).write_text(text, encoding="utf-8")
+        return run(
+            Path(scratch),
+            on,
+            samples,
+            reset_before=reset_before,
+            options=options,
+            timeout_seconds=timeout_seconds,
+        )
+
+
+def execute(
+    image: Image,
+    model: Generated,
+    samples: Sequence[Mapping[str, Array]],
+    *,
+    reset_before: Collection[int] = (),
+    timeout_seconds: float = 300,
+) -> Result:
+    """Run an image that ``build`` made, beside which the files it exchanges with us are written."""
+    if not samples:
+        raise ConfigError("there are no samples to run", "give at least one")
+    folder, machine = image.path.parent, image.machine
+    (folder / "samples.bin").write_bytes(encode(model, samples, reset_before))
+    console = _start(image, model, timeout_seconds)
+    results = decode(model, (folder / "results.bin").read_bytes(), len(samples))
+    for index, cost in enumerate(results.runs):
+        if cost.status != 0:
+            raise ToolError(f"{model.name}_run() returned {cost.status} on sample {index}")
+    if machine.clock is None:
+        return Result(results.outputs, console=console)
+    return Result(
+        outputs=results.outputs,
+        instructions=_instructions(machine, results),
+        stack_bytes=max(cost.stack_bytes for cost in results.runs),
+        footprint=image.footprint,
+        console=console,
+    )
+
+
+def command(image: Image) -> list[str]:
+    """The command line that runs an image, in the image's folder."""
+    if image.machine.qemu is None:
+        return [str(image.path)]
+    return [
+        *(str(tools.qemu()), "-machine", image.machine.qemu),
+        *("-icount", f"shift={INSTRUCTION_SHIFT}"),
+        *("-display", "none", "-monitor", "none", "-serial", "none"),
+        *("-chardev", "stdio,id=console"),
+        *("-semihosting-config", "enable=on,target=native,chardev=console"),
+        *("-kernel", image.path.name),
+    ]
+
+
+def _instructions(machine: Machine, results: Results) -> list[int]:
+    """Instructions of each run, from its first to its return: what calling costs is taken away."""
+    clock = machine.clock
+    assert clock is not None
+
+    def spent(cost: Cost) -> int:
+        return clock.instructions(cost.after) - clock.instructions(cost.before)
+
+    calling = spent(results.nothing) - 1  # the function that does nothing is one instruction long
+    return [spent(cost) - calling for cost in results.runs]
+
+
+def _start(image: Image, model: Generated, timeout_seconds: float) -> str:
+    """Run the image to its end; returns what it printed."""
+    machine = image.machine
+    try:
+        done = subprocess.run(
+            command(image),
+            cwd=image.path.parent,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            # Nothing allocates, so there is nothing to leak, and looking for it takes seconds.
+            env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"},
+            timeout=timeout_seconds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise ToolError(
+            f"{model.name} did not finish on {machine.name} within {timeout_seconds:g} seconds",
+            "fewer samples or a longer timeout; a model that never finishes is a bug of ours",
+        ) from None
+    if done.returncode == 0:
+        return done.stdout
+    if machine.qemu and done.returncode == EXIT_FAULT:
+        raise ToolError(f"{model.name} crashed on {machine.name}: {_fault(image, done.stdout)}")
+    said = excerpt(f"{done.stdout}\n{done.stderr}")
+    raise ToolError(f"{model.name} failed on {machine.name} with exit status {done.returncode}:\n{said}")
+
+
+def _fault(image: Image, console: str) -> str:
+    symbols = tools.symbols(image.path)
+    limit = next((address for address, name in symbols if name == "image_stack_limit"), 0)
+    return faults.explain(faults.registers(console), limit, symbols)

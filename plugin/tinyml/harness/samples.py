@@ -1,0 +1,90 @@
+"""The two files the harness program reads and writes, and the arrays in them. See ``c/main.c``."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tinyml.errors import ConfigError, ToolError
+from tinyml.harness.generated import Generated, Port
+from tinyml.harness.machines import Stamp
+from tinyml.ir import Array
+
+MAGIC = 0x314C4D54
+FLAG_RESET = 1
+
+_COST = struct.Struct("<i5I")
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one call cost, as read from the machine."""
+
+    status: int
+    before: Stamp
+    after: Stamp
+    stack_bytes: int
+
+
+@dataclass(frozen=True)
+class Results:
+    """The result file: the cost of calling nothing, the cost of each run, the outputs of each run."""
+
+    nothing: Cost
+    runs: list[Cost]
+    outputs: list[dict[str, Array]]
+
+
+def encode(model: Generated, samples: Sequence[Mapping[str, Array]], reset_before: Collection[int]) -> bytes:
+    """The sample file. State is forgotten before the samples in ``reset_before``."""
+    sizes = [sum(port.bytes for port in ports) for ports in (model.inputs, model.outputs)]
+    chunks = [struct.pack("<4I", MAGIC, len(samples), *sizes)]
+    for index, sample in enumerate(samples):
+        chunks.append(struct.pack("<I", FLAG_RESET if index in reset_before else 0))
+        chunks += [_input(port, sample, index) for port in model.inputs]
+    return b"".join(chunks)
+
+
+def decode(model: Generated, content: bytes, count: int) -> Results:
+    """The result file of ``count`` samples."""
+    record = _COST.size + sum(port.bytes for port in model.outputs)
+    if len(content) != _COST.size + count * record:
+        raise ToolError(f"the program wrote {len(content)} bytes instead of {_COST.size + count * record}")
+    runs, outputs = [], []
+    for offset in range(_COST.size, len(content), record):
+        runs.append(_cost(content, offset))
+        outputs.append(_outputs(model, content, offset + _COST.size))
+    return Results(_cost(content, 0), runs, outputs)
+
+
+def _cost(content: bytes, offset: int) -> Cost:
+    status, *words, stack_bytes = _COST.unpack_from(content, offset)
+    return Cost(status, Stamp(*words[:2]), Stamp(*words[2:]), stack_bytes)
+
+
+def _outputs(model: Generated, content: bytes, offset: int) -> dict[str, Array]:
+    arrays = {}
+    for port in model.outputs:
+        flat = np.frombuffer(content[offset : offset + port.bytes], port.dtype.newbyteorder("<"))
+        arrays[port.name] = flat.astype(port.dtype).reshape(port.shape)
+        offset += port.bytes
+    return arrays
+
+
+def _input(port: Port, sample: Mapping[str, Array], index: int) -> bytes:
+    if port.name not in sample:
+        given = ", ".join(sorted(sample)) or "nothing"
+        raise ConfigError(f"sample {index} has no array for input {port.name!r}", f"it has: {given}")
+    array = np.asarray(sample[port.name])
+    if array.shape != port.shape:
+        raise ConfigError(
+            f"input {port.name!r} of sample {index} has shape {array.shape}", f"it must be {port.shape}"
+        )
+    if array.dtype != port.dtype:
+        raise ConfigError(
+            f"input {port.name!r} of sample {index} is {array.dtype}", f"it must be {port.dtype}"
+        )
+    return np.ascontiguousarray(array).astype(port.dtype.newbyteorder("<")).tobytes()

@@ -1,0 +1,60 @@
+"""Where things outside this package are kept: our cache folder, the west workspace, CMSIS-NN."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from tinyml.errors import ConfigError, ToolError
+
+CMSIS_NN_MARK = Path("Include", "arm_nnfunctions.h")
+"""The file by which a CMSIS-NN folder is recognised."""
+
+
+def cache_folder() -> Path:
+    """Our folder for what can be made again: workspaces, compiled objects."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "west-tinyml"
+
+
+def _workspaces() -> Iterator[Path]:
+    """West workspaces to look in, the most telling first."""
+    if named := os.environ.get("TINYML_WORKSPACE"):
+        yield Path(named)
+    if zephyr := os.environ.get("ZEPHYR_BASE"):
+        yield Path(zephyr).parent
+    yield from sorted(cache_folder().glob("workspace-*"), key=lambda path: path.stat().st_mtime, reverse=True)
+
+
+def find_zephyr() -> Path | None:
+    """The Zephyr tree: $ZEPHYR_BASE, or that of a west workspace; None where there is none."""
+    named = os.environ.get("ZEPHYR_BASE")
+    candidates = [Path(named)] if named else [workspace / "zephyr" for workspace in _workspaces()]
+    return next((path for path in candidates if (path / "VERSION").is_file()), None)
+
+
+def find_cmsis_nn() -> Path | None:
+    """The CMSIS-NN sources: $TINYML_CMSIS_NN, or those of a west workspace; None where there are none."""
+    if named := os.environ.get("TINYML_CMSIS_NN"):
+        if not (Path(named) / CMSIS_NN_MARK).is_file():
+            raise ConfigError(
+                f"TINYML_CMSIS_NN names {named}, which has no {CMSIS_NN_MARK.as_posix()}",
+                "point it at a checkout of https://github.com/ARM-software/CMSIS-NN, or unset it",
+            )
+        return Path(named)
+    candidates = (workspace / "modules" / "lib" / "cmsis-nn" for workspace in _workspaces())
+    return next((path for path in candidates if (path / CMSIS_NN_MARK).is_file()), None)
+
+
+def require_cmsis_nn() -> Path:
+    """The CMSIS-NN sources, for a model that was compiled to use them."""
+    found = find_cmsis_nn()
+    if found is None:
+        raise ToolError(
+            "the model uses CMSIS-NN, which was not found in $TINYML_CMSIS_NN, $TINYML_WORKSPACE, "
+            "beside $ZEPHYR_BASE or in our cache folder",
+            "set TINYML_CMSIS_NN to a checkout of https://github.com/ARM-software/CMSIS-NN, "
+            "or compile with --kernels portable",
+        )
+    return found

@@ -1,0 +1,248 @@
+"""The harness on the host, its cache, and what it says when something is missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests import toy
+from tinyml import harness, workspace
+from tinyml.errors import ConfigError, ToolError
+from tinyml.harness import faults
+from tinyml.harness.footprint import HARNESS, LIBRARY, MODEL, Sizes, read_map
+from tinyml.harness.machines import CmsdkTimer, Stamp, SystemCounter
+from tinyml.harness.objects import Unit, compile_all
+from tinyml.harness.tools import host_compiler
+from tinyml.ir import Array
+
+CHECKED = harness.Options(strict=True, sanitize=True)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return toy.write(tmp_path, "host")
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache folder for this test alone."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "west-tinyml"
+
+
+def test_outputs_and_state(folder: Path) -> None:
+    result = harness.run(folder, "host", [toy.sample()] * 4, reset_before={2}, options=CHECKED)
+    assert [int(out["runs"][0]) for out in result.outputs] == [1, 2, 1, 2]
+    np.testing.assert_array_equal(result.outputs[1]["y"], toy.sample()["x"] + toy.OFFSETS + 1)
+    assert result.instructions is None
+    assert result.console == "toy: done\n"
+
+
+def test_files_that_are_not_on_disk(folder: Path) -> None:
+    files = {path.name: path.read_text() for path in folder.iterdir()}
+    result = harness.run_files(files, "host", [toy.sample()])
+    np.testing.assert_array_equal(result.outputs[0]["y"], toy.sample()["x"] + toy.OFFSETS)
+
+
+@pytest.mark.parametrize(
+    "mode, words",
+    [
+        (toy.OUT_OF_BOUNDS, "index 256 out of bounds"),
+        (toy.OVERFLOW, "signed integer overflow"),
+        (toy.DIVISION_BY_ZERO, "division by zero"),
+        (toy.FAILURE, r"toy_run\(\) returned 7 on sample 0"),
+    ],
+)
+def test_sanitizers_find_what_is_wrong(folder: Path, mode: int, words: str) -> None:
+    with pytest.raises(ToolError, match=words):
+        harness.run(folder, "host", [toy.sample(mode)], options=CHECKED)
+
+
+def test_hang_is_ended(folder: Path) -> None:
+    with pytest.raises(ToolError, match="did not finish on host within 1 seconds"):
+        harness.run(folder, "host", [toy.sample(toy.ENDLESS_LOOP)], timeout_seconds=1)
+
+
+def test_warning_is_an_error_when_strict(folder: Path) -> None:
+    with (folder / "toy.c").open("a") as stream:
+        stream.write("static int unused;\n")
+    harness.run(folder, "host", [toy.sample()])
+    with pytest.raises(ToolError, match=r"cannot compile toy.c(.|\n)*unused"):
+        harness.run(folder, "host", [toy.sample()], options=harness.Options(strict=True))
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        ({"x": None}, "no array for input 'x'(.|\n)*it has: mode"),
+        ({"x": np.zeros((4,), np.int16)}, r"'x' of sample 0 has shape \(4,\)(.|\n)*must be \(2, 2\)"),
+        ({"x": np.zeros((2, 2), np.int8)}, "'x' of sample 0 is int8(.|\n)*must be int16"),
+    ],
+)
+def test_samples_that_do_not_fit(folder: Path, change: dict[str, Array | None], words: str) -> None:
+    arrays: dict[str, Array | None] = {**toy.sample(), **change}
+    sample = {name: array for name, array in arrays.items() if array is not None}
+    with pytest.raises(ConfigError, match=words):
+        harness.run(folder, "host", [sample])
+
+
+def test_no_samples(folder: Path) -> None:
+    with pytest.raises(ConfigError, match="no samples"):
+        harness.run(folder, "host", [])
+
+
+def test_no_model_in_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "other.json").write_text("{}")
+    with pytest.raises(ConfigError, match="there is no compiled model in"):
+        harness.run(tmp_path, "host", [toy.sample()])
+
+
+def test_model_for_another_core(tmp_path: Path) -> None:
+    toy.write(tmp_path, "cortex-m4")
+    with pytest.raises(ConfigError, match=r"compiled for cortex-m4(.|\n)*--target host"):
+        harness.run(tmp_path, "host", [toy.sample()])
+
+
+def test_unknown_machine(folder: Path) -> None:
+    with pytest.raises(ConfigError, match=r"no machine called 'qemu-z80'(.|\n)*qemu-cortex-m3"):
+        harness.run(folder, "qemu-z80", [toy.sample()])
+
+
+@pytest.mark.parametrize(
+    "machine, words",
+    [
+        ("host", "no C compiler(.|\n)*sudo apt-get install gcc"),
+        (
+            "qemu-cortex-m3",
+            "arm-none-eabi-gcc(.|\n)*apt-get install gcc-arm-none-eabi libnewlib-arm-none-eabi",
+        ),
+    ],
+)
+def test_missing_compiler(tmp_path: Path, machine: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    toy.write(tmp_path, harness.find_machine(machine).target.name)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CC", raising=False)
+    with pytest.raises(ToolError, match=words):
+        harness.run(tmp_path, machine, [toy.sample()])
+
+
+def test_missing_qemu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    image = harness.Image(tmp_path / "image", harness.find_machine("qemu-cortex-m3"))
+    with pytest.raises(ToolError, match="apt-get install qemu-system-arm"):
+        harness.command(image)
+
+
+def test_missing_cmsis_nn(tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("TINYML_CMSIS_NN", "TINYML_WORKSPACE", "ZEPHYR_BASE"):
+        monkeypatch.delenv(name, raising=False)
+    toy.write(tmp_path, "host", cmsis_nn=["Source/ActivationFunctions/arm_relu_q15.c"])
+    with pytest.raises(ToolError, match=r"uses CMSIS-NN, which was not found(.|\n)*--kernels portable"):
+        harness.run(tmp_path, "host", [toy.sample()])
+
+
+def test_cmsis_nn_is_found(own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("TINYML_CMSIS_NN", "TINYML_WORKSPACE", "ZEPHYR_BASE"):
+        monkeypatch.delenv(name, raising=False)
+
+    def plant(folder: Path) -> Path:
+        (folder / "Include").mkdir(parents=True)
+        (folder / workspace.CMSIS_NN_MARK).touch()
+        return folder
+
+    assert workspace.find_cmsis_nn() is None
+    cached = plant(own_cache / "workspace-1" / "modules" / "lib" / "cmsis-nn")
+    assert workspace.find_cmsis_nn() == cached
+    beside = plant(tmp_path / "modules" / "lib" / "cmsis-nn")
+    monkeypatch.setenv("ZEPHYR_BASE", str(tmp_path / "zephyr"))
+    assert workspace.find_cmsis_nn() == beside
+    monkeypatch.setenv("TINYML_CMSIS_NN", str(plant(tmp_path / "named")))
+    assert workspace.find_cmsis_nn() == tmp_path / "named"
+    monkeypatch.setenv("TINYML_CMSIS_NN", str(tmp_path))
+    with pytest.raises(ConfigError, match="TINYML_CMSIS_NN names"):
+        workspace.find_cmsis_nn()
+
+
+def test_objects_are_compiled_once(own_cache: Path, tmp_path: Path) -> None:
+    source, header = tmp_path / "a.c", tmp_path / "a.h"
+    source.write_text('#include "a.h"\nint a = A;\n')
+    header.write_text("#define A 1\n")
+
+    def compiled(*flags: str) -> Path:
+        return compile_all(host_compiler(), [Unit(source, MODEL, flags)])[0]
+
+    first = compiled()
+    made = first.stat().st_ino
+    assert first.parent == own_cache / "objects"
+    assert compiled() == first
+    assert first.stat().st_ino == made
+    assert compiled("-O2") != first
+    header.write_text("#define A 2\n")
+    assert compiled() != first
+    header.write_text("#define A 1\n")
+    assert compiled() == first
+    assert not list(first.parent.glob("*.tmp"))
+
+
+def test_cmsdk_timer_reads_back_every_count() -> None:
+    """What QEMU's timer shows after n instructions of 64 ns is turned back into n, wraps included."""
+    for n in (1, 2, 3, 4, 5, 1000, 2_684_354_559, 2_684_354_560, 2_684_354_561, 9_999_999_999):
+        ticks = -(-n * 64 // 40) - 1
+        stamp = Stamp(ticks % 2**32, n * 64 // 10_000_000)
+        assert CmsdkTimer().instructions(stamp) == n
+
+
+def test_system_counter_reads_back_every_count() -> None:
+    for n in (0, 1, 2, 3, 124, 125, 126, 2_097_152_000, 9_999_999_999):
+        ticks = n * 64 * 4 // 125
+        assert SystemCounter().instructions(Stamp(ticks % 2**32, ticks >> 32)) == n
+
+
+def test_impossible_reading_is_refused() -> None:
+    """With 64 ns per instruction and 40 ns per tick the timer never shows exactly 2."""
+    shown = {-(-n * 64 // 40) - 1 for n in range(1, 10)}
+    assert 2 not in shown
+    with pytest.raises(ToolError, match="no whole number of instructions"):
+        CmsdkTimer().instructions(Stamp(2, 0))
+
+
+def test_linker_map() -> None:
+    text = """
+Discarded input sections
+ .text.gone     0x00000000      0x100 /c/model.o
+Linker script and memory map
+LOAD /c/model.o
+.text           0x00000000      0x4f0
+ *(.vectors)
+ .vectors       0x00000000       0x40 /c/start up.o
+ .text.a_function_with_a_long_name
+                0x00000040      0x168 /c/model.o
+                0x00000040                a_function_with_a_long_name
+ *fill*         0x000001a8        0x8
+ .text          0x000001b0       0x20 /usr/lib/libc.a(memcpy.o)
+.rodata         0x00000200       0x10
+ .rodata.table  0x00000200       0x10 /c/model.o
+.debug_info     0x00000000       0x99
+ .debug_info    0x00000000       0x99 /c/model.o
+.bss            0x20000000       0x14
+ .bss.arena     0x20000000       0x14 /c/model.o
+ COMMON         0x20000014        0x4 /c/start up.o
+"""
+    footprint = read_map(text, {Path("/c/model.o"): MODEL, Path("/c/start up.o"): HARNESS})
+    assert footprint.part(MODEL) == Sizes(text=0x168, rodata=0x10, bss=0x14)
+    assert footprint.part(HARNESS) == Sizes(text=0x40, bss=4)
+    assert footprint.part(LIBRARY) == Sizes(text=0x20)
+    assert footprint.total == Sizes(text=0x188, rodata=0x10, bss=0x14)
+    assert footprint.weights_bytes == 0x10
+    assert footprint.code_bytes == 0x188
+
+
+def test_fault_in_words() -> None:
+    console = "hello\nfault\ncfsr 00008200\naddress f0000000\nsp 20000100\npc 00000130\n"
+    values = faults.registers(console)
+    assert values["pc"] == 0x130
+    said = faults.explain(values, 0x20000000, [(0x41, "main"), (0x121, "kws_run"), (0x201, "after")])
+    assert said == "a data access to memory that does not exist, address 0xf0000000, in kws_run (0x00000130)"
+    assert faults.registers("no such thing") == {}
