@@ -1,0 +1,275 @@
+"""What a PlatformIO project says about its models: which files, which options, which board.
+
+The hook (``platformio_hook.py``) puts the result into SCons' graph. Here is what can be decided, and
+tested, without SCons.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tinyml.app import manifest
+from tinyml.errors import BudgetError, ConfigError
+from tinyml.targets import TARGETS, find_target
+
+PREFIX = "custom_tinyml_"
+OPTIONS = {
+    "models": "model files, one per line; `name=file` to choose the C prefix",
+    "kernels": f"where the kernels come from: {', '.join(manifest.KERNELS)}",
+    "target": "the core to compile for (default: the board's)",
+    "shapes": "shapes of inputs that a model leaves open, as `input=1x16x8`, one per line",
+    "arena": "the most RAM that a model's arena may take, in bytes, or as 24K",
+}
+"""Every option, without its prefix ``custom_tinyml_``. The documentation is made from this table."""
+
+FOLDERS = ("models", "model", ".")
+SUFFIXES = (".onnx", ".tflite")
+
+# Cores that run another core's code: what they have and the compiler does not tell apart.
+_LIKE = {
+    "cortex-m0plus": "cortex-m0",
+    "cortex-m1": "cortex-m0",
+    "cortex-m23": "cortex-m0",
+    "cortex-m35p": "cortex-m33",
+    "cortex-m52": "cortex-m55",
+    "cortex-m85": "cortex-m55",
+}
+
+
+@dataclass(frozen=True)
+class Board:
+    """What PlatformIO knows of the board; nothing for the host."""
+
+    cpu: str = ""
+    ram_bytes: int | None = None
+    flash_bytes: int | None = None
+
+    @property
+    def target(self) -> str:
+        """The compiler's target. Any other core gets the portable C that the host gets."""
+        name = _LIKE.get(self.cpu.lower(), self.cpu.lower())
+        return name if name in TARGETS else "host"
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model of the project and how it is to be compiled."""
+
+    name: str
+    path: Path
+    target: str
+    kernels: str
+    shapes: Mapping[str, str] = field(default_factory=dict)
+    arena_limit_bytes: int | None = None
+
+    def key(self, compiler: str) -> str:
+        """Everything but the model's own bytes that decides what is generated."""
+        shapes = ",".join(f"{name}={shape}" for name, shape in sorted(self.shapes.items()))
+        limit = self.arena_limit_bytes
+        return f"{self.name} {self.target} {self.kernels} [{shapes}] arena<={limit} compiler {compiler}"
+
+    @property
+    def dimensions(self) -> dict[str, tuple[int, ...]]:
+        return {name: tuple(map(int, shape.split("x"))) for name, shape in self.shapes.items()}
+
+
+def read_models(project: Path, options: Mapping[str, str], board: Board, kernels: str) -> list[Model]:
+    """The models of a project. ``kernels`` is what "auto" means for this build.
+
+    ``custom_tinyml_models`` decides; without it a ``tinyml.yaml``; without that, every model file in
+    the project's folder, ``models/`` or ``model/``.
+    """
+    given = _own_options(options)
+    target = find_target(given["target"]).name if "target" in given else board.target
+    shapes = parse_shapes(given.get("shapes", ""))
+    wanted = given.get("kernels", "auto")
+    if wanted not in manifest.KERNELS:
+        raise ConfigError(
+            f"{PREFIX}kernels: there are no kernels called {wanted!r}",
+            f"one of: {', '.join(manifest.KERNELS)}",
+        )
+    limit = parse_bytes(given["arena"]) if "arena" in given else None
+    models = []
+    for entry in _entries(project, given.get("models")):
+        chosen = entry.kernels or wanted
+        models.append(
+            Model(
+                entry.name,
+                _existing(project, entry),
+                target,
+                kernels if chosen == "auto" else chosen,
+                {**shapes, **entry.shapes},
+                limit,
+            )
+        )
+    return models
+
+
+def _own_options(options: Mapping[str, str]) -> dict[str, str]:
+    """Our options without their prefix; a misspelt one is an error, not a silent default."""
+    given = {}
+    for full_name, value in options.items():
+        if not full_name.startswith(PREFIX):
+            continue
+        name = full_name.removeprefix(PREFIX)
+        if name not in OPTIONS:
+            close = difflib.get_close_matches(name, OPTIONS, 1)
+            hint = (
+                f"did you mean {PREFIX}{close[0]}?"
+                if close
+                else f"one of: {', '.join(PREFIX + o for o in OPTIONS)}"
+            )
+            raise ConfigError(f"platformio.ini: there is no option {full_name}", hint)
+        given[name] = str(value).strip()
+    return given
+
+
+def _entries(project: Path, listed: str | None) -> list[manifest.ModelEntry]:
+    if listed is not None:
+        entries = [_listed(item) for item in _items(listed)]
+    elif (project / manifest.FILE_NAME).is_file():
+        entries = list(manifest.load(project / manifest.FILE_NAME).models)
+    else:
+        entries = [
+            manifest.ModelEntry(manifest.default_name(path), path.relative_to(project).as_posix())
+            for path in find_by_convention(project)
+        ]
+    for entry in entries:
+        manifest.check_name(entry.name)
+    manifest.check_unique(entry.name for entry in entries)
+    return entries
+
+
+def _listed(item: str) -> manifest.ModelEntry:
+    name, equals, file = (part.strip() for part in item.partition("="))
+    if not equals:
+        name, file = "", item
+    file = file.replace("\\", "/")
+    return manifest.ModelEntry(name or manifest.default_name(Path(file)), file)
+
+
+def _items(text: str) -> list[str]:
+    """The items of a list as PlatformIO writes it: by line, or by comma and space."""
+    return [item.strip() for item in re.split(r"\n|, ", text) if item.strip()]
+
+
+def _existing(project: Path, entry: manifest.ModelEntry) -> Path:
+    path = project / entry.file
+    if path.is_file():
+        return path
+    found = [file.relative_to(project).as_posix() for file in find_by_convention(project)]
+    raise ConfigError(
+        f"there is no model file {entry.file} in {project.name}",
+        f"correct the path, or take the model out; the project has {', '.join(found) or 'no model files'}",
+    )
+
+
+def find_by_convention(project: Path) -> list[Path]:
+    """Model files where a project would put them, in a fixed order."""
+    return [
+        path
+        for folder in FOLDERS
+        if (project / folder).is_dir()
+        for path in sorted((project / folder).iterdir())
+        if path.suffix.lower() in SUFFIXES and path.is_file()
+    ]
+
+
+def parse_shapes(text: str) -> dict[str, str]:
+    """``audio=1x16x8`` by line, as a mapping."""
+    shapes = {}
+    for item in _items(text):
+        name, equals, shape = (part.strip() for part in item.rpartition("="))
+        if not equals or not name or not re.fullmatch(r"[1-9]\d*(x[1-9]\d*)*", shape):
+            raise ConfigError(f"{PREFIX}shapes: {item!r} is not the shape of an input", "input=1x16x8")
+        shapes[name] = shape
+    return shapes
+
+
+def parse_bytes(text: str) -> int:
+    """``20480``, ``20K`` or ``1M`` in bytes."""
+    match = re.fullmatch(r"(\d+)\s*(|[kKmM])[iI]?[bB]?", text)
+    if not match:
+        raise ConfigError(f"{PREFIX}arena: {text!r} is not an amount of memory", "bytes, or as 24K")
+    return int(match[1]) * {"": 1, "k": 1024, "m": 1024 * 1024}[match[2].lower()]
+
+
+def external_files(model: Path) -> list[Path]:
+    """Files beside an ONNX model that hold its weights, so that a build depends on them too.
+
+    Read from the raw bytes (key 1 "location", value 2, as protobuf writes the pair): it happens in every
+    build, and parsing would mean importing onnx to find that there is nothing to do.
+    """
+    if model.suffix.lower() != ".onnx":
+        return []
+    pairs = re.finditer(rb"\x0a\x08location\x12([\x01-\x7f])", model.read_bytes())
+    names = {pair.string[pair.end() : pair.end() + pair[1][0]].decode(errors="replace") for pair in pairs}
+    return [model.parent / name for name in sorted(names)]
+
+
+def fingerprint(package: Path) -> str:
+    """One hash over the compiler's own files: another compiler, other output."""
+    digest = hashlib.sha256()
+    for path in sorted(package.rglob("*")):
+        if path.suffix in (".py", ".j2") and path.is_file():
+            digest.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def generated_files(name: str) -> tuple[str, ...]:
+    """What compiling a model writes, the C file first."""
+    return (f"{name}.c", f"{name}.h", f"{name}_weights.h", f"{name}.json")
+
+
+def remove_stale(folder: Path, names: Iterable[str]) -> None:
+    """Delete what models that are no longer in the project have left behind."""
+    current = {file for name in names for file in (*generated_files(name), f"{name}.o")}
+    for path in folder.glob("*"):
+        if path.is_file() and path.name not in current:
+            path.unlink()
+
+
+def check_budget(summary: Mapping[str, Any], model: Model, board: Board) -> None:
+    """Refuse a model that cannot fit, before the linker says so in its own words."""
+    ram = summary["arena_bytes"] + summary["state_bytes"]
+    limits = (
+        ("RAM", "arena", summary["arena_bytes"], model.arena_limit_bytes, f"{PREFIX}arena"),
+        ("RAM", "arena and state", ram, board.ram_bytes, "the board"),
+        ("flash", "weights", summary["weights_bytes"], board.flash_bytes, "the board"),
+    )
+    for memory, what, needed, limit, whose in limits:
+        if limit is not None and needed > limit:
+            raise BudgetError(
+                f"{model.name}: {what} need {needed} bytes of {memory}, {whose} allows {limit}",
+                "a smaller model or input"
+                + (", or an int8 model instead of a float one" if _is_float(summary) else ""),
+            )
+
+
+def _is_float(summary: Mapping[str, Any]) -> bool:
+    return all(tensor["dtype"].startswith("float") for tensor in (*summary["inputs"], *summary["outputs"]))
+
+
+def describe(summary: Mapping[str, Any]) -> str:
+    """A summary (``<name>.json``) as text: memory first, then the layers."""
+    bound = summary["arena_lower_bound_bytes"]
+    lines = [
+        f"{summary['name']} (for {summary['target']})",
+        f"  arena    {summary['arena_bytes']:>9,} bytes of RAM (lower bound {bound:,})",
+        f"  weights  {summary['weights_bytes']:>9,} bytes of flash",
+    ]
+    if summary["state_bytes"]:
+        lines.insert(2, f"  state    {summary['state_bytes']:>9,} bytes of RAM, kept between runs")
+    for kind in ("inputs", "outputs"):
+        for tensor in summary[kind]:
+            shape = "x".join(map(str, tensor["shape"])) or "scalar"
+            lines.append(
+                f"  {kind[:-1]:<8} {tensor['name']}: {shape} {tensor['dtype']}, {tensor['bytes']:,} bytes"
+            )
+    return "\n".join(lines)

@@ -1,0 +1,222 @@
+"""What a PlatformIO project says about its models, decided without PlatformIO."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import tinyml
+from tinyml.errors import BudgetError, ConfigError
+from tinyml.package import platformio, requirements
+from tinyml.package.platformio import Board, Model
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project with model files in all the places that count, and some that do not."""
+    for file in ("models/kws.onnx", "models/notes.txt", "model/wake.tflite", "top.ONNX", "src/hidden.onnx"):
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_bytes(b"")
+    return tmp_path
+
+
+def read(project: Path, board: Board | None = None, **options: str) -> list[Model]:
+    given = {f"custom_tinyml_{name}": value for name, value in options.items()}
+    return platformio.read_models(project, {"platform": "native", **given}, board or Board(), "portable")
+
+
+def test_models_by_convention(project: Path) -> None:
+    assert [(model.name, model.path.name) for model in read(project)] == [
+        ("kws", "kws.onnx"),
+        ("wake", "wake.tflite"),
+        ("top", "top.ONNX"),
+    ]
+
+
+def test_a_manifest_replaces_the_convention(project: Path) -> None:
+    (project / "tinyml.yaml").write_text(
+        "models:\n  - {name: hey, file: model/wake.tflite, kernels: cmsis-nn}\n"
+    )
+    (model,) = read(project)
+    assert (model.name, model.path, model.kernels) == ("hey", project / "model/wake.tflite", "cmsis-nn")
+
+
+def test_listed_models_replace_both(project: Path) -> None:
+    (project / "tinyml.yaml").write_text("models: [{name: hey, file: model/wake.tflite}]\n")
+    listed = "\nmodels\\kws.onnx\nhidden = src/hidden.onnx"
+    assert [(model.name, model.path) for model in read(project, models=listed)] == [
+        ("kws", project / "models/kws.onnx"),
+        ("hidden", project / "src/hidden.onnx"),
+    ]
+    assert [model.name for model in read(project, models="models/kws.onnx, top.ONNX")] == ["kws", "top"]
+    assert read(project, models="") == []
+
+
+def test_two_models_of_one_name_are_refused(project: Path) -> None:
+    with pytest.raises(ConfigError, match="two models are called 'kws'"):
+        read(project, models="models/kws.onnx, kws=top.ONNX")
+
+
+def test_options_reach_every_model(project: Path) -> None:
+    models = read(
+        project, target="cortex-m7", kernels="cmsis-nn", shapes="audio=1x16x8\nstate = 4", arena="2K"
+    )
+    assert {(m.target, m.kernels, m.arena_limit_bytes) for m in models} == {("cortex-m7", "cmsis-nn", 2048)}
+    assert models[0].dimensions == {"audio": (1, 16, 8), "state": (4,)}
+
+
+@pytest.mark.parametrize(
+    "cpu, target",
+    [
+        ("", "host"),
+        ("cortex-m4", "cortex-m4"),
+        ("Cortex-M0Plus", "cortex-m0"),
+        ("cortex-m85", "cortex-m55"),
+        ("xtensa", "host"),
+    ],
+)
+def test_target_follows_the_board(project: Path, cpu: str, target: str) -> None:
+    assert {model.target for model in read(project, Board(cpu))} == {target}
+
+
+def test_key_changes_with_everything_that_matters() -> None:
+    base = Model("kws", Path("kws.onnx"), "host", "portable")
+    keys = {
+        base.key("a"),
+        base.key("b"),
+        Model("kws", Path("kws.onnx"), "cortex-m4", "portable").key("a"),
+        Model("kws", Path("kws.onnx"), "host", "cmsis-nn").key("a"),
+        Model("kws", Path("kws.onnx"), "host", "portable", {"x": "1x2"}).key("a"),
+        Model("kws", Path("kws.onnx"), "host", "portable", {}, 100).key("a"),
+    }
+    assert len(keys) == 6
+
+
+@pytest.mark.parametrize("text, size", [("100", 100), ("24K", 24576), ("24 KiB", 24576), ("1m", 1048576)])
+def test_amounts_of_memory(text: str, size: int) -> None:
+    assert platformio.parse_bytes(text) == size
+
+
+@pytest.mark.parametrize("text", ["audio", "=1x2", "audio=1x0", "audio=1,2"])
+def test_bad_shapes_are_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="is not the shape of an input"):
+        platformio.parse_shapes(text)
+
+
+def test_external_weights_are_found(tmp_path: Path) -> None:
+    """The raw search agrees with what onnx itself writes."""
+    weights = numpy_helper.from_array(np.ones((64, 64), np.float32), "w")
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["y"])],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 64])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 64])],
+        [weights],
+    )
+    model = helper.make_model(graph)
+    onnx.save(model, tmp_path / "inside.onnx")
+    onnx.save(
+        model, tmp_path / "outside.onnx", save_as_external_data=True, location="w.bin", size_threshold=0
+    )
+    assert platformio.external_files(tmp_path / "inside.onnx") == []
+    assert platformio.external_files(tmp_path / "outside.onnx") == [tmp_path / "w.bin"]
+
+
+def test_fingerprint_sees_every_change(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("1")
+    seen = {platformio.fingerprint(tmp_path)}
+    (tmp_path / "a.py").write_text("2")
+    seen.add(platformio.fingerprint(tmp_path))
+    (tmp_path / "a.py").rename(tmp_path / "b.py")
+    seen.add(platformio.fingerprint(tmp_path))
+    (tmp_path / "t.j2").write_text("")
+    seen.add(platformio.fingerprint(tmp_path))
+    assert len(seen) == 4
+
+
+@pytest.mark.parametrize(
+    "limits, message",
+    [
+        ((None, Board("", 1200, 100)), "weights need 200 bytes of flash, the board allows 100"),
+        ((None, Board("", 1199, 200)), "arena and state need 1200 bytes of RAM, the board allows 1199"),
+        ((999, Board()), "arena need 1000 bytes of RAM, custom_tinyml_arena allows 999"),
+        ((1000, Board("", 1200, 200)), None),
+    ],
+)
+def test_budget(limits: tuple[int | None, Board], message: str | None) -> None:
+    summary = {"arena_bytes": 1000, "state_bytes": 200, "weights_bytes": 200, "inputs": [], "outputs": []}
+    model = Model("kws", Path("kws.onnx"), "host", "portable", {}, limits[0])
+    if message is None:
+        platformio.check_budget(summary, model, limits[1])
+    else:
+        with pytest.raises(BudgetError, match=message):
+            platformio.check_budget(summary, model, limits[1])
+
+
+def test_library_manifest_agrees_with_the_package() -> None:
+    manifest = json.loads((REPOSITORY / "library.json").read_text())
+    assert manifest["version"] == tinyml.__version__
+    for key in ("extraScript", "srcDir", "includeDir"):
+        assert (REPOSITORY / manifest["build"][key]).exists()
+
+
+def test_requirements_agree_with_pyproject() -> None:
+    text = (REPOSITORY / "pyproject.toml").read_text()
+    (block,) = re.findall(r"^dependencies = \[\n(.*?)^\]", text, re.MULTILINE | re.DOTALL)
+    assert sorted(re.findall(r'"([^"]+)"', block)) == sorted(requirements.REQUIREMENTS.values())
+
+
+# In a virtual environment of its own: what happens where the requirements are missing.
+
+INSTALL = "from tinyml.package import requirements\nprint('installed', len(requirements.install()))\n"
+
+
+def run_in(environment: Path, wheels: Path) -> subprocess.CompletedProcess[str]:
+    python = environment / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+    variables = {"PYTHONPATH": str(REPOSITORY / "plugin"), "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels)}
+    return subprocess.run(
+        [python, "-c", INSTALL], env=variables, capture_output=True, text=True, check=False, timeout=300
+    )
+
+
+def empty_wheel(folder: Path, requirement: str, module: str) -> None:
+    """A wheel that fulfils a requirement with an empty module."""
+    name = re.split("[>=]", requirement)[0]
+    info = f"{name}-99.0.dist-info"
+    with zipfile.ZipFile(folder / f"{name}-99.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr(f"{module}.py", "")
+        wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 99.0\n")
+        wheel.writestr(
+            f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        wheel.writestr(f"{info}/RECORD", "")
+
+
+def test_missing_requirements_are_installed(tmp_path: Path) -> None:
+    venv.create(tmp_path / "venv", with_pip=True)
+    for module, requirement in requirements.REQUIREMENTS.items():
+        empty_wheel(tmp_path, requirement, module)
+    done = run_in(tmp_path / "venv", tmp_path)
+    assert f"installed {len(requirements.REQUIREMENTS)}" in done.stdout, done.stderr
+    assert "installed 0" in run_in(tmp_path / "venv", tmp_path).stdout
+
+
+def test_requirements_that_cannot_be_installed_are_named(tmp_path: Path) -> None:
+    venv.create(tmp_path / "venv", with_pip=False)
+    done = run_in(tmp_path / "venv", tmp_path)
+    assert done.returncode != 0
+    assert "the model compiler needs numpy>=1.24, onnx>=1.15" in done.stderr
+    assert "No module named pip" in done.stderr
+    assert '-m pip install "numpy>=1.24" "onnx>=1.15"' in done.stderr

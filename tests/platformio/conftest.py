@@ -1,0 +1,117 @@
+"""Real PlatformIO without its registry: SCons from PyPI, platforms from ``platforms/``."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PLATFORMS = Path(__file__).resolve().parent / "platforms"
+TIMEOUT_SECONDS = 300
+
+
+@dataclass(frozen=True)
+class Project:
+    """A PlatformIO project on disk."""
+
+    folder: Path
+    environment: dict[str, str]
+
+    def pio(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run pio in the project; output and errors together, as a user sees them."""
+        return subprocess.run(
+            [sys.executable, "-m", "platformio", *arguments],
+            cwd=self.folder,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=TIMEOUT_SECONDS,
+            check=False,
+        )
+
+    def build(self, *arguments: str) -> str:
+        """``pio run``, which must succeed; what it printed."""
+        done = self.pio("run", *arguments)
+        assert done.returncode == 0, done.stdout
+        return done.stdout
+
+    def fail(self, *arguments: str) -> str:
+        """``pio run``, which must fail, and with words instead of a traceback; what it printed."""
+        done = self.pio("run", *arguments)
+        assert done.returncode != 0, done.stdout
+        assert "Traceback" not in done.stdout, done.stdout
+        return done.stdout
+
+    def program(self, environment: str = "host") -> Path:
+        return self.folder / ".pio" / "build" / environment / "program"
+
+    def generated(self, file: str, environment: str = "host") -> Path:
+        return self.folder / ".pio" / "build" / environment / "tinyml" / file
+
+    def write(self, file: str, text: str) -> None:
+        path = self.folder / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+def platform(name: str) -> str:
+    """A line of platformio.ini for one of our own platforms."""
+    return f"platform = symlink://{PLATFORMS / name}"
+
+
+@pytest.fixture(scope="session")
+def pio_environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Environment variables under which pio finds its SCons and never looks for a network."""
+    from platformio.dependencies import get_core_dependencies
+
+    core = tmp_path_factory.mktemp("pio-core")
+    scons = core / "packages" / "tool-scons"
+    scons.mkdir(parents=True)
+    (scons / "scons.py").write_text("from SCons.Script.Main import main\n\nmain()\n")
+    version = get_core_dependencies()["tool-scons"].lstrip("~^")
+    (scons / ".piopm").write_text(
+        json.dumps(
+            {
+                "type": "tool",
+                "name": "tool-scons",
+                "version": version,
+                "spec": {
+                    "owner": "platformio",
+                    "id": None,
+                    "name": "tool-scons",
+                    "requirements": None,
+                    "uri": None,
+                },
+            }
+        )
+    )
+    return {
+        **{name: value for name, value in os.environ.items() if not name.startswith("PLATFORMIO_")},
+        "PLATFORMIO_CORE_DIR": str(core),
+        "PLATFORMIO_DISABLE_UPGRADE_CHECK": "true",
+        "PLATFORMIO_SETTING_ENABLE_TELEMETRY": "no",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+
+
+MakeProject = Callable[..., Project]
+
+
+@pytest.fixture
+def make_project(tmp_path: Path, pio_environment: dict[str, str]) -> MakeProject:
+    """A new project with this repository as its one library; ``ini`` goes into platformio.ini."""
+
+    def make(ini: str, name: str = "project") -> Project:
+        project = Project(tmp_path / name, pio_environment)
+        project.write("platformio.ini", f"[env]\nlib_deps = symlink://{REPOSITORY}\n\n{ini}")
+        return project
+
+    return make

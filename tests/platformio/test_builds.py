@@ -1,0 +1,162 @@
+"""What is rebuilt when, and what is said when something is wrong."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.platformio.conftest import REPOSITORY, MakeProject, platform
+from tests.platformio.test_digits import HOST, QEMU, SAMPLE, answers, sample
+
+DIGITS = REPOSITORY / "samples" / "digits"
+
+
+def built(output: str) -> list[str]:
+    """The names of the things that a build made."""
+    return [
+        re.split(r"[ /]", line)[-1] for line in output.splitlines() if re.match(r"Compiling|Linking", line)
+    ]
+
+
+def test_only_what_changed_is_rebuilt(make_project: MakeProject, tmp_path: Path) -> None:
+    """No-op, touched, changed model, changed compiler: each step builds no more than it must."""
+    library = tmp_path / "library"
+    shutil.copytree(REPOSITORY / "plugin", library / "plugin", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(REPOSITORY / "library.json", library)
+    project = sample(make_project(HOST))
+    project.write("platformio.ini", f"[env]\nlib_deps = symlink://{library}\n{HOST}")
+    model = project.folder / "models" / "digits.onnx"
+
+    first = built(project.build())
+    assert {"digits.onnx", "digits.o", "main.o", "program"} <= set(first)
+    assert built(project.build()) == []
+
+    os.utime(model)
+    assert built(project.build()) == []
+
+    model.write_bytes(model.read_bytes() + b"\x32\x03new")  # ModelProto.doc_string
+    assert built(project.build()) == ["digits.onnx", "digits.o", "program"]
+
+    with (library / "plugin" / "tinyml" / "pipeline.py").open("a") as file:
+        file.write("\n# a comment changes the compiler, but not what it writes\n")
+    assert built(project.build()) == ["digits.onnx"]
+    assert built(project.build()) == []
+
+
+def test_a_changed_option_regenerates(make_project: MakeProject) -> None:
+    project = sample(make_project(HOST))
+    project.write("tinyml.yaml", "models:\n  - {name: digits, file: models/digits.onnx}\n")
+    project.build()
+    project.write("tinyml.yaml", "models:\n  - {name: digits, file: models/digits.onnx, kernels: portable}\n")
+    assert "digits.onnx" not in built(project.build()), "portable is what auto means here"
+    project.write(
+        "tinyml.yaml", "models:\n  - {name: digits, file: models/digits.onnx, shapes: {image: 1x1x8x8}}\n"
+    )
+    assert "digits.onnx" in built(project.build())
+
+
+def test_nothing_stale_survives_a_removed_model(make_project: MakeProject) -> None:
+    project = sample(make_project(HOST))
+    project.build()
+    (project.folder / "models" / "digits.onnx").unlink()
+    output = project.fail()
+    assert "tinyml: no models found; put .onnx or .tflite files into models/" in output
+    assert "digits.h: No such file" in output
+    assert not list(project.generated(".").glob("*"))
+
+
+def test_a_broken_model_stops_the_build_and_a_good_one_heals_it(make_project: MakeProject) -> None:
+    project = sample(make_project(HOST))
+    model = project.folder / "models" / "digits.onnx"
+    good = model.read_bytes()
+    project.build()
+    model.write_bytes(b"this is not a model")
+    output = project.fail()
+    assert "tinyml: error:" in output
+    assert "digits.onnx" in output
+    assert not project.generated("digits.c").exists()
+    model.write_bytes(good)
+    project.build()
+
+
+def test_paths_with_spaces(make_project: MakeProject) -> None:
+    project = sample(make_project(HOST, name="my project"))
+    shutil.move(project.folder / "models" / "digits.onnx", project.folder / "models" / "my digits.onnx")
+    project.write(
+        "platformio.ini",
+        (project.folder / "platformio.ini").read_text()
+        + "custom_tinyml_models = digits=models/my digits.onnx\n",
+    )
+    project.build()
+    done = subprocess.run([project.program()], capture_output=True, text=True, check=True)
+    assert len(answers(done.stdout)) == 3
+
+
+def test_two_environments_with_different_models(make_project: MakeProject) -> None:
+    """Each environment compiles its own models, whatever separators their paths are written with."""
+    ini = (
+        f"{HOST}custom_tinyml_models = digits=models\\digits.onnx\n"
+        f"[env:float]\n{platform('host')}\ncustom_tinyml_models =\n    digits=models/model_float.onnx\n"
+    )
+    project = sample(make_project(ini))
+    shutil.copy(DIGITS / "model_float.onnx", project.folder / "models")
+    project.build()
+    for environment in ("host", "float"):
+        done = subprocess.run([project.program(environment)], capture_output=True, text=True, check=True)
+        assert answers(done.stdout)[0] == "this is a 0"
+    weights = [
+        project.generated("digits_weights.h", environment).read_text() for environment in ("host", "float")
+    ]
+    assert "int8_t" in weights[0]
+    assert "int8_t" not in weights[1]
+
+
+def test_private_libraries_see_the_headers(make_project: MakeProject) -> None:
+    project = make_project(HOST)
+    shutil.copytree(SAMPLE / "models", project.folder / "models")
+    project.write("lib/reader/reader.h", "int read_nothing(void);\n")
+    project.write(
+        "lib/reader/reader.c",
+        '#include "reader.h"\n#include <digits.h>\nint read_nothing(void) { return digits_run(); }\n',
+    )
+    project.write("src/main.c", "#include <reader.h>\nint main(void) { return read_nothing(); }\n")
+    project.build()
+    subprocess.run([project.program()], check=True)
+
+
+@pytest.mark.parametrize(
+    "option, message, hint",
+    [
+        (
+            "custom_tinyml_model = models/digits.onnx",
+            "there is no option custom_tinyml_model",
+            "did you mean custom_tinyml_models?",
+        ),
+        (
+            "custom_tinyml_models = models/kws.onnx",
+            "there is no model file models/kws.onnx in project",
+            "the project has models/digits.onnx",
+        ),
+        (
+            "custom_tinyml_kernels = fast",
+            "there are no kernels called 'fast'",
+            "one of: auto, cmsis-nn, portable",
+        ),
+        ("custom_tinyml_arena = 100", "bytes of RAM, custom_tinyml_arena allows 100", "a smaller model"),
+        ("custom_tinyml_arena = lots", "'lots' is not an amount of memory", "bytes, or as 24K"),
+        ("board_upload.maximum_ram_size = 64", "bytes of RAM, the board allows 64", "a smaller model"),
+        ("custom_tinyml_target = cortex-m9", "there is no target called 'cortex-m9'", "cortex-m4"),
+    ],
+)
+def test_mistakes_get_one_clear_message(
+    make_project: MakeProject, option: str, message: str, hint: str
+) -> None:
+    output = sample(make_project(f"{QEMU}{option}\n")).fail()
+    assert "tinyml: error:" in output
+    assert message in output
+    assert hint in output

@@ -1,0 +1,103 @@
+"""The digits model in a PlatformIO project, on the host (with sanitizers) and on Cortex-M3 in QEMU."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.platformio.conftest import REPOSITORY, MakeProject, Project, platform
+
+SAMPLE = REPOSITORY / "samples" / "platformio_digits"
+HOST = f"[env:host]\n{platform('host')}\n"
+QEMU = f"[env:m3]\n{platform('qemu_arm')}\nboard = mps2_an385\n"
+ANSWERS = ["this is a 0", "this is a 3", "this is a 4"]
+
+
+def sample(project: Project) -> Project:
+    """Fill a project with the sample's source and model."""
+    shutil.copytree(SAMPLE / "src", project.folder / "src")
+    shutil.copytree(SAMPLE / "models", project.folder / "models")
+    return project
+
+
+def answers(output: str) -> list[str]:
+    return [line for line in output.splitlines() if line.startswith("this is")]
+
+
+def test_sample_holds_the_digits_model() -> None:
+    assert (SAMPLE / "models" / "digits.onnx").read_bytes() == (
+        REPOSITORY / "samples/digits/model.onnx"
+    ).read_bytes()
+    assert sorted(
+        path.name for path in SAMPLE.rglob("*.*") if path.is_file() and ".pio" not in path.parts
+    ) == [
+        "digits.onnx",
+        "main.c",
+        "platformio.ini",
+    ]
+
+
+def test_on_the_host(make_project: MakeProject) -> None:
+    project = sample(make_project(HOST))
+    project.build()
+    done = subprocess.run([project.program()], capture_output=True, text=True, check=True)
+    assert answers(done.stdout) == ANSWERS
+
+
+def test_on_qemu_cortex_m3(make_project: MakeProject) -> None:
+    project = sample(make_project(QEMU))
+    assert answers(project.build("-t", "qemu")) == ANSWERS
+    assert '"target": "cortex-m3"' in project.generated("digits.json", "m3").read_text()
+
+
+def test_as_a_pre_script(make_project: MakeProject) -> None:
+    """The second way in, for projects that do not want the library: the script alone brings everything."""
+    project = sample(make_project(QEMU))
+    hook = REPOSITORY / "plugin" / "platformio_hook.py"
+    project.write("platformio.ini", f"[env]\nextra_scripts = pre:{hook}\n{QEMU}")
+    assert answers(project.build("-t", "qemu")) == ANSWERS
+
+
+@pytest.mark.parametrize("ini, environment", [(HOST, "host"), (QEMU, "m3")], ids=["host", "qemu"])
+def test_golden_vectors(make_project: MakeProject, ini: str, environment: str) -> None:
+    """``pio test``: 40 cases, each one image whose output must be onnxruntime's byte for byte."""
+    folder = f"${{platformio.build_dir}}/{environment}"
+    command = {
+        "host": ["timeout", "60", f"{folder}/program"],
+        "m3": [
+            *("timeout", "60", "qemu-system-arm", "-M", "mps2-an385", "-nographic", "-monitor", "none"),
+            *("-serial", "null", "-semihosting-config", "enable=on,target=native"),
+            *("-kernel", f"{folder}/firmware.elf"),
+        ],
+    }[environment]
+    lines = "".join(f"    {word}\n" for word in command)
+    inputs = REPOSITORY / "samples" / "digits" / "src"
+    project = make_project(
+        f"{ini}test_framework = custom\ntest_testing_command =\n{lines}build_flags = '-I{inputs}'\n"
+    )
+    shutil.copytree(Path(__file__).parent / "golden" / "test", project.folder / "test")
+    shutil.copytree(SAMPLE / "models", project.folder / "models")
+    done = project.pio("test", "-vv")
+    assert done.returncode == 0, done.stdout
+    assert "40 test cases: 40 succeeded" in done.stdout
+
+
+def test_report(make_project: MakeProject) -> None:
+    report = sample(make_project(HOST)).build("-t", "tinyml-report")
+    assert "digits (for host)" in report
+    assert "bytes of RAM (lower bound" in report
+    assert "input    image: 1x1x8x8 float32, 256 bytes" in report
+
+
+def test_packed_library_is_complete(make_project: MakeProject, tmp_path: Path) -> None:
+    """What PlatformIO packs for its registry compiles models on its own."""
+    project = sample(make_project(HOST))
+    packed = project.pio("pkg", "pack", str(REPOSITORY), "-o", str(tmp_path / "library.tar.gz"))
+    assert packed.returncode == 0, packed.stdout
+    project.write("platformio.ini", f"[env]\nlib_deps = file://{tmp_path / 'library.tar.gz'}\n{HOST}")
+    project.build()
+    done = subprocess.run([project.program()], capture_output=True, text=True, check=True)
+    assert answers(done.stdout) == ANSWERS
