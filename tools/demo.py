@@ -1,0 +1,233 @@
+"""``make demo``: from a model file to a running image, with the commands that a user would type.
+
+With a west workspace: ``west tinyml add``, ``west build`` for qemu_cortex_m3, and the application's own
+output. Without one: the same model on the bare-metal harness. Repeated, only what changed is rebuilt.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tools import packages, workspace
+from tools.console import StepError, run_logged, step
+from tools.demo_view import Figure, gallery, read_images
+from tools.environment import ROOT, VENV
+
+SAMPLE = ROOT / "samples" / "digits"
+MODEL = SAMPLE / "model.onnx"
+NAME = "digits"
+BOARD = "qemu_cortex_m3"
+MACHINE = "qemu-cortex-m3"
+DEMO = ROOT / "build" / "demo"
+LOG = DEMO / "log.txt"
+RUN_SECONDS = 60
+
+
+def main() -> int:
+    if absent := packages.missing():
+        print(f"the demo needs {', '.join(absent)}; run: {packages.install_command(absent)}", file=sys.stderr)
+        return 1
+    DEMO.mkdir(parents=True, exist_ok=True)
+    LOG.unlink(missing_ok=True)
+    os.environ["PATH"] = f"{VENV / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    os.chdir(ROOT)
+    try:
+        place = workspace.find()
+        return on_zephyr(place) if place else on_harness()
+    except StepError as error:
+        print(f"the demo stopped: {error}\n{error.hint}", file=sys.stderr)
+        return 1
+
+
+def say(command: Sequence[str]) -> None:
+    """Show a command as it could be typed."""
+    print(f"\n$ {shlex.join(command)}", flush=True)
+
+
+def run(command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
+    """Show a command and let it talk for itself."""
+    say(command)
+    if subprocess.run(command, env=environment, check=False).returncode:
+        raise StepError(f"{command[0]} {command[1]} failed", "what it says above is why")
+
+
+def relative(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+# ---------------------------------------------------------------------------- with Zephyr
+
+
+def on_zephyr(place: Path) -> int:
+    environment = workspace.environment(place)
+    app, build = DEMO / NAME, DEMO / "build"
+    print(f"\nAn application without a model, a copy of {relative(SAMPLE)}: {relative(app)}")
+    if copy_application(app):
+        add = ["west", "tinyml", "add", relative(MODEL), "--app", relative(app), "--name", NAME]
+        run(add, environment)
+    else:
+        run(["west", "tinyml", "list", "--app", relative(app)], environment)
+    make = ["west", "build", "-b", BOARD, "-d", relative(build), relative(app)]
+    say(make)
+    with step("build", "the model and Zephyr, half a minute the first time") as current:
+        run_logged(make, LOG, "the end of the log:", ROOT, environment)
+        current.result = relative(build / "zephyr" / "zephyr.elf")
+    play = ["west", "build", "-d", relative(build), "-t", "run"]
+    say(play)
+    output = run_until(play, rf"^{NAME}: \d+ of \d+ right", environment)
+    predictions = [int(digit) for digit in re.findall(r"^image \d+: (\d)", output, re.MULTILINE)]
+    print(gallery(read_images(SAMPLE / "src" / "inputs.h"), predictions))
+    print("\n".join(line for line in output.splitlines() if line.startswith(("PASS", "FAIL", f"{NAME}:"))))
+    show_figures(zephyr_figures(build))
+    if not re.search(r"^PASS", output, re.MULTILINE):
+        raise StepError("the outputs on the device are not those of the host", output)
+    print(f"\nThe C that was generated, worth a look: {relative(find_summary(build).with_suffix('.c'))}")
+    return 0
+
+
+def copy_application(app: Path) -> bool:
+    """A copy of the sample as it was before its model was added; False if it is there and current."""
+    wanted = {path.relative_to(SAMPLE): path.read_bytes() for path in (SAMPLE / "src").iterdir()}
+    wanted[Path("CMakeLists.txt")] = (SAMPLE / "CMakeLists.txt").read_bytes()
+    if (app / "tinyml.yaml").is_file() and all(
+        (app / name).is_file() and (app / name).read_bytes() == data for name, data in wanted.items()
+    ):
+        return False
+    shutil.rmtree(app, ignore_errors=True)
+    for name, data in {**wanted, Path("prj.conf"): b"# Nothing is needed before a model is added.\n"}.items():
+        (app / name).parent.mkdir(parents=True, exist_ok=True)
+        (app / name).write_bytes(data)
+    return True
+
+
+def run_until(command: Sequence[str], last: str, environment: Mapping[str, str]) -> str:
+    """Run an emulator, which never ends by itself, until its output has a line that matches ``last``."""
+    with subprocess.Popen(
+        command,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        alarm = signal.signal(signal.SIGALRM, lambda *_: os.killpg(process.pid, signal.SIGKILL))
+        signal.alarm(RUN_SECONDS)
+        lines: list[str] = []
+        assert process.stdout is not None
+        for line in process.stdout:
+            lines.append(line)
+            if re.search(last, line):
+                os.killpg(process.pid, signal.SIGTERM)
+                break
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, alarm)
+    output = "".join(lines).replace("\r", "")
+    if not re.search(last, output, re.MULTILINE):
+        raise StepError(f"no line like {last!r} within {RUN_SECONDS} s", output[-2000:])
+    return output
+
+
+def find_summary(folder: Path) -> Path:
+    """The machine-readable summary that lies beside the generated C."""
+    return next(path for path in sorted(folder.rglob(f"{NAME}.json")) if path.with_suffix(".c").is_file())
+
+
+def zephyr_figures(build: Path) -> list[Figure]:
+    config = (build / "zephyr" / ".config").read_text()
+    flash, ram = (
+        int(re.findall(rf"^CONFIG_{key}_SIZE=(\d+)", config, re.MULTILINE)[0]) for key in ("FLASH", "SRAM")
+    )
+    size = subprocess.run(
+        ["arm-none-eabi-size", str(build / "zephyr" / "zephyr.elf")],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    text, data, bss = (int(value) for value in size.stdout.splitlines()[1].split()[:3])
+    return [
+        *model_figures(json.loads(find_summary(build).read_text()), flash * 1024, ram * 1024),
+        Figure("flash, whole image", text + data, flash * 1024),
+        Figure("RAM, whole image", data + bss, ram * 1024),
+    ]
+
+
+# ---------------------------------------------------------------------------- without Zephyr
+
+
+def on_harness() -> int:
+    import numpy as np
+
+    reason = workspace.why_not(workspace.location())
+    print(f"\nWithout Zephyr ({reason}): the same model on an emulated Cortex-M3, bare metal.")
+    images = read_images(SAMPLE / "src" / "inputs.h")
+    generated, given, got = DEMO / "generated", DEMO / "inputs.npz", DEMO / "outputs.npz"
+    run(
+        [
+            "tinyml",
+            "compile",
+            relative(MODEL),
+            "-o",
+            relative(generated),
+            "--name",
+            NAME,
+            "--target",
+            "cortex-m3",
+        ]
+    )
+    predictions = []
+    with tempfile.TemporaryDirectory(dir=DEMO):
+        pixels = np.array([image.pixels for image in images], np.float32).reshape(-1, 1, 1, 8, 8) / 16
+        np.savez(given, in0=pixels[0], **{f"in0_s{i}": image for i, image in enumerate(pixels[1:], 1)})
+        run(
+            [
+                "tinyml",
+                "run",
+                relative(MODEL),
+                "--on",
+                MACHINE,
+                "--input",
+                relative(given),
+                "--output",
+                relative(got),
+            ]
+        )
+        with np.load(got) as outputs:
+            keys = ["out0", *(f"out0_s{i}" for i in range(1, len(images)))]
+            predictions = [int(outputs[key].argmax()) for key in keys]
+    print(gallery(images, predictions))
+    right = sum(image.label == prediction for image, prediction in zip(images, predictions, strict=True))
+    print(f"{NAME}: {right} of {len(images)} right")
+    summary = json.loads((generated / f"{NAME}.json").read_text())
+    show_figures(model_figures(summary, flash=256 * 1024, ram=64 * 1024))
+    print(f"\nThe C that was generated, worth a look: {relative(generated / f'{NAME}.c')}")
+    return 0
+
+
+def model_figures(summary: Mapping[str, Any], flash: int, ram: int) -> list[Figure]:
+    return [
+        Figure("arena (RAM, planned)", summary["arena_bytes"], ram),
+        Figure("  smallest possible", summary["arena_lower_bound_bytes"]),
+        Figure("weights and tables (flash)", summary["weights_bytes"], flash),
+    ]
+
+
+def show_figures(figures: Sequence[Figure]) -> None:
+    print(f"\nAgainst what {BOARD} has:")
+    for figure in figures:
+        print(figure.line())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
