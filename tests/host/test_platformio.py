@@ -220,3 +220,9 @@ def test_requirements_that_cannot_be_installed_are_named(tmp_path: Path) -> None
     assert "the model compiler needs numpy>=1.24, onnx>=1.15" in done.stderr
     assert "No module named pip" in done.stderr
     assert '-m pip install "numpy>=1.24" "onnx>=1.15"' in done.stderr
+
+
+def test_every_option_is_documented() -> None:
+    page = (REPOSITORY / "docs" / "platformio.md").read_text()
+    documented = dict(re.findall(r"^\| `custom_tinyml_(\w+)` \| (.*) \|$", page, re.MULTILINE))
+    assert documented == platformio.OPTIONS
