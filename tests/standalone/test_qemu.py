@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from tests import toy
 from tinyml import harness
 from tinyml.errors import BudgetError, ConfigError, ToolError
-from tinyml.harness.footprint import CMSIS_NN, HARNESS, MODEL
+from tinyml.harness.footprint import CMSIS_NN, HARNESS, LIBRARY, MODEL
 from tinyml.harness.generated import read_generated
 from tinyml.workspace import find_cmsis_nn
 
@@ -122,6 +123,16 @@ def test_cmsis_nn_is_linked(tmp_path: Path, machine: str) -> None:
     np.testing.assert_array_equal(result.outputs[0]["y"], [[0, 201], [0, 401]])
     assert result.footprint is not None
     assert result.footprint.part(CMSIS_NN).text > 0
+
+
+def test_c_library_is_linked(folder: Path, machine: str) -> None:
+    """Transcendental functions, 64-bit division, double precision: with or without an FPU."""
+    options = harness.Options(defines=("TOY_LIBRARY",), strict=True)
+    result = harness.run(folder, machine, [toy.sample(x=(5, 3, 1, 0))], options=options)
+    expected = [5, 32, 800, round(1000 * math.tanh(math.erf(1)))]
+    assert result.outputs[0]["y"].reshape(-1).tolist() == expected
+    assert result.footprint is not None
+    assert result.footprint.part(LIBRARY).text > 1000
 
 
 def test_too_large_for_the_machine(tmp_path: Path) -> None:

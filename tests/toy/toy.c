@@ -10,6 +10,11 @@
 #include <arm_nnfunctions.h>
 #endif
 
+#ifdef TOY_LIBRARY
+#include <math.h>
+#include <string.h>
+#endif
+
 enum mode { /* positive: so many rounds of a loop of two instructions */
 	BUS_FAULT = -1,
 	DIVISION_BY_ZERO = -2,
@@ -110,6 +115,19 @@ int toy_run(void)
 	}
 #ifdef TOY_CMSIS_NN
 	arm_relu_q15(toy_y, 4);
+#endif
+#ifdef TOY_LIBRARY
+	/* What kernels may ask of the C library and of the compiler's own. */
+	float copy[4];
+
+	for (int i = 0; i < 4; i++) {
+		copy[i] = expf((float)toy_x[i]);
+	}
+	memmove(copy + 1, copy, 3 * sizeof(copy[0]));
+	toy_y[0] = (int16_t)lrintf(logf(copy[1]));
+	toy_y[1] = (int16_t)(INT64_MAX / (INT64_C(0x3ffffffffffffff) - toy_zero));
+	toy_y[2] = (int16_t)(100.0 * pow(2.0, (double)toy_x[1]));
+	toy_y[3] = (int16_t)lround(1000.0 * (double)tanhf(erff((float)toy_x[2])));
 #endif
 	toy_runs[0] = ++toy_count;
 	if (mode < 0) {
