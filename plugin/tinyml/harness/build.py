@@ -111,7 +111,7 @@ def _qemu_link_flags(machine: Machine, map_file: Path) -> list[str]:
         f"-L{HARNESS_C}",
         f"-T{machine.linker_script}",
         "-Wl,--gc-sections",
-        f"-Wl,-Map={map_file}",
+        *("-Xlinker", f"-Map={map_file}"),  # not -Wl, which would split a path at its commas
     ]
 
 
