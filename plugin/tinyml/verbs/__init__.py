@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from tinyml.verbs.add import Add
 from tinyml.verbs.base import Verb
+from tinyml.verbs.compile import Compile
+from tinyml.verbs.doctor import Doctor
 from tinyml.verbs.list_models import ListModels
 from tinyml.verbs.remove import Remove
+from tinyml.verbs.run import Run
 
-VERBS: tuple[Verb, ...] = (Add(), ListModels(), Remove())
+VERBS: tuple[Verb, ...] = (Add(), ListModels(), Remove(), Compile(), Run(), Doctor())
 
 __all__ = ["VERBS", "Verb"]

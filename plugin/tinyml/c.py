@@ -1,0 +1,233 @@
+"""Writing C: literals that read back exactly, identifiers, comments, tables and loop nests."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+COLUMNS = 100
+TAB = "\t"
+TAB_COLUMNS = 8
+
+KEYWORDS = frozenset(
+    [
+        "auto",
+        "break",
+        "case",
+        "char",
+        "const",
+        "continue",
+        "default",
+        "do",
+        "double",
+        "else",
+        "enum",
+        "extern",
+        "float",
+        "for",
+        "goto",
+        "if",
+        "inline",
+        "int",
+        "long",
+        "register",
+        "restrict",
+        "return",
+        "short",
+        "signed",
+        "sizeof",
+        "static",
+        "struct",
+        "switch",
+        "typedef",
+        "union",
+        "unsigned",
+        "void",
+        "volatile",
+        "while",
+        "bool",
+        "true",
+        "false",
+        "NULL",
+        "main",
+    ]
+)
+
+
+def identifier(text: str, fallback: str = "x") -> str:
+    """A C identifier that resembles ``text``; names from a model are data, never code."""
+    name = re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_") or fallback
+    if name[0].isdigit():
+        name = f"{fallback}_{name}"
+    return f"{name}_" if name in KEYWORDS else name
+
+
+def printable(text: str, limit: int = 80) -> str:
+    """``text`` as it may stand inside a C comment or a plain string: ASCII, one line, no ``*/``, no trigraph."""
+    safe = "".join(ch if " " <= ch <= "~" else "?" for ch in text)
+    safe = safe.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?").replace("\\", "/")
+    return safe if len(safe) <= limit else safe[: limit - 3] + "..."
+
+
+def string(text: str) -> str:
+    """A C string literal that holds the bytes of ``text``."""
+    out = []
+    for byte in text.encode():
+        ch = chr(byte)
+        if ch in '"\\?':
+            out.append("\\" + ch)
+        elif " " <= ch <= "~":
+            out.append(ch)
+        else:
+            out.append(f"\\{byte:03o}")
+    return '"' + "".join(out) + '"'
+
+
+def number(value: Any, dtype: np.dtype[Any]) -> str:
+    """One element of ``dtype`` as a C literal; reading it back gives the same bits."""
+    if dtype.kind == "f":
+        return floating(value, dtype)
+    if dtype.kind == "b":
+        return "true" if value else "false"
+    value = int(value)
+    if dtype.kind == "u":
+        if dtype.itemsize == 8:
+            return f"UINT64_C({value})"
+        return f"{value}u" if dtype.itemsize == 4 else str(value)
+    if dtype.itemsize == 8:
+        return "INT64_MIN" if value == -(1 << 63) else f"INT64_C({value})"
+    return "INT32_MIN" if value == -(1 << 31) else str(value)
+
+
+def floating(value: Any, dtype: np.dtype[Any] | None = None) -> str:
+    """A float (or double) literal; shortest text that reads back exactly."""
+    dtype = dtype or np.dtype("float32")
+    typed = dtype.type(value)
+    if math.isnan(typed):
+        return "NAN"
+    if math.isinf(typed):
+        return "INFINITY" if typed > 0 else "-INFINITY"
+    text = np.format_float_scientific(typed, unique=True, trim="0")
+    mantissa, exponent = text.split("e")
+    power = int(exponent)
+    if -5 <= power < 7:
+        text = np.format_float_positional(typed, unique=True, trim="0")
+    else:
+        text = f"{mantissa}e{power}"
+    return text if dtype.itemsize == 8 else f"{text}f"
+
+
+def table_rows(array: npt.NDArray[Any], indent: str = TAB) -> list[str]:
+    """The elements of an array as lines of an initialiser, filled up to the column limit."""
+    width = COLUMNS - TAB_COLUMNS * indent.count(TAB)
+    rows: list[str] = []
+    row = ""
+    for value in array.reshape(-1):
+        item = number(value, array.dtype) + ","
+        if row and len(row) + 1 + len(item) > width:
+            rows.append(indent + row)
+            row = item
+        else:
+            row = f"{row} {item}" if row else item
+    if row:
+        rows.append(indent + row)
+    return rows
+
+
+def wrap(text: str, indent: str, continuation: str = "") -> list[str]:
+    """Break a long statement at spaces so that it stays within the column limit."""
+    lead = indent + (continuation or TAB)
+    lines: list[str] = []
+    current = indent
+    for word in text.split(" "):
+        candidate = current + word if current.isspace() or not current else f"{current} {word}"
+        if len(candidate.expandtabs(TAB_COLUMNS)) > COLUMNS and not current.isspace():
+            lines.append(current)
+            current = lead + word
+        else:
+            current = candidate
+    return [*lines, current]
+
+
+@dataclass(frozen=True)
+class Walk:
+    """How one operand moves through a loop nest: element strides per loop, and where it starts."""
+
+    strides: tuple[int, ...]
+    offset: int = 0
+
+
+def contiguous(shape: Sequence[int]) -> tuple[int, ...]:
+    """Row-major element strides of ``shape``."""
+    strides = [1] * len(shape)
+    for axis in range(len(shape) - 2, -1, -1):
+        strides[axis] = strides[axis + 1] * shape[axis + 1]
+    return tuple(strides)
+
+
+def broadcast_strides(shape: Sequence[int], target: Sequence[int]) -> tuple[int, ...]:
+    """Strides with which a tensor of ``shape`` is walked over ``target``, 0 where it is repeated."""
+    padded = (1,) * (len(target) - len(shape)) + tuple(shape)
+    strides = contiguous(padded)
+    return tuple(
+        0 if extent == 1 and wanted != 1 else stride
+        for extent, wanted, stride in zip(padded, target, strides, strict=True)
+    )
+
+
+@dataclass(frozen=True)
+class Nest:
+    """A loop nest: the ``for`` lines and, per operand, the index expression for its body."""
+
+    extents: tuple[int, ...]
+    names: tuple[str, ...]
+    index: Mapping[str, str]
+
+    def opening(self) -> list[str]:
+        return [
+            f"for (int32_t {name} = 0; {name} < {extent}; {name}++) {{"
+            for name, extent in zip(self.names, self.extents, strict=True)
+        ]
+
+
+def nest(shape: Sequence[int], walks: Mapping[str, Walk], prefix: str = "i") -> Nest:
+    """Loops over ``shape``; loops that every operand walks as if they were one are merged."""
+    axes = [axis for axis, extent in enumerate(shape) if extent != 1]
+    extents: list[int] = []
+    strides: dict[str, list[int]] = {name: [] for name in walks}
+    for axis in axes:
+        extent = shape[axis]
+        mergeable = bool(extents) and all(
+            strides[name][-1] == walk.strides[axis] * extent for name, walk in walks.items()
+        )
+        if mergeable:
+            extents[-1] *= extent
+            for name, walk in walks.items():
+                strides[name][-1] = walk.strides[axis]
+        else:
+            extents.append(extent)
+            for name, walk in walks.items():
+                strides[name].append(walk.strides[axis])
+    names = [prefix] if len(extents) == 1 else [f"{prefix}{depth}" for depth in range(len(extents))]
+    index = {name: _index_expression(names, strides[name], walk.offset) for name, walk in walks.items()}
+    return Nest(tuple(extents), tuple(names), index)
+
+
+def _index_expression(names: Sequence[str], strides: Sequence[int], offset: int) -> str:
+    terms: list[str] = []
+    for name, stride in zip(names, strides, strict=True):
+        if stride == 0:
+            continue
+        term = name if abs(stride) == 1 else f"{name} * {abs(stride)}"
+        sign = "-" if stride < 0 else "+"
+        terms.append(f"{sign} {term}")
+    if offset or not terms:
+        terms.insert(0, f"+ {offset}" if offset >= 0 else f"- {-offset}")
+    text = " ".join(terms)
+    return text[2:] if text.startswith("+ ") else text.replace("- ", "-", 1)

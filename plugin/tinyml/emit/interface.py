@@ -1,0 +1,68 @@
+"""The model's inputs and outputs as its header declares them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tinyml import c
+from tinyml.emit.layers import Addresses
+from tinyml.emit.names import shape_text, unique_identifiers
+from tinyml.ir import Graph, Tensor
+
+
+@dataclass(frozen=True)
+class Port:
+    """An input or output: C names and facts for the templates."""
+
+    tensor: Tensor
+    function: str  # kws_input or kws_input_<name>
+    macro: str  # KWS_INPUT or KWS_INPUT_<NAME>
+    address: str
+    comment: str
+
+    @property
+    def c_type(self) -> str:
+        return self.tensor.dtype.c
+
+    @property
+    def c_enum(self) -> str:
+        return f"TINYML_{self.tensor.dtype.name}"
+
+    @property
+    def c_name(self) -> str:
+        return c.string(self.tensor.name)
+
+    @property
+    def scale(self) -> str:
+        quant = self.tensor.quant
+        return c.floating(quant.scale) if quant is not None and not quant.per_channel else "0.0f"
+
+    @property
+    def zero_point(self) -> int:
+        quant = self.tensor.quant
+        return quant.zero_point if quant is not None and not quant.per_channel else 0
+
+    @property
+    def quantized(self) -> bool:
+        return self.tensor.quant is not None and not self.tensor.quant.per_channel
+
+
+def ports(model: str, graph: Graph, names: Sequence[str], word: str, addresses: Addresses) -> list[Port]:
+    """``word`` is "input" or "output"."""
+    identifiers = unique_identifiers(names, word)
+    several = len(names) > 1
+    result = []
+    for name, identifier in zip(names, identifiers, strict=True):
+        tensor = graph.tensors[name]
+        suffix = f"{word}_{identifier}" if several else word
+        result.append(
+            Port(
+                tensor,
+                f"{model}_{suffix}",
+                f"{model}_{suffix}".upper(),
+                addresses.expression(tensor),
+                c.printable(f"{name}: {shape_text(tensor.shape)} {tensor.dtype.value}"),
+            )
+        )
+    return result

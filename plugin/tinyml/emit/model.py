@@ -1,0 +1,140 @@
+"""The three files of a compiled model, from the results of all stages before."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import jinja2
+import numpy as np
+
+from tinyml import __version__, c
+from tinyml.emit.interface import ports
+from tinyml.emit.layers import Addresses, LayerCode, layer_codes
+from tinyml.ir import Array, DType, Graph
+from tinyml.kernel import Record, Table
+from tinyml.plan import Plan
+from tinyml.select import Selected
+from tinyml.targets import Target
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where a model came from; printed at the top of every generated file."""
+
+    file_name: str
+    sha256: str
+    options: str
+
+
+def emit(
+    name: str, graph: Graph, plan: Plan, selected: Sequence[Selected], target: Target, origin: Provenance
+) -> dict[str, str]:
+    """File name -> text."""
+    codes = layer_codes(name, graph, plan, selected, target)
+    tables, codes = _share_tables(codes)
+    addresses = Addresses(name, graph, plan)
+    context = {
+        "name": name,
+        "NAME": name.upper(),
+        "version": __version__,
+        "origin": origin,
+        "target": target,
+        "arena_bytes": plan.arena_bytes,
+        "lower_bound_bytes": plan.lower_bound_bytes,
+        "weights_bytes": sum(table.values.nbytes for table in tables),
+        "macs": sum(s.layer.op.macs(s.layer) for s in selected),
+        "headers": _headers(codes),
+        "inputs": ports(name, graph, graph.inputs, "input", addresses),
+        "outputs": ports(name, graph, graph.outputs, "output", addresses),
+        "layers": codes,
+        "tables": [_table_text(table) for table in tables],
+        "states": _states(name, graph, addresses),
+        "sha256_bytes": [f"0x{origin.sha256[i : i + 2]}" for i in range(0, 16, 2)],
+    }
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("tinyml", "emit/templates"),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    files = {f"{name}.c": "model.c.j2", f"{name}.h": "model.h.j2", f"{name}_weights.h": "weights.h.j2"}
+    return {file: environment.get_template(template).render(context) for file, template in files.items()}
+
+
+def _headers(codes: Sequence[LayerCode]) -> list[str]:
+    """Includes in the usual order: C library first, then ours, then the rest."""
+    found = {header for code in codes for header in code.headers}
+    return sorted(found, key=lambda h: (h.startswith("<tinyml/"), "/" in h, h))
+
+
+def _share_tables(codes: Sequence[LayerCode]) -> tuple[list[Table], list[LayerCode]]:
+    """Tables with equal content are printed once; records and bodies refer to the first one."""
+    kept: dict[tuple[str, tuple[int, ...], str], Table] = {}
+    rename: dict[str, str] = {}
+    for code in codes:
+        for table in code.tables:
+            digest = hashlib.sha256(table.values.tobytes()).hexdigest()
+            key = (table.values.dtype.str, (table.values.size,), digest)
+            rename[table.name] = kept.setdefault(key, table).name
+    return list(kept.values()), [_renamed(code, rename) for code in codes]
+
+
+def _renamed(code: LayerCode, rename: Mapping[str, str]) -> LayerCode:
+    changed = {old: new for old, new in rename.items() if old != new}
+    own = {table.name for table in code.tables}
+    changed = {old: new for old, new in changed.items() if old in own}
+    if not changed:
+        return code
+    records = [
+        Record(r.type, r.name, {k: changed.get(v, v) for k, v in r.members.items()}) for r in code.records
+    ]
+    body = code.body
+    for old, new in changed.items():
+        body = [_replace_word(line, old, new) for line in body]
+    return LayerCode(code.comment, code.signature, code.call, body, code.tables, records, code.headers)
+
+
+def _replace_word(line: str, old: str, new: str) -> str:
+    import re
+
+    return re.sub(rf"\b{re.escape(old)}\b", new, line)
+
+
+def _table_text(table: Table) -> dict[str, object]:
+    values: Array = table.values
+    dtype = DType.of(values)
+    return {
+        "name": table.name,
+        "c_type": dtype.c,
+        "length": max(values.size, 1),
+        "rows": c.table_rows(values) if values.size else [f"{c.TAB}0"],
+        "shape": "x".join(str(extent) for extent in values.shape) or "1",
+    }
+
+
+def _states(name: str, graph: Graph, addresses: Addresses) -> list[dict[str, object]]:
+    states: list[dict[str, object]] = []
+    for i, state in enumerate(graph.states):
+        tensor = graph.tensors[state.tensor]
+        initial = state.initial
+        if initial is None:
+            fill = 0 if tensor.quant is None else tensor.quant.zero_point
+            initial = np.full(tensor.shape, fill, tensor.dtype.numpy)
+        update = graph.tensors[state.update]
+        states.append(
+            {
+                "name": f"{name}_state{i}",
+                "c_type": tensor.dtype.c,
+                "length": tensor.elements,
+                "bytes": tensor.bytes,
+                "comment": c.printable(tensor.name),
+                "uniform": bool(np.all(initial == initial.reshape(-1)[:1])),
+                "value": c.number(initial.reshape(-1)[0], initial.dtype),
+                "rows": c.table_rows(initial),
+                "update": addresses.expression(update),
+            }
+        )
+    return states

@@ -1,0 +1,39 @@
+"""Every mistake a user can make ends in one of these: what was found, what is allowed, what to try.
+
+The shells (west, PlatformIO, console) print a ``TinymlError`` without a traceback. Anything else that
+escapes is a bug in the compiler and keeps its traceback.
+"""
+
+from __future__ import annotations
+
+
+class TinymlError(Exception):
+    """A problem the user can act on. ``hint`` says what to try."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}\n  try: {self.hint}" if self.hint else self.message
+
+
+class ModelError(TinymlError):
+    """The model file is missing, broken, or not a model at all."""
+
+
+class UnsupportedError(TinymlError):
+    """The model is fine but needs something this compiler does not do (yet)."""
+
+
+class BudgetError(TinymlError):
+    """The model compiles but does not fit the memory it was given."""
+
+
+class ConfigError(TinymlError):
+    """An option, a tinyml.yaml or an application folder is not as it must be."""
+
+
+class ToolError(TinymlError):
+    """A program we need (compiler, QEMU, west) is missing or failed."""

@@ -1,0 +1,90 @@
+"""Integer arithmetic of TensorFlow Lite's reference kernels, bit for bit, on numpy arrays.
+
+Real multipliers become ``(multiplier, shift)``: a Q31 mantissa and a power of two. Products are rounded
+twice (first the doubling high multiply, then the shift), as TensorFlow Lite Micro and CMSIS-NN do.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Ints: TypeAlias = npt.NDArray[Any]
+
+INT32_MIN = -(1 << 31)
+INT32_MAX = (1 << 31) - 1
+
+
+def quantize_multiplier(real: float) -> tuple[int, int]:
+    """``real`` as ``multiplier * 2**(shift - 31)`` with multiplier in [2**30, 2**31)."""
+    if real == 0.0:
+        return 0, 0
+    mantissa, shift = math.frexp(real)
+    multiplier = int(math.floor(mantissa * (1 << 31) + 0.5))  # TfLiteRound: halves go up
+    if multiplier == 1 << 31:
+        multiplier //= 2
+        shift += 1
+    if shift < -31:
+        return 0, 0
+    if shift > 30:
+        return INT32_MAX, 30
+    return multiplier, shift
+
+
+def doubling_high_multiply(a: Ints, b: Ints | int) -> Ints:
+    """(a * b * 2 + rounding) >> 32, saturating in the single case that overflows."""
+    product = np.asarray(a, np.int64) * np.asarray(b, np.int64)
+    nudged = (product + (1 << 30)) >> 31
+    return np.minimum(nudged, INT32_MAX)
+
+
+def rounding_divide_by_pot(x: Ints, exponent: Ints | int) -> Ints:
+    """x / 2**exponent, halves away from zero."""
+    x = np.asarray(x, np.int64)
+    exponent = np.asarray(exponent, np.int64)
+    mask = (np.int64(1) << exponent) - 1
+    remainder = x & mask
+    threshold = (mask >> 1) + (x < 0)
+    return (x >> exponent) + (remainder > threshold)
+
+
+def multiply_by_quantized_multiplier(x: Ints, multiplier: Ints | int, shift: Ints | int) -> Ints:
+    """x * multiplier * 2**(shift - 31) in int32 arithmetic, rounded twice."""
+    shift = np.asarray(shift, np.int64)
+    left = np.maximum(shift, 0)
+    right = np.maximum(-shift, 0)
+    shifted = wrap_int32(np.asarray(x, np.int64) << left)
+    return rounding_divide_by_pot(doubling_high_multiply(shifted, multiplier), right)
+
+
+def multiply_int64_by_quantized_multiplier(x: Ints, multiplier: Ints | int, shift: Ints | int) -> Ints:
+    """The variant for 64-bit accumulators (int16 activations): 16-bit multiplier, one rounding."""
+    shift = np.asarray(shift, np.int64)
+    multiplier = np.asarray(multiplier, np.int64)
+    reduced = np.where(multiplier < 0x7FFF0000, (multiplier + (1 << 15)) >> 16, 0x7FFF)
+    total_shift = 15 - shift
+    rounding = np.int64(1) << (total_shift - 1)
+    return (np.asarray(x, np.int64) * reduced + rounding) >> total_shift
+
+
+def wrap_int32(x: Ints) -> Ints:
+    """What a C int32_t would hold."""
+    return np.asarray(x, np.int64).astype(np.int32).astype(np.int64)
+
+
+def round_half_away(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """std::round: halves away from zero."""
+    return np.copysign(np.floor(np.abs(x) + 0.5), x)
+
+
+def quantize_scalar(real: float, scale: float, zero_point: int, low: int, high: int) -> int:
+    """One real number on a quantised axis, clamped to [low, high] (infinities included)."""
+    if math.isinf(real):
+        return high if real > 0 else low
+    # float32 division and std::round, as the TensorFlow Lite kernels compute activation ranges
+    steps = float(np.float32(real) / np.float32(scale))
+    rounded = math.copysign(math.floor(abs(steps) + 0.5), steps)
+    return int(min(max(zero_point + rounded, low), high))

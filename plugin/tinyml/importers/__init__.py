@@ -1,0 +1,30 @@
+"""Model files in, IR out. Nothing after this package knows which format a model came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from tinyml.errors import ModelError
+from tinyml.ir import Graph, Shape
+
+TFLITE_MAGIC = b"TFL3"
+
+
+def load(path: Path, shapes: Mapping[str, Shape] | None = None) -> Graph:
+    """Read a model; the format is told by the content, the file name only helps the messages."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise ModelError(f"there is no model file {path}", "check the path") from None
+    except IsADirectoryError:
+        raise ModelError(f"{path} is a folder, not a model file", "name the .onnx or .tflite in it") from None
+    except OSError as error:
+        raise ModelError(f"cannot read {path}: {error.strerror}") from None
+    if content[4:8] == TFLITE_MAGIC:
+        from tinyml.importers import tflite_graph
+
+        return tflite_graph.read(path, content, dict(shapes or {}))
+    from tinyml.importers import onnx_graph, onnx_model
+
+    return onnx_graph.read(onnx_model.parse(path, content), path.stem, dict(shapes or {}))

@@ -1,0 +1,60 @@
+"""Operators that ONNX itself defines as a composition of others, replaced by that composition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import onnx
+from onnx import defs, helper
+
+from tinyml.ir import Tensor
+
+
+def schema_body(
+    node: onnx.NodeProto, opset: int, inputs: Sequence[Tensor | None]
+) -> onnx.FunctionProto | None:
+    """ONNX's own function body for ``node``, or None if it is a primitive."""
+    try:
+        schema: Any = defs.get_schema(node.op_type, opset, node.domain)
+    except defs.SchemaError:
+        return None
+    if schema.has_function:
+        body = schema.function_body
+        return body if body.node else None
+    if not schema.has_context_dependent_function:
+        return None
+    types = [
+        helper.make_tensor_type_proto(helper.np_dtype_to_tensor_dtype(t.dtype.numpy), t.shape)
+        if t is not None
+        else onnx.TypeProto()
+        for t in inputs
+    ]
+    text = schema.get_context_dependent_function(
+        node.SerializeToString(), [t.SerializeToString() for t in types]
+    )
+    body = onnx.FunctionProto()
+    body.ParseFromString(text)
+    return body if body.node else None
+
+
+def bind_attributes(function: onnx.FunctionProto, call: onnx.NodeProto) -> list[onnx.NodeProto]:
+    """The body's nodes with the call's attributes put in where the body refers to them."""
+    given = {attribute.name: attribute for attribute in call.attribute}
+    for default in function.attribute_proto:
+        given.setdefault(default.name, default)
+    nodes = []
+    for template in function.node:
+        node = onnx.NodeProto()
+        node.CopyFrom(template)
+        del node.attribute[:]
+        for attribute in template.attribute:
+            if not attribute.ref_attr_name:
+                node.attribute.append(attribute)
+            elif attribute.ref_attr_name in given:
+                bound = onnx.AttributeProto()
+                bound.CopyFrom(given[attribute.ref_attr_name])
+                bound.name = attribute.name
+                node.attribute.append(bound)
+        nodes.append(node)
+    return nodes

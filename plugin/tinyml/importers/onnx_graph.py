@@ -1,0 +1,250 @@
+"""An ONNX graph as IR: looks up values, orders nodes, and hands each node to its reader in ``ops/``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+from tinyml import ops  # noqa: F401  (registers the readers)
+from tinyml.errors import ConfigError, ModelError, TinymlError, UnsupportedError
+from tinyml.importers.onnx_functions import bind_attributes, schema_body
+from tinyml.importers.outputs import finish_outputs
+from tinyml.importers.unsupported import Complaints
+from tinyml.ir import DType, Graph, Shape, Tensor, TensorType
+from tinyml.reading import ONNX_READERS, Builder, OnnxNode, dtype_of
+
+Values = dict[str, str]  # ONNX value name -> IR tensor name
+
+
+def read(model: onnx.ModelProto, name: str, shapes: Mapping[str, Shape]) -> Graph:
+    """The whole model as a graph called ``name``."""
+    return _Reader(model).graph(name, shapes)
+
+
+class _Reader:
+    def __init__(self, model: onnx.ModelProto) -> None:
+        self.model = model
+        self.opsets = _opsets(model.opset_import)
+        self.functions = {(f.domain, f.name): f for f in model.functions}
+        self.build = Builder()
+        self.complaints = Complaints()
+
+    def graph(self, name: str, shapes: Mapping[str, Shape]) -> Graph:
+        proto = self.model.graph
+        values: Values = {}
+        initial = {tensor.name for tensor in proto.initializer}
+        inputs = [value for value in proto.input if value.name not in initial]
+        unknown = set(shapes) - {value.name for value in inputs}
+        if unknown:
+            raise ConfigError(
+                f"the model has no input called {', '.join(sorted(unknown))}",
+                f"its inputs are {', '.join(value.name for value in inputs)}",
+            )
+        for value in inputs:
+            values[value.name] = self._input(value, shapes.get(value.name)).name
+        self._initializers(proto, values)
+        self._nodes(proto.node, values, self.opsets)
+        self.complaints.raise_if_any()
+        outputs = []
+        for value in proto.output:
+            if value.name not in values:
+                raise ModelError(f"no node computes the model's output {value.name!r}")
+            outputs.append(values[value.name])
+        graph_inputs = tuple(values[value.name] for value in inputs)
+        graph = Graph(name, self.build.tensors, tuple(self.build.nodes), graph_inputs, tuple(outputs))
+        return finish_outputs(graph, [value.name for value in proto.output])
+
+    def _input(self, value: onnx.ValueInfoProto, wanted: Shape | None) -> Tensor:
+        kind = value.type.tensor_type
+        if not value.type.HasField("tensor_type"):
+            raise UnsupportedError(
+                f"input {value.name!r} is not a tensor", "sequences and maps are not supported"
+            )
+        if not kind.HasField("shape") and wanted is None:
+            raise ModelError(f"input {value.name!r} has no shape", f"give it: --shape {value.name}=1x…")
+        dims = [d.dim_value if d.HasField("dim_value") and d.dim_value > 0 else None for d in kind.shape.dim]
+        if wanted is None:
+            shape = tuple(1 if d is None else d for d in dims)  # dynamic: batch or time, one at a time
+        else:
+            fits = not kind.HasField("shape") or (
+                len(wanted) == len(dims) and all(d in (None, w) for d, w in zip(dims, wanted, strict=True))
+            )
+            if not fits:
+                raise ConfigError(
+                    f"--shape {value.name}={'x'.join(map(str, wanted))} contradicts the model, which says "
+                    + "x".join("?" if d is None else str(d) for d in dims)
+                )
+            shape = wanted
+        return self.build.tensor(value.name, TensorType(shape, _dtype(kind.elem_type, value.name)))
+
+    def _initializers(self, proto: onnx.GraphProto, values: Values) -> None:
+        for tensor in proto.initializer:
+            _dtype(tensor.data_type, tensor.name)
+            values[tensor.name] = self.build.constant(_array(tensor), tensor.name).name
+
+    def _nodes(self, nodes: Iterable[onnx.NodeProto], values: Values, opsets: Mapping[str, int]) -> None:
+        """Read nodes in an order that works, even if the file lists them in another."""
+        waiting = list(nodes)
+        produced = {name for node in waiting for name in node.output}
+        while waiting:
+            later = []
+            for node in waiting:
+                free = _free_names(node)
+                if any(
+                    name in produced and name not in values and name not in self.complaints.poisoned
+                    for name in free
+                ):
+                    later.append(node)
+                else:
+                    self._node(node, values, opsets)
+            if len(later) == len(waiting):
+                raise ModelError(
+                    "the graph has a cycle through " + ", ".join(n.name or n.op_type for n in later[:5])
+                )
+            waiting = later
+
+    def _node(self, node: onnx.NodeProto, values: Values, opsets: Mapping[str, int]) -> None:
+        if any(name in self.complaints.poisoned for name in node.input):
+            self.complaints.poison(node.output)
+            return
+        domain = "" if node.domain == "ai.onnx" else node.domain
+        self.build.scope = node.name or next((name for name in node.output if name), node.op_type)
+        missing = [name for name in node.input if name and name not in values]
+        if missing:
+            raise ModelError(
+                f"{node.op_type} node {node.name!r} reads {missing[0]!r}, which nothing computes"
+            )
+        inputs = tuple(self.build.tensors[values[name]] if name else None for name in node.input)
+        opset = opsets.get(domain, 1)
+        try:
+            results = self._meaning(node, domain, opset, inputs, values, opsets)
+        except UnsupportedError as error:
+            self.complaints.add(domain, node.op_type, error)
+            self.complaints.poison(node.output)
+            return
+        for name, tensor in zip(node.output, results, strict=False):
+            if name:
+                values[name] = tensor.name
+
+    def _meaning(
+        self,
+        node: onnx.NodeProto,
+        domain: str,
+        opset: int,
+        inputs: tuple[Tensor | None, ...],
+        values: Values,
+        opsets: Mapping[str, int],
+    ) -> Sequence[Tensor]:
+        if (domain, node.op_type) == ("", "If"):
+            return self._branch(node, inputs, values, opsets)
+        if (domain, node.op_type) in self.functions:
+            return self._function(self.functions[(domain, node.op_type)], node, inputs)
+        reader = ONNX_READERS.get((domain, node.op_type))
+        if reader is not None:
+            attributes = {a.name: _attribute(a) for a in node.attribute}
+            read = OnnxNode(
+                node.op_type, domain, self.build.scope, opset, inputs, tuple(node.output), attributes
+            )
+            try:
+                return reader(read, self.build)
+            except TinymlError:
+                raise
+            except (ValueError, IndexError, KeyError, ZeroDivisionError) as error:
+                raise ModelError(
+                    f"{node.op_type} node {self.build.scope!r} makes no sense: {error}"
+                ) from error
+        body = schema_body(node, opset, inputs)
+        if body is not None:
+            return self._function(body, node, inputs)
+        raise UnsupportedError(f"operator {node.op_type} is not supported")
+
+    def _branch(
+        self, node: onnx.NodeProto, inputs: Sequence[Tensor | None], values: Values, opsets: Mapping[str, int]
+    ) -> Sequence[Tensor]:
+        """An If whose condition is known now is the branch it takes."""
+        condition = inputs[0]
+        if condition is None or condition.data is None:
+            raise UnsupportedError("If is supported only where its condition is a constant")
+        wanted = "then_branch" if bool(condition.data.reshape(())) else "else_branch"
+        graph = next(a.g for a in node.attribute if a.name == wanted)
+        inner = dict(values)
+        self._initializers(graph, inner)
+        self._nodes(graph.node, inner, opsets)
+        return self._results((value.name for value in graph.output), inner)
+
+    def _function(
+        self, function: onnx.FunctionProto, node: onnx.NodeProto, inputs: Sequence[Tensor | None]
+    ) -> Sequence[Tensor]:
+        inner: Values = {
+            name: tensor.name
+            for name, tensor in zip(function.input, inputs, strict=False)
+            if tensor is not None
+        }
+        given = [
+            name if i < len(inputs) and inputs[i] is not None else "" for i, name in enumerate(function.input)
+        ]
+        absent = {name for name, kept in zip(function.input, given, strict=True) if not kept}
+        nodes = bind_attributes(function, node)
+        for inner_node in nodes:
+            for i, name in enumerate(inner_node.input):
+                if name in absent:
+                    inner_node.input[i] = ""
+        scope = self.build.scope
+        for inner_node in nodes:
+            inner_node.name = f"{scope}/{inner_node.op_type}"
+        self._nodes(nodes, inner, {**self.opsets, **_opsets(function.opset_import)})
+        self.build.scope = scope
+        wanted = [
+            name for name, outer in zip(function.output, node.output, strict=False) if outer or name in inner
+        ]
+        return self._results(wanted, inner)
+
+    def _results(self, names: Iterable[str], values: Values) -> list[Tensor]:
+        names = list(names)
+        if any(name in self.complaints.poisoned for name in names):
+            raise UnsupportedError("a part of it is not supported")
+        return [self.build.tensors[values[name]] for name in names]
+
+
+def _free_names(node: onnx.NodeProto) -> set[str]:
+    """Names a node reads, those inside its subgraphs included."""
+    names = {name for name in node.input if name}
+    for attribute in node.attribute:
+        for graph in [attribute.g, *attribute.graphs] if attribute.type in (5, 10) else []:
+            for inner in graph.node:
+                names |= _free_names(inner)
+    return names
+
+
+def _attribute(attribute: onnx.AttributeProto) -> Any:
+    value = helper.get_attribute_value(attribute)
+    if attribute.type == onnx.AttributeProto.STRING:
+        return value.decode(errors="replace")
+    if attribute.type == onnx.AttributeProto.STRINGS:
+        return tuple(item.decode(errors="replace") for item in value)
+    if attribute.type == onnx.AttributeProto.TENSOR:
+        return _array(value)
+    return value
+
+
+def _array(tensor: onnx.TensorProto) -> np.ndarray[Any, Any]:
+    array = numpy_helper.to_array(tensor)
+    return array.astype(np.float32) if array.dtype == np.float16 else array
+
+
+def _dtype(code: int, name: str) -> DType:
+    if code == onnx.TensorProto.UNDEFINED:
+        raise ModelError(f"tensor {name!r} has no element type")
+    if code == onnx.TensorProto.FLOAT16:  # computed in float32, which holds every float16
+        return DType.FLOAT32
+    if code == onnx.TensorProto.STRING:
+        raise UnsupportedError(f"tensor {name!r} holds strings", "numbers and booleans are supported")
+    return dtype_of(helper.tensor_dtype_to_np_dtype(code).name)
+
+
+def _opsets(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
+    return {"" if o.domain == "ai.onnx" else o.domain: o.version for o in imports}

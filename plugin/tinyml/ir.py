@@ -1,0 +1,325 @@
+"""The intermediate representation: tensors, nodes, one graph. Frozen, typed, format-neutral.
+
+Activations of spatial operators are NHWC. A quantised tensor carries its own parameters, so an
+operator on int8 tensors *is* the integer operator: there is no second set of node types.
+Memory that survives between two runs is a ``State``: a tensor that is read as if it were an input
+and, at the end of the run, takes the value of another tensor.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from types import MappingProxyType
+from typing import Any, ClassVar, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+Array: TypeAlias = npt.NDArray[Any]
+Shape: TypeAlias = tuple[int, ...]
+T = TypeVar("T")
+
+
+class DType(enum.Enum):
+    """Element types; the value is numpy's name for it."""
+
+    FLOAT32 = "float32"
+    FLOAT64 = "float64"
+    INT8 = "int8"
+    UINT8 = "uint8"
+    INT16 = "int16"
+    UINT16 = "uint16"
+    INT32 = "int32"
+    UINT32 = "uint32"
+    INT64 = "int64"
+    UINT64 = "uint64"
+    BOOL = "bool"
+
+    @property
+    def numpy(self) -> np.dtype[Any]:
+        return np.dtype(self.value)
+
+    @property
+    def bytes(self) -> int:
+        return self.numpy.itemsize
+
+    @property
+    def c(self) -> str:
+        """The C type that holds one element."""
+        return {"float32": "float", "float64": "double", "bool": "bool"}.get(self.value, f"{self.value}_t")
+
+    @property
+    def is_float(self) -> bool:
+        return self in (DType.FLOAT32, DType.FLOAT64)
+
+    @property
+    def is_signed(self) -> bool:
+        return self.is_float or self.value.startswith("int")
+
+    @property
+    def is_integer(self) -> bool:
+        return not self.is_float and self is not DType.BOOL
+
+    @property
+    def limits(self) -> tuple[int, int]:
+        """Smallest and largest value of an integer type."""
+        info = np.iinfo(self.numpy)
+        return int(info.min), int(info.max)
+
+    @staticmethod
+    def of(array: Array) -> DType:
+        return DType(array.dtype.name)
+
+
+@dataclass(frozen=True)
+class Quant:
+    """Affine quantisation: real = scale * (stored - zero_point); per tensor, or per slice of ``axis``."""
+
+    scales: tuple[float, ...]
+    zero_points: tuple[int, ...]
+    axis: int | None = None
+
+    @property
+    def per_channel(self) -> bool:
+        return self.axis is not None
+
+    @property
+    def scale(self) -> float:
+        """The one scale of a per-tensor quantisation."""
+        if self.per_channel:
+            raise ValueError("per-channel quantisation has no single scale")
+        return self.scales[0]
+
+    @property
+    def zero_point(self) -> int:
+        if self.per_channel:
+            raise ValueError("per-channel quantisation has no single zero point")
+        return self.zero_points[0]
+
+    @staticmethod
+    def per_tensor(scale: float, zero_point: int) -> Quant:
+        return Quant((float(scale),), (int(zero_point),))
+
+
+@dataclass(frozen=True)
+class TensorType:
+    """What shape inference yields: everything about a tensor but its name and value."""
+
+    shape: Shape
+    dtype: DType
+    quant: Quant | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Tensor:
+    """A named value. With ``data`` it is a constant and lives in flash."""
+
+    name: str
+    shape: Shape
+    dtype: DType
+    quant: Quant | None = None
+    data: Array | None = None
+
+    @property
+    def is_constant(self) -> bool:
+        return self.data is not None
+
+    @property
+    def value(self) -> Array:
+        """The data of a constant."""
+        if self.data is None:
+            raise ValueError(f"tensor {self.name!r} is not a constant")
+        return self.data
+
+    @property
+    def elements(self) -> int:
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def bytes(self) -> int:
+        return self.elements * self.dtype.bytes
+
+    @property
+    def type(self) -> TensorType:
+        return TensorType(self.shape, self.dtype, self.quant)
+
+    @staticmethod
+    def of(name: str, type_: TensorType) -> Tensor:
+        return Tensor(name, type_.shape, type_.dtype, type_.quant)
+
+    @staticmethod
+    def constant(name: str, data: Array, quant: Quant | None = None) -> Tensor:
+        frozen = np.ascontiguousarray(data).reshape(data.shape)
+        frozen.setflags(write=False)
+        return Tensor(name, tuple(frozen.shape), DType.of(frozen), quant, frozen)
+
+
+@dataclass(frozen=True)
+class View:
+    """``inner`` may live inside ``outer``, ``offset_bytes`` from its start, instead of being copied."""
+
+    inner: str
+    outer: str
+    offset_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Op:
+    """Base of all operators. A subclass in ``ops/`` holds the attributes as dataclass fields."""
+
+    folds: ClassVar[bool] = True  # may be computed at import when all inputs are constants
+    movement: ClassVar[bool] = False  # outputs are elements of input 0, unchanged: works on any type
+
+    @property
+    def kind(self) -> str:
+        return type(self).__name__
+
+    def label(self) -> str:
+        """A short lower-case word for names in the generated C."""
+        return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", self.kind).lower()
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        """Shapes and types of the outputs (quantisation of outputs is the importer's to give)."""
+        raise NotImplementedError(self.kind)
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        """The operator in numpy: oracle of the tests and constant folder alike."""
+        raise NotImplementedError(self.kind)
+
+    def macs(self, layer: Layer) -> int:
+        """Multiply-accumulates of one run."""
+        return 0
+
+    def overwrites(self, layer: Layer) -> tuple[int, ...]:
+        """Inputs whose memory output 0 may take over, element by element, while it is computed."""
+        return ()
+
+    def views(self, layer: Layer) -> tuple[View, ...]:
+        """Pairs of tensors that can share bytes so that the operator, or a part of it, is no work."""
+        return ()
+
+    def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
+        """The operator that gives ``transpose(y, perm)`` when every input is transposed by ``perm``.
+
+        Lets the layout pass carry a transpose past this operator; None where that cannot be done.
+        """
+        return None
+
+    def quantized(
+        self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
+    ) -> tuple[Op, Sequence[Tensor | None]] | None:
+        """The operator, and its operands, that does on these tensors what this one does on reals.
+
+        Called by the QDQ fusion with the tensors before the Dequantize and behind the Quantize
+        nodes; constants among the returned operands may be new. None: there is no integer form.
+        """
+        return None
+
+    def attributes(self) -> dict[str, Any]:
+        """The attributes by name, for the text form and for error messages."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+
+def given(operands: Sequence[T | None], index: int) -> T:
+    """Operand ``index`` (a tensor or an array), which must be present."""
+    operand = operands[index]
+    if operand is None:
+        raise ValueError(f"operand {index} is absent")
+    return operand
+
+
+@dataclass(frozen=True)
+class Node:
+    """One application of an operator; names refer to tensors of the graph. ``""`` is an absent input."""
+
+    name: str
+    op: Op
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """A node with its tensors looked up: all that an operator or a kernel may know."""
+
+    name: str
+    op: Op
+    inputs: tuple[Tensor | None, ...]
+    outputs: tuple[Tensor, ...]
+
+    def input(self, index: int) -> Tensor:
+        """Input ``index``, which must be present."""
+        tensor = self.inputs[index] if index < len(self.inputs) else None
+        if tensor is None:
+            raise ValueError(f"{self.op.kind} {self.name!r} has no input {index}")
+        return tensor
+
+    def has_input(self, index: int) -> bool:
+        return index < len(self.inputs) and self.inputs[index] is not None
+
+    @property
+    def output(self) -> Tensor:
+        return self.outputs[0]
+
+
+@dataclass(frozen=True)
+class State:
+    """Memory that survives from one run to the next."""
+
+    tensor: str  # read: the value from the run before
+    update: str  # the tensor whose value it takes at the end of the run
+    initial: Array | None = field(default=None, compare=False)  # None: all elements zero_point or 0
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A whole model. Nodes are in an order in which they can run."""
+
+    name: str
+    tensors: Mapping[str, Tensor]
+    nodes: tuple[Node, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    states: tuple[State, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tensors", MappingProxyType(dict(self.tensors)))
+
+    def layer(self, node: Node) -> Layer:
+        return Layer(
+            node.name,
+            node.op,
+            tuple(self.tensors[name] if name else None for name in node.inputs),
+            tuple(self.tensors[name] for name in node.outputs),
+        )
+
+    def layers(self) -> Iterator[Layer]:
+        return (self.layer(node) for node in self.nodes)
+
+    def producers(self) -> dict[str, Node]:
+        """Tensor name -> the node that computes it."""
+        return {name: node for node in self.nodes for name in node.outputs}
+
+    def consumers(self) -> dict[str, list[Node]]:
+        """Tensor name -> the nodes that read it, in order (graph outputs are not nodes)."""
+        readers: dict[str, list[Node]] = {name: [] for name in self.tensors}
+        for node in self.nodes:
+            for name in dict.fromkeys(node.inputs):
+                if name:
+                    readers[name].append(node)
+        return readers
+
+    def kept(self) -> set[str]:
+        """Tensors that somebody outside the nodes looks at: outputs and state updates."""
+        return {*self.outputs, *(state.update for state in self.states)}
+
+    def with_nodes(self, nodes: Iterable[Node], new: Iterable[Tensor] = ()) -> Graph:
+        """The same graph with other nodes and ``new`` or replaced tensors; unused tensors go."""
+        nodes = tuple(nodes)
+        table = {**self.tensors, **{tensor.name: tensor for tensor in new}}
+        used = {name for node in nodes for name in (*node.inputs, *node.outputs) if name}
+        used |= {*self.inputs, *self.kept(), *(state.tensor for state in self.states)}
+        return replace(self, nodes=nodes, tensors={k: v for k, v in table.items() if k in used})

@@ -1,0 +1,193 @@
+"""Kernels: the ways to compute an operator in C, and the sheet a kernel writes its layer on."""
+
+from __future__ import annotations
+
+import enum
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from tinyml import c
+from tinyml.ir import Array, Layer, Op, Tensor
+from tinyml.targets import Target
+
+
+class Library(enum.Enum):
+    """Where the code of a kernel comes from."""
+
+    GENERATED = "generated"  # loops written into the model's own source
+    PORTABLE = "portable"  # runtime/*.c of this project
+    CMSIS_NN = "cmsis-nn"  # Arm's library
+
+
+Constraint = Callable[[Layer], bool]
+"""Returns whether a layer is fine. Its docstring is the message and the documentation."""
+
+
+def message(constraint: Constraint) -> str:
+    """What a constraint demands, as one line."""
+    return " ".join((constraint.__doc__ or constraint.__name__).split())
+
+
+@dataclass(frozen=True)
+class Table:
+    """A constant array in flash. ``values`` keeps its numpy type, which decides the C type."""
+
+    name: str
+    values: Array
+
+
+@dataclass(frozen=True)
+class Record:
+    """A constant C structure with designated initialisers."""
+
+    type: str
+    name: str
+    members: Mapping[str, str]
+
+
+@dataclass
+class Sheet:
+    """The body of one layer's C function, filled in by a kernel.
+
+    Inputs and outputs are parameters of that function: ``sheet.x(0)`` and ``sheet.y(0)`` are the C
+    expressions for them. A constant input becomes a table in flash and is named by ``x`` too.
+    """
+
+    layer: Layer
+    target: Target
+    prefix: str  # model and layer: "kws_conv1"
+    shared_inputs: frozenset[int] = frozenset()  # inputs that already lie where the output wants them
+    lines: list[str] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    records: list[Record] = field(default_factory=list)
+    headers: list[str] = field(default_factory=list)
+    used_parameters: set[str] = field(default_factory=set)
+    depth: int = 1
+
+    def x(self, index: int = 0) -> str:
+        """C name of input ``index``."""
+        tensor = self.layer.input(index)
+        if tensor.is_constant:
+            return self.table(f"in{index}", tensor.value)
+        return self._parameter(input_parameter(self.layer, index))
+
+    def y(self, index: int = 0) -> str:
+        """C name of output ``index``."""
+        return self._parameter(output_parameter(self.layer, index))
+
+    @property
+    def scratch(self) -> str:
+        """C name of the scratch memory asked for by the kernel's ``scratch_bytes``."""
+        return self._parameter("scratch")
+
+    def _parameter(self, name: str) -> str:
+        self.used_parameters.add(name)
+        return name
+
+    def table(self, suffix: str, values: Array) -> str:
+        """A constant array in flash; returns its name."""
+        name = f"{self.prefix}_{suffix}"
+        if all(table.name != name for table in self.tables):
+            self.tables.append(Table(name, np.ascontiguousarray(values)))
+        return name
+
+    def record(self, type_: str, suffix: str, members: Mapping[str, object]) -> str:
+        """A constant structure; returns its name."""
+        name = f"{self.prefix}_{suffix}"
+        self.records.append(Record(type_, name, {k: str(v) for k, v in members.items()}))
+        return name
+
+    def include(self, header: str) -> None:
+        if header not in self.headers:
+            self.headers.append(header)
+
+    def line(self, text: str = "") -> None:
+        """Add one statement, indented; a long one is broken at spaces."""
+        self.lines.extend(c.wrap(text, c.TAB * self.depth) if text else [""])
+
+    @contextmanager
+    def block(self, opening: str) -> Iterator[None]:
+        """``opening`` must end in ``{``; the brace is closed at the end of the with-block."""
+        self.line(opening)
+        self.depth += 1
+        yield
+        self.depth -= 1
+        self.line("}")
+
+    @contextmanager
+    def loops(self, nest: c.Nest) -> Iterator[Mapping[str, str]]:
+        """Open the loops of a nest; yields the index expressions by operand."""
+        for opening in nest.opening():
+            self.line(opening)
+            self.depth += 1
+        yield nest.index
+        for _ in nest.extents:
+            self.depth -= 1
+            self.line("}")
+
+
+def input_parameter(layer: Layer, index: int) -> str:
+    """Parameter name of input ``index``: ``x``, or ``x0``, ``x1`` where a layer has several."""
+    variable = [i for i, t in enumerate(layer.inputs) if t is not None and not t.is_constant]
+    return "x" if len(variable) <= 1 else f"x{index}"
+
+
+def output_parameter(layer: Layer, index: int) -> str:
+    return "y" if len(layer.outputs) == 1 else f"y{index}"
+
+
+class Kernel(ABC):
+    """One way to compute one operator. ``ops/<op>.py`` lists its kernels in order of preference."""
+
+    name: ClassVar[str]
+    library: ClassVar[Library] = Library.GENERATED
+    sources: ClassVar[tuple[str, ...]] = ()  # runtime/*.c, or paths inside CMSIS-NN
+    constraints: ClassVar[tuple[Constraint, ...]] = ()
+
+    def runs_on(self, target: Target) -> bool:
+        """Whether the core can execute this kernel."""
+        return True
+
+    def scratch_bytes(self, layer: Layer, target: Target) -> int:
+        """Working memory in the arena for the duration of the layer."""
+        return 0
+
+    @abstractmethod
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        """Write the layer's C."""
+
+    def refusal(self, layer: Layer) -> str | None:
+        """The first constraint that the layer does not meet, in words."""
+        for constraint in self.constraints:
+            if not constraint(layer):
+                return message(constraint)
+        return None
+
+
+_KERNELS: dict[type[Op], tuple[Kernel, ...]] = {}
+
+
+def register_kernels(op: type[Op], *kernels: Kernel) -> None:
+    """Say, at the end of ``ops/<op>.py``, which kernels compute it, the preferred one first."""
+    _KERNELS[op] = kernels
+
+
+def kernels_of(op: type[Op]) -> tuple[Kernel, ...]:
+    return _KERNELS.get(op, ())
+
+
+def kernel_table() -> Mapping[type[Op], tuple[Kernel, ...]]:
+    """All operators that have kernels (for the generated documentation)."""
+    return _KERNELS
+
+
+def variable_inputs(layer: Layer) -> list[tuple[int, Tensor]]:
+    """Inputs that are not constants, with their index: the layer function's parameters."""
+    return [
+        (i, tensor) for i, tensor in enumerate(layer.inputs) if tensor is not None and not tensor.is_constant
+    ]

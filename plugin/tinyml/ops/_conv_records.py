@@ -1,0 +1,97 @@
+"""The parameter records that convolution kernels take in C, and the constraints they share."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tinyml import c
+from tinyml.ir import DType, Layer
+from tinyml.kernel import Sheet
+from tinyml.ops._quant import Clamp, clamp_range, is_quantized, output_multipliers, per_channel, quant_of
+from tinyml.ops._window import Pads, Pair
+
+SMALL = 1 << 15
+
+
+def int8_tensors(layer: Layer) -> bool:
+    """Input, weights and output are int8, quantised."""
+    return all(is_quantized(t, DType.INT8) for t in (*layer.inputs[:2], layer.output))
+
+
+def float_tensors(layer: Layer) -> bool:
+    """Input, weights and output are float32."""
+    return all(t is not None and t.dtype is DType.FLOAT32 for t in (*layer.inputs[:2], layer.output))
+
+
+def constant_weights(layer: Layer) -> bool:
+    """Weights and bias are constants."""
+    return all(t is None or t.is_constant for t in layer.inputs[1:])
+
+
+def small_extents(layer: Layer) -> bool:
+    """Every extent is below 32768."""
+    shapes = (layer.input(0).shape, layer.input(1).shape, layer.output.shape)
+    return all(extent < SMALL for shape in shapes for extent in shape)
+
+
+def geometry(layer: Layer, strides: Pair, dilations: Pair, pads: Pads) -> dict[str, object]:
+    """Members of struct tinyml_window."""
+    x, w, y = layer.input(0), layer.input(1), layer.output
+    return {
+        ".window.batches": x.shape[0],
+        ".window.in_h": x.shape[1],
+        ".window.in_w": x.shape[2],
+        ".window.in_c": x.shape[3],
+        ".window.out_h": y.shape[1],
+        ".window.out_w": y.shape[2],
+        ".window.out_c": y.shape[3],
+        ".window.kernel_h": w.shape[1],
+        ".window.kernel_w": w.shape[2],
+        ".window.stride_h": strides[0],
+        ".window.stride_w": strides[1],
+        ".window.dilation_h": dilations[0],
+        ".window.dilation_w": dilations[1],
+        ".window.pad_top": pads[0],
+        ".window.pad_left": pads[1],
+    }
+
+
+def quantized_record(
+    layer: Layer, sheet: Sheet, strides: Pair, dilations: Pair, pads: Pads, clamp: Clamp
+) -> dict[str, object]:
+    """Members of struct tinyml_conv_s8; the tables go to flash."""
+    w = layer.input(1)
+    channels = layer.output.shape[3]
+    multiplier, shift = output_multipliers(layer)
+    low, high = clamp_range(clamp, layer.output)
+    zero_points = quant_of(w).zero_points
+    bias = "NULL"
+    if layer.has_input(2):
+        bias = sheet.table("bias", layer.input(2).value.astype(np.int32))
+    return {
+        **geometry(layer, strides, dilations, pads),
+        ".weights": sheet.table("weights", w.value),
+        ".bias": bias,
+        ".multiplier": sheet.table("multiplier", per_channel(multiplier, channels)),
+        ".shift": sheet.table("shift", per_channel(shift, channels).astype(np.int8)),
+        ".in_zero": quant_of(layer.input(0)).zero_point,
+        ".weight_zero": zero_points[0],
+        ".out_zero": quant_of(layer.output).zero_point,
+        ".out_min": low,
+        ".out_max": high,
+    }
+
+
+def float_record(
+    layer: Layer, sheet: Sheet, strides: Pair, dilations: Pair, pads: Pads, clamp: Clamp
+) -> dict[str, object]:
+    """Members of struct tinyml_conv_f32."""
+    sheet.include("<math.h>")
+    bias = sheet.table("bias", layer.input(2).value) if layer.has_input(2) else "NULL"
+    return {
+        **geometry(layer, strides, dilations, pads),
+        ".weights": sheet.table("weights", layer.input(1).value),
+        ".bias": bias,
+        ".out_min": c.floating(clamp[0]),
+        ".out_max": c.floating(clamp[1]),
+    }

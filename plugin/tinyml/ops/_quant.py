@@ -1,0 +1,120 @@
+"""Helpers shared by operators that have an integer form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tinyml import fixed_point as fp
+from tinyml.ir import Array, DType, Layer, Quant, Tensor
+
+Clamp = tuple[float, float]
+NO_CLAMP: Clamp = (-np.inf, np.inf)
+
+
+def quant_of(tensor: Tensor) -> Quant:
+    """The quantisation of a tensor that must have one."""
+    if tensor.quant is None:
+        raise ValueError(f"tensor {tensor.name!r} is not quantised")
+    return tensor.quant
+
+
+def output_multipliers(layer: Layer, x: int = 0, w: int = 1) -> tuple[Array, Array]:
+    """Per output channel, the fixed-point factor from accumulator to output: x.scale * w.scale / y.scale."""
+    x_scale = quant_of(layer.input(x)).scale
+    y_scale = quant_of(layer.output).scale
+    pairs = [
+        fp.quantize_multiplier(x_scale * w_scale / y_scale) for w_scale in quant_of(layer.input(w)).scales
+    ]
+    return (
+        np.array([multiplier for multiplier, _ in pairs], np.int32),
+        np.array([shift for _, shift in pairs], np.int32),
+    )
+
+
+def clamp_range(clamp: Clamp, tensor: Tensor) -> tuple[int, int]:
+    """A clamp in real numbers, as limits on the stored integers of ``tensor``."""
+    low, high = tensor.dtype.limits
+    quant = quant_of(tensor)
+    return (
+        fp.quantize_scalar(clamp[0], quant.scale, quant.zero_point, low, high),
+        fp.quantize_scalar(clamp[1], quant.scale, quant.zero_point, low, high),
+    )
+
+
+def requantize(acc: Array, layer: Layer, clamp: Clamp, w: int = 1) -> Array:
+    """Accumulators (channels last) to the output's integers: scale, add the zero point, clamp."""
+    multiplier, shift = output_multipliers(layer, w=w)
+    low, high = clamp_range(clamp, layer.output)
+    if layer.input(0).dtype is DType.INT16:
+        scaled = fp.multiply_int64_by_quantized_multiplier(acc, multiplier, shift)
+    else:
+        scaled = fp.multiply_by_quantized_multiplier(fp.wrap_int32(acc), multiplier, shift)
+    shifted = scaled + quant_of(layer.output).zero_point
+    return np.clip(shifted, low, high).astype(layer.output.dtype.numpy)
+
+
+def is_quantized(tensor: Tensor | None, *dtypes: DType) -> bool:
+    """Whether a tensor carries quantisation and has one of the given types."""
+    return tensor is not None and tensor.quant is not None and tensor.dtype in dtypes
+
+
+def quantized_weights(weights: Tensor) -> bool:
+    """Whether weights are int8 with zero points of 0, which is what the fast integer kernels take."""
+    return is_quantized(weights, DType.INT8) and not any(quant_of(weights).zero_points)
+
+
+def all_float(tensors: Sequence[Tensor | None]) -> bool:
+    return all(t is None or t.dtype is DType.FLOAT32 for t in tensors)
+
+
+def per_channel(values: Array, channels: int) -> Array:
+    """One value per channel, repeating the single one of a per-tensor quantisation."""
+    return np.broadcast_to(values, (channels,)).copy() if values.size == 1 else values
+
+
+def dequantize(array: Array, quant: Quant) -> Array:
+    """Stored integers to real numbers (float32)."""
+    scales = np.asarray(quant.scales, np.float32)
+    zero_points = np.asarray(quant.zero_points, np.int64)
+    if quant.axis is not None:
+        shape = [1] * array.ndim
+        shape[quant.axis] = -1
+        scales, zero_points = scales.reshape(shape), zero_points.reshape(shape)
+    return ((array.astype(np.int64) - zero_points).astype(np.float32) * scales).astype(np.float32)
+
+
+def centred(
+    layer: Layer, inputs: Sequence[Array | None], index: int, channel_axis: int | None = None
+) -> Array:
+    """An operand ready to multiply: integers minus their zero point, or floats as they are."""
+    array = inputs[index]
+    assert array is not None
+    quant = layer.input(index).quant
+    if quant is None:
+        return array
+    zero_points = np.asarray(quant.zero_points, np.int64)
+    if channel_axis is not None and zero_points.size > 1:
+        shape = [1] * array.ndim
+        shape[channel_axis] = -1
+        zero_points = zero_points.reshape(shape)
+    return array.astype(np.int64) - zero_points
+
+
+def integer_bias(operands: Sequence[Tensor | None]) -> list[Tensor]:
+    """The bias (operand 2) as int32 on the scale of the accumulator, x.scale * w.scale; [] if none."""
+    x, w, bias = operands[0], operands[1], operands[2] if len(operands) > 2 else None
+    if bias is None:
+        return []
+    assert x is not None and w is not None
+    scales = tuple(quant_of(x).scale * scale for scale in quant_of(w).scales)
+    quant = Quant(scales, (0,) * len(scales), 0 if len(scales) > 1 else None)
+    real = bias.value.astype(np.float64)
+    if bias.quant is not None:
+        if bias.dtype is DType.INT32 and np.allclose(bias.quant.scales, scales, rtol=1e-5):
+            return [bias]
+        real = real * np.asarray(bias.quant.scales)  # int32 biases have no zero point
+    steps = np.rint(real / np.asarray(scales))
+    stored = np.clip(steps, fp.INT32_MIN, fp.INT32_MAX).astype(np.int32)
+    return [Tensor.constant(f"{bias.name}/int32", stored, quant)]

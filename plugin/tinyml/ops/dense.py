@@ -1,0 +1,153 @@
+"""Dense: y = x · weightsᵀ + bias on the last axis; weights (out, in). Gemm and FULLY_CONNECTED."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tinyml import c
+from tinyml import fixed_point as fp
+from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
+from tinyml.kernel import Kernel, Library, Sheet, register_kernels
+from tinyml.ops._conv_records import constant_weights, float_tensors, int8_tensors
+from tinyml.ops._quant import (
+    NO_CLAMP,
+    Clamp,
+    centred,
+    clamp_range,
+    integer_bias,
+    is_quantized,
+    output_multipliers,
+    per_channel,
+    quant_of,
+)
+from tinyml.ops.reshape import Reshape
+from tinyml.reading import Builder, TfliteNode, tflite_op
+
+
+@dataclass(frozen=True)
+class Dense(Op):
+    """Inputs: x (..., in), weights (out, in), optional bias (out)."""
+
+    clamp: Clamp = NO_CLAMP
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        x, w = given(inputs, 0), given(inputs, 1)
+        return (TensorType((*x.shape[:-1], w.shape[0]), x.dtype),)
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        x, w = centred(layer, inputs, 0), centred(layer, inputs, 1, channel_axis=0)
+        acc = x @ w.T
+        if layer.has_input(2):
+            acc = acc + inputs[2]
+        if layer.input(0).quant is None:
+            return (np.clip(acc, *self.clamp).astype(layer.output.dtype.numpy),)
+        multiplier, shift = multipliers(layer)
+        low, high = clamp_range(self.clamp, layer.output)
+        scaled = fp.multiply_by_quantized_multiplier(fp.wrap_int32(acc), multiplier, shift)
+        return (
+            np.clip(scaled + quant_of(layer.output).zero_point, low, high).astype(layer.output.dtype.numpy),
+        )
+
+    def macs(self, layer: Layer) -> int:
+        return layer.output.elements * layer.input(1).shape[1]
+
+    def quantized(
+        self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
+    ) -> tuple[Op, Sequence[Tensor | None]] | None:
+        bytes_only = all(is_quantized(t, DType.INT8, DType.UINT8) for t in (*inputs[:2], outputs[0]))
+        return (self, [*inputs[:2], *integer_bias(inputs)]) if bytes_only else None
+
+
+def multipliers(layer: Layer) -> tuple[Array, Array]:
+    """As for a convolution, except that TFLite multiplies the two per-tensor scales in float32."""
+    weights = quant_of(layer.input(1))
+    if weights.per_channel:
+        return output_multipliers(layer)
+    product = float(np.float32(quant_of(layer.input(0)).scale) * np.float32(weights.scale))
+    multiplier, shift = fp.quantize_multiplier(product / quant_of(layer.output).scale)
+    return np.array([multiplier], np.int32), np.array([shift], np.int32)
+
+
+class DenseInt8(Kernel):
+    """Integer matrix-vector products in portable C; takes any weight zero point."""
+
+    name = "tinyml_dense_s8"
+    library = Library.PORTABLE
+    sources = ("dense_s8.c",)
+    constraints = (int8_tensors, constant_weights)
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        op = layer.op
+        assert isinstance(op, Dense)
+        outputs, inputs = layer.input(1).shape
+        multiplier, shift = multipliers(layer)
+        low, high = clamp_range(op.clamp, layer.output)
+        bias = "NULL"
+        if layer.has_input(2):
+            bias = sheet.table("bias", layer.input(2).value.astype(np.int32).reshape(-1))
+        sheet.include("<tinyml/dense.h>")
+        name = sheet.record(
+            "struct tinyml_dense_s8",
+            "params",
+            {
+                ".rows": layer.output.elements // outputs,
+                ".inputs": inputs,
+                ".outputs": outputs,
+                ".weights": sheet.table("weights", layer.input(1).value),
+                ".bias": bias,
+                ".multiplier": sheet.table("multiplier", per_channel(multiplier, outputs)),
+                ".shift": sheet.table("shift", per_channel(shift, outputs).astype(np.int8)),
+                ".in_zero": quant_of(layer.input(0)).zero_point,
+                ".weight_zero": quant_of(layer.input(1)).zero_points[0],
+                ".out_zero": quant_of(layer.output).zero_point,
+                ".out_min": low,
+                ".out_max": high,
+            },
+        )
+        sheet.line(f"tinyml_dense_s8(&{name}, {sheet.x()}, {sheet.y()});")
+
+
+class DenseFloat(Kernel):
+    """Float matrix-vector products in portable C."""
+
+    name = "tinyml_dense_f32"
+    library = Library.PORTABLE
+    sources = ("dense_f32.c",)
+    constraints = (float_tensors, constant_weights)
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        op = layer.op
+        assert isinstance(op, Dense)
+        outputs, inputs = layer.input(1).shape
+        sheet.include("<math.h>")
+        sheet.include("<tinyml/dense.h>")
+        name = sheet.record(
+            "struct tinyml_dense_f32",
+            "params",
+            {
+                ".rows": layer.output.elements // outputs,
+                ".inputs": inputs,
+                ".outputs": outputs,
+                ".weights": sheet.table("weights", layer.input(1).value),
+                ".bias": sheet.table("bias", layer.input(2).value.reshape(-1))
+                if layer.has_input(2)
+                else "NULL",
+                ".out_min": c.floating(op.clamp[0]),
+                ".out_max": c.floating(op.clamp[1]),
+            },
+        )
+        sheet.line(f"tinyml_dense_f32(&{name}, {sheet.x()}, {sheet.y()});")
+
+
+register_kernels(Dense, DenseInt8(), DenseFloat())
+
+
+@tflite_op("FULLY_CONNECTED")
+def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    x, w = node.input(0), node.input(1)
+    if not node.options.KeepNumDims():  # leading axes are flattened into rows
+        x = build.add1(Reshape((x.elements // w.shape[1], w.shape[1])), [x])
+    return [build.add1(Dense(node.clamp), [x, w, node.optional(2)], node.outputs[0])]

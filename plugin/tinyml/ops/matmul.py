@@ -1,0 +1,108 @@
+"""MatMul: matrix products as numpy defines them; a constant right side becomes Dense."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tinyml import c
+from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
+from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.binary import Binary
+from tinyml.ops.dense import Dense
+from tinyml.ops.transpose import Transpose
+from tinyml.reading import Builder, OnnxNode, onnx_op
+
+
+@dataclass(frozen=True)
+class MatMul(Op):
+    """(..., m, k) x (..., k, n); leading axes broadcast."""
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        a, b = given(inputs, 0), given(inputs, 1)
+        lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        return (TensorType((*lead, a.shape[-2], b.shape[-1]), a.dtype),)
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        a, b = given(inputs, 0), given(inputs, 1)
+        return (np.matmul(a, b).astype(layer.output.dtype.numpy),)
+
+    def macs(self, layer: Layer) -> int:
+        return layer.output.elements * layer.input(0).shape[-1]
+
+
+def same_plain_type(layer: Layer) -> bool:
+    """Both operands and the output have the same type and are not quantised."""
+    tensors = (layer.input(0), layer.input(1), layer.output)
+    return len({t.dtype for t in tensors}) == 1 and all(t.quant is None for t in tensors)
+
+
+class MatMulLoops(Kernel):
+    """A sum of products for each element of the output."""
+
+    name = "matmul loops"
+    constraints = (same_plain_type,)
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        a, b, y = layer.input(0), layer.input(1), layer.output
+        m, k, n = a.shape[-2], a.shape[-1], b.shape[-1]
+        lead = y.shape[:-2]
+        a_lead = c.broadcast_strides(a.shape[:-2], lead)
+        b_lead = c.broadcast_strides(b.shape[:-2], lead)
+        nest = c.nest(
+            (*lead, m, n),
+            {
+                "y": c.Walk(c.contiguous(y.shape)),
+                "a": c.Walk((*(s * m * k for s in a_lead), k, 0)),
+                "b": c.Walk((*(s * k * n for s in b_lead), 0, 1)),
+            },
+        )
+        zero = c.number(0, y.dtype.numpy)
+        with sheet.loops(nest) as index:
+            sheet.line(f"{y.dtype.c} acc = {zero};")
+            with sheet.block(f"for (int32_t k = 0; k < {k}; k++) {{"):
+                left = f"{sheet.x(0)}[{index['a']} + k]"
+                right = f"{sheet.x(1)}[{index['b']} + k * {n}]"
+                sheet.line(f"acc += {left} * {right};")
+            sheet.line(f"{sheet.y()}[{index['y']}] = acc;")
+
+
+register_kernels(MatMul, MatMulLoops())
+
+
+def matmul(build: Builder, a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
+    """a x b (+ bias), as Dense wherever the right side is two-dimensional and comes from constants."""
+    if len(b.shape) == 2 and _from_constants(build, b):
+        w = build.add1(Transpose((1, 0)), [b])
+        return build.add1(Dense(), [a, w, bias] if bias is not None else [a, w])
+    y = build.add1(MatMul(), [a, b])
+    return y if bias is None else build.add1(Binary("add"), [y, bias])
+
+
+def _from_constants(build: Builder, tensor: Tensor) -> bool:
+    """Whether a tensor is a constant, or becomes one as soon as the QDQ fusion has run."""
+    if tensor.is_constant:
+        return True
+    producer = next((n for n in reversed(build.nodes) if tensor.name in n.outputs), None)
+    return producer is not None and all(
+        not name or _from_constants(build, build.tensors[name]) for name in producer.inputs
+    )
+
+
+@onnx_op("Gemm")
+def read_gemm(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    a, b, bias = node.input(0), node.input(1), node.optional(2)
+    if node.attr("transA", 0):
+        a = build.add1(Transpose((1, 0)), [a])
+    if node.attr("transB", 0):
+        b = build.add1(Transpose((1, 0)), [b])
+    alpha, beta = float(node.attr("alpha", 1.0)), float(node.attr("beta", 1.0))
+    if alpha != 1.0:
+        b = build.add1(Binary("mul"), [b, build.constant(np.asarray(alpha, b.dtype.numpy))])
+    if bias is not None and beta != 1.0:
+        bias = build.add1(Binary("mul"), [bias, build.constant(np.asarray(beta, bias.dtype.numpy))])
+    if bias is not None and bias.shape != (b.shape[1],):  # a full matrix, or something to broadcast
+        return [build.add1(Binary("add"), [matmul(build, a, b), bias])]
+    return [matmul(build, a, b, bias)]

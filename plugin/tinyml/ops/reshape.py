@@ -1,0 +1,137 @@
+"""Reshape and its family: other shape, same bytes. Never any code: the output is the input's memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from tinyml.errors import ModelError
+from tinyml.ir import Array, Layer, Op, Quant, Shape, Tensor, TensorType, View, given
+from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+
+
+@dataclass(frozen=True)
+class Reshape(Op):
+    """The elements of x, in order, with another shape."""
+
+    movement: ClassVar[bool] = True
+    shape: Shape = ()
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        x = given(inputs, 0)
+        if int(np.prod(self.shape, dtype=np.int64)) != x.elements:
+            raise ModelError(f"cannot reshape {x.name!r} from {x.shape} to {self.shape}")
+        return (TensorType(self.shape, x.dtype, self._quant(x)),)
+
+    def _quant(self, x: Tensor) -> Quant | None:
+        """Per-channel parameters survive where the reshape leaves their axis in one piece."""
+        if x.quant is None or x.quant.axis is None:
+            return x.quant
+        before = np.prod(x.shape[: x.quant.axis], dtype=np.int64)
+        for axis, extent in enumerate(self.shape):
+            if extent == x.shape[x.quant.axis] and np.prod(self.shape[:axis], dtype=np.int64) == before:
+                return replace(x.quant, axis=axis)
+        return None
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        return (given(inputs, 0).reshape(self.shape),)
+
+    def views(self, layer: Layer) -> tuple[View, ...]:
+        return (View(layer.output.name, layer.input(0).name),)
+
+
+class CopyKernel(Kernel):
+    """For the rare reshape whose two sides cannot share memory (an input that is also an output)."""
+
+    name = "memcpy"
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        sheet.include("<string.h>")
+        sheet.line(f"memcpy({sheet.y()}, {sheet.x()}, {layer.output.bytes});")
+
+
+register_kernels(Reshape, CopyKernel())
+
+
+def with_quant(build: Builder, x: Tensor, quant: Quant | None) -> Tensor:
+    """The same stored integers, said to mean the real numbers of ``quant``."""
+    if x.quant == quant:
+        return x
+    if x.is_constant:
+        return build.constant(x.value, f"{x.name}/as", quant)
+    if x.quant is None:  # plain integers that are only now given a meaning
+        build.tensors[x.name] = replace(x, quant=quant)
+        return build.tensors[x.name]
+    return build.add1(Reshape(x.shape), [x], TensorType(x.shape, x.dtype, quant))
+
+
+def resolve_shape(x: Tensor, wanted: Sequence[int], zero_copies: bool = True) -> Shape:
+    """A shape request with at most one -1 and (ONNX) zeros that mean "as in the input"."""
+    dims = [
+        x.shape[i] if d == 0 and zero_copies and i < len(x.shape) else int(d) for i, d in enumerate(wanted)
+    ]
+    if dims.count(-1) > 1:
+        raise ModelError(f"reshape of {x.name!r} to {tuple(wanted)}: more than one -1")
+    if -1 in dims:
+        known = int(np.prod([d for d in dims if d != -1], dtype=np.int64))
+        dims[dims.index(-1)] = x.elements // known if known else 0
+    return tuple(dims)
+
+
+@onnx_op("Reshape")
+def read_reshape(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    x = node.input(0)
+    wanted = node.ints("shape") if node.opset < 5 else node.const(1).tolist()
+    shape = resolve_shape(x, wanted, zero_copies=not node.attr("allowzero", 0))
+    return [build.add1(Reshape(shape), [x])]
+
+
+@onnx_op("Flatten")
+def read_flatten(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    x = node.input(0)
+    axis = int(node.attr("axis", 1))
+    axis += len(x.shape) if axis < 0 else 0
+    rows = int(np.prod(x.shape[:axis], dtype=np.int64))
+    return [build.add1(Reshape((rows, x.elements // rows if rows else 0)), [x])]
+
+
+def _axes(node: OnnxNode) -> tuple[int, ...] | None:
+    """Axes came as an attribute before opset 13 and as an input since."""
+    if node.opset < 13:
+        return node.ints("axes") if "axes" in node.attributes else None
+    return None if node.optional(1) is None else tuple(int(a) for a in node.const(1).reshape(-1))
+
+
+@onnx_op("Squeeze")
+def read_squeeze(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    x = node.input(0)
+    rank = len(x.shape)
+    axes = _axes(node)
+    drop = {a % rank for a in axes} if axes is not None else {i for i, d in enumerate(x.shape) if d == 1}
+    if any(x.shape[a] != 1 for a in drop):
+        raise ModelError(f"Squeeze node {node.name!r}: axes {sorted(drop)} of shape {x.shape} are not all 1")
+    return [build.add1(Reshape(tuple(d for i, d in enumerate(x.shape) if i not in drop)), [x])]
+
+
+@onnx_op("Unsqueeze")
+def read_unsqueeze(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    x = node.input(0)
+    axes = _axes(node) or ()
+    rank = len(x.shape) + len(axes)
+    places = {a % rank for a in axes}
+    rest = iter(x.shape)
+    return [build.add1(Reshape(tuple(1 if i in places else next(rest) for i in range(rank))), [x])]
+
+
+@tflite_op("RESHAPE", "SQUEEZE", "EXPAND_DIMS")
+def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    """The file states the result; only a RESHAPE with a -1 or a computed shape needs its operand."""
+    x = node.input(0)
+    shape = node.outputs[0].shape
+    if node.op_type == "RESHAPE" and (operand := node.optional(1)) is not None and operand.is_constant:
+        shape = resolve_shape(x, operand.value.reshape(-1).tolist(), zero_copies=False)
+    return [build.add1(Reshape(shape), [x], node.outputs[0])]

@@ -1,0 +1,75 @@
+"""Transpose: axes in another order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from tinyml import c
+from tinyml.ir import Array, Layer, Op, Tensor, TensorType, View, given
+from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+
+
+@dataclass(frozen=True)
+class Transpose(Op):
+    """y's axis i is x's axis perm[i]."""
+
+    movement: ClassVar[bool] = True
+    perm: tuple[int, ...] = ()
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        x = given(inputs, 0)
+        quant = x.quant
+        if quant is not None and quant.axis is not None:
+            quant = replace(quant, axis=self.perm.index(quant.axis))
+        return (TensorType(tuple(x.shape[p] for p in self.perm), x.dtype, quant),)
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        return (np.transpose(given(inputs, 0), self.perm),)
+
+    def moves_nothing(self, shape: Sequence[int]) -> bool:
+        """Whether only axes of extent 1 change places, so that the bytes stay in order."""
+        kept = [p for p in self.perm if shape[p] != 1]
+        return kept == sorted(kept)
+
+    def views(self, layer: Layer) -> tuple[View, ...]:
+        x = layer.input(0)
+        return (View(layer.output.name, x.name),) if self.moves_nothing(x.shape) else ()
+
+
+class TransposeKernel(Kernel):
+    """Loops over the output; reads the input with permuted strides."""
+
+    name = "transpose loops"
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        op = layer.op
+        assert isinstance(op, Transpose)
+        shape = layer.output.shape
+        strides = c.contiguous(layer.input(0).shape)
+        nest = c.nest(
+            shape,
+            {"y": c.Walk(c.contiguous(shape)), "x": c.Walk(tuple(strides[p] for p in op.perm))},
+        )
+        with sheet.loops(nest) as index:
+            sheet.line(f"{sheet.y()}[{index['y']}] = {sheet.x()}[{index['x']}];")
+
+
+register_kernels(Transpose, TransposeKernel())
+
+
+@onnx_op("Transpose")
+def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    x = node.input(0)
+    perm = node.ints("perm", tuple(reversed(range(len(x.shape)))))
+    return [build.add1(Transpose(perm), [x])]
+
+
+@tflite_op("TRANSPOSE")
+def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    perm = tuple(int(p) for p in node.const(1))
+    return [build.add1(Transpose(perm), [node.input(0)], node.outputs[0])]

@@ -1,0 +1,86 @@
+"""The machine-readable summary of a compiled model: what it needs and which sources it links."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tinyml.ir import Graph, Tensor
+from tinyml.kernel import Library
+from tinyml.plan import Plan
+from tinyml.select import Selected
+from tinyml.targets import Target
+
+
+@dataclass(frozen=True)
+class Summary:
+    data: dict[str, Any]
+
+    @property
+    def text(self) -> str:
+        return json.dumps(self.data, indent=2) + "\n"
+
+
+def summarize(
+    name: str,
+    graph: Graph,
+    selected: Sequence[Selected],
+    plan: Plan,
+    target: Target,
+    sha256: str,
+    version: str,
+) -> Summary:
+    """Everything in plain JSON types."""
+    constants = {t.name: t for s in selected for t in s.layer.inputs if t is not None and t.is_constant}
+    return Summary(
+        {
+            "name": name,
+            "version": version,
+            "target": target.name,
+            "sha256": sha256,
+            "arena_bytes": plan.arena_bytes,
+            "arena_lower_bound_bytes": plan.lower_bound_bytes,
+            "state_bytes": sum(graph.tensors[state.tensor].bytes for state in graph.states),
+            "weights_bytes": sum(tensor.bytes for tensor in constants.values()),
+            "macs": sum(s.layer.op.macs(s.layer) for s in selected),
+            "inputs": [_tensor(graph.tensors[n]) for n in graph.inputs],
+            "outputs": [_tensor(graph.tensors[n]) for n in graph.outputs],
+            "layers": [_layer(s) for s in selected],
+            "sources": {
+                "runtime": _sources(selected, Library.PORTABLE),
+                "cmsis-nn": _sources(selected, Library.CMSIS_NN),
+            },
+        }
+    )
+
+
+def _tensor(tensor: Tensor) -> dict[str, Any]:
+    quant = tensor.quant if tensor.quant is not None and not tensor.quant.per_channel else None
+    return {
+        "name": tensor.name,
+        "shape": list(tensor.shape),
+        "dtype": tensor.dtype.value,
+        "bytes": tensor.bytes,
+        "scale": quant.scale if quant else None,
+        "zero_point": quant.zero_point if quant else None,
+    }
+
+
+def _layer(chosen: Selected) -> dict[str, Any]:
+    layer = chosen.layer
+    return {
+        "name": layer.name,
+        "op": layer.op.kind,
+        "kernel": chosen.kernel.name,
+        "library": chosen.kernel.library.value,
+        "macs": layer.op.macs(layer),
+        "weights_bytes": sum(t.bytes for t in layer.inputs if t is not None and t.is_constant),
+        "scratch_bytes": chosen.scratch_bytes,
+        "outputs": [t.name for t in layer.outputs],
+    }
+
+
+def _sources(selected: Sequence[Selected], library: Library) -> list[str]:
+    return sorted({source for s in selected if s.kernel.library is library for source in s.kernel.sources})

@@ -1,0 +1,74 @@
+"""Dequantize → operator → Quantize becomes the operator on integers."""
+
+from __future__ import annotations
+
+from tinyml.ir import Graph, Node, Tensor
+from tinyml.ops.quantize import Dequantize, Quantize
+from tinyml.passes.dead_code import remove_dead_code
+from tinyml.passes.editor import Editor
+
+
+def fuse_qdq(graph: Graph) -> Graph:
+    """Each operator decides itself (``Op.quantized``) whether it has an integer form."""
+    edit = Editor(graph)
+    for node in list(edit.nodes):
+        _drop_round_trip(edit, node)
+    for node in list(edit.nodes):
+        if node in edit.nodes:
+            _fuse(edit, node)
+    return remove_dead_code(edit.graph())
+
+
+def _drop_round_trip(edit: Editor, node: Node) -> None:
+    """quantize(dequantize(q)) with the same parameters is q."""
+    if not isinstance(node.op, Quantize) or edit.is_kept(node.outputs[0]):
+        return
+    source = edit.producer(node.inputs[0])
+    if source is None or not isinstance(source.op, Dequantize):
+        return
+    stored = edit.tensors[source.inputs[0]]
+    if stored.dtype is node.op.dtype and stored.quant == node.op.quant:
+        edit.replace(node, [])
+        edit.substitute(node.outputs[0], stored.name)
+
+
+def _fuse(edit: Editor, node: Node) -> None:
+    if isinstance(node.op, Quantize | Dequantize) or node.op.movement:
+        return
+    borders = [_border(edit, name) for name in node.outputs]
+    if any(border is None for border in borders):
+        return
+    inputs = [_stored(edit, name) for name in node.inputs]
+    if all(tensor is None or tensor.quant is None for tensor in inputs):
+        return
+    outputs = [edit.tensors[border.outputs[0]] for border in borders if border is not None]
+    form = node.op.quantized(inputs, outputs)
+    if form is None:
+        return
+    op, tensors = form
+    names = []
+    for tensor in tensors:
+        if tensor is not None and tensor.name not in edit.tensors:
+            edit.tensors[tensor.name] = tensor
+        names.append(tensor.name if tensor is not None else "")
+    fused = Node(node.name, op, tuple(names), tuple(tensor.name for tensor in outputs))
+    edit.replace(node, [fused])
+    for border in borders:
+        if border is not None:
+            edit.replace(border, [])
+
+
+def _border(edit: Editor, name: str) -> Node | None:
+    """The Quantize that is the only reader of a tensor."""
+    reader = edit.only_reader(name)
+    return reader if reader is not None and isinstance(reader.op, Quantize) else None
+
+
+def _stored(edit: Editor, name: str) -> Tensor | None:
+    """The integers behind an operand, or the operand itself where it is not dequantised."""
+    if not name:
+        return None
+    source = edit.producer(name)
+    if source is not None and isinstance(source.op, Dequantize):
+        return edit.tensors[source.inputs[0]]
+    return edit.tensors[name]

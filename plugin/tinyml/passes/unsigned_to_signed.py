@@ -1,0 +1,80 @@
+"""Quantised uint8 becomes int8: subtract 128 from values and zero points. Kernels then know one type."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tinyml.ir import DType, Graph, Node, Quant, Tensor, TensorType
+from tinyml.ops.quantize import Quantize
+from tinyml.ops.requantize import Requantize
+from tinyml.passes.editor import Editor
+
+
+def unsigned_to_signed(graph: Graph) -> Graph:
+    """Inputs and outputs of the model stay as the file declares them, with a conversion inside."""
+    edit = Editor(graph)
+    fixed = {*graph.inputs, *graph.outputs}
+    fixed |= {name for state in graph.states for name in (state.tensor, state.update)}
+    for name, tensor in list(edit.tensors.items()):
+        if tensor.dtype is not DType.UINT8 or tensor.quant is None:
+            continue
+        if name not in fixed:
+            edit.tensors[name] = _signed(tensor)
+    edit.nodes = [_signed_quantize(node) if node.outputs[0] not in fixed else node for node in edit.nodes]
+    for name in graph.inputs:
+        _convert_input(edit, name)
+    for position, name in enumerate(graph.outputs):
+        _convert_output(edit, position, name)
+    return edit.graph()
+
+
+def _signed_quant(quant: Quant) -> Quant:
+    return replace(quant, zero_points=tuple(z - 128 for z in quant.zero_points))
+
+
+def _signed(tensor: Tensor) -> Tensor:
+    assert tensor.quant is not None
+    quant = _signed_quant(tensor.quant)
+    if tensor.data is None:
+        return Tensor(tensor.name, tensor.shape, DType.INT8, quant)
+    return Tensor.constant(tensor.name, (tensor.data.astype(np.int16) - 128).astype(np.int8), quant)
+
+
+def _signed_quantize(node: Node) -> Node:
+    if not isinstance(node.op, Quantize) or node.op.dtype is not DType.UINT8:
+        return node
+    return replace(node, op=replace(node.op, dtype=DType.INT8, quant=_signed_quant(node.op.quant)))
+
+
+def _convert_input(edit: Editor, name: str) -> None:
+    tensor = edit.tensors[name]
+    if tensor.dtype is not DType.UINT8 or tensor.quant is None:
+        return
+    signed = edit.tensor(f"{name}/s8", TensorType(tensor.shape, DType.INT8, _signed_quant(tensor.quant)))
+    edit.substitute(name, signed.name)
+    edit.outputs = [name if output == signed.name else output for output in edit.outputs]
+    edit.nodes.insert(0, Node(name, Requantize(), (name,), (signed.name,)))
+    edit._index()
+
+
+def _convert_output(edit: Editor, position: int, name: str) -> None:
+    tensor = edit.tensors[name]
+    source = edit.producer(name)
+    if tensor.dtype is not DType.UINT8 or tensor.quant is None or source is None:
+        return
+    if isinstance(source.op, Quantize | Requantize):
+        return  # writes uint8 itself
+    signed = edit.tensor(f"{name}/s8", TensorType(tensor.shape, DType.INT8, _signed_quant(tensor.quant)))
+    edit.replace(
+        source,
+        [
+            replace(source, outputs=tuple(signed.name if o == name else o for o in source.outputs)),
+            Node(name, Requantize(), (signed.name,), (name,)),
+        ],
+    )
+    for reader in edit.readers(name):
+        inputs = tuple(signed.name if i == name else i for i in reader.inputs)
+        if not isinstance(reader.op, Requantize):
+            edit.replace(reader, [replace(reader, inputs=inputs)])

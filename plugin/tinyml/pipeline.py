@@ -1,0 +1,92 @@
+"""The one place that calls the stages, in their order. Shells call this and print."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tinyml import __version__, importers
+from tinyml.c import identifier
+from tinyml.emit import emit
+from tinyml.emit.model import Provenance
+from tinyml.errors import ConfigError
+from tinyml.ir import Graph, Shape
+from tinyml.kernel import Library
+from tinyml.package.summary import summarize
+from tinyml.passes import PASSES
+from tinyml.plan import Plan, plan
+from tinyml.schedule import schedule
+from tinyml.select import Selected, select
+from tinyml.targets import find_target
+from tinyml.verify import verify
+
+LIBRARIES: Mapping[str, frozenset[Library]] = {
+    "portable": frozenset({Library.GENERATED, Library.PORTABLE}),
+    "cmsis-nn": frozenset(Library),
+}
+"""What each choice of ``--kernels`` allows; ``auto`` is decided by the shell that knows the build."""
+
+Observer = Callable[[str, Graph], None]
+"""Told the name of a stage and the graph after it."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Everything that decides what comes out, besides the model itself."""
+
+    name: str = ""  # C prefix; default: the file's name
+    target: str = "cortex-m3"
+    kernels: str = "auto"
+    shapes: Mapping[str, Shape] = field(default_factory=dict)
+
+    def describe(self) -> str:
+        """Options that are not the default, for the provenance comment."""
+        parts = [f"kernels {self.kernels}"] if self.kernels != "auto" else []
+        parts += [f"shape {name}={'x'.join(map(str, shape))}" for name, shape in self.shapes.items()]
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A model, compiled. ``files`` are texts by file name; ``summary`` is also one of them (JSON)."""
+
+    name: str
+    graph: Graph
+    selected: tuple[Selected, ...]
+    plan: Plan
+    files: Mapping[str, str]
+    summary: Mapping[str, Any]
+
+
+def optimize(graph: Graph, observe: Observer | None = None) -> Graph:
+    """All passes, each checked by the verifier."""
+    verify(graph, "import")
+    if observe:
+        observe("import", graph)
+    for step in PASSES:
+        graph = step(graph)
+        verify(graph, step.__name__)
+        if observe:
+            observe(step.__name__, graph)
+    return graph
+
+
+def compile_model(path: Path, options: Options, observe: Observer | None = None) -> Compiled:
+    """From a model file to C."""
+    target = find_target(options.target)
+    if options.kernels not in ("auto", *LIBRARIES):
+        raise ConfigError(f"there are no kernels called {options.kernels!r}", f"auto, {', '.join(LIBRARIES)}")
+    libraries = LIBRARIES["portable" if options.kernels == "auto" else options.kernels]
+    name = options.name or identifier(path.stem, "model").lower()
+    graph = optimize(importers.load(path, options.shapes), observe)
+    graph = schedule(graph)
+    selected = select(graph, target, libraries)
+    placed = plan(graph, selected)
+    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    origin = Provenance(path.name, sha256, options.describe())
+    files = emit(name, graph, placed, selected, target, origin)
+    summary = summarize(name, graph, selected, placed, target, sha256, __version__)
+    return Compiled(name, graph, selected, placed, {**files, f"{name}.json": summary.text}, summary.data)

@@ -1,0 +1,5 @@
+"""Where every tensor lives: sharing of memory, offsets in the arena, and the proof that it is right."""
+
+from tinyml.plan.planner import Plan, plan
+
+__all__ = ["Plan", "plan"]

@@ -1,0 +1,221 @@
+"""What a reader in ``ops/`` gets to see of a model file, and how it says what a node means.
+
+A reader takes one node of ONNX or TFLite and a ``Builder``, adds operators, and returns the tensors
+that the node's outputs are. The importers find readers by the name they were registered under.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tinyml.errors import ModelError, UnsupportedError
+from tinyml.ir import Array, DType, Layer, Node, Op, Quant, Tensor, TensorType
+
+ACTIVATION_LIMITS = ((-np.inf, np.inf), (0.0, np.inf), (-1.0, 1.0), (0.0, 6.0))
+"""TFLite's fused activations that are a clamp, by their number: none, RELU, RELU_N1_TO_1, RELU6."""
+
+
+class Builder:
+    """Collects the tensors and nodes of a graph; operators on constants are computed at once."""
+
+    def __init__(self) -> None:
+        self.tensors: dict[str, Tensor] = {}
+        self.nodes: list[Node] = []
+        self._counter = 0
+        self.scope = ""  # name of the source node being read
+
+    def fresh(self, hint: str) -> str:
+        """A tensor name not yet in use."""
+        name = hint
+        while not name or name in self.tensors:
+            self._counter += 1
+            name = f"{hint}.{self._counter}"
+        return name
+
+    def tensor(self, name: str, type_: TensorType) -> Tensor:
+        """A tensor that no node computes: an input or a state."""
+        tensor = Tensor.of(self.fresh(name), type_)
+        self.tensors[tensor.name] = tensor
+        return tensor
+
+    def constant(self, data: Array, hint: str = "", quant: Quant | None = None) -> Tensor:
+        tensor = Tensor.constant(self.fresh(hint or f"{self.scope}/const"), np.asarray(data), quant)
+        self.tensors[tensor.name] = tensor
+        return tensor
+
+    def add(
+        self,
+        op: Op,
+        inputs: Sequence[Tensor | None],
+        outputs: Sequence[TensorType] | None = None,
+    ) -> tuple[Tensor, ...]:
+        """Apply ``op``; ``outputs`` overrides inferred type and quantisation, never the shape."""
+        types = op.infer(inputs)
+        if outputs is not None:
+            types = tuple(
+                TensorType(inferred.shape, given.dtype, given.quant)
+                for inferred, given in zip(types, outputs, strict=True)
+            )
+        results = tuple(Tensor.of(self.fresh(f"{self.scope}/{op.kind}"), t) for t in types[:1])
+        for position, type_ in enumerate(types[1:], start=1):
+            results += (Tensor.of(self.fresh(f"{self.scope}/{op.kind}:{position}"), type_),)
+        node = Node(
+            self.scope or op.kind,
+            op,
+            tuple(tensor.name if tensor is not None else "" for tensor in inputs),
+            tuple(tensor.name for tensor in results),
+        )
+        folded = fold(op, node, inputs, results)
+        if folded is not None:
+            results = folded
+        else:
+            self.nodes.append(node)
+        self.tensors.update({tensor.name: tensor for tensor in results})
+        return results
+
+    def add1(self, op: Op, inputs: Sequence[Tensor | None], output: TensorType | None = None) -> Tensor:
+        """``add`` for an operator with one output."""
+        return self.add(op, inputs, None if output is None else [output])[0]
+
+
+def fold(
+    op: Op, node: Node, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
+) -> tuple[Tensor, ...] | None:
+    """The outputs as constants, if all inputs are and the operator may be computed now."""
+    if not op.folds or any(t is not None and not t.is_constant for t in inputs):
+        return None
+    layer = Layer(node.name, op, tuple(inputs), tuple(outputs))
+    arrays = op.evaluate(layer, [None if t is None else t.value for t in inputs])
+    return tuple(
+        Tensor.constant(
+            tensor.name, np.asarray(array, tensor.dtype.numpy).reshape(tensor.shape), tensor.quant
+        )
+        for tensor, array in zip(outputs, arrays, strict=True)
+    )
+
+
+@dataclass(frozen=True)
+class OnnxNode:
+    """A node of an ONNX graph with its inputs looked up and its attributes as Python values."""
+
+    op_type: str
+    domain: str  # "" for the standard operators
+    name: str
+    opset: int  # version of the node's domain
+    inputs: tuple[Tensor | None, ...]
+    output_names: tuple[str, ...]  # "" where the output is not wanted
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+    def input(self, index: int) -> Tensor:
+        tensor = self.optional(index)
+        if tensor is None:
+            raise ModelError(f"{self.op_type} node {self.name!r} lacks its input number {index}")
+        return tensor
+
+    def optional(self, index: int) -> Tensor | None:
+        return self.inputs[index] if index < len(self.inputs) else None
+
+    def attr(self, name: str, default: Any = None) -> Any:
+        return self.attributes.get(name, default)
+
+    def ints(self, name: str, default: Sequence[int] = ()) -> tuple[int, ...]:
+        return tuple(int(v) for v in self.attributes.get(name, default))
+
+    def const(self, index: int) -> Array:
+        """The value of an input that has to be known at compile time."""
+        tensor = self.input(index)
+        if tensor.data is None:
+            raise UnsupportedError(
+                f"{self.op_type} node {self.name!r}: its input {tensor.name!r} must be a constant",
+                "export the model with fixed shapes, or simplify it so that the value is known",
+            )
+        return tensor.data
+
+    def wants(self, index: int) -> bool:
+        """Whether anybody asked for output ``index``."""
+        return index < len(self.output_names) and bool(self.output_names[index])
+
+
+@dataclass(frozen=True)
+class TfliteNode:
+    """An operator of a TFLite subgraph; ``options`` is the table of the ``tflite`` schema package."""
+
+    op_type: str  # as in the schema: CONV_2D
+    name: str
+    inputs: tuple[Tensor | None, ...]
+    outputs: tuple[TensorType, ...]  # as the file declares them
+    options: Any = None
+    version: int = 1
+
+    def input(self, index: int) -> Tensor:
+        tensor = self.optional(index)
+        if tensor is None:
+            raise ModelError(f"{self.op_type} operator {self.name!r} lacks its input number {index}")
+        return tensor
+
+    def optional(self, index: int) -> Tensor | None:
+        return self.inputs[index] if index < len(self.inputs) else None
+
+    def const(self, index: int) -> Array:
+        tensor = self.input(index)
+        if tensor.data is None:
+            raise UnsupportedError(
+                f"{self.op_type} operator {self.name!r}: its input {tensor.name!r} must be a constant",
+                "convert the model with fixed shapes",
+            )
+        return tensor.data
+
+    @property
+    def clamp(self) -> tuple[float, float]:
+        """The fused activation function as limits on real numbers."""
+        code = self.options.FusedActivationFunction() if self.options is not None else 0
+        if code >= len(ACTIVATION_LIMITS):
+            raise UnsupportedError(
+                f"{self.op_type} operator {self.name!r}: fused activation number {code} is not supported",
+                "RELU, RELU6 and RELU_N1_TO_1 can be fused; convert others as operators of their own",
+            )
+        return ACTIVATION_LIMITS[code]
+
+
+OnnxReader = Callable[[OnnxNode, Builder], Sequence[Tensor]]
+TfliteReader = Callable[[TfliteNode, Builder], Sequence[Tensor]]
+
+ONNX_READERS: dict[tuple[str, str], OnnxReader] = {}
+TFLITE_READERS: dict[str, TfliteReader] = {}
+
+
+def onnx_op(*op_types: str, domain: str = "") -> Callable[[OnnxReader], OnnxReader]:
+    """Register a reader for one or more ONNX operators."""
+
+    def register(reader: OnnxReader) -> OnnxReader:
+        for op_type in op_types:
+            ONNX_READERS[(domain, op_type)] = reader
+        return reader
+
+    return register
+
+
+def tflite_op(*op_types: str) -> Callable[[TfliteReader], TfliteReader]:
+    """Register a reader for one or more TFLite operators."""
+
+    def register(reader: TfliteReader) -> TfliteReader:
+        for op_type in op_types:
+            TFLITE_READERS[op_type] = reader
+        return reader
+
+    return register
+
+
+def dtype_of(name: str) -> DType:
+    """The element type called ``name`` by numpy, or a clear refusal."""
+    try:
+        return DType(name)
+    except ValueError:
+        raise UnsupportedError(
+            f"element type {name} is not supported",
+            f"use one of {', '.join(d.value for d in DType)}",
+        ) from None

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/** Convolutions over NHWC tensors. */
+
+#ifndef TINYML_CONV_H_
+#define TINYML_CONV_H_
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** How a window moves over the input. Elements outside the input count as zero. */
+struct tinyml_window {
+	int16_t batches;
+	int16_t in_h, in_w, in_c;
+	int16_t out_h, out_w, out_c;
+	int16_t kernel_h, kernel_w;
+	int16_t stride_h, stride_w;
+	int16_t dilation_h, dilation_w;
+	int16_t pad_top, pad_left;
+};
+
+struct tinyml_conv_s8 {
+	struct tinyml_window window;
+	int16_t groups;
+	int16_t in_zero;
+	int16_t weight_zero;
+	int16_t out_zero;
+	int16_t out_min;
+	int16_t out_max;
+	const int8_t *weights;
+	const int32_t *bias;       /* one per output channel, or NULL */
+	const int32_t *multiplier; /* one per output channel */
+	const int8_t *shift;       /* one per output channel */
+};
+
+struct tinyml_conv_f32 {
+	struct tinyml_window window;
+	int16_t groups;
+	float out_min;
+	float out_max;
+	const float *weights;
+	const float *bias; /* one per output channel, or NULL */
+};
+
+/** Weights are (out_c, kernel_h, kernel_w, in_c / groups). */
+void tinyml_conv_s8(const struct tinyml_conv_s8 *p, const int8_t *x, int8_t *y);
+void tinyml_conv_f32(const struct tinyml_conv_f32 *p, const float *x, float *y);
+
+/** Weights are (kernel_h, kernel_w, out_c); out_c is a multiple of in_c; groups is not used. */
+void tinyml_depthwise_conv_s8(const struct tinyml_conv_s8 *p, const int8_t *x, int8_t *y);
+void tinyml_depthwise_conv_f32(const struct tinyml_conv_f32 *p, const float *x, float *y);
+
+/** The part of a kernel axis that lies inside the input, for one output position. */
+struct tinyml_span {
+	int32_t first; /* first kernel index inside */
+	int32_t end;   /* one past the last */
+	int32_t start; /* input index of kernel index 0 (may be negative) */
+};
+
+static inline struct tinyml_span tinyml_span(int32_t out, int32_t stride, int32_t pad,
+					     int32_t kernel, int32_t dilation, int32_t in)
+{
+	const int32_t start = out * stride - pad;
+	struct tinyml_span span = {0, kernel, start};
+
+	if (start < 0) {
+		span.first = (-start + dilation - 1) / dilation;
+	}
+	if (start + (kernel - 1) * dilation >= in) {
+		span.end = start >= in ? 0 : (in - start + dilation - 1) / dilation;
+	}
+	if (span.end < span.first) {
+		span.end = span.first;
+	}
+	return span;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TINYML_CONV_H_ */

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/** Dense layers: y = x * weights^T + bias. */
+
+#ifndef TINYML_DENSE_H_
+#define TINYML_DENSE_H_
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct tinyml_dense_s8 {
+	int32_t rows;
+	int32_t inputs;
+	int32_t outputs;
+	const int8_t *weights;     /* (outputs, inputs) */
+	const int32_t *bias;       /* one per output, or NULL */
+	const int32_t *multiplier; /* one per output */
+	const int8_t *shift;       /* one per output */
+	int16_t in_zero;
+	int16_t weight_zero;
+	int16_t out_zero;
+	int16_t out_min;
+	int16_t out_max;
+};
+
+struct tinyml_dense_f32 {
+	int32_t rows;
+	int32_t inputs;
+	int32_t outputs;
+	const float *weights;
+	const float *bias;
+	float out_min;
+	float out_max;
+};
+
+void tinyml_dense_s8(const struct tinyml_dense_s8 *p, const int8_t *x, int8_t *y);
+void tinyml_dense_f32(const struct tinyml_dense_f32 *p, const float *x, float *y);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TINYML_DENSE_H_ */

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/** Integer arithmetic of the TensorFlow Lite reference kernels: results are equal bit for bit. */
+
+#ifndef TINYML_FIXED_POINT_H_
+#define TINYML_FIXED_POINT_H_
+
+#include <stdint.h>
+
+/** (a * b * 2) >> 32, rounded. Callers never pass INT32_MIN twice, the one case that overflows. */
+static inline int32_t tinyml_doubling_high_multiply(int32_t a, int32_t b)
+{
+	return (int32_t)(((int64_t)a * b + (INT64_C(1) << 30)) >> 31);
+}
+
+/** x / 2^exponent, halves away from zero. */
+static inline int32_t tinyml_rounding_shift_right(int32_t x, int32_t exponent)
+{
+	const int32_t mask = (int32_t)((UINT32_C(1) << exponent) - 1u);
+	const int32_t threshold = (mask >> 1) + (x < 0 ? 1 : 0);
+
+	return (x >> exponent) + ((x & mask) > threshold ? 1 : 0);
+}
+
+/** x * multiplier * 2^(shift - 31). */
+static inline int32_t tinyml_rescale(int32_t x, int32_t multiplier, int32_t shift)
+{
+	const int32_t left = shift > 0 ? shift : 0;
+	const int32_t right = shift > 0 ? 0 : -shift;
+
+	x = (int32_t)((uint32_t)x << left);
+	return tinyml_rounding_shift_right(tinyml_doubling_high_multiply(x, multiplier), right);
+}
+
+static inline int32_t tinyml_clamp(int32_t x, int32_t low, int32_t high)
+{
+	return x < low ? low : x > high ? high : x;
+}
+
+#endif /* TINYML_FIXED_POINT_H_ */

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/**
+ * What every compiled model offers, whatever the platform.
+ *
+ * A model called kws brings kws.h with kws_run(), kws_input(), kws_output() and `kws_model`, a
+ * constant description for code that handles any model: test harnesses, shells, registries.
+ */
+
+#ifndef TINYML_TINYML_H_
+#define TINYML_TINYML_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/** Generated code names the interface it was written for and refuses any other. */
+#define TINYML_RUNTIME_INTERFACE 1
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum tinyml_type {
+	TINYML_FLOAT32,
+	TINYML_FLOAT64,
+	TINYML_INT8,
+	TINYML_UINT8,
+	TINYML_INT16,
+	TINYML_UINT16,
+	TINYML_INT32,
+	TINYML_UINT32,
+	TINYML_INT64,
+	TINYML_UINT64,
+	TINYML_BOOL,
+};
+
+/** An input or output of a model. real value = scale * (stored - zero_point), if scale is not 0. */
+struct tinyml_tensor {
+	const char *name;
+	void *data;           /* where it lives; valid until the next run */
+	const int32_t *shape; /* rank extents */
+	uint32_t bytes;
+	float scale;
+	int32_t zero_point;
+	uint8_t type; /* enum tinyml_type */
+	uint8_t rank;
+};
+
+struct tinyml_model {
+	const char *name;
+	int (*run)(void);    /* 0 on success */
+	void (*reset)(void); /* forget all state; NULL if the model has none */
+	const struct tinyml_tensor *inputs;
+	const struct tinyml_tensor *outputs;
+	uint8_t input_count;
+	uint8_t output_count;
+	uint8_t sha256[8]; /* first bytes of the model file's SHA-256 */
+	uint32_t arena_bytes;
+};
+
+/* A platform may say where arenas go by defining TINYML_ARENA_SECTION(model), for example as
+ * __attribute__((section(".noinit.tinyml." #model))). The default is ordinary zeroed RAM. */
+#ifdef TINYML_PORT_HEADER
+#include TINYML_PORT_HEADER
+#endif
+#ifndef TINYML_ARENA_SECTION
+#define TINYML_ARENA_SECTION(model)
+#endif
+
+/** Every arena, and every tensor in it that a kernel reads as words or vectors, starts here. */
+#define TINYML_ARENA_ALIGNMENT 16
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TINYML_TINYML_H_ */

@@ -1,0 +1,65 @@
+"""What a target can do, as far as the compiler cares: its instruction set and its compiler flags."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tinyml.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Target:
+    """A processor core. ``dsp`` is the packed SIMD extension, ``mve`` Helium, ``fpu`` float32 hardware."""
+
+    name: str
+    description: str
+    dsp: bool = False
+    mve: bool = False
+    fpu: bool = False
+    gcc_flags: tuple[str, ...] = ()
+
+
+_ALL = (
+    Target("host", "the machine that compiles; also native_sim", fpu=True),
+    Target("cortex-m0", "Armv6-M: Cortex-M0, M0+, M1", gcc_flags=("-mcpu=cortex-m0",)),
+    Target("cortex-m3", "Armv7-M, no DSP, no FPU", gcc_flags=("-mcpu=cortex-m3", "-mfloat-abi=soft")),
+    Target(
+        "cortex-m4",
+        "Armv7E-M with DSP and single-precision FPU",
+        dsp=True,
+        fpu=True,
+        gcc_flags=("-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard"),
+    ),
+    Target(
+        "cortex-m7",
+        "Armv7E-M with DSP and double-precision FPU",
+        dsp=True,
+        fpu=True,
+        gcc_flags=("-mcpu=cortex-m7", "-mfpu=fpv5-d16", "-mfloat-abi=hard"),
+    ),
+    Target(
+        "cortex-m33",
+        "Armv8-M mainline with DSP and FPU",
+        dsp=True,
+        fpu=True,
+        gcc_flags=("-mcpu=cortex-m33", "-mfpu=fpv5-sp-d16", "-mfloat-abi=hard"),
+    ),
+    Target(
+        "cortex-m55",
+        "Armv8.1-M with Helium (MVE)",
+        dsp=True,
+        mve=True,
+        fpu=True,
+        gcc_flags=("-mcpu=cortex-m55", "-mfloat-abi=hard"),
+    ),
+)
+
+TARGETS = {target.name: target for target in _ALL}
+
+
+def find_target(name: str) -> Target:
+    """The target called ``name``."""
+    try:
+        return TARGETS[name]
+    except KeyError:
+        raise ConfigError(f"there is no target called {name!r}", f"one of: {', '.join(TARGETS)}") from None

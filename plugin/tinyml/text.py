@@ -1,0 +1,63 @@
+"""The text form of a graph: for ``--dump-ir``, golden tests and bug reports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tinyml.ir import DType, Graph, Node, Quant, Tensor
+
+
+def dump(graph: Graph) -> str:
+    """One line per tensor that somebody gives, one per node, one per output."""
+    return "\n".join(_lines(graph)) + "\n"
+
+
+def _lines(graph: Graph) -> Iterator[str]:
+    yield f"graph {graph.name}"
+    for name in graph.inputs:
+        yield f"  input {_typed(graph.tensors[name])}"
+    for state in graph.states:
+        yield f"  state {_typed(graph.tensors[state.tensor])} <- {state.update}"
+    for node in graph.nodes:
+        yield f"  {_node(graph, node)}"
+    for name in graph.outputs:
+        yield f"  output {name}"
+
+
+def _node(graph: Graph, node: Node) -> str:
+    results = ", ".join(_typed(graph.tensors[name]) for name in node.outputs)
+    operands = ", ".join(_operand(graph.tensors[name]) if name else "-" for name in node.inputs)
+    attributes = ", ".join(f"{k}={_value(v)}" for k, v in node.op.attributes().items())
+    return f"{results} = {node.op.kind}({operands}" + (f"; {attributes})" if attributes else ")")
+
+
+def _operand(tensor: Tensor) -> str:
+    return f"const {_type(tensor)}" if tensor.is_constant else tensor.name
+
+
+def _typed(tensor: Tensor) -> str:
+    return f"{tensor.name}: {_type(tensor)}"
+
+
+def _type(tensor: Tensor) -> str:
+    shape = "x".join(str(extent) for extent in tensor.shape) or "scalar"
+    return f"{tensor.dtype.value}[{shape}]{_quant(tensor.quant)}"
+
+
+def _quant(quant: Quant | None) -> str:
+    if quant is None:
+        return ""
+    if quant.per_channel:
+        return f" q(axis {quant.axis}, {len(quant.scales)} scales)"
+    return f" q({quant.scale:.9g}, {quant.zero_point})"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, DType):
+        return value.value
+    if isinstance(value, Quant):
+        return _quant(value).strip()
+    if isinstance(value, tuple):
+        return "x".join(str(item) for item in value)
+    return str(value)

@@ -1,0 +1,112 @@
+"""`compile`: a model file to a folder of C."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tinyml.targets import TARGETS
+from tinyml.verbs.base import Verb
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tinyml.pipeline import Options
+
+
+def add_model_arguments(parser: argparse.ArgumentParser, target: bool = True) -> None:
+    """The model and the options that decide what it compiles to; alike for all verbs."""
+    parser.add_argument("model", type=Path, metavar="MODEL", help="the model file, .onnx or .tflite")
+    parser.add_argument("--name", default="", metavar="N", help="its prefix in C (default: the file's name)")
+    if target:
+        parser.add_argument(
+            "--target",
+            default="cortex-m3",
+            metavar="T",
+            help=f"one of {', '.join(TARGETS)} (default: %(default)s)",
+        )
+    parser.add_argument(
+        "--kernels",
+        default="auto",
+        choices=("auto", "portable", "cmsis-nn"),
+        help="which kernels generated code may call (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--shape",
+        action="append",
+        default=[],
+        metavar="INPUT=1x16x8",
+        help="fix the shape of an input that the model leaves open (repeatable; default: 1 for each)",
+    )
+
+
+def options_from(args: argparse.Namespace, target: str) -> Options:
+    """The pipeline's options from parsed arguments."""
+    from tinyml.app.manifest import check_name
+    from tinyml.pipeline import Options
+    from tinyml.verbs.add import parse_shapes
+
+    if args.name:
+        check_name(args.name)
+    shapes = {name: tuple(map(int, text.split("x"))) for name, text in parse_shapes(args.shape).items()}
+    return Options(args.name, target, args.kernels, shapes)
+
+
+class Compile(Verb):
+    """Compile a model to plain C.
+
+    Writes NAME.c, NAME.h, NAME_weights.h and NAME.json (what it needs, which runtime sources to link)
+    into a folder. The build systems do this for you; use it to look at the code or for a build of
+    your own.
+    """
+
+    name = "compile"
+    help = "compile a model to a folder of plain C"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        add_model_arguments(parser)
+        parser.add_argument(
+            "-o", "--output", type=Path, required=True, metavar="DIR", help="the folder to write to"
+        )
+        parser.add_argument(
+            "--depfile", type=Path, metavar="FILE", help="also write a Makefile-style dependency file"
+        )
+        parser.add_argument(
+            "--dump-ir",
+            metavar="STAGE",
+            nargs="?",
+            const="all",
+            help="print the graph after STAGE: import, the name of a pass, or all",
+        )
+
+    def run(self, args: argparse.Namespace, console: Console) -> int:
+        from tinyml.errors import ConfigError
+        from tinyml.ir import Graph
+        from tinyml.package.folder import write_depfile, write_files
+        from tinyml.passes import PASSES
+        from tinyml.pipeline import compile_model
+        from tinyml.text import dump
+
+        stages = ["import", *dict.fromkeys(step.__name__ for step in PASSES)]
+        if args.dump_ir not in (None, "all", *stages):
+            raise ConfigError(f"there is no stage called {args.dump_ir!r}", f"all, {', '.join(stages)}")
+
+        def show(stage: str, graph: Graph) -> None:
+            if args.dump_ir in ("all", stage):
+                console.print(f"# after {stage}\n{dump(graph)}", markup=False, soft_wrap=True)
+
+        compiled = compile_model(args.model, options_from(args, args.target), show)
+        write_files(args.output, compiled.files)
+        if args.depfile:
+            compiler = sorted(Path(__file__).parents[1].rglob("*.py"))
+            compiler += sorted(Path(__file__).parents[1].rglob("*.j2"))
+            write_depfile(args.depfile, args.output / f"{compiled.name}.c", [args.model, *compiler])
+        summary = compiled.summary
+        console.print(
+            f"{compiled.name}: {len(compiled.selected)} layers, arena {summary['arena_bytes']:,} bytes, "
+            f"weights {summary['weights_bytes']:,} bytes -> {args.output}",
+            markup=False,
+            soft_wrap=True,
+        )
+        return 0

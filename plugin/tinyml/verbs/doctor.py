@@ -1,0 +1,26 @@
+"""`doctor`: what is installed, what is missing, how to get it."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from tinyml.verbs.base import Verb
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class Doctor(Verb):
+    """Show which tools and packages are there, which are missing, and how to get them."""
+
+    name = "doctor"
+    help = "what is installed, what is missing, how to get it"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        pass
+
+    def run(self, args: argparse.Namespace, console: Console) -> int:
+        from tinyml import doctor
+
+        return doctor.run()

@@ -1,0 +1,60 @@
+"""`run`: compile a model and compute it on the host or in QEMU."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tinyml.verbs.base import Verb
+from tinyml.verbs.compile import add_model_arguments, options_from
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+MACHINES = ("host", "qemu-cortex-m3", "qemu-cortex-m4", "qemu-cortex-m7", "qemu-cortex-m55")
+
+
+class Run(Verb):
+    """Run a model as compiled C, on this machine or on a Cortex-M in QEMU.
+
+    The input file holds one array per input, by tensor name or as in0, in1, ... in the model's order.
+    The output file gets every output under both names. Without an input file, a fixed pattern is used.
+    """
+
+    name = "run"
+    help = "run a model as compiled C, on the host or in QEMU"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        add_model_arguments(parser, target=False)
+        parser.add_argument("--on", default="host", choices=MACHINES, help="where (default: %(default)s)")
+        parser.add_argument("--input", type=Path, metavar="X.npz", help="arrays to feed")
+        parser.add_argument("--output", type=Path, metavar="Y.npz", help="where to save the results")
+
+    def run(self, args: argparse.Namespace, console: Console) -> int:
+        from rich.table import Table
+
+        from tinyml import arrays, harness
+        from tinyml.pipeline import compile_model
+
+        target = args.on.removeprefix("qemu-")
+        compiled = compile_model(args.model, options_from(args, target))
+        inputs = arrays.load_inputs(args.input, compiled.graph)
+        result = harness.run_files(compiled.files, args.on, [inputs])
+        outputs = result.outputs[0]
+        table = Table("output", "shape", "values", box=None, padding=(0, 2, 0, 0))
+        for name in compiled.graph.outputs:
+            array = outputs[name]
+            shape = "x".join(map(str, array.shape)) or "scalar"
+            table.add_row(name, shape, arrays.preview(array))
+        console.print(table)
+        facts = [f"arena {compiled.plan.arena_bytes:,} bytes"]
+        if result.instructions is not None:
+            facts.append(f"{result.instructions[0]:,} instructions")
+        if result.stack_bytes is not None:
+            facts.append(f"stack {result.stack_bytes:,} bytes")
+        console.print(f"{compiled.name} on {args.on}: {', '.join(facts)}", markup=False)
+        if args.output:
+            arrays.save_outputs(args.output, compiled.graph, outputs)
+            console.print(f"saved to {args.output}", markup=False)
+        return 0

@@ -1,0 +1,100 @@
+"""The rules every graph must keep, as a table. Runs after import and after each pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from tinyml.ir import DType, Graph
+
+Rule = Callable[[Graph], Iterator[str]]
+
+
+def tensors_exist(graph: Graph) -> Iterator[str]:
+    """Every name that a node or the graph uses is a tensor."""
+    for node in graph.nodes:
+        for name in (*node.inputs, *node.outputs):
+            if name and name not in graph.tensors:
+                yield f"node {node.name!r} uses {name!r}, which does not exist"
+    for name in (*graph.inputs, *graph.outputs):
+        if name not in graph.tensors:
+            yield f"{name!r} is an input or output but does not exist"
+
+
+def computed_once(graph: Graph) -> Iterator[str]:
+    """A tensor has one source: a node, an input, a state, or constant data."""
+    seen = {*graph.inputs, *(state.tensor for state in graph.states)}
+    for node in graph.nodes:
+        for name in node.outputs:
+            if name in seen or (name in graph.tensors and graph.tensors[name].is_constant):
+                yield f"{name!r} has more than one source"
+            seen.add(name)
+
+
+def computed_before_use(graph: Graph) -> Iterator[str]:
+    """Nodes are in an order in which they can run."""
+    known = {*graph.inputs, *(state.tensor for state in graph.states)}
+    known |= {name for name, tensor in graph.tensors.items() if tensor.is_constant}
+    for node in graph.nodes:
+        for name in node.inputs:
+            if name and name not in known:
+                yield f"node {node.name!r} reads {name!r} before it is computed"
+        known.update(node.outputs)
+    for name in graph.kept():
+        if name not in known:
+            yield f"nothing computes {name!r}"
+
+
+def shapes_agree(graph: Graph) -> Iterator[str]:
+    """What shape inference says is what the tensors say."""
+    for layer in graph.layers():
+        for tensor, inferred in zip(layer.outputs, layer.op.infer(layer.inputs), strict=True):
+            if tensor.shape != inferred.shape:
+                yield f"{tensor.name!r} has shape {tensor.shape}; {layer.op.kind} gives {inferred.shape}"
+
+
+def data_fits(graph: Graph) -> Iterator[str]:
+    """Constants hold data of their shape and type."""
+    for name, tensor in graph.tensors.items():
+        if tensor.data is not None and (
+            tensor.data.shape != tensor.shape or tensor.data.dtype != tensor.dtype.numpy
+        ):
+            yield f"constant {name!r} has data of {tensor.data.shape} {tensor.data.dtype}"
+
+
+def quantisation_fits(graph: Graph) -> Iterator[str]:
+    """Scales are positive and finite, zero points in range, one per slice of the axis."""
+    for name, tensor in graph.tensors.items():
+        quant = tensor.quant
+        if quant is None:
+            continue
+        if tensor.dtype.is_float or tensor.dtype is DType.BOOL:
+            yield f"{name!r} is {tensor.dtype.value} but quantised"
+            continue
+        low, high = tensor.dtype.limits
+        if not all(scale > 0 and np.isfinite(scale) for scale in quant.scales):
+            yield f"{name!r} has a scale that is not positive"
+        if not all(low <= zero <= high for zero in quant.zero_points):
+            yield f"{name!r} has a zero point outside its type"
+        wanted = 1 if quant.axis is None else tensor.shape[quant.axis]
+        if len(quant.scales) != wanted or len(quant.zero_points) != wanted:
+            yield f"{name!r} has {len(quant.scales)} scales where {wanted} are needed"
+
+
+RULES: tuple[Rule, ...] = (
+    tensors_exist,
+    computed_once,
+    computed_before_use,
+    shapes_agree,
+    data_fits,
+    quantisation_fits,
+)
+
+
+def verify(graph: Graph, after: str) -> None:
+    """Raise an AssertionError that names the stage at fault: a broken rule is a compiler bug."""
+    for rule in RULES:
+        problems = list(rule(graph))
+        if problems:
+            raise AssertionError(f"after {after}: {rule.__doc__} But {problems[0]}.")
