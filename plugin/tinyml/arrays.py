@@ -18,11 +18,16 @@ def load_inputs(path: Path | None, graph: Graph) -> dict[str, Array]:
     if path is None:
         return {tensor.name: pattern(tensor) for tensor in tensors}
     try:
-        with np.load(path, allow_pickle=False) as file:
+        file = np.load(path, allow_pickle=False)
+        if isinstance(file, np.ndarray):
+            raise ConfigError(
+                f"{path} is one array without a name", "numpy.savez(file, in0=array) gives it one"
+            )
+        with file:
             stored = {key: file[key] for key in file.files}
     except FileNotFoundError:
         raise ConfigError(f"there is no input file {path}") from None
-    except (OSError, ValueError, zipfile.BadZipFile, AttributeError):
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile):
         raise ConfigError(
             f"{path} is not a .npz file", "save one with numpy.savez(file, in0=array)"
         ) from None
@@ -40,11 +45,14 @@ def _pick(stored: Mapping[str, Array], tensor: Tensor, index: int, path: Path) -
         raise ConfigError(
             f"{path}: the array for {tensor.name!r} has shape {array.shape}; the model takes {tensor.shape}"
         )
-    if not np.can_cast(array.dtype, tensor.dtype.numpy, "same_kind"):
+    converted = array
+    if castable := np.can_cast(array.dtype, tensor.dtype.numpy, "same_kind"):
+        converted = array.astype(tensor.dtype.numpy)
+    if not castable or (array.dtype.kind in "iu" and not np.array_equal(converted, array)):
         raise ConfigError(
             f"{path}: the array for {tensor.name!r} is {array.dtype}; the model takes {tensor.dtype.value}"
         )
-    return array.reshape(tensor.shape).astype(tensor.dtype.numpy)
+    return converted.reshape(tensor.shape)
 
 
 def save_outputs(path: Path, graph: Graph, outputs: Mapping[str, Array]) -> None:
@@ -54,8 +62,10 @@ def save_outputs(path: Path, graph: Graph, outputs: Mapping[str, Array]) -> None
         arrays[f"out{i}"] = outputs[name]
         arrays[name] = outputs[name]
     try:
-        with path.open("wb") as file:
-            np.savez(file, **arrays)  # type: ignore[arg-type]
+        with zipfile.ZipFile(path, "w") as archive:  # numpy.savez has no room for a tensor called "file"
+            for key, array in arrays.items():
+                with archive.open(zipfile.ZipInfo(f"{key}.npy"), "w", force_zip64=True) as stream:
+                    np.lib.format.write_array(stream, np.asanyarray(array), allow_pickle=False)
     except OSError as error:
         raise ConfigError(f"cannot write {path}: {error.strerror}") from None
 
