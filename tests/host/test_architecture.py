@@ -15,7 +15,7 @@ PACKAGE = PLUGIN / "tinyml"
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors",),
     ("c", "ir", "fixed_point", "targets", "workspace"),
-    ("kernel", "reading", "verify", "text"),
+    ("arrays", "kernel", "reading", "verify", "text"),
     ("ops",),
     ("importers",),
     ("passes",),
