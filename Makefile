@@ -2,7 +2,6 @@
 
 PYTHON ?= python3
 VENV := $(CURDIR)/.venv/bin
-export PATH := $(VENV):$(PATH)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test lint format doctor clean distclean

@@ -19,7 +19,7 @@ OLDEST_PYTHON = (3, 10)
 def _fingerprint() -> str:
     """Changes whenever the environment has to be made or filled again."""
     digest = hashlib.sha256((ROOT / "pyproject.toml").read_bytes())
-    digest.update(f"{sys.version}\n{sys.prefix}\n{ROOT}".encode())
+    digest.update(f"{sys.version}\n{sys.base_prefix}\n{ROOT}".encode())
     return digest.hexdigest()
 
 
@@ -47,8 +47,12 @@ def ensure(log: Path) -> None:
         if not _works():
             shutil.rmtree(VENV, ignore_errors=True)
             hint = "if this is Debian or Ubuntu: apt-get install python3-venv"
-            run_logged([sys.executable, "-m", "venv", str(VENV)], log, hint)
-        current.result = "made .venv"
+            # Not sys.executable: that may be the broken .venv itself, if somebody has activated it.
+            python = getattr(sys, "_base_executable", sys.executable)
+            run_logged([python, "-m", "venv", str(VENV)], log, hint)
+            current.result = "made .venv"
+        else:
+            current.result = ".venv is not up to date"
     with step("python packages", "installing, a minute or two the first time") as current:
         STAMP.unlink(missing_ok=True)
         pip = [str(VENV / "bin" / "python"), "-m", "pip", "install", "--disable-pip-version-check"]

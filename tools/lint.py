@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tools.environment import ROOT
+from tools.environment import ROOT, VENV
 
 C_SUFFIXES = (".c", ".h")
 
@@ -54,7 +54,7 @@ def run(fix: bool = False) -> list[str]:
     failed = []
     for name, command in checks(fix).items():
         done = subprocess.run(
-            [sys.executable, "-m", *command] if command[0] == "mypy" else command,
+            [VENV / "bin" / command[0], *command[1:]],
             cwd=ROOT,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
