@@ -22,9 +22,11 @@ set_property(GLOBAL PROPERTY TINYML_PYTHON
   ${CMAKE_COMMAND} -E env PYTHONPATH=${tinyml_python_path} PYTHONDONTWRITEBYTECODE=1 ${PYTHON_EXECUTABLE})
 
 # The compiler's own sources: a model depends on them as on its file.
-file(GLOB_RECURSE tinyml_compiler_sources CONFIGURE_DEPENDS
-  ${TINYML_PLUGIN_DIR}/tinyml/*.py ${TINYML_PLUGIN_DIR}/tinyml/*.j2)
-set_property(GLOBAL PROPERTY TINYML_COMPILER_SOURCES ${tinyml_compiler_sources})
+if(CONFIG_TINYML)
+  file(GLOB_RECURSE tinyml_compiler_sources CONFIGURE_DEPENDS
+    ${TINYML_PLUGIN_DIR}/tinyml/*.py ${TINYML_PLUGIN_DIR}/tinyml/*.j2)
+  set_property(GLOBAL PROPERTY TINYML_COMPILER_SOURCES ${tinyml_compiler_sources})
+endif()
 
 # The name of the core as `tinyml compile --target` knows it.
 function(tinyml_target out)
