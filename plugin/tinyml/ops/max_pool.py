@@ -87,7 +87,8 @@ class MaxPoolLoops(Kernel):
                         place = f"i * {in_w} + j" if not batch else f"{batch} + i * {in_w} + j"
                         sheet.line(f"const {dtype.c} v = {sheet.x()}[({place}) * {channels} + c];")
                         sheet.line("best = v > best ? v : best;")
-                top = c.number(high, dtype.numpy) if np.isfinite(high) else ""
+                bounded = np.isfinite(high) and (dtype.is_float or high < dtype.limits[1])
+                top = c.number(high, dtype.numpy) if bounded else ""
                 value = f"best > {top} ? {top} : best" if top else "best"
                 sheet.line(f"{sheet.y()}[o * {channels} + c] = {value};")
 
