@@ -16,7 +16,7 @@ TAB = "\t"
 TAB_COLUMNS = 8
 
 KEYWORDS = frozenset(
-    [
+    {
         "auto",
         "break",
         "case",
@@ -56,7 +56,7 @@ KEYWORDS = frozenset(
         "false",
         "NULL",
         "main",
-    ]
+    }
 )
 
 
@@ -69,7 +69,7 @@ def identifier(text: str, fallback: str = "x") -> str:
 
 
 def printable(text: str, limit: int = 80) -> str:
-    """``text`` as it may stand inside a C comment or a plain string: ASCII, one line, no ``*/``, no trigraph."""
+    """``text`` as it may stand inside a C comment: ASCII, one line, nothing that ends the comment."""
     safe = "".join(ch if " " <= ch <= "~" else "?" for ch in text)
     safe = safe.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?").replace("\\", "/")
     return safe if len(safe) <= limit else safe[: limit - 3] + "..."

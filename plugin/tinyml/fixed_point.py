@@ -23,7 +23,7 @@ def quantize_multiplier(real: float) -> tuple[int, int]:
     if real == 0.0:
         return 0, 0
     mantissa, shift = math.frexp(real)
-    multiplier = int(math.floor(mantissa * (1 << 31) + 0.5))  # TfLiteRound: halves go up
+    multiplier = math.floor(mantissa * (1 << 31) + 0.5)  # TfLiteRound: halves go up
     if multiplier == 1 << 31:
         multiplier //= 2
         shift += 1

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tinyml import fixed_point as fp
-from tinyml.ir import Array, DType, Layer, Quant, Tensor
+from tinyml.ir import Array, DType, Layer, Quant, Tensor, given
 
 Clamp = tuple[float, float]
 NO_CLAMP: Clamp = (-np.inf, np.inf)
@@ -104,10 +104,10 @@ def centred(
 
 def integer_bias(operands: Sequence[Tensor | None]) -> list[Tensor]:
     """The bias (operand 2) as int32 on the scale of the accumulator, x.scale * w.scale; [] if none."""
-    x, w, bias = operands[0], operands[1], operands[2] if len(operands) > 2 else None
+    bias = operands[2] if len(operands) > 2 else None
     if bias is None:
         return []
-    assert x is not None and w is not None
+    x, w = given(operands, 0), given(operands, 1)
     scales = tuple(quant_of(x).scale * scale for scale in quant_of(w).scales)
     quant = Quant(scales, (0,) * len(scales), 0 if len(scales) > 1 else None)
     real = bias.value.astype(np.float64)
