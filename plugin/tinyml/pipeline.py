@@ -76,17 +76,24 @@ def optimize(graph: Graph, observe: Observer | None = None) -> Graph:
 
 def compile_model(path: Path, options: Options, observe: Observer | None = None) -> Compiled:
     """From a model file to C."""
+    graph = importers.load(path, options.shapes)
+    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    name = options.name or identifier(path.stem, "model").lower()
+    origin = Provenance(path.name, sha256, options.describe())
+    return compile_graph(graph, name, origin, options, observe)
+
+
+def compile_graph(
+    graph: Graph, name: str, origin: Provenance, options: Options, observe: Observer | None = None
+) -> Compiled:
+    """From an imported graph to C, with the prefix ``name``."""
     target = find_target(options.target)
     if options.kernels not in ("auto", *LIBRARIES):
         raise ConfigError(f"there are no kernels called {options.kernels!r}", f"auto, {', '.join(LIBRARIES)}")
     libraries = LIBRARIES["portable" if options.kernels == "auto" else options.kernels]
-    name = options.name or identifier(path.stem, "model").lower()
-    graph = optimize(importers.load(path, options.shapes), observe)
-    graph = schedule(graph)
+    graph = schedule(optimize(graph, observe))
     selected = select(graph, target, libraries)
     placed = plan(graph, selected)
-    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
-    origin = Provenance(path.name, sha256, options.describe())
     files = emit(name, graph, placed, selected, target, origin)
-    summary = summarize(name, graph, selected, placed, target, sha256, __version__)
+    summary = summarize(name, graph, selected, placed, target, origin.sha256, __version__)
     return Compiled(name, graph, selected, placed, {**files, f"{name}.json": summary.text}, summary.data)

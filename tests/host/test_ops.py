@@ -1,0 +1,50 @@
+"""Every case of ``tests/ops`` three ways: numpy, generated C under sanitizers, somebody else's runtime."""
+
+from __future__ import annotations
+
+import hashlib
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from tests.support.batch import Item, run_batch
+from tests.support.cases import Case, Report
+from tests.support.interpret import interpret
+from tinyml.emit.model import Provenance
+from tinyml.pipeline import Options, compile_graph, optimize
+
+FILES = sorted(p.stem for p in (Path(__file__).parents[1] / "ops").glob("*.py") if p.stem != "__init__")
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_operator(file: str) -> None:
+    cases: list[Case] = import_module(f"tests.ops.{file}").CASES
+    names = [case.name for case in cases]
+    assert len(set(names)) == len(names), "two cases have the same name"
+    problems = check(cases)
+    assert not problems, "\n".join(problems)
+
+
+def check(cases: list[Case]) -> list[str]:
+    """The differences between numpy, C and the oracle, in words."""
+    report = Report()
+    items = []
+    computed = {}
+    for number, case in enumerate(cases):
+        prefix = f"case{number}"
+        graph = case.graph()
+        found = list(interpret(optimize(graph), case.inputs).values())
+        wanted = found if case.expected is None else list(case.expected())
+        report.compare(case, "numpy", found, wanted)
+        computed[prefix] = (case, wanted)
+        origin = Provenance(case.name, hashlib.sha256(case.name.encode()).hexdigest(), "")
+        files = compile_graph(graph, prefix, origin, Options(target="host")).files
+        items.append(Item(prefix, files, [case.inputs]))
+    for prefix, outcome in run_batch(items).items():
+        case, wanted = computed[prefix]
+        if outcome.failure:
+            report.problems.append(f"{case.name}: C: {outcome.failure}")
+        else:
+            report.compare(case, "C", list(outcome.outputs[0].values()), wanted)
+    return report.problems

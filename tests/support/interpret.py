@@ -1,0 +1,25 @@
+"""Runs a graph in numpy, operator by operator, with the operators' own ``evaluate``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from tinyml.ir import Array, Graph
+
+
+def interpret(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """The graph's outputs by name. Each tensor must have the shape and type that the graph says."""
+    values: dict[str, Array] = {name: t.value for name, t in graph.tensors.items() if t.is_constant}
+    values.update(inputs)
+    for node in graph.nodes:
+        layer = graph.layer(node)
+        with np.errstate(all="ignore"):
+            results = layer.op.evaluate(layer, [values[name] if name else None for name in node.inputs])
+        for tensor, array in zip(layer.outputs, results, strict=True):
+            array = np.asarray(array)
+            assert array.shape == tensor.shape, f"{layer.op} gives {array.shape}, not {tensor.shape}"
+            assert array.dtype == tensor.dtype.numpy, f"{layer.op} gives {array.dtype}, not {tensor.dtype}"
+            values[tensor.name] = array
+    return {name: values[name] for name in graph.outputs}
