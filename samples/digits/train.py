@@ -230,11 +230,15 @@ def quantize(float_model: onnx.ModelProto, split: Split) -> onnx.ModelProto:
         return onnx.load(result)
 
 
-def accuracy(model: Path, split: Split) -> float:
-    """The share of images whose largest logit is the label's, as onnxruntime computes it."""
+def logits(model: Path, split: Split) -> Array:
+    """What onnxruntime answers to each image."""
     session = InferenceSession(model, providers=["CPUExecutionProvider"])
-    logits = [session.run(None, {"image": image[np.newaxis]})[0] for image in split.images]
-    return float((np.concatenate(logits).argmax(axis=1) == split.labels).mean())
+    return np.concatenate([session.run(None, {"image": image[np.newaxis]})[0] for image in split.images])
+
+
+def accuracy(model: Path, split: Split) -> float:
+    """The share of images whose largest logit is the label's."""
+    return float((logits(model, split).argmax(axis=1) == split.labels).mean())
 
 
 def main() -> None:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import importlib
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import onnx
 import pytest
 from onnx import numpy_helper
+
+from tinyml import harness
+from tinyml.pipeline import Options, compile_model
 
 pytest.importorskip("sklearn", reason="the digits data come with scikit-learn")
 
@@ -85,5 +90,36 @@ def test_model_is_int8_qdq() -> None:
 def test_inputs_of_the_application_are_current() -> None:
     """``src/inputs.h`` is what its script writes from the model of today."""
     script = SAMPLE / "make_inputs.py"
-    done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True, check=False)
+    plugin = SAMPLE.parents[1] / "plugin"
+    done = subprocess.run(
+        [sys.executable, script, "--check"],
+        env={**os.environ, "PYTHONPATH": str(plugin)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("model", ["model_float.onnx", "model.onnx"])
+def test_generated_c_on_all_held_back_images(train: ModuleType, model: str) -> None:
+    """The C answers as onnxruntime does: as accurate, and no logit further away than rounding explains."""
+    _, held_back = train.load()
+    compiled = compile_model(SAMPLE / model, Options(name="digits", target="host"))
+    samples = [{"image": image[np.newaxis]} for image in held_back.images]
+    result = harness.run_files(
+        compiled.files, "host", samples, options=harness.Options(strict=True, sanitize=True)
+    )
+    answers = np.concatenate([outputs["logits"] for outputs in result.outputs])
+    assert round(100 * float((answers.argmax(axis=1) == held_back.labels).mean()), 2) == stated_accuracy(
+        model
+    )
+
+    expected = train.logits(SAMPLE / model, held_back)
+    if model == "model_float.onnx":
+        np.testing.assert_allclose(answers, expected, rtol=1e-5, atol=1e-5)
+        return
+    scales = onnx.load(SAMPLE / model).graph.initializer
+    (step,) = (float(numpy_helper.to_array(tensor)) for tensor in scales if tensor.name == "logits_scale")
+    assert np.abs(answers - expected).max() < 1.01 * step
+    assert (answers == expected).mean() > 0.97

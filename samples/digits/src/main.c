@@ -2,7 +2,7 @@
 
 /*
  * Puts images the model has never seen through it and prints what it takes them for. The outputs must
- * be those of onnxruntime on the host, byte for byte.
+ * be those computed on the host, byte for byte.
  */
 
 #include <stdbool.h>
