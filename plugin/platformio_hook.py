@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from platformio.package.manager.library import LibraryPackageManager
 from SCons.Errors import UserError
 from SCons.Script import DefaultEnvironment, Import
 
@@ -50,9 +51,14 @@ def add_models(env: Any, as_library: bool) -> None:
     default = DefaultEnvironment()
     board = board_of(env)
     project = Path(env.subst("$PROJECT_DIR"))
-    models = platformio.read_models(project, dict(env.GetProjectOptions()), board, kernels="portable")
+    cmsis_nn = find_cmsis_nn(env) if as_library else None
+    kernels = "cmsis-nn" if cmsis_nn else "portable"
+    models = platformio.read_models(project, dict(env.GetProjectOptions()), board, kernels)
     folder = Path(env.subst("$BUILD_DIR")) / "tinyml"
     includes = [str(folder), str(PLUGIN / "tinyml" / "runtime" / "include")]
+    if cmsis_nn:
+        includes.append(str(cmsis_nn / "Include"))
+        build_sources_only(env, cmsis_nn)
     show_includes(env, includes, as_library)
     if default.get(DONE) is not None:
         return
@@ -84,6 +90,30 @@ def add_models(env: Any, as_library: bool) -> None:
         title="Model report",
         description="Memory and layers of the project's models",
     )
+
+
+def find_cmsis_nn(env: Any) -> Path | None:
+    """CMSIS-NN, if it is among the project's libraries."""
+    for storage in map(Path, env.GetLibSourceDirs()):
+        for item in sorted(storage.iterdir()) if storage.is_dir() else ():
+            path = item
+            if LibraryPackageManager.is_symlink(str(item)):
+                path = Path(LibraryPackageManager.resolve_symlink(str(item))[0] or item)
+            if (path / "Include" / "arm_nnfunctions.h").is_file():
+                return path
+    return None
+
+
+def build_sources_only(env: Any, cmsis_nn: Path) -> None:
+    """CMSIS-NN has no manifest for PlatformIO, which would compile all of its repository, tests included."""
+    sources = cmsis_nn.resolve() / "Source"
+
+    def skip_others(env: Any, node: Any) -> Any:
+        path = Path(node.srcnode().get_abspath()).resolve()
+        return None if cmsis_nn.resolve() in path.parents and sources not in path.parents else node
+
+    for each in (DefaultEnvironment(), *(builder.env for builder in env.GetLibBuilders())):
+        each.AddBuildMiddleware(skip_others)
 
 
 def show_includes(env: Any, includes: list[str], as_library: bool) -> None:

@@ -63,7 +63,7 @@ def test_as_a_pre_script(make_project: MakeProject) -> None:
 
 @pytest.mark.parametrize("ini, environment", [(HOST, "host"), (QEMU, "m3")], ids=["host", "qemu"])
 def test_golden_vectors(make_project: MakeProject, ini: str, environment: str) -> None:
-    """``pio test``: 40 cases, each one image whose output must be onnxruntime's byte for byte."""
+    """``pio test``: 40 cases, each one image whose output must be the host's byte for byte."""
     folder = f"${{platformio.build_dir}}/{environment}"
     command = {
         "host": ["timeout", "60", f"{folder}/program"],
