@@ -29,6 +29,9 @@ LIBRARIES: Mapping[str, frozenset[Library]] = {
 }
 """What each choice of ``--kernels`` allows; ``auto`` is decided by the shell that knows the build."""
 
+STAGES: tuple[str, ...] = ("import", *dict.fromkeys(step.__name__ for step in PASSES))
+"""After which an observer is called: where the graph can be looked at."""
+
 Observer = Callable[[str, Graph], None]
 """Told the name of a stage and the graph after it."""
 

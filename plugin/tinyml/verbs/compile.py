@@ -84,13 +84,11 @@ class Compile(Verb):
         from tinyml.errors import ConfigError
         from tinyml.ir import Graph
         from tinyml.package.folder import write_depfile, write_files
-        from tinyml.passes import PASSES
-        from tinyml.pipeline import compile_model
+        from tinyml.pipeline import STAGES, compile_model
         from tinyml.text import dump
 
-        stages = ["import", *dict.fromkeys(step.__name__ for step in PASSES)]
-        if args.dump_ir not in (None, "all", *stages):
-            raise ConfigError(f"there is no stage called {args.dump_ir!r}", f"all, {', '.join(stages)}")
+        if args.dump_ir not in (None, "all", *STAGES):
+            raise ConfigError(f"there is no stage called {args.dump_ir!r}", f"all, {', '.join(STAGES)}")
 
         def show(stage: str, graph: Graph) -> None:
             if args.dump_ir in ("all", stage):
