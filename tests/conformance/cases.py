@@ -1,0 +1,101 @@
+"""The node cases that the ``onnx`` package defines in Python, and variants of them with known operands."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from tinyml.ir import Array
+
+LISTS = Path(__file__).parent / "lists"
+GROUPS = {
+    "applicable": "what a compiler with static shapes for microcontrollers can plainly support",
+    "shapes_constant": "a shape or axes operand arrives as an input, which real models have as a constant",
+    "expanded": "function bodies of plain operators",
+}
+"""The sorted cases, by the name of their list. All others are of the group "other"."""
+
+
+@dataclass(frozen=True, eq=False)
+class NodeCase:
+    """One model, its inputs and what must come out."""
+
+    name: str
+    group: str
+    model: onnx.ModelProto
+    inputs: Sequence[Any]
+    outputs: Sequence[Any]
+
+    @property
+    def op_type(self) -> str:
+        """The operator under test; an expanded case is named after the operator it stands for."""
+        return str(self.model.graph.node[0].op_type) if self.model.graph.node else "nothing"
+
+
+def names(group: str) -> list[str]:
+    """The names in one of the lists."""
+    return (LISTS / f"{group}.txt").read_text(encoding="utf-8").split()
+
+
+def collect() -> list[NodeCase]:
+    """All node cases of the installed ``onnx``, in the order of their names."""
+    from onnx.backend.test.case.node import collect_testcases
+
+    group_of = {name: group for group in GROUPS for name in names(group)}
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        found = collect_testcases(None)
+    cases = []
+    for case in found:
+        for inputs, outputs in case.data_sets[:1]:
+            group = group_of.get(case.name, "other")
+            cases.append(NodeCase(case.name, group, case.model, list(inputs), list(outputs)))
+    return sorted(cases, key=lambda case: case.name)
+
+
+def baked(case: NodeCase) -> Iterator[NodeCase]:
+    """The case with operands turned into constants: all but the first, then all."""
+    for kept in (1, 0):
+        model = onnx.ModelProto()
+        model.CopyFrom(case.model)
+        inputs = list(model.graph.input)
+        if len(inputs) <= kept or not all(isinstance(a, np.ndarray | np.generic) for a in case.inputs):
+            continue
+        for value, array in list(zip(inputs, case.inputs, strict=True))[kept:]:
+            model.graph.initializer.append(numpy_helper.from_array(np.asarray(array), value.name))
+        del model.graph.input[kept:]
+        yield replace(case, model=model, inputs=case.inputs[:kept])
+
+
+def difference(found: Array, wanted: Array) -> str:
+    """Why an output is not what the case wants; empty if it is.
+
+    Integers must be equal. Floats may be off by 2e-5, or by 1e-5 of their value where that is more.
+    Where the model computes in float16, we compute in float32: then one step of float16 is allowed.
+    """
+    if found.shape != wanted.shape:
+        return f"shape {found.shape} instead of {wanted.shape}"
+    half = wanted.dtype == np.float16
+    if found.dtype != (np.float32 if half else wanted.dtype):
+        return f"type {found.dtype} instead of {wanted.dtype}"
+    if found.dtype.kind != "f":
+        equal = found == wanted
+    else:
+        exact = wanted.astype(np.float64)
+        allowed = np.maximum(2e-5, np.abs(exact) * (1e-3 if half else 1e-5))
+        with np.errstate(invalid="ignore", over="ignore"):
+            rounded = found.astype(np.float16) if half else found
+            near = np.abs(rounded.astype(np.float64) - exact) <= allowed
+            equal = near | (rounded == wanted) | (np.isnan(rounded) & np.isnan(wanted))
+    if np.all(equal):
+        return ""
+    place = tuple(int(i) for i in np.argwhere(~equal)[0])
+    wrong = f"{int(np.sum(~equal))} of {equal.size} differ"
+    return f"{wrong}, first at {place}: {found[place]!r} instead of {wanted[place]!r}"
