@@ -9,6 +9,7 @@ import numpy as np
 
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Library, Sheet, register_kernels
+from tinyml.ops._cmsis_conv import CONV_KERNELS
 from tinyml.ops._conv_records import (
     constant_weights,
     float_record,
@@ -111,7 +112,7 @@ class ConvFloat(Kernel):
         sheet.line(f"tinyml_conv_f32(&{name}, {sheet.x()}, {sheet.y()});")
 
 
-register_kernels(Conv, ConvInt8(), ConvFloat())
+register_kernels(Conv, *CONV_KERNELS, ConvInt8(), ConvFloat())
 
 
 @onnx_op("Conv")

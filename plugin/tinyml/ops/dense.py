@@ -11,6 +11,7 @@ from tinyml import c
 from tinyml import fixed_point as fp
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Library, Sheet, register_kernels
+from tinyml.ops._cmsis_dense import DENSE_KERNELS
 from tinyml.ops._conv_records import constant_weights, float_tensors, int8_tensors
 from tinyml.ops._quant import (
     NO_CLAMP,
@@ -142,7 +143,7 @@ class DenseFloat(Kernel):
         sheet.line(f"tinyml_dense_f32(&{name}, {sheet.x()}, {sheet.y()});")
 
 
-register_kernels(Dense, DenseInt8(), DenseFloat())
+register_kernels(Dense, *DENSE_KERNELS, DenseInt8(), DenseFloat())
 
 
 @tflite_op("FULLY_CONNECTED")

@@ -9,6 +9,7 @@ import numpy as np
 
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Library, Sheet, register_kernels
+from tinyml.ops._cmsis_conv import DEPTHWISE_KERNELS
 from tinyml.ops._conv_records import (
     constant_weights,
     float_record,
@@ -101,7 +102,7 @@ class DepthwiseConvFloat(Kernel):
         sheet.line(f"tinyml_depthwise_conv_f32(&{name}, {sheet.x()}, {sheet.y()});")
 
 
-register_kernels(DepthwiseConv, DepthwiseConvInt8(), DepthwiseConvFloat())
+register_kernels(DepthwiseConv, *DEPTHWISE_KERNELS, DepthwiseConvInt8(), DepthwiseConvFloat())
 
 
 @tflite_op("DEPTHWISE_CONV_2D")

@@ -1,0 +1,94 @@
+"""Dense layers by CMSIS-NN."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tinyml.ir import Layer
+from tinyml.kernel import Kernel, Library, Sheet
+from tinyml.ops import _cmsis_nn as nn
+from tinyml.ops._conv_records import constant_weights
+from tinyml.ops._quant import quant_of
+
+FULLY_CONNECTED = "Source/FullyConnectedFunctions"
+
+
+def per_tensor_weights(layer: Layer) -> bool:
+    """Weights have one scale."""
+    return not quant_of(layer.input(1)).per_channel
+
+
+class DenseKernel(Kernel):
+    """Shared by the two kernels below."""
+
+    library = Library.CMSIS_NN
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        op: Any = layer.op
+        outputs, inputs = layer.input(1).shape
+        rows = layer.output.elements // outputs
+        sheet.include(nn.HEADER)
+        members = {**nn.offsets(layer), ".filter_offset": 0, **nn.activation(op.clamp, layer)}
+        params = sheet.record("cmsis_nn_fc_params", "params", members)
+        arguments = [
+            self._context(layer, sheet),
+            f"&{params}",
+            f"&{self._quant(layer, sheet)}",
+            f"&{nn.dims(sheet, 'in_dims', rows, 1, 1, inputs)}",
+            sheet.x(),
+            f"&{nn.dims(sheet, 'filter_dims', inputs, 1, 1, outputs)}",
+            sheet.table("weights", layer.input(1).value),
+            f"&{nn.dims(sheet, 'bias_dims', 1, 1, 1, outputs)}",
+            nn.bias_table(layer, sheet),
+            f"&{nn.dims(sheet, 'out_dims', rows, 1, 1, outputs)}",
+            sheet.y(),
+        ]
+        sheet.line(f"(void){self.name}({', '.join(arguments)});")
+
+    def _quant(self, layer: Layer, sheet: Sheet) -> str:
+        return nn.channel_quant(layer, sheet)
+
+    def _context(self, layer: Layer, sheet: Sheet) -> str:
+        """With Helium the kernel starts from bias + input offset * sum of weights: known now, so in flash."""
+        if not sheet.target.mve:
+            return nn.context(sheet, 0)
+        sums = layer.input(1).value.astype(np.int64).sum(axis=1) * -quant_of(layer.input(0)).zero_point
+        if layer.has_input(2):
+            sums = sums + layer.input(2).value.reshape(-1)
+        table = sheet.table("sums", sums.astype(np.int32))
+        sheet.line(f"const cmsis_nn_context context = {{(void *){table}, sizeof({table})}};")
+        return "&context"
+
+
+class DenseInt8Tensor(DenseKernel):
+    """One scale for all weights."""
+
+    name = "arm_fully_connected_s8"
+    sources = (f"{FULLY_CONNECTED}/arm_fully_connected_s8.c", f"{nn.SUPPORT}/arm_nn_vec_mat_mult_t_s8.c")
+    constraints = (nn.int8_operands, constant_weights, nn.symmetric_weights, per_tensor_weights)
+
+    def _quant(self, layer: Layer, sheet: Sheet) -> str:
+        from tinyml.ops.dense import multipliers
+
+        multiplier, shift = multipliers(layer)
+        return sheet.record(
+            "cmsis_nn_per_tensor_quant_params",
+            "quant",
+            {".multiplier": int(multiplier[0]), ".shift": int(shift[0])},
+        )
+
+
+class DenseInt8Channel(DenseKernel):
+    """One scale for each output."""
+
+    name = "arm_fully_connected_per_channel_s8"
+    sources = (
+        f"{FULLY_CONNECTED}/arm_fully_connected_per_channel_s8.c",
+        f"{nn.SUPPORT}/arm_nn_vec_mat_mult_t_per_ch_s8.c",
+    )
+    constraints = (nn.int8_operands, constant_weights, nn.symmetric_weights)
+
+
+DENSE_KERNELS = (DenseInt8Tensor(), DenseInt8Channel())

@@ -1,0 +1,129 @@
+"""Calling CMSIS-NN: its parameter structures, and what its functions ask of a layer.
+
+Functions are called directly instead of through the library's wrappers: which one fits is known
+at compile time, and what a wrapper would only have considered does not end in flash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tinyml.ir import DType, Layer
+from tinyml.kernel import Sheet
+from tinyml.ops._quant import Clamp, clamp_range, is_quantized, output_multipliers, per_channel, quant_of
+from tinyml.ops._window import Pads, Pair
+
+HEADER = "<arm_nnfunctions.h>"
+CONVOLUTION = "Source/ConvolutionFunctions"
+SUPPORT = "Source/NNSupportFunctions"
+
+
+def symmetric_weights(layer: Layer) -> bool:
+    """Weights have zero points of 0."""
+    return not any(quant_of(layer.input(1)).zero_points)
+
+
+def int8_operands(layer: Layer) -> bool:
+    """Input, weights and output are int8, quantised."""
+    return all(is_quantized(t, DType.INT8) for t in (*layer.inputs[:2], layer.output))
+
+
+def dims(sheet: Sheet, suffix: str, n: int, h: int, w: int, c: int) -> str:
+    """A constant cmsis_nn_dims; returns its name."""
+    return sheet.record("cmsis_nn_dims", suffix, {".n": n, ".h": h, ".w": w, ".c": c})
+
+
+def shape_dims(sheet: Sheet, suffix: str, shape: Sequence[int]) -> str:
+    n, h, w, c = shape
+    return dims(sheet, suffix, n, h, w, c)
+
+
+def activation(clamp: Clamp, layer: Layer) -> dict[str, object]:
+    low, high = clamp_range(clamp, layer.output)
+    return {".activation.min": low, ".activation.max": high}
+
+
+def offsets(layer: Layer) -> dict[str, object]:
+    """CMSIS-NN adds offsets: the input's is the negative of its zero point."""
+    return {
+        ".input_offset": -quant_of(layer.input(0)).zero_point,
+        ".output_offset": quant_of(layer.output).zero_point,
+    }
+
+
+def window_params(
+    layer: Layer, strides: Pair, dilations: Pair, pads: Pads, clamp: Clamp
+) -> dict[str, object]:
+    """Members that convolution parameters have in common."""
+    return {
+        **offsets(layer),
+        ".stride.h": strides[0],
+        ".stride.w": strides[1],
+        ".padding.h": pads[0],
+        ".padding.w": pads[1],
+        ".dilation.h": dilations[0],
+        ".dilation.w": dilations[1],
+        **activation(clamp, layer),
+    }
+
+
+def channel_quant(layer: Layer, sheet: Sheet) -> str:
+    """A constant cmsis_nn_per_channel_quant_params; its members lack a const that they deserve."""
+    multiplier, shift = output_multipliers(layer)
+    channels = layer.output.shape[-1]
+    return sheet.record(
+        "cmsis_nn_per_channel_quant_params",
+        "quant",
+        {
+            ".multiplier": f"(int32_t *){sheet.table('multiplier', per_channel(multiplier, channels))}",
+            ".shift": f"(int32_t *){sheet.table('shift', per_channel(shift, channels).astype(np.int32))}",
+        },
+    )
+
+
+def bias_table(layer: Layer, sheet: Sheet) -> str:
+    if not layer.has_input(2):
+        return "NULL"
+    return sheet.table("bias", layer.input(2).value.astype(np.int32).reshape(-1))
+
+
+def context(sheet: Sheet, scratch_bytes: int) -> str:
+    """A cmsis_nn_context around the scratch memory; returns the expression for its address."""
+    sheet.include("<stddef.h>")
+    if scratch_bytes:
+        sheet.line(f"const cmsis_nn_context context = {{{sheet.scratch}, {scratch_bytes}}};")
+    else:
+        sheet.line("const cmsis_nn_context context = {NULL, 0};")
+    return "&context"
+
+
+def convolution_call(
+    layer: Layer,
+    sheet: Sheet,
+    function: str,
+    params: str,
+    filter_dims: str,
+    scratch_bytes: int,
+    upscale: bool = False,
+) -> None:
+    """The call that all convolution functions share; ``upscale`` is an argument of one of them."""
+    sheet.include(HEADER)
+    quant = channel_quant(layer, sheet)
+    weights = sheet.table("weights", layer.input(1).value)
+    arguments = [
+        context(sheet, scratch_bytes),
+        f"&{params}",
+        f"&{quant}",
+        f"&{shape_dims(sheet, 'in_dims', layer.input(0).shape)}",
+        sheet.x(),
+        f"&{filter_dims}",
+        weights,
+        f"&{dims(sheet, 'bias_dims', 1, 1, 1, layer.output.shape[3])}",
+        bias_table(layer, sheet),
+        *(["NULL"] if upscale else []),
+        f"&{shape_dims(sheet, 'out_dims', layer.output.shape)}",
+        sheet.y(),
+    ]
+    sheet.line(f"(void){function}({', '.join(arguments)});")
