@@ -25,6 +25,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnxruntime import InferenceSession
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
 from sklearn.datasets import load_digits
+from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
 Array = npt.NDArray[Any]
 Weights = dict[str, Array]
@@ -244,7 +245,8 @@ def accuracy(model: Path, split: Split) -> float:
 def main() -> None:
     logging.getLogger().setLevel(logging.ERROR)  # quantize_static recommends pre-processing; not needed
     training, held_back = load()
-    float_model = to_onnx(train(training))
+    with threadpool_limits(1):  # matrices this small gain nothing from threads, and the order of sums stays
+        float_model = to_onnx(train(training))
     models = {"model_float.onnx": float_model, "model.onnx": quantize(float_model, training)}
     for name, model in models.items():
         (HERE / name).write_bytes(model.SerializeToString(deterministic=True))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.platformio.conftest import REPOSITORY, MakeProject, Project, platform
+from tinyml.workspace import find_cmsis_nn
 
 SAMPLE = REPOSITORY / "samples" / "platformio_digits"
 HOST = f"[env:host]\n{platform('host')}\n"
@@ -92,12 +94,42 @@ def test_report(make_project: MakeProject) -> None:
     assert "input    image: 1x1x8x8 float32, 256 bytes" in report
 
 
+# `pio pkg pack` fetches the list of licences from the net to check ours; here it is given.
+PACK = """
+import sys
+from platformio.package.manifest.schema import ManifestSchema
+from platformio.package.pack import PackagePacker
+
+ManifestSchema.load_spdx_licenses = staticmethod(lambda: {"licenses": [{"licenseId": "Apache-2.0"}]})
+PackagePacker(sys.argv[1]).pack(sys.argv[2])
+"""
+
+
 def test_packed_library_is_complete(make_project: MakeProject, tmp_path: Path) -> None:
     """What PlatformIO packs for its registry compiles models on its own."""
     project = sample(make_project(HOST))
-    packed = project.pio("pkg", "pack", str(REPOSITORY), "-o", str(tmp_path / "library.tar.gz"))
-    assert packed.returncode == 0, packed.stdout
+    script = tmp_path / "pack.py"
+    script.write_text(PACK)
+    subprocess.run([sys.executable, script, REPOSITORY, tmp_path / "library.tar.gz"], check=True)
     project.write("platformio.ini", f"[env]\nlib_deps = file://{tmp_path / 'library.tar.gz'}\n{HOST}")
     project.build()
     done = subprocess.run([project.program()], capture_output=True, text=True, check=True)
     assert answers(done.stdout) == ANSWERS
+
+
+def test_cmsis_nn_among_the_libraries_is_used(make_project: MakeProject, tmp_path: Path) -> None:
+    """As it comes from its repository: no manifest for PlatformIO, and files that must not be built."""
+    found = find_cmsis_nn()
+    if found is None:
+        pytest.skip("no CMSIS-NN here (TINYML_CMSIS_NN, or a west workspace)")
+    library = tmp_path / "CMSIS-NN"
+    for part in ("Include", "Source"):
+        shutil.copytree(found / part, library / part)
+    (library / "Tests").mkdir()
+    (library / "Tests" / "test.c").write_text("#error this is not part of the library\n")
+    project = sample(make_project(QEMU))
+    project.write(
+        "platformio.ini", f"[env]\nlib_deps =\n    symlink://{REPOSITORY}\n    file://{library}\n{QEMU}"
+    )
+    assert answers(project.build("-t", "qemu")) == ANSWERS
+    assert "arm_convolve" in project.generated("digits.c", "m3").read_text()
