@@ -14,14 +14,18 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from tinyml import harness
+from tinyml.errors import TinymlError
+from tinyml.ir import Array
 from tools import packages, workspace
 from tools.console import StepError, run_logged, step
-from tools.demo_view import Figure, gallery, read_images
+from tools.demo_view import Figure, Image, gallery, read_images
 from tools.environment import ROOT, VENV
 
 SAMPLE = ROOT / "samples" / "digits"
@@ -32,6 +36,8 @@ MACHINE = "qemu-cortex-m3"
 DEMO = ROOT / "build" / "demo"
 LOG = DEMO / "log.txt"
 RUN_SECONDS = 60
+BOARD_FLASH_BYTES = 256 * 1024  # what a real board of the kind has; QEMU's machine has more than enough
+BOARD_RAM_BYTES = 64 * 1024
 
 
 def main() -> int:
@@ -45,7 +51,7 @@ def main() -> int:
     try:
         place = workspace.find()
         return on_zephyr(place) if place else on_harness()
-    except StepError as error:
+    except (StepError, TinymlError) as error:
         print(f"the demo stopped: {error}\n{error.hint}", file=sys.stderr)
         return 1
 
@@ -167,52 +173,34 @@ def zephyr_figures(build: Path) -> list[Figure]:
 
 
 def on_harness() -> int:
-    import numpy as np
-
     reason = workspace.why_not(workspace.location())
     print(f"\nWithout Zephyr ({reason}): the same model on an emulated Cortex-M3, bare metal.")
     images = read_images(SAMPLE / "src" / "inputs.h")
-    generated, given, got = DEMO / "generated", DEMO / "inputs.npz", DEMO / "outputs.npz"
-    run(
-        [
-            "tinyml",
-            "compile",
-            relative(MODEL),
-            "-o",
-            relative(generated),
-            "--name",
-            NAME,
-            "--target",
-            "cortex-m3",
-        ]
-    )
-    predictions = []
-    with tempfile.TemporaryDirectory(dir=DEMO):
-        pixels = np.array([image.pixels for image in images], np.float32).reshape(-1, 1, 1, 8, 8) / 16
-        np.savez(given, in0=pixels[0], **{f"in0_s{i}": image for i, image in enumerate(pixels[1:], 1)})
-        run(
-            [
-                "tinyml",
-                "run",
-                relative(MODEL),
-                "--on",
-                MACHINE,
-                "--input",
-                relative(given),
-                "--output",
-                relative(got),
-            ]
-        )
-        with np.load(got) as outputs:
-            keys = ["out0", *(f"out0_s{i}" for i in range(1, len(images)))]
-            predictions = [int(outputs[key].argmax()) for key in keys]
+    generated, one = DEMO / "generated", DEMO / "image.npz"
+    model = [relative(MODEL), "--name", NAME]
+    run(["tinyml", "compile", *model, "--target", "cortex-m3", "-o", relative(generated)])
+    arrays = as_inputs(images)
+    np.savez(one, in0=arrays[0])
+    run(["tinyml", "run", *model, "--on", MACHINE, "--input", relative(one)])
+    with step(f"all {len(images)} images", "building and running") as current:
+        summary = json.loads((generated / f"{NAME}.json").read_text())
+        inputs, outputs = (summary[kind][0]["name"] for kind in ("inputs", "outputs"))
+        result = harness.run(generated, MACHINE, [{inputs: array} for array in arrays])
+        predictions = [int(sample[outputs].argmax()) for sample in result.outputs]
+        right = sum(image.label == guess for image, guess in zip(images, predictions, strict=True))
+        current.result = f"{right} of {len(images)} right"
     print(gallery(images, predictions))
-    right = sum(image.label == prediction for image, prediction in zip(images, predictions, strict=True))
-    print(f"{NAME}: {right} of {len(images)} right")
-    summary = json.loads((generated / f"{NAME}.json").read_text())
-    show_figures(model_figures(summary, flash=256 * 1024, ram=64 * 1024))
+    figures = model_figures(summary, BOARD_FLASH_BYTES, BOARD_RAM_BYTES)
+    if result.stack_bytes is not None:
+        figures.append(Figure("stack", result.stack_bytes, BOARD_RAM_BYTES))
+    show_figures(figures)
     print(f"\nThe C that was generated, worth a look: {relative(generated / f'{NAME}.c')}")
     return 0
+
+
+def as_inputs(images: Sequence[Image]) -> Array:
+    """The images as the model takes them: float32, 1x1x8x8, from 0 to 1."""
+    return np.array([image.pixels for image in images], np.float32).reshape(-1, 1, 1, 8, 8) / np.float32(16)
 
 
 def model_figures(summary: Mapping[str, Any], flash: int, ram: int) -> list[Figure]:
