@@ -78,11 +78,12 @@ def relative(path: Path) -> str:
 def on_zephyr(place: Path) -> int:
     environment = workspace.environment(place)
     app, build = DEMO / NAME, DEMO / "build"
-    print(f"\nAn application without a model, a copy of {relative(SAMPLE)}: {relative(app)}")
     if copy_application(app):
+        print(f"\n{relative(app)} is a copy of {relative(SAMPLE)} as it was before it had a model.")
         add = ["west", "tinyml", "add", relative(MODEL), "--app", relative(app), "--name", NAME]
         run(add, environment)
     else:
+        print(f"\n{relative(app)} has its model from the last time; remove the folder to see it added.")
         run(["west", "tinyml", "list", "--app", relative(app)], environment)
     make = ["west", "build", "-b", BOARD, "-d", relative(build), relative(app)]
     say(make)
