@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 
@@ -13,10 +12,8 @@ from tinyml.errors import ModelError
 from tinyml.ir import Array, Layer, Op, Shape, Tensor
 from tinyml.kernel import Sheet
 from tinyml.ops._layout import channels_first, channels_last
-from tinyml.ops._window import onnx_pads, same_pads
+from tinyml.ops._window import onnx_pads
 from tinyml.reading import Builder, OnnxNode
-
-P = TypeVar("P", bound=Op)
 
 
 @dataclass(frozen=True)
@@ -98,12 +95,15 @@ class PoolLoops:
         depth = 0
         for a in range(rank):
             size = self.in_shape[1 + a]
-            sheet.line(f"for (int32_t k{a} = 0; k{a} < {op.kernel[a]}; k{a}++) {{")
-            sheet.depth += 1
-            depth += 1
-            sheet.line(f"const int32_t i{a} = {_position(op, a)};")
+            if op.kernel[a] > 1:
+                sheet.line(f"for (int32_t k{a} = 0; k{a} < {op.kernel[a]}; k{a}++) {{")
+                sheet.depth += 1
+                depth += 1
+            if size > 1 or not op.inside(a, size):
+                sheet.line(f"const int32_t i{a} = {self._position(a)};")
             if not op.inside(a, size):
                 low, high = (-op.pads[a], size + op.pads[rank + a]) if padded else (0, size)
+                sheet.line()
                 with sheet.block(f"if (i{a} < {low} || i{a} >= {high}) {{"):
                     sheet.line("continue;")
         yield _flat(["n", *(f"i{a}" for a in range(rank)), "c"], self.in_shape)
@@ -119,12 +119,16 @@ class PoolLoops:
             if not self.op.inside(a, size)
         )
 
-
-def _position(op: Window, axis: int) -> str:
-    """Where tap ``k`` of output ``o`` lies on one axis of the input."""
-    text = f"o{axis}" if op.strides[axis] == 1 else f"o{axis} * {op.strides[axis]}"
-    text += f" + k{axis}" if op.dilations[axis] == 1 else f" + k{axis} * {op.dilations[axis]}"
-    return f"{text} - {op.pads[axis]}" if op.pads[axis] else text
+    def _position(self, axis: int) -> str:
+        """Where tap ``k`` of output ``o`` lies on one axis of the input."""
+        stride, dilation, pad = self.op.strides[axis], self.op.dilations[axis], self.op.pads[axis]
+        terms = []
+        if self.out_shape[1 + axis] > 1:
+            terms.append(f"o{axis}" if stride == 1 else f"o{axis} * {stride}")
+        if self.op.kernel[axis] > 1:
+            terms.append(f"k{axis}" if dilation == 1 else f"k{axis} * {dilation}")
+        text = " + ".join(terms) or "0"
+        return f"{text} - {pad}" if pad else text
 
 
 def _flat(names: Sequence[str], shape: Sequence[int]) -> str:
@@ -173,5 +177,3 @@ def read_pool(node: OnnxNode, build: Builder, make: Callable[..., Op], **extra: 
     op = make(kernel, strides, dilations, (*begins, *ends), ceil, **extra)
     return tuple(channels_first(build, y, rank) for y in build.add(op, [channels_last(build, x)]))
 
-
-__all__ = ["PoolLoops", "Window", "nested", "read_pool", "same_pads"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinyml import c
-from tinyml.ir import Array, DType, Layer, Tensor, TensorType, given
+from tinyml.ir import Array, Layer, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops._pool import PoolLoops, Window, read_pool
 from tinyml.ops._quant import NO_CLAMP, Clamp

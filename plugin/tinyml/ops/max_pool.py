@@ -1,4 +1,4 @@
-"""MaxPool: the largest element of each window, NHWC. Works on stored integers as on floats."""
+"""MaxPool: the largest element of each window, channels last. Works on stored integers as on floats."""
 
 from __future__ import annotations
 
@@ -10,41 +10,66 @@ import numpy as np
 from tinyml import c
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
-from tinyml.ops._layout import channels_first, channels_last
+from tinyml.ops._pool import PoolLoops, Window, read_pool
 from tinyml.ops._quant import NO_CLAMP, Clamp, clamp_range
-from tinyml.ops._window import Pads, Pair, onnx_window, output_extent, tflite_pads, windows
+from tinyml.ops._window import tflite_pads
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 
 @dataclass(frozen=True)
-class MaxPool(Op):
-    """Elements outside the input never win."""
+class MaxPool(Window):
+    """Elements outside the input never win.
 
-    kernel: Pair = (1, 1)
-    strides: Pair = (1, 1)
-    dilations: Pair = (1, 1)
-    pads: Pads = (0, 0, 0, 0)
+    With ``indices`` there is a second output: where in the channels-first input each winner is,
+    counted over the whole tensor, its spatial axes row by row or (``column_major``) column by column.
+    """
+
     clamp: Clamp = NO_CLAMP
+    indices: bool = False
+    column_major: bool = False
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         x = given(inputs, 0)
-        top, left, bottom, right = self.pads
-        out_h = output_extent(x.shape[1], self.kernel[0], self.strides[0], self.dilations[0], top + bottom)
-        out_w = output_extent(x.shape[2], self.kernel[1], self.strides[1], self.dilations[1], left + right)
-        return (TensorType((x.shape[0], out_h, out_w, x.shape[3]), x.dtype, x.quant),)
+        shape = self.output_shape(x)
+        places = (TensorType(shape, DType.INT64),) if self.indices else ()
+        return (TensorType(shape, x.dtype, x.quant), *places)
 
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
         x = given(inputs, 0)
         lowest = lowest_value(layer.input(0).dtype)
-        found = windows(x, self.kernel, self.strides, self.dilations, self.pads, lowest)
-        largest = found.max(axis=(3, 4), initial=lowest)
-        return (np.clip(largest, *stored_limits(self.clamp, layer.output)).astype(x.dtype),)
+        rank = len(self.kernel)
+        taps = tuple(range(1 + rank, 1 + 2 * rank))
+        found = self.windows(x, lowest)
+        largest = found.max(axis=taps, initial=lowest)
+        largest = np.clip(largest, *stored_limits(self.clamp, layer.output)).astype(x.dtype)
+        if not self.indices:
+            return (largest,)
+        numbers = np.zeros(x.shape, np.int64)
+        for axis, stride in zip((0, *range(1, rank + 1), rank + 1), self.place_strides(x.shape), strict=True):
+            shape = [1] * x.ndim
+            shape[axis] = -1
+            numbers += stride * np.arange(x.shape[axis]).reshape(shape)
+        places = np.moveaxis(self.windows(numbers, 0), -1, 1 + rank)
+        flat = np.moveaxis(found, -1, 1 + rank).reshape(*largest.shape, -1)
+        inside = np.moveaxis(self.windows(np.ones(x.shape, bool), 0), -1, 1 + rank).reshape(flat.shape)
+        winner = np.argmax(np.where(inside, flat == flat.max(axis=-1, keepdims=True), False), axis=-1)
+        chosen = np.take_along_axis(places.reshape(flat.shape), winner[..., None], axis=-1)
+        return largest, chosen[..., 0]
+
+    def place_strides(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """How far apart neighbours along each (channels-last) axis are in the order of the indices."""
+        spatial = shape[1:-1]
+        inner = c.contiguous(spatial)
+        if self.column_major:
+            inner = tuple(reversed(c.contiguous(tuple(reversed(spatial)))))
+        area = int(np.prod(spatial))
+        return (shape[-1] * area, *inner, area)
 
     def quantized(
         self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
     ) -> tuple[Op, Sequence[Tensor | None]] | None:
         x, y = inputs[0], outputs[0]
-        same = x is not None and x.quant == y.quant and x.dtype is y.dtype
+        same = x is not None and x.quant == y.quant and x.dtype is y.dtype and len(outputs) == 1
         return (self, inputs) if same else None
 
 
@@ -58,53 +83,54 @@ def stored_limits(clamp: Clamp, tensor: Tensor) -> tuple[float, float]:
 
 
 class MaxPoolLoops(Kernel):
-    """Seven loops; the window is cut at the borders of the input."""
+    """Loops over the output and over the window, which is cut at the borders of the input."""
 
     name = "max-pool loops"
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
-        op, x, y = layer.op, layer.input(0), layer.output
+        op, dtype = layer.op, layer.input(0).dtype
         assert isinstance(op, MaxPool)
-        dtype = x.dtype
-        n, out_h, out_w, channels = y.shape
-        _, in_h, in_w, _ = x.shape
-        low, high = stored_limits(op.clamp, y)
+        low, high = stored_limits(op.clamp, layer.output)
         if dtype.is_float:
             sheet.include("<math.h>")
-        start = max(low, lowest_value(dtype))
-        with (
-            sheet.block(f"for (int32_t o = 0; o < {n * out_h * out_w}; o++) {{"),
-        ):
-            sheet.line(f"const int32_t row = o / {out_w} % {out_h} * {op.strides[0]} - {op.pads[0]};")
-            sheet.line(f"const int32_t col = o % {out_w} * {op.strides[1]} - {op.pads[1]};")
-            batch = f"o / {out_h * out_w} * {in_h * in_w}" if n > 1 else ""
-            with sheet.block(f"for (int32_t c = 0; c < {channels}; c++) {{"):
-                sheet.line(f"{dtype.c} best = {c.number(start, dtype.numpy)};")
-                with sheet.block(f"for (int32_t k = 0; k < {op.kernel[0] * op.kernel[1]}; k++) {{"):
-                    sheet.line(f"const int32_t i = row + k / {op.kernel[1]} * {op.dilations[0]};")
-                    sheet.line(f"const int32_t j = col + k % {op.kernel[1]} * {op.dilations[1]};")
-                    with sheet.block(f"if (i >= 0 && i < {in_h} && j >= 0 && j < {in_w}) {{"):
-                        place = f"i * {in_w} + j" if not batch else f"{batch} + i * {in_w} + j"
-                        sheet.line(f"const {dtype.c} v = {sheet.x()}[({place}) * {channels} + c];")
-                        sheet.line("best = v > best ? v : best;")
-                bounded = np.isfinite(high) and (dtype.is_float or high < dtype.limits[1])
-                top = c.number(high, dtype.numpy) if bounded else ""
-                value = f"best > {top} ? {top} : best" if top else "best"
-                sheet.line(f"{sheet.y()}[o * {channels} + c] = {value};")
+        loops = PoolLoops(layer, sheet)
+        with loops.outputs() as out:
+            sheet.line(f"{dtype.c} best = {c.number(max(low, lowest_value(dtype)), dtype.numpy)};")
+            if op.indices:
+                sheet.line("int64_t place = -1;")
+            sheet.line()
+            with loops.taps() as at:
+                sheet.line(f"const {dtype.c} v = {sheet.x()}[{at}];")
+                sheet.line()
+                if op.indices:
+                    with sheet.block("if (v > best || place < 0) {"):
+                        sheet.line("best = v;")
+                        sheet.line(f"place = {self._place(op, layer.input(0).shape)};")
+                else:
+                    sheet.line("best = v > best ? v : best;")
+            bounded = np.isfinite(high) and (dtype.is_float or high < dtype.limits[1])
+            top = c.number(high, dtype.numpy) if bounded else ""
+            sheet.line(f"{sheet.y(0)}[{out}] = {f'best > {top} ? {top} : best' if top else 'best'};")
+            if op.indices:
+                sheet.line(f"{sheet.y(1)}[{out}] = place;")
+
+    def _place(self, op: MaxPool, shape: Sequence[int]) -> str:
+        names = ["n", *(f"i{a}" for a in range(len(op.kernel))), "c"]
+        terms = [
+            name if stride == 1 else f"{name} * {stride}"
+            for name, stride, extent in zip(names, op.place_strides(shape), shape, strict=True)
+            if extent > 1
+        ]
+        return " + ".join(terms) or "0"
 
 
 register_kernels(MaxPool, MaxPoolLoops())
 
 
-@onnx_op("MaxPool")
+@onnx_op("MaxPool", "GlobalMaxPool")
 def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
-    x = node.input(0)
-    window = onnx_window(node, x.shape[2:], node.ints("kernel_shape"))
-    spatial = len(x.shape) - 2
-    y = build.add1(
-        MaxPool(window.kernel, window.strides, window.dilations, window.pads), [channels_last(build, x)]
-    )
-    return [channels_first(build, y, spatial)]
+    column_major = bool(node.attr("storage_order", 0))
+    return read_pool(node, build, MaxPool, indices=node.wants(1), column_major=column_major)
 
 
 @tflite_op("MAX_POOL_2D")
@@ -115,4 +141,4 @@ def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     kernel = (options.FilterHeight(), options.FilterWidth())
     strides = (options.StrideH(), options.StrideW())
     pads = tflite_pads(options.Padding() == Padding.SAME, (x.shape[1], x.shape[2]), kernel, strides)
-    return [build.add1(MaxPool(kernel, strides, (1, 1), pads, node.clamp), [x], node.outputs[0])]
+    return [build.add1(MaxPool(kernel, strides, (1, 1), pads, False, node.clamp), [x], node.outputs[0])]

@@ -1,0 +1,112 @@
+"""Concat: tensors one behind the other along an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tinyml.errors import ModelError
+from tinyml.ir import Array, Layer, Op, Tensor, TensorType, View, given
+from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.reading import Builder, OnnxNode, onnx_op
+
+
+@dataclass(frozen=True)
+class Concat(Op):
+    """All inputs have the same type and, on other axes, the same extents."""
+
+    axis: int = 0
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        first = given(inputs, 0)
+        parts = [given(inputs, i) for i in range(len(inputs))]
+        for part in parts:
+            others = [d for i, d in enumerate(part.shape) if i != self.axis]
+            if len(part.shape) != len(first.shape) or others != [
+                d for i, d in enumerate(first.shape) if i != self.axis
+            ]:
+                raise ModelError(f"cannot join {first.name!r} {first.shape} and {part.name!r} {part.shape}")
+        shape = list(first.shape)
+        shape[self.axis] = sum(part.shape[self.axis] for part in parts)
+        quant = first.quant if all(part.quant == first.quant for part in parts) else None
+        return (TensorType(tuple(shape), first.dtype, quant),)
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        return (np.concatenate([given(inputs, i) for i in range(len(inputs))], axis=self.axis),)
+
+    def views(self, layer: Layer) -> tuple[View, ...]:
+        """Joined along the first axis that is not 1, the inputs can be computed in place."""
+        y = layer.output
+        if any(extent != 1 for extent in y.shape[: self.axis]):
+            return ()
+        found = []
+        offset = 0
+        for index in range(len(layer.inputs)):
+            x = layer.input(index)
+            if not x.is_constant and all(x.name != view.inner for view in found):
+                found.append(View(x.name, y.name, offset))
+            offset += x.bytes
+        return tuple(found)
+
+    def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
+        return replace(self, axis=list(perm).index(self.axis))
+
+    def quantized(
+        self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
+    ) -> tuple[Op, Sequence[Tensor | None]] | None:
+        y = outputs[0]
+        same = all(t is not None and t.quant == y.quant and t.dtype is y.dtype for t in inputs)
+        return (self, inputs) if same else None
+
+
+class ConcatCopies(Kernel):
+    """One memcpy for each row of each input that does not lie in the output already."""
+
+    name = "concat copies"
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        op, y = layer.op, layer.output
+        assert isinstance(op, Concat)
+        sheet.include("<string.h>")
+        rows = int(np.prod(y.shape[: op.axis], dtype=np.int64))
+        step = y.elements // rows if rows else 0
+        offset = 0
+        for index in range(len(layer.inputs)):
+            x = layer.input(index)
+            row = x.elements // rows if rows else 0
+            if row and index not in sheet.shared_inputs:
+                self._copy(sheet, index, rows, row, step, offset)
+            offset += row
+
+    def _copy(self, sheet: Sheet, index: int, rows: int, row: int, step: int, offset: int) -> None:
+        x, y = sheet.x(index), sheet.y()
+        size = row * sheet.layer.output.dtype.bytes
+        if rows == 1:
+            sheet.line(f"memcpy({f'&{y}[{offset}]' if offset else y}, {x}, {size});")
+            return
+        with sheet.block(f"for (int32_t i = 0; i < {rows}; i++) {{"):
+            target = f"i * {step} + {offset}" if offset else f"i * {step}"
+            source = "i" if row == 1 else f"i * {row}"
+            if row == 1:
+                sheet.line(f"{y}[{target}] = {x}[{source}];")
+            else:
+                sheet.line(f"memcpy(&{y}[{target}], &{x}[{source}], {size});")
+
+
+register_kernels(Concat, ConcatCopies())
+
+
+@onnx_op("Concat")
+def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    parts = [node.input(i) for i in range(len(node.inputs))]
+    return [concat(build, parts, int(node.attr("axis", 1)))]
+
+
+def concat(build: Builder, parts: Sequence[Tensor], axis: int) -> Tensor:
+    """``parts`` joined; parts without elements are left out, a single one is itself."""
+    rank = len(parts[0].shape)
+    axis %= rank
+    kept = [part for part in parts if part.shape[axis] != 0] or list(parts[:1])
+    return kept[0] if len(kept) == 1 else build.add1(Concat(axis), kept)

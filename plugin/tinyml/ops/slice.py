@@ -1,0 +1,148 @@
+"""Slice and Split: a regular part of a tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from tinyml import c
+from tinyml.errors import ModelError
+from tinyml.ir import Array, Layer, Op, Shape, Tensor, TensorType, View, given
+from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.reading import Builder, OnnxNode, onnx_op
+
+
+@dataclass(frozen=True)
+class Slice(Op):
+    """Per axis: ``extents`` elements from ``starts`` on, ``steps`` apart (which may be negative)."""
+
+    movement: ClassVar[bool] = True
+    starts: tuple[int, ...] = ()
+    extents: tuple[int, ...] = ()
+    steps: tuple[int, ...] = ()
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        x = given(inputs, 0)
+        for size, start, extent, step in zip(x.shape, self.starts, self.extents, self.steps, strict=True):
+            last = start + (extent - 1) * step
+            if extent and not (0 <= start < size and 0 <= last < size):
+                raise ModelError(f"cannot take {start} to {last} of the {size} elements of {x.name!r}")
+        quant = x.quant
+        if quant is not None and quant.axis is not None and self.extents[quant.axis] != x.shape[quant.axis]:
+            quant = None
+        return (TensorType(self.extents, x.dtype, quant),)
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        x = given(inputs, 0)
+        for axis, (start, extent, step) in enumerate(zip(self.starts, self.extents, self.steps, strict=True)):
+            x = np.take(x, start + step * np.arange(extent), axis=axis)
+        return (x,)
+
+    def views(self, layer: Layer) -> tuple[View, ...]:
+        """What is taken may be one piece of the input's memory."""
+        x, y = layer.input(0), layer.output
+        whole = True  # all axes behind this one are taken completely
+        for size, extent, step in reversed(list(zip(x.shape, self.extents, self.steps, strict=True))):
+            if extent != 1 and (step != 1 or not whole):
+                return ()
+            whole = whole and extent == size
+        offset = sum(s * stride for s, stride in zip(self.starts, c.contiguous(x.shape), strict=True))
+        return (View(y.name, x.name, offset * x.dtype.bytes),) if y.elements else ()
+
+    def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
+        return Slice(*(tuple(values[p] for p in perm) for values in (self.starts, self.extents, self.steps)))
+
+
+class SliceLoops(Kernel):
+    """Loops over the output; memcpy where a whole row of it is one piece of the input."""
+
+    name = "slice loops"
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        op, x, y = layer.op, layer.input(0), layer.output
+        assert isinstance(op, Slice)
+        if y.elements == 0:
+            return
+        strides = c.contiguous(x.shape)
+        offset = sum(start * stride for start, stride in zip(op.starts, strides, strict=True))
+        walk = c.Walk(tuple(s * step for s, step in zip(strides, op.steps, strict=True)), offset)
+        copy_strided(sheet, y.shape, walk, c.Walk(c.contiguous(y.shape)))
+
+
+def copy_strided(sheet: Sheet, shape: Shape, x: c.Walk, y: c.Walk) -> None:
+    """Copy elements of input 0 to output 0 along two walks over ``shape``."""
+    nest = c.nest(shape, {"x": x, "y": y})
+    with sheet.loops(nest) as index:
+        sheet.line(f"{sheet.y()}[{index['y']}] = {sheet.x()}[{index['x']}];")
+
+
+register_kernels(Slice, SliceLoops())
+
+
+def bounds(size: int, start: int, end: int, step: int) -> tuple[int, int]:
+    """Start and extent of a slice as ONNX and numpy understand it (clamped, negative from the end)."""
+    if step == 0:
+        raise ModelError("a slice with a step of 0 has no meaning")
+    first, last, stride = slice(start, end, step).indices(size)
+    if step < 0 and end < -size:
+        last = -1
+    return first, max(0, -(-(last - first) // stride))
+
+
+def take(build: Builder, x: Tensor, axes: dict[int, tuple[int, int, int]]) -> Tensor:
+    """``x`` sliced: axis -> (start, extent, step)."""
+    rows = [axes.get(axis, (0, size, 1)) for axis, size in enumerate(x.shape)]
+    if all(row == (0, size, 1) for row, size in zip(rows, x.shape, strict=True)):
+        return x
+    starts, extents, steps = (tuple(row[i] for row in rows) for i in range(3))
+    return build.add1(Slice(starts, extents, steps), [x])
+
+
+@onnx_op("Slice")
+def read_slice(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    x = node.input(0)
+    rank = len(x.shape)
+    if node.opset < 10:
+        starts, ends = node.ints("starts"), node.ints("ends")
+        axes = node.ints("axes", tuple(range(len(starts))))
+        steps: tuple[int, ...] = (1,) * len(starts)
+    else:
+        starts, ends = _ints(node, 1), _ints(node, 2)
+        axes = _ints(node, 3) if node.optional(3) is not None else tuple(range(len(starts)))
+        steps = _ints(node, 4) if node.optional(4) is not None else (1,) * len(starts)
+    chosen = {}
+    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
+        first, extent = bounds(x.shape[axis % rank], start, end, step)
+        chosen[axis % rank] = (first, extent, step)
+    return [take(build, x, chosen)]
+
+
+def _ints(node: OnnxNode, index: int) -> tuple[int, ...]:
+    return tuple(int(v) for v in node.const(index).reshape(-1))
+
+
+@onnx_op("Split")
+def read_split(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    x = node.input(0)
+    axis = int(node.attr("axis", 0)) % len(x.shape)
+    size = x.shape[axis]
+    count = len(node.output_names)
+    if "split" in node.attributes:
+        sizes = node.ints("split")
+    elif node.optional(1) is not None:
+        sizes = _ints(node, 1)
+    else:
+        part = -(-size // int(node.attr("num_outputs", count)))
+        sizes = tuple(max(0, min(part, size - i * part)) for i in range(count))
+    return split(build, x, axis, sizes)
+
+
+def split(build: Builder, x: Tensor, axis: int, sizes: Sequence[int]) -> list[Tensor]:
+    """``x`` cut along ``axis`` into pieces of ``sizes``."""
+    if sum(sizes) != x.shape[axis] or min(sizes, default=0) < 0:
+        raise ModelError(f"cannot split {x.shape[axis]} elements of {x.name!r} into {tuple(sizes)}")
+    ends = np.cumsum(sizes)
+    return [take(build, x, {axis: (int(end - n), int(n), 1)}) for end, n in zip(ends, sizes, strict=True)]
