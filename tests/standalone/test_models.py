@@ -1,0 +1,62 @@
+"""Published models on every QEMU core, with both kernel libraries, against their goldens.
+
+What must agree and how closely is said by ``Check`` in ``tests/support/goldens.py``. All samples run on the
+host (``tests/host/test_models.py``); here it is the first of each model, which shows what another core, its
+compiler and its kernels could change.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import pytest
+
+from tests.support.goldens import Check, Published, feeds, in_order, published
+from tinyml import harness
+from tinyml.emit.model import Provenance
+from tinyml.errors import BudgetError
+from tinyml.ir import Graph
+from tinyml.pipeline import Options, compile_graph
+from tinyml.workspace import find_cmsis_nn
+
+MACHINES = [name for name, machine in harness.MACHINES.items() if machine.qemu]
+ABSENT = pytest.mark.skip(reason="no published models here (TINYML_MODELS names their folder)")
+MODELS: list[Any] = [*published()] or [pytest.param(None, id="models", marks=ABSENT)]
+STATEFUL_STEPS = 4
+
+
+@cache
+def imported(model: Published) -> Graph:
+    return model.graph(taps=True)
+
+
+@pytest.mark.parametrize("kernels", ["portable", "cmsis-nn"])
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_published_model(model: Published, machine: str, kernels: str) -> None:
+    if kernels == "cmsis-nn" and find_cmsis_nn() is None:
+        pytest.skip("no CMSIS-NN here (TINYML_CMSIS_NN, or a west workspace)")
+    target = harness.find_machine(machine).target.name
+    compiled = compile_graph(
+        imported(model),
+        "published",
+        Provenance(model.path.name, model.row["sha256"], ""),
+        Options(target=target, kernels=kernels),
+    )
+    if kernels == "cmsis-nn" and not compiled.summary["sources"]["cmsis-nn"]:
+        pytest.skip("CMSIS-NN computes none of its layers, so this is what the portable kernels do")
+    steps = model.steps()[: 1 if not compiled.graph.states else STATEFUL_STEPS]
+    try:
+        result = harness.run_files(
+            compiled.files,
+            machine,
+            list(feeds(compiled.graph, steps)),
+            reset_before={index for index, step in enumerate(steps) if step.starts_fresh},
+        )
+    except BudgetError as error:
+        pytest.skip(f"too large for {machine}: {error.message.splitlines()[0]}")
+    check = Check(model)
+    for step, outputs in zip(steps, result.outputs, strict=True):
+        check.add(step, in_order(compiled.graph, outputs), tapped=True)
+    assert not check.problems, "\n".join(check.problems)
