@@ -7,76 +7,269 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinyml import c
+from tinyml.errors import UnsupportedError
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
-from tinyml.reading import Builder, OnnxNode, onnx_op
+from tinyml.ops import _binary_int8 as integers
+from tinyml.ops._elementwise import Templates, apply_clamp, broadcast, emit_loops, fill, replaceable
+from tinyml.ops._quant import NO_CLAMP, Clamp
+from tinyml.ops._real import in_real_numbers
+from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 
 @dataclass(frozen=True)
 class Function:
-    """What one operator does: in numpy, and as a C expression of ``a`` and ``b``."""
+    """What one operator does: in numpy, and as C expressions of ``a`` and ``b``."""
 
     numpy: Callable[[Array, Array], Array]
-    c: str
+    c: Templates
+    compares: bool = False  # the result is a truth value
+
+
+def _wrapping(operator: str) -> str:
+    return f"({{t}})(({{w}}){{a}} {operator} ({{w}}){{b}})"
+
+
+def _arithmetic(operator: str) -> Templates:
+    return Templates(real=f"{{a}} {operator} {{b}}", whole=_wrapping(operator))
+
+
+def _bits(operator: str) -> Templates:
+    return Templates(whole=f"({{t}})({{a}} {operator} {{b}})")
+
+
+def _order(operator: str) -> Templates:
+    code = f"{{a}} {operator} {{b}}"
+    return Templates(code, code, code)
+
+
+def _helper(name: str, *more: str) -> str:
+    return f"({{t}})tinyml_{name}_{{n}}({', '.join(['{a}', '{b}', *more])})"
+
+
+def _divide(a: Array, b: Array) -> Array:
+    """C's division: towards zero; by zero gives 0."""
+    if a.dtype.kind == "f":
+        return np.divide(a, b)
+    safe = np.where(b == 0, 1, b).astype(b.dtype)
+    floor = np.floor_divide(a, safe)
+    exact = (floor * safe).astype(a.dtype) == a
+    towards_zero = floor + ((floor < 0) & ~exact).astype(a.dtype)
+    return np.where(b == 0, 0, towards_zero)
+
+
+def _shift(a: Array, b: Array, left: bool) -> Array:
+    width = a.dtype.itemsize * 8
+    outside = (b < 0) | (b >= width)
+    inside = np.where(outside, 0, b).astype(a.dtype)
+    gone = np.where(a < 0, -1, 0) if not left and a.dtype.kind == "i" else np.zeros_like(a)
+    return np.where(outside, gone, np.left_shift(a, inside) if left else np.right_shift(a, inside))
 
 
 FUNCTIONS = {
-    "add": Function(np.add, "{a} + {b}"),
-    "sub": Function(np.subtract, "{a} - {b}"),
-    "mul": Function(np.multiply, "{a} * {b}"),
+    "add": Function(np.add, _arithmetic("+")),
+    "sub": Function(np.subtract, _arithmetic("-")),
+    "mul": Function(np.multiply, _arithmetic("*")),
+    "div": Function(_divide, Templates("{a} / {b}", _helper("div"))),
+    "floor_div": Function(np.floor_divide, Templates("floor{s}({a} / {b})", _helper("floor_div"))),
+    "mod": Function(np.mod, Templates("tinyml_mod_{t}({a}, {b})", _helper("mod"))),
+    "fmod": Function(np.fmod, Templates("fmod{s}({a}, {b})", _helper("rem"))),
+    # NaN wins, as in numpy: a number is not equal to itself only if it is none
+    "min": Function(
+        np.minimum, Templates("{a} < {b} || {a} != {a} ? {a} : {b}", "{a} < {b} ? {a} : {b}", "{a} && {b}")
+    ),
+    "max": Function(
+        np.maximum, Templates("{a} > {b} || {a} != {a} ? {a} : {b}", "{a} > {b} ? {a} : {b}", "{a} || {b}")
+    ),
+    "squared_difference": Function(
+        lambda a, b: np.square(a - b),
+        Templates("({a} - {b}) * ({a} - {b})", "({t})((({w}){a} - ({w}){b}) * (({w}){a} - ({w}){b}))"),
+    ),
+    "atan2": Function(np.arctan2, Templates("atan2{s}({a}, {b})")),
+    "prelu": Function(
+        lambda a, b: np.where(a < 0, a * b, a),
+        Templates("{a} < 0 ? {a} * {b} : {a}", "{a} < 0 ? ({t})(({w}){a} * ({w}){b}) : {a}"),
+    ),
+    "and": Function(np.logical_and, Templates(truth="{a} && {b}")),
+    "or": Function(np.logical_or, Templates(truth="{a} || {b}")),
+    "xor": Function(np.logical_xor, Templates(truth="{a} != {b}")),
+    "bitwise_and": Function(np.bitwise_and, _bits("&")),
+    "bitwise_or": Function(np.bitwise_or, _bits("|")),
+    "bitwise_xor": Function(np.bitwise_xor, _bits("^")),
+    "shift_left": Function(lambda a, b: _shift(a, b, True), Templates(whole=_helper("shift_left", "{bits}"))),
+    "shift_right": Function(
+        lambda a, b: _shift(a, b, False), Templates(whole=_helper("shift_right", "{bits}"))
+    ),
+    "equal": Function(np.equal, _order("=="), compares=True),
+    "not_equal": Function(np.not_equal, _order("!="), compares=True),
+    "less": Function(np.less, _order("<"), compares=True),
+    "less_equal": Function(np.less_equal, _order("<="), compares=True),
+    "greater": Function(np.greater, _order(">"), compares=True),
+    "greater_equal": Function(np.greater_equal, _order(">="), compares=True),
 }
 
 
 @dataclass(frozen=True)
 class Binary(Op):
-    """y = function(a, b) on float or plain integer tensors."""
+    """y = clamp(function(a, b)); on quantised tensors with the meaning that their parameters give."""
 
     function: str = "add"
+    clamp: Clamp = NO_CLAMP
 
     def label(self) -> str:
         return self.function
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
-        a, b = given(inputs, 0), given(inputs, 1)
-        return (TensorType(np.broadcast_shapes(a.shape, b.shape), a.dtype),)
+        compares = FUNCTIONS[self.function].compares
+        return (TensorType(broadcast(inputs), DType.BOOL if compares else given(inputs, 0).dtype),)
 
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
         a, b = given(inputs, 0), given(inputs, 1)
-        return (FUNCTIONS[self.function].numpy(a, b).astype(layer.output.dtype.numpy),)
+        if layer.output.quant is not None:
+            return (integers.evaluate(self.function, self.clamp, layer, a, b),)
+        with np.errstate(all="ignore"):
+            result = FUNCTIONS[self.function].numpy(a, b).astype(layer.output.dtype.numpy)
+        return (apply_clamp(result, self.clamp, layer.output),)
 
     def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
         return self if len(layer.output.shape) == len(perm) else None
 
     def overwrites(self, layer: Layer) -> tuple[int, ...]:
-        y = layer.output
-        return tuple(i for i in (0, 1) if layer.input(i).shape == y.shape and layer.input(i).dtype == y.dtype)
+        return replaceable(layer)
+
+    def quantized(
+        self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
+    ) -> tuple[Op, Sequence[Tensor | None]] | None:
+        fits = integers.has_integer_form(self.function, inputs[0], inputs[1], outputs[0])
+        return (self, inputs) if fits else None
+
+
+def integer_form(layer: Layer) -> bool:
+    """All tensors are quantised per tensor, int8 or int16, and the function has an integer form."""
+    assert isinstance(layer.op, Binary)
+    return integers.has_integer_form(layer.op.function, layer.input(0), layer.input(1), layer.output)
+
+
+class BinaryQuantized(Kernel):
+    """Fixed-point arithmetic inside a loop nest."""
+
+    name = "fixed-point loops"
+    constraints = (integer_form,)
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        assert isinstance(layer.op, Binary)
+        integers.emit(layer.op.function, layer.op.clamp, layer, sheet)
+
+
+def same_types(layer: Layer) -> bool:
+    """Both operands have the same type, and the operation is defined for it."""
+    op, a, b = layer.op, layer.input(0), layer.input(1)
+    assert isinstance(op, Binary)
+    defined = FUNCTIONS[op.function].c.choose(a.dtype)
+    return a.dtype is b.dtype and bool(defined)
+
+
+def not_quantized(layer: Layer) -> bool:
+    """The tensors are floats or plain integers, not quantised ones."""
+    return all(t is None or t.quant is None for t in (*layer.inputs, *layer.outputs))
 
 
 class BinaryLoops(Kernel):
     """The expression inside a loop nest."""
 
     name = "element-wise loops"
+    constraints = (not_quantized, same_types)
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
-        op, y = layer.op, layer.output
+        op, a = layer.op, layer.input(0)
         assert isinstance(op, Binary)
-        walks = {
-            "a": c.Walk(c.broadcast_strides(layer.input(0).shape, y.shape)),
-            "b": c.Walk(c.broadcast_strides(layer.input(1).shape, y.shape)),
-            "y": c.Walk(c.contiguous(y.shape)),
-        }
-        with sheet.loops(c.nest(y.shape, walks)) as index:
-            a, b = f"{sheet.x(0)}[{index['a']}]", f"{sheet.x(1)}[{index['b']}]"
-            value = FUNCTIONS[op.function].c.format(a=a, b=b)
-            if y.dtype is not DType.FLOAT32:
-                value = f"({y.dtype.c})({value})"
-            sheet.line(f"{sheet.y()}[{index['y']}] = {value};")
+        template = FUNCTIONS[op.function].c.choose(a.dtype)
+
+        def value(operands: Sequence[str]) -> str:
+            return fill(template, a.dtype, {"a": operands[0], "b": operands[1]})
+
+        emit_loops(layer, sheet, value, op.clamp)
 
 
-register_kernels(Binary, BinaryLoops())
+register_kernels(Binary, BinaryQuantized(), BinaryLoops())
 
 
-@onnx_op("Add", "Sub", "Mul")
+ONNX_NAMES = {
+    "Add": "add",
+    "Sub": "sub",
+    "Mul": "mul",
+    "Div": "div",
+    "And": "and",
+    "Or": "or",
+    "Xor": "xor",
+    "BitwiseAnd": "bitwise_and",
+    "BitwiseOr": "bitwise_or",
+    "BitwiseXor": "bitwise_xor",
+    "Equal": "equal",
+    "Less": "less",
+    "LessOrEqual": "less_equal",
+    "Greater": "greater",
+    "GreaterOrEqual": "greater_equal",
+}
+
+
+@onnx_op(*ONNX_NAMES)
 def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
-    return [build.add1(Binary(node.op_type.lower()), [node.input(0), node.input(1)])]
+    return [build.add1(Binary(ONNX_NAMES[node.op_type]), [node.input(0), node.input(1)])]
+
+
+@onnx_op("Mod")
+def read_mod(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    return [build.add1(Binary("fmod" if node.attr("fmod", 0) else "mod"), [node.input(0), node.input(1)])]
+
+
+@onnx_op("BitShift")
+def read_shift(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    direction = node.attr("direction", "")
+    if direction not in ("LEFT", "RIGHT"):
+        raise UnsupportedError(f"BitShift with direction {direction!r}", "LEFT or RIGHT")
+    return [build.add1(Binary(f"shift_{direction.lower()}"), [node.input(0), node.input(1)])]
+
+
+@onnx_op("PRelu")
+def read_prelu(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    return [build.add1(Binary("prelu"), [node.input(0), node.input(1)])]
+
+
+@onnx_op("Min", "Max", "Sum", "Mean")
+def read_variadic(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    """From left to right, two at a time."""
+    function = {"Min": "min", "Max": "max"}.get(node.op_type, "add")
+    y = node.input(0)
+    for index in range(1, len(node.inputs)):
+        y = build.add1(Binary(function), [y, node.input(index)])
+    if node.op_type == "Mean" and len(node.inputs) > 1:
+        factor = np.asarray(len(node.inputs), y.dtype.numpy)
+        y = build.add1(Binary("div"), [y, build.constant(factor)])
+    return [y]
+
+
+TFLITE_NAMES = {
+    "ADD": "add",
+    "SUB": "sub",
+    "MUL": "mul",
+    "DIV": "div",
+    "FLOOR_DIV": "floor_div",
+    "FLOOR_MOD": "mod",
+    "MAXIMUM": "max",
+    "MINIMUM": "min",
+    "SQUARED_DIFFERENCE": "squared_difference",
+    "ATAN2": "atan2",
+    "LOGICAL_AND": "and",
+    "LOGICAL_OR": "or",
+    "BITWISE_XOR": "bitwise_xor",
+}
+
+
+@tflite_op(*TFLITE_NAMES)
+def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    op = Binary(TFLITE_NAMES[node.op_type], node.clamp)
+    a, b, output = node.input(0), node.input(1), node.outputs[0]
+    if output.quant is None or integers.has_integer_form(op.function, a, b, output):
+        return [build.add1(op, [a, b], output)]
+    return [in_real_numbers(build, op, [a, b], output)]

@@ -10,7 +10,9 @@ import numpy as np
 from tinyml import c
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
-from tinyml.ops._quant import clamp_range, is_quantized
+from tinyml.ops._elementwise import apply_clamp, clamp_code
+from tinyml.ops._quant import is_quantized
+from tinyml.ops.binary import Binary
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 
@@ -25,17 +27,7 @@ class Clamp(Op):
         return (given(inputs, 0).type,)
 
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
-        x = given(inputs, 0)
-        low, high = self._limits(layer.output)
-        return (np.minimum(np.maximum(x, low), high).astype(x.dtype),)
-
-    def _limits(self, tensor: Tensor) -> tuple[float, float]:
-        if tensor.quant is not None:
-            return clamp_range((self.low, self.high), tensor)
-        if tensor.dtype.is_integer:
-            lowest, highest = tensor.dtype.limits
-            return max(self.low, lowest), min(self.high, highest)
-        return self.low, self.high
+        return (apply_clamp(given(inputs, 0), (self.low, self.high), layer.output),)
 
     def overwrites(self, layer: Layer) -> tuple[int, ...]:
         return (0,)
@@ -59,18 +51,13 @@ class ClampLoop(Kernel):
     def emit(self, layer: Layer, sheet: Sheet) -> None:
         op = layer.op
         assert isinstance(op, Clamp)
-        low, high = op._limits(layer.output)
-        dtype = layer.output.dtype
-        if dtype.is_float:
+        shape = layer.output.shape
+        if layer.output.dtype.is_float:
             sheet.include("<math.h>")
-        with sheet.loops(
-            c.nest(layer.output.shape, {"i": c.Walk(c.contiguous(layer.output.shape))})
-        ) as index:
-            value = f"{sheet.x()}[{index['i']}]"
-            below, above = c.number(low, dtype.numpy), c.number(high, dtype.numpy)
-            sheet.line(f"const {dtype.c} v = {value};")
-            sheet.line(f"const {dtype.c} raised = v < {below} ? {below} : v;")
-            sheet.line(f"{sheet.y()}[{index['i']}] = raised > {above} ? {above} : raised;")
+        with sheet.loops(c.nest(shape, {"i": c.Walk(c.contiguous(shape))})) as index:
+            sheet.line(f"const {layer.output.dtype.c} v = {sheet.x()}[{index['i']}];")
+            value = clamp_code("v", (op.low, op.high), layer.output)
+            sheet.line(f"{sheet.y()}[{index['i']}] = {value};")
 
 
 register_kernels(Clamp, ClampLoop())
@@ -84,12 +71,23 @@ def read_relu(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
 @onnx_op("Clip")
 def read_clip(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     x = node.input(0)
+    low, high = node.optional(1), node.optional(2)
     if node.opset < 11:
-        low, high = node.attr("min", -np.inf), node.attr("max", np.inf)
-    else:
-        low = node.const(1).item() if node.optional(1) is not None else -np.inf
-        high = node.const(2).item() if node.optional(2) is not None else np.inf
-    return [build.add1(Clamp(float(low), float(high)), [x])]
+        return [_clip(x, node.attr("min", -np.inf), node.attr("max", np.inf), build)]
+    known = all(limit is None or limit.is_constant for limit in (low, high))
+    if known and x.dtype.bytes < 8:  # a double holds every value of the others
+        lowest = -np.inf if low is None else float(low.value.reshape(()))
+        highest = np.inf if high is None else float(high.value.reshape(()))
+        return [_clip(x, lowest, highest, build)]
+    if low is not None:
+        x = build.add1(Binary("max"), [x, low])
+    if high is not None:
+        x = build.add1(Binary("min"), [x, high])
+    return [x]
+
+
+def _clip(x: Tensor, low: float, high: float, build: Builder) -> Tensor:
+    return build.add1(Clamp(min(float(low), float(high)), float(high)), [x])  # the upper limit wins
 
 
 @tflite_op("RELU", "RELU6", "RELU_N1_TO_1")

@@ -1,0 +1,22 @@
+"""Quantised operators without an integer form of their own: computed on real numbers in between."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tinyml.ir import Op, Tensor, TensorType
+from tinyml.ops.quantize import Dequantize, Quantize
+from tinyml.reading import Builder
+
+
+def to_real(build: Builder, x: Tensor | None) -> Tensor | None:
+    """A quantised operand as float32; others as they are."""
+    return x if x is None or x.quant is None else build.add1(Dequantize(), [x])
+
+
+def in_real_numbers(build: Builder, op: Op, inputs: Sequence[Tensor | None], output: TensorType) -> Tensor:
+    """quantize(op(dequantize(inputs))), rounding halves away from zero as TFLite does."""
+    y = build.add1(op, [to_real(build, x) for x in inputs])
+    if output.quant is None:
+        return y
+    return build.add1(Quantize(output.dtype, output.quant, halves_to_even=False), [y])
