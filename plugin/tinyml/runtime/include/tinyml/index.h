@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/** Indices that are data: counted from the end if negative, and never outside the tensor. */
+
+#ifndef TINYML_INDEX_H_
+#define TINYML_INDEX_H_
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** An index into `size` elements; one that is out of range becomes the nearest that is not. */
+static inline int32_t tinyml_index(int64_t index, int32_t size)
+{
+	if (index < 0) {
+		index += size;
+	}
+	if (index < 0) {
+		return 0;
+	}
+	return index >= size ? size - 1 : (int32_t)index;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TINYML_INDEX_H_ */
