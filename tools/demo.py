@@ -174,8 +174,7 @@ def zephyr_figures(build: Path) -> list[Figure]:
 
 
 def on_harness() -> int:
-    reason = workspace.why_not(workspace.location())
-    print(f"\nWithout Zephyr ({reason}): the same model on an emulated Cortex-M3, bare metal.")
+    print("\nWithout Zephyr, the same model on an emulated Cortex-M3, bare metal:")
     images = read_images(SAMPLE / "src" / "inputs.h")
     generated, one = DEMO / "generated", DEMO / "image.npz"
     model = [relative(MODEL), "--name", NAME]
@@ -192,7 +191,8 @@ def on_harness() -> int:
         current.result = f"{right} of {len(images)} right"
     print(gallery(images, predictions))
     figures = model_figures(summary, BOARD_FLASH_BYTES, BOARD_RAM_BYTES)
-    if result.stack_bytes is not None:
+    if result.footprint is not None and result.stack_bytes is not None:
+        figures.append(Figure("flash, model and kernels", result.footprint.total.flash, BOARD_FLASH_BYTES))
         figures.append(Figure("stack", result.stack_bytes, BOARD_RAM_BYTES))
     show_figures(figures)
     print(f"\nThe C that was generated, worth a look: {relative(generated / f'{NAME}.c')}")
