@@ -27,6 +27,7 @@ class Builder:
         self.nodes: list[Node] = []
         self._counter = 0
         self.scope = ""  # name of the source node being read
+        self.updates: dict[str, Tensor] = {}  # variables written by the operator being read
 
     def fresh(self, hint: str) -> str:
         """A tensor name not yet in use."""
@@ -41,6 +42,10 @@ class Builder:
         tensor = Tensor.of(self.fresh(name), type_)
         self.tensors[tensor.name] = tensor
         return tensor
+
+    def update(self, variable: Tensor, value: Tensor) -> None:
+        """From here on, and in the next run, the variable that ``variable`` was read from is ``value``."""
+        self.updates[variable.name] = value
 
     def constant(self, data: Array, hint: str = "", quant: Quant | None = None) -> Tensor:
         tensor = Tensor.constant(self.fresh(hint or f"{self.scope}/const"), np.asarray(data), quant)
@@ -172,7 +177,8 @@ class TfliteNode:
     @property
     def clamp(self) -> tuple[float, float]:
         """The fused activation function as limits on real numbers."""
-        code = self.options.FusedActivationFunction() if self.options is not None else 0
+        fused = getattr(self.options, "FusedActivationFunction", None)
+        code = fused() if fused is not None else 0
         if code >= len(ACTIVATION_LIMITS):
             raise UnsupportedError(
                 f"{self.op_type} operator {self.name!r}: fused activation number {code} is not supported",

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinyml import c
-from tinyml.ir import Array, Layer, Tensor, TensorType, given
+from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops._pool import PoolLoops, Window, read_pool
-from tinyml.ops._quant import NO_CLAMP, Clamp
-from tinyml.reading import Builder, OnnxNode, onnx_op
+from tinyml.ops._quant import NO_CLAMP, Clamp, clamp_range, is_quantized
+from tinyml.ops._window import tflite_pads
+from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 
 @dataclass(frozen=True)
@@ -30,9 +31,23 @@ class AveragePool(Window):
         x = given(inputs, 0)
         rank = len(self.kernel)
         taps = tuple(range(1 + rank, 1 + 2 * rank))
-        total = self.windows(x, 0).sum(axis=taps)
-        mean = total / self.counts(x.shape)
+        counts = self.counts(x.shape)
+        if layer.output.quant is not None:
+            total = self.windows(x.astype(np.int64), 0).sum(axis=taps)
+            nearest = np.sign(total) * ((np.abs(total) + counts // 2) // counts)
+            return (np.clip(nearest, *clamp_range(self.clamp, layer.output)).astype(x.dtype),)
+        mean = self.windows(x, 0).sum(axis=taps) / counts
         return (np.clip(mean, *self.clamp).astype(layer.output.dtype.numpy),)
+
+    def quantized(
+        self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
+    ) -> tuple[Op, Sequence[Tensor | None]] | None:
+        return (self, inputs) if same_quantization(inputs[0], outputs[0]) and not self.pads_count else None
+
+    @property
+    def pads_count(self) -> bool:
+        """Whether padding takes part: it would have to be the zero point, not 0."""
+        return self.include_pad and any(self.pads)
 
     def counts(self, shape: Sequence[int]) -> Array:
         """The divisor of each output position, shape (1, *outputs, 1)."""
@@ -52,6 +67,47 @@ class AveragePool(Window):
 def real_numbers(layer: Layer) -> bool:
     """Input and output are floating point."""
     return layer.input(0).dtype.is_float and layer.output.dtype.is_float
+
+
+def same_quantization(x: Tensor | None, y: Tensor) -> bool:
+    """Whether the stored integers of both mean the same, so that their mean is the mean."""
+    types = (DType.INT8, DType.UINT8, DType.INT16)
+    return x is not None and is_quantized(x, *types) and x.quant == y.quant and x.dtype is y.dtype
+
+
+def integer_form(layer: Layer) -> bool:
+    """Input and output are quantised alike, and padding does not count."""
+    assert isinstance(layer.op, AveragePool)
+    return same_quantization(layer.input(0), layer.output) and not layer.op.pads_count
+
+
+class AveragePoolQuantized(Kernel):
+    """Integer sums; the quotient is rounded to the nearest, halves away from zero."""
+
+    name = "integer average-pool loops"
+    constraints = (integer_form,)
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        op, y = layer.op, layer.output
+        assert isinstance(op, AveragePool)
+        counts = op.counts(layer.input(0).shape)
+        same = bool(np.all(counts == counts.reshape(-1)[0]))
+        low, high = clamp_range(op.clamp, y)
+        sheet.include("<tinyml/fixed_point.h>")
+        loops = PoolLoops(layer, sheet)
+        with loops.outputs() as out:
+            sheet.line("int32_t sum = 0;")
+            if not same:
+                sheet.line("int32_t count = 0;")
+            sheet.line()
+            with loops.taps() as place:
+                sheet.line(f"sum += {sheet.x()}[{place}];")
+                if not same:
+                    sheet.line("count++;")
+            count = str(counts.reshape(-1)[0]) if same else "count"
+            half = str(counts.reshape(-1)[0] // 2) if same else "count / 2"
+            sheet.line(f"sum = (sum > 0 ? sum + {half} : sum - {half}) / {count};")
+            sheet.line(f"{sheet.y()}[{out}] = ({y.dtype.c})tinyml_clamp(sum, {low}, {high});")
 
 
 class AveragePoolLoops(Kernel):
@@ -94,9 +150,21 @@ class AveragePoolLoops(Kernel):
             sheet.line(f"{sheet.y()}[{out}] = {value};")
 
 
-register_kernels(AveragePool, AveragePoolLoops())
+register_kernels(AveragePool, AveragePoolQuantized(), AveragePoolLoops())
 
 
 @onnx_op("AveragePool", "GlobalAveragePool")
 def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     return read_pool(node, build, AveragePool, include_pad=bool(node.attr("count_include_pad", 0)))
+
+
+@tflite_op("AVERAGE_POOL_2D")
+def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    from tflite import Padding
+
+    x, options = node.input(0), node.options
+    kernel = (options.FilterHeight(), options.FilterWidth())
+    strides = (options.StrideH(), options.StrideW())
+    pads = tflite_pads(options.Padding() == Padding.SAME, (x.shape[1], x.shape[2]), kernel, strides)
+    op = AveragePool(kernel, strides, (1, 1), pads, clamp=node.clamp)
+    return [build.add1(op, [x], node.outputs[0])]

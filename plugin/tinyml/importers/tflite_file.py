@@ -1,0 +1,189 @@
+"""From the bytes of a .tflite file to plain records. What can be broken in a file is found here."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import tflite
+
+from tinyml.errors import ModelError
+from tinyml.ir import Quant
+
+T = TypeVar("T")
+
+BROKEN = (
+    struct.error,
+    IndexError,
+    KeyError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    OverflowError,
+    MemoryError,
+    RecursionError,
+)
+"""What the schema package raises when an offset leads astray."""
+
+
+@dataclass(frozen=True)
+class TensorRecord:
+    """A tensor as the file has it. ``data`` is None for tensors that are computed."""
+
+    name: str
+    shape: tuple[int, ...]
+    type_code: int
+    quant: Quant | None
+    data: bytes | None
+    is_variable: bool
+    is_sparse: bool
+
+
+@dataclass(frozen=True)
+class OperatorRecord:
+    """An operator; indices refer to the tensors of its subgraph, -1 is an absent operand."""
+
+    op_type: str  # CONV_2D; for custom operators the name their author gave
+    is_custom: bool
+    version: int
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    options: Any  # table of the schema package, or None
+
+
+@dataclass(frozen=True)
+class Subgraph:
+    tensors: tuple[TensorRecord, ...]
+    operators: tuple[OperatorRecord, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Turn the many ways in which a broken file shows into one message."""
+    try:
+        yield
+    except BROKEN as error:
+        raise ModelError(
+            f"{path} is a broken TensorFlow Lite file ({type(error).__name__}: {error})",
+            "copy or convert the model again; it may have been cut off",
+        ) from None
+
+
+def parse(path: Path, content: bytes) -> tuple[Subgraph, ...]:
+    """All subgraphs of a model; the first one is the model itself."""
+    with readable(path):
+        model = tflite.Model.GetRootAs(content, 0)
+        codes = _all(len(content), model.OperatorCodesLength(), model.OperatorCodes)
+        names = [_operator_name(code) for code in codes]
+        graphs = _all(len(content), model.SubgraphsLength(), model.Subgraphs)
+        if not graphs:
+            raise ModelError(f"{path} holds no graph", "convert the model again")
+        return tuple(_subgraph(model, graph, names, content) for graph in graphs)
+
+
+def _all(limit: int, count: int, item: Callable[[int], T]) -> list[T]:
+    """The items of a vector; a broken file may claim billions of them."""
+    if not 0 <= count <= limit:
+        raise ValueError(f"a vector of {count} elements")
+    return [item(i) for i in range(count)]
+
+
+def _text(value: bytes | None) -> str:
+    return (value or b"").decode(errors="replace")
+
+
+def _operator_name(code: Any) -> tuple[str, bool, int]:
+    """Name, whether it is custom, version. Old files have the code in a byte, new ones in a word."""
+    number = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
+    if number == tflite.BuiltinOperator.CUSTOM:
+        return _text(code.CustomCode()) or "CUSTOM", True, code.Version()
+    if number not in tflite.BUILTIN_OPCODE2NAME:
+        return f"operator number {number}", True, code.Version()
+    return tflite.BUILTIN_OPCODE2NAME[number], False, code.Version()
+
+
+def _subgraph(model: Any, graph: Any, names: list[tuple[str, bool, int]], content: bytes) -> Subgraph:
+    limit = len(content)
+    tensors = _all(limit, graph.TensorsLength(), graph.Tensors)
+    return Subgraph(
+        tuple(_tensor(model, tensor, content) for tensor in tensors),
+        tuple(_operator(op, names, limit) for op in _all(limit, graph.OperatorsLength(), graph.Operators)),
+        _indices(limit, graph.InputsLength(), graph.Inputs, len(tensors)),
+        _indices(limit, graph.OutputsLength(), graph.Outputs, len(tensors)),
+    )
+
+
+def _indices(limit: int, count: int, item: Callable[[int], int], tensors: int) -> tuple[int, ...]:
+    found = tuple(int(i) for i in _all(limit, count, item))
+    if any(not 0 <= i < tensors for i in found):
+        raise ValueError("an input or output that is not a tensor")
+    return found
+
+
+def _tensor(model: Any, tensor: Any, content: bytes) -> TensorRecord:
+    shape = tuple(int(d) for d in _all(len(content), tensor.ShapeLength(), tensor.Shape))
+    return TensorRecord(
+        _text(tensor.Name()),
+        tuple(d if d > 0 or d == 0 else 1 for d in shape),  # -1: dynamic
+        tensor.Type(),
+        _quant(tensor.Quantization(), len(content)),
+        _data(model, tensor.Buffer(), content),
+        bool(tensor.IsVariable()),
+        tensor.Sparsity() is not None,
+    )
+
+
+def _data(model: Any, index: int, content: bytes) -> bytes | None:
+    if not 0 <= index < model.BuffersLength():
+        raise ValueError(f"buffer {index} does not exist")
+    buffer = model.Buffers(index)
+    if buffer.Offset() > 1:  # files above 2 GB keep their data behind the tables
+        return content[buffer.Offset() : buffer.Offset() + buffer.Size()]
+    if buffer.DataLength() == 0:
+        return None
+    return bytes(buffer.DataAsNumpy().tobytes())
+
+
+def _quant(parameters: Any, limit: int) -> Quant | None:
+    if parameters is None or parameters.ScaleLength() == 0:
+        return None
+    scales = tuple(float(s) for s in _all(limit, parameters.ScaleLength(), parameters.Scale))
+    zeros = tuple(int(z) for z in _all(limit, parameters.ZeroPointLength(), parameters.ZeroPoint))
+    if len(zeros) != len(scales):
+        zeros = tuple(np.resize(np.asarray(zeros or (0,)), len(scales)).tolist())
+    return Quant(scales, zeros, parameters.QuantizedDimension() if len(scales) > 1 else None)
+
+
+def _operator(operator: Any, names: list[tuple[str, bool, int]], limit: int) -> OperatorRecord:
+    op_type, is_custom, version = names[operator.OpcodeIndex()]
+    return OperatorRecord(
+        op_type,
+        is_custom,
+        version,
+        tuple(int(i) for i in _all(limit, operator.InputsLength(), operator.Inputs)),
+        tuple(int(i) for i in _all(limit, operator.OutputsLength(), operator.Outputs)),
+        _options(operator),
+    )
+
+
+_OPTION_TABLES = {
+    number: name for name, number in vars(tflite.BuiltinOptions).items() if isinstance(number, int)
+}
+
+
+def _options(operator: Any) -> Any:
+    """The options as the class of the schema package that their number names."""
+    table = operator.BuiltinOptions()
+    name = _OPTION_TABLES.get(operator.BuiltinOptionsType(), "NONE")
+    if table is None or name == "NONE":
+        return None
+    options = getattr(tflite, name)()
+    options.Init(table.Bytes, table.Pos)
+    return options

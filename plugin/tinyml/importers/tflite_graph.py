@@ -1,0 +1,191 @@
+"""A TFLite model as IR: looks up values, keeps variables, hands each operator to its reader in ``ops/``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tinyml import ops  # noqa: F401  (registers the readers)
+from tinyml.errors import ConfigError, ModelError, TinymlError, UnsupportedError
+from tinyml.importers.outputs import finish_outputs
+from tinyml.importers.tflite_file import BROKEN, OperatorRecord, Subgraph, TensorRecord, parse
+from tinyml.importers.tflite_values import data_of, type_of
+from tinyml.importers.unsupported import Complaints
+from tinyml.importers.variables import Variables
+from tinyml.ir import Graph, Shape, Tensor, TensorType
+from tinyml.reading import TFLITE_READERS, Builder, TfliteNode
+
+
+def read(path: Path, content: bytes, shapes: Mapping[str, Shape]) -> Graph:
+    """The whole model as a graph called as its file."""
+    return _Reader(path, parse(path, content)).graph(path.stem, shapes)
+
+
+@dataclass
+class _Scope:
+    """A subgraph while it is read: what its tensors are, as far as they are known."""
+
+    subgraph: Subgraph
+    values: dict[int, Tensor] = field(default_factory=dict)
+    handles: dict[int, str] = field(default_factory=dict)  # tensors that name a resource variable
+    poisoned: set[int] = field(default_factory=set)  # depend on something unsupported
+
+
+class _Reader:
+    def __init__(self, path: Path, subgraphs: Sequence[Subgraph]) -> None:
+        self.path = path
+        self.subgraphs = subgraphs
+        self.build = Builder()
+        self.variables = Variables(self.build)
+        self.complaints = Complaints()
+
+    def graph(self, name: str, shapes: Mapping[str, Shape]) -> Graph:
+        main = self.subgraphs[0]
+        scope = _Scope(main)
+        records = [main.tensors[i] for i in main.inputs]
+        unknown = set(shapes) - {record.name for record in records}
+        if unknown:
+            raise ConfigError(
+                f"the model has no input called {', '.join(sorted(unknown))}",
+                f"its inputs are {', '.join(record.name for record in records)}",
+            )
+        for index, record in zip(main.inputs, records, strict=True):
+            scope.values[index] = self._input(record, shapes.get(record.name))
+        self._operators(scope)
+        self.complaints.raise_if_any()
+        inputs = tuple(scope.values[i].name for i in main.inputs)
+        outputs = []
+        for index in main.outputs:
+            found = self._value(scope, index)
+            if found is None:
+                raise ModelError(f"nothing computes the model's output {main.tensors[index].name!r}")
+            outputs.append(found.name)
+        states = self.variables.states()
+        graph = Graph(name, self.build.tensors, tuple(self.build.nodes), inputs, tuple(outputs), states)
+        return finish_outputs(graph, _unique([main.tensors[i].name for i in main.outputs]))
+
+    def _input(self, record: TensorRecord, wanted: Shape | None) -> Tensor:
+        type_ = type_of(record)
+        if wanted is not None:
+            if len(wanted) != len(type_.shape):
+                raise ConfigError(
+                    f"--shape {record.name}={'x'.join(map(str, wanted))} contradicts the model, which says "
+                    + "x".join(map(str, type_.shape))
+                )
+            type_ = TensorType(wanted, type_.dtype, type_.quant)
+        return self.build.tensor(record.name, type_)
+
+    # --- operators -------------------------------------------------------------------------------
+
+    def _operators(self, scope: _Scope) -> None:
+        for operator in scope.subgraph.operators:
+            if any(i in scope.poisoned for i in operator.inputs):
+                scope.poisoned.update(operator.outputs)
+                continue
+            outputs = [scope.subgraph.tensors[i] for i in operator.outputs if i >= 0]
+            self.build.scope = outputs[0].name if outputs else operator.op_type
+            try:
+                self._operator(scope, operator)
+            except UnsupportedError as error:
+                self.complaints.add("", operator.op_type, error)
+                scope.poisoned.update(operator.outputs)
+
+    def _operator(self, scope: _Scope, operator: OperatorRecord) -> None:
+        if operator.is_custom:
+            raise UnsupportedError(
+                "custom operators are not supported", "convert the model with builtin operators only"
+            )
+        special = _SPECIAL.get(operator.op_type)
+        if special is not None:
+            special(self, scope, operator)
+            return
+        reader = TFLITE_READERS.get(operator.op_type)
+        if reader is None:
+            raise UnsupportedError(f"operator {operator.op_type} is not supported")
+        node = TfliteNode(
+            operator.op_type,
+            self.build.scope,
+            tuple(self._value(scope, i) for i in operator.inputs),
+            tuple(type_of(scope.subgraph.tensors[i]) for i in operator.outputs),
+            operator.options,
+            operator.version,
+        )
+        try:
+            results = reader(node, self.build)
+        except TinymlError:
+            raise
+        except BROKEN as error:
+            raise ModelError(
+                f"{self.path}: {operator.op_type} operator {self.build.scope!r} makes no sense: {error}"
+            ) from error
+        for index, tensor in zip(operator.outputs, results, strict=False):
+            scope.values[index] = tensor
+        self.variables.take_updates()
+
+    def _value(self, scope: _Scope, index: int) -> Tensor | None:
+        """The IR tensor for a tensor of the file: computed, constant, or a variable's present value."""
+        if index < 0:
+            return None
+        if index in scope.values:
+            return scope.values[index]
+        if index >= len(scope.subgraph.tensors):
+            raise ModelError(f"{self.path}: an operator reads tensor {index}, which does not exist")
+        record = scope.subgraph.tensors[index]
+        type_ = type_of(record)
+        if record.is_variable:
+            return self.variables.read(f"tensor {index}", record.name, type_)
+        if record.data is None and 0 not in type_.shape:
+            raise ModelError(f"{self.path}: nothing computes tensor {record.name!r}")
+        scope.values[index] = self.build.constant(data_of(record, type_), record.name, type_.quant)
+        return scope.values[index]
+
+    # --- resource variables ------------------------------------------------------------------------
+
+    def _var_handle(self, scope: _Scope, operator: OperatorRecord) -> None:
+        container, name = operator.options.Container() or b"", operator.options.SharedName() or b""
+        scope.handles[operator.outputs[0]] = f"{container.decode()}/{name.decode()}"
+
+    def _read_variable(self, scope: _Scope, operator: OperatorRecord) -> None:
+        output = operator.outputs[0]
+        type_ = type_of(scope.subgraph.tensors[output])
+        key = self._handle(scope, operator)
+        scope.values[output] = self.variables.read(key, key.strip("/"), type_)
+
+    def _assign_variable(self, scope: _Scope, operator: OperatorRecord) -> None:
+        value = self._value(scope, operator.inputs[1])
+        if value is not None:
+            self.variables.assign(self._handle(scope, operator), value)
+
+    def _handle(self, scope: _Scope, operator: OperatorRecord) -> str:
+        if operator.inputs[0] not in scope.handles:
+            raise ModelError(f"{self.path}: {operator.op_type} on something that is not a variable")
+        return scope.handles[operator.inputs[0]]
+
+    def _call_once(self, scope: _Scope, operator: OperatorRecord) -> None:
+        """The subgraph that runs before the first inference: it gives variables their first value."""
+        index = operator.options.InitSubgraphIndex()
+        if not 0 < index < len(self.subgraphs):
+            raise ModelError(f"{self.path}: CALL_ONCE of subgraph {index}, which does not exist")
+        with self.variables.initialising():
+            self._operators(_Scope(self.subgraphs[index]))
+
+
+_SPECIAL = {
+    "VAR_HANDLE": _Reader._var_handle,
+    "READ_VARIABLE": _Reader._read_variable,
+    "ASSIGN_VARIABLE": _Reader._assign_variable,
+    "CALL_ONCE": _Reader._call_once,
+}
+
+
+def _unique(names: Sequence[str]) -> list[str]:
+    """Names of outputs; a tensor may be an output twice."""
+    found: list[str] = []
+    for name in names:
+        candidate, count = name or "output", 0
+        while candidate in found:
+            count += 1
+            candidate = f"{name or 'output'}.{count}"
+        found.append(candidate)
+    return found

@@ -1,0 +1,89 @@
+"""Memory of a model between two runs, while the model is being read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+from tinyml.errors import UnsupportedError
+from tinyml.ir import Array, Node, State, Tensor, TensorType
+from tinyml.ops.reshape import Reshape
+from tinyml.reading import Builder
+
+
+@dataclass
+class _Variable:
+    name: str
+    initial: Array | None = None
+    state: Tensor | None = None  # its value at the start of a run, once somebody reads that
+    current: Tensor | None = None  # its value at this point of the run
+
+
+class Variables:
+    """Reads see the last value that was assigned in this run, or else the one from the run before."""
+
+    def __init__(self, build: Builder) -> None:
+        self.build = build
+        self._found: dict[str, _Variable] = {}
+        self._initialising = False
+
+    @contextmanager
+    def initialising(self) -> Iterator[None]:
+        """Assignments inside give first values."""
+        self._initialising = True
+        yield
+        self._initialising = False
+
+    def read(self, key: str, name: str, type_: TensorType) -> Tensor:
+        variable = self._found.setdefault(key, _Variable(name))
+        if variable.current is None:
+            variable.state = variable.current = self.build.tensor(variable.name, type_)
+        return variable.current
+
+    def assign(self, key: str, value: Tensor) -> None:
+        variable = self._found.setdefault(key, _Variable(key.strip("/")))
+        if not self._initialising:
+            variable.current = value
+        elif value.data is None:
+            raise UnsupportedError(f"the first value of variable {key!r} is not a constant")
+        else:
+            variable.initial = value.data
+
+    def take_updates(self) -> None:
+        """Operators that write variable tensors (LSTM, SVDF) say so to the builder."""
+        for old, new in self.build.updates.items():
+            for variable in self._found.values():
+                if variable.current is not None and variable.current.name == old:
+                    variable.current = new
+        self.build.updates.clear()
+
+    def states(self) -> tuple[State, ...]:
+        """Variables whose value from the run before matters. Others were only names for tensors."""
+        states = []
+        for variable in self._found.values():
+            state, current = variable.state, variable.current
+            if state is None or current is None:
+                continue
+            if current is state:  # never written: what it held at first, it holds for ever
+                self._freeze(variable, state)
+                continue
+            if current.is_constant or any(v.state is current for v in self._found.values()):
+                current = self._copy(current)
+            states.append(State(state.name, current.name, variable.initial))
+        return tuple(states)
+
+    def _freeze(self, variable: _Variable, state: Tensor) -> None:
+        fill = 0 if state.quant is None else state.quant.zero_point
+        data = variable.initial if variable.initial is not None else np.full(state.shape, fill)
+        self.build.tensors[state.name] = Tensor.constant(
+            state.name, data.astype(state.dtype.numpy).reshape(state.shape), state.quant
+        )
+
+    def _copy(self, tensor: Tensor) -> Tensor:
+        """A tensor of its own with the same value, as the update of a state must be."""
+        copy = self.build.tensor(f"{tensor.name}/next", tensor.type)
+        self.build.nodes.append(Node(copy.name, Reshape(tensor.shape), (tensor.name,), (copy.name,)))
+        return copy

@@ -1,0 +1,124 @@
+"""Softmax: exp(beta * x) divided by its sum along an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tinyml import c
+from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
+from tinyml.kernel import Kernel, Library, Sheet, register_kernels
+from tinyml.ops import _softmax_int8 as integers
+from tinyml.ops._real import in_real_numbers
+from tinyml.reading import Builder, TfliteNode, tflite_op
+
+
+@dataclass(frozen=True)
+class Softmax(Op):
+    """Along ``axis``; the largest element is taken away first, so that nothing overflows."""
+
+    axis: int = -1
+    beta: float = 1.0
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        x = given(inputs, 0)
+        return (TensorType(x.shape, x.dtype),)
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        x = given(inputs, 0)
+        if layer.output.quant is not None:
+            return (integers.evaluate(layer, self.beta, x),)
+        exps = np.exp((x - x.max(axis=self.axis, keepdims=True)) * x.dtype.type(self.beta))
+        return ((exps / exps.sum(axis=self.axis, keepdims=True)).astype(x.dtype),)
+
+    def overwrites(self, layer: Layer) -> tuple[int, ...]:
+        return (0,)
+
+    def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
+        rank = len(layer.output.shape)
+        return replace(self, axis=list(perm).index(self.axis % rank)) if rank == len(perm) else None
+
+    def quantized(
+        self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
+    ) -> tuple[Op, Sequence[Tensor | None]] | None:
+        fits = integers.has_integer_form(inputs[0], outputs[0])
+        return (self, inputs) if fits and self.axis in (-1, len(outputs[0].shape) - 1) else None
+
+
+def integer_form(layer: Layer) -> bool:
+    """Input and output are int8; the output has scale 1/256 and zero point -128."""
+    return integers.has_integer_form(layer.input(0), layer.output)
+
+
+def last_axis(layer: Layer) -> bool:
+    """The axis is the last one."""
+    assert isinstance(layer.op, Softmax)
+    return layer.op.axis in (-1, len(layer.output.shape) - 1)
+
+
+def real_numbers(layer: Layer) -> bool:
+    """Input and output are floating point."""
+    return layer.input(0).dtype.is_float and layer.output.dtype.is_float
+
+
+class SoftmaxInt8(Kernel):
+    """Fixed-point exponentials in portable C."""
+
+    name = "tinyml_softmax_s8"
+    library = Library.PORTABLE
+    sources = ("softmax_s8.c",)
+    constraints = (integer_form, last_axis)
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        assert isinstance(layer.op, Softmax)
+        integers.emit(layer, layer.op.beta, sheet)
+
+
+class SoftmaxLoops(Kernel):
+    """Three passes over each row: the largest, the exponentials and their sum, the quotients."""
+
+    name = "softmax loops"
+    constraints = (real_numbers,)
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        op, x = layer.op, layer.input(0)
+        assert isinstance(op, Softmax)
+        axis = op.axis % len(x.shape)
+        extent, stride = x.shape[axis], c.contiguous(x.shape)[axis]
+        outer = tuple(1 if i == axis else d for i, d in enumerate(x.shape))
+        suffix = "f" if x.dtype.bytes == 4 else ""
+        kind, zero = x.dtype.c, c.number(0, x.dtype.numpy)
+        sheet.include("<math.h>")
+        with sheet.loops(c.nest(outer, {"row": c.Walk(c.contiguous(x.shape))})) as index:
+            start = "" if index["row"] == "0" else f" + {index['row']}"
+            step = "j" if stride == 1 else f"j * {stride}"
+            sheet.line(f"const {kind} *from = {sheet.x()}{start};")
+            sheet.line(f"{kind} *to = {sheet.y()}{start};")
+            sheet.line(f"{kind} largest = from[0];")
+            sheet.line(f"{kind} sum = {zero};")
+            sheet.line()
+            loop = f"for (int32_t j = 0; j < {extent}; j++) {{"
+            with sheet.block(loop):
+                sheet.line(f"largest = from[{step}] > largest ? from[{step}] : largest;")
+            with sheet.block(loop):
+                difference = f"from[{step}] - largest"
+                if op.beta != 1.0:
+                    difference = f"({difference}) * {c.number(op.beta, x.dtype.numpy)}"
+                sheet.line(f"to[{step}] = exp{suffix}({difference});")
+                sheet.line(f"sum += to[{step}];")
+            with sheet.block(loop):
+                sheet.line(f"to[{step}] /= sum;")
+
+
+register_kernels(Softmax, SoftmaxInt8(), SoftmaxLoops())
+
+
+@tflite_op("SOFTMAX")
+def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    x, output = node.input(0), node.outputs[0]
+    op = Softmax(beta=node.options.Beta())
+    if output.quant is None or integers.has_integer_form(x, output):
+        return [build.add1(op, [x], output)]
+    return [in_real_numbers(build, op, [x], output)]

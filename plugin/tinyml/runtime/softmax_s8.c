@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include <stdint.h>
+
+#include <tinyml/fixed_point.h>
+#include <tinyml/softmax.h>
+#include <tinyml/transcendental.h>
+
+/* exp of a difference to the largest element, between 0 and 1. */
+static int32_t exp_of(const struct tinyml_softmax_s8 *p, int32_t difference)
+{
+	const int32_t raised = (int32_t)((uint32_t)difference << p->left_shift);
+
+	return tinyml_exp_q5(tinyml_doubling_high_multiply(raised, p->multiplier));
+}
+
+static void row(const struct tinyml_softmax_s8 *p, const int8_t *x, int8_t *y)
+{
+	int32_t largest = INT8_MIN;
+	int32_t sum = 0; /* Q12.19 */
+
+	for (int32_t i = 0; i < p->depth; i++) {
+		largest = x[i] > largest ? x[i] : largest;
+	}
+	for (int32_t i = 0; i < p->depth; i++) {
+		if (x[i] - largest >= p->least_difference) {
+			sum += tinyml_rounding_shift_right(exp_of(p, x[i] - largest), 12);
+		}
+	}
+
+	const int32_t zeros = tinyml_leading_zeros((uint32_t)sum);
+	const int32_t factor =
+		tinyml_one_over_one_plus((int32_t)(((uint32_t)sum << zeros) - (UINT32_C(1) << 31)));
+	const int32_t shift = 12 - zeros + 31 - 8;
+
+	for (int32_t i = 0; i < p->depth; i++) {
+		int32_t value = 0;
+
+		if (x[i] - largest >= p->least_difference) {
+			value = tinyml_doubling_high_multiply(exp_of(p, x[i] - largest), factor);
+			value = tinyml_rounding_shift_right(value, shift);
+		}
+		y[i] = (int8_t)tinyml_clamp(value + INT8_MIN, INT8_MIN, INT8_MAX);
+	}
+}
+
+void tinyml_softmax_s8(const struct tinyml_softmax_s8 *p, const int8_t *x, int8_t *y)
+{
+	for (int32_t r = 0; r < p->rows; r++) {
+		row(p, &x[r * p->depth], &y[r * p->depth]);
+	}
+}
