@@ -18,6 +18,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("arrays", "kernel", "reading", "verify", "text"),
     ("ops",),
     ("importers",),
+    ("inventory",),
     ("passes",),
     ("quantize",),
     ("schedule",),

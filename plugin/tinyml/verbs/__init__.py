@@ -11,9 +11,10 @@ from tinyml.verbs.base import Verb
 from tinyml.verbs.compile import Compile
 from tinyml.verbs.doctor import Doctor
 from tinyml.verbs.list_models import ListModels
+from tinyml.verbs.ops import Ops
 from tinyml.verbs.remove import Remove
 from tinyml.verbs.run import Run
 
-VERBS: tuple[Verb, ...] = (Add(), ListModels(), Remove(), Compile(), Run(), Doctor())
+VERBS: tuple[Verb, ...] = (Add(), ListModels(), Remove(), Compile(), Run(), Ops(), Doctor())
 
 __all__ = ["VERBS", "Verb"]

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 def add_model_arguments(parser: argparse.ArgumentParser, target: bool = True) -> None:
     """The model and the options that decide what it compiles to; alike for all verbs."""
     parser.add_argument("model", type=Path, metavar="MODEL", help="the model file, .onnx or .tflite")
+    add_option_arguments(parser, target)
+
+
+def add_option_arguments(parser: argparse.ArgumentParser, target: bool = True) -> None:
+    """The options without the model."""
     parser.add_argument("--name", default="", metavar="N", help="its prefix in C (default: the file's name)")
     if target:
         parser.add_argument(

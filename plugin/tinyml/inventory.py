@@ -1,0 +1,127 @@
+"""Which operators there are readers and kernels for, and which of them a model uses."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tinyml import ops  # noqa: F401  (registers readers and kernels)
+from tinyml.errors import ModelError
+from tinyml.importers import TFLITE_MAGIC
+from tinyml.kernel import Kernel, kernel_table, message
+from tinyml.reading import ONNX_READERS, TFLITE_READERS
+
+SPECIAL_ONNX = ("If",)
+"""Read by the importer itself: there is no operator behind them."""
+SPECIAL_TFLITE = ("ASSIGN_VARIABLE", "CALL_ONCE", "READ_VARIABLE", "VAR_HANDLE")
+
+
+@dataclass(frozen=True)
+class KernelFacts:
+    """One way to compute an operator."""
+
+    name: str
+    library: str
+    asks: tuple[str, ...]  # what a layer must be like
+
+
+@dataclass(frozen=True)
+class Family:
+    """What one file of ``ops/`` knows."""
+
+    name: str
+    title: str
+    onnx: tuple[str, ...]
+    tflite: tuple[str, ...]
+    kernels: tuple[KernelFacts, ...]
+
+
+@dataclass(frozen=True)
+class Use:
+    """An operator in a model."""
+
+    op: str
+    count: int
+    known: bool
+
+
+def families() -> list[Family]:
+    """All of ``ops/``, by name."""
+    onnx: dict[str, list[str]] = {}
+    for (domain, op), reader in ONNX_READERS.items():
+        onnx.setdefault(_file(reader), []).append(_qualified(domain, op))
+    tflite: dict[str, list[str]] = {}
+    for op, tflite_reader in TFLITE_READERS.items():
+        tflite.setdefault(_file(tflite_reader), []).append(op)
+    kernels: dict[str, list[Kernel]] = {}
+    for kind, found in kernel_table().items():
+        kernels.setdefault(_file(kind), []).extend(found)
+    return [
+        Family(
+            name.rsplit(".", 1)[-1],
+            (sys.modules[name].__doc__ or "").strip().splitlines()[0],
+            tuple(sorted(onnx.get(name, ()))),
+            tuple(sorted(tflite.get(name, ()))),
+            tuple(_facts(kernel) for kernel in kernels.get(name, ())),
+        )
+        for name in sorted({*onnx, *tflite, *kernels})
+    ]
+
+
+def used(path: Path) -> list[Use]:
+    """The operators of a model file, the most frequent first."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ModelError(f"cannot read {path}: {error.strerror}", "check the path") from None
+    if content[4:8] == TFLITE_MAGIC:
+        from tinyml.importers import tflite_file
+
+        counts = Counter(op.op_type for graph in tflite_file.parse(path, content) for op in graph.operators)
+        known = {*TFLITE_READERS, *SPECIAL_TFLITE}
+    else:
+        from tinyml.importers import onnx_model
+
+        model = onnx_model.parse(path, content)
+        counts = Counter(_onnx_names(model.graph.node))
+        known = {_qualified(domain, op) for domain, op in ONNX_READERS} | {*SPECIAL_ONNX}
+        known |= {_qualified(function.domain, function.name) for function in model.functions}
+        known |= {name for name in counts if _is_composed(name)}
+    return [Use(op, count, op in known) for op, count in sorted(counts.items(), key=lambda i: (-i[1], i[0]))]
+
+
+def _onnx_names(nodes: Iterable[Any]) -> Iterator[str]:
+    for node in nodes:
+        yield _qualified("" if node.domain == "ai.onnx" else node.domain, node.op_type)
+        for attribute in node.attribute:
+            for graph in (attribute.g, *attribute.graphs):
+                yield from _onnx_names(graph.node)
+
+
+def _is_composed(name: str) -> bool:
+    """Whether ONNX defines the operator by others, into which the importer takes it apart."""
+    from onnx import defs
+
+    domain, _, op = name.rpartition("::")
+    try:
+        schema: Any = defs.get_schema(op, domain)
+    except defs.SchemaError:
+        return False
+    return bool(schema.has_function or schema.has_context_dependent_function)
+
+
+def _facts(kernel: Kernel) -> KernelFacts:
+    return KernelFacts(kernel.name, kernel.library.value, tuple(message(c) for c in kernel.constraints))
+
+
+def _file(thing: Any) -> str:
+    """The module that a reader or an operator is written in."""
+    return str(thing.__module__)
+
+
+def _qualified(domain: str, op: str) -> str:
+    return f"{domain}::{op}" if domain else op

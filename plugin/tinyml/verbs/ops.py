@@ -1,0 +1,73 @@
+"""`ops`: what is supported, or what a model needs."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tinyml.verbs.base import Verb
+from tinyml.verbs.compile import add_option_arguments, options_from
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class Ops(Verb):
+    """List the supported operators; or, for a model, those it uses and what is missing.
+
+    With a model, the exit code is 0 if all of it can be compiled and 1 if something is missing.
+    """
+
+    name = "ops"
+    help = "supported operators; for a model, what it uses and what is missing"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("model", type=Path, nargs="?", metavar="MODEL", help="a .onnx or .tflite file")
+        add_option_arguments(parser)
+
+    def run(self, args: argparse.Namespace, console: Console) -> int:
+        return _list(console) if args.model is None else _needs(args, console)
+
+
+def _list(console: Console) -> int:
+    from rich.table import Table
+
+    from tinyml import inventory
+
+    table = Table("operator", "ONNX", "TFLite", "kernels", box=None, padding=(0, 2, 0, 0))
+    for family in inventory.families():
+        libraries = dict.fromkeys(kernel.library for kernel in family.kernels)
+        table.add_row(
+            family.name, " ".join(family.onnx), " ".join(family.tflite), ", ".join(libraries) or "-"
+        )
+    special = " ".join(inventory.SPECIAL_ONNX), " ".join(inventory.SPECIAL_TFLITE)
+    table.add_row("read directly", *special, "-")
+    console.print(table)
+    console.print("ONNX operators that ONNX itself defines by others are taken apart into those.")
+    return 0
+
+
+def _needs(args: argparse.Namespace, console: Console) -> int:
+    from rich.table import Table
+
+    from tinyml import inventory
+    from tinyml.errors import UnsupportedError
+    from tinyml.pipeline import compile_model
+
+    uses = inventory.used(args.model)
+    table = Table("operator", "count", "", box=None, padding=(0, 2, 0, 0))
+    for use in uses:
+        table.add_row(use.op, str(use.count), "" if use.known else "[red]not supported[/red]")
+    console.print(table)
+    try:
+        compiled = compile_model(args.model, options_from(args, args.target))
+    except UnsupportedError as error:
+        console.print(error.message, markup=False, soft_wrap=True)
+        return 1
+    kinds = dict.fromkeys(chosen.layer.op.kind for chosen in compiled.selected)
+    console.print(
+        f"all of it can be compiled: {len(compiled.selected)} layers of {', '.join(kinds) or 'nothing'}",
+        markup=False,
+    )
+    return 0
