@@ -1,0 +1,114 @@
+"""Operators whose output picks, along every axis on its own, elements of the input by a fixed table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from tinyml.ir import Array, Layer, Op, Shape, Tensor, TensorType, given
+from tinyml.kernel import Kernel, Sheet
+
+Picks = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Take(Op):
+    """y[i, j, …] = x[picks[0][i], picks[1][j], …]. A subclass says how the picks come about."""
+
+    movement: ClassVar[bool] = True
+
+    def picks(self, shape: Shape) -> tuple[Picks, ...]:
+        """One table for each axis of an input of ``shape``."""
+        raise NotImplementedError(self.kind)
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        x = given(inputs, 0)
+        quant = x.quant if x.quant is None or not x.quant.per_channel else None
+        return (TensorType(tuple(len(p) for p in self.picks(x.shape)), x.dtype, quant),)
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        x = given(inputs, 0)
+        for axis, picks in enumerate(self.picks(x.shape)):
+            x = np.take(x, np.asarray(picks, np.int64), axis=axis)
+        return (x,)
+
+
+class TakeLoops(Kernel):
+    """Loops over the output; tables only for axes where no simple expression gives the index."""
+
+    name = "take loops"
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        op, x, y = layer.op, layer.input(0), layer.output
+        assert isinstance(op, Take)
+        if y.elements == 0:
+            return
+        tables = op.picks(x.shape)
+        kept = _trailing(tables, x.shape)
+        row = int(np.prod(x.shape[kept:], dtype=np.int64))
+        names = [f"i{axis}" for axis in range(kept)]
+        source = target = ""
+        for axis in range(kept):
+            pick = _expression(sheet, names[axis], tables[axis], axis)
+            source = _step(source, pick, x.shape[axis])
+            target = _step(target, names[axis] if y.shape[axis] > 1 else "0", y.shape[axis])
+        opened = 0
+        for axis in range(kept):
+            if y.shape[axis] > 1:
+                sheet.line(f"for (int32_t i{axis} = 0; i{axis} < {y.shape[axis]}; i{axis}++) {{")
+                sheet.depth += 1
+                opened += 1
+        source, target = source or "0", target or "0"
+        if row == 1:
+            sheet.line(f"{sheet.y()}[{target}] = {sheet.x()}[{source}];")
+        else:
+            sheet.include("<string.h>")
+            to, start = _scaled(target, row), _scaled(source, row)
+            sheet.line(f"memcpy(&{sheet.y()}[{to}], &{sheet.x()}[{start}], {row * x.dtype.bytes});")
+        for _ in range(opened):
+            sheet.depth -= 1
+            sheet.line("}")
+
+
+def _trailing(tables: Sequence[Picks], shape: Shape) -> int:
+    """Axes from this one on are taken as they are."""
+    kept = len(shape)
+    while kept and tables[kept - 1] == tuple(range(shape[kept - 1])):
+        kept -= 1
+    return kept
+
+
+def _step(text: str, name: str, extent: int) -> str:
+    """One more axis of a row-major index."""
+    if not text or text == "0":
+        return name
+    scaled = _scaled(text, extent)
+    return scaled if name == "0" else f"{scaled} + {name}"
+
+
+def _scaled(text: str, factor: int) -> str:
+    if factor == 1 or text == "0":
+        return text
+    return f"({text}) * {factor}" if " " in text else f"{text} * {factor}"
+
+
+def _expression(sheet: Sheet, name: str, picks: Picks, axis: int) -> str:
+    """The input index for output index ``name``: a formula if there is one, else a table."""
+    numbers = np.asarray(picks, np.int64)
+    steps = np.arange(numbers.size)
+    if numbers.size == 1:
+        return str(int(numbers[0]))
+    stride = int(numbers[1] - numbers[0])
+    if stride > 0 and bool(np.all(numbers == numbers[0] + stride * steps)):
+        text = _scaled(name, stride)
+        return f"{text} + {numbers[0]}" if numbers[0] else text
+    repeat = int(np.count_nonzero(numbers == numbers[0]))
+    if numbers[0] == 0 and repeat > 1 and bool(np.all(numbers == steps // repeat)):
+        return f"{name} / {repeat}"
+    small = np.int16 if int(numbers.max()) < 2**15 else np.int32
+    return f"{sheet.table(f'axis{axis}', numbers.astype(small))}[{name}]"
+
+

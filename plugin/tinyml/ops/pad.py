@@ -1,0 +1,158 @@
+"""Pad: a border of a constant, or of the tensor's own elements. Negative widths cut."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tinyml import c
+from tinyml import fixed_point as fp
+from tinyml.errors import ModelError, UnsupportedError
+from tinyml.ir import Array, Layer, Op, Shape, Tensor, TensorType, given
+from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops._take import Picks, Take, TakeLoops
+from tinyml.ops.slice import take
+from tinyml.reading import Builder, OnnxNode, onnx_op
+
+
+@dataclass(frozen=True)
+class Pad(Op):
+    """A border of ``value``, a real number: on a quantised tensor it is stored quantised."""
+
+    begins: tuple[int, ...] = ()
+    ends: tuple[int, ...] = ()
+    value: float = 0
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        x = given(inputs, 0)
+        widths = zip(x.shape, self.begins, self.ends, strict=True)
+        return (TensorType(tuple(size + b + e for size, b, e in widths), x.dtype, x.quant),)
+
+    def stored_value(self, tensor: Tensor) -> float:
+        """The value as it stands in memory."""
+        if tensor.quant is None:
+            return self.value
+        low, high = tensor.dtype.limits
+        return fp.quantize_scalar(self.value, tensor.quant.scale, tensor.quant.zero_point, low, high)
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        x = given(inputs, 0)
+        widths = list(zip(self.begins, self.ends, strict=True))
+        return (np.pad(x, widths, constant_values=self.stored_value(layer.output)),)
+
+    def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
+        begins, ends = (tuple(w[p] for p in perm) for w in (self.begins, self.ends))
+        return replace(self, begins=begins, ends=ends)
+
+    def quantized(
+        self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
+    ) -> tuple[Op, Sequence[Tensor | None]] | None:
+        x, y = inputs[0], outputs[0]
+        same = x is not None and x.quant == y.quant and x.dtype is y.dtype
+        per_tensor = y.quant is not None and not y.quant.per_channel
+        return (self, inputs) if same and per_tensor else None
+
+
+class PadLoops(Kernel):
+    """Fill all of the output, then copy the input into its middle."""
+
+    name = "pad loops"
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        op, x, y = layer.op, layer.input(0), layer.output
+        assert isinstance(op, Pad)
+        value = op.stored_value(y)
+        if y.dtype.is_float and not np.isfinite(value):
+            sheet.include("<math.h>")
+        with sheet.block(f"for (int32_t i = 0; i < {y.elements}; i++) {{"):
+            sheet.line(f"{sheet.y()}[i] = {c.number(value, y.dtype.numpy)};")
+        strides = c.contiguous(y.shape)
+        offset = sum(b * s for b, s in zip(op.begins, strides, strict=True))
+        walks = {"x": c.Walk(c.contiguous(x.shape)), "y": c.Walk(strides, offset)}
+        if x.elements:
+            with sheet.loops(c.nest(x.shape, walks)) as index:
+                sheet.line(f"{sheet.y()}[{index['y']}] = {sheet.x()}[{index['x']}];")
+
+
+register_kernels(Pad, PadLoops())
+
+
+@dataclass(frozen=True)
+class PadEdge(Take):
+    """A border of the tensor's own elements.
+
+    ``edge`` repeats the last one, ``wrap`` goes on at the other side, ``reflect`` and ``symmetric``
+    go back, the latter from the last element itself.
+    """
+
+    begins: tuple[int, ...] = ()
+    ends: tuple[int, ...] = ()
+    mode: str = "edge"
+
+    def picks(self, shape: Shape) -> tuple[Picks, ...]:
+        return tuple(
+            tuple(self._pick(i, size) for i in range(-begin, size + end))
+            for size, begin, end in zip(shape, self.begins, self.ends, strict=True)
+        )
+
+    def _pick(self, i: int, size: int) -> int:
+        if self.mode == "edge" or size == 1:
+            return min(max(i, 0), size - 1)
+        if self.mode == "wrap":
+            return i % size
+        period = 2 * size - 2 if self.mode == "reflect" else 2 * size
+        i %= period
+        return i if i < size else period - i - (0 if self.mode == "reflect" else 1)
+
+    def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
+        begins, ends = (tuple(w[p] for p in perm) for w in (self.begins, self.ends))
+        return replace(self, begins=begins, ends=ends)
+
+
+register_kernels(PadEdge, TakeLoops())
+
+
+def pad(
+    build: Builder, x: Tensor, begins: Sequence[int], ends: Sequence[int], mode: str, value: float = 0
+) -> Tensor:
+    """``x`` with a border; cuts (negative widths) come first."""
+    cut = {
+        axis: (max(0, -b), size + min(0, b) + min(0, e), 1)
+        for axis, (size, b, e) in enumerate(zip(x.shape, begins, ends, strict=True))
+        if b < 0 or e < 0
+    }
+    if any(extent < 0 for _, extent, _ in cut.values()):
+        raise ModelError(f"padding cuts more than there is of {x.name!r}")
+    x = take(build, x, cut)
+    front, back = tuple(max(0, b) for b in begins), tuple(max(0, e) for e in ends)
+    if not any(front) and not any(back):
+        return x
+    if mode == "constant":
+        return build.add1(Pad(front, back, value), [x])
+    return build.add1(PadEdge(front, back, mode), [x])
+
+
+@onnx_op("Pad")
+def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    x = node.input(0)
+    rank = len(x.shape)
+    value: float = 0
+    if node.opset < 11:
+        widths = [int(w) for w in node.ints("pads", node.ints("paddings"))]
+        value = float(node.attr("value", 0.0))
+    else:
+        widths = [int(w) for w in node.const(1).reshape(-1)]
+        if node.optional(2) is not None:
+            value = node.const(2).reshape(-1)[0].item()
+    axes = list(range(rank))
+    if node.optional(3) is not None:
+        axes = [int(a) % rank for a in node.const(3).reshape(-1)]
+    begins, ends = [0] * rank, [0] * rank
+    for position, axis in enumerate(axes):
+        begins[axis], ends[axis] = widths[position], widths[len(axes) + position]
+    mode = str(node.attr("mode", "constant"))
+    if mode not in ("constant", "edge", "reflect", "wrap"):
+        raise UnsupportedError(f"Pad node {node.name!r}: mode {mode!r} is not known")
+    return [pad(build, x, begins, ends, mode, value)]

@@ -1,0 +1,68 @@
+"""ReverseSequence: the first few elements along time in reverse, a different number in each batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from tinyml import c
+from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
+from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.reading import Builder, OnnxNode, onnx_op
+
+
+@dataclass(frozen=True)
+class ReverseSequence(Op):
+    """Inputs: x, and how many elements to reverse in each batch."""
+
+    movement: ClassVar[bool] = True
+    batch_axis: int = 1
+    time_axis: int = 0
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        x = given(inputs, 0)
+        return (TensorType(x.shape, x.dtype, x.quant),)
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        x, lengths = given(inputs, 0), given(inputs, 1)
+        moved = np.moveaxis(x, (self.batch_axis, self.time_axis), (0, 1)).copy()
+        for batch, length in enumerate(np.clip(lengths, 0, moved.shape[1])):
+            moved[batch, :length] = moved[batch, :length][::-1]
+        return (np.moveaxis(moved, (0, 1), (self.batch_axis, self.time_axis)),)
+
+
+class ReverseSequenceLoops(Kernel):
+    """Batches outside, then time, then the rest of the axes."""
+
+    name = "reverse-sequence loops"
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        op, x = layer.op, layer.input(0)
+        assert isinstance(op, ReverseSequence)
+        strides = c.contiguous(x.shape)
+        batch, time = strides[op.batch_axis], strides[op.time_axis]
+        rest = [a for a in range(len(x.shape)) if a not in (op.batch_axis, op.time_axis)]
+        walk = c.Walk(tuple(strides[a] for a in rest))
+        with sheet.block(f"for (int32_t b = 0; b < {x.shape[op.batch_axis]}; b++) {{"):
+            extent = x.shape[op.time_axis]
+            sheet.line(f"const int64_t wanted = {sheet.x(1)}[b];")
+            sheet.line(f"const int32_t length = wanted < {extent} ? (int32_t)wanted : {extent};")
+            sheet.line()
+            with sheet.block(f"for (int32_t t = 0; t < {x.shape[op.time_axis]}; t++) {{"):
+                sheet.line("const int32_t from = t < length ? length - 1 - t : t;")
+                sheet.line()
+                with sheet.loops(c.nest([x.shape[a] for a in rest], {"i": walk})) as index:
+                    i = f"b * {batch} + {index['i']}"
+                    sheet.line(f"{sheet.y()}[{i} + t * {time}] = {sheet.x(0)}[{i} + from * {time}];")
+
+
+register_kernels(ReverseSequence, ReverseSequenceLoops())
+
+
+@onnx_op("ReverseSequence")
+def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    op = ReverseSequence(int(node.attr("batch_axis", 1)), int(node.attr("time_axis", 0)))
+    return [build.add1(op, [node.input(0), node.input(1)])]
