@@ -169,7 +169,7 @@ def runtime_objects(env: Any) -> list[Any]:
 
 def print_reports(target: list[Any], source: list[Any], env: Any) -> None:
     """Action of the target ``tinyml-report``."""
-    from tinyml.package.platformio import describe
+    from tinyml.package.describe import describe
 
     for node in source:
         print(describe(json.loads(Path(str(node)).read_text(encoding="utf-8"))))

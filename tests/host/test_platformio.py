@@ -146,23 +146,45 @@ def test_fingerprint_sees_every_change(tmp_path: Path) -> None:
     assert len(seen) == 4
 
 
+LAYERS = [
+    {"name": "conv", "macs": 9, "kernel": "tinyml_conv_f32", "weights_bytes": 50},
+    {"name": "pool", "macs": 0, "kernel": "pool", "weights_bytes": 0},
+    {"name": "dense", "macs": 9, "kernel": "tinyml_dense_f32", "weights_bytes": 150},
+]
+SUMMARY = {"name": "kws", "arena_bytes": 1000, "state_bytes": 200, "weights_bytes": 200, "layers": LAYERS}
+
+
 @pytest.mark.parametrize(
-    "limits, message",
+    "limit, board, message",
     [
-        ((None, Board("", 1200, 100)), "weights need 200 bytes of flash, the board allows 100"),
-        ((None, Board("", 1199, 200)), "arena and state need 1200 bytes of RAM, the board allows 1199"),
-        ((999, Board()), "arena need 1000 bytes of RAM, custom_tinyml_arena allows 999"),
-        ((1000, Board("", 1200, 200)), None),
+        (
+            None,
+            Board("", 1200, 100),
+            "weights need 200 bytes of flash, the board allows 100; most of it: dense 150, conv 50",
+        ),
+        (None, Board("", 1199, 200), "arena and state need 1200 bytes of RAM, the board allows 1199"),
+        (999, Board(), "the arena needs 1000 bytes of RAM, custom_tinyml_arena allows 999"),
     ],
 )
-def test_budget(limits: tuple[int | None, Board], message: str | None) -> None:
-    summary = {"arena_bytes": 1000, "state_bytes": 200, "weights_bytes": 200, "inputs": [], "outputs": []}
-    model = Model("kws", Path("kws.onnx"), "host", "portable", {}, limits[0])
-    if message is None:
-        platformio.check_budget(summary, model, limits[1])
-    else:
-        with pytest.raises(BudgetError, match=message):
-            platformio.check_budget(summary, model, limits[1])
+def test_over_budget(limit: int | None, board: Board, message: str) -> None:
+    model = Model("kws", Path("kws.onnx"), "host", "portable", {}, limit)
+    with pytest.raises(BudgetError, match=message) as caught:
+        platformio.check_budget(SUMMARY, model, board)
+    assert "an int8 model instead of a float one" in caught.value.hint
+
+
+def test_within_budget() -> None:
+    model = Model("kws", Path("kws.onnx"), "host", "portable", {}, 1000)
+    platformio.check_budget(SUMMARY, model, Board("", 1200, 200))
+
+
+def test_stale_files_go_and_objects_of_current_models_stay(tmp_path: Path) -> None:
+    """Arduino's objects are called kws.c.o, everybody else's kws.o."""
+    keep = {"kws.c", "kws.h", "kws_weights.h", "kws.json", "kws.o", "kws.c.o"}
+    for file in (*keep, "old.c", "old_weights.h", "old.c.o", "kws2.h"):
+        (tmp_path / file).touch()
+    platformio.remove_stale(tmp_path, ["kws"])
+    assert {path.name for path in tmp_path.iterdir()} == keep
 
 
 def test_library_manifest_agrees_with_the_package() -> None:

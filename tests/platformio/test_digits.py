@@ -1,7 +1,8 @@
-"""The digits model in a PlatformIO project, on the host (with sanitizers) and on Cortex-M3 in QEMU."""
+"""The digits model in a PlatformIO project, on the host and on Cortex-M3 in QEMU."""
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -55,6 +56,42 @@ def test_on_qemu_cortex_m3(make_project: MakeProject) -> None:
     assert '"target": "cortex-m3"' in project.generated("digits.json", "m3").read_text()
 
 
+def test_in_an_arduino_sketch(make_project: MakeProject) -> None:
+    """C++ and Arduino's ways: setup() and loop(), the core's own main(), objects named digits.c.o."""
+    project = make_project(f"{QEMU}framework = arduino\n")
+    shutil.copytree(SAMPLE / "models", project.folder / "models")
+    project.write("src/sketch.cpp", SKETCH)
+    assert "digit 0" in project.build("-t", "qemu")
+    assert "digits.onnx" not in project.build(), "the second build has nothing to do"
+
+
+SKETCH = """
+#include <Arduino.h>
+#include <digits.h>
+
+void setup()
+{
+    for (int i = 0; i < DIGITS_INPUT_ELEMENTS; i++) {
+        const int y = i / 8, x = i % 8, border = (y == 1 || y == 6) + (x == 2 || x == 5);
+        digits_input()[i] = border == 1 && x > 1 && x < 6 && y > 0 && y < 7 ? 1.0f : 0.0f;
+    }
+    digits_run();
+}
+
+void loop()
+{
+    int best = 0;
+    for (int i = 1; i < DIGITS_OUTPUT_ELEMENTS; i++) {
+        if (digits_output()[i] > digits_output()[best]) {
+            best = i;
+        }
+    }
+    printf("digit %d\\n", best);
+    exit(0);
+}
+"""
+
+
 def test_as_a_pre_script(make_project: MakeProject) -> None:
     """The second way in, for projects that do not want the library: the script alone brings everything."""
     project = sample(make_project(QEMU))
@@ -92,6 +129,7 @@ def test_report(make_project: MakeProject) -> None:
     assert "digits (for host)" in report
     assert "bytes of RAM (lower bound" in report
     assert "input    image: 1x1x8x8 float32, 256 bytes" in report
+    assert re.search(r"^  conv2 +Conv +tinyml_conv_s8 +73,728 ", report, re.MULTILINE)
 
 
 # `pio pkg pack` fetches the list of licences from the net to check ours; here it is given.

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from tinyml.app import manifest
-from tinyml.errors import BudgetError, ConfigError
+from tinyml.errors import ConfigError
+from tinyml.package import budget
 from tinyml.targets import TARGETS, find_target
 
 PREFIX = "custom_tinyml_"
@@ -228,48 +229,19 @@ def generated_files(name: str) -> tuple[str, ...]:
 
 
 def remove_stale(folder: Path, names: Iterable[str]) -> None:
-    """Delete what models that are no longer in the project have left behind."""
-    current = {file for name in names for file in (*generated_files(name), f"{name}.o")}
+    """Delete what models that are no longer in the project have left behind; objects count, too."""
+    current = {stem for name in names for stem in (name, f"{name}_weights")}
     for path in folder.glob("*"):
-        if path.is_file() and path.name not in current:
+        if path.is_file() and path.name.split(".")[0] not in current:
             path.unlink()
 
 
 def check_budget(summary: Mapping[str, Any], model: Model, board: Board) -> None:
-    """Refuse a model that cannot fit, before the linker says so in its own words."""
-    ram = summary["arena_bytes"] + summary["state_bytes"]
-    limits = (
-        ("RAM", "arena", summary["arena_bytes"], model.arena_limit_bytes, f"{PREFIX}arena"),
-        ("RAM", "arena and state", ram, board.ram_bytes, "the board"),
-        ("flash", "weights", summary["weights_bytes"], board.flash_bytes, "the board"),
+    """The user's own limit, and the board's."""
+    limit = model.arena_limit_bytes
+    budget.check(
+        summary,
+        arena=[budget.Limit(limit, f"{PREFIX}arena")] if limit is not None else [],
+        ram=[budget.Limit(board.ram_bytes, "the board")] if board.ram_bytes else [],
+        flash=[budget.Limit(board.flash_bytes, "the board")] if board.flash_bytes else [],
     )
-    for memory, what, needed, limit, whose in limits:
-        if limit is not None and needed > limit:
-            raise BudgetError(
-                f"{model.name}: {what} need {needed} bytes of {memory}, {whose} allows {limit}",
-                "a smaller model or input"
-                + (", or an int8 model instead of a float one" if _is_float(summary) else ""),
-            )
-
-
-def _is_float(summary: Mapping[str, Any]) -> bool:
-    return all(tensor["dtype"].startswith("float") for tensor in (*summary["inputs"], *summary["outputs"]))
-
-
-def describe(summary: Mapping[str, Any]) -> str:
-    """A summary (``<name>.json``) as text: memory first, then the layers."""
-    bound = summary["arena_lower_bound_bytes"]
-    lines = [
-        f"{summary['name']} (for {summary['target']})",
-        f"  arena    {summary['arena_bytes']:>9,} bytes of RAM (lower bound {bound:,})",
-        f"  weights  {summary['weights_bytes']:>9,} bytes of flash",
-    ]
-    if summary["state_bytes"]:
-        lines.insert(2, f"  state    {summary['state_bytes']:>9,} bytes of RAM, kept between runs")
-    for kind in ("inputs", "outputs"):
-        for tensor in summary[kind]:
-            shape = "x".join(map(str, tensor["shape"])) or "scalar"
-            lines.append(
-                f"  {kind[:-1]:<8} {tensor['name']}: {shape} {tensor['dtype']}, {tensor['bytes']:,} bytes"
-            )
-    return "\n".join(lines)

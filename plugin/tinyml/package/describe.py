@@ -1,0 +1,35 @@
+"""A compiled model's summary (``<name>.json``) as text that fits a terminal and a log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def describe(summary: Mapping[str, Any]) -> str:
+    """Memory first, then inputs and outputs, then the layers that do something."""
+    bound = summary["arena_lower_bound_bytes"]
+    lines = [
+        f"{summary['name']} (for {summary['target']})",
+        f"  arena    {summary['arena_bytes']:>9,} bytes of RAM (lower bound {bound:,})",
+        f"  weights  {summary['weights_bytes']:>9,} bytes of flash",
+    ]
+    if summary["state_bytes"]:
+        lines.insert(2, f"  state    {summary['state_bytes']:>9,} bytes of RAM, kept between runs")
+    for kind in ("inputs", "outputs"):
+        for tensor in summary[kind]:
+            shape = "x".join(map(str, tensor["shape"])) or "scalar"
+            lines.append(
+                f"  {kind[:-1]:<8} {tensor['name']}: {shape} {tensor['dtype']}, {tensor['bytes']:,} bytes"
+            )
+    rows = [
+        (layer["name"], layer["op"], layer["kernel"], f"{layer['macs']:,}", f"{layer['weights_bytes']:,}")
+        for layer in summary["layers"]
+    ]
+    heads = ("layer", "operator", "kernel", "MACs", "weights")
+    widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(len(heads))]
+    for row in (heads, *rows):
+        texts = [cell.ljust(width) for cell, width in zip(row[:3], widths[:3], strict=True)]
+        numbers = [cell.rjust(width) for cell, width in zip(row[3:], widths[3:], strict=True)]
+        lines.append("  " + "  ".join([*texts, *numbers]))
+    return "\n".join(lines)

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "Arduino.h"
+
+int main()
+{
+	setup();
+	for (;;) {
+		loop();
+	}
+}
