@@ -72,24 +72,25 @@ class Window(Op):
 class PoolLoops:
     """The C loops of a pool: ``outputs`` around everything, ``taps`` around the work on one element."""
 
-    def __init__(self, layer: Layer, sheet: Sheet) -> None:
-        assert isinstance(layer.op, Window)
-        self.op, self.sheet = layer.op, sheet
+    def __init__(self, layer: Layer, sheet: Sheet, window: Window | None = None) -> None:
+        op = window or layer.op
+        assert isinstance(op, Window)
+        self.op, self.sheet = op, sheet
         self.in_shape, self.out_shape = layer.input(0).shape, layer.output.shape
 
     @contextmanager
     def outputs(self) -> Iterator[str]:
         """Loops over the output in the order of its memory; yields the index of its element."""
         names = ["n", *(f"o{a}" for a in range(len(self.op.kernel))), "c"]
-        terms = _flat(names, self.out_shape)
+        terms = flat_index(names, self.out_shape)
         with nested(self.sheet, [(n, e) for n, e in zip(names, self.out_shape, strict=True)]):
             yield terms
 
     @contextmanager
-    def taps(self, padded: bool = False) -> Iterator[str]:
+    def taps(self, padded: bool = False, channel: str = "c") -> Iterator[str]:
         """Loops over the taps of a window inside the input (``padded``: or inside the padding).
 
-        Yields the index of the input element, at ``i0``, ``i1``, …
+        Yields the index of the input element, at ``i0``, ``i1``, … in ``channel``.
         """
         op, sheet, rank = self.op, self.sheet, len(self.op.kernel)
         depth = 0
@@ -106,7 +107,7 @@ class PoolLoops:
                 sheet.line()
                 with sheet.block(f"if (i{a} < {low} || i{a} >= {high}) {{"):
                     sheet.line("continue;")
-        yield _flat(["n", *(f"i{a}" for a in range(rank)), "c"], self.in_shape)
+        yield flat_index(["n", *(f"i{a}" for a in range(rank)), channel], self.in_shape)
         for _ in range(depth):
             sheet.depth -= 1
             sheet.line("}")
@@ -131,7 +132,7 @@ class PoolLoops:
         return f"{text} - {pad}" if pad else text
 
 
-def _flat(names: Sequence[str], shape: Sequence[int]) -> str:
+def flat_index(names: Sequence[str], shape: Sequence[int]) -> str:
     """Row-major index of an element: ((n * h + i) * w + j) * c + k, without axes of extent 1."""
     text = ""
     for name, extent in zip(names, shape, strict=True):
