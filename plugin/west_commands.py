@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,8 @@ class Tinyml(WestCommand):
         return parser
 
     def do_run(self, args: argparse.Namespace, unknown: list[str]) -> None:
+        if self.has_manifest and self.topdir:
+            os.environ.setdefault("TINYML_WORKSPACE", self.topdir)
         # west swallows an ImportError at the top of this file; here it can be explained.
         if str(PLUGIN) not in sys.path:
             sys.path.insert(0, str(PLUGIN))

@@ -63,7 +63,7 @@ def test_a_model_is_added_listed_and_removed(app: Path) -> None:
     for needed in ("arena", "weights", "input", "output", "#include <digits.h>"):
         assert needed in said
 
-    code, said = west(app.parent, "add", DIGITS, "--app", app, "--name", "second")
+    code, said = west(app.parent, "add", "app/digits.onnx", "--app", app, "--name", "second")
     assert code == 0, said
     code, said = west(app, "list")
     assert code == 0

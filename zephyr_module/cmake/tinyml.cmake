@@ -53,13 +53,18 @@ endfunction()
 
 # What all code of ours and of models is compiled with.
 function(tinyml_configure_library library)
-  target_link_libraries(${library} PRIVATE zephyr_interface)
-  add_dependencies(${library} zephyr_generated_headers)
-  if(CONFIG_TINYML_OPTIMIZE_SIZE)
-    target_compile_options(${library} PRIVATE $<TARGET_PROPERTY:compiler,optimization_size>)
-  else()
-    target_compile_options(${library} PRIVATE $<TARGET_PROPERTY:compiler,optimization_speed>)
+  if(NOT TARGET tinyml_options)
+    # An interface library, because its options follow those of zephyr_interface, and the last -O counts.
+    add_library(tinyml_options INTERFACE)
+    if(CONFIG_TINYML_OPTIMIZE_SIZE)
+      set(optimization optimization_size)
+    else()
+      set(optimization optimization_speed)
+    endif()
+    target_compile_options(tinyml_options INTERFACE $<TARGET_PROPERTY:compiler,${optimization}>)
   endif()
+  target_link_libraries(${library} PRIVATE zephyr_interface tinyml_options)
+  add_dependencies(${library} zephyr_generated_headers)
 endfunction()
 
 # The kernel libraries. Ordinary archives: the linker takes what the models call, nothing else, and
@@ -135,16 +140,17 @@ function(zephyr_tinyml_model name file)
   if(NOT EXISTS ${model})
     message(FATAL_ERROR "TinyML: the file of model ${name} does not exist: ${model}")
   endif()
-  if(NOT arg_KERNELS)
-    set(arg_KERNELS auto)
+  if(CONFIG_TINYML_KERNELS_CMSIS_NN)
+    set(kernels cmsis-nn)
+  else()
+    set(kernels portable)
   endif()
-  if(NOT CONFIG_TINYML_KERNELS_CMSIS_NN)
-    if(arg_KERNELS STREQUAL cmsis-nn)
-      message(FATAL_ERROR
-        "TinyML: model ${name} asks for CMSIS-NN, which this build does not have.\n"
-        "  try: the project cmsis-nn in the west manifest, and CONFIG_TINYML_KERNELS_CMSIS_NN=y")
-    endif()
-    set(arg_KERNELS portable)
+  if(arg_KERNELS STREQUAL cmsis-nn AND NOT kernels STREQUAL cmsis-nn)
+    message(FATAL_ERROR
+      "TinyML: model ${name} asks for CMSIS-NN, which this build does not have.\n"
+      "  try: the project cmsis-nn in the west manifest, and CONFIG_TINYML_KERNELS_CMSIS_NN=y")
+  elseif(arg_KERNELS AND NOT arg_KERNELS STREQUAL auto)
+    set(kernels ${arg_KERNELS})
   endif()
   tinyml_target(target)
   set(shapes ${arg_SHAPES})
@@ -158,7 +164,7 @@ function(zephyr_tinyml_model name file)
     OUTPUT ${generated}
     BYPRODUCTS ${dir}/${name}.json
     COMMAND ${python} -m tinyml compile ${model} -o ${dir} --name ${name}
-            --target ${target} --kernels ${arg_KERNELS} ${shapes} --depfile ${dir}/${name}.d
+            --target ${target} --kernels ${kernels} ${shapes} --depfile ${dir}/${name}.d
     # Headers that come out the same keep their time, so that what includes them is not rebuilt.
     # The source must be newer than the model, or a Makefile would run this every time.
     COMMAND ${CMAKE_COMMAND} -E touch ${dir}/${name}.c

@@ -129,11 +129,15 @@ def _place(model: Path, app: folder.Application) -> tuple[str, bool]:
 def _compile(model: Path, entry: manifest.ModelEntry, target: str, must_move: bool) -> dict[str, Any]:
     """Compile the model as the build will; its summary."""
     from tinyml.pipeline import Options, compile_model
+    from tinyml.workspace import find_cmsis_nn
 
+    kernels = entry.kernels or "auto"
+    if kernels == "auto":  # as the build decides it
+        kernels = "cmsis-nn" if find_cmsis_nn() else "portable"
     options = Options(
         name=entry.name,
         target=target,
-        kernels=entry.kernels or "auto",
+        kernels=kernels,
         shapes={name: tuple(map(int, shape.split("x"))) for name, shape in entry.shapes.items()},
     )
     if not must_move:

@@ -1,0 +1,104 @@
+"""Building Zephyr applications in the tests: west and ninja, with all that they say."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools import workspace
+
+ROOT = Path(__file__).resolve().parents[2]
+DIGITS = ROOT / "samples" / "digits"
+
+
+def run(command: list[str | Path], cwd: Path, check: bool = True) -> str:
+    """Run a program of the workspace; what it printed. Fails with it, too."""
+    place = workspace.location()
+    done = subprocess.run(
+        [str(word) for word in command],
+        cwd=cwd,
+        env={**workspace.environment(place), "COLUMNS": "200"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    assert not check or done.returncode == 0, f"{command} failed:\n{done.stdout}"
+    return done.stdout
+
+
+@dataclass(frozen=True)
+class Build:
+    """A build folder. ``app`` is the application's, for tests to change."""
+
+    app: Path
+    folder: Path
+
+    @property
+    def elf(self) -> Path:
+        return self.folder / "zephyr" / "zephyr.elf"
+
+    def again(self, check: bool = True) -> str:
+        """Build what is out of date; ninja's own words."""
+        return run(["ninja", "-C", self.folder], self.folder, check)
+
+    def compiled(self, said: str) -> set[str]:
+        """The C sources of the application and of models that ``again`` compiled, by name."""
+        objects = re.findall(r"Building C object (\S+)\.obj", said)
+        return {Path(name).name for name in objects if "zephyr/" not in name}
+
+    def in_qemu(self, until: str) -> str:
+        """Run the image until a line contains ``until``; all that it printed."""
+        output = []
+        qemu = subprocess.Popen(
+            ["ninja", "-C", str(self.folder), "run"],
+            env=workspace.environment(workspace.location()),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,  # ninja alone would not take QEMU with it
+        )
+        assert qemu.stdout
+        try:
+            for line in qemu.stdout:
+                output.append(line)
+                if until in line:
+                    break
+        finally:
+            os.killpg(qemu.pid, signal.SIGTERM)
+            qemu.wait(30)
+        return "".join(output)
+
+
+def copy_of_digits(folder: Path) -> Path:
+    """The sample application, to be changed at will."""
+    wanted = ("CMakeLists.txt", "prj.conf", "tinyml.yaml", "model.onnx", "src")
+    shutil.copytree(DIGITS, folder, ignore=lambda _, names: [n for n in names if n not in wanted])
+    shutil.copytree(DIGITS / "src", folder / "src", dirs_exist_ok=True)
+    return folder
+
+
+def west_build(app: Path, folder: Path, board: str, *cmake: str) -> Build:
+    """`west build` from nothing."""
+    run(["west", "build", "-p", "always", "-b", board, "-d", folder, app, "--", *cmake], app)
+    return Build(app, folder)
+
+
+def change_model(path: Path) -> None:
+    """Another model of the same shape: one weight differs."""
+    import onnx
+    from onnx import numpy_helper
+
+    model = onnx.load(path)
+    weights = max(model.graph.initializer, key=lambda tensor: len(tensor.raw_data))
+    values = numpy_helper.to_array(weights).copy()
+    values.flat[0] = 1 if values.flat[0] != 1 else 2
+    weights.CopyFrom(numpy_helper.from_array(values, weights.name))
+    onnx.save(model, path)

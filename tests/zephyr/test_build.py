@@ -1,0 +1,137 @@
+"""`west build` of the digits sample: what it makes, and what it makes again when something changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
+
+from tests.zephyr.building import Build, change_model, copy_of_digits, run, west_build
+
+PLUGIN = Path(__file__).resolve().parents[2] / "plugin" / "tinyml"
+NOTHING_TO_DO = "ninja: no work to do."
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
+    """A model added to the application by the real command, and built. Blanks in its name are fine."""
+    app = copy_of_digits(tmp_path_factory.mktemp("zephyr") / "app")
+    (app / "tinyml.yaml").unlink()
+    (app / "prj.conf").write_text("CONFIG_MAIN_STACK_SIZE=2048\n")
+    (app / "model.onnx").rename(app / "a model.onnx")
+    run(["west", "tinyml", "add", "a model.onnx", "--name", "digits"], app)
+    return west_build(app, app / "build", "qemu_cortex_m3")
+
+
+def symbols(elf: Path) -> dict[str, tuple[int, int, str]]:
+    """Name -> address, size, section."""
+    with elf.open("rb") as stream:
+        file = ELFFile(stream)
+        table = file.get_section_by_name(".symtab")
+        assert isinstance(table, SymbolTableSection)
+        found = {}
+        for symbol in table.iter_symbols():
+            index = symbol["st_shndx"]
+            section = file.get_section(index).name if isinstance(index, int) else str(index)
+            found[symbol.name] = (symbol["st_value"], symbol["st_size"], section)
+        return found
+
+
+def test_the_image_computes_what_the_host_computed(build: Build) -> None:
+    assert "PASS: 0 of 40 outputs differ" in build.in_qemu(until="right")
+
+
+def test_the_arena_has_its_place(build: Build) -> None:
+    names = symbols(build.elf)
+    address, size, section = names["digits_arena"]
+    assert section == "noinit"
+    assert address % 16 == 0
+    assert names["tinyml_arena_start"][0] == address
+    assert names["tinyml_arena_end"][0] == address + size
+
+
+def test_only_kernels_in_use_are_in_the_image(build: Build) -> None:
+    assert (build.folder / "modules" / "tinyml" / "libtinyml_cmsis_nn.a").exists()
+    assert not [
+        name for name in symbols(build.elf) if name.startswith(("arm_lstm", "arm_svdf", "arm_transpose"))
+    ]
+
+
+def test_nothing_changed_nothing_done(build: Build) -> None:
+    build.again()
+    assert NOTHING_TO_DO in build.again()
+
+
+def test_a_changed_model_rebuilds_its_library_only(build: Build) -> None:
+    build.again()
+    change_model(build.app / "a model.onnx")
+    assert build.compiled(build.again()) == {"digits.c"}
+    assert NOTHING_TO_DO in build.again()
+
+
+def test_a_changed_option_rebuilds_the_model(build: Build) -> None:
+    build.again()
+    manifest = build.app / "tinyml.yaml"
+    before = manifest.read_text()
+    manifest.write_text(before + "    kernels: portable\n")
+    try:
+        said = build.again()
+    finally:
+        manifest.write_text(before)
+    assert "compiling model digits for cortex-m3" in said
+    # Other kernels need another arena, so digits.h changes, and with it what includes it; not more.
+    assert build.compiled(said) <= {"digits.c", "main.c"}
+    build.again()
+    assert NOTHING_TO_DO in build.again()
+
+
+def test_a_model_depends_on_the_whole_compiler(build: Build) -> None:
+    told = run(["ninja", "-C", build.folder, "-t", "query", "tinyml/digits/digits.c"], build.folder)
+    inputs = {Path(line.strip().removeprefix("| ")).name for line in told.splitlines()}
+    wanted = {path.name for kind in ("*.py", "*.j2") for path in PLUGIN.rglob(kind)}
+    assert wanted <= inputs
+
+
+def test_a_broken_model_stops_the_build_with_words(build: Build) -> None:
+    model = build.app / "a model.onnx"
+    good = model.read_bytes()
+    model.write_bytes(b"not a model")
+    try:
+        said = build.again(check=False)
+    finally:
+        model.write_bytes(good)
+    assert "error:" in said
+    assert "a model.onnx" in said
+    assert "Traceback" not in said
+    build.again()
+
+
+def test_a_broken_manifest_stops_the_build_with_words(build: Build) -> None:
+    manifest = build.app / "tinyml.yaml"
+    before = manifest.read_text()
+    manifest.write_text(before.replace("file:", "flie:"))
+    try:
+        said = build.again(check=False)
+    finally:
+        manifest.write_text(before)
+    assert "did you mean 'file'?" in said
+    assert "Traceback" not in said
+    build.again()
+
+
+def test_models_can_be_named_in_cmake(tmp_path: Path) -> None:
+    """Two models, no manifest, no CMSIS-NN kernels."""
+    app = copy_of_digits(tmp_path / "app")
+    (app / "tinyml.yaml").unlink()
+    with (app / "CMakeLists.txt").open("a") as lists:
+        lists.write("zephyr_tinyml_model(digits model.onnx)\n")
+        lists.write("zephyr_tinyml_model(second model.onnx KERNELS portable)\n")
+    main = app / "src" / "main.c"
+    text = main.read_text().replace("#include <digits.h>", "#include <digits.h>\n#include <second.h>")
+    main.write_text(text.replace("int main(void)\n{", "int main(void)\n{\n\tsecond_run();"))
+    built = west_build(app, tmp_path / "build", "qemu_cortex_m3", "-DCONFIG_TINYML_KERNELS_PORTABLE=y")
+    names = symbols(built.elf)
+    assert {"digits_arena", "second_arena"} <= set(names)
+    assert not (built.folder / "modules" / "tinyml" / "libtinyml_cmsis_nn.a").exists()
