@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/** Recurrent layers in float: RNN, GRU and LSTM, one direction, any number of batches. */
+
+#ifndef TINYML_RECURRENT_H_
+#define TINYML_RECURRENT_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** An activation function and its two parameters, which most functions ignore. */
+struct tinyml_activation {
+	float (*function)(float x, float alpha, float beta);
+	float alpha;
+	float beta;
+};
+
+float tinyml_act_sigmoid(float x, float alpha, float beta);
+float tinyml_act_tanh(float x, float alpha, float beta);
+float tinyml_act_relu(float x, float alpha, float beta);
+float tinyml_act_affine(float x, float alpha, float beta);
+float tinyml_act_leaky_relu(float x, float alpha, float beta);
+float tinyml_act_thresholded_relu(float x, float alpha, float beta);
+float tinyml_act_scaled_tanh(float x, float alpha, float beta);
+float tinyml_act_hard_sigmoid(float x, float alpha, float beta);
+float tinyml_act_elu(float x, float alpha, float beta);
+float tinyml_act_softsign(float x, float alpha, float beta);
+float tinyml_act_softplus(float x, float alpha, float beta);
+
+/** A layer and where its tensors are. Pointers that may be NULL say so. */
+struct tinyml_recurrent {
+	int32_t steps;
+	int32_t batches;
+	int32_t inputs;
+	int32_t hidden;
+	bool reverse;             /* from the last step to the first */
+	bool linear_before_reset; /* GRU: the reset gate acts behind the matrix */
+	bool input_forget;        /* LSTM: the forget gate is 1 - input gate */
+	float clip;               /* largest magnitude that reaches an activation; 0: no limit */
+	struct tinyml_activation f, g, h;
+
+	const float *x;         /* (steps, batches, inputs) */
+	const float *w;         /* (gates * hidden, inputs) */
+	const float *r;         /* (gates * hidden, hidden) */
+	const float *b;         /* (2 * gates * hidden): for w, then for r; or NULL */
+	const float *peepholes; /* LSTM: (3 * hidden); or NULL */
+	const int32_t *lengths; /* steps of each batch; NULL: all */
+	const float *h0;        /* (batches, hidden); NULL: zeros */
+	const float *c0;        /* LSTM: (batches, hidden); NULL: zeros */
+
+	float *y;       /* (steps, batches, hidden); or NULL */
+	float *h_last;  /* (batches, hidden) */
+	float *c_last;  /* LSTM: (batches, hidden) */
+	float *scratch; /* gates * hidden */
+};
+
+/** Gates in the order of ONNX: one for RNN; update, reset, hidden; input, output, forget, cell. */
+void tinyml_rnn_f32(const struct tinyml_recurrent *p);
+void tinyml_gru_f32(const struct tinyml_recurrent *p);
+void tinyml_lstm_f32(const struct tinyml_recurrent *p);
+
+/** One step of one batch: reads x, updates h (and c). */
+typedef void (*tinyml_cell)(const struct tinyml_recurrent *p, const float *x, float *h, float *c);
+
+/** Runs a cell over all steps and batches. */
+void tinyml_recurrent_run(const struct tinyml_recurrent *p, tinyml_cell cell);
+
+/** y = w * x, row by row, each plus the number that stands there already. */
+void tinyml_add_product(float *y, const float *w, const float *x, int32_t rows, int32_t columns);
+
+/** y = the biases of `rows` gates from gate row `first` on; `gates` is how many rows there are. */
+void tinyml_start_gates(float *y, const struct tinyml_recurrent *p, int32_t first, int32_t rows,
+			int32_t gates);
+
+static inline float tinyml_activate(const struct tinyml_recurrent *p, struct tinyml_activation a,
+				    float x)
+{
+	if (p->clip > 0.0f) {
+		x = x > p->clip ? p->clip : x;
+		x = x < -p->clip ? -p->clip : x;
+	}
+	return a.function(x, a.alpha, a.beta);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TINYML_RECURRENT_H_ */

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include <tinyml/recurrent.h>
+
+static void cell(const struct tinyml_recurrent *p, const float *x, float *h, float *c)
+{
+	const int32_t hidden = p->hidden;
+	float *gate = p->scratch;
+
+	(void)c;
+	tinyml_start_gates(gate, p, 0, hidden, hidden);
+	tinyml_add_product(gate, p->w, x, hidden, p->inputs);
+	tinyml_add_product(gate, p->r, h, hidden, hidden);
+	for (int32_t i = 0; i < hidden; i++) {
+		h[i] = tinyml_activate(p, p->f, gate[i]);
+	}
+}
+
+void tinyml_rnn_f32(const struct tinyml_recurrent *p)
+{
+	tinyml_recurrent_run(p, cell);
+}
