@@ -14,6 +14,7 @@ from tinyml.importers.tflite_values import data_of, type_of
 from tinyml.importers.unsupported import Complaints
 from tinyml.importers.variables import Variables
 from tinyml.ir import Graph, Shape, Tensor, TensorType
+from tinyml.ops.reshape import with_quant
 from tinyml.reading import TFLITE_READERS, Builder, TfliteNode
 
 
@@ -82,6 +83,7 @@ class _Reader:
         for operator in scope.subgraph.operators:
             if any(i in scope.poisoned for i in operator.inputs):
                 scope.poisoned.update(operator.outputs)
+                self._complain_if_unknown(operator)
                 continue
             outputs = [scope.subgraph.tensors[i] for i in operator.outputs if i >= 0]
             self.build.scope = outputs[0].name if outputs else operator.op_type
@@ -90,6 +92,13 @@ class _Reader:
             except UnsupportedError as error:
                 self.complaints.add("", operator.op_type, error)
                 scope.poisoned.update(operator.outputs)
+
+    def _complain_if_unknown(self, operator: OperatorRecord) -> None:
+        """Even behind something unsupported: the user wants to know everything that is missing."""
+        known = operator.op_type in TFLITE_READERS or operator.op_type in _SPECIAL
+        if operator.is_custom or not known:
+            what = "custom operators are" if operator.is_custom else f"operator {operator.op_type} is"
+            self.complaints.add("", operator.op_type, UnsupportedError(f"{what} not supported"))
 
     def _operator(self, scope: _Scope, operator: OperatorRecord) -> None:
         if operator.is_custom:
@@ -119,7 +128,9 @@ class _Reader:
             raise ModelError(
                 f"{self.path}: {operator.op_type} operator {self.build.scope!r} makes no sense: {error}"
             ) from error
-        for index, tensor in zip(operator.outputs, results, strict=False):
+        for index, tensor, declared in zip(operator.outputs, results, node.outputs, strict=False):
+            if tensor.dtype is declared.dtype:  # operators that move bytes may give them a new meaning
+                tensor = with_quant(self.build, tensor, declared.quant)
             scope.values[index] = tensor
         self.variables.take_updates()
 

@@ -58,15 +58,19 @@ def exp_on_negative_values(a: Ints, integer_bits: int) -> Ints:
     return np.where(a == 0, ONE, result)
 
 
-def one_over_one_plus(a: Ints) -> Ints:
-    """1 / (1 + a) for a in [0, 1], no integer bits: three steps of Newton and Raphson."""
-    total = np.asarray(a, np.int64) + ONE
-    half = (total + 1) // 2  # a is not negative
-    x = 1515870810 + fp.doubling_high_multiply(half, -1010580540)  # 48/17 - 32/17 d, two integer bits
+def _twice_one_over_one_plus(a: Ints) -> Ints:
+    """2 / (1 + a) for a in [0, 1]; the result has two integer bits. Three steps of Newton and Raphson."""
+    half = (np.asarray(a, np.int64) + ONE + 1) // 2  # half of 1 + a
+    x = 1515870810 + fp.doubling_high_multiply(half, -1010580540)  # 48/17 - 32/17 * half
     for _ in range(3):
         error = (1 << 29) - fp.doubling_high_multiply(half, x)
         x = x + saturating_shift_left(fp.doubling_high_multiply(x, error), 2)
-    return saturating_shift_left(x, 1)
+    return x
+
+
+def one_over_one_plus(a: Ints) -> Ints:
+    """1 / (1 + a) for a in [0, 1], no integer bits."""
+    return saturating_shift_left(_twice_one_over_one_plus(a), 1)
 
 
 def reciprocal(x: Ints, integer_bits: int) -> tuple[Ints, Ints]:
@@ -75,3 +79,23 @@ def reciprocal(x: Ints, integer_bits: int) -> tuple[Ints, Ints]:
     leading_zeros = 32 - np.frexp(x.astype(np.float64))[1].astype(np.int64)
     fraction = (x << leading_zeros) - (1 << 31)
     return one_over_one_plus(fraction), integer_bits - leading_zeros
+
+
+def _one_minus_over_one_plus(a: Ints) -> Ints:
+    """(1 - a) / (1 + a) for a in [0, 1], no integer bits."""
+    x = _twice_one_over_one_plus(a)
+    return saturating_shift_left(x - (1 << 29), 2)
+
+
+def logistic(a: Ints, integer_bits: int) -> Ints:
+    """1 / (1 + exp(-a)); the result has no integer bits."""
+    a = np.asarray(a, np.int64)
+    positive = one_over_one_plus(exp_on_negative_values(-np.abs(a), integer_bits))
+    return np.where(a == 0, 1 << 30, np.where(a > 0, positive, ONE - positive))
+
+
+def tanh(a: Ints, integer_bits: int) -> Ints:
+    """tanh(a); the result has no integer bits. exp takes -2 |a|: the same bits, one integer bit more."""
+    a = np.asarray(a, np.int64)
+    positive = _one_minus_over_one_plus(exp_on_negative_values(-np.abs(a), integer_bits + 1))
+    return np.where(a == 0, 0, np.where(a > 0, positive, -positive))

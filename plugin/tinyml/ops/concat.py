@@ -10,7 +10,9 @@ import numpy as np
 from tinyml.errors import ModelError
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType, View, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
-from tinyml.reading import Builder, OnnxNode, onnx_op
+from tinyml.ops.requantize import rescaled
+from tinyml.ops.reshape import Reshape
+from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 
 @dataclass(frozen=True)
@@ -110,3 +112,19 @@ def concat(build: Builder, parts: Sequence[Tensor], axis: int) -> Tensor:
     axis %= rank
     kept = [part for part in parts if part.shape[axis] != 0] or list(parts[:1])
     return kept[0] if len(kept) == 1 else build.add1(Concat(axis), kept)
+
+
+@tflite_op("CONCATENATION")
+def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    parts = [rescaled(build, node.input(i), node.outputs[0]) for i in range(len(node.inputs))]
+    return [concat(build, parts, node.options.Axis())]
+
+
+@tflite_op("PACK")
+def read_pack(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    """Joined along a new axis."""
+    parts = [rescaled(build, node.input(i), node.outputs[0]) for i in range(len(node.inputs))]
+    shape = list(parts[0].shape)
+    axis = node.options.Axis() % (len(shape) + 1)
+    shape.insert(axis, 1)
+    return [concat(build, [build.add1(Reshape(tuple(shape)), [part]) for part in parts], axis)]

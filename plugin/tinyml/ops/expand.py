@@ -14,7 +14,7 @@ from tinyml.ir import Array, Layer, Op, Tensor, TensorType, View, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.slice import copy_strided
-from tinyml.reading import Builder, OnnxNode, onnx_op
+from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 
 @dataclass(frozen=True)
@@ -86,4 +86,15 @@ def read_tile(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     repeats = tuple(int(r) for r in node.const(1).reshape(-1))
     if len(repeats) != len(x.shape):
         raise ModelError(f"Tile node {node.name!r}: {len(repeats)} repeats for {len(x.shape)} axes")
+    return [x if set(repeats) <= {1} else build.add1(Tile(repeats), [x])]
+
+
+@tflite_op("BROADCAST_TO")
+def read_broadcast_to(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    return [expand(build, node.input(0), [int(d) for d in node.const(1).reshape(-1)])]
+
+
+@tflite_op("TILE")
+def read_tflite_tile(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    x, repeats = node.input(0), tuple(int(r) for r in node.const(1).reshape(-1))
     return [x if set(repeats) <= {1} else build.add1(Tile(repeats), [x])]

@@ -9,12 +9,12 @@ from typing import ClassVar
 import numpy as np
 
 from tinyml import c
-from tinyml.errors import ModelError
+from tinyml.errors import ModelError, UnsupportedError
 from tinyml.ir import Array, DType, Layer, Op, Quant, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.slice import take
-from tinyml.reading import Builder, OnnxNode, onnx_op
+from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 
 @dataclass(frozen=True)
@@ -236,3 +236,18 @@ def read_gather_nd(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     batch = int(node.attr("batch_dims", 0))
     sizes = np.asarray(x.shape[batch : batch + indices.shape[-1]], np.int64)
     return [build.add1(GatherND(batch), [x, known_indices(build, indices, sizes)])]
+
+
+@tflite_op("GATHER")
+def read_tflite_gather(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    x, axis = node.input(0), node.options.Axis()
+    if node.options.BatchDims():
+        raise UnsupportedError(f"GATHER operator {node.name!r} with batch dimensions is not supported")
+    return [gather(build, x, node.input(1), axis)]
+
+
+@tflite_op("GATHER_ND")
+def read_tflite_gather_nd(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    x, indices = node.input(0), node.input(1)
+    sizes = np.asarray(x.shape[: indices.shape[-1]], np.int64)
+    return [build.add1(GatherND(0), [x, known_indices(build, indices, sizes)])]

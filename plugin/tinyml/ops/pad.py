@@ -12,9 +12,10 @@ from tinyml import fixed_point as fp
 from tinyml.errors import ModelError, UnsupportedError
 from tinyml.ir import Array, Layer, Op, Shape, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops._quant import dequantize
 from tinyml.ops._take import Picks, Take, TakeLoops
 from tinyml.ops.slice import take
-from tinyml.reading import Builder, OnnxNode, onnx_op
+from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 
 @dataclass(frozen=True)
@@ -156,3 +157,23 @@ def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     if mode not in ("constant", "edge", "reflect", "wrap"):
         raise UnsupportedError(f"Pad node {node.name!r}: mode {mode!r} is not known")
     return [pad(build, x, begins, ends, mode, value)]
+
+
+@tflite_op("PAD", "PADV2")
+def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    x, widths = node.input(0), node.const(1).astype(np.int64)
+    value = 0.0
+    if node.optional(2) is not None:
+        fill = node.input(2)
+        stored = node.const(2).reshape(-1)
+        value = float((dequantize(stored, fill.quant) if fill.quant is not None else stored)[0])
+    return [pad(build, x, widths[:, 0].tolist(), widths[:, 1].tolist(), "constant", value)]
+
+
+@tflite_op("MIRROR_PAD")
+def read_mirror_pad(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    from tflite import MirrorPadMode
+
+    x, widths = node.input(0), node.const(1).astype(np.int64)
+    mode = "reflect" if node.options.Mode() == MirrorPadMode.REFLECT else "symmetric"
+    return [pad(build, x, widths[:, 0].tolist(), widths[:, 1].tolist(), mode)]

@@ -63,3 +63,10 @@ def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
         assert output.quant is not None
         return [build.add1(Quantize(output.dtype, output.quant, halves_to_even=False), [x])]
     return [build.add1(Requantize(), [x], output)]
+
+
+def rescaled(build: Builder, x: Tensor, wanted: TensorType) -> Tensor:
+    """``x`` with the quantisation of ``wanted``; itself where it has it, or where there is none."""
+    if x.quant is None or wanted.quant is None or (x.quant == wanted.quant and x.dtype is wanted.dtype):
+        return x
+    return build.add1(Requantize(), [x], TensorType(x.shape, wanted.dtype, wanted.quant))

@@ -127,11 +127,42 @@ def read_unsqueeze(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     return [build.add1(Reshape(tuple(1 if i in places else next(rest) for i in range(rank))), [x])]
 
 
-@tflite_op("RESHAPE", "SQUEEZE", "EXPAND_DIMS")
+@tflite_op("RESHAPE")
 def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
-    """The file states the result; only a RESHAPE with a -1 or a computed shape needs its operand."""
+    """The shape comes as an operand, in old files as an option; if all else fails the file states it."""
+    x, operand = node.input(0), node.optional(1)
+    if operand is not None:
+        wanted = node.const(1).reshape(-1).tolist()
+    elif node.options is not None and node.options.NewShapeLength():
+        wanted = [node.options.NewShape(i) for i in range(node.options.NewShapeLength())]
+    else:
+        wanted = list(node.outputs[0].shape)
+    if wanted == [0] and x.elements == 1:  # how old converters wrote "a scalar"
+        wanted = []
+    return [build.add1(Reshape(resolve_shape(x, wanted, zero_copies=False)), [x])]
+
+
+@tflite_op("EXPAND_DIMS")
+def read_expand_dims(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     x = node.input(0)
-    shape = node.outputs[0].shape
-    if node.op_type == "RESHAPE" and (operand := node.optional(1)) is not None and operand.is_constant:
-        shape = resolve_shape(x, operand.value.reshape(-1).tolist(), zero_copies=False)
-    return [build.add1(Reshape(shape), [x], node.outputs[0])]
+    axis = int(node.const(1).reshape(())) % (len(x.shape) + 1)
+    return [build.add1(Reshape((*x.shape[:axis], 1, *x.shape[axis:])), [x])]
+
+
+@tflite_op("SQUEEZE")
+def read_tflite_squeeze(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    x, options = node.input(0), node.options
+    count = options.SqueezeDimsLength() if options is not None else 0
+    axes = {options.SqueezeDims(i) % len(x.shape) for i in range(count)}
+    dropped = axes or {i for i, d in enumerate(x.shape) if d == 1}
+    return [build.add1(Reshape(tuple(d for i, d in enumerate(x.shape) if i not in dropped)), [x])]
+
+
+@tflite_op("SHAPE")
+def read_tflite_shape(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    return [build.constant(np.asarray(node.input(0).shape, node.outputs[0].dtype.numpy))]
+
+
+@tflite_op("RANK")
+def read_rank(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    return [build.constant(np.asarray(len(node.input(0).shape), node.outputs[0].dtype.numpy))]

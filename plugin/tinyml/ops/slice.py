@@ -9,10 +9,11 @@ from typing import ClassVar
 import numpy as np
 
 from tinyml import c
-from tinyml.errors import ModelError
+from tinyml.errors import ModelError, UnsupportedError
 from tinyml.ir import Array, Layer, Op, Shape, Tensor, TensorType, View, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
-from tinyml.reading import Builder, OnnxNode, onnx_op
+from tinyml.ops.reshape import Reshape
+from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 
 @dataclass(frozen=True)
@@ -146,3 +147,67 @@ def split(build: Builder, x: Tensor, axis: int, sizes: Sequence[int]) -> list[Te
         raise ModelError(f"cannot split {x.shape[axis]} elements of {x.name!r} into {tuple(sizes)}")
     ends = np.cumsum(sizes)
     return [take(build, x, {axis: (int(end - n), int(n), 1)}) for end, n in zip(ends, sizes, strict=True)]
+
+
+@tflite_op("SPLIT")
+def read_tflite_split(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    x, count = node.input(1), len(node.outputs)
+    axis = int(node.const(0).reshape(())) % len(x.shape)
+    return split(build, x, axis, [x.shape[axis] // count] * count)
+
+
+@tflite_op("SPLIT_V")
+def read_tflite_split_v(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    x = node.input(0)
+    axis = int(node.const(2).reshape(())) % len(x.shape)
+    sizes = [int(n) for n in node.const(1).reshape(-1)]
+    rest = x.shape[axis] - sum(n for n in sizes if n >= 0)
+    return split(build, x, axis, [n if n >= 0 else rest for n in sizes])  # one may be -1
+
+
+@tflite_op("UNPACK")
+def read_unpack(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    """Cut along an axis, which then goes."""
+    x = node.input(0)
+    axis = node.options.Axis() % len(x.shape)
+    shape = (*x.shape[:axis], *x.shape[axis + 1 :])
+    parts = split(build, x, axis, [1] * x.shape[axis])
+    return [build.add1(Reshape(shape), [part]) for part in parts]
+
+
+@tflite_op("SLICE")
+def read_tflite_slice(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    x = node.input(0)
+    begins, sizes = ([int(v) for v in node.const(i).reshape(-1)] for i in (1, 2))
+    chosen = {}
+    for axis, (begin, size) in enumerate(zip(begins, sizes, strict=True)):
+        extent = x.shape[axis] - begin if size == -1 else size
+        if begin < 0 or extent < 0 or begin + extent > x.shape[axis]:
+            raise ModelError(f"SLICE operator {node.name!r} reaches outside {x.name!r} {x.shape}")
+        chosen[axis] = (begin, extent, 1)
+    return [take(build, x, chosen)]
+
+
+@tflite_op("STRIDED_SLICE")
+def read_strided_slice(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    x, options = node.input(0), node.options
+    if options.EllipsisMask() or options.NewAxisMask():
+        raise UnsupportedError(f"STRIDED_SLICE operator {node.name!r} has an ellipsis or a new axis")
+    begins, ends, steps = ([int(v) for v in node.const(i).reshape(-1)] for i in (1, 2, 3))
+    offset = getattr(options, "Offset", bool)()  # ends count from begins
+    chosen, dropped = {}, set()
+    for axis, (begin, end, step) in enumerate(zip(begins, ends, steps, strict=True)):
+        size, bit = x.shape[axis], 1 << axis
+        if options.ShrinkAxisMask() & bit:
+            chosen[axis] = (begin % size, 1, 1)
+            dropped.add(axis)
+            continue
+        end = begin + end if offset else end
+        begin = (0 if step > 0 else size - 1) if options.BeginMask() & bit else begin
+        end = (size if step > 0 else -size - 1) if options.EndMask() & bit else end
+        first, extent = bounds(size, begin, end, step)
+        chosen[axis] = (first, extent, step)
+    y = take(build, x, chosen)
+    if not dropped:
+        return [y]
+    return [build.add1(Reshape(tuple(d for a, d in enumerate(y.shape) if a not in dropped)), [y])]
