@@ -62,6 +62,7 @@ class Sheet:
     target: Target
     prefix: str  # model and layer: "kws_conv1"
     shared_inputs: frozenset[int] = frozenset()  # inputs that already lie where the output wants them
+    shared_outputs: frozenset[int] = frozenset()  # outputs that already are the right part of an input
     lines: list[str] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)

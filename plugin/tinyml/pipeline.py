@@ -18,9 +18,9 @@ from tinyml.kernel import Library
 from tinyml.package.summary import summarize
 from tinyml.passes import PASSES
 from tinyml.plan import Plan, plan
-from tinyml.schedule import schedule
+from tinyml.schedule import same_order, schedule
 from tinyml.select import Selected, select
-from tinyml.targets import find_target
+from tinyml.targets import Target, find_target
 from tinyml.verify import verify
 
 LIBRARIES: Mapping[str, frozenset[Library]] = {
@@ -28,6 +28,9 @@ LIBRARIES: Mapping[str, frozenset[Library]] = {
     "cmsis-nn": frozenset(Library),
 }
 """What each choice of ``--kernels`` allows; ``auto`` is decided by the shell that knows the build."""
+
+IO_CHOICES = ("arena", "caller")
+"""Where inputs and outputs may live."""
 
 STAGES: tuple[str, ...] = ("import", *dict.fromkeys(step.__name__ for step in PASSES))
 """After which an observer is called: where the graph can be looked at."""
@@ -47,10 +50,12 @@ class Options:
     target: str = "cortex-m3"
     kernels: str = "auto"
     shapes: Mapping[str, Shape] = field(default_factory=dict)
+    io: str = "arena"  # where inputs and outputs live: in the arena, or in buffers the caller gives
 
     def describe(self) -> str:
         """Options that are not the default, for the provenance comment."""
         parts = [f"kernels {self.kernels}"] if self.kernels != "auto" else []
+        parts += [f"io {self.io}"] if self.io != "arena" else []
         parts += [f"shape {name}={'x'.join(map(str, shape))}" for name, shape in self.shapes.items()]
         return ", ".join(parts)
 
@@ -97,9 +102,23 @@ def compile_graph(
     if options.kernels not in ("auto", *LIBRARIES):
         raise ConfigError(f"there are no kernels called {options.kernels!r}", f"auto, {', '.join(LIBRARIES)}")
     libraries = LIBRARIES["portable" if options.kernels == "auto" else options.kernels]
-    graph = schedule(optimize(graph, observe))
-    selected = select(graph, target, libraries)
-    placed = plan(graph, selected)
+    if options.io not in IO_CHOICES:
+        raise ConfigError(f"inputs and outputs cannot live in {options.io!r}", " or ".join(IO_CHOICES))
+    graph = optimize(graph, observe)
+    graph, selected, placed = _place(graph, target, libraries, options.io == "caller")
     files = emit(name, graph, placed, selected, target, origin)
     summary = summarize(name, graph, selected, placed, target, origin.sha256, __version__)
     return Compiled(name, graph, selected, placed, {**files, f"{name}.json": summary.text}, summary.data)
+
+
+def _place(
+    graph: Graph, target: Target, libraries: frozenset[Library], io_outside: bool
+) -> tuple[Graph, tuple[Selected, ...], Plan]:
+    """Schedule, select and plan; the order of the file stays where the other one needs no less memory."""
+    results: list[tuple[Graph, tuple[Selected, ...], Plan]] = []
+    for ordered in (graph, schedule(graph)):
+        if results and same_order(ordered.nodes, graph.nodes):
+            break
+        selected = select(ordered, target, libraries)
+        results.append((ordered, selected, plan(ordered, selected, io_outside)))
+    return min(results, key=lambda result: result[2].arena_bytes)

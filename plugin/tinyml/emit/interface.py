@@ -18,7 +18,8 @@ class Port:
     tensor: Tensor
     function: str  # kws_input or kws_input_<name>
     macro: str  # KWS_INPUT or KWS_INPUT_<NAME>
-    address: str
+    parameter: str  # of kws_run, where the caller brings the memory: input or input_<name>
+    address: str  # NULL where the caller brings the memory
     comment: str
 
     @property
@@ -48,20 +49,32 @@ class Port:
         return self.tensor.quant is not None and not self.tensor.quant.per_channel
 
 
+def parameters(graph: Graph) -> dict[str, str]:
+    """Names of the caller's buffers, by tensor."""
+    return {
+        name: _suffix(word, identifier, len(names))
+        for word, names in (("input", graph.inputs), ("output", graph.outputs))
+        for name, identifier in zip(names, unique_identifiers(names, word), strict=True)
+    }
+
+
+def _suffix(word: str, identifier: str, count: int) -> str:
+    return f"{word}_{identifier}" if count > 1 else word
+
+
 def ports(model: str, graph: Graph, names: Sequence[str], word: str, addresses: Addresses) -> list[Port]:
     """``word`` is "input" or "output"."""
-    identifiers = unique_identifiers(names, word)
-    several = len(names) > 1
     result = []
-    for name, identifier in zip(names, identifiers, strict=True):
+    for name, identifier in zip(names, unique_identifiers(names, word), strict=True):
         tensor = graph.tensors[name]
-        suffix = f"{word}_{identifier}" if several else word
+        suffix = _suffix(word, identifier, len(names))
         result.append(
             Port(
                 tensor,
                 f"{model}_{suffix}",
                 f"{model}_{suffix}".upper(),
-                addresses.expression(tensor),
+                suffix,
+                "NULL" if addresses.plan.io_outside else addresses.expression(tensor),
                 c.printable(f"{name}: {shape_text(tensor.shape)} {tensor.dtype.value}"),
             )
         )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tinyml import c
 from tinyml.emit.names import layer_names, shape_text
-from tinyml.ir import Graph, Layer, Tensor
+from tinyml.ir import Graph, Tensor
 from tinyml.kernel import Record, Sheet, Table, input_parameter, output_parameter
-from tinyml.plan import Plan
+from tinyml.plan import Place, Plan, Region
 from tinyml.select import Selected
 from tinyml.targets import Target
 
@@ -30,56 +30,55 @@ class LayerCode:
 class Addresses:
     """C expressions for where tensors live."""
 
-    def __init__(self, model: str, graph: Graph, plan: Plan) -> None:
+    def __init__(self, model: str, graph: Graph, plan: Plan, callers: Mapping[str, str]) -> None:
         self.model, self.graph, self.plan = model, graph, plan
-        self.states = {state.tensor: i for i, state in enumerate(graph.states)}
+        self.callers = callers  # tensors in the caller's buffers, by the name of the parameter
 
     def expression(self, tensor: Tensor) -> str:
-        if tensor.name in self.states:
-            return f"{self.model}_state{self.states[tensor.name]}"
-        return f"AT({tensor.dtype.c}, {self.plan.offsets[tensor.name]})"
+        place = self.plan.places[tensor.name]
+        if place.region is Region.ARENA:
+            return f"AT({tensor.dtype.c}, {place.offset})"
+        array = self._array(place)
+        return f"&{array}[{place.offset // tensor.dtype.bytes}]" if place.offset else array
 
-    def same(self, a: Tensor, b: Tensor) -> bool:
-        """Whether two tensors start at the same byte."""
-        return not a.is_constant and not b.is_constant and self._place(a) == self._place(b)
-
-    def _place(self, tensor: Tensor) -> tuple[str, int]:
-        if tensor.name in self.states:
-            return "state", self.states[tensor.name]
-        return "arena", self.plan.offsets[tensor.name]
+    def _array(self, place: Place) -> str:
+        if place.region is Region.STATE:
+            return f"{self.model}_state{place.index}"
+        names = self.graph.inputs if place.region is Region.INPUT else self.graph.outputs
+        return self.callers[names[place.index]]
 
     def describe(self, tensor: Tensor) -> str:
         """For comments: where the tensor is, in words."""
         if tensor.is_constant:
             return "flash"
-        if tensor.name in self.states:
-            return f"state {self.states[tensor.name]}"
-        offset = self.plan.offsets[tensor.name]
-        return f"{offset}..{offset + tensor.bytes}"
+        place = self.plan.places[tensor.name]
+        if place.region is not Region.ARENA:
+            return f"{place.region.value} {place.index}"
+        return f"{place.offset}..{place.offset + tensor.bytes}"
 
 
 def layer_codes(
-    model: str, graph: Graph, plan: Plan, selected: Sequence[Selected], target: Target
+    model: str, plan: Plan, selected: Sequence[Selected], target: Target, addresses: Addresses
 ) -> list[LayerCode]:
     """Code for every layer that does any work; layers that only rename memory are left out."""
     names = layer_names(model, [s.layer for s in selected])
-    addresses = Addresses(model, graph, plan)
-    codes = []
-    for step, (chosen, name) in enumerate(zip(selected, names, strict=True)):
-        if not _is_free(chosen.layer, addresses):
-            codes.append(_code(step, name, chosen, addresses, target))
-    return codes
-
-
-def _is_free(layer: Layer, addresses: Addresses) -> bool:
-    """Whether sharing memory has already done all that the layer does."""
-    views = {view.inner: view for view in layer.op.views(layer)}
-    return bool(views) and all(y.name in views and addresses.same(y, layer.input(0)) for y in layer.outputs)
+    return [
+        _code(step, name, chosen, addresses, target)
+        for step, (chosen, name) in enumerate(zip(selected, names, strict=True))
+        if step not in plan.free
+    ]
 
 
 def _code(step: int, name: str, chosen: Selected, addresses: Addresses, target: Target) -> LayerCode:
     layer = chosen.layer
-    sheet = Sheet(layer, target, name)
+    shared = addresses.plan.shared.get(step, frozenset())
+    sheet = Sheet(
+        layer,
+        target,
+        name,
+        frozenset(i for i, t in enumerate(layer.inputs) if t is not None and t.name in shared),
+        frozenset(i for i, t in enumerate(layer.outputs) if t.name in shared),
+    )
     chosen.kernel.emit(layer, sheet)
     parameters: list[tuple[str, str]] = []  # declaration, argument
     for index, tensor in enumerate(layer.inputs):

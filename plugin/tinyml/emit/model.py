@@ -10,7 +10,7 @@ import jinja2
 import numpy as np
 
 from tinyml import __version__, c
-from tinyml.emit.interface import ports
+from tinyml.emit.interface import Port, parameters, ports
 from tinyml.emit.layers import Addresses, LayerCode, layer_codes
 from tinyml.ir import Array, DType, Graph
 from tinyml.kernel import Record, Table
@@ -32,9 +32,11 @@ def emit(
     name: str, graph: Graph, plan: Plan, selected: Sequence[Selected], target: Target, origin: Provenance
 ) -> dict[str, str]:
     """File name -> text."""
-    codes = layer_codes(name, graph, plan, selected, target)
-    tables, codes = _share_tables(codes)
-    addresses = Addresses(name, graph, plan)
+    addresses = Addresses(name, graph, plan, parameters(graph))
+    tables, codes = _share_tables(layer_codes(name, plan, selected, target, addresses))
+    states = _states(name, graph, addresses)
+    inputs = ports(name, graph, graph.inputs, "input", addresses)
+    outputs = ports(name, graph, graph.outputs, "output", addresses)
     context = {
         "name": name,
         "NAME": name.upper(),
@@ -45,12 +47,14 @@ def emit(
         "lower_bound_bytes": plan.lower_bound_bytes,
         "weights_bytes": sum(table.values.nbytes for table in tables),
         "macs": sum(s.layer.op.macs(s.layer) for s in selected),
-        "headers": _headers(codes),
-        "inputs": ports(name, graph, graph.inputs, "input", addresses),
-        "outputs": ports(name, graph, graph.outputs, "output", addresses),
+        "headers": _headers(codes, ["<string.h>"] if states else []),
+        "inputs": inputs,
+        "outputs": outputs,
+        "io_outside": plan.io_outside,
+        "run_parameters": _run_parameters(inputs, outputs) if plan.io_outside else "void",
         "layers": codes,
         "tables": [_table_text(table) for table in tables],
-        "states": _states(name, graph, addresses),
+        "states": states,
         "sha256_bytes": [f"0x{origin.sha256[i : i + 2]}" for i in range(0, 16, 2)],
     }
     environment = jinja2.Environment(
@@ -64,9 +68,15 @@ def emit(
     return {file: environment.get_template(template).render(context) for file, template in files.items()}
 
 
-def _headers(codes: Sequence[LayerCode]) -> list[str]:
+def _run_parameters(inputs: Sequence[Port], outputs: Sequence[Port]) -> str:
+    """The caller's buffers as parameters of the run function."""
+    declared = [f"const {port.c_type} *{port.parameter}" for port in inputs]
+    return ", ".join([*declared, *(f"{port.c_type} *{port.parameter}" for port in outputs)])
+
+
+def _headers(codes: Sequence[LayerCode], more: Sequence[str]) -> list[str]:
     """Includes in the usual order: C library first, then ours, then the rest."""
-    found = {header for code in codes for header in code.headers}
+    found = {header for code in codes for header in code.headers} | {*more}
     return sorted(found, key=lambda h: (h.startswith("<tinyml/"), "/" in h, h))
 
 
@@ -124,6 +134,7 @@ def _states(name: str, graph: Graph, addresses: Addresses) -> list[dict[str, obj
             fill = 0 if tensor.quant is None else tensor.quant.zero_point
             initial = np.full(tensor.shape, fill, tensor.dtype.numpy)
         update = graph.tensors[state.update]
+        in_place = addresses.plan.places[update.name] == addresses.plan.places[tensor.name]
         states.append(
             {
                 "name": f"{name}_state{i}",
@@ -134,7 +145,7 @@ def _states(name: str, graph: Graph, addresses: Addresses) -> list[dict[str, obj
                 "uniform": bool(np.all(initial == initial.reshape(-1)[:1])),
                 "value": c.number(initial.reshape(-1)[0], initial.dtype),
                 "rows": c.table_rows(initial),
-                "update": addresses.expression(update),
+                "source": "" if in_place else addresses.expression(update),
             }
         )
     return states

@@ -5,22 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tinyml.ir import Graph
-from tinyml.plan.problem import Block, Problem, Solution
+from tinyml.ir import Graph, Layer
+from tinyml.plan.problem import Block, Piece, Problem, Solution
+from tinyml.plan.regions import Place, Region, homes
 from tinyml.plan.solve import solve
-from tinyml.plan.storage import share
-from tinyml.plan.validate import validate
+from tinyml.plan.storage import Group, Storage, honoured, share
+from tinyml.plan.validate import Machine
 from tinyml.select import Selected
+
+SCRATCH_ALIGNMENTS = (8, 4)  # the first that divides the size
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Offsets in the arena by tensor name, and of each layer's scratch by its position."""
+    """Where everything lives.
+
+    ``shared`` lists, by step, the tensors that sharing has already put in place: outputs that the layer
+    need not write, and inputs that lie inside its output. ``free`` are the steps that are no work at all.
+    """
 
     problem: Problem
     solution: Solution
-    offsets: Mapping[str, int]
+    places: Mapping[str, Place]
     scratch: Mapping[int, int]
+    shared: Mapping[int, frozenset[str]]
+    free: frozenset[int]
+    io_outside: bool = False  # inputs and outputs lie in the caller's buffers
 
     @property
     def arena_bytes(self) -> int:
@@ -28,25 +38,94 @@ class Plan:
 
     @property
     def lower_bound_bytes(self) -> int:
-        return self.problem.lower_bound_bytes()
+        return self.problem.lower_bound_bytes
 
 
-def plan(graph: Graph, selected: Sequence[Selected]) -> Plan:
-    """Place everything that needs RAM for a while."""
-    storage = share(graph, [s.layer for s in selected])
-    blocks = [Block(g.members[0], g.bytes, g.first, g.last) for g in storage.groups]
+def plan(graph: Graph, selected: Sequence[Selected], io_outside: bool = False) -> Plan:
+    """Place everything that needs RAM for a while. ``io_outside``: the caller brings inputs and outputs."""
+    layers = [chosen.layer for chosen in selected]
+    storage = share(graph, layers, homes(graph, len(layers), io_outside))
+    groups = storage.unique_groups()
+    in_arena = [group for group in groups if group.home is None]
+    blocks = [_block(storage, group) for group in in_arena]
     scratch_at: dict[int, int] = {}
     for step, chosen in enumerate(selected):
         if chosen.scratch_bytes:
             scratch_at[step] = len(blocks)
-            blocks.append(Block(f"{chosen.layer.name} scratch", chosen.scratch_bytes, step, step))
+            blocks.append(_scratch_block(chosen, step))
     problem = Problem(tuple(blocks))
     solution = solve(problem)
-    validate(problem, solution)
-    offsets = {
-        name: offset
-        for group, offset in zip(storage.groups, solution.offsets, strict=False)
-        for name in group.members
-    }
-    scratch = {step: solution.offsets[index] for step, index in scratch_at.items()}
-    return Plan(problem, solution, offsets, scratch)
+    starts = {id(group): solution.offsets[i] for i, group in enumerate(in_arena)}
+    shared = {step: _shared(storage, layer) for step, layer in enumerate(layers)}
+    result = Plan(
+        problem,
+        solution,
+        places={name: _place(group, name, starts) for group in groups for name in group.offsets},
+        scratch={step: solution.offsets[index] for step, index in scratch_at.items()},
+        shared={step: names for step, names in shared.items() if names},
+        free=frozenset(step for step, layer in enumerate(layers) if _is_free(layer, shared[step])),
+        io_outside=io_outside,
+    )
+    sizes = {step: (offset, selected[step].scratch_bytes) for step, offset in result.scratch.items()}
+    Machine(graph, layers, result.places, sizes, result.arena_bytes, result.shared).run()
+    return result
+
+
+def _block(storage: Storage, group: Group) -> Block:
+    base = min(group.offsets.values())
+    members = [(storage.members[name], offset - base) for name, offset in group.offsets.items()]
+    pieces = {Piece(at, m.tensor.bytes, m.first, m.last) for m, at in members}
+    needed = [p for p in pieces if not any(p is not q and _inside(p, q) for q in pieces)]
+    alignment = max(m.tensor.dtype.bytes for m, _ in members)
+    return Block(next(iter(group.offsets)), tuple(sorted(needed)), alignment)
+
+
+def _inside(p: Piece, q: Piece) -> bool:
+    """Whether piece q says all that p says."""
+    return (
+        q.offset <= p.offset
+        and p.offset + p.bytes <= q.offset + q.bytes
+        and q.first <= p.first
+        and p.last <= q.last
+    )
+
+
+def _scratch_block(chosen: Selected, step: int) -> Block:
+    size = chosen.scratch_bytes
+    alignment = next((a for a in SCRATCH_ALIGNMENTS if size % a == 0), SCRATCH_ALIGNMENTS[-1])
+    return Block(f"{chosen.layer.name} scratch", (Piece(0, size, step, step),), alignment)
+
+
+def _place(group: Group, name: str, starts: Mapping[int, int]) -> Place:
+    if group.home is not None:
+        return Place(group.home.region, group.home.index, group.offsets[name])
+    return Place(Region.ARENA, 0, starts[id(group)] + group.offsets[name] - min(group.offsets.values()))
+
+
+def _shared(storage: Storage, layer: Layer) -> frozenset[str]:
+    """Tensors of a layer that its code need not touch, because they already lie where they belong."""
+    outputs = {t.name for t in layer.outputs}
+    covered: dict[str, set[tuple[int, int]]] = {}
+    left_alone: set[str] = set()
+    for view in honoured(storage, layer):
+        left_alone.add(view.inner)
+        if view.outer in outputs:
+            end = view.offset_bytes + storage.members[view.inner].tensor.bytes
+            covered.setdefault(view.outer, set()).add((view.offset_bytes, end))
+    for y in layer.outputs:
+        if y.name in covered and _covers(covered[y.name], y.bytes):
+            left_alone.add(y.name)
+    return frozenset(left_alone)
+
+
+def _covers(ranges: set[tuple[int, int]], size: int) -> bool:
+    reached = 0
+    for start, end in sorted(ranges):
+        if start > reached:
+            return False
+        reached = max(reached, end)
+    return reached >= size
+
+
+def _is_free(layer: Layer, shared: frozenset[str]) -> bool:
+    return bool(layer.outputs) and all(y.name in shared for y in layer.outputs)

@@ -1,48 +1,87 @@
-"""Offsets for blocks: greedy placement in several orders, the best one wins."""
+"""Offsets for blocks: quick placement orders first, then repair, then an exhaustive search with a limit.
+
+Everything is deterministic: ties are broken by the position of a block in the problem.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from tinyml.plan.problem import Block, Problem, Solution
+from tinyml.plan.search import Packing, search
+
+PREFERRED_ALIGNMENTS = (16, 8, 4, 1)
+"""Word and vector loads like aligned tensors; an alignment that costs no memory is taken."""
+
+REPAIRS = 100
+SEARCH_NODES = 3_000
 
 _ORDERS: tuple[Callable[[Block], tuple[int, ...]], ...] = (
-    lambda b: (-b.padded_bytes, b.first),
-    lambda b: (-(b.last - b.first + 1) * b.padded_bytes, b.first),
-    lambda b: (b.first, -b.padded_bytes),
-    lambda b: (-(b.last - b.first), -b.padded_bytes),
+    lambda b: (-b.bytes, b.first),
+    lambda b: (-(b.last - b.first + 1) * b.bytes, b.first),
+    lambda b: (b.first, -b.bytes),
+    lambda b: (-(b.last - b.first), -b.bytes),
+    lambda b: (-b.alignment, -b.bytes, b.first),
+    lambda b: (-b.last, -b.bytes),
 )
 
 
 def solve(problem: Problem) -> Solution:
-    """The smallest arena that any of the placement orders finds."""
-    bound = problem.lower_bound_bytes()
+    """The smallest arena found; at the best alignment among equals. Ends early at the lower bound."""
+    bound = problem.lower_bound_bytes
     best: Solution | None = None
-    for order in _ORDERS:
-        found = _place(problem, order)
-        if best is None or found.arena_bytes < best.arena_bytes:
-            best = found
-        if best.arena_bytes == bound:
+    for alignment in PREFERRED_ALIGNMENTS:
+        aligned = [replace(b, alignment=max(b.alignment, alignment)) for b in problem.blocks]
+        best = _better(best, _quick(Packing(aligned), bound))
+        if best.arena_bytes <= bound:
+            return best
+    packing = Packing(problem.blocks)
+    target = bound
+    while best.arena_bytes > bound:
+        found = search(packing, target, SEARCH_NODES)
+        if found is not None:
+            best = _better(best, found)
+        elif target == best.arena_bytes - 1:
             break
-    assert best is not None
+        target = best.arena_bytes - 1  # the bound is out of reach: a little less will do
     return best
 
 
-def _place(problem: Problem, order: Callable[[Block], tuple[int, ...]]) -> Solution:
-    """Put each block into the lowest gap among the blocks it overlaps in time."""
-    offsets: dict[int, int] = {}
-    for index in sorted(range(len(problem.blocks)), key=lambda i: order(problem.blocks[i])):
-        block = problem.blocks[index]
-        taken = sorted(
-            (offsets[i], offsets[i] + problem.blocks[i].padded_bytes)
-            for i in offsets
-            if problem.blocks[i].overlaps(block)
-        )
-        offset = 0
-        for start, end in taken:
-            if start - offset >= block.padded_bytes:
-                break
-            offset = max(offset, end)
-        offsets[index] = offset
-    arena = max((offsets[i] + b.padded_bytes for i, b in enumerate(problem.blocks)), default=0)
-    return Solution(tuple(offsets[i] for i in range(len(problem.blocks))), arena)
+def _better(best: Solution | None, found: Solution | None) -> Solution:
+    if best is None or (found is not None and found.arena_bytes < best.arena_bytes):
+        assert found is not None
+        return found
+    return best
+
+
+def _quick(packing: Packing, bound: int) -> Solution:
+    """Each order, then repairs of the best: what sticks out over the bound is placed first."""
+    best: Solution | None = None
+    best_order: list[int] = []
+    for key in _ORDERS:
+        order = sorted(range(len(packing.blocks)), key=lambda i: (*key(packing.blocks[i]), i))
+        found = packing.place_all(order)
+        if best is None or found.arena_bytes < best.arena_bytes:
+            best, best_order = found, order
+        if best.arena_bytes <= bound:
+            return best
+    assert best is not None
+    return _repair(packing, bound, best, best_order)
+
+
+def _repair(packing: Packing, bound: int, best: Solution, order: Sequence[int]) -> Solution:
+    seen = set()
+    current, offsets = list(order), best.offsets
+    for _ in range(REPAIRS):
+        outside = [i for i in current if offsets[i] + packing.blocks[i].bytes > bound]
+        current = outside + [i for i in current if i not in outside]
+        if tuple(current) in seen:
+            break
+        seen.add(tuple(current))
+        found = packing.place_all(current)
+        offsets = found.offsets
+        best = _better(best, found)
+        if best.arena_bytes <= bound:
+            break
+    return best

@@ -1,83 +1,184 @@
-"""Which tensors share a piece of memory: views of one another, and outputs written over an input."""
+"""Which tensors share memory: views of one another, outputs written over an input, updates of states.
+
+Tensors that share form a rigid group. Two tensors of a group may lie over one another if they are never
+needed at the same time, if the bytes mean the same (see ``content``), or if one is computed in place over
+the other at the step where the other is read for the last time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tinyml.ir import Graph, Layer
+from tinyml.ir import Graph, Layer, Tensor, View
+from tinyml.plan.content import Content, contents, part
+from tinyml.plan.regions import Home, Region
 
 
-@dataclass
-class Group:
-    """Tensors that lie in the same memory, all at its start."""
+@dataclass(frozen=True, eq=False)
+class Member:
+    """A tensor with the steps at which it is needed and what its bytes mean."""
 
-    members: list[str]
-    bytes: int
+    tensor: Tensor
     first: int
     last: int
+    content: Content
+
+
+@dataclass(eq=False)
+class Group:
+    """Tensors at fixed distances: members by name with their offsets, which may be negative for a while."""
+
+    offsets: dict[str, int]
+    home: Home | None = None  # memory outside the arena that the group has to lie in
 
 
 @dataclass
 class Storage:
-    """All groups, and for each tensor its group. Constants and states are not in it."""
+    """All groups, and for each tensor its group. Constants are not in it."""
 
-    groups: list[Group] = field(default_factory=list)
-    of: dict[str, Group] = field(default_factory=dict)
+    members: dict[str, Member]
+    in_place: frozenset[tuple[str, str]] = frozenset()  # input and output that may lie over one another
+    groups: dict[str, Group] = field(default_factory=dict)
+
+    def position(self, name: str) -> int:
+        return self.groups[name].offsets[name]
+
+    def unique_groups(self) -> list[Group]:
+        return list({id(group): group for group in self.groups.values()}.values())
 
 
-def share(graph: Graph, layers: Sequence[Layer]) -> Storage:
-    """Decide sharing in order of execution. Step 0 is the first layer; inputs are there before it."""
-    end = len(layers)
-    last_use = _last_uses(graph, layers, end)
-    outside = {state.tensor for state in graph.states}
-    storage = Storage()
-
-    def new_group(name: str, step: int) -> None:
-        tensor = graph.tensors[name]
-        group = Group([name], tensor.bytes, step, max(step, last_use.get(name, step)))
-        storage.groups.append(group)
-        storage.of[name] = group
-
-    for name in graph.inputs:
-        new_group(name, 0)
-    for step, layer in enumerate(layers):
-        for position, output in enumerate(layer.outputs):
-            host = _host(layer, position, step, storage, last_use, outside) if position == 0 else None
-            if host is None:
-                new_group(output.name, step)
-            else:
-                host.members.append(output.name)
-                host.last = max(host.last, last_use.get(output.name, step))
-                storage.of[output.name] = host
+def share(graph: Graph, layers: Sequence[Layer], homes: Sequence[Home] = ()) -> Storage:
+    """Decide sharing: views first (they save a copy too), then states, then what is computed in place."""
+    storage = Storage(_members(graph, layers), frozenset(_in_place_pairs(layers)))
+    for name in storage.members:
+        storage.groups[name] = Group({name: 0})
+    for home in homes:
+        storage.groups[home.tensor].home = home
+    for layer in layers:
+        for view in _views(storage, layer):
+            _join(storage, view.outer, view.inner, view.offset_bytes)
+    for state in graph.states:
+        if state.update != state.tensor and state.update not in graph.outputs:
+            _join(storage, state.tensor, state.update, 0)
+    for x, y in _in_place_pairs(layers):
+        _join(storage, x, y, 0)
     return storage
 
 
-def _host(
-    layer: Layer, position: int, step: int, storage: Storage, last_use: dict[str, int], outside: set[str]
-) -> Group | None:
-    """A group that can hold output 0 as well, or None."""
-    y = layer.outputs[position]
-    for view in layer.op.views(layer):
-        group = storage.of.get(view.outer)
-        if view.inner == y.name and view.offset_bytes == 0 and group is not None:
-            return group
-    for index in layer.op.overwrites(layer):
-        x = layer.inputs[index]
-        if x is None or x.name in outside or x.is_constant or x.bytes < y.bytes:
-            continue
-        group = storage.of[x.name]
-        readers = [i for i, t in enumerate(layer.inputs) if t is not None and t.name in group.members]
-        if group.last <= step and readers == [index]:
-            return group
-    return None
-
-
-def _last_uses(graph: Graph, layers: Sequence[Layer], end: int) -> dict[str, int]:
-    last: dict[str, int] = {}
+def _members(graph: Graph, layers: Sequence[Layer]) -> dict[str, Member]:
+    """Every tensor that needs RAM. Step 0 is the first layer; after the last one comes one more step."""
+    end = len(layers)
+    last_use: dict[str, int] = {}
     for step, layer in enumerate(layers):
-        for tensor in layer.inputs:
-            if tensor is not None:
-                last[tensor.name] = step
-    last.update(dict.fromkeys(graph.kept(), end))
-    return last
+        last_use.update({t.name: step for t in layer.inputs if t is not None})
+    last_use.update(dict.fromkeys(graph.kept(), end))
+    sources = [graph.tensors[name] for name in (*graph.inputs, *(state.tensor for state in graph.states))]
+    meaning = contents(sources, layers)
+    members = {t.name: Member(t, 0, last_use.get(t.name, 0), meaning[t.name]) for t in sources}
+    for step, layer in enumerate(layers):
+        for t in layer.outputs:
+            members[t.name] = Member(t, step, last_use.get(t.name, step), meaning[t.name])
+    return members
+
+
+def _in_place_pairs(layers: Sequence[Layer]) -> Iterator[tuple[str, str]]:
+    """Inputs that output 0 may be computed over, element by element, in order of execution."""
+    for layer in layers:
+        y = layer.outputs[0]
+        operands = [t.name for t in layer.inputs if t is not None]
+        for index in layer.op.overwrites(layer):
+            x = layer.input(index)
+            if not x.is_constant and x.bytes >= y.bytes and operands.count(x.name) == 1:
+                yield x.name, y.name
+
+
+def _join(storage: Storage, anchor: str, other: str, distance: int) -> None:
+    """Make ``other`` lie ``distance`` bytes after ``anchor``, if nothing speaks against it."""
+    a, b = storage.groups[anchor], storage.groups[other]
+    if a is b:
+        return
+    shift = a.offsets[anchor] + distance - b.offsets[other]
+    moved = {name: offset + shift for name, offset in b.offsets.items()}
+    if not _home_allows(storage, a, b, moved) or not _aligned(storage, {**a.offsets, **moved}):
+        return
+    if any(_conflict(storage, x, y, a.offsets[x], moved[y]) for x in a.offsets for y in moved):
+        return
+    a.offsets.update(moved)
+    if b.home is not None:  # coordinates count from the start of the home
+        base = a.offsets[b.home.tensor]
+        a.offsets = {name: offset - base for name, offset in a.offsets.items()}
+        a.home = b.home
+    for name in moved:
+        storage.groups[name] = a
+
+
+def _home_allows(storage: Storage, a: Group, b: Group, moved: dict[str, int]) -> bool:
+    """Whether the joined group fits into the memory that one of its tensors is bound to."""
+    if a.home is None and b.home is None:
+        return True
+    if a.home is not None and b.home is not None:
+        return False
+    home = a.home or b.home
+    assert home is not None
+    bound = storage.members[home.tensor]
+    together = {**a.offsets, **moved}
+    newcomers = moved if a.home is not None else a.offsets
+    base = together[home.tensor]
+    for name in newcomers:
+        member = storage.members[name]
+        if member.tensor.dtype is not bound.tensor.dtype:
+            return False  # outside the arena memory is declared with its type
+        if not 0 <= together[name] - base <= bound.tensor.bytes - member.tensor.bytes:
+            return False
+        if home.region is Region.INPUT and not _part_of(member, bound, together[name] - base):
+            return False  # the caller's input is never written, so only copies of its bytes live there
+        if home.region is Region.STATE and name not in home.may_stay and member.last > home.last_step:
+            return False  # the next value of the state would destroy it
+    return True
+
+
+def _part_of(inner: Member, outer: Member, offset: int) -> bool:
+    """Whether all bytes of ``inner`` are those that ``outer`` has at ``offset``."""
+    size = inner.tensor.bytes
+    return part(outer.content, offset, offset + size) == part(inner.content, 0, size)
+
+
+def _aligned(storage: Storage, offsets: dict[str, int]) -> bool:
+    """Elements stay aligned to their size, counted from the first byte of the group."""
+    base = min(offsets.values())
+    return all((at - base) % storage.members[name].tensor.dtype.bytes == 0 for name, at in offsets.items())
+
+
+def _conflict(storage: Storage, x: str, y: str, x_at: int, y_at: int) -> bool:
+    """Whether two tensors at these places would destroy one another."""
+    a, b = storage.members[x], storage.members[y]
+    first, last = max(a.first, b.first), min(a.last, b.last)
+    low, high = max(x_at, y_at), min(x_at + a.tensor.bytes, y_at + b.tensor.bytes)
+    if first > last or low >= high:
+        return False
+    if x_at == y_at and (
+        ((x, y) in storage.in_place and a.last == b.first)
+        or ((y, x) in storage.in_place and b.last == a.first)
+    ):
+        return False
+    return part(a.content, low - x_at, high - x_at) != part(b.content, low - y_at, high - y_at)
+
+
+def honoured(storage: Storage, layer: Layer) -> Iterator[View]:
+    """The views of a layer that the groups have made true."""
+    for view in _views(storage, layer):
+        group = storage.groups[view.inner]
+        if (
+            storage.groups[view.outer] is group
+            and group.offsets[view.inner] == group.offsets[view.outer] + view.offset_bytes
+        ):
+            yield view
+
+
+def _views(storage: Storage, layer: Layer) -> Iterator[View]:
+    """Views between tensors in RAM. An operand used twice cannot be in two places: it is copied."""
+    operands = [t.name for t in layer.inputs if t is not None]
+    for view in layer.op.views(layer):
+        if view.inner in storage.groups and view.outer in storage.groups and operands.count(view.inner) < 2:
+            yield view

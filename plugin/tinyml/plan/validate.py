@@ -1,21 +1,190 @@
-"""Re-checks a solution the slow, obvious way. Shares no code with the solver."""
+"""Re-checks a plan the slow, obvious way: by running it, with names of bytes instead of values.
+
+Every byte of every memory holds the name of the byte that was last written there. Whoever reads a tensor
+must find exactly that tensor's bytes. Shares no code with the rest of the planner.
+"""
 
 from __future__ import annotations
 
-from tinyml.plan.problem import ALIGNMENT_BYTES, Problem, Solution
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from tinyml.ir import Graph, Layer, Tensor
+from tinyml.plan.regions import Place, Region
+
+Names: TypeAlias = npt.NDArray[np.int64]
+
+UNKNOWN = -1
+SCRATCH = -2
 
 
-def validate(problem: Problem, solution: Solution) -> None:
-    """Every byte of the arena belongs to at most one block at every step."""
-    if len(solution.offsets) != len(problem.blocks):
-        raise AssertionError("the plan does not place every block")
-    placed = list(zip(problem.blocks, solution.offsets, strict=True))
-    for block, offset in placed:
-        if offset < 0 or offset % ALIGNMENT_BYTES or offset + block.bytes > solution.arena_bytes:
-            raise AssertionError(f"block {block.name!r} is outside the arena or not aligned")
-    for i, (a, a_offset) in enumerate(placed):
-        for b, b_offset in placed[i + 1 :]:
-            same_time = not (a.last < b.first or b.last < a.first)
-            same_place = not (a_offset + a.bytes <= b_offset or b_offset + b.bytes <= a_offset)
-            if same_time and same_place and a.bytes and b.bytes:
-                raise AssertionError(f"blocks {a.name!r} and {b.name!r} overlap")
+class PlanError(AssertionError):
+    """The planner made a mistake: never the user's fault."""
+
+
+class Machine:
+    """The memories of a model, and what a run does to them."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        layers: Sequence[Layer],
+        places: Mapping[str, Place],
+        scratch: Mapping[int, tuple[int, int]],  # step -> offset, bytes
+        arena_bytes: int,
+        shared: Mapping[int, frozenset[str]],  # step -> tensors that the layer leaves alone
+    ) -> None:
+        self.graph, self.layers, self.places = graph, layers, places
+        self.scratch, self.shared = scratch, shared
+        self.memory: dict[tuple[Region, int], Names] = {(Region.ARENA, 0): _blank(arena_bytes)}
+        for i, state in enumerate(graph.states):
+            self.memory[Region.STATE, i] = _blank(graph.tensors[state.tensor].bytes)
+        for region, names in ((Region.INPUT, graph.inputs), (Region.OUTPUT, graph.outputs)):
+            for i, name in enumerate(names):
+                self.memory[region, i] = _blank(graph.tensors[name].bytes)
+        self.names: dict[str, Names] = {}
+        self._named = 0
+
+    # --- names of bytes ------------------------------------------------------------------------
+
+    def fresh(self, tensor: Tensor) -> Names:
+        names = np.arange(self._named, self._named + tensor.bytes, dtype=np.int64)
+        self._named += tensor.bytes
+        return names
+
+    def result(self, tensor: Tensor, layer: Layer) -> Names:
+        """Names of a computed tensor: new ones, except where the operator only moves bytes."""
+        names = self.fresh(tensor)
+        inputs = {t.name: t for t in layer.inputs if t is not None}
+        for view in layer.op.views(layer):
+            if view.inner == tensor.name and view.outer in inputs:
+                names = self.of(inputs[view.outer])[view.offset_bytes : view.offset_bytes + tensor.bytes]
+            elif view.outer == tensor.name and view.inner in inputs:
+                inner = inputs[view.inner]
+                names[view.offset_bytes : view.offset_bytes + inner.bytes] = self.of(inner)
+        if len(names) != tensor.bytes:
+            raise PlanError(f"{layer.op.kind} {layer.name!r} declares a view outside of its tensors")
+        return names
+
+    def of(self, tensor: Tensor) -> Names:
+        if tensor.name not in self.names:
+            self.names[tensor.name] = self.fresh(tensor)  # a constant
+        return self.names[tensor.name]
+
+    # --- memory --------------------------------------------------------------------------------
+
+    def span(self, tensor: Tensor) -> tuple[tuple[Region, int], int, int]:
+        place = self.places[tensor.name]
+        if place.offset < 0 or place.offset % tensor.dtype.bytes:
+            raise PlanError(f"{tensor.name!r} is not aligned")
+        end = place.offset + tensor.bytes
+        if end > len(self.memory[place.region, place.index]):
+            raise PlanError(f"{tensor.name!r} reaches over the end of its memory")
+        return (place.region, place.index), place.offset, end
+
+    def write(self, tensor: Tensor, names: Names) -> None:
+        memory, start, end = self.span(tensor)
+        self.memory[memory][start:end] = names
+
+    def expect(self, tensor: Tensor, why: str) -> None:
+        memory, start, end = self.span(tensor)
+        if not np.array_equal(self.memory[memory][start:end], self.of(tensor)):
+            raise PlanError(f"{tensor.name!r} has been overwritten before {why}")
+
+    # --- a run ---------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        sources = (*self.graph.inputs, *(state.tensor for state in self.graph.states))
+        for name in sources:
+            tensor = self.graph.tensors[name]
+            self.write(tensor, self.of(tensor))
+        for name in sources:
+            self.expect(self.graph.tensors[name], "the first layer")
+        for step, layer in enumerate(self.layers):
+            self.step(step, layer)
+        kept = [self.graph.tensors[name] for name in (*self.graph.outputs, *_updates(self.graph))]
+        for tensor in kept:
+            if not tensor.is_constant:
+                self.expect(tensor, "the end of the run")
+        for state in self.graph.states:
+            update = self.graph.tensors[state.update]
+            if self.places[state.update] != self.places[state.tensor]:
+                self.expect(update, "it is copied into its state")
+                self.write(self.graph.tensors[state.tensor], self.of(update))
+        for i, state in enumerate(self.graph.states):
+            if not np.array_equal(self.memory[Region.STATE, i], self.of(self.graph.tensors[state.update])):
+                raise PlanError(f"state {state.tensor!r} does not hold its new value after the run")
+        for name in self.graph.outputs:
+            self.expect(self.graph.tensors[name], "the caller reads it")
+
+    def step(self, step: int, layer: Layer) -> None:
+        read = [t for t in layer.inputs if t is not None and not t.is_constant]
+        for tensor in read:
+            self.expect(tensor, f"{layer.op.kind} {layer.name!r} reads it")
+        if step in self.scratch:
+            offset, size = self.scratch[step]
+            for tensor in (*read, *layer.outputs):
+                memory, start, end = self.span(tensor)
+                if memory == (Region.ARENA, 0) and start < offset + size and offset < end:
+                    raise PlanError(f"the scratch memory of {layer.name!r} overlaps {tensor.name!r}")
+            arena = self.memory[Region.ARENA, 0]
+            if offset < 0 or offset + size > len(arena):
+                raise PlanError(f"the scratch memory of {layer.name!r} reaches outside of the arena")
+            arena[offset : offset + size] = SCRATCH
+        results = [self.result(tensor, layer) for tensor in layer.outputs]
+        for position, (tensor, names) in enumerate(zip(layer.outputs, results, strict=True)):
+            self.names[tensor.name] = names
+            self.check_written(step, layer, position)
+            memory, start, _ = self.span(tensor)
+            for low, high in self.written(step, layer, position):
+                self.memory[memory][start + low : start + high] = names[low:high]
+        for tensor in layer.outputs:
+            self.expect(tensor, f"the end of {layer.op.kind} {layer.name!r}")
+
+    def written(self, step: int, layer: Layer, position: int) -> list[tuple[int, int]]:
+        """The ranges of an output that the layer's code writes."""
+        y = layer.outputs[position]
+        left_alone = self.shared.get(step, frozenset())
+        if y.name in left_alone:
+            return []
+        sizes = {t.name: t.bytes for t in layer.inputs if t is not None}
+        kept = sorted(
+            (v.offset_bytes, v.offset_bytes + sizes[v.inner])
+            for v in layer.op.views(layer)
+            if v.outer == y.name and v.inner in left_alone
+        )
+        ranges, at = [], 0
+        for low, high in [*kept, (y.bytes, y.bytes)]:
+            if at < low:
+                ranges.append((at, low))
+            at = max(at, high)
+        return ranges
+
+    def check_written(self, step: int, layer: Layer, position: int) -> None:
+        """Only an operator that says so may write over what it reads, and only element by element."""
+        y = layer.outputs[position]
+        memory, base, _ = self.span(y)
+        allowed = {layer.input(i).name for i in layer.op.overwrites(layer)} if position == 0 else set()
+        for low, high in self.written(step, layer, position):
+            if memory[0] is Region.INPUT:
+                raise PlanError(f"{layer.op.kind} {layer.name!r} writes into the caller's input")
+            for tensor in layer.inputs:
+                if tensor is None or tensor.is_constant:
+                    continue
+                other, start, end = self.span(tensor)
+                if other != memory or start >= base + high or base + low >= end:
+                    continue
+                in_place = tensor.name in allowed and start == base and tensor.bytes >= y.bytes
+                if not in_place:
+                    raise PlanError(f"{layer.op.kind} {layer.name!r} overwrites its input {tensor.name!r}")
+
+
+def _updates(graph: Graph) -> list[str]:
+    return [state.update for state in graph.states]
+
+
+def _blank(size: int) -> Names:
+    return np.full(size, UNKNOWN, np.int64)

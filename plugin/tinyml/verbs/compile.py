@@ -55,7 +55,7 @@ def options_from(args: argparse.Namespace, target: str) -> Options:
     if args.name:
         check_name(args.name)
     shapes = {name: tuple(map(int, text.split("x"))) for name, text in parse_shapes(args.shape).items()}
-    return Options(args.name, target, args.kernels, shapes)
+    return Options(args.name, target, args.kernels, shapes, getattr(args, "io", "arena"))
 
 
 class Compile(Verb):
@@ -73,6 +73,12 @@ class Compile(Verb):
         add_model_arguments(parser)
         parser.add_argument(
             "-o", "--output", type=Path, required=True, metavar="DIR", help="the folder to write to"
+        )
+        parser.add_argument(
+            "--io",
+            default="arena",
+            choices=("arena", "caller"),
+            help="inputs and outputs: in the arena, or in buffers given to NAME_run() (default: %(default)s)",
         )
         parser.add_argument(
             "--depfile", type=Path, metavar="FILE", help="also write a Makefile-style dependency file"

@@ -38,7 +38,7 @@ enum tinyml_type {
 /** An input or output of a model. real value = scale * (stored - zero_point), if scale is not 0. */
 struct tinyml_tensor {
 	const char *name;
-	void *data;           /* where it lives; valid until the next run */
+	void *data;           /* where it lives in the arena; NULL if the caller brings the memory */
 	const int32_t *shape; /* rank extents */
 	uint32_t bytes;
 	float scale;
@@ -49,7 +49,7 @@ struct tinyml_tensor {
 
 struct tinyml_model {
 	const char *name;
-	int (*run)(void);    /* 0 on success */
+	int (*run)(void);    /* 0 on success; NULL if <name>_run() takes the caller's buffers */
 	void (*reset)(void); /* forget all state; NULL if the model has none */
 	const struct tinyml_tensor *inputs;
 	const struct tinyml_tensor *outputs;
