@@ -49,7 +49,7 @@ class Row:
     part: str
     found: str
     debian: tuple[str, ...] = ()  # packages of Debian and Ubuntu that bring it
-    pip: str = ""  # what to install with pip
+    extra: str | None = None  # installing this project with this extra ("" for none) brings it
     hint: str = ""  # any other way
     optional: bool = False
 
@@ -80,14 +80,13 @@ def _version(*command: str) -> str:
 
 def _packages(purpose: str, extra: str, names: Iterable[str]) -> list[Row]:
     """Python packages by the name under which they are distributed."""
-    wanted = f"west-tinyml[{extra}]" if extra else "west-tinyml"
     rows = []
     for name in names:
         try:
             found = metadata.version(name)
         except metadata.PackageNotFoundError:
             found = ""
-        rows.append(Row(purpose, f"Python package {name}", found, pip=wanted))
+        rows.append(Row(purpose, f"Python package {name}", found, extra=extra))
     return rows
 
 
@@ -184,10 +183,17 @@ def remedies(rows: Sequence[Row]) -> list[str]:
     if debian := dict.fromkeys(package for row in absent for package in row.debian):
         sudo = "" if hasattr(os, "geteuid") and os.geteuid() == 0 else "sudo "
         found.append(f"{sudo}apt-get install --no-install-recommends {' '.join(debian)}")
-    if pip := dict.fromkeys(row.pip for row in absent if row.pip):
-        found.append(f"{sys.executable} -m pip install {' '.join(repr(name) for name in pip)}")
+    if extras := dict.fromkeys(row.extra for row in absent if row.extra is not None):
+        found.append(f"{sys.executable} -m pip install {_distribution([name for name in extras if name])}")
     hints = {row.hint: row.part for row in reversed(absent) if row.hint}
     return found + [f"{part}: {hint}" for hint, part in reversed(hints.items())]
+
+
+def _distribution(extras: Sequence[str]) -> str:
+    """This project as pip is to be told of it: the folder that it runs from, or its name."""
+    root = Path(__file__).resolve().parents[2]
+    name = f"-e {root}" if (root / "pyproject.toml").is_file() else "west-tinyml"
+    return f"{name}[{','.join(extras)}]" if extras else name
 
 
 def render(rows: Sequence[Row], console: Console) -> None:

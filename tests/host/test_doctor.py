@@ -98,9 +98,10 @@ def test_a_wrong_setting_is_explained_not_raised(bare_machine: Path, monkeypatch
 
 def test_a_missing_package_makes_it_fail(bare_machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     really = metadata.version
+    root = Path(__file__).resolve().parents[2]
 
     def version(name: str) -> str:
-        if name == "onnx":
+        if name in ("onnx", "west", "platformio"):
             raise metadata.PackageNotFoundError(name)
         return really(name)
 
@@ -108,4 +109,4 @@ def test_a_missing_package_makes_it_fail(bare_machine: Path, monkeypatch: pytest
     text = io.StringIO()
     assert doctor.run(Console(file=text, width=200)) == 1
     assert "no   compile models" in text.getvalue()
-    assert "-m pip install 'west-tinyml'" in text.getvalue()
+    assert f"-m pip install -e {root}[zephyr,platformio]" in text.getvalue()
