@@ -96,7 +96,7 @@ def _judge(attempt: _Attempt, outcome: Outcome) -> Verdict:
     if len(found) != len(case.outputs):
         return Verdict(case, FAILED, f"{len(found)} outputs instead of {len(case.outputs)}", attempt.baked)
     for index, (array, wanted) in enumerate(zip(found, case.outputs, strict=True)):
-        complaint = difference(array, np.asarray(wanted), ROUNDED.get(case.name, 2e-5))
+        complaint = difference(array, np.asarray(wanted), 1e-4 if case.name in ROUNDED else 2e-5)
         if complaint:
             return Verdict(case, FAILED, f"output {index}: {complaint}", attempt.baked)
     return Verdict(case, PASSED, "", attempt.baked)

@@ -85,8 +85,9 @@ def in_range(indices: Array, size: Array | int) -> Array:
 
 
 def index_code(sheet: Sheet, tensor: Tensor, expression: str, size: int) -> str:
-    """C for an index into ``size`` elements; constants are known to be in range."""
-    if tensor.is_constant:
+    """C for an index into ``size`` elements; constants that are in range need no check."""
+    known = tensor.is_constant and tensor.dtype is DType.INT32 and tensor.elements
+    if known and int(tensor.value.min()) >= 0 and int(tensor.value.max()) < size:
         return expression
     sheet.include("<tinyml/index.h>")
     return f"tinyml_index({expression}, {size})"
@@ -183,8 +184,6 @@ def position_code(sheet: Sheet, x: Tensor, indices: Tensor, batch_dims: int, num
     for d in range(depth):
         axis = batch_dims + d
         value = index_code(sheet, indices, f"at[{d}]", x.shape[axis])
-        if value == f"at[{d}]" and indices.dtype is not DType.INT32:
-            value = f"(int32_t){value}"
         sheet.line(f"place += {_sum((value, strides[axis]))};")
 
 

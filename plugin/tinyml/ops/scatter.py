@@ -83,9 +83,13 @@ class ScatterND(_Scatter):
 def _copy_first(sheet: Sheet) -> None:
     """Start from the input, unless the output already lies there."""
     sheet.include("<string.h>")
-    x, y = sheet.x(0), sheet.y()
-    if sheet.layer.input(0).is_constant:
-        sheet.line(f"memcpy({y}, {x}, {sheet.layer.output.bytes});")
+    y, start = sheet.y(), sheet.layer.input(0)
+    if start.is_constant and not start.value.tobytes().strip(b"\0"):
+        sheet.line(f"memset({y}, 0, {start.bytes});")
+        return
+    x = sheet.x(0)
+    if start.is_constant:
+        sheet.line(f"memcpy({y}, {x}, {start.bytes});")
         return
     with sheet.block(f"if ({y} != {x}) {{"):
         sheet.line(f"memcpy({y}, {x}, {sheet.layer.output.bytes});")
