@@ -104,7 +104,7 @@ class Count:
 
 def summary(counts: dict[str, Count], reasons: dict[str, str | None]) -> str:
     """The last line of a test run."""
-    parts = [f"{name} {counts[name].words(reasons[name])}" for name in NAMES if name in counts]
+    parts = [f"{name} {counts.get(name, Count()).words(reasons[name])}" for name in NAMES]
     return "tiers: " + ", ".join(parts)
 
 

@@ -31,9 +31,11 @@ def test_required_tiers_are_read_from_text() -> None:
 
 def test_summary_tells_what_ran_and_why_not() -> None:
     counts = {"host": tiers.Count(ran=312, skipped=2), "zephyr": tiers.Count(skipped=5)}
-    reasons = {"host": None, "zephyr": "no west workspace", "standalone": None, "platformio": None}
-    expected = "tiers: host ran 312 (and skipped 2), zephyr skipped 5 (no west workspace)"
-    assert tiers.summary(counts, reasons) == expected
+    reasons = {"host": None, "zephyr": "no workspace", "standalone": None, "platformio": "no pio"}
+    assert tiers.summary(counts, reasons) == (
+        "tiers: host ran 312 (and skipped 2), standalone ran 0, "
+        "zephyr skipped 5 (no workspace), platformio skipped (no pio)"
+    )
 
 
 def test_complaints_name_missing_and_idle_tiers() -> None:
