@@ -29,6 +29,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("package",),
     ("pipeline",),
     ("harness", "doctor"),
+    ("bench",),
     ("verbs",),
     ("cli",),
     ("__main__",),

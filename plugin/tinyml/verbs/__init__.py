@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from tinyml.verbs.add import Add
 from tinyml.verbs.base import Verb
+from tinyml.verbs.bench import Bench
 from tinyml.verbs.compile import Compile
 from tinyml.verbs.doctor import Doctor
 from tinyml.verbs.list_models import ListModels
@@ -15,6 +16,6 @@ from tinyml.verbs.ops import Ops
 from tinyml.verbs.remove import Remove
 from tinyml.verbs.run import Run
 
-VERBS: tuple[Verb, ...] = (Add(), ListModels(), Remove(), Compile(), Run(), Ops(), Doctor())
+VERBS: tuple[Verb, ...] = (Add(), ListModels(), Remove(), Compile(), Run(), Ops(), Bench(), Doctor())
 
 __all__ = ["VERBS", "Verb"]

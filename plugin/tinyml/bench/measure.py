@@ -1,0 +1,119 @@
+"""One model on one machine: compile, run once on a fixed pattern, read the counters."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from tinyml import arrays, harness
+from tinyml.errors import ConfigError, ToolError
+from tinyml.harness.footprint import CMSIS_NN, LIBRARY, MODEL, RUNTIME
+from tinyml.pipeline import Options, compile_model
+from tinyml.workspace import find_cmsis_nn
+
+
+@dataclass(frozen=True)
+class Row:
+    """What was measured. Sizes that a reader would add up do add up: see ``flash_bytes``, ``ram_bytes``."""
+
+    model: str
+    sha256: str
+    machine: str
+    kernels: str
+    optimize: str
+    macs: int
+    instructions: int
+    constants_bytes: int  # weights, tables, descriptions
+    kernels_bytes: int  # code of the runtime and of CMSIS-NN
+    glue_bytes: int  # code generated for the model
+    library_bytes: int  # what the compiler's C library adds
+    arena_bytes: int
+    arena_lower_bound_bytes: int
+    state_bytes: int
+    other_ram_bytes: int  # variables beside arena and state
+    stack_bytes: int
+    output: str  # the first bytes of the first output, in hexadecimal
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        return self.sha256, self.machine, self.kernels, self.optimize
+
+    @property
+    def code_bytes(self) -> int:
+        return self.kernels_bytes + self.glue_bytes + self.library_bytes
+
+    @property
+    def flash_bytes(self) -> int:
+        return self.constants_bytes + self.code_bytes
+
+    @property
+    def ram_bytes(self) -> int:
+        """Without the stack, which a firmware has anyway."""
+        return self.arena_bytes + self.state_bytes + self.other_ram_bytes
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @staticmethod
+    def from_json(data: Any) -> Row:
+        """Fails with a KeyError or TypeError on anything else."""
+        return Row(**{f.name: data[f.name] for f in fields(Row)})
+
+
+OUTPUT_BYTES = 16
+
+
+def measure(path: Path, machine: str, kernels: str, options: Options, optimize: str = "-O2") -> Row:
+    """Compile ``path`` for a machine that counts, run it once, and add up what it takes."""
+    place = harness.find_machine(machine)
+    if place.clock is None:
+        raise ConfigError(
+            f"{machine} does not count instructions",
+            f"one of: {', '.join(name for name, m in harness.MACHINES.items() if m.clock)}",
+        )
+    wanted = Options(options.name, place.target.name, kernels, options.shapes)
+    compiled = compile_model(path, wanted)
+    inputs = arrays.load_inputs(None, compiled.graph)
+    result = harness.run_files(
+        compiled.files, machine, [inputs], reset_before={0}, options=harness.Options(optimize=optimize)
+    )
+    if result.instructions is None or result.footprint is None or result.stack_bytes is None:
+        raise ToolError(f"{machine} gave no measurements")
+    parts, summary = result.footprint, compiled.summary
+    outputs = result.outputs[0]
+    return Row(
+        model=title(path),
+        sha256=summary["sha256"],
+        machine=machine,
+        kernels=kernels,
+        optimize=optimize,
+        macs=summary["macs"],
+        instructions=result.instructions[0],
+        constants_bytes=parts.weights_bytes,
+        kernels_bytes=parts.part(RUNTIME).flash + parts.part(CMSIS_NN).flash,
+        glue_bytes=parts.part(MODEL).flash - parts.weights_bytes,
+        library_bytes=parts.part(LIBRARY).flash,
+        arena_bytes=summary["arena_bytes"],
+        arena_lower_bound_bytes=summary["arena_lower_bound_bytes"],
+        state_bytes=summary["state_bytes"],
+        other_ram_bytes=parts.total.ram - summary["arena_bytes"] - summary["state_bytes"],
+        stack_bytes=result.stack_bytes,
+        output=outputs[compiled.graph.outputs[0]].tobytes()[:OUTPUT_BYTES].hex(),
+    )
+
+
+def title(path: Path) -> str:
+    """What people call a model: its file, or the folder of a file that is just called "model"."""
+    return path.resolve().parent.name if path.stem == "model" else path.stem
+
+
+def kernel_choices(wanted: str) -> list[str]:
+    """``auto``: CMSIS-NN where it is found, as builds decide; otherwise a list with commas."""
+    if wanted == "auto":
+        return ["cmsis-nn" if find_cmsis_nn() else "portable"]
+    choices = [word for word in wanted.split(",") if word]
+    unknown = set(choices) - {"portable", "cmsis-nn"}
+    if unknown or not choices:
+        raise ConfigError(f"--kernels {wanted!r}", "auto, portable, cmsis-nn, or portable,cmsis-nn")
+    return choices

@@ -1,0 +1,92 @@
+"""Measurements kept in a JSON file, and what changed between two of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tinyml.bench.measure import Row
+from tinyml.errors import ConfigError
+from tinyml.harness.tools import arm_compiler
+
+SCHEMA = 1
+COSTS = ("instructions", "constants_bytes", "code_bytes", "ram_bytes", "stack_bytes")
+"""What must not grow unnoticed."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """Rows, and the compiler they hold for."""
+
+    compiler: str
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class Change:
+    """One figure of a row that is in both records."""
+
+    old: Row
+    new: Row
+    cost: str
+
+    @property
+    def before(self) -> int:
+        return int(getattr(self.old, self.cost))
+
+    @property
+    def after(self) -> int:
+        return int(getattr(self.new, self.cost))
+
+    @property
+    def ratio(self) -> float:
+        return self.after / self.before if self.before else (1.0 if not self.after else float("inf"))
+
+    def __str__(self) -> str:
+        row = self.new
+        return (
+            f"{row.model} on {row.machine} with {row.kernels}: {self.cost.replace('_', ' ')} "
+            f"{self.before:,} -> {self.after:,} ({self.ratio - 1:+.1%})"
+        )
+
+
+def compiler_name() -> str:
+    """The first line in which the Arm compiler says who it is."""
+    return next((line for line in arm_compiler().identity.splitlines() if "gcc" in line and "(" in line), "?")
+
+
+def save(path: Path, record: Record) -> None:
+    rows = [row.to_json() for row in record.rows]
+    data = {"schema": SCHEMA, "compiler": record.compiler, "rows": rows}
+    try:
+        path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"cannot write {path}: {error.strerror}") from None
+
+
+def load(path: Path) -> Record:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        if data["schema"] != SCHEMA:
+            raise ConfigError(f"{path} has schema {data['schema']}; this version reads {SCHEMA}")
+        return Record(data["compiler"], tuple(Row.from_json(row) for row in data["rows"]))
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError):
+        raise ConfigError(f"{path} is not a record of measurements", "tinyml bench ... --json FILE") from None
+
+
+def compare(old: Iterable[Row], new: Iterable[Row]) -> Iterator[Change]:
+    """Every figure that differs, for rows in both; a model is recognised by its name or its content."""
+    before = {row.key: row for row in old}
+    by_name = {(row.model, *row.key[1:]): row for row in before.values()}
+    for row in new:
+        counterpart = before.get(row.key) or by_name.get((row.model, *row.key[1:]))
+        if counterpart is None:
+            continue
+        for cost in COSTS:
+            change = Change(counterpart, row, cost)
+            if change.before != change.after:
+                yield change

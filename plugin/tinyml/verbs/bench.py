@@ -1,0 +1,135 @@
+"""`bench`: what models cost, in instructions and bytes, beside what others need."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tinyml.verbs.base import Verb
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tinyml.bench.measure import Row
+    from tinyml.bench.record import Change, Record
+
+MACHINES = "qemu-cortex-m3,qemu-cortex-m4,qemu-cortex-m7,qemu-cortex-m55"
+
+
+class Bench(Verb):
+    """Measure models on emulated cores: instructions per inference, flash and RAM by part.
+
+    Everything is counted, nothing is timed: the same inputs give the same figures on any computer with
+    the same cross compiler. Models that are recognised by their SHA-256 are shown beside the figures of
+    other runtimes. `--against` compares with an earlier --json file, or with another commit of this
+    project, and then the exit code is 1 if anything grew by more than --tolerance percent.
+    """
+
+    name = "bench"
+    help = "count instructions and bytes of models on emulated cores"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("models", type=Path, nargs="+", metavar="MODEL", help=".onnx or .tflite files")
+        parser.add_argument(
+            "--on", default=MACHINES, metavar="M,...", help="machines, with commas (default: all that count)"
+        )
+        parser.add_argument(
+            "--kernels",
+            default="auto",
+            metavar="K,...",
+            help="auto, portable, cmsis-nn, or both with a comma (default: CMSIS-NN where it is found)",
+        )
+        parser.add_argument(
+            "--optimize", default="-O2", metavar="FLAG", help="the C compiler's option (default: %(default)s)"
+        )
+        parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures there")
+        parser.add_argument("--against", metavar="FILE|COMMIT", help="show what changed since")
+        parser.add_argument(
+            "--tolerance",
+            type=float,
+            default=2.0,
+            metavar="%",
+            help="with --against, growth that is no failure (default: %(default)s)",
+        )
+
+    def run(self, args: argparse.Namespace, console: Console) -> int:
+        from tinyml.bench import record
+
+        before = _before(args) if args.against else None
+        rows, failures = _measure(args, console)
+        _show(rows, console)
+        for failure in failures:
+            console.print(failure, style="red", markup=False, soft_wrap=True)
+        if args.json:
+            record.save(args.json, record.Record(record.compiler_name(), tuple(rows)))
+        if before is not None:
+            worse = _show_changes(list(record.compare(before.rows, rows)), args, console)
+            return 1 if worse or failures else 0
+        return 1 if failures else 0
+
+
+def _measure(args: argparse.Namespace, console: Console) -> tuple[list[Row], list[str]]:
+    """What could be measured, and why the rest could not: one model does not stop the others."""
+    from rich.progress import Progress
+
+    from tinyml.bench.measure import kernel_choices, measure
+    from tinyml.errors import TinymlError
+    from tinyml.pipeline import Options
+
+    jobs = [
+        (model, machine, kernels)
+        for model in args.models
+        for machine in args.on.split(",")
+        for kernels in kernel_choices(args.kernels)
+    ]
+    rows, failures = [], []
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("", total=len(jobs))
+        for model, machine, kernels in jobs:
+            progress.update(task, description=f"{model.stem} on {machine}")
+            try:
+                rows.append(measure(model, machine, kernels, Options(), args.optimize))
+            except TinymlError as error:
+                failures.append(f"{model.name} on {machine} with {kernels}: {error}")
+            progress.advance(task)
+    return rows, failures
+
+
+def _show(rows: Sequence[Row], console: Console) -> None:
+    from rich.table import Table
+
+    from tinyml.bench.table import COLUMNS, groups
+
+    for group in groups(rows):
+        table = Table(box=None, padding=(0, 2, 0, 0), title=f"{group.title}, {group.machine}")
+        table.title_justify = "left"
+        table.add_column(COLUMNS[0])
+        for column in COLUMNS[1:]:
+            table.add_column(column, justify="right")
+        for line in group.lines:
+            table.add_row(*line.cells, style=None if line.ours else "dim")
+        console.print(table)
+        console.print()
+
+
+def _before(args: argparse.Namespace) -> Record:
+    from tinyml.bench import record, revision
+
+    if Path(args.against).is_file():
+        return record.load(Path(args.against))
+    models = [str(model.resolve()) for model in args.models]
+    options = ["--on", args.on, "--kernels", args.kernels, f"--optimize={args.optimize}"]
+    return revision.measure_revision(args.against, [*models, *options])
+
+
+def _show_changes(changes: Sequence[Change], args: argparse.Namespace, console: Console) -> bool:
+    """Print them; returns whether any is worse than allowed."""
+    limit = 1 + args.tolerance / 100
+    for change in changes:
+        style = "red" if change.ratio > limit else "green" if change.ratio < 1 else None
+        console.print(str(change), style=style, markup=False, soft_wrap=True)
+    if not changes:
+        console.print(f"nothing changed since {args.against}", markup=False)
+    return any(change.ratio > limit for change in changes)

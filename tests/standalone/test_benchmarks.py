@@ -1,0 +1,44 @@
+"""No model of the record has become more expensive, and all still compute what the reference computes."""
+
+from __future__ import annotations
+
+import pytest
+
+from tinyml.bench import record
+from tinyml.bench.measure import Row, measure
+from tinyml.bench.peers import peers
+from tinyml.pipeline import Options
+from tinyml.workspace import find_cmsis_nn
+from tools import benchmarks
+
+TOLERANCE = 0.02
+KEPT = record.load(benchmarks.RECORD)
+MODELS = benchmarks.models()
+
+
+def describe(row: Row) -> str:
+    return f"{row.model}-{row.machine}-{row.kernels}"
+
+
+@pytest.mark.parametrize("row", KEPT.rows, ids=describe)
+def test_no_growth(row: Row) -> None:
+    if row.sha256 not in MODELS:
+        pytest.skip(f"{row.model} is not here (TINYML_MODELS names its folder)")
+    if row.kernels == "cmsis-nn" and find_cmsis_nn() is None:
+        pytest.skip("no CMSIS-NN here (TINYML_CMSIS_NN, or a west workspace)")
+    if record.compiler_name() != KEPT.compiler:
+        pytest.skip(f"the record holds for {KEPT.compiler}")
+    found = measure(MODELS[row.sha256], row.machine, row.kernels, Options(), row.optimize)
+    grown = [str(c) for c in record.compare([row], [found]) if c.ratio > 1 + TOLERANCE]
+    assert not grown, "\n".join([*grown, "if that is meant: python -m tools.benchmarks --measure"])
+    known = peers().models.get(row.sha256)
+    if known is not None:
+        assert found.output.startswith(known.output[: len(found.output)])
+
+
+def test_every_machine_and_library_is_recorded() -> None:
+    digits = [row for row in KEPT.rows if row.model == "digits"]
+    assert {(row.machine, row.kernels) for row in digits} == {
+        (machine, kernels) for machine in benchmarks.MACHINES for kernels in ("portable", "cmsis-nn")
+    }
+    assert {row.sha256 for row in digits} <= set(MODELS), "the digits model changed: measure again"
