@@ -14,7 +14,7 @@ from tinyml.passes.editor import Editor
 def fold_transpose_into_dense(graph: Graph) -> Graph:
     """dense(reshape(transpose(x)), w) = dense(reshape(x), w with its columns in another order)."""
     edit = Editor(graph)
-    for node in list(edit.nodes):
+    for node in edit.sweep():
         if isinstance(node.op, Dense):
             _fold(edit, node)
     return edit.graph()
@@ -49,5 +49,4 @@ def _fold(edit: Editor, dense: Node) -> None:
         [reshape, Node(dense.name, dense.op, (x.name, new_weights.name, *dense.inputs[2:]), dense.outputs)],
     )
     for node in (flat, turned):
-        if not edit.readers(node.outputs[0]) and not edit.is_kept(node.outputs[0]):
-            edit.replace(node, [])
+        edit.remove_unread(node)

@@ -2,40 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from tinyml.ir import Array, Graph, Layer, Node, Op, Quant, Tensor, TensorType
 
 
 class Editor:
-    """Mutable working copy of a graph. Start from a graph, edit, and take ``graph()`` at the end."""
+    """Mutable working copy of a graph. Start from a graph, edit, and take ``graph()`` at the end.
+
+    Every node stands in a slot; what replaces it stands in the same slot. Producers and readers are kept up
+    to date with each edit, so an edit costs as much as it changes, not as much as the graph is long.
+    """
 
     def __init__(self, graph: Graph) -> None:
         self._source = graph
-        self.nodes: list[Node] = list(graph.nodes)
         self.tensors: dict[str, Tensor] = dict(graph.tensors)
         self.outputs: list[str] = list(graph.outputs)
         self.states = list(graph.states)
-        self._index()
-
-    def _index(self) -> None:
-        self._producers = {name: node for node in self.nodes for name in node.outputs}
-        self._readers: dict[str, list[Node]] = {}
-        for node in self.nodes:
-            for name in dict.fromkeys(node.inputs):
-                if name:
-                    self._readers.setdefault(name, []).append(node)
-        self._kept = {*self.outputs, *(state.update for state in self.states)}
+        self._slots: list[list[Node]] = []
+        self._slot_of: dict[int, int] = {}  # by id(node); nodes that are equal may stand twice
+        self._producers: dict[str, Node] = {}
+        self._readers: dict[str, dict[int, Node]] = {}
+        self._kept: set[str] = set()
+        self.nodes = list(graph.nodes)
 
     # --- looking -------------------------------------------------------------------------------
+
+    @property
+    def nodes(self) -> list[Node]:
+        """All nodes in order. Assigning a list replaces them."""
+        return [node for slot in self._slots for node in slot]
+
+    @nodes.setter
+    def nodes(self, nodes: Iterable[Node]) -> None:
+        self._slots, self._slot_of, self._producers, self._readers = [], {}, {}, {}
+        for node in nodes:
+            self._slots.append([])
+            self._enter(node, len(self._slots) - 1)
+        self._note_kept()
+
+    def sweep(self) -> Iterator[Node]:
+        """The nodes in order, as they are when their turn comes: edits made on the way are seen."""
+        for slot in range(len(self._slots)):
+            for node in list(self._slots[slot]):
+                if self.has(node):
+                    yield node
+
+    def has(self, node: Node) -> bool:
+        """Whether a node is still part of the graph."""
+        return id(node) in self._slot_of
 
     def producer(self, name: str) -> Node | None:
         """The node that computes a tensor; None for inputs, states and constants."""
         return self._producers.get(name)
 
     def readers(self, name: str) -> list[Node]:
-        return self._readers.get(name, [])
+        return list(self._readers.get(name, {}).values())
 
     def is_kept(self, name: str) -> bool:
         """Whether somebody outside the nodes looks at the tensor (an output or a state update)."""
@@ -43,8 +66,8 @@ class Editor:
 
     def only_reader(self, name: str) -> Node | None:
         """The one node that reads a tensor nobody else looks at."""
-        readers = self.readers(name)
-        return readers[0] if len(readers) == 1 and not self.is_kept(name) else None
+        readers = self._readers.get(name, {})
+        return next(iter(readers.values())) if len(readers) == 1 and not self.is_kept(name) else None
 
     def layer(self, node: Node) -> Layer:
         return Layer(
@@ -83,23 +106,36 @@ class Editor:
     def replace(self, old: Node | Sequence[Node], new: Iterable[Node]) -> None:
         """Put ``new`` nodes where (the last of) the ``old`` ones stood."""
         olds = [old] if isinstance(old, Node) else list(old)
-        place = max(self.nodes.index(node) for node in olds)
-        self.nodes[place : place + 1] = [*new]
-        gone = {id(node) for node in olds}
-        self.nodes = [node for node in self.nodes if id(node) not in gone]
-        self._index()
+        last = max(olds, key=lambda node: self._order(node))
+        slot = self._slot_of[id(last)]
+        place = self._index_in(slot, last)
+        for number, node in enumerate(new, start=1):
+            self._enter(node, slot, place + number)
+        for node in olds:
+            self._leave(node)
+
+    def insert_before(self, place: Node, new: Node) -> None:
+        slot = self._slot_of[id(place)]
+        self._enter(new, slot, self._index_in(slot, place))
+
+    def remove(self, node: Node) -> None:
+        self._leave(node)
+
+    def remove_unread(self, node: Node) -> bool:
+        """Remove a node whose results nobody wants; whether it was so."""
+        unread = not any(self._readers.get(name) or self.is_kept(name) for name in node.outputs)
+        if unread and self.has(node):
+            self._leave(node)
+        return unread
 
     def substitute(self, old: str, new: str) -> None:
         """Everybody who read tensor ``old`` reads ``new`` from now on."""
-        self.nodes = [
-            replace(node, inputs=tuple(new if name == old else name for name in node.inputs))
-            if old in node.inputs
-            else node
-            for node in self.nodes
-        ]
+        for node in self.readers(old):
+            inputs = tuple(new if name == old else name for name in node.inputs)
+            self.replace(node, [replace(node, inputs=inputs)])
         self.outputs = [new if name == old else name for name in self.outputs]
         self.states = [replace(s, update=new) if s.update == old else s for s in self.states]
-        self._index()
+        self._note_kept()
 
     def retype(self, name: str, type_: TensorType) -> None:
         """Give a computed tensor another shape, type or quantisation."""
@@ -108,3 +144,42 @@ class Editor:
     def graph(self) -> Graph:
         source = replace(self._source, outputs=tuple(self.outputs), states=tuple(self.states))
         return source.with_nodes(self.nodes, self.tensors.values())
+
+    # --- bookkeeping ---------------------------------------------------------------------------
+
+    def _order(self, node: Node) -> tuple[int, int]:
+        slot = self._slot_of[id(node)]
+        return slot, self._index_in(slot, node)
+
+    def _index_in(self, slot: int, node: Node) -> int:
+        return next(i for i, other in enumerate(self._slots[slot]) if other is node)
+
+    def _enter(self, node: Node, slot: int, place: int = 0) -> None:
+        self._slots[slot].insert(place, node)
+        self._slot_of[id(node)] = slot
+        for name in node.outputs:
+            self._producers[name] = node
+        for name in node.inputs:
+            if name:
+                self._readers.setdefault(name, {})[id(node)] = node
+
+    def _leave(self, node: Node) -> None:
+        slot = self._slot_of.pop(id(node))
+        del self._slots[slot][self._index_in(slot, node)]
+        for name in node.outputs:
+            if self._producers.get(name) is node:
+                del self._producers[name]
+        for name in node.inputs:
+            self._readers.get(name, {}).pop(id(node), None)
+
+    def _note_kept(self) -> None:
+        self._kept = {*self.outputs, *(state.update for state in self.states)}
+
+
+def sweep_until_stable(edit: Editor, rule: Callable[[Editor, Node], bool]) -> None:
+    """Offer every node to a rule that says whether it changed something, until nothing changes."""
+    changed = True
+    while changed:
+        changed = False
+        for node in edit.sweep():
+            changed |= rule(edit, node)

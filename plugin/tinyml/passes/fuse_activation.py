@@ -12,7 +12,7 @@ from tinyml.passes.editor import Editor
 def fuse_activation(graph: Graph) -> Graph:
     """Any operator with a ``clamp`` attribute takes it over."""
     edit = Editor(graph)
-    for node in list(edit.nodes):
+    for node in edit.sweep():
         if not isinstance(node.op, Clamp):
             continue
         before = edit.producer(node.inputs[0])

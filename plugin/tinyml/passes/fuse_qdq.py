@@ -11,11 +11,10 @@ from tinyml.passes.editor import Editor
 def fuse_qdq(graph: Graph) -> Graph:
     """Each operator decides itself (``Op.quantized``) whether it has an integer form."""
     edit = Editor(graph)
-    for node in list(edit.nodes):
+    for node in edit.sweep():
         _drop_round_trip(edit, node)
-    for node in list(edit.nodes):
-        if node in edit.nodes:
-            _fuse(edit, node)
+    for node in edit.sweep():
+        _fuse(edit, node)
     return remove_dead_code(edit.graph())
 
 

@@ -8,15 +8,13 @@ import numpy as np
 
 from tinyml.ir import Graph, Node, Tensor, TensorType
 from tinyml.ops.transpose import Transpose
-from tinyml.passes.editor import Editor
+from tinyml.passes.editor import Editor, sweep_until_stable
 
 
 def cancel_transposes(graph: Graph) -> Graph:
     """Repeat three local rules until none applies: merge, drop, carry past an operator."""
     edit = Editor(graph)
-    changed = True
-    while changed:
-        changed = any(_step(edit, node) for node in list(edit.nodes))
+    sweep_until_stable(edit, _step)
     return edit.graph()
 
 
@@ -43,7 +41,7 @@ def _merge(edit: Editor, node: Node) -> bool:
         return False
     perm = tuple(before.op.perm[p] for p in node.op.perm)
     edit.replace(node, [Node(node.name, Transpose(perm), before.inputs, node.outputs)])
-    _remove_unread(edit, before)
+    edit.remove_unread(before)
     return True
 
 
@@ -78,7 +76,7 @@ def _carry(edit: Editor, node: Node) -> bool:
     )
     for source in sources:
         if source is not None and isinstance(source.op, Transpose):
-            _remove_unread(edit, source)
+            edit.remove_unread(source)
     return True
 
 
@@ -99,8 +97,3 @@ def _unpermuted(edit: Editor, tensor: Tensor | None, perm: Sequence[int]) -> Ten
     if quant is not None and quant.axis is not None:
         return None
     return edit.constant(f"{tensor.name}/nhwc", np.transpose(padded, inverse), quant)
-
-
-def _remove_unread(edit: Editor, node: Node) -> None:
-    if not any(edit.readers(name) or edit.is_kept(name) for name in node.outputs):
-        edit.replace(node, [])

@@ -10,17 +10,13 @@ from dataclasses import replace
 
 from tinyml.ir import Graph, Node, Quant, Tensor, TensorType
 from tinyml.ops.quantize import Dequantize, Quantize
-from tinyml.passes.editor import Editor
+from tinyml.passes.editor import Editor, sweep_until_stable
 
 
 def move_quantization(graph: Graph) -> Graph:
     """Repeat the two swaps until none applies."""
     edit = Editor(graph)
-    changed = True
-    while changed:
-        changed = any(
-            _sink_dequantize(edit, node) or _raise_quantize(edit, node) for node in list(edit.nodes)
-        )
+    sweep_until_stable(edit, lambda e, node: _sink_dequantize(e, node) or _raise_quantize(e, node))
     return edit.graph()
 
 

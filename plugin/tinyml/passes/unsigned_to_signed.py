@@ -55,8 +55,7 @@ def _convert_input(edit: Editor, name: str) -> None:
     signed = edit.tensor(f"{name}/s8", TensorType(tensor.shape, DType.INT8, _signed_quant(tensor.quant)))
     edit.substitute(name, signed.name)
     edit.outputs = [name if output == signed.name else output for output in edit.outputs]
-    edit.nodes.insert(0, Node(name, Requantize(), (name,), (signed.name,)))
-    edit._index()
+    edit.nodes = [Node(name, Requantize(), (name,), (signed.name,)), *edit.nodes]
 
 
 def _convert_output(edit: Editor, position: int, name: str) -> None:

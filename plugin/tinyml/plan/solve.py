@@ -5,6 +5,7 @@ Everything is deterministic: ties are broken by the position of a block in the p
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -30,7 +31,7 @@ _ORDERS: tuple[Callable[[Block], tuple[int, ...]], ...] = (
 def solve(problem: Problem) -> Solution:
     """The smallest arena found; at the best alignment among equals. Ends early at the lower bound."""
     bound = problem.lower_bound_bytes
-    best: Solution | None = None
+    best = Solution((), sys.maxsize)
     for alignment in PREFERRED_ALIGNMENTS:
         aligned = [replace(b, alignment=max(b.alignment, alignment)) for b in problem.blocks]
         best = _better(best, _quick(Packing(aligned), bound))
@@ -48,25 +49,20 @@ def solve(problem: Problem) -> Solution:
     return best
 
 
-def _better(best: Solution | None, found: Solution | None) -> Solution:
-    if best is None or (found is not None and found.arena_bytes < best.arena_bytes):
-        assert found is not None
-        return found
-    return best
+def _better(best: Solution, found: Solution) -> Solution:
+    return found if found.arena_bytes < best.arena_bytes else best
 
 
 def _quick(packing: Packing, bound: int) -> Solution:
     """Each order, then repairs of the best: what sticks out over the bound is placed first."""
-    best: Solution | None = None
-    best_order: list[int] = []
+    best, best_order = Solution((), sys.maxsize), list[int]()
     for key in _ORDERS:
         order = sorted(range(len(packing.blocks)), key=lambda i: (*key(packing.blocks[i]), i))
         found = packing.place_all(order)
-        if best is None or found.arena_bytes < best.arena_bytes:
+        if found.arena_bytes < best.arena_bytes:
             best, best_order = found, order
         if best.arena_bytes <= bound:
             return best
-    assert best is not None
     return _repair(packing, bound, best, best_order)
 
 
