@@ -20,8 +20,7 @@ def schema_body(
     except defs.SchemaError:
         return None
     if schema.has_function:
-        body = schema.function_body
-        return body if body.node else None
+        return _with_defaults(schema.function_body, schema)
     if not schema.has_context_dependent_function:
         return None
     types = [
@@ -35,7 +34,19 @@ def schema_body(
     )
     body = onnx.FunctionProto()
     body.ParseFromString(text)
-    return body if body.node else None
+    return _with_defaults(body, schema)
+
+
+def _with_defaults(body: onnx.FunctionProto, schema: Any) -> onnx.FunctionProto | None:
+    """The body with the schema's default attributes, which it refers to but does not repeat."""
+    if not body.node:
+        return None
+    function = onnx.FunctionProto()
+    function.CopyFrom(body)
+    for attribute in schema.attributes.values():
+        if attribute.default_value.type != onnx.AttributeProto.UNDEFINED:
+            function.attribute_proto.append(attribute.default_value)
+    return function
 
 
 def bind_attributes(function: onnx.FunctionProto, call: onnx.NodeProto) -> list[onnx.NodeProto]:

@@ -29,10 +29,13 @@ class Templates:
     real: str = ""
     whole: str = ""
     truth: str = ""
+    unsigned: str = ""  # where it differs from ``whole``: the compiler dislikes asking x < 0 of these
 
     def choose(self, dtype: DType) -> str:
         if dtype.is_float:
             return self.real
+        if dtype.is_integer and not dtype.is_signed and self.unsigned:
+            return self.unsigned
         return self.truth if dtype is DType.BOOL else self.whole
 
 

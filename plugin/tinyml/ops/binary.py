@@ -88,7 +88,9 @@ FUNCTIONS = {
     "atan2": Function(np.arctan2, Templates("atan2{s}({a}, {b})")),
     "prelu": Function(
         lambda a, b: np.where(a < 0, a * b, a),
-        Templates("{a} < 0 ? {a} * {b} : {a}", "{a} < 0 ? ({t})(({w}){a} * ({w}){b}) : {a}"),
+        Templates(
+            "{a} < 0 ? {a} * {b} : {a}", "{a} < 0 ? ({t})(({w}){a} * ({w}){b}) : {a}", unsigned="{a}"
+        ),
     ),
     "and": Function(np.logical_and, Templates(truth="{a} && {b}")),
     "or": Function(np.logical_or, Templates(truth="{a} || {b}")),

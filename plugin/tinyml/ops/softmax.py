@@ -11,8 +11,9 @@ from tinyml import c
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Library, Sheet, register_kernels
 from tinyml.ops import _softmax_int8 as integers
+from tinyml.ops._axes import flattened_before_13
 from tinyml.ops._real import in_real_numbers
-from tinyml.reading import Builder, TfliteNode, tflite_op
+from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 
 @dataclass(frozen=True)
@@ -122,3 +123,8 @@ def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     if output.quant is None or integers.has_integer_form(x, output):
         return [build.add1(op, [x], output)]
     return [in_real_numbers(build, op, [x], output)]
+
+
+@onnx_op("Softmax")
+def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    return [flattened_before_13(node, build, lambda x, axis: build.add1(Softmax(axis), [x]))]

@@ -10,6 +10,7 @@ import numpy as np
 
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops import lookup
 from tinyml.ops._elementwise import Templates, emit_loops, fill, replaceable
 from tinyml.reading import Builder, OnnxNode, onnx_op
 
@@ -53,11 +54,11 @@ SOFTPLUS = "({x} > 0 ? {x} : 0) + log1p{s}(exp{s}(-fabs{s}({x})))"
 NEGATED = "({t})(({w})0 - ({w}){x})"
 
 FUNCTIONS = {
-    "abs": Function(np.abs, Templates("fabs{s}({x})", "{x} < 0 ? " + NEGATED + " : {x}")),
+    "abs": Function(np.abs, Templates("fabs{s}({x})", "{x} < 0 ? " + NEGATED + " : {x}", unsigned="{x}")),
     "neg": Function(np.negative, Templates("-{x}", NEGATED)),
     "sign": Function(
         lambda x: (x > 0).astype(np.int8) - (x < 0).astype(np.int8),
-        Templates("({t})(({x} > 0) - ({x} < 0))", "({t})(({x} > 0) - ({x} < 0))"),
+        Templates("({t})(({x} > 0) - ({x} < 0))", "({t})(({x} > 0) - ({x} < 0))", unsigned="{x} > 0"),
     ),
     "ceil": _libm("ceil", np.ceil),
     "floor": _libm("floor", np.floor),
@@ -157,6 +158,14 @@ class Unary(Op):
     def overwrites(self, layer: Layer) -> tuple[int, ...]:
         return replaceable(layer)
 
+    def quantized(
+        self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
+    ) -> tuple[Op, Sequence[Tensor | None]] | None:
+        x, y = inputs[0], outputs[0]
+        if x is None or not lookup.takes(x, y):
+            return None
+        return lookup.from_function(self.function, self.real, x, y), inputs
+
 
 def defined(layer: Layer) -> bool:
     """The function is defined for this element type."""
@@ -175,8 +184,6 @@ class UnaryLoop(Kernel):
         op, dtype = layer.op, layer.input(0).dtype
         assert isinstance(op, Unary)
         template = FUNCTIONS[op.function].c.choose(dtype)
-        if op.function == "abs" and not dtype.is_signed:
-            template = "{x}"
         emit_loops(layer, sheet, lambda operands: fill(template, dtype, {"x": operands[0]}, op.parameters))
 
 

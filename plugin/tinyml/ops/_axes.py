@@ -1,0 +1,86 @@
+"""Operators along axes: loops over what stays, and inside them loops over what is gathered up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from tinyml import c
+from tinyml.ir import Shape, Tensor
+from tinyml.kernel import Sheet
+from tinyml.ops.reshape import Reshape
+from tinyml.reading import Builder, OnnxNode
+
+
+def normalized(axes: Sequence[int], rank: int) -> tuple[int, ...]:
+    """Axes counted from the front, in order, each once."""
+    for axis in axes:
+        if not -rank <= axis < max(rank, 1):
+            raise ValueError(f"axis {axis} of a tensor with {rank} axes")
+    return tuple(sorted({axis % max(rank, 1) for axis in axes}))
+
+
+def onnx_axis(node: OnnxNode, rank: int, default: int) -> int:
+    """The attribute ``axis``, counted from the front."""
+    return normalized([int(node.attr("axis", default))], rank)[0]
+
+
+def flattened_before_13(node: OnnxNode, build: Builder, apply: Callable[[Tensor, int], Tensor]) -> Tensor:
+    """Softmax and its kin: along one axis since opset 13, along all axes from it on before."""
+    x = node.input(0)
+    rank = len(x.shape)
+    if node.opset >= 13:
+        return apply(x, onnx_axis(node, rank, -1))
+    axis = onnx_axis(node, rank, 1) if rank > 1 else 0
+    if axis == rank - 1:
+        return apply(x, axis)
+    rows = count(x.shape, range(axis))
+    flat = build.add1(Reshape((rows, count(x.shape, range(axis, rank)))), [x])
+    return build.add1(Reshape(x.shape), [apply(flat, 1)])
+
+
+def kept_shape(shape: Shape, axes: Sequence[int]) -> Shape:
+    """``shape`` with extent 1 along ``axes``."""
+    return tuple(1 if axis in axes else extent for axis, extent in enumerate(shape))
+
+
+def count(shape: Shape, axes: Sequence[int]) -> int:
+    """How many elements are gathered into one."""
+    total = 1
+    for axis in axes:
+        total *= shape[axis]
+    return total
+
+
+@dataclass(frozen=True)
+class Split:
+    """Loop nests over a tensor: the outer ones over the axes that stay, the inner ones over ``axes``."""
+
+    shape: Shape
+    axes: tuple[int, ...]
+
+    def outer(self) -> c.Nest:
+        """Operands: ``x`` the tensor itself, ``y`` the same with extent 1 along the axes."""
+        kept = kept_shape(self.shape, self.axes)
+        return c.nest(
+            kept, {"x": c.Walk(c.contiguous(self.shape)), "y": c.Walk(c.contiguous(kept))}, prefix="i"
+        )
+
+    def inner(self) -> c.Nest:
+        stays = [axis for axis in range(len(self.shape)) if axis not in self.axes]
+        return c.nest(kept_shape(self.shape, stays), {"x": c.Walk(c.contiguous(self.shape))}, prefix="k")
+
+
+@contextmanager
+def inner_loop(sheet: Sheet, split: Split, base: str) -> Iterator[str]:
+    """One pass over the gathered elements; yields the index of the element, ``base`` included."""
+    with sheet.loops(split.inner()) as index:
+        yield joined(base, index["x"])
+
+
+def joined(first: str, second: str) -> str:
+    """The sum of two index expressions."""
+    if "0" in (first, second):
+        return second if first == "0" else first
+    return f"{first} + {second}"

@@ -1,0 +1,70 @@
+"""LogSoftmax: the logarithm of softmax, without ever computing the quotient."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
+from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops._axes import Split, flattened_before_13, inner_loop
+from tinyml.ops.reduce import largest
+from tinyml.reading import Builder, OnnxNode, onnx_op
+
+
+@dataclass(frozen=True)
+class LogSoftmax(Op):
+    """x - max - log(sum(exp(x - max))) along ``axis``."""
+
+    axis: int = 0
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        x = given(inputs, 0)
+        return (TensorType(x.shape, x.dtype),)
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        x = given(inputs, 0)
+        below = x - x.max(axis=self.axis, keepdims=True)
+        return (below - np.log(np.exp(below).sum(axis=self.axis, keepdims=True)),)
+
+    def overwrites(self, layer: Layer) -> tuple[int, ...]:
+        return (0,)
+
+    def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
+        return replace(self, axis=perm.index(self.axis))
+
+
+def real_numbers(layer: Layer) -> bool:
+    """Input and output are floating point."""
+    return layer.input(0).dtype.is_float and layer.output.dtype.is_float
+
+
+class LogSoftmaxLoops(Kernel):
+    """Three passes: the largest, the sum of exponentials, the differences."""
+
+    name = "log-softmax loops"
+    constraints = (real_numbers,)
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        op, x = layer.op, layer.input(0)
+        assert isinstance(op, LogSoftmax)
+        split = Split(x.shape, (op.axis,))
+        kind, s = x.dtype.c, "f" if x.dtype is DType.FLOAT32 else ""
+        with sheet.loops(split.outer()) as index:
+            largest(sheet, split, index["x"], x.dtype, "top")
+            sheet.line(f"{kind} sum = 0;")
+            with inner_loop(sheet, split, index["x"]) as place:
+                sheet.line(f"sum += exp{s}({sheet.x()}[{place}] - top);")
+            sheet.line(f"const {kind} norm = log{s}(sum);")
+            with inner_loop(sheet, split, index["x"]) as place:
+                sheet.line(f"{sheet.y()}[{place}] = {sheet.x()}[{place}] - top - norm;")
+
+
+register_kernels(LogSoftmax, LogSoftmaxLoops())
+
+
+@onnx_op("LogSoftmax")
+def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    return [flattened_before_13(node, build, lambda x, axis: build.add1(LogSoftmax(axis), [x]))]

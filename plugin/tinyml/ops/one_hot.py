@@ -1,0 +1,67 @@
+"""OneHot: a new axis that is ``on`` where the index says, ``off`` elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
+from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops._axes import count
+from tinyml.ops.cast import cast
+from tinyml.reading import Builder, OnnxNode, onnx_op
+
+
+@dataclass(frozen=True)
+class OneHot(Op):
+    """Inputs: int64 indices and the two values, off and on. Indices count from the end if negative."""
+
+    depth: int = 1
+    axis: int = 0
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        shape = given(inputs, 0).shape
+        return (TensorType((*shape[: self.axis], self.depth, *shape[self.axis :]), given(inputs, 1).dtype),)
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        indices, (off, on) = given(inputs, 0), given(inputs, 1)
+        wanted = np.where(indices < 0, indices + self.depth, indices)
+        classes = np.arange(self.depth).reshape(-1, *(1,) * (indices.ndim - self.axis))
+        hot = np.expand_dims(wanted, self.axis) == classes
+        return (np.where(hot, on, off).astype(layer.output.dtype.numpy),)
+
+
+class OneHotLoops(Kernel):
+    """Everything off, then one element on; an index outside leaves all off."""
+
+    name = "one-hot loops"
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        op, shape = layer.op, layer.output.shape
+        assert isinstance(op, OneHot)
+        before, after = count(shape, range(op.axis)), count(shape, range(op.axis + 1, len(shape)))
+        x, values, y = sheet.x(0), sheet.x(1), sheet.y()
+        with (
+            sheet.block(f"for (int32_t i = 0; i < {before}; i++) {{"),
+            sheet.block(f"for (int32_t j = 0; j < {after}; j++) {{"),
+        ):
+            sheet.line(f"const int64_t index = {x}[i * {after} + j];")
+            sheet.line(f"const int64_t hot = index < 0 ? index + {op.depth} : index;")
+            sheet.line()
+            with sheet.block(f"for (int32_t k = 0; k < {op.depth}; k++) {{"):
+                sheet.line(f"{y}[(i * {op.depth} + k) * {after} + j] = {values}[k == hot ? 1 : 0];")
+
+
+register_kernels(OneHot, OneHotLoops())
+
+
+@onnx_op("OneHot")
+def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    indices, values = node.input(0), node.input(2)
+    depth = int(node.const(1).reshape(-1)[0])
+    rank = len(indices.shape) + 1
+    axis = int(node.attr("axis", -1)) % rank
+    whole = cast(build, indices, DType.INT64)
+    return [build.add1(OneHot(depth, axis), [whole, values])]

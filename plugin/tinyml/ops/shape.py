@@ -1,0 +1,45 @@
+"""Shapes and values made from them: all shapes are known, so all of these are constants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tinyml.ir import Tensor
+from tinyml.ops.cast import onnx_type
+from tinyml.reading import Builder, OnnxNode, onnx_op
+
+
+@onnx_op("Shape")
+def read_shape(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    wanted = slice(int(node.attr("start", 0)), node.attr("end"))
+    return [build.constant(np.array(node.input(0).shape[wanted], np.int64))]
+
+
+@onnx_op("Size")
+def read_size(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    return [build.constant(np.array(node.input(0).elements, np.int64))]
+
+
+@onnx_op("ConstantOfShape")
+def read_constant_of_shape(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    shape = tuple(int(extent) for extent in node.const(0).reshape(-1))
+    value = np.asarray(node.attr("value", np.zeros(1, np.float32))).reshape(-1)[0]
+    return [build.constant(np.full(shape, value))]
+
+
+@onnx_op("Range")
+def read_range(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    start, limit, delta = (node.const(i).reshape(()) for i in range(3))
+    number = max(int(np.ceil((float(limit) - float(start)) / float(delta))), 0)
+    steps = np.arange(number).astype(start.dtype)
+    return [build.constant((start + steps * delta).astype(start.dtype))]
+
+
+@onnx_op("EyeLike")
+def read_eye_like(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    x = node.input(0)
+    dtype = x.dtype if node.attr("dtype") is None else onnx_type(int(node.attr("dtype")))
+    rows, columns = x.shape
+    return [build.constant(np.eye(rows, columns, int(node.attr("k", 0)), dtype.numpy))]

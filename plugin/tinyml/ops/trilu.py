@@ -1,0 +1,62 @@
+"""Trilu: the upper or lower triangle of each matrix, zeros elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
+from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops._axes import count
+from tinyml.reading import Builder, OnnxNode, onnx_op
+
+
+@dataclass(frozen=True)
+class Trilu(Op):
+    """Kept: elements with column - row >= k (upper) or <= k (lower)."""
+
+    upper: bool = True
+    k: int = 0
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        x = given(inputs, 0)
+        return (TensorType(x.shape, x.dtype),)
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        return ((np.triu if self.upper else np.tril)(given(inputs, 0), self.k),)
+
+    def overwrites(self, layer: Layer) -> tuple[int, ...]:
+        return (0,)
+
+
+class TriluLoops(Kernel):
+    """A comparison of row and column per element."""
+
+    name = "triangle loops"
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        op, shape = layer.op, layer.output.shape
+        assert isinstance(op, Trilu)
+        rows, columns = shape[-2:]
+        matrices = count(shape, range(len(shape) - 2))
+        limit = max(min(op.k, columns + 1), -rows - 1)  # k may be any int64; no difference beyond
+        sign = f"c - r {'>=' if op.upper else '<='} {limit}"
+        with (
+            sheet.block(f"for (int32_t m = 0; m < {matrices}; m++) {{"),
+            sheet.block(f"for (int32_t r = 0; r < {rows}; r++) {{"),
+            sheet.block(f"for (int32_t c = 0; c < {columns}; c++) {{"),
+        ):
+            sheet.line(f"const int32_t i = (m * {rows} + r) * {columns} + c;")
+            sheet.line()
+            sheet.line(f"{sheet.y()}[i] = {sign} ? {sheet.x()}[i] : 0;")
+
+
+register_kernels(Trilu, TriluLoops())
+
+
+@onnx_op("Trilu")
+def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    k = int(node.const(1).reshape(())) if node.optional(1) is not None else 0
+    return [build.add1(Trilu(bool(node.attr("upper", 1)), k), [node.input(0)])]
