@@ -32,16 +32,15 @@ def _argument(x: Tensor) -> tuple[Array, int]:
     radius = ((1 << INPUT_INTEGER_BITS) - 1) * (1 << (31 - INPUT_INTEGER_BITS)) / 2.0**shift
     centred = _centred(x)
     inside = np.abs(centred) < math.floor(radius)
-    return fp.multiply_by_quantized_multiplier(np.where(inside, centred, 0), multiplier, shift), math.floor(
-        radius
-    )
+    scaled = fp.multiply_by_quantized_multiplier(np.where(inside, centred, 0), multiplier, shift)
+    return scaled, math.floor(radius)
 
 
 def logistic(x: Tensor, y: TensorType) -> Array:
     """Output scale 1/256, zero point at the smallest value."""
     argument, radius = _argument(x)
     low, high = y.dtype.limits
-    found = fp.rounding_divide_by_pot(gemmlowp.logistic(argument, INPUT_INTEGER_BITS), 31 - 8) + low
+    found = fp.rounding_divide_by_pot(gemmlowp.Q31.logistic(argument, INPUT_INTEGER_BITS), 31 - 8) + low
     centred = _centred(x)
     return np.where(centred <= -radius, low, np.where(centred >= radius, high, found))
 
@@ -50,7 +49,7 @@ def tanh(x: Tensor, y: TensorType) -> Array:
     """Output scale 1/128, zero point in the middle."""
     argument, radius = _argument(x)
     low, high = y.dtype.limits
-    found = fp.rounding_divide_by_pot(gemmlowp.tanh(argument, INPUT_INTEGER_BITS), 31 - 7)
+    found = fp.rounding_divide_by_pot(gemmlowp.Q31.tanh(argument, INPUT_INTEGER_BITS), 31 - 7)
     centred = _centred(x)
     middle = (low + high + 1) // 2
     return np.where(centred <= -radius, low, np.where(centred >= radius, high, found + middle))
@@ -76,7 +75,7 @@ def clamp(x: Tensor, y: TensorType, low: float, high: float) -> Array:
     scaled = fp.multiply_by_quantized_multiplier(_centred(x), *fp.quantize_multiplier(factor))
     quant, (smallest, largest) = _out(y), y.dtype.limits
     bounds = [fp.quantize_scalar(v, quant.scale, quant.zero_point, smallest, largest) for v in (low, high)]
-    return np.clip(scaled + quant.zero_point, *bounds)
+    return np.asarray(np.clip(scaled + quant.zero_point, bounds[0], bounds[1]))
 
 
 def absolute(x: Tensor, y: TensorType) -> Array:
@@ -95,7 +94,7 @@ def _high_multiply_16(a: Array, b: int) -> Array:
 
 
 def _saturate_16(a: Array) -> Array:
-    return np.clip(a, -32768, 32767)
+    return np.asarray(np.clip(a, -32768, 32767))
 
 
 def _multiplier_16(real: float) -> tuple[int, int]:

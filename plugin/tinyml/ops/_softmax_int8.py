@@ -49,7 +49,7 @@ def evaluate(layer: Layer, beta: float, x: Array) -> Array:
     counts = difference >= s.least_difference
     shifted = np.where(counts, difference, 0) << s.left_shift
     scaled = fp.doubling_high_multiply(shifted, s.multiplier)
-    exps = gemmlowp.exp_on_negative_values(scaled, DIFF_INTEGER_BITS)
+    exps = gemmlowp.Q31.exp_on_negative_values(scaled, DIFF_INTEGER_BITS)
     terms = np.where(counts, fp.rounding_divide_by_pot(exps, SUM_INTEGER_BITS), 0)
     factor, over = gemmlowp.reciprocal(terms.sum(axis=-1, keepdims=True), SUM_INTEGER_BITS)
     found = fp.rounding_divide_by_pot(fp.doubling_high_multiply(exps, factor), over + 31 - 8)

@@ -22,9 +22,9 @@ class Grid:
     half_pixel_centers: bool = False
 
     def scale(self, size: int, wanted: int) -> np.float32:
-        if self.align_corners and wanted > 1:
-            return np.float32(size - 1) / np.float32(wanted - 1)
-        return np.float32(size) / np.float32(wanted)
+        """Input pixels per output pixel."""
+        last = 1 if self.align_corners and wanted > 1 else 0
+        return np.float32(np.float32(size - last) / np.float32(wanted - last))
 
     def nearest(self, size: int, wanted: int) -> Picks:
         """The input pixel for each output pixel of an axis, computed in float32 as TFLite does."""

@@ -74,4 +74,99 @@ static inline int32_t tinyml_one_over_one_plus(int32_t a)
 	return tinyml_saturating_shift_left(x, 1);
 }
 
+/* The same on 16-bit values, for the gates of recurrent layers. */
+
+static inline int32_t tinyml_doubling_high_multiply_s16(int32_t a, int32_t b)
+{
+	const int32_t product = (a * b + (INT32_C(1) << 14)) >> 15;
+
+	return product > INT16_MAX ? INT16_MAX : product;
+}
+
+static inline int32_t tinyml_saturating_shift_left_s16(int32_t x, int32_t bits)
+{
+	return tinyml_clamp(x * (INT32_C(1) << bits), INT16_MIN, INT16_MAX);
+}
+
+/** exp(a) for a <= 0 with integer_bits (1 to 7) before the point; the result is in Q0.15. */
+static inline int32_t tinyml_exp_s16(int32_t a, int32_t integer_bits)
+{
+	static const int16_t exp_of_minus_powers[] = {
+		25520, /* exp(-1/4) */
+		19875, /* exp(-1/2) */
+		12055, /* exp(-1) */
+		4435,  /* exp(-2) */
+		600,   /* exp(-4) */
+		11,    /* exp(-8) */
+		0,     /* exp(-16) */
+	};
+	const int32_t exp_minus_eighth = 28918;
+	const int32_t third = 10923;
+	const int32_t fraction_bits = 15 - integer_bits;
+	const int32_t quarter = INT32_C(1) << (fraction_bits - 2);
+	const int32_t rest = (a & (quarter - 1)) - quarter;
+	const int32_t x = tinyml_saturating_shift_left_s16(rest, integer_bits) + (1 << 12);
+	const int32_t x2 = tinyml_doubling_high_multiply_s16(x, x);
+	const int32_t x3 = tinyml_doubling_high_multiply_s16(x2, x);
+	const int32_t x4 = tinyml_doubling_high_multiply_s16(x2, x2);
+	const int32_t high = tinyml_rounding_shift_right(x4, 2) + x3;
+	const int32_t tail = tinyml_doubling_high_multiply_s16(high, third) + x2;
+	const int32_t series = x + tinyml_rounding_shift_right(tail, 1);
+	int32_t result =
+		exp_minus_eighth + tinyml_doubling_high_multiply_s16(series, exp_minus_eighth);
+
+	if (a == 0) {
+		return INT16_MAX;
+	}
+	if (integer_bits > 5 && a < -(INT32_C(1) << (20 - integer_bits))) {
+		return 0;
+	}
+	for (int32_t i = 0; i < 7 && i - 2 < integer_bits; i++) {
+		if (((rest - a) >> (fraction_bits - 2 + i) & 1) != 0) {
+			result = tinyml_doubling_high_multiply_s16(result, exp_of_minus_powers[i]);
+		}
+	}
+	return result;
+}
+
+/** 2 / (1 + a) for a in [0, 1] in Q0.15; the result is in Q2.13. */
+static inline int32_t tinyml_twice_one_over_one_plus_s16(int32_t a)
+{
+	const int32_t half = (a + INT16_MAX + 1) / 2;
+	int32_t x = 23130 + tinyml_doubling_high_multiply_s16(half, -15420);
+
+	for (int32_t step = 0; step < 3; step++) {
+		const int32_t error = (1 << 13) - tinyml_doubling_high_multiply_s16(half, x);
+
+		x += tinyml_saturating_shift_left_s16(tinyml_doubling_high_multiply_s16(x, error), 2);
+	}
+	return x;
+}
+
+/** 1 / (1 + exp(-a)), a with integer_bits before the point; the result is in Q0.15. */
+static inline int32_t tinyml_logistic_s16(int32_t a, int32_t integer_bits)
+{
+	const int32_t e = tinyml_exp_s16(a > 0 ? -a : a, integer_bits);
+	const int32_t positive =
+		tinyml_saturating_shift_left_s16(tinyml_twice_one_over_one_plus_s16(e), 1);
+
+	if (a == 0) {
+		return 1 << 14;
+	}
+	return a > 0 ? positive : INT16_MAX - positive;
+}
+
+/** tanh(a), a with integer_bits before the point; the result is in Q0.15. */
+static inline int32_t tinyml_tanh_s16(int32_t a, int32_t integer_bits)
+{
+	const int32_t e = tinyml_exp_s16(a > 0 ? -a : a, integer_bits + 1);
+	const int32_t positive = tinyml_saturating_shift_left_s16(
+		tinyml_twice_one_over_one_plus_s16(e) - (1 << 13), 2);
+
+	if (a == 0) {
+		return 0;
+	}
+	return a > 0 ? positive : -positive;
+}
+
 #endif /* TINYML_TRANSCENDENTAL_H_ */

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include <stdint.h>
+
+#include <tinyml/fixed_point.h>
+#include <tinyml/lstm.h>
+#include <tinyml/transcendental.h>
+
+enum { INPUT, FORGET, CELL, OUTPUT };
+
+static int32_t dot(const int8_t *a, const int8_t *b, int32_t length, int32_t acc)
+{
+	for (int32_t i = 0; i < length; i++) {
+		acc += a[i] * b[i];
+	}
+	return acc;
+}
+
+static int32_t scaled(int32_t x, struct tinyml_scale scale)
+{
+	return tinyml_rescale(x, scale.multiplier, scale.shift);
+}
+
+/* One gate of one step, before its activation. */
+static void accumulate(const struct tinyml_lstm_s8 *p, const struct tinyml_lstm_gate_s8 *gate,
+		       const int8_t *x, const int8_t *state, int16_t *to)
+{
+	for (int32_t i = 0; i < p->cells; i++) {
+		const int32_t in = dot(x, &gate->weights[i * p->inputs], p->inputs, gate->bias[i]);
+		const int32_t back = dot(state, &gate->recurrent[i * p->cells], p->cells,
+					 gate->recurrent_bias[i]);
+		const int32_t first = tinyml_clamp(scaled(in, gate->scale), INT16_MIN, INT16_MAX);
+
+		to[i] = (int16_t)tinyml_clamp(first + scaled(back, gate->recurrent_scale),
+					      INT16_MIN, INT16_MAX);
+	}
+}
+
+static void step(const struct tinyml_lstm_s8 *p, const int8_t *x, int8_t *state, int16_t *cell,
+		 int16_t *gates)
+{
+	/* 2^-15 * 2^-15 to the cell's scale, which is 2^(integer bits - 15) */
+	const int32_t new_shift = 15 + p->cell_integer_bits;
+
+	for (int32_t g = 0; g < 4; g++) {
+		accumulate(p, &p->gates[g], x, state, &gates[g * p->cells]);
+	}
+	for (int32_t i = 0; i < p->cells; i++) {
+		const int32_t in = tinyml_logistic_s16(gates[INPUT * p->cells + i], 3);
+		const int32_t forget = tinyml_logistic_s16(gates[FORGET * p->cells + i], 3);
+		const int32_t new = tinyml_tanh_s16(gates[CELL * p->cells + i], 3);
+		const int32_t out = tinyml_logistic_s16(gates[OUTPUT * p->cells + i], 3);
+		int32_t c = tinyml_rounding_shift_right(forget * cell[i], 15);
+
+		c += tinyml_rounding_shift_right(in * new, new_shift);
+		c = tinyml_clamp(tinyml_clamp(c, INT16_MIN, INT16_MAX),
+				 p->cell_limit == INT16_MAX ? INT16_MIN : -p->cell_limit,
+				 p->cell_limit);
+		cell[i] = (int16_t)c;
+		c = scaled(tinyml_tanh_s16(c, p->cell_integer_bits) * out, p->hidden_scale);
+		state[i] = (int8_t)tinyml_clamp(c + p->state_zero, INT8_MIN, INT8_MAX);
+	}
+}
+
+void tinyml_lstm_s8(const struct tinyml_lstm_s8 *p, const int8_t *x, int8_t *y, int8_t *state,
+		    int16_t *cell, int16_t *gates)
+{
+	for (int32_t b = 0; b < p->batches; b++) {
+		for (int32_t t = 0; t < p->steps; t++) {
+			const int32_t row = b * p->batch_stride + t * p->step_stride;
+
+			step(p, &x[row * p->inputs], state, cell, gates);
+			for (int32_t i = 0; i < p->cells; i++) {
+				y[row * p->cells + i] = state[i];
+			}
+		}
+		state += p->cells;
+		cell += p->cells;
+	}
+}
