@@ -37,14 +37,10 @@ class NodeCase:
 
     name: str
     group: str
+    op_type: str  # the operator under test; of an expanded case, the one that was expanded
     model: onnx.ModelProto
     inputs: Sequence[Any]
     outputs: Sequence[Any]
-
-    @property
-    def op_type(self) -> str:
-        """The operator under test; an expanded case is named after the operator it stands for."""
-        return str(self.model.graph.node[0].op_type) if self.model.graph.node else "nothing"
 
 
 def names(group: str) -> list[str]:
@@ -60,11 +56,14 @@ def collect() -> list[NodeCase]:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         found = collect_testcases(None)
+    whole = [(case, case.model, case.data_sets) for case in found if case.model and case.data_sets]
+    op_of = {case.name: str(model.graph.node[-1].op_type) for case, model, _ in whole}
     cases = []
-    for case in found:
-        for inputs, outputs in case.data_sets[:1]:
-            group = group_of.get(case.name, "other")
-            cases.append(NodeCase(case.name, group, case.model, list(inputs), list(outputs)))
+    for case, model, data in whole:
+        op_type = op_of.get(case.name.split("_expanded")[0], op_of[case.name])
+        group = group_of.get(case.name, "other")
+        inputs, outputs = data[0]
+        cases.append(NodeCase(case.name, group, op_type, model, list(inputs), list(outputs)))
     return sorted(cases, key=lambda case: case.name)
 
 

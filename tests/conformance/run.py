@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ from tinyml.c import identifier
 from tinyml.emit.model import Provenance
 from tinyml.errors import TinymlError
 from tinyml.importers import onnx_graph
+from tinyml.ir import Array
 
 PASSED, REFUSED, FAILED = "passed", "refused", "failed"
 
@@ -45,7 +46,10 @@ def run_cases(cases: Iterable[NodeCase], tell: Callable[[str], None] = lambda _:
     attempts: list[_Attempt] = []
     for case in cases:
         attempt = _attempt(case)
-        (attempts if isinstance(attempt, _Attempt) else verdicts).append(attempt)  # type: ignore[arg-type]
+        if isinstance(attempt, _Attempt):
+            attempts.append(attempt)
+        else:
+            verdicts.append(attempt)
     tell(f"{len(attempts)} cases compile to C; compiling and running that")
     outcomes = run_batch([attempt.item for attempt in attempts], timeout_seconds=1800)
     verdicts += [_judge(attempt, outcomes[attempt.item.name]) for attempt in attempts]
@@ -83,7 +87,7 @@ def _compile(case: NodeCase, original: NodeCase, baked: bool) -> _Attempt:
     return _Attempt(case, original, Item(name, compiled.files, [arrays]), baked)
 
 
-def _known(array: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+def _known(array: Array) -> Array:
     """float16 inputs are given as float32, which the compiler computes in."""
     return array.astype(np.float32) if array.dtype == np.float16 else array
 
@@ -92,7 +96,7 @@ def _judge(attempt: _Attempt, outcome: Outcome) -> Verdict:
     case = attempt.original
     if outcome.failure:
         return Verdict(case, FAILED, outcome.failure, attempt.baked)
-    found: Sequence[np.ndarray] = list(outcome.outputs[0].values())  # type: ignore[type-arg]
+    found = list(outcome.outputs[0].values())
     if len(found) != len(case.outputs):
         return Verdict(case, FAILED, f"{len(found)} outputs instead of {len(case.outputs)}", attempt.baked)
     for index, (array, wanted) in enumerate(zip(found, case.outputs, strict=True)):

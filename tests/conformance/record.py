@@ -1,0 +1,129 @@
+"""What is kept of a run: the list of cases that pass, and the page in the documentation."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import onnx
+
+from tests.conformance.cases import GROUPS
+from tests.conformance.run import FAILED, PASSED, REFUSED, Verdict
+
+PASSED_FILE = Path(__file__).parent / "passed.txt"
+PAGE = Path(__file__).parents[2] / "docs" / "ONNX_CONFORMANCE.md"
+WITH_CONSTANTS = "with constants"
+OTHER = "strings, sequences, optionals, control flow, training, randomness, unknown sizes, tiny floats"
+
+
+def recorded() -> dict[str, bool]:
+    """Cases that passed when the list was written; True: only with operands as constants."""
+    lines = PASSED_FILE.read_text(encoding="utf-8").splitlines() if PASSED_FILE.exists() else []
+    return {line.split()[0]: line.endswith(WITH_CONSTANTS) for line in lines if line.strip()}
+
+
+def passed_text(verdicts: Iterable[Verdict]) -> str:
+    return "".join(
+        f"{v.case.name} {WITH_CONSTANTS}\n" if v.baked else f"{v.case.name}\n"
+        for v in verdicts
+        if v.status == PASSED
+    )
+
+
+def problems(verdicts: Iterable[Verdict], known: dict[str, bool]) -> list[str]:
+    """Everything that must not be: a case that fails, or one that passed before and does not now."""
+    found = []
+    for verdict in verdicts:
+        name = verdict.case.name
+        if verdict.status == FAILED:
+            found.append(f"{name} failed: {verdict.reason}")
+        elif name in known and verdict.status == REFUSED:
+            found.append(f"{name} passed before and is refused now: {verdict.reason}")
+        elif name in known and verdict.baked and not known[name]:
+            found.append(f"{name} passed before as it is, and now only {WITH_CONSTANTS}")
+    return found
+
+
+def page(verdicts: Sequence[Verdict]) -> str:
+    """docs/ONNX_CONFORMANCE.md"""
+    parts = [
+        "# ONNX's own node tests",
+        "",
+        "<!-- Written by `python -m tools.conformance`; do not edit. -->",
+        "",
+        f"The `onnx` package ({onnx.__version__}) defines {len(verdicts)} small models in Python, each with "
+        "inputs and the outputs that must come out. Every one of them goes through this compiler; the C is "
+        "compiled on the host with all warnings as errors and runs under AddressSanitizer and "
+        "UndefinedBehaviorSanitizer. Integers must be equal; floats may be off by 2e-5, or by 1e-5 of "
+        "their value where that is more.",
+        "",
+        "* **passed**: the outputs are right, all inputs given at run time;",
+        "* **with constants**: right, with operands that real models have as constants (shapes, axes, "
+        "pads) given as constants;",
+        "* **refused**: the compiler says that it cannot do this, and why;",
+        "* **failed**: anything else. There must be none.",
+        "",
+        "`python -m tools.conformance --check`, a part of the test suite, fails if any case fails or one "
+        "that passed is refused.",
+        "",
+        "## Totals",
+        "",
+        *_totals(verdicts),
+        "",
+        "## By operator",
+        "",
+        *_operators(verdicts),
+        "",
+        "## Why cases are refused",
+        "",
+        *_reasons(verdicts),
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _row(cells: Iterable[object]) -> str:
+    return "| " + " | ".join(str(cell) for cell in cells) + " |"
+
+
+def _counts(verdicts: Iterable[Verdict]) -> list[int]:
+    count = Counter(
+        (WITH_CONSTANTS if verdict.baked and verdict.status == PASSED else verdict.status)
+        for verdict in verdicts
+    )
+    return [count[status] for status in (PASSED, WITH_CONSTANTS, REFUSED, FAILED)]
+
+
+def _totals(verdicts: Sequence[Verdict]) -> list[str]:
+    titles = ["Cases", "of", "passed", "with constants", "refused", "failed"]
+    rows = [_row(titles), "|---|--:|--:|--:|--:|--:|"]
+    for group, meaning in {**GROUPS, "other": OTHER}.items():
+        own = [v for v in verdicts if v.case.group == group]
+        rows.append(_row([f"{group.replace('_', ' ')}: {meaning}", len(own), *_counts(own)]))
+    rows.append(_row(["all", len(verdicts), *_counts(verdicts)]))
+    return rows
+
+
+def _operators(verdicts: Sequence[Verdict]) -> list[str]:
+    """Without the group "other", which would only repeat what this compiler is not for."""
+    by_operator: dict[str, list[Verdict]] = defaultdict(list)
+    for verdict in verdicts:
+        if verdict.case.group != "other":
+            by_operator[verdict.case.op_type].append(verdict)
+    rows = [_row(["Operator", "passed", "with constants", "refused", "failed"]), "|---|--:|--:|--:|--:|"]
+    rows += [
+        _row([operator, *(count or "" for count in _counts(own))])
+        for operator, own in sorted(by_operator.items())
+    ]
+    return rows
+
+
+def _reasons(verdicts: Sequence[Verdict]) -> list[str]:
+    by_reason: dict[str, list[str]] = defaultdict(list)
+    for verdict in verdicts:
+        if verdict.status == REFUSED and verdict.case.group != "other":
+            by_reason[verdict.reason].append(verdict.case.name.removeprefix("test_"))
+    rows = []
+    for reason, cases in sorted(by_reason.items(), key=lambda item: (-len(item[1]), item[0])):
+        rows.append(f"* {reason} ({len(cases)}: {', '.join(f'`{case}`' for case in cases)})")
+    return rows or ["No case of the three lists is refused."]

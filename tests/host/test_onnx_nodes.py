@@ -1,0 +1,59 @@
+"""ONNX's own node tests: none fails, and what has once passed keeps passing."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import onnx
+import pytest
+
+from tests.conformance.cases import GROUPS, NodeCase, collect, names
+from tests.conformance.record import PAGE, problems, recorded
+from tests.conformance.run import FAILED, PASSED, REFUSED, Verdict, run_cases
+
+SHARDS = 8
+
+
+@cache
+def cases() -> list[NodeCase]:
+    return collect()
+
+
+@pytest.mark.parametrize("shard", range(SHARDS))
+def test_node_cases(shard: int) -> None:
+    found = problems(run_cases(cases()[shard::SHARDS]), recorded())
+    assert not found, "\n".join(found)
+
+
+def test_the_record_speaks_of_cases_that_exist() -> None:
+    """A newer onnx may drop cases; then the record is to be written again."""
+    missing = set(recorded()) - {case.name for case in cases()}
+    assert not missing, f"onnx {onnx.__version__} lacks {sorted(missing)}: run python -m tools.conformance"
+
+
+def test_the_lists_are_disjoint() -> None:
+    listed = [name for group in GROUPS for name in names(group)]
+    assert len(listed) == len(set(listed))
+
+
+def test_the_page_counts_what_the_record_lists() -> None:
+    """Nobody edits one of the two by hand."""
+    totals = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| all |")]
+    cells = [int(cell) for cell in totals[0].split("|")[3:5]]
+    known = recorded()
+    assert cells == [len(known) - sum(known.values()), sum(known.values())]
+
+
+@pytest.mark.parametrize(
+    "status,reason,baked,complaint",
+    [
+        (FAILED, "2 of 3 differ", False, "test_x failed: 2 of 3 differ"),
+        (REFUSED, "no", False, "test_x passed before and is refused now: no"),
+        (PASSED, "", True, "test_x passed before as it is, and now only with constants"),
+        (PASSED, "", False, None),
+    ],
+)
+def test_what_counts_as_a_problem(status: str, reason: str, baked: bool, complaint: str | None) -> None:
+    case = NodeCase("test_x", "applicable", "X", onnx.ModelProto(), [], [])
+    verdict = Verdict(case, status, reason, baked)
+    assert problems([verdict], {"test_x": False}) == ([complaint] if complaint else [])
