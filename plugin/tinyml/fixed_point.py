@@ -2,6 +2,7 @@
 
 Real multipliers become ``(multiplier, shift)``: a Q31 mantissa and a power of two. Products are rounded
 twice (first the doubling high multiply, then the shift), as TensorFlow Lite Micro and CMSIS-NN do.
+Models that do not come from TensorFlow Lite round once, which is closer to the real numbers.
 """
 
 from __future__ import annotations
@@ -58,6 +59,13 @@ def multiply_by_quantized_multiplier(x: Ints, multiplier: Ints | int, shift: Int
     right = np.maximum(-shift, 0)
     shifted = wrap_int32(np.asarray(x, np.int64) << left)
     return rounding_divide_by_pot(doubling_high_multiply(shifted, multiplier), right)
+
+
+def multiply_by_quantized_multiplier_once(x: Ints, multiplier: Ints | int, shift: Ints | int) -> Ints:
+    """The same rounded once, halves up: closest to arithmetic in real numbers."""
+    exponent = 31 - np.asarray(shift, np.int64)
+    product = np.asarray(x, np.int64) * np.asarray(multiplier, np.int64)
+    return ((product >> (exponent - 1)) + 1) >> 1
 
 
 def multiply_int64_by_quantized_multiplier(x: Ints, multiplier: Ints | int, shift: Ints | int) -> Ints:

@@ -158,6 +158,14 @@ class Kernel(ABC):
         """Working memory in the arena for the duration of the layer."""
         return 0
 
+    def runtime_sources(self, layer: Layer) -> tuple[str, ...]:
+        """The files of runtime/ that the layer links."""
+        return self.sources if self.library is Library.PORTABLE else ()
+
+    def cmsis_nn_sources(self, layer: Layer) -> tuple[str, ...]:
+        """The files of CMSIS-NN that the layer links."""
+        return self.sources if self.library is Library.CMSIS_NN else ()
+
     @abstractmethod
     def emit(self, layer: Layer, sheet: Sheet) -> None:
         """Write the layer's C."""

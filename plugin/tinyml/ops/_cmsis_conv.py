@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Protocol, cast
 
 from tinyml.ir import Layer
-from tinyml.kernel import Kernel, Library, Sheet
+from tinyml.kernel import Sheet
 from tinyml.ops import _cmsis_nn as nn
 from tinyml.ops._conv_records import constant_weights, small_extents
 from tinyml.ops._quant import Clamp
@@ -52,10 +52,9 @@ def unit_stride(layer: Layer) -> bool:
     return _window(layer).strides == (1, 1)
 
 
-class Convolution(Kernel):
+class Convolution(nn.RoundingKernel):
     """Shared by the kernels below: parameters, filter dimensions and the call."""
 
-    library = Library.CMSIS_NN
     upscale = False
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
@@ -149,10 +148,8 @@ def three_by_three(layer: Layer) -> bool:
     return layer.input(1).shape[1:3] == (3, 3) and top <= 1 and left <= 1
 
 
-class Depthwise(Kernel):
+class Depthwise(nn.RoundingKernel):
     """Shared by the depthwise kernels below."""
-
-    library = Library.CMSIS_NN
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
         op = _window(layer)

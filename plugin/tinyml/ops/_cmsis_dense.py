@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tinyml.ir import Layer
-from tinyml.kernel import Kernel, Library, Sheet
+from tinyml.kernel import Sheet
 from tinyml.ops import _cmsis_nn as nn
 from tinyml.ops._conv_records import constant_weights
 from tinyml.ops._quant import quant_of
@@ -20,16 +20,14 @@ def per_tensor_weights(layer: Layer) -> bool:
     return not quant_of(layer.input(1)).per_channel
 
 
-class DenseKernel(Kernel):
+class DenseKernel(nn.RoundingKernel):
     """Shared by the two kernels below."""
-
-    library = Library.CMSIS_NN
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
         op: Any = layer.op
         outputs, inputs = layer.input(1).shape
         rows = layer.output.elements // outputs
-        sheet.include(nn.HEADER)
+        sheet.include(nn.header(layer))
         members = {**nn.offsets(layer), ".filter_offset": 0, **nn.activation(op.clamp, layer)}
         params = sheet.record("cmsis_nn_fc_params", "params", members)
         arguments = [

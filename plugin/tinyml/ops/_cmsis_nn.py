@@ -11,13 +11,37 @@ from collections.abc import Sequence
 import numpy as np
 
 from tinyml.ir import DType, Layer
-from tinyml.kernel import Sheet
+from tinyml.kernel import Kernel, Library, Sheet
 from tinyml.ops._quant import Clamp, clamp_range, is_quantized, output_multipliers, per_channel, quant_of
 from tinyml.ops._window import Pads, Pair
 
 HEADER = "<arm_nnfunctions.h>"
+HEADER_ONCE = "<tinyml/cmsis_nn_once.h>"  # the same functions, built to round once
 CONVOLUTION = "Source/ConvolutionFunctions"
 SUPPORT = "Source/NNSupportFunctions"
+NEEDED_BY_ONCE = (  # what runtime/cmsis_nn_once.c calls without a rounding in it
+    f"{CONVOLUTION}/arm_convolve_get_buffer_sizes_s8.c",
+    f"{CONVOLUTION}/arm_depthwise_conv_get_buffer_sizes_s8.c",
+    f"{SUPPORT}/arm_q7_to_q15_with_offset.c",
+    f"{SUPPORT}/arm_s8_to_s16_unordered_with_offset.c",
+)
+
+
+def header(layer: Layer) -> str:
+    """The header that declares the functions with the rounding that the layer asks for."""
+    return HEADER_ONCE if getattr(layer.op, "round_once", False) else HEADER
+
+
+class RoundingKernel(Kernel):
+    """A kernel of CMSIS-NN that rescales its results: it exists with one rounding and with two."""
+
+    library = Library.CMSIS_NN
+
+    def runtime_sources(self, layer: Layer) -> tuple[str, ...]:
+        return ("cmsis_nn_once.c",) if header(layer) == HEADER_ONCE else ()
+
+    def cmsis_nn_sources(self, layer: Layer) -> tuple[str, ...]:
+        return NEEDED_BY_ONCE if header(layer) == HEADER_ONCE else self.sources
 
 
 def symmetric_weights(layer: Layer) -> bool:
@@ -109,7 +133,7 @@ def convolution_call(
     upscale: bool = False,
 ) -> None:
     """The call that all convolution functions share; ``upscale`` is an argument of one of them."""
-    sheet.include(HEADER)
+    sheet.include(header(layer))
     quant = channel_quant(layer, sheet)
     weights = sheet.table("weights", layer.input(1).value)
     arguments = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tinyml import c
-from tinyml.ir import DType, Layer
+from tinyml.ir import Array, DType, Layer
 from tinyml.kernel import Sheet
 from tinyml.ops._quant import Clamp, clamp_range, is_quantized, output_multipliers, per_channel, quant_of
 from tinyml.ops._window import Pads, Pair
@@ -26,6 +26,11 @@ def float_tensors(layer: Layer) -> bool:
 def constant_weights(layer: Layer) -> bool:
     """Weights and bias are constants."""
     return all(t is None or t.is_constant for t in layer.inputs[1:])
+
+
+def one_weight_zero(layer: Layer) -> bool:
+    """All output channels have the same weight zero point."""
+    return len(set(quant_of(layer.input(1)).zero_points)) == 1
 
 
 def small_extents(layer: Layer) -> bool:
@@ -56,26 +61,46 @@ def geometry(layer: Layer, strides: Pair, dilations: Pair, pads: Pads) -> dict[s
     }
 
 
+def folded_bias(layer: Layer, filters: Array) -> Array:
+    """The bias with all that depends on zero points and weights alone added to it.
+
+    Σ (x - xz)(w - wz) + b  =  Σ x w - wz Σ x + [b - xz Σ (w - wz)]: the bracket is known now.
+    """
+    x_zero = quant_of(layer.input(0)).zero_point
+    w_zero = quant_of(layer.input(1)).zero_points[0]
+    rows = filters.reshape(filters.shape[0], -1).astype(np.int64)
+    bias = layer.input(2).value.reshape(-1).astype(np.int64) if layer.has_input(2) else 0
+    return (bias - x_zero * (rows - w_zero).sum(axis=1)).astype(np.int32)
+
+
+def padded_weights(filters: Array) -> Array:
+    """Filters as the kernels read them: in whole words, so up to three bytes past the last."""
+    flat = filters.reshape(-1)
+    spare = 3 if filters[0].size % 4 else 0
+    return np.concatenate([flat, np.zeros(spare, flat.dtype)])
+
+
 def quantized_record(
-    layer: Layer, sheet: Sheet, strides: Pair, dilations: Pair, pads: Pads, clamp: Clamp
+    layer: Layer,
+    sheet: Sheet,
+    filters: Array,
+    strides: Pair,
+    dilations: Pair,
+    pads: Pads,
+    clamp: Clamp,
 ) -> dict[str, object]:
-    """Members of struct tinyml_conv_s8; the tables go to flash."""
-    w = layer.input(1)
+    """Members of struct tinyml_conv_s8. ``filters`` are the weights, output channels first."""
     channels = layer.output.shape[3]
     multiplier, shift = output_multipliers(layer)
     low, high = clamp_range(clamp, layer.output)
-    zero_points = quant_of(w).zero_points
-    bias = "NULL"
-    if layer.has_input(2):
-        bias = sheet.table("bias", layer.input(2).value.astype(np.int32))
     return {
         **geometry(layer, strides, dilations, pads),
-        ".weights": sheet.table("weights", w.value),
-        ".bias": bias,
+        ".weights": sheet.table("weights", padded_weights(filters)),
+        ".bias": sheet.table("bias", folded_bias(layer, filters)),
         ".multiplier": sheet.table("multiplier", per_channel(multiplier, channels)),
         ".shift": sheet.table("shift", per_channel(shift, channels).astype(np.int8)),
         ".in_zero": quant_of(layer.input(0)).zero_point,
-        ".weight_zero": zero_points[0],
+        ".weight_zero": quant_of(layer.input(1)).zero_points[0],
         ".out_zero": quant_of(layer.output).zero_point,
         ".out_min": low,
         ".out_max": high,

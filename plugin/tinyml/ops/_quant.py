@@ -43,12 +43,14 @@ def clamp_range(clamp: Clamp, tensor: Tensor) -> tuple[int, int]:
     )
 
 
-def requantize(acc: Array, layer: Layer, clamp: Clamp, w: int = 1) -> Array:
+def requantize(acc: Array, layer: Layer, clamp: Clamp, w: int = 1, once: bool = False) -> Array:
     """Accumulators (channels last) to the output's integers: scale, add the zero point, clamp."""
     multiplier, shift = output_multipliers(layer, w=w)
     low, high = clamp_range(clamp, layer.output)
     if layer.input(0).dtype is DType.INT16:
         scaled = fp.multiply_int64_by_quantized_multiplier(acc, multiplier, shift)
+    elif once:
+        scaled = fp.multiply_by_quantized_multiplier_once(fp.wrap_int32(acc), multiplier, shift)
     else:
         scaled = fp.multiply_by_quantized_multiplier(fp.wrap_int32(acc), multiplier, shift)
     shifted = scaled + quant_of(layer.output).zero_point

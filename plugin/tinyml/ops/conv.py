@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Library, Sheet, register_kernels
-from tinyml.ops._cmsis_conv import CONV_KERNELS
+from tinyml.ops._cmsis_conv import CONV_KERNELS, pointwise
+from tinyml.ops._conv_loops import ConvLoops
 from tinyml.ops._conv_records import (
     constant_weights,
     float_record,
     float_tensors,
     int8_tensors,
+    one_weight_zero,
     quantized_record,
     small_extents,
 )
@@ -30,6 +32,7 @@ from tinyml.ops._window import (
 )
 from tinyml.ops.depthwise_conv import DepthwiseConv
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.targets import Target
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,7 @@ class Conv(Op):
     pads: Pads = (0, 0, 0, 0)
     groups: int = 1
     clamp: Clamp = NO_CLAMP
+    round_once: bool = False  # else twice, as TensorFlow Lite does
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         x, w = given(inputs, 0), given(inputs, 1)
@@ -63,7 +67,7 @@ class Conv(Op):
         if layer.has_input(2):
             acc = acc + inputs[2]
         if layer.input(0).quant is not None:
-            return (requantize(acc, layer, self.clamp),)
+            return (requantize(acc, layer, self.clamp, once=self.round_once),)
         return (np.clip(acc, *self.clamp).astype(layer.output.dtype.numpy),)
 
     def macs(self, layer: Layer) -> int:
@@ -73,7 +77,7 @@ class Conv(Op):
         self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
     ) -> tuple[Op, Sequence[Tensor | None]] | None:
         bytes_only = all(is_quantized(t, DType.INT8, DType.UINT8) for t in (*inputs[:2], outputs[0]))
-        return (self, [*inputs[:2], *integer_bias(inputs)]) if bytes_only else None
+        return (replace(self, round_once=True), [*inputs[:2], *integer_bias(inputs)]) if bytes_only else None
 
 
 class ConvInt8(Kernel):
@@ -82,16 +86,26 @@ class ConvInt8(Kernel):
     name = "tinyml_conv_s8"
     library = Library.PORTABLE
     sources = ("conv_s8.c",)
-    constraints = (int8_tensors, constant_weights, small_extents)
+    constraints = (int8_tensors, constant_weights, one_weight_zero, small_extents)
+
+    def scratch_bytes(self, layer: Layer, target: Target) -> int:
+        """Two columns; cores with DSP instructions keep them as int16, others read 1x1 in place."""
+        column = -(-int(np.prod(layer.input(1).shape[1:])) // 4) * 4
+        if target.dsp:
+            return 2 * 2 * column + (0 if pointwise(layer) else 2 * column)
+        return 0 if pointwise(layer) else 2 * column
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
         op = layer.op
         assert isinstance(op, Conv)
-        record = quantized_record(layer, sheet, op.strides, op.dilations, op.pads, op.clamp)
+        filters = layer.input(1).value
+        record = quantized_record(layer, sheet, filters, op.strides, op.dilations, op.pads, op.clamp)
         sheet.include("<tinyml/conv.h>")
-        members = {**record, ".groups": op.groups}
+        members = {**record, ".groups": op.groups, ".round_once": "true" if op.round_once else "false"}
         name = sheet.record("struct tinyml_conv_s8", "params", members)
-        sheet.line(f"tinyml_conv_s8(&{name}, {sheet.x()}, {sheet.y()});")
+        scratch = sheet.scratch if self.scratch_bytes(layer, sheet.target) else "NULL"
+        sheet.include("<stddef.h>")
+        sheet.line(f"tinyml_conv_s8(&{name}, {sheet.x()}, {sheet.y()}, {scratch});")
 
 
 class ConvFloat(Kernel):
@@ -112,7 +126,7 @@ class ConvFloat(Kernel):
         sheet.line(f"tinyml_conv_f32(&{name}, {sheet.x()}, {sheet.y()});")
 
 
-register_kernels(Conv, *CONV_KERNELS, ConvInt8(), ConvFloat())
+register_kernels(Conv, *CONV_KERNELS, ConvInt8(), ConvFloat(), ConvLoops())
 
 
 @onnx_op("Conv")

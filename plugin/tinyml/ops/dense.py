@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,7 +12,13 @@ from tinyml import fixed_point as fp
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Library, Sheet, register_kernels
 from tinyml.ops._cmsis_dense import DENSE_KERNELS
-from tinyml.ops._conv_records import constant_weights, float_tensors, int8_tensors
+from tinyml.ops._conv_records import (
+    constant_weights,
+    float_tensors,
+    folded_bias,
+    int8_tensors,
+    one_weight_zero,
+)
 from tinyml.ops._quant import (
     NO_CLAMP,
     Clamp,
@@ -33,6 +39,7 @@ class Dense(Op):
     """Inputs: x (..., in), weights (out, in), optional bias (out)."""
 
     clamp: Clamp = NO_CLAMP
+    round_once: bool = False  # else twice, as TensorFlow Lite does
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         x, w = given(inputs, 0), given(inputs, 1)
@@ -47,7 +54,10 @@ class Dense(Op):
             return (np.clip(acc, *self.clamp).astype(layer.output.dtype.numpy),)
         multiplier, shift = multipliers(layer)
         low, high = clamp_range(self.clamp, layer.output)
-        scaled = fp.multiply_by_quantized_multiplier(fp.wrap_int32(acc), multiplier, shift)
+        multiply = fp.multiply_by_quantized_multiplier
+        if self.round_once:
+            multiply = fp.multiply_by_quantized_multiplier_once
+        scaled = multiply(fp.wrap_int32(acc), multiplier, shift)
         return (
             np.clip(scaled + quant_of(layer.output).zero_point, low, high).astype(layer.output.dtype.numpy),
         )
@@ -59,7 +69,7 @@ class Dense(Op):
         self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
     ) -> tuple[Op, Sequence[Tensor | None]] | None:
         bytes_only = all(is_quantized(t, DType.INT8, DType.UINT8) for t in (*inputs[:2], outputs[0]))
-        return (self, [*inputs[:2], *integer_bias(inputs)]) if bytes_only else None
+        return (replace(self, round_once=True), [*inputs[:2], *integer_bias(inputs)]) if bytes_only else None
 
 
 def multipliers(layer: Layer) -> tuple[Array, Array]:
@@ -78,7 +88,7 @@ class DenseInt8(Kernel):
     name = "tinyml_dense_s8"
     library = Library.PORTABLE
     sources = ("dense_s8.c",)
-    constraints = (int8_tensors, constant_weights)
+    constraints = (int8_tensors, constant_weights, one_weight_zero)
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
         op = layer.op
@@ -86,9 +96,7 @@ class DenseInt8(Kernel):
         outputs, inputs = layer.input(1).shape
         multiplier, shift = multipliers(layer)
         low, high = clamp_range(op.clamp, layer.output)
-        bias = "NULL"
-        if layer.has_input(2):
-            bias = sheet.table("bias", layer.input(2).value.astype(np.int32).reshape(-1))
+        filters = layer.input(1).value
         sheet.include("<tinyml/dense.h>")
         name = sheet.record(
             "struct tinyml_dense_s8",
@@ -97,15 +105,15 @@ class DenseInt8(Kernel):
                 ".rows": layer.output.elements // outputs,
                 ".inputs": inputs,
                 ".outputs": outputs,
-                ".weights": sheet.table("weights", layer.input(1).value),
-                ".bias": bias,
+                ".weights": sheet.table("weights", filters),
+                ".bias": sheet.table("bias", folded_bias(layer, filters)),
                 ".multiplier": sheet.table("multiplier", per_channel(multiplier, outputs)),
                 ".shift": sheet.table("shift", per_channel(shift, outputs).astype(np.int8)),
-                ".in_zero": quant_of(layer.input(0)).zero_point,
                 ".weight_zero": quant_of(layer.input(1)).zero_points[0],
                 ".out_zero": quant_of(layer.output).zero_point,
                 ".out_min": low,
                 ".out_max": high,
+                ".round_once": "true" if op.round_once else "false",
             },
         )
         sheet.line(f"tinyml_dense_s8(&{name}, {sheet.x()}, {sheet.y()});")

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Library, Sheet, register_kernels
 from tinyml.ops._cmsis_conv import DEPTHWISE_KERNELS
+from tinyml.ops._conv_loops import DepthwiseConvLoops
 from tinyml.ops._conv_records import (
     constant_weights,
     float_record,
     float_tensors,
     int8_tensors,
+    one_weight_zero,
     quantized_record,
     small_extents,
 )
@@ -27,6 +29,7 @@ from tinyml.ops._window import (
     windows,
 )
 from tinyml.reading import Builder, TfliteNode, tflite_op
+from tinyml.targets import Target
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,7 @@ class DepthwiseConv(Op):
     dilations: Pair = (1, 1)
     pads: Pads = (0, 0, 0, 0)
     clamp: Clamp = NO_CLAMP
+    round_once: bool = False  # else twice, as TensorFlow Lite does
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         x, w = given(inputs, 0), given(inputs, 1)
@@ -54,7 +58,7 @@ class DepthwiseConv(Op):
         if layer.has_input(2):
             acc = acc + inputs[2]
         if layer.input(0).quant is not None:
-            return (requantize(acc, layer, self.clamp),)
+            return (requantize(acc, layer, self.clamp, once=self.round_once),)
         return (np.clip(acc, *self.clamp).astype(layer.output.dtype.numpy),)
 
     def macs(self, layer: Layer) -> int:
@@ -65,24 +69,44 @@ class DepthwiseConv(Op):
         self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
     ) -> tuple[Op, Sequence[Tensor | None]] | None:
         bytes_only = all(is_quantized(t, DType.INT8, DType.UINT8) for t in (*inputs[:2], outputs[0]))
-        return (self, [*inputs[:2], *integer_bias(inputs)]) if bytes_only else None
+        return (replace(self, round_once=True), [*inputs[:2], *integer_bias(inputs)]) if bytes_only else None
+
+
+def moderate_padding(layer: Layer) -> bool:
+    """There is less padding before the input than the kernel spans."""
+    op = layer.op
+    assert isinstance(op, DepthwiseConv)
+    kernel = layer.input(1).shape[1:3]
+    return all(op.pads[i] <= op.dilations[i] * (kernel[i] - 1) for i in range(2))
 
 
 class DepthwiseConvInt8(Kernel):
-    """Integer depthwise convolution in portable C."""
+    """Integer depthwise convolution in portable C, through a ring of rows."""
 
     name = "tinyml_depthwise_conv_s8"
     library = Library.PORTABLE
     sources = ("depthwise_conv_s8.c",)
-    constraints = (int8_tensors, constant_weights, small_extents)
+    constraints = (int8_tensors, constant_weights, one_weight_zero, small_extents, moderate_padding)
+
+    def scratch_bytes(self, layer: Layer, target: Target) -> int:
+        """The rows that the kernel spans, each with its padding."""
+        op = layer.op
+        assert isinstance(op, DepthwiseConv)
+        _, kernel_h, kernel_w, _ = layer.input(1).shape
+        _, _, in_w, channels = layer.input(0).shape
+        reach = (kernel_w - 1) * op.dilations[1] + (layer.output.shape[2] - 1) * op.strides[1] + 1
+        rows = (kernel_h - 1) * op.dilations[0] + 1
+        return rows * max(reach, op.pads[1] + in_w) * channels
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
         op = layer.op
         assert isinstance(op, DepthwiseConv)
+        filters = np.transpose(layer.input(1).value, (3, 0, 1, 2))
         sheet.include("<tinyml/conv.h>")
-        members = quantized_record(layer, sheet, op.strides, op.dilations, op.pads, op.clamp)
+        members = quantized_record(layer, sheet, filters, op.strides, op.dilations, op.pads, op.clamp)
+        members[".round_once"] = "true" if op.round_once else "false"
         name = sheet.record("struct tinyml_conv_s8", "params", members)
-        sheet.line(f"tinyml_depthwise_conv_s8(&{name}, {sheet.x()}, {sheet.y()});")
+        sheet.line(f"tinyml_depthwise_conv_s8(&{name}, {sheet.x()}, {sheet.y()}, {sheet.scratch});")
 
 
 class DepthwiseConvFloat(Kernel):
@@ -102,7 +126,13 @@ class DepthwiseConvFloat(Kernel):
         sheet.line(f"tinyml_depthwise_conv_f32(&{name}, {sheet.x()}, {sheet.y()});")
 
 
-register_kernels(DepthwiseConv, *DEPTHWISE_KERNELS, DepthwiseConvInt8(), DepthwiseConvFloat())
+register_kernels(
+    DepthwiseConv,
+    *DEPTHWISE_KERNELS,
+    DepthwiseConvInt8(),
+    DepthwiseConvFloat(),
+    DepthwiseConvLoops(),
+)
 
 
 @tflite_op("DEPTHWISE_CONV_2D")

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from tinyml.ir import Graph, Tensor
-from tinyml.kernel import Library
 from tinyml.plan import Plan
 from tinyml.select import Selected
 from tinyml.targets import Target
@@ -49,8 +48,8 @@ def summarize(
             "outputs": [_tensor(graph.tensors[n]) for n in graph.outputs],
             "layers": [_layer(s) for s in selected],
             "sources": {
-                "runtime": _sources(selected, Library.PORTABLE),
-                "cmsis-nn": _sources(selected, Library.CMSIS_NN),
+                "runtime": sorted({f for s in selected for f in s.kernel.runtime_sources(s.layer)}),
+                "cmsis-nn": sorted({f for s in selected for f in s.kernel.cmsis_nn_sources(s.layer)}),
             },
         }
     )
@@ -80,7 +79,3 @@ def _layer(chosen: Selected) -> dict[str, Any]:
         "scratch_bytes": chosen.scratch_bytes,
         "outputs": [t.name for t in layer.outputs],
     }
-
-
-def _sources(selected: Sequence[Selected], library: Library) -> list[str]:
-    return sorted({source for s in selected if s.kernel.library is library for source in s.kernel.sources})

@@ -5,6 +5,7 @@
 #ifndef TINYML_CONV_H_
 #define TINYML_CONV_H_
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -30,10 +31,11 @@ struct tinyml_conv_s8 {
 	int16_t out_zero;
 	int16_t out_min;
 	int16_t out_max;
-	const int8_t *weights;
-	const int32_t *bias;       /* one per output channel, or NULL */
-	const int32_t *multiplier; /* one per output channel */
-	const int8_t *shift;       /* one per output channel */
+	bool round_once;           /* see tinyml_rescale_once() */
+	const int8_t *weights;     /* readable up to three bytes past its end */
+	const int32_t *bias;       /* less the part of the zero points: see folded_bias() */
+	const int32_t *multiplier; /* one per output channel, as bias and shift */
+	const int8_t *shift;
 };
 
 struct tinyml_conv_f32 {
@@ -45,12 +47,22 @@ struct tinyml_conv_f32 {
 	const float *bias; /* one per output channel, or NULL */
 };
 
-/** Weights are (out_c, kernel_h, kernel_w, in_c / groups). */
-void tinyml_conv_s8(const struct tinyml_conv_s8 *p, const int8_t *x, int8_t *y);
+/** Weights are (out_c, kernel_h, kernel_w, in_c / groups).
+ *
+ * The scratch memory of the integer convolution holds two columns of kernel_h * kernel_w * in_c /
+ * groups elements, as ops/conv.py computes it for each core.
+ */
+void tinyml_conv_s8(const struct tinyml_conv_s8 *p, const int8_t *x, int8_t *y, void *scratch);
 void tinyml_conv_f32(const struct tinyml_conv_f32 *p, const float *x, float *y);
 
-/** Weights are (kernel_h, kernel_w, out_c); out_c is a multiple of in_c; groups is not used. */
-void tinyml_depthwise_conv_s8(const struct tinyml_conv_s8 *p, const int8_t *x, int8_t *y);
+/** Weights are (out_c, kernel_h, kernel_w); out_c is a multiple of in_c; groups is not used.
+ *
+ * The scratch memory holds the rows that a kernel spans, with their padding.
+ */
+void tinyml_depthwise_conv_s8(const struct tinyml_conv_s8 *p, const int8_t *x, int8_t *y,
+			      void *scratch);
+
+/** Weights are (kernel_h, kernel_w, out_c). */
 void tinyml_depthwise_conv_f32(const struct tinyml_conv_f32 *p, const float *x, float *y);
 
 /** The part of a kernel axis that lies inside the input, for one output position. */

@@ -5,6 +5,7 @@
 #ifndef TINYML_DENSE_H_
 #define TINYML_DENSE_H_
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -16,14 +17,14 @@ struct tinyml_dense_s8 {
 	int32_t inputs;
 	int32_t outputs;
 	const int8_t *weights;     /* (outputs, inputs) */
-	const int32_t *bias;       /* one per output, or NULL */
-	const int32_t *multiplier; /* one per output */
-	const int8_t *shift;       /* one per output */
-	int16_t in_zero;
+	const int32_t *bias;       /* less the part of the zero points: see folded_bias() */
+	const int32_t *multiplier; /* one per output, as bias and shift */
+	const int8_t *shift;
 	int16_t weight_zero;
 	int16_t out_zero;
 	int16_t out_min;
 	int16_t out_max;
+	bool round_once; /* see tinyml_rescale_once() */
 };
 
 struct tinyml_dense_f32 {

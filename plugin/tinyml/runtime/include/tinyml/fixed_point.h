@@ -25,11 +25,24 @@ static inline int32_t tinyml_rounding_shift_right(int32_t x, int32_t exponent)
 /** x * multiplier * 2^(shift - 31). */
 static inline int32_t tinyml_rescale(int32_t x, int32_t multiplier, int32_t shift)
 {
-	const int32_t left = shift > 0 ? shift : 0;
-	const int32_t right = shift > 0 ? 0 : -shift;
+	if (shift > 0) {
+		x = (int32_t)((uint32_t)x << shift);
+	}
+	x = tinyml_doubling_high_multiply(x, multiplier);
+	if (shift < 0) {
+		/* The rounding shift again, without a mask: a negative half must not round up, so
+		 * negative numbers get one less; ~shift is the exponent less one. */
+		x = (((x + (x >> 31)) >> ~shift) + 1) >> 1;
+	}
+	return x;
+}
 
-	x = (int32_t)((uint32_t)x << left);
-	return tinyml_rounding_shift_right(tinyml_doubling_high_multiply(x, multiplier), right);
+/** The same, rounded once, halves up. For models whose origin computes in real numbers. */
+static inline int32_t tinyml_rescale_once(int32_t x, int32_t multiplier, int32_t shift)
+{
+	const int32_t exponent = 31 - shift; /* 1 to 62 */
+
+	return (int32_t)((((int64_t)x * multiplier >> (exponent - 1)) + 1) >> 1);
 }
 
 static inline int32_t tinyml_clamp(int32_t x, int32_t low, int32_t high)

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/**
+ * From accumulators to int8 outputs, in few instructions: this is a good part of the work of a
+ * layer with short dot products. Models from TensorFlow Lite round twice, as tinyml_rescale() does;
+ * others round once, as tinyml_rescale_once() does. Both cost the same here.
+ */
+
+#ifndef TINYML_OUTPUT_S8_H_
+#define TINYML_OUTPUT_S8_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <tinyml/fixed_point.h>
+
+struct tinyml_output {
+	int32_t nudge;      /* what the first rounding adds: 2^30, or 0 if there is only one */
+	int32_t sign;       /* all ones if negative halves round away from zero, else 0 */
+	int32_t twice_zero; /* 2 * zero point + 1, added before the last halving */
+	int32_t low;
+	int32_t high;
+	bool narrow; /* whether the limits are inside those of int8 */
+};
+
+static inline struct tinyml_output tinyml_output(bool once, int32_t zero, int32_t low, int32_t high)
+{
+	return (struct tinyml_output){
+		.nudge = once ? 0 : 1 << 30,
+		.sign = once ? 0 : -1,
+		.twice_zero = 2 * zero + 1,
+		.low = low,
+		.high = high,
+		.narrow = low > INT8_MIN || high < INT8_MAX,
+	};
+}
+
+static inline int32_t tinyml_saturate_s8(int32_t x)
+{
+#if defined(__ARM_FEATURE_SAT) && __ARM_FEATURE_SAT
+	__asm__("ssat %0, #8, %1" : "=r"(x) : "r"(x));
+	return x;
+#else
+	return tinyml_clamp(x, INT8_MIN, INT8_MAX);
+#endif
+}
+
+/* (a * b + nudge) >> 31 */
+static inline int32_t tinyml_scale(int32_t a, int32_t b, int32_t nudge)
+{
+#if defined(__arm__) && __ARM_ARCH >= 7
+	int32_t low = nudge, high = 0;
+
+	/* Two instructions fewer than what the compiler makes of the expression below. */
+	__asm__("smlal %0, %1, %2, %3" : "+r"(low), "+r"(high) : "r"(a), "r"(b));
+	return (int32_t)((uint32_t)high << 1 | (uint32_t)low >> 31);
+#else
+	return (int32_t)(((int64_t)a * b + nudge) >> 31);
+#endif
+}
+
+/* Multipliers of one half and more are rare: kept out of the way. */
+__attribute__((noinline, unused)) static int32_t
+tinyml_rescale_large(int32_t acc, int32_t multiplier, int32_t shift, bool once)
+{
+	return once ? tinyml_rescale_once(acc, multiplier, shift)
+		    : tinyml_rescale(acc, multiplier, shift);
+}
+
+static inline int8_t tinyml_output_s8(int32_t acc, int32_t multiplier, int32_t shift,
+				      const struct tinyml_output *to)
+{
+	int32_t q;
+
+	if (__builtin_expect(shift < 0, 1)) {
+		q = tinyml_scale(acc, multiplier, to->nudge);
+		q += (q >> 31) & to->sign;
+		q = ((q >> ~shift) + to->twice_zero) >> 1;
+	} else {
+		q = tinyml_rescale_large(acc, multiplier, shift, to->sign == 0) +
+		    (to->twice_zero >> 1);
+	}
+	q = tinyml_saturate_s8(q);
+	if (to->narrow) {
+		q = tinyml_clamp(q, to->low, to->high);
+	}
+	return (int8_t)q;
+}
+
+#endif /* TINYML_OUTPUT_S8_H_ */
