@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tinyml.ir import Graph
+from tinyml.passes.constant_channels import fold_constant_channels
 from tinyml.passes.dead_code import remove_dead_code
 from tinyml.passes.dense_transpose import fold_transpose_into_dense
 from tinyml.passes.fold_constants import fold_constants
@@ -27,5 +28,6 @@ PASSES: tuple[Pass, ...] = (
     fold_transpose_into_dense,
     fold_constants,
     cancel_transposes,
+    fold_constant_channels,
     remove_dead_code,
 )

@@ -1,0 +1,94 @@
+"""Graphs built by hand for tests, and running a graph with the operators' own numpy code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tinyml.ir import Array, DType, Graph, Op, Quant, Tensor, TensorType
+from tinyml.reading import Builder
+
+
+def run(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """The graph's outputs, by name."""
+    values: dict[str, Array] = {n: t.value for n, t in graph.tensors.items() if t.is_constant}
+    values |= inputs
+    for layer in graph.layers():
+        arrays = [None if t is None else values[t.name] for t in layer.inputs]
+        for tensor, array in zip(layer.outputs, layer.op.evaluate(layer, arrays), strict=True):
+            values[tensor.name] = np.asarray(array, tensor.dtype.numpy).reshape(tensor.shape)
+    return {name: values[name] for name in graph.outputs}
+
+
+class Sketch:
+    """A graph in the making, with random weights from a seed."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.build = Builder()
+        self.rng = np.random.default_rng(seed)
+        self.inputs: list[Tensor] = []
+
+    def input(self, shape: Sequence[int], dtype: DType = DType.INT8, quant: Quant | None = None) -> Tensor:
+        tensor = self.build.tensor(f"in{len(self.inputs)}", TensorType(tuple(shape), dtype, quant))
+        self.inputs.append(tensor)
+        return tensor
+
+    def add(
+        self, op: Op, *inputs: Tensor | None, quant: Quant | None = None, dtype: DType | None = None
+    ) -> Tensor:
+        """Apply an operator; ``quant`` and ``dtype`` override what it infers."""
+        self.build.scope = f"{op.kind}{len(self.build.nodes)}"
+        inferred = op.infer(inputs)[0]
+        type_ = TensorType(inferred.shape, dtype or inferred.dtype, quant or inferred.quant)
+        return self.build.add1(op, inputs, type_)
+
+    def constant(self, values: Any, quant: Quant | None = None, dtype: str = "float32") -> Tensor:
+        return self.build.constant(np.asarray(values, dtype), "c", quant)
+
+    def weights(self, shape: Sequence[int], axis: int = 0) -> Tensor:
+        """Random int8 weights, quantised per channel along ``axis``."""
+        scales = tuple(float(s) for s in self.rng.uniform(0.005, 0.02, shape[axis]))
+        values = self.rng.integers(-127, 128, shape).astype(np.int8)
+        return self.build.constant(values, "w", Quant(scales, (0,) * len(scales), axis))
+
+    def bias(self, channels: int, spread: int = 2000) -> Tensor:
+        return self.build.constant(self.rng.integers(-spread, spread, channels).astype(np.int32), "b")
+
+    def real(self, *shape: int) -> Tensor:
+        return self.build.constant(self.rng.normal(0, 1, shape).astype(np.float32), "r")
+
+    def graph(self, *outputs: Tensor) -> Graph:
+        return Graph(
+            "g",
+            self.build.tensors,
+            tuple(self.build.nodes),
+            tuple(t.name for t in self.inputs),
+            tuple(t.name for t in outputs),
+        )
+
+    def sample(self) -> dict[str, Array]:
+        """Random values for the inputs."""
+        arrays: dict[str, Array] = {}
+        for t in self.inputs:
+            if t.dtype.is_float:
+                arrays[t.name] = self.rng.normal(0, 1, t.shape).astype(t.dtype.numpy)
+            else:
+                low, high = t.dtype.limits
+                arrays[t.name] = self.rng.integers(low, high + 1, t.shape).astype(t.dtype.numpy)
+        return arrays
+
+
+def kinds(graph: Graph) -> list[str]:
+    """The operators of a graph, in order."""
+    return [node.op.kind for node in graph.nodes]
+
+
+def edited(tensor: Tensor, values: Array) -> Tensor:
+    """The same constant with other values."""
+    return Tensor.constant(tensor.name, values, tensor.quant)
+
+
+def macs(graph: Graph) -> int:
+    return sum(layer.op.macs(layer) for layer in graph.layers())
