@@ -41,7 +41,8 @@ BOARD_RAM_BYTES = 64 * 1024
 
 
 def main() -> int:
-    if absent := packages.missing():
+    place = workspace.find()
+    if absent := packages.missing(None if place else packages.FOR_BARE_METAL):
         print(f"the demo needs {', '.join(absent)}; run: {packages.install_command(absent)}", file=sys.stderr)
         return 1
     DEMO.mkdir(parents=True, exist_ok=True)
@@ -49,7 +50,6 @@ def main() -> int:
     os.environ["PATH"] = f"{VENV / 'bin'}{os.pathsep}{os.environ['PATH']}"
     os.chdir(ROOT)
     try:
-        place = workspace.find()
         return on_zephyr(place) if place else on_harness()
     except (StepError, TinymlError) as error:
         print(f"the demo stopped: {error}\n{error.hint}", file=sys.stderr)

@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from tools.console import StepError, run_logged, step
@@ -47,8 +47,13 @@ PACKAGES: dict[str, Callable[[], bool]] = {
 }
 
 
-def missing() -> list[str]:
-    return [package for package, present in PACKAGES.items() if not present()]
+FOR_BARE_METAL = ("gcc", "gcc-arm-none-eabi", "libnewlib-arm-none-eabi", "qemu-system-arm")
+"""All that the standalone harness needs; the rest is for Zephyr."""
+
+
+def missing(among: Iterable[str] | None = None) -> list[str]:
+    """Packages that are not there: of all, or of those named."""
+    return [package for package in (PACKAGES if among is None else among) if not PACKAGES[package]()]
 
 
 def install_command(packages: list[str]) -> str:
