@@ -76,8 +76,8 @@ def _prefix() -> list[str] | None:
 
 def ensure(log: Path) -> list[str]:
     """Install what is missing where that is allowed; returns what is still missing."""
-    with step("system packages") as current:
-        wanted = missing()
+    wanted = missing()
+    with step("system packages", f"installing {' '.join(wanted)}") as current:
         if not wanted:
             current.result = "all there"
             return []
@@ -85,7 +85,6 @@ def ensure(log: Path) -> list[str]:
         if prefix is None:
             current.skip(f"missing {', '.join(wanted)}; run: {install_command(wanted)}")
             return wanted
-    with step("system packages", f"installing {' '.join(wanted)}") as current:
         apt = [*prefix, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q"]
         hint = f"run it by hand: {install_command(wanted)}"
         try:
