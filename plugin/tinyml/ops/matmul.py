@@ -8,10 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinyml import c
-from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
+from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.binary import Binary
+from tinyml.ops.cast import cast
 from tinyml.ops.dense import Dense
+from tinyml.ops.reshape import Reshape
 from tinyml.ops.transpose import Transpose
 from tinyml.reading import Builder, OnnxNode, onnx_op
 
@@ -60,13 +62,16 @@ class MatMulLoops(Kernel):
             },
         )
         zero = c.number(0, y.dtype.numpy)
+        # integers wrap, which only unsigned ones may do in C
+        sum_type = "uint64_t" if y.dtype.bytes == 8 else "uint32_t"
+        wrap, back = ("", "") if y.dtype.is_float else (f"({sum_type})", f"({y.dtype.c})")
         with sheet.loops(nest) as index:
-            sheet.line(f"{y.dtype.c} acc = {zero};")
+            sheet.line(f"{y.dtype.c if y.dtype.is_float else sum_type} acc = {zero};")
             with sheet.block(f"for (int32_t k = 0; k < {k}; k++) {{"):
                 left = f"{sheet.x(0)}[{index['a']} + k]"
                 right = f"{sheet.x(1)}[{index['b']} + k * {n}]"
-                sheet.line(f"acc += {left} * {right};")
-            sheet.line(f"{sheet.y()}[{index['y']}] = acc;")
+                sheet.line(f"acc += {wrap}{left} * {wrap}{right};")
+            sheet.line(f"{sheet.y()}[{index['y']}] = {back}acc;")
 
 
 register_kernels(MatMul, MatMulLoops())
@@ -74,7 +79,7 @@ register_kernels(MatMul, MatMulLoops())
 
 def matmul(build: Builder, a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
     """a x b (+ bias), as Dense wherever the right side is two-dimensional and comes from constants."""
-    if len(b.shape) == 2 and _from_constants(build, b):
+    if len(b.shape) == 2 and b.dtype is DType.FLOAT32 and _from_constants(build, b):
         w = build.add1(Transpose((1, 0)), [b])
         return build.add1(Dense(), [a, w, bias] if bias is not None else [a, w])
     y = build.add1(MatMul(), [a, b])
@@ -89,6 +94,40 @@ def _from_constants(build: Builder, tensor: Tensor) -> bool:
     return producer is not None and all(
         not name or _from_constants(build, build.tensors[name]) for name in producer.inputs
     )
+
+
+@onnx_op("MatMul")
+def read_matmul(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    """A vector on the left is a row, on the right a column; the axis it lacked goes again."""
+    return [_product(build, node.input(0), node.input(1))]
+
+
+def _product(build: Builder, a: Tensor, b: Tensor) -> Tensor:
+    row, column = len(a.shape) == 1, len(b.shape) == 1
+    if row:
+        a = build.add1(Reshape((1, *a.shape)), [a])
+    if column:
+        b = build.add1(Reshape((*b.shape, 1)), [b])
+    y = matmul(build, a, b)
+    if not row and not column:
+        return y
+    shape = (*y.shape[:-2], *(() if row else y.shape[-2:-1]), *(() if column else y.shape[-1:]))
+    return build.add1(Reshape(shape), [y])
+
+
+@onnx_op("MatMulInteger")
+def read_matmul_integer(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    """In int32, zero points taken away first: one, one per row of the left or column of the right."""
+    operands = []
+    for index, zero in ((0, node.optional(2)), (1, node.optional(3))):
+        x = cast(build, node.input(index), DType.INT32)
+        if zero is not None:
+            zero = cast(build, zero, DType.INT32)
+            if index == 0 and zero.elements > 1 and len(zero.shape) == 1:
+                zero = build.add1(Reshape((*zero.shape, 1)), [zero])
+            x = build.add1(Binary("sub"), [x, zero])
+        operands.append(x)
+    return [_product(build, *operands)]
 
 
 @onnx_op("Gemm")

@@ -13,7 +13,9 @@ import numpy as np
 
 from tinyml.errors import UnsupportedError
 from tinyml.ir import Array, DType, Quant, Tensor
-from tinyml.ops.quantize import Dequantize, Quantize
+from tinyml.ops.binary import Binary
+from tinyml.ops.quantize import Dequantize
+from tinyml.ops.quantize_onnx import Parameters, dequantize, quantize
 from tinyml.ops.reshape import with_quant
 from tinyml.reading import ONNX_READERS, Builder, OnnxNode, onnx_op
 
@@ -116,8 +118,17 @@ def _channel_axis(node: OnnxNode, form: Form, operand: int) -> int:
     return rank - 1
 
 
+def _run_time(node: OnnxNode, places: tuple[int, int, int], axis: int) -> Parameters | None:
+    """Parameters of an operand that only the run knows."""
+    found = Parameters(node.input(places[1]), node.optional(places[2]), axis)
+    return None if found.known else found
+
+
 def _real(node: OnnxNode, build: Builder, form: Form, operand: int) -> Tensor:
     places = form.operands[operand]
+    given = _run_time(node, places, _channel_axis(node, form, operand))
+    if given is not None:
+        return dequantize(build, node.input(places[0]), given)
     quant = operand_quant(node, places, _channel_axis(node, form, operand))
     return build.add1(Dequantize(), [with_quant(build, node.input(places[0]), quant)])
 
@@ -126,6 +137,9 @@ def _real_bias(node: OnnxNode, build: Builder, form: Form) -> Tensor:
     """The int32 bias lies on the scale of the accumulator: x.scale * w.scale."""
     assert form.bias is not None
     bias = node.input(form.bias)
+    if any(_run_time(node, places, 0) for places in form.operands):
+        scale = build.add1(Binary("mul"), [node.input(form.operands[i][1]) for i in (0, 1)])
+        return dequantize(build, bias, Parameters(scale, None, len(bias.shape) - 1))
     x = operand_quant(node, form.operands[0], 0)
     w = operand_quant(node, form.operands[1], _channel_axis(node, form, 1))
     scales = tuple(x.scale * scale for scale in w.scales)
@@ -138,10 +152,6 @@ def quantized_output(node: OnnxNode, build: Builder, y: Tensor, places: tuple[in
     scale, zero = places
     if node.optional(scale) is None:
         return y
-    dtype = DType.UINT8
-    zero_point = 0
-    if node.optional(zero) is not None:
-        stored = node.const(zero)
-        dtype, zero_point = DType.of(stored), int(stored.reshape(-1)[0])
-    quant = Quant.per_tensor(float(node.const(scale).reshape(-1)[0]), zero_point)
-    return build.add1(Quantize(dtype, quant), [y])
+    zero_point = node.optional(zero)
+    dtype = DType.UINT8 if zero_point is None else zero_point.dtype
+    return quantize(build, y, Parameters(node.input(scale), zero_point, 0), dtype)

@@ -10,12 +10,10 @@ import numpy as np
 
 from tinyml import c
 from tinyml import fixed_point as fp
-from tinyml.errors import UnsupportedError
 from tinyml.ir import Array, DType, Layer, Op, Quant, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops._quant import dequantize, quant_of
-from tinyml.ops.reshape import with_quant
-from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.reading import Builder, TfliteNode, tflite_op
 
 IDENTITY = Quant((1.0,), (0,))
 
@@ -124,35 +122,6 @@ class DequantizeKernel(Kernel):
 
 register_kernels(Quantize, QuantizeKernel())
 register_kernels(Dequantize, DequantizeKernel())
-
-
-def onnx_quant(node: OnnxNode, rank: int) -> tuple[Quant, DType]:
-    """Scale and zero point operands of QuantizeLinear and DequantizeLinear."""
-    scales = node.const(1).astype(np.float32)
-    zero = node.const(2) if node.optional(2) is not None else np.zeros(scales.shape, np.uint8)
-    if scales.size == 1:
-        return Quant.per_tensor(float(scales.reshape(())), int(zero.reshape(()))), DType.of(zero)
-    if scales.ndim != 1:
-        raise UnsupportedError(
-            f"{node.op_type} node {node.name!r} is quantised in blocks", "per tensor or per axis is supported"
-        )
-    axis = int(node.attr("axis", 1)) % rank
-    zeros = np.broadcast_to(zero.reshape(-1), scales.shape)
-    return Quant(tuple(float(s) for s in scales), tuple(int(z) for z in zeros), axis), DType.of(zero)
-
-
-@onnx_op("QuantizeLinear")
-def read_quantize(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
-    x = node.input(0)
-    quant, dtype = onnx_quant(node, len(x.shape))
-    return [build.add1(Quantize(dtype, quant), [x])]
-
-
-@onnx_op("DequantizeLinear")
-def read_dequantize(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
-    x = node.input(0)
-    quant, _ = onnx_quant(node, len(x.shape))
-    return [build.add1(Dequantize(), [with_quant(build, x, quant)])]
 
 
 @tflite_op("DEQUANTIZE")

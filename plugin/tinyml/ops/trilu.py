@@ -15,7 +15,7 @@ from tinyml.reading import Builder, OnnxNode, onnx_op
 
 @dataclass(frozen=True)
 class Trilu(Op):
-    """Kept: elements with column - row >= k (upper) or <= k (lower)."""
+    """Kept: elements with column - row >= k (upper) or <= k (lower). A second input is k at run time."""
 
     upper: bool = True
     k: int = 0
@@ -25,7 +25,8 @@ class Trilu(Op):
         return (TensorType(x.shape, x.dtype),)
 
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
-        return ((np.triu if self.upper else np.tril)(given(inputs, 0), self.k),)
+        k = int(given(inputs, 1).reshape(())) if len(inputs) > 1 else self.k
+        return ((np.triu if self.upper else np.tril)(given(inputs, 0), k),)
 
     def overwrites(self, layer: Layer) -> tuple[int, ...]:
         return (0,)
@@ -41,7 +42,8 @@ class TriluLoops(Kernel):
         assert isinstance(op, Trilu)
         rows, columns = shape[-2:]
         matrices = count(shape, range(len(shape) - 2))
-        limit = max(min(op.k, columns + 1), -rows - 1)  # k may be any int64; no difference beyond
+        # k may be any int64, but makes no difference beyond the ends of the matrix
+        limit = f"{sheet.x(1)}[0]" if layer.has_input(1) else str(max(min(op.k, columns + 1), -rows - 1))
         sign = f"c - r {'>=' if op.upper else '<='} {limit}"
         with (
             sheet.block(f"for (int32_t m = 0; m < {matrices}; m++) {{"),
@@ -50,7 +52,7 @@ class TriluLoops(Kernel):
         ):
             sheet.line(f"const int32_t i = (m * {rows} + r) * {columns} + c;")
             sheet.line()
-            sheet.line(f"{sheet.y()}[i] = {sign} ? {sheet.x()}[i] : 0;")
+            sheet.line(f"{sheet.y()}[i] = {sign} ? {sheet.x(0)}[i] : 0;")
 
 
 register_kernels(Trilu, TriluLoops())
@@ -58,5 +60,7 @@ register_kernels(Trilu, TriluLoops())
 
 @onnx_op("Trilu")
 def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
-    k = int(node.const(1).reshape(())) if node.optional(1) is not None else 0
-    return [build.add1(Trilu(bool(node.attr("upper", 1)), k), [node.input(0)])]
+    x, k, upper = node.input(0), node.optional(1), bool(node.attr("upper", 1))
+    if k is not None and not k.is_constant:
+        return [build.add1(Trilu(upper), [x, k])]
+    return [build.add1(Trilu(upper, 0 if k is None else int(k.value.reshape(()))), [x])]

@@ -1,0 +1,94 @@
+"""Determinant of square matrices, by elimination with pivots."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
+from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops._axes import count
+from tinyml.reading import Builder, OnnxNode, onnx_op
+from tinyml.targets import Target
+
+
+@dataclass(frozen=True)
+class Determinant(Op):
+    """(..., n, n) -> (...)."""
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        x = given(inputs, 0)
+        if len(x.shape) < 2 or x.shape[-1] != x.shape[-2]:
+            raise ValueError(f"a determinant of shape {x.shape}")
+        return (TensorType(x.shape[:-2], x.dtype),)
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        x = given(inputs, 0)
+        return (np.asarray(np.linalg.det(x.astype(np.float64))).astype(x.dtype),)
+
+
+def real_numbers(layer: Layer) -> bool:
+    """Input and output are floating point."""
+    return layer.input(0).dtype.is_float
+
+
+class DeterminantLoops(Kernel):
+    """Each matrix is copied and eliminated in scratch memory."""
+
+    name = "elimination"
+    constraints = (real_numbers,)
+
+    def scratch_bytes(self, layer: Layer, target: Target) -> int:
+        x = layer.input(0)
+        return x.shape[-1] ** 2 * x.dtype.bytes
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        x = layer.input(0)
+        n, matrices = x.shape[-1], count(x.shape, range(len(x.shape) - 2))
+        kind, s = x.dtype.c, "f" if x.dtype is DType.FLOAT32 else ""
+        sheet.include("<math.h>")
+        sheet.include("<string.h>")
+        sheet.line(f"{kind} *m = {sheet.scratch};")
+        sheet.line()
+        with sheet.block(f"for (int32_t i = 0; i < {matrices}; i++) {{"):
+            sheet.line(f"{kind} product = 1;")
+            sheet.line()
+            sheet.line(f"memcpy(m, &{sheet.x()}[i * {n * n}], {n * n * x.dtype.bytes});")
+            with sheet.block(f"for (int32_t c = 0; c < {n} && product != 0; c++) {{"):
+                self._column(sheet, n, kind, s)
+            sheet.line(f"{sheet.y()}[i] = product;")
+
+    def _column(self, sheet: Sheet, n: int, kind: str, s: str) -> None:
+        """Bring the largest element of column c to the diagonal, and zeros below it."""
+        sheet.line("int32_t pivot = c;")
+        sheet.line()
+        with (
+            sheet.block(f"for (int32_t r = c + 1; r < {n}; r++) {{"),
+            sheet.block(f"if (fabs{s}(m[r * {n} + c]) > fabs{s}(m[pivot * {n} + c])) {{"),
+        ):
+            sheet.line("pivot = r;")
+        with (
+            sheet.block("if (pivot != c) {"),
+        ):
+            with sheet.block(f"for (int32_t k = 0; k < {n}; k++) {{"):
+                sheet.line(f"const {kind} swapped = m[c * {n} + k];")
+                sheet.line()
+                sheet.line(f"m[c * {n} + k] = m[pivot * {n} + k];")
+                sheet.line(f"m[pivot * {n} + k] = swapped;")
+            sheet.line("product = -product;")
+        sheet.line(f"product *= m[c * {n} + c];")
+        with sheet.block(f"for (int32_t r = c + 1; r < {n} && product != 0; r++) {{"):
+            sheet.line(f"const {kind} factor = m[r * {n} + c] / m[c * {n} + c];")
+            sheet.line()
+            with sheet.block(f"for (int32_t k = c; k < {n}; k++) {{"):
+                sheet.line(f"m[r * {n} + k] -= factor * m[c * {n} + k];")
+
+
+register_kernels(Determinant, DeterminantLoops())
+
+
+@onnx_op("Det")
+def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    return [build.add1(Determinant(), [node.input(0)])]
