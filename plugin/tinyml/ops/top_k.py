@@ -1,0 +1,97 @@
+"""TopK: the k largest (or smallest) elements along an axis, and where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tinyml import c
+from tinyml.errors import ModelError
+from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
+from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.reading import Builder, OnnxNode, onnx_op
+
+
+@dataclass(frozen=True)
+class TopK(Op):
+    """Values, best first, and their indices (int64); of equal ones the first comes first."""
+
+    k: int = 1
+    axis: int = -1
+    largest: bool = True
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        x = given(inputs, 0)
+        shape = list(x.shape)
+        if not 0 <= self.k <= shape[self.axis]:
+            raise ModelError(f"cannot take {self.k} of the {shape[self.axis]} elements of {x.name!r}")
+        shape[self.axis] = self.k
+        quant = x.quant if x.quant is None or not x.quant.per_channel else None
+        return (TensorType(tuple(shape), x.dtype, quant), TensorType(tuple(shape), DType.INT64))
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        x = given(inputs, 0)
+        if self.largest:  # a stable sort of the reversed axis, read backwards: the first of equals is first
+            order = np.flip(np.argsort(np.flip(x, self.axis), axis=self.axis, kind="stable"), self.axis)
+            order = x.shape[self.axis] - 1 - order
+        else:
+            order = np.argsort(x, axis=self.axis, kind="stable")
+        best = np.take(order, range(self.k), axis=self.axis)
+        return np.take_along_axis(x, best, axis=self.axis), best.astype(np.int64)
+
+
+class TopKLoops(Kernel):
+    """Insertion into a sorted list of k, which is the output itself."""
+
+    name = "top-k loops"
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        op, x, y = layer.op, layer.input(0), layer.output
+        assert isinstance(op, TopK)
+        if op.k == 0 or x.elements == 0:
+            return
+        axis = op.axis % len(x.shape)
+        inner = c.contiguous(x.shape)[axis]
+        outer = x.elements // (inner * x.shape[axis])
+        sign = ">" if op.largest else "<"
+        place = f"j * {inner}" if inner > 1 else "j"
+        before = f"(j - 1) * {inner}" if inner > 1 else "j - 1"
+        walks = {
+            "x": c.Walk((x.shape[axis] * inner, 1)),
+            "y": c.Walk((op.k * inner, 1)),
+        }
+        with sheet.loops(c.nest((outer, inner), walks, "o")) as index:
+            sheet.line(f"const {x.dtype.c} *in = &{sheet.x()}[{index['x']}];")
+            sheet.line(f"{y.dtype.c} *best = &{sheet.y(0)}[{index['y']}];")
+            sheet.line(f"int64_t *place = &{sheet.y(1)}[{index['y']}];")
+            sheet.line("int32_t count = 0;")
+            sheet.line()
+            with sheet.block(f"for (int32_t i = 0; i < {x.shape[axis]}; i++) {{"):
+                sheet.line(f"const {x.dtype.c} v = in[{f'i * {inner}' if inner > 1 else 'i'}];")
+                sheet.line("int32_t j = count;")
+                sheet.line()
+                with sheet.block(f"if (count == {op.k}) {{"):
+                    with sheet.block(f"if (!(v {sign} best[{(op.k - 1) * inner}])) {{"):
+                        sheet.line("continue;")
+                    sheet.line("j--;")
+                    sheet.line("count--;")
+                sheet.line("count++;")
+                with sheet.block(f"for (; j > 0 && v {sign} best[{before}]; j--) {{"):
+                    sheet.line(f"best[{place}] = best[{before}];")
+                    sheet.line(f"place[{place}] = place[{before}];")
+                sheet.line(f"best[{place}] = v;")
+                sheet.line(f"place[{place}] = i;")
+
+
+register_kernels(TopK, TopKLoops())
+
+
+@onnx_op("TopK")
+def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    """Sorted or not is all the same: the sorted order is one of the allowed ones."""
+    x = node.input(0)
+    k = int(node.attr("k")) if node.opset < 10 else int(node.const(1).reshape(-1)[0])
+    axis = int(node.attr("axis", -1)) % len(x.shape)
+    return build.add(TopK(k, axis, bool(node.attr("largest", 1))), [x])
