@@ -29,7 +29,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("package",),
     ("pipeline",),
     ("harness", "doctor"),
-    ("bench",),
+    ("bench", "report"),
     ("verbs",),
     ("cli",),
     ("__main__",),

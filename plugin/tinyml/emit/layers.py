@@ -97,7 +97,7 @@ def _code(step: int, name: str, chosen: Selected, addresses: Addresses, target: 
     return LayerCode(
         comment=_comment(step, chosen, addresses),
         signature=c.wrap(f"static void {name}({declarations})", ""),
-        call=c.wrap(f"{name}({arguments});", c.TAB),
+        call=c.wrap(f"TINYML_LAYER({step}, {name}({arguments}));", c.TAB),
         body=sheet.lines,
         tables=sheet.tables,
         records=sheet.records,

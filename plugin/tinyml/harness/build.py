@@ -30,6 +30,7 @@ class Options:
     optimize: str = "-O2"
     strict: bool = False
     sanitize: bool = False
+    profile: bool = False  # layer by layer, on machines that count
     defines: tuple[str, ...] = ()
 
 
@@ -40,6 +41,7 @@ class Image:
     path: Path
     machine: Machine
     footprint: Footprint | None = None
+    profiled: bool = False
 
 
 def build(model: Generated, machine: Machine, folder: Path, options: Options | None = None) -> Image:
@@ -56,7 +58,8 @@ def build(model: Generated, machine: Machine, folder: Path, options: Options | N
     map_file = folder / "image.map"
     _link(compiler, [*_qemu_link_flags(machine, map_file), *map(str, objects), "-lm", "-o", str(image)])
     parts = {path: unit.part for path, unit in zip(objects, units, strict=True)}
-    return Image(image, machine, read_map(map_file.read_text(encoding="utf-8"), parts))
+    footprint = read_map(map_file.read_text(encoding="utf-8"), parts)
+    return Image(image, machine, footprint, options.profile)
 
 
 def _check(model: Generated, machine: Machine, options: Options) -> None:
@@ -67,6 +70,8 @@ def _check(model: Generated, machine: Machine, options: Options) -> None:
         )
     if options.sanitize and machine.qemu:
         raise ConfigError(f"there are no sanitizers on {machine.name}", "use them on the host")
+    if options.profile and machine.clock is None:
+        raise ConfigError(f"{machine.name} does not count instructions", "profile on a QEMU machine")
 
 
 def _units(model: Generated, machine: Machine, options: Options) -> list[Unit]:
@@ -86,10 +91,16 @@ def _units(model: Generated, machine: Machine, options: Options) -> list[Unit]:
     units += [Unit(RUNTIME_C / name, RUNTIME, ours, includes) for name in model.runtime_sources]
     # The harness is always compiled alike, so that its own cost is the same whatever the options.
     harness = ("-std=c11", *base, "-O2", *warnings)
+    port = _port(machine)
+    model_flags, model_includes = ours, includes
+    if options.profile:
+        header = '-DTINYML_PORT_HEADER="profile.h"'
+        model_flags, model_includes = (*ours, header), (*includes, HARNESS_C)
+        harness, port = (*harness, header), (*port, "profile.c")
     main = (*harness, f"-DTINYML_HARNESS_MODEL={model.name}_model")
-    units.append(Unit(HARNESS_C / "main.c", HARNESS, main, (RUNTIME_INCLUDE,)))
-    units += [Unit(HARNESS_C / name, HARNESS, harness) for name in _port(machine)]
-    return [Unit(model.source, MODEL, ours, includes), *units]
+    units.append(Unit(HARNESS_C / "main.c", HARNESS, main, (RUNTIME_INCLUDE, HARNESS_C)))
+    units += [Unit(HARNESS_C / name, HARNESS, harness) for name in port]
+    return [Unit(model.source, MODEL, model_flags, model_includes), *units]
 
 
 def _port(machine: Machine) -> tuple[str, ...]:

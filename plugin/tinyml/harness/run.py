@@ -16,6 +16,7 @@ from tinyml.harness.footprint import Footprint
 from tinyml.harness.generated import Generated, read_generated
 from tinyml.harness.machines import INSTRUCTION_SHIFT, Machine, find_machine
 from tinyml.harness.objects import excerpt
+from tinyml.harness.profile import read_profile
 from tinyml.harness.samples import Cost, Results, decode, encode
 from tinyml.ir import Array
 
@@ -31,6 +32,7 @@ class Result:
     stack_bytes: int | None = None  # the deepest of all runs
     footprint: Footprint | None = None
     console: str = ""
+    layers: dict[int, int] | None = None  # if profiled: instructions by layer, in the last run
 
 
 def run(
@@ -102,6 +104,7 @@ def execute(
         stack_bytes=max(cost.stack_bytes for cost in results.runs),
         footprint=image.footprint,
         console=console,
+        layers=read_profile(console, machine.clock) if image.profiled else None,
     )
 
 

@@ -13,9 +13,22 @@ from tinyml.verbs.compile import Compile
 from tinyml.verbs.doctor import Doctor
 from tinyml.verbs.list_models import ListModels
 from tinyml.verbs.ops import Ops
+from tinyml.verbs.profile import Profile
 from tinyml.verbs.remove import Remove
+from tinyml.verbs.report import Report
 from tinyml.verbs.run import Run
 
-VERBS: tuple[Verb, ...] = (Add(), ListModels(), Remove(), Compile(), Run(), Ops(), Bench(), Doctor())
+VERBS: tuple[Verb, ...] = (
+    Add(),
+    ListModels(),
+    Remove(),
+    Compile(),
+    Run(),
+    Ops(),
+    Report(),
+    Profile(),
+    Bench(),
+    Doctor(),
+)
 
 __all__ = ["VERBS", "Verb"]

@@ -72,6 +72,9 @@ static void run_sample(const struct tinyml_model *model)
 		model->reset();
 	}
 	read_inputs(model);
+#ifdef TINYML_HARNESS_PROFILE_H_ /* the port header, if layers are profiled */
+	profile_reset();
+#endif
 	port_measure(model->run, &cost);
 	port_write(&cost, sizeof(cost));
 	write_outputs(model);
@@ -100,6 +103,9 @@ int main(void)
 		run_sample(model);
 	}
 	port_close();
+#ifdef TINYML_HARNESS_PROFILE_H_
+	profile_print();
+#endif
 	port_print(model->name);
 	port_print(": done\n");
 	port_exit(0);

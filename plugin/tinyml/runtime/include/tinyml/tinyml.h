@@ -68,6 +68,12 @@ struct tinyml_model {
 #define TINYML_ARENA_SECTION(model)
 #endif
 
+/* A platform that profiles defines TINYML_LAYER(index, call), which is around every layer of a run,
+ * in order, with the index that its comment has. By default nothing is around it. */
+#ifndef TINYML_LAYER
+#define TINYML_LAYER(index, call) call
+#endif
+
 /** Every arena, and every tensor in it that a kernel reads as words or vectors, starts here. */
 #define TINYML_ARENA_ALIGNMENT 16
 

@@ -1,0 +1,26 @@
+"""What each layer cost, from the readings that ``c/profile.c`` prints."""
+
+from __future__ import annotations
+
+import re
+
+from tinyml.errors import ToolError
+from tinyml.harness.machines import Clock, Stamp
+
+_LINE = re.compile(r"^(empty|layer) ((?:[0-9a-f]{8} ){5})$", re.MULTILINE)
+
+
+def read_profile(console: str, clock: Clock) -> dict[int, int]:
+    """Instructions by layer; what reading the clock takes is taken away."""
+    costs: dict[int, int] = {}
+    calling = 0
+    for kind, text in _LINE.findall(console):
+        layer, *words = (int(word, 16) for word in text.split())
+        spent = clock.instructions(Stamp(*words[2:])) - clock.instructions(Stamp(*words[:2]))
+        if kind == "empty":
+            calling = spent
+        else:
+            costs[layer] = spent - calling
+    if not costs:
+        raise ToolError("the program printed no profile", "this is a bug of ours")
+    return costs

@@ -1,0 +1,54 @@
+"""What is different between two reports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tinyml.report.facts import LayerFacts, Report
+
+TOTALS = (
+    ("arena bytes", lambda r: r.arena_bytes),
+    ("state bytes", lambda r: r.state_bytes),
+    ("weights bytes", lambda r: r.weights_bytes),
+    ("MACs", lambda r: r.macs),
+    ("layers", lambda r: len(r.layers)),
+    ("instructions", lambda r: r.measured.instructions if r.measured else None),
+    ("flash bytes", lambda r: r.measured.flash_bytes if r.measured else None),
+    ("stack bytes", lambda r: r.measured.stack_bytes if r.measured else None),
+)
+
+
+@dataclass(frozen=True)
+class Changed:
+    """One line; ``better`` is None where neither is better."""
+
+    what: str
+    before: str
+    after: str
+    difference: str
+    better: bool | None
+
+
+def changes(old: Report, new: Report) -> Iterator[Changed]:
+    """Totals first, then layers that came, went, or became others."""
+    for what, read in TOTALS:
+        before, after = read(old), read(new)
+        if before is not None and after is not None and before != after:
+            share = f"{after / before - 1:+.1%}" if before else f"{after - before:+,}"
+            yield Changed(what, f"{before:,}", f"{after:,}", share, after < before)
+    known = {_identity(layer): layer for layer in old.layers}
+    here = {_identity(layer) for layer in new.layers}
+    for identity, layer in known.items():
+        if identity not in here:
+            yield Changed(f"layer {layer.op} {layer.name}", layer.kernel, "gone", "", None)
+    for layer in new.layers:
+        before_layer = known.get(_identity(layer))
+        if before_layer is None:
+            yield Changed(f"layer {layer.op} {layer.name}", "", layer.kernel, "new", None)
+        elif before_layer.kernel != layer.kernel:
+            yield Changed(f"layer {layer.op} {layer.name}", before_layer.kernel, layer.kernel, "kernel", None)
+
+
+def _identity(layer: LayerFacts) -> tuple[str, str, tuple[str, ...]]:
+    return layer.op, layer.name, tuple(layer.outputs)

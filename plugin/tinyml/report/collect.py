@@ -1,0 +1,149 @@
+"""Gathers a report: compiles the model, watches the passes, and measures it if a machine is named."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from tinyml import arrays, harness
+from tinyml.errors import ToolError
+from tinyml.harness.footprint import CMSIS_NN, LIBRARY, MODEL, RUNTIME
+from tinyml.ir import Array, Graph
+from tinyml.pipeline import Compiled, Options, compile_model
+from tinyml.report.facts import SCHEMA, LayerFacts, Measured, Report, StageFacts, TensorFacts
+
+
+def collect(path: Path, options: Options, machine: str | None = None) -> Report:
+    """Everything about a model; with ``machine``, what it costs there, layer by layer."""
+    stages: list[StageFacts] = []
+    compiled = compile_model(path, options, lambda name, graph: stages.append(_stage(name, graph)))
+    report = describe(compiled, path.name, options.kernels, stages)
+    return measured(report, compiled, machine) if machine else report
+
+
+def describe(compiled: Compiled, file: str, kernels: str, stages: list[StageFacts]) -> Report:
+    """What is known without running anything."""
+    summary, problem = compiled.summary, compiled.plan.problem
+    steps = len(compiled.selected)
+    live = [problem.live_bytes(step) for step in range(steps + 1)]
+    return Report(
+        schema=SCHEMA,
+        model=compiled.name,
+        file=file,
+        sha256=summary["sha256"],
+        version=summary["version"],
+        target=summary["target"],
+        kernels=kernels,
+        inputs=summary["inputs"],
+        outputs=summary["outputs"],
+        macs=summary["macs"],
+        weights_bytes=summary["weights_bytes"],
+        arena_bytes=summary["arena_bytes"],
+        arena_lower_bound_bytes=summary["arena_lower_bound_bytes"],
+        state_bytes=summary["state_bytes"],
+        peak_step=max(range(steps + 1), key=live.__getitem__),
+        layers=_layers(compiled, live),
+        tensors=_tensors(compiled),
+        stages=_changes(stages),
+    )
+
+
+def measured(report: Report, compiled: Compiled, machine: str, inputs: Path | None = None) -> Report:
+    """The report with what a run on ``machine`` costs. Two builds: profiling itself takes instructions."""
+    samples = [arrays.load_inputs(inputs, compiled.graph)]
+    plain = harness.run_files(compiled.files, machine, samples, reset_before={0})
+    if plain.instructions is None or plain.footprint is None or plain.stack_bytes is None:
+        raise ToolError(
+            f"{machine} does not count instructions",
+            f"one of: {', '.join(name for name, m in harness.MACHINES.items() if m.clock)}",
+        )
+    profiled = harness.run_files(
+        compiled.files, machine, samples, reset_before={0}, options=harness.Options(profile=True)
+    )
+    costs = profiled.layers or {}
+    parts = plain.footprint
+    facts = Measured(
+        machine,
+        plain.instructions[0],
+        plain.stack_bytes,
+        constants_bytes=parts.weights_bytes,
+        kernels_bytes=parts.part(RUNTIME).flash + parts.part(CMSIS_NN).flash,
+        glue_bytes=parts.part(MODEL).flash - parts.weights_bytes,
+        library_bytes=parts.part(LIBRARY).flash,
+        other_ram_bytes=parts.total.ram - report.arena_bytes - report.state_bytes,
+    )
+    layers = [replace(layer, instructions=costs.get(layer.step, 0)) for layer in report.layers]
+    return replace(report, measured=facts, layers=layers)
+
+
+def _layers(compiled: Compiled, live: list[int]) -> list[LayerFacts]:
+    found = []
+    for step, chosen in enumerate(compiled.selected):
+        layer = chosen.layer
+        found.append(
+            LayerFacts(
+                step=step,
+                name=layer.name,
+                op=layer.op.kind,
+                kernel=chosen.kernel.name,
+                library=chosen.kernel.library.value,
+                free=step in compiled.plan.free,
+                macs=layer.op.macs(layer),
+                weights_bytes=sum(t.bytes for t in layer.inputs if t is not None and t.is_constant),
+                scratch_bytes=chosen.scratch_bytes,
+                scratch_offset=compiled.plan.scratch.get(step),
+                live_bytes=live[step],
+                inputs=[t.name for t in layer.inputs if t is not None and not t.is_constant],
+                outputs=[t.name for t in layer.outputs],
+                shape=list(layer.outputs[0].shape),
+            )
+        )
+    return found
+
+
+def _tensors(compiled: Compiled) -> list[TensorFacts]:
+    """Everything in the arena with the steps at which it is needed; the step after the last is the end."""
+    end = len(compiled.selected)
+    first: dict[str, int] = dict.fromkeys(compiled.graph.inputs, 0)
+    last: dict[str, int] = {}
+    for step, chosen in enumerate(compiled.selected):
+        for tensor in chosen.layer.outputs:
+            first[tensor.name] = step
+        for operand in chosen.layer.inputs:
+            if operand is not None:
+                last[operand.name] = step
+    last.update(dict.fromkeys(compiled.graph.kept(), end))
+    found = []
+    for name, place in compiled.plan.places.items():
+        if place.region.value == "arena":
+            tensor = compiled.graph.tensors[name]
+            begin = first.get(name, 0)
+            found.append(
+                TensorFacts(
+                    *(name, list(tensor.shape), tensor.dtype.value, tensor.bytes, place.offset),
+                    *(begin, last.get(name, begin)),
+                )
+            )
+    return sorted(found, key=lambda t: (t.first, t.offset))
+
+
+def _stage(name: str, graph: Graph) -> StageFacts:
+    layers = list(graph.layers())
+    constants: dict[str, Array] = {
+        t.name: t.value for layer in layers for t in layer.inputs if t is not None and t.is_constant
+    }
+    return StageFacts(
+        name,
+        len(layers),
+        sum(layer.op.macs(layer) for layer in layers),
+        sum(array.nbytes for array in constants.values()),
+    )
+
+
+def _changes(stages: list[StageFacts]) -> list[StageFacts]:
+    """The import, and every pass that changed what is counted."""
+    kept = stages[:1]
+    for stage in stages[1:]:
+        if replace(stage, name="") != replace(kept[-1], name=""):
+            kept.append(stage)
+    return kept

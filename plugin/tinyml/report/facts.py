@@ -1,0 +1,148 @@
+"""The content of a report, in plain types: what ``--json`` writes is these classes, field by field.
+
+Fields are added, never renamed or dropped, while ``SCHEMA`` stays the same.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from tinyml.errors import ConfigError
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class TensorFacts:
+    """A tensor in the arena: its bytes are there from step ``first`` to step ``last``."""
+
+    name: str
+    shape: list[int]
+    dtype: str
+    bytes: int
+    offset: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class LayerFacts:
+    step: int
+    name: str
+    op: str
+    kernel: str
+    library: str
+    free: bool  # sharing memory has already done all of its work
+    macs: int
+    weights_bytes: int
+    scratch_bytes: int
+    scratch_offset: int | None
+    live_bytes: int  # of the arena, while it runs
+    inputs: list[str]
+    outputs: list[str]
+    shape: list[int]  # of its first output
+    instructions: int | None = None
+
+
+@dataclass(frozen=True)
+class StageFacts:
+    """The graph after a pass."""
+
+    name: str
+    layers: int
+    macs: int
+    constants_bytes: int
+
+
+@dataclass(frozen=True)
+class Measured:
+    """On a machine: instructions of one run, and the parts of the image."""
+
+    machine: str
+    instructions: int
+    stack_bytes: int
+    constants_bytes: int
+    kernels_bytes: int
+    glue_bytes: int
+    library_bytes: int
+    other_ram_bytes: int
+
+    @property
+    def flash_bytes(self) -> int:
+        return self.constants_bytes + self.kernels_bytes + self.glue_bytes + self.library_bytes
+
+
+@dataclass(frozen=True)
+class Report:
+    schema: int
+    model: str
+    file: str
+    sha256: str
+    version: str
+    target: str
+    kernels: str
+    inputs: list[dict[str, Any]]
+    outputs: list[dict[str, Any]]
+    macs: int
+    weights_bytes: int
+    arena_bytes: int
+    arena_lower_bound_bytes: int
+    state_bytes: int
+    peak_step: int
+    layers: list[LayerFacts]
+    tensors: list[TensorFacts]
+    stages: list[StageFacts]
+    measured: Measured | None = None
+    ram_budget_bytes: int | None = None
+    flash_budget_bytes: int | None = None
+
+    @property
+    def ram_bytes(self) -> int:
+        return self.arena_bytes + self.state_bytes + (self.measured.other_ram_bytes if self.measured else 0)
+
+    @property
+    def flash_bytes(self) -> int:
+        """Measured, or what is certain without a compiler: the weights."""
+        return self.measured.flash_bytes if self.measured else self.weights_bytes
+
+    @property
+    def over_budget(self) -> list[str]:
+        """Budgets that are exceeded, in words."""
+        pairs = (
+            ("RAM", self.ram_bytes, self.ram_budget_bytes),
+            ("flash", self.flash_bytes, self.flash_budget_bytes),
+        )
+        return [
+            f"{name}: {used:,} bytes of {budget:,}"
+            for name, used, budget in pairs
+            if budget and used > budget
+        ]
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), indent=1) + "\n"
+
+
+def load(path: Path) -> Report:
+    """A report that was written with ``--json``."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        if data["schema"] != SCHEMA:
+            raise ConfigError(f"{path} has schema {data['schema']}; this version reads {SCHEMA}")
+        data["layers"] = [_read(LayerFacts, item) for item in data["layers"]]
+        data["tensors"] = [_read(TensorFacts, item) for item in data["tensors"]]
+        data["stages"] = [_read(StageFacts, item) for item in data["stages"]]
+        data["measured"] = _read(Measured, data["measured"]) if data["measured"] else None
+        report: Report = _read(Report, data)
+        return report
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError):
+        raise ConfigError(f"{path} is not a report", "tinyml report MODEL --json FILE") from None
+
+
+def _read(kind: Any, data: Any) -> Any:
+    """An object from its fields; fields that a newer version added are passed over."""
+    return kind(**{f.name: data[f.name] for f in fields(kind)})

@@ -1,0 +1,73 @@
+"""A report as one self-contained page: no scripts, nothing loaded from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import jinja2
+
+from tinyml.report.changes import Changed
+from tinyml.report.facts import LayerFacts, Report
+from tinyml.report.graph_svg import graph_svg
+from tinyml.report.memory_svg import memory_svg
+
+
+def page(report: Report, changed: Sequence[Changed] | None = None) -> str:
+    """``changed``: what is different from an earlier report, if there is one."""
+    colors = _colors(report)
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("tinyml", "report/templates"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters["number"] = lambda value: f"{value:,}"
+    environment.filters["short"] = _short
+    environment.filters["shape"] = lambda shape: "x".join(map(str, shape)) or "scalar"
+    return environment.get_template("report.html.j2").render(
+        report=report,
+        changed=changed,
+        memory=memory_svg(report, colors),
+        graph=graph_svg(report, colors),
+        costs=_costs(report),
+        colors=colors,
+        unit="instructions" if report.measured else "MACs",
+        budgets=_budgets(report),
+    )
+
+
+def _short(name: str, most: int = 48) -> str:
+    """A name in the model as far as it tells layers apart: TFLite joins all that was fused with ;."""
+    last = name.split(";")[-1]
+    return last if len(last) <= most else f"...{last[-most + 3 :]}"
+
+
+def _colors(report: Report) -> dict[str, str]:
+    """A hue for each operator, far from its neighbours'; the most frequent first."""
+    counts: dict[str, int] = {}
+    for layer in report.layers:
+        counts[layer.op] = counts.get(layer.op, 0) + 1
+    ordered = sorted(counts, key=lambda op: (-counts[op], op))
+    return {op: f"hsl({(205 + 137 * i) % 360} 55% 58%)" for i, op in enumerate(ordered)}
+
+
+def _cost(report: Report, layer: LayerFacts) -> int:
+    return (layer.instructions or 0) if report.measured else layer.macs
+
+
+def _costs(report: Report) -> list[tuple[LayerFacts, int, float, float]]:
+    """Layers, most expensive first: cost, share of all, share of the largest."""
+    total = sum(_cost(report, layer) for layer in report.layers) or 1
+    largest = max((_cost(report, layer) for layer in report.layers), default=0) or 1
+    rows = [(layer, _cost(report, layer)) for layer in report.layers if _cost(report, layer)]
+    rows.sort(key=lambda row: (-row[1], row[0].step))
+    return [(layer, cost, cost / total, cost / largest) for layer, cost in rows]
+
+
+def _budgets(report: Report) -> list[tuple[str, int, int, float]]:
+    pairs = (
+        ("RAM", report.ram_bytes, report.ram_budget_bytes),
+        ("flash", report.flash_bytes, report.flash_budget_bytes),
+    )
+    return [(name, used, budget, used / budget) for name, used, budget in pairs if budget]

@@ -1,0 +1,115 @@
+"""The memory plan as a picture: time across, addresses up, tensors as blocks, the peak marked."""
+
+from __future__ import annotations
+
+from html import escape
+
+from tinyml.report.facts import LayerFacts, Report, TensorFacts
+
+WIDTH, HEIGHT = 1000, 380
+LEFT, RIGHT, TOP, BOTTOM = 74, 12, 30, 46
+
+
+class _Scale:
+    """From steps and bytes to coordinates."""
+
+    def __init__(self, report: Report) -> None:
+        self.steps = len(report.layers) + 1  # after the last layer the outputs are still there
+        self.bytes = max(report.arena_bytes, 1)
+
+    def x(self, step: float) -> float:
+        return LEFT + (WIDTH - LEFT - RIGHT) * step / self.steps
+
+    def y(self, address: float) -> float:
+        return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * address / self.bytes
+
+
+def memory_svg(report: Report, colors: dict[str, str]) -> str:
+    """``colors``: for each operator, that of the tensors it computes."""
+    scale = _Scale(report)
+    makers = {name: layer for layer in report.layers for name in layer.outputs}
+    parts = [
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" class="memory" '
+        f'aria-label="Memory plan: {report.arena_bytes} bytes over {len(report.layers)} layers">',
+        '<defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" '
+        'patternTransform="rotate(45)"><line x1="0" y1="0" x2="0" y2="6" class="hatch"/></pattern></defs>',
+        *_grid(report, scale),
+        *(_tensor(tensor, makers.get(tensor.name), scale, colors) for tensor in report.tensors),
+        *(_scratch(layer, scale) for layer in report.layers if layer.scratch_offset is not None),
+        *_peak(report, scale),
+        "</svg>",
+    ]
+    return "\n".join(parts)
+
+
+def _rect(x0: float, x1: float, y0: float, y1: float, attributes: str, title: str) -> str:
+    return (
+        f'<rect x="{x0:.1f}" y="{y1:.1f}" width="{x1 - x0:.1f}" height="{max(y0 - y1, 0.8):.1f}" '
+        f"{attributes}><title>{escape(title)}</title></rect>"
+    )
+
+
+def _tensor(tensor: TensorFacts, maker: LayerFacts | None, scale: _Scale, colors: dict[str, str]) -> str:
+    x0, x1 = scale.x(tensor.first), scale.x(tensor.last + 1)
+    y0, y1 = scale.y(tensor.offset), scale.y(tensor.offset + tensor.bytes)
+    shape = "x".join(map(str, tensor.shape)) or "scalar"
+    when = (
+        f"layers {tensor.first} to {tensor.last}" if tensor.last > tensor.first else f"layer {tensor.first}"
+    )
+    origin = f"{maker.op} {maker.name}" if maker else "input of the model"
+    title = (
+        f"{tensor.name}\n{origin}\n{shape} {tensor.dtype}, {tensor.bytes:,} bytes\n"
+        f"addresses {tensor.offset:,} to {tensor.offset + tensor.bytes:,}, {when}"
+    )
+    color = colors[maker.op] if maker else "var(--input)"
+    drawn = _rect(x0 + 0.5, x1 - 0.5, y0, y1, f'class="tensor" style="fill:{color}"', title)
+    if x1 - x0 > 46 and y0 - y1 > 13:
+        label = shape if (x1 - x0) / 6.2 > len(shape) else ""
+        drawn += (
+            f'<text x="{(x0 + x1) / 2:.1f}" y="{(y0 + y1) / 2 + 4:.1f}" class="inside">{escape(label)}</text>'
+        )
+    return drawn
+
+
+def _scratch(layer: LayerFacts, scale: _Scale) -> str:
+    offset = layer.scratch_offset or 0
+    title = f"working memory of {layer.op} {layer.name}\n{layer.scratch_bytes:,} bytes at {offset:,}"
+    x0, x1 = scale.x(layer.step), scale.x(layer.step + 1)
+    return _rect(
+        x0 + 0.5, x1 - 0.5, scale.y(offset), scale.y(offset + layer.scratch_bytes), 'class="scratch"', title
+    )
+
+
+def _grid(report: Report, scale: _Scale) -> list[str]:
+    parts = []
+    for fraction in (0, 0.25, 0.5, 0.75, 1):
+        address = round(report.arena_bytes * fraction)
+        y = scale.y(address)
+        parts.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" class="grid"/>')
+        parts.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" class="tick end">{address:,}</text>')
+    every = max(1, -(-len(report.layers) // 30))
+    y = HEIGHT - BOTTOM + 16
+    parts += [
+        f'<text x="{scale.x(layer.step + 0.5):.1f}" y="{y}" class="tick">{layer.step}</text>'
+        for layer in report.layers[::every]
+    ]
+    parts.append(
+        f'<text x="{(LEFT + WIDTH) / 2}" y="{HEIGHT - 8}" class="tick">layer, in order of execution</text>'
+    )
+    parts.append(
+        f'<text transform="translate(14 {(TOP + HEIGHT - BOTTOM) / 2:.0f}) rotate(-90)" class="tick">'
+        "address in the arena</text>"
+    )
+    return parts
+
+
+def _peak(report: Report, scale: _Scale) -> list[str]:
+    x0, x1 = scale.x(report.peak_step), scale.x(report.peak_step + 1)
+    anchor = "end" if x0 > WIDTH * 0.6 else "start"
+    at = x1 if anchor == "end" else x0
+    return [
+        f'<rect x="{x0:.1f}" y="{TOP - 6}" width="{x1 - x0:.1f}" '
+        f'height="{HEIGHT - TOP - BOTTOM + 6}" class="peak"/>',
+        f'<text x="{at:.1f}" y="{TOP - 12}" class="peaklabel" style="text-anchor:{anchor}">peak: layer '
+        f"{report.peak_step}, {report.arena_lower_bound_bytes:,} bytes in use</text>",
+    ]

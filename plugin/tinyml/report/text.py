@@ -1,0 +1,113 @@
+"""A report on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from tinyml.report.changes import Changed
+from tinyml.report.facts import Report
+
+
+def show(report: Report, console: Console) -> None:
+    """Layers, totals, what the passes saved."""
+    console.print(f"[bold]{report.model}[/bold] for {report.target}, kernels {report.kernels}")
+    show_layers(report, console)
+    console.print()
+    _totals(report, console)
+    if len(report.stages) > 1:
+        console.print()
+        _stages(report, console)
+    for problem in report.over_budget:
+        console.print(f"over budget: {problem}", style="bold red")
+
+
+def show_layers(report: Report, console: Console) -> None:
+    """One line each; with instructions where they were counted."""
+    profiled = report.measured is not None
+    total = sum(layer.instructions or 0 for layer in report.layers) or 1
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for title in ("#", "layer", "kernel"):
+        table.add_column(title, overflow="fold")
+    titles = ["MACs", "weights", "live"] + (["instructions", "share", "MAC/instr."] if profiled else [])
+    for title in titles:
+        table.add_column(title, justify="right", no_wrap=True)
+    for layer in report.layers:
+        shape = "x".join(map(str, layer.shape)) or "scalar"
+        cells = [
+            str(layer.step),
+            f"{layer.op} {shape}",
+            "shares memory" if layer.free else f"{layer.kernel} ({layer.library})",
+            f"{layer.macs:,}" if layer.macs else "",
+            f"{layer.weights_bytes:,}" if layer.weights_bytes else "",
+            f"{layer.live_bytes:,}",
+        ]
+        if profiled:
+            count = layer.instructions or 0
+            cells += [
+                f"{count:,}" if count else "",
+                f"{count / total:.1%}" if count else "",
+                f"{layer.macs / count:.2f}" if count and layer.macs else "",
+            ]
+        style = "bold" if layer.step == report.peak_step else "dim" if layer.free else None
+        table.add_row(*cells, style=style)
+    console.print(table)
+
+
+def _totals(report: Report, console: Console) -> None:
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column()
+    table.add_column(justify="right")
+    table.add_column()
+    bound = report.arena_lower_bound_bytes
+    where = f"at layer {report.peak_step}"
+    note = f"the least possible ({where})" if bound == report.arena_bytes else f"bound {bound:,} ({where})"
+    table.add_row("arena", f"{report.arena_bytes:,}", f"bytes of RAM, {note}")
+    if report.state_bytes:
+        table.add_row("state", f"{report.state_bytes:,}", "bytes of RAM, kept between runs")
+    facts = report.measured
+    if facts is None:
+        table.add_row("weights", f"{report.weights_bytes:,}", "bytes of flash")
+    else:
+        table.add_row("variables", f"{facts.other_ram_bytes:,}", "bytes of RAM beside those")
+        table.add_row("stack", f"{facts.stack_bytes:,}", "bytes at most")
+        table.add_row("constants", f"{facts.constants_bytes:,}", "bytes of flash: weights, tables")
+        table.add_row("kernels", f"{facts.kernels_bytes:,}", "bytes of flash")
+        table.add_row("glue", f"{facts.glue_bytes:,}", "bytes of flash: code of this model")
+        table.add_row("C library", f"{facts.library_bytes:,}", "bytes of flash")
+        table.add_row("instructions", f"{facts.instructions:,}", f"per run on {facts.machine}")
+    table.add_row("work", f"{report.macs:,}", "multiply-accumulates per run")
+    for name, used, budget in (
+        ("RAM", report.ram_bytes, report.ram_budget_bytes),
+        ("flash", report.flash_bytes, report.flash_budget_bytes),
+    ):
+        if budget:
+            table.add_row(f"{name} budget", f"{budget:,}", f"bytes, {used / budget:.0%} used")
+    console.print(table)
+
+
+def _stages(report: Report, console: Console) -> None:
+    table = Table("what the passes did", box=None, padding=(0, 2, 0, 0))
+    for title in ("layers", "MACs", "constants"):
+        table.add_column(title, justify="right")
+    for stage in report.stages:
+        table.add_row(
+            stage.name.replace("_", " "), f"{stage.layers:,}", f"{stage.macs:,}", f"{stage.constants_bytes:,}"
+        )
+    console.print(table)
+
+
+def show_changes(changed: Sequence[Changed], console: Console) -> None:
+    """What is different from another report."""
+    if not changed:
+        console.print("nothing changed")
+        return
+    table = Table("changed", box=None, padding=(0, 2, 0, 0))
+    for title in ("before", "after", ""):
+        table.add_column(title, justify="right")
+    for item in changed:
+        style = "green" if item.better else "red" if item.better is False else None
+        table.add_row(item.what, item.before, item.after, item.difference, style=style)
+    console.print(table)

@@ -1,0 +1,90 @@
+"""`report`: what a model is made of, what it takes, and what has changed."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tinyml.verbs.base import Verb
+from tinyml.verbs.compile import add_model_arguments, options_from
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tinyml.pipeline import Options
+
+UNITS = {"": 1, "k": 1024, "m": 1024 * 1024}
+
+
+class Report(Verb):
+    """Show the layers of a model, the memory they need, and what the compiler's passes saved.
+
+    With --on, the model is also built and run on an emulated core: instructions per layer, flash by part,
+    stack. With --ram or --flash, the exit code is 1 if the model takes more.
+    """
+
+    name = "report"
+    help = "layers, memory plan and cost of a model: text, JSON, or a page"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        add_model_arguments(parser)
+        parser.add_argument("--on", metavar="MACHINE", help="measure there, for example qemu-cortex-m4")
+        parser.add_argument(
+            "--json", type=Path, metavar="FILE", help="write it for programs (-: to the console)"
+        )
+        parser.add_argument("--html", type=Path, metavar="FILE", help="write a page for people")
+        parser.add_argument("--against", type=Path, metavar="OLD.json", help="show what changed since")
+        parser.add_argument("--ram", type=_size, metavar="BYTES", help="budget, for example 64k")
+        parser.add_argument("--flash", type=_size, metavar="BYTES", help="budget, for example 256k")
+
+    def run(self, args: argparse.Namespace, console: Console) -> int:
+        from dataclasses import replace
+
+        from tinyml.report import changes, facts, text
+        from tinyml.report.collect import collect
+
+        old = facts.load(args.against) if args.against else None
+        report = collect(args.model, _options(args), args.on)
+        report = replace(report, ram_budget_bytes=args.ram, flash_budget_bytes=args.flash)
+        changed = list(changes.changes(old, report)) if old else None
+        if args.json and str(args.json) == "-":
+            console.file.write(report.to_json())
+        else:
+            text.show(report, console)
+            if changed is not None:
+                console.print()
+                text.show_changes(changed, console)
+        if args.json and str(args.json) != "-":
+            write(args.json, report.to_json())
+        if args.html:
+            from tinyml.report.html import page
+
+            write(args.html, page(report, changed))
+        return 1 if report.over_budget else 0
+
+
+def _options(args: argparse.Namespace) -> Options:
+    """The machine decides the core, where one is named."""
+    from tinyml import harness
+
+    return options_from(args, harness.find_machine(args.on).target.name if args.on else args.target)
+
+
+def write(path: Path, content: str) -> None:
+    """A file that the user named."""
+    from tinyml.errors import ConfigError
+
+    try:
+        path.write_text(content, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"cannot write {path}: {error.strerror}") from None
+
+
+def _size(text: str) -> int:
+    """``64k`` in bytes."""
+    match = re.fullmatch(r"(\d+)\s*([km]?)i?b?", text.strip().lower())
+    if match is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no size; write 65536, 64k or 1M")
+    return int(match[1]) * UNITS[match[2]]

@@ -1,0 +1,168 @@
+"""The report: its figures, its JSON, its page. What it costs on a core is in tests/standalone."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tinyml.cli import main
+from tinyml.errors import ConfigError
+from tinyml.pipeline import Options
+from tinyml.report import changes, facts, html
+from tinyml.report.collect import collect
+from tinyml.report.facts import Report
+
+DIGITS = Path(__file__).parents[2] / "samples" / "digits" / "model.onnx"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    return collect(DIGITS, Options(name="digits", kernels="portable"))
+
+
+def test_tensors_fit_the_arena_and_reach_its_top(report: Report) -> None:
+    ends = [tensor.offset + tensor.bytes for tensor in report.tensors]
+    ends += [layer.scratch_offset + layer.scratch_bytes for layer in report.layers if layer.scratch_offset]
+    assert max(ends) == report.arena_bytes
+    assert all(0 <= tensor.first <= tensor.last <= len(report.layers) for tensor in report.tensors)
+
+
+def test_no_two_tensors_of_one_moment_overlap_unless_shared(report: Report) -> None:
+    """What the picture shows is a plan: overlaps are only those of sharing, where lifetimes touch."""
+    for i, a in enumerate(report.tensors):
+        for b in report.tensors[i + 1 :]:
+            together = min(a.last, b.last) - max(a.first, b.first)
+            apart = a.offset + a.bytes <= b.offset or b.offset + b.bytes <= a.offset
+            assert apart or together <= 0
+
+
+def test_peak_is_where_most_is_live(report: Report) -> None:
+    live = [layer.live_bytes for layer in report.layers]
+    assert live[report.peak_step] == max(live) == report.arena_lower_bound_bytes
+
+
+def test_passes_are_shown(report: Report) -> None:
+    assert report.stages[0].name == "import"
+    assert report.stages[-1].layers == len(report.layers)
+    assert len(report.stages) > 2
+
+
+def test_json_survives(report: Report, tmp_path: Path) -> None:
+    (tmp_path / "r.json").write_text(report.to_json())
+    assert facts.load(tmp_path / "r.json") == report
+
+
+def test_newer_fields_are_passed_over(report: Report, tmp_path: Path) -> None:
+    data = json.loads(report.to_json())
+    data["surprise"] = data["layers"][0]["surprise"] = 1
+    (tmp_path / "r.json").write_text(json.dumps(data))
+    assert facts.load(tmp_path / "r.json") == report
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"schema": 99}', "[]"])
+def test_other_files_are_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "r.json").write_text(text)
+    with pytest.raises(ConfigError):
+        facts.load(tmp_path / "r.json")
+
+
+def test_schema_is_stable(report: Report) -> None:
+    """Names that programs may rely on. Adding is fine; for anything else, raise SCHEMA."""
+    data = json.loads(report.to_json())
+    assert data["schema"] == 1
+    assert {"model", "target", "arena_bytes", "arena_lower_bound_bytes", "weights_bytes", "layers"} <= set(
+        data
+    )
+    assert {"step", "name", "op", "kernel", "macs", "weights_bytes", "live_bytes"} <= set(data["layers"][0])
+    assert {"name", "offset", "bytes", "first", "last"} <= set(data["tensors"][0])
+
+
+def test_changes(report: Report) -> None:
+    assert list(changes.changes(report, report)) == []
+    other = replace(report.layers[-1], kernel="another")
+    new = replace(report, arena_bytes=report.arena_bytes * 2, layers=[*report.layers[1:-1], other])
+    found = {item.what: item for item in changes.changes(report, new)}
+    assert (found["arena bytes"].difference, found["arena bytes"].better) == ("+100.0%", False)
+    assert found["layers"].better is True
+    gone, kept = report.layers[0], report.layers[-1]
+    assert found[f"layer {gone.op} {gone.name}"].after == "gone"
+    assert found[f"layer {kept.op} {kept.name}"].after == "another"
+
+
+def test_pictures_are_well_formed(report: Report) -> None:
+    page = html.page(report, [])
+    pictures = [ElementTree.fromstring(svg) for svg in re.findall(r"<svg.*?</svg>", page, re.DOTALL)]
+    memory, graph = pictures
+    blocks = [element for element in memory.iter("rect") if element.get("class") == "tensor"]
+    assert len(blocks) == len(report.tensors)
+    assert len([element for element in memory.iter("rect") if element.get("class") == "peak"]) == 1
+    assert len(list(graph.iter("g"))) == len(report.layers) + 2  # and the inputs and outputs
+    edges = [element for element in graph.iter("path") if element.get("class") == "edge"]
+    assert len(edges) == len(report.layers) + 1  # a chain
+
+
+def test_page_is_self_contained(report: Report) -> None:
+    page = html.page(replace(report, model="<b>&</b>"))
+    assert "<b>&</b>" not in page
+    assert not re.search(r"(src|href)=|url\((?!#)|<script|@import", page)
+
+
+def test_page_in_a_browser(report: Report, tmp_path: Path) -> None:
+    """A real browser lays it out: no part is missing and the picture of the memory plan is in colour."""
+    browser = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    if browser is None:
+        pytest.skip(f"no browser here ({', '.join(BROWSERS)})")
+    (tmp_path / "r.html").write_text(html.page(report))
+    common = [
+        browser,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        f"--user-data-dir={tmp_path / 'profile'}",
+    ]
+    url = (tmp_path / "r.html").as_uri()
+    shot = tmp_path / "r.png"
+    subprocess.run(
+        [*common, "--window-size=1180,1400", f"--screenshot={shot}", url],
+        check=True,
+        capture_output=True,
+        timeout=120,
+    )
+    assert shot.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    assert shot.stat().st_size > 50_000  # an empty page of this size has about 7 000
+    dump = subprocess.run(
+        [*common, "--dump-dom", url], check=True, capture_output=True, text=True, timeout=120
+    )
+    for title in ("Memory plan", "Layers by cost", "What the passes did", "Graph", "All layers"):
+        assert f"<h2>{title}</h2>" in dump.stdout
+
+
+def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old = tmp_path / "old.json"
+    page = tmp_path / "r.html"
+    model = [str(DIGITS), "--name", "digits", "--kernels", "portable"]
+    assert main(["report", *model, "--json", str(old), "--html", str(page)]) == 0
+    printed = capsys.readouterr().out
+    assert "what the passes did" in printed
+    assert f"{json.loads(old.read_text())['arena_bytes']:,}" in printed
+    assert page.read_text().startswith("<!doctype html>")
+    assert main(["report", *model, "--against", str(old)]) == 0
+    assert "nothing changed" in capsys.readouterr().out
+    assert main(["report", *model, "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads(old.read_text())
+
+
+def test_budgets(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(DIGITS), "--ram", "64k", "--flash", "1M"]) == 0
+    assert main(["report", str(DIGITS), "--ram", "1k"]) == 1
+    assert "over budget: RAM" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["report", str(DIGITS), "--ram", "much"])
