@@ -21,12 +21,21 @@ models:
     shapes:
       audio: [1, 16, 8]
       "state:0": 1x4
+    budget: {ram: 24K, flash: 4096}
+    arena_region: dtcm
   - {name: vad, file: ../shared/vad.tflite}
 """
 
 
 def test_a_manifest_is_read() -> None:
-    kws = ModelEntry("kws", "models/kws.onnx", "portable", {"audio": "1x16x8", "state:0": "1x4"})
+    kws = ModelEntry(
+        "kws",
+        "models/kws.onnx",
+        "portable",
+        {"audio": "1x16x8", "state:0": "1x4"},
+        {"ram": 24576, "flash": 4096},
+        "dtcm",
+    )
     assert manifest.parse(FULL, "x").models == (kws, ModelEntry("vad", "../shared/vad.tflite"))
 
 
@@ -61,6 +70,10 @@ INVALID = {
     ),
     "shape": ("models: [{name: a, file: a, shapes: {x: 1x-1}}]\n", "'1x-1' is not the shape of 'x'"),
     "shapes": ("models: [{name: a, file: a, shapes: 1x2}]\n", "'shapes' must be a mapping, found a text"),
+    "budget kind": ("models: [{name: a, file: a, budget: {rom: 1K}}]\n", "budget: there is no key 'rom'"),
+    "budget size": ("models: [{name: a, file: a, budget: {ram: 1G}}]\n", "'1G' is not an amount of memory"),
+    "budget": ("models: [{name: a, file: a, budget: 1K}]\n", "'budget' must be a mapping, found a text"),
+    "region": ("models: [{name: a, file: a, arena_region: '&x'}]\n", "must be a label of the devicetree"),
     "absolute": ("models: [{name: a, file: /a.onnx}]\n", "'file' is an absolute path, '/a.onnx'"),
     "drive": ("models: [{name: a, file: 'C:\\a.onnx'}]\n", "'file' is an absolute path"),
     "twice": ("models: [{name: a, file: a}, {name: a, file: b}]\n", "x: two models are called 'a'"),
@@ -96,8 +109,17 @@ def test_a_bad_name_is_refused_with_a_good_one(name: str, suggestion: str) -> No
     manifest.check_name(suggestion)
 
 
-NEW = ModelEntry("new", "m/new.onnx", "portable", {"x:0": "1x2"})
-NEW_LINES = "- name: new\n  file: m/new.onnx\n  kernels: portable\n  shapes:\n    x:0: 1x2\n"
+NEW = ModelEntry("new", "m/new.onnx", "portable", {"x:0": "1x2"}, {"ram": 1024}, "dtcm")
+NEW_LINES = """\
+- name: new
+  file: m/new.onnx
+  kernels: portable
+  shapes:
+    x:0: 1x2
+  budget:
+    ram: 1024
+  arena_region: dtcm
+"""
 
 
 def indented(text: str, by: int) -> str:
@@ -259,11 +281,14 @@ def test_what_travels_with_an_application(tmp_path: Path) -> None:
 
 def test_cmake_gets_a_call_for_each_model(tmp_path: Path) -> None:
     path = tmp_path / "tinyml.yaml"
-    path.write_text('models:\n- {name: a, file: "x ;$]=].onnx", kernels: portable, shapes: {"i:0": 1x2}}\n')
+    path.write_text(
+        'models:\n- {name: a, file: "x ;$]=].onnx", kernels: portable, shapes: {"i:0": 1x2}, '
+        "budget: {ram: 1K}, arena_region: dtcm}\n"
+    )
     base = tmp_path.as_posix()
     assert cmake.calls(path) == (
         f"zephyr_tinyml_model([=[a]=] [==[{base}/x ;$]=].onnx]==] [=[KERNELS]=] [=[portable]=] "
-        "[=[SHAPES]=] [=[i:0=1x2]=])\n"
+        "[=[SHAPES]=] [=[i:0=1x2]=] [=[BUDGET]=] [=[ram=1024]=] [=[ARENA_REGION]=] [=[dtcm]=])\n"
     )
 
 

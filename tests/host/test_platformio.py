@@ -147,9 +147,9 @@ def test_fingerprint_sees_every_change(tmp_path: Path) -> None:
 
 
 LAYERS = [
-    {"name": "conv", "macs": 9, "kernel": "tinyml_conv_f32", "weights_bytes": 50},
-    {"name": "pool", "macs": 0, "kernel": "pool", "weights_bytes": 0},
-    {"name": "dense", "macs": 9, "kernel": "tinyml_dense_f32", "weights_bytes": 150},
+    {"name": "conv", "macs": 9, "kernel": "tinyml_conv_f32", "weights_bytes": 50, "live_bytes": 1000},
+    {"name": "pool", "macs": 0, "kernel": "pool", "weights_bytes": 0, "live_bytes": 900},
+    {"name": "dense", "macs": 9, "kernel": "tinyml_dense_f32", "weights_bytes": 150, "live_bytes": 10},
 ]
 SUMMARY = {"name": "kws", "arena_bytes": 1000, "state_bytes": 200, "weights_bytes": 200, "layers": LAYERS}
 
@@ -162,7 +162,7 @@ SUMMARY = {"name": "kws", "arena_bytes": 1000, "state_bytes": 200, "weights_byte
             Board("", 1200, 100),
             "weights need 200 bytes of flash, the board allows 100; most of it: dense 150, conv 50",
         ),
-        (None, Board("", 1199, 200), "arena and state need 1200 bytes of RAM, the board allows 1199"),
+        (None, Board("", 1199, 200), "need 1200 bytes of RAM, the board allows 1199; at its peak: conv 1000"),
         (999, Board(), "the arena needs 1000 bytes of RAM, custom_tinyml_arena allows 999"),
     ],
 )
@@ -171,6 +171,12 @@ def test_over_budget(limit: int | None, board: Board, message: str) -> None:
     with pytest.raises(BudgetError, match=message) as caught:
         platformio.check_budget(SUMMARY, model, board)
     assert "an int8 model instead of a float one" in caught.value.hint
+
+
+def test_over_the_budget_of_the_manifest() -> None:
+    model = Model("kws", Path("kws.onnx"), "host", "portable", {}, None, {"flash": 199})
+    with pytest.raises(BudgetError, match=r"200 bytes of flash, tinyml\.yaml allows 199"):
+        platformio.check_budget(SUMMARY, model, Board())
 
 
 def test_within_budget() -> None:

@@ -10,6 +10,9 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
+
 from tools import workspace
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -89,6 +92,20 @@ def west_build(app: Path, folder: Path, board: str, *cmake: str) -> Build:
     """`west build` from nothing."""
     run(["west", "build", "-p", "always", "-b", board, "-d", folder, app, "--", *cmake], app)
     return Build(app, folder)
+
+
+def symbols(elf: Path) -> dict[str, tuple[int, int, str]]:
+    """Name -> address, size, section."""
+    with elf.open("rb") as stream:
+        file = ELFFile(stream)
+        table = file.get_section_by_name(".symtab")
+        assert isinstance(table, SymbolTableSection)
+        found = {}
+        for symbol in table.iter_symbols():
+            index = symbol["st_shndx"]
+            section = file.get_section(index).name if isinstance(index, int) else str(index)
+            found[symbol.name] = (symbol["st_value"], symbol["st_size"], section)
+        return found
 
 
 def change_model(path: Path) -> None:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import SymbolTableSection
 
-from tests.zephyr.building import Build, change_model, copy_of_digits, run, west_build
+from tests.zephyr.building import Build, change_model, copy_of_digits, run, symbols, west_build
 
 PLUGIN = Path(__file__).resolve().parents[2] / "plugin" / "tinyml"
 NOTHING_TO_DO = "ninja: no work to do."
@@ -23,20 +21,6 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
     (app / "model.onnx").rename(app / "a model.onnx")
     run(["west", "tinyml", "add", "a model.onnx", "--name", "digits"], app)
     return west_build(app, app / "build", "qemu_cortex_m3")
-
-
-def symbols(elf: Path) -> dict[str, tuple[int, int, str]]:
-    """Name -> address, size, section."""
-    with elf.open("rb") as stream:
-        file = ELFFile(stream)
-        table = file.get_section_by_name(".symtab")
-        assert isinstance(table, SymbolTableSection)
-        found = {}
-        for symbol in table.iter_symbols():
-            index = symbol["st_shndx"]
-            section = file.get_section(index).name if isinstance(index, int) else str(index)
-            found[symbol.name] = (symbol["st_value"], symbol["st_size"], section)
-        return found
 
 
 def test_the_image_computes_what_the_host_computed(build: Build) -> None:
@@ -119,6 +103,37 @@ def test_a_broken_manifest_stops_the_build_with_words(build: Build) -> None:
     assert "did you mean 'file'?" in said
     assert "Traceback" not in said
     build.again()
+
+
+@pytest.mark.parametrize(
+    "kind,message",
+    [
+        ("ram", "arena and state need"),
+        ("arena", "the arena needs"),
+        ("flash", "the weights need"),
+    ],
+)
+def test_a_model_over_its_budget_stops_the_build(build: Build, kind: str, message: str) -> None:
+    """The message says by how much, which layers it is, and what to try."""
+    manifest = build.app / "tinyml.yaml"
+    before = manifest.read_text()
+    manifest.write_text(f"{before}    budget: {{{kind}: 1K}}\n")
+    try:
+        said = build.again(check=False)
+    finally:
+        manifest.write_text(before)
+    assert f"digits: {message} " in said
+    assert "the budget of model digits allows 1024; " in said
+    assert "conv2" in said
+    assert "try: " in said
+    build.again()
+
+
+def test_the_board_is_a_budget(build: Build) -> None:
+    """What the devicetree says about the board's memory reaches the compiler."""
+    told = run(["ninja", "-C", build.folder, "-t", "commands", "tinyml/digits/digits.c"], build.folder)
+    assert "--limit=ram=65536,the board" in told
+    assert "--limit=flash=262144,the board" in told
 
 
 def test_models_can_be_named_in_cmake(tmp_path: Path) -> None:

@@ -12,7 +12,14 @@ from tests.zephyr.building import ROOT, run
 
 # A 64-bit host without 32-bit libraries can only build the 64-bit variant; there, they are the same code.
 NATIVE = "native_sim/native/64"
-BOARDS = ["qemu_cortex_m3", NATIVE]
+BOARDS = [
+    "qemu_cortex_m3",
+    "mps2/an385",
+    "qemu_cortex_m4",  # DSP instructions; ours, as is the next
+    "qemu_cortex_m7",
+    "mps3/corstone300/an547",  # Cortex-M55 with MVE
+    NATIVE,
+]
 
 
 @pytest.fixture(scope="module")

@@ -114,19 +114,69 @@ function(tinyml_add_models_of_application)
   include(${calls})
 endfunction()
 
+# Where a model's arena goes, and how large that is: `--limit` options for the compiler. ``label`` is the
+# model's own choice of a region, empty for the application's (chosen tinyml,arena) or none.
+function(tinyml_memory_limits out name label)
+  set(limits "")
+  set(region "")
+  if(label)
+    dt_nodelabel(region NODELABEL ${label})
+    set(said "arena_region: ${label}, of model ${name}")
+  else()
+    dt_chosen(region PROPERTY "tinyml,arena")
+    set(said "chosen tinyml,arena")
+  endif()
+  if(region)
+    dt_prop(region_name PATH ${region} PROPERTY "zephyr,memory-region")
+    dt_node_has_status(enabled PATH ${region} STATUS okay)
+  endif()
+  if((label AND NOT region) OR (region AND (NOT region_name OR NOT enabled)))
+    message(FATAL_ERROR
+      "TinyML: ${said} must name an enabled devicetree node with compatible = \"zephyr,memory-region\".\n"
+      "  found: ${region}\n"
+      "  try: the label of such a node (dtcm, ocram, ...), or an overlay that adds the compatible to one; "
+      "without a choice the arena is in zephyr,sram.")
+  endif()
+  if(region)
+    dt_reg_size(size PATH ${region})
+    math(EXPR size "${size}")
+    list(APPEND limits "--limit=arena=${size},memory region ${region_name}")
+  elseif(CONFIG_SRAM_SIZE)
+    math(EXPR size "${CONFIG_SRAM_SIZE} * 1024")
+    list(APPEND limits "--limit=ram=${size},the board")
+  endif()
+  if(CONFIG_FLASH_LOAD_SIZE)
+    math(EXPR size "${CONFIG_FLASH_LOAD_SIZE}")
+    list(APPEND limits "--limit=flash=${size},the code partition")
+  elseif(CONFIG_XIP AND CONFIG_FLASH_SIZE)
+    math(EXPR size "${CONFIG_FLASH_SIZE} * 1024")
+    list(APPEND limits "--limit=flash=${size},the board")
+  endif()
+  set(${out} "${limits}" PARENT_SCOPE)
+endfunction()
+
 #[[
 Compile a model into the application.
 
-  zephyr_tinyml_model(<name> <file> [KERNELS auto|cmsis-nn|portable] [SHAPES <input>=1x16x8 ...])
+  zephyr_tinyml_model(<name> <file>
+    [KERNELS auto|cmsis-nn|portable]
+    [SHAPES <input>=1x16x8 ...]
+    [BUDGET arena|ram|flash=<bytes> ...]
+    [ARENA_REGION <label>]
+  )
 
-<name>   the model's prefix in C: kws gives <kws.h> with kws_run(), kws_input(), kws_output()
-<file>   the .onnx or .tflite file, relative to the current source directory
+<name>        the model's prefix in C: kws gives <kws.h> with kws_run(), kws_input(), kws_output()
+<file>        the .onnx or .tflite file, relative to the current source directory
+KERNELS       where the kernels come from; auto is what Kconfig says
+SHAPES        shapes of inputs that the model leaves open
+BUDGET        more than this is an error; the memories of the board are a limit anyway
+ARENA_REGION  devicetree label of a zephyr,memory-region for the arena, instead of chosen tinyml,arena
 
 The generated files are in <build>/tinyml/<name>. The model is a library of its own,
 tinyml_model_<name>, linked to the application.
 ]]
 function(zephyr_tinyml_model name file)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "KERNELS" "SHAPES")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "KERNELS;ARENA_REGION" "SHAPES;BUDGET")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "zephyr_tinyml_model(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -155,6 +205,10 @@ function(zephyr_tinyml_model name file)
   tinyml_target(target)
   set(shapes ${arg_SHAPES})
   list(TRANSFORM shapes PREPEND --shape=)
+  tinyml_memory_limits(limits ${name} "${arg_ARENA_REGION}")
+  foreach(budget IN LISTS arg_BUDGET)
+    list(APPEND limits "--limit=${budget},the budget of model ${name}")
+  endforeach()
 
   get_property(python GLOBAL PROPERTY TINYML_PYTHON)
   get_property(compiler_sources GLOBAL PROPERTY TINYML_COMPILER_SOURCES)
@@ -164,7 +218,7 @@ function(zephyr_tinyml_model name file)
     OUTPUT ${generated}
     BYPRODUCTS ${dir}/${name}.json
     COMMAND ${python} -m tinyml compile ${model} -o ${dir} --name ${name}
-            --target ${target} --kernels ${kernels} ${shapes} --depfile ${dir}/${name}.d
+            --target ${target} --kernels ${kernels} ${shapes} ${limits} --depfile ${dir}/${name}.d
     # Headers that come out the same keep their time, so that what includes them is not rebuilt.
     # The source must be newer than the model, or a Makefile would run this every time.
     COMMAND ${CMAKE_COMMAND} -E touch ${dir}/${name}.c
@@ -177,5 +231,8 @@ function(zephyr_tinyml_model name file)
   tinyml_configure_library(tinyml_model_${name})
   target_include_directories(tinyml_model_${name} PUBLIC ${dir})
   target_link_libraries(tinyml_model_${name} PRIVATE tinyml_kernels)
+  if(arg_ARENA_REGION)
+    target_compile_definitions(tinyml_model_${name} PRIVATE TINYML_ARENA_REGION=${arg_ARENA_REGION})
+  endif()
   target_link_libraries(app PUBLIC tinyml_model_${name})
 endfunction()

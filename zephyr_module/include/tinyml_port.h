@@ -5,9 +5,30 @@
 #ifndef TINYML_PORT_H_
 #define TINYML_PORT_H_
 
+#include <zephyr/devicetree.h>
+#include <zephyr/linker/devicetree_regions.h>
 #include <zephyr/toolchain.h>
 
-/* Gathered by linker/tinyml_arena.ld. Never zeroed at boot: a model writes before it reads. */
-#define TINYML_ARENA_SECTION(model) Z_GENERIC_SECTION(.tinyml_arena.model)
+/*
+ * Where arenas go: the region that the model's arena_region names, or the one that the devicetree has
+ * chosen, or else .noinit. They are never zeroed at boot: a model writes before it reads.
+ */
+#if defined(TINYML_ARENA_REGION)
+#define TINYML_ARENA_NODE DT_NODELABEL(TINYML_ARENA_REGION)
+#elif DT_HAS_CHOSEN(tinyml_arena)
+#define TINYML_ARENA_NODE DT_CHOSEN(tinyml_arena)
+#endif
+
+#ifdef TINYML_ARENA_NODE
+#if !DT_NODE_HAS_STATUS(TINYML_ARENA_NODE, okay) || !DT_NODE_HAS_PROP(TINYML_ARENA_NODE, zephyr_memory_region)
+#error "The node for TinyML arenas (chosen tinyml,arena, or arena_region) must be an enabled zephyr,memory-region"
+#endif
+/* Zephyr's linker script gathers sections that are called like a region, or begin with its name. */
+#define TINYML_ARENA_SECTION(model)                                                                \
+	__attribute__((section(LINKER_DT_NODE_REGION_NAME(TINYML_ARENA_NODE) ".tinyml_arena." #model)))
+#else
+/* Gathered by linker/tinyml_arena.ld. */
+#define TINYML_ARENA_SECTION(model) __attribute__((section(".tinyml_arena." #model)))
+#endif
 
 #endif /* TINYML_PORT_H_ */

@@ -31,6 +31,10 @@ def calls(manifest_path: Path) -> str:
             words += ["KERNELS", entry.kernels]
         if entry.shapes:
             words += ["SHAPES", *(f"{name}={shape}" for name, shape in entry.shapes.items())]
+        if entry.budget:
+            words += ["BUDGET", *(f"{kind}={amount}" for kind, amount in entry.budget.items())]
+        if entry.arena_region:
+            words += ["ARENA_REGION", entry.arena_region]
         lines.append(f"zephyr_tinyml_model({' '.join(map(_quoted, words))})\n")
     return "".join(lines)
 

@@ -8,6 +8,9 @@ It is small on purpose (``KEYS`` has all there is):
         kernels: portable     # optional: auto, cmsis-nn or portable
         shapes:               # optional: inputs whose dimensions the model leaves open
           audio: 1x16x8
+        budget:               # optional: more than this is an error
+          ram: 24K
+          flash: 100K
 """
 
 from __future__ import annotations
@@ -26,11 +29,14 @@ from tinyml.errors import ConfigError
 
 FILE_NAME = "tinyml.yaml"
 KERNELS = ("auto", "cmsis-nn", "portable")
+BUDGETS = ("arena", "ram", "flash")
 KEYS = {
     "name": "C prefix of the model: a model called kws gives kws.h, kws_run(), kws_input()",
     "file": "the model file (.onnx or .tflite), relative to tinyml.yaml",
     "kernels": f"where the kernels come from: {', '.join(KERNELS)} (default: what the build says)",
     "shapes": "shapes of inputs that the model leaves open, as `input: 1x16x8`",
+    "budget": "what it may need at most, as `ram: 24K`: arena, ram (arena and state) and flash (weights)",
+    "arena_region": "Zephyr: label of the zephyr,memory-region for the arena (default: chosen tinyml,arena)",
 }
 """Every key of a model in the manifest. The documentation is made from this table."""
 
@@ -51,6 +57,8 @@ class ModelEntry:
     file: str
     kernels: str | None = None
     shapes: Mapping[str, str] = field(default_factory=dict)
+    budget: Mapping[str, int] = field(default_factory=dict)  # bytes, by kind
+    arena_region: str | None = None
 
     def path(self, folder: Path) -> Path:
         return folder / self.file
@@ -62,6 +70,10 @@ class ModelEntry:
             written["kernels"] = self.kernels
         if self.shapes:
             written["shapes"] = dict(self.shapes)
+        if self.budget:
+            written["budget"] = dict(self.budget)
+        if self.arena_region is not None:
+            written["arena_region"] = self.arena_region
         return written
 
 
@@ -165,9 +177,37 @@ def _entry(item: object, where: str) -> ModelEntry:
         raise ConfigError(
             f"{where}: there are no kernels called {kernels!r}", f"one of: {', '.join(KERNELS)}"
         )
+    region = item.get("arena_region")
+    if region is not None and (not isinstance(region, str) or not re.fullmatch(r"[A-Za-z_]\w*", region)):
+        raise ConfigError(f"{where}: 'arena_region' must be a label of the devicetree", "arena_region: dtcm")
     return ModelEntry(
-        item["name"], _checked_file(item["file"], where), kernels, checked_shapes(item.get("shapes"), where)
+        item["name"],
+        _checked_file(item["file"], where),
+        kernels,
+        checked_shapes(item.get("shapes"), where),
+        _budget(item.get("budget"), where),
+        region,
     )
+
+
+def parse_bytes(text: str) -> int:
+    """``20480``, ``20K`` or ``1M`` in bytes."""
+    match = re.fullmatch(r"(\d+)\s*(|[kKmM])[iI]?[bB]?", text.strip())
+    if not match:
+        raise ConfigError(f"{text!r} is not an amount of memory", "bytes, or as 24K or 1M")
+    return int(match[1]) * {"": 1, "k": 1024, "m": 1024 * 1024}[match[2].lower()]
+
+
+def _budget(value: object, where: str) -> dict[str, int]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise ConfigError(f"{where}: 'budget' must be a mapping, found {_kind(value)}", KEYS["budget"])
+    _refuse_unknown(value, BUDGETS, f"{where}: budget")
+    try:
+        return {kind: parse_bytes(str(amount)) for kind, amount in value.items()}
+    except ConfigError as error:
+        raise ConfigError(f"{where}: budget: {error.message}", error.hint) from None
 
 
 def _checked_file(file: str, where: str) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tinyml.errors import BudgetError
+from tinyml.app.manifest import BUDGETS, parse_bytes
+from tinyml.errors import BudgetError, ConfigError
 
 SHOWN = 3  # layers that a message names
 
@@ -17,6 +18,15 @@ class Limit:
 
     bytes: int
     whose: str
+
+
+def parse_limit(text: str) -> tuple[str, Limit]:
+    """``ram=64K`` or ``ram=64K,the board``: what is limited, and the limit."""
+    kind, equals, rest = text.partition("=")
+    if not equals or kind not in BUDGETS:
+        raise ConfigError(f"{text!r} is not a limit", f"{'|'.join(BUDGETS)}=BYTES, for example ram=64K")
+    amount, _, whose = rest.partition(",")
+    return kind, Limit(parse_bytes(amount), whose or "the limit")
 
 
 def check(
@@ -35,15 +45,26 @@ def check(
         for limit in limits:
             if needed > limit.bytes:
                 found = f"{summary['name']}: {what} {needed} bytes of {memory}"
-                heaviest = f"; most of it: {_heaviest(summary)}" if memory == "flash" else ""
-                raise BudgetError(f"{found}, {limit.whose} allows {limit.bytes}{heaviest}", _advice(summary))
+                raise BudgetError(
+                    f"{found}, {limit.whose} allows {limit.bytes}{_heaviest(summary, memory)}",
+                    _advice(summary),
+                )
 
 
-def _heaviest(summary: Mapping[str, Any]) -> str:
-    layers = sorted(summary["layers"], key=lambda layer: -int(layer["weights_bytes"]))[:SHOWN]
-    return ", ".join(
-        f"{layer['name']} {layer['weights_bytes']}" for layer in layers if layer["weights_bytes"]
-    )
+def check_all(summary: Mapping[str, Any], limits: Iterable[tuple[str, Limit]]) -> None:
+    """``check`` with limits as ``parse_limit`` gives them."""
+    by_kind: dict[str, list[Limit]] = {kind: [] for kind in BUDGETS}
+    for kind, limit in limits:
+        by_kind[kind].append(limit)
+    check(summary, **by_kind)
+
+
+def _heaviest(summary: Mapping[str, Any], memory: str) -> str:
+    """The layers that a user would have to make smaller, as an end of a sentence."""
+    key, words = ("weights_bytes", "most of it") if memory == "flash" else ("live_bytes", "at its peak")
+    layers = sorted(summary["layers"], key=lambda layer: -int(layer[key]))[:SHOWN]
+    named = ", ".join(f"{layer['name']} {layer[key]}" for layer in layers if layer[key])
+    return f"; {words}: {named}" if named else ""
 
 
 def _advice(summary: Mapping[str, Any]) -> str:

@@ -68,12 +68,13 @@ class Model:
     kernels: str
     shapes: Mapping[str, str] = field(default_factory=dict)
     arena_limit_bytes: int | None = None
+    budget: Mapping[str, int] = field(default_factory=dict)  # of tinyml.yaml
 
     def key(self, compiler: str) -> str:
         """Everything but the model's own bytes that decides what is generated."""
         shapes = ",".join(f"{name}={shape}" for name, shape in sorted(self.shapes.items()))
-        limit = self.arena_limit_bytes
-        return f"{self.name} {self.target} {self.kernels} [{shapes}] arena<={limit} compiler {compiler}"
+        limits = f"arena<={self.arena_limit_bytes} {sorted(self.budget.items())}"
+        return f"{self.name} {self.target} {self.kernels} [{shapes}] {limits} compiler {compiler}"
 
     @property
     def dimensions(self) -> dict[str, tuple[int, ...]]:
@@ -107,6 +108,7 @@ def read_models(project: Path, options: Mapping[str, str], board: Board, kernels
                 kernels if chosen == "auto" else chosen,
                 {**shapes, **entry.shapes},
                 limit,
+                entry.budget,
             )
         )
     return models
@@ -237,7 +239,9 @@ def remove_stale(folder: Path, names: Iterable[str]) -> None:
 
 
 def check_budget(summary: Mapping[str, Any], model: Model, board: Board) -> None:
-    """The user's own limit, and the board's."""
+    """The user's own limits, and the board's."""
+    own = [(kind, budget.Limit(amount, manifest.FILE_NAME)) for kind, amount in model.budget.items()]
+    budget.check_all(summary, own)
     limit = model.arena_limit_bytes
     budget.check(
         summary,

@@ -46,7 +46,7 @@ def summarize(
             "macs": sum(s.layer.op.macs(s.layer) for s in selected),
             "inputs": [_tensor(graph.tensors[n]) for n in graph.inputs],
             "outputs": [_tensor(graph.tensors[n]) for n in graph.outputs],
-            "layers": [_layer(s) for s in selected],
+            "layers": [_layer(s, plan.problem.live_bytes(step)) for step, s in enumerate(selected)],
             "sources": {
                 "runtime": sorted({f for s in selected for f in s.kernel.runtime_sources(s.layer)}),
                 "cmsis-nn": sorted({f for s in selected for f in s.kernel.cmsis_nn_sources(s.layer)}),
@@ -67,7 +67,7 @@ def _tensor(tensor: Tensor) -> dict[str, Any]:
     }
 
 
-def _layer(chosen: Selected) -> dict[str, Any]:
+def _layer(chosen: Selected, live_bytes: int) -> dict[str, Any]:
     layer = chosen.layer
     return {
         "name": layer.name,
@@ -77,5 +77,6 @@ def _layer(chosen: Selected) -> dict[str, Any]:
         "macs": layer.op.macs(layer),
         "weights_bytes": sum(t.bytes for t in layer.inputs if t is not None and t.is_constant),
         "scratch_bytes": chosen.scratch_bytes,
+        "live_bytes": live_bytes,  # of the arena, while it runs
         "outputs": [t.name for t in layer.outputs],
     }

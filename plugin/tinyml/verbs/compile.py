@@ -81,6 +81,13 @@ class Compile(Verb):
             help="inputs and outputs: in the arena, or in buffers given to NAME_run() (default: %(default)s)",
         )
         parser.add_argument(
+            "--limit",
+            action="append",
+            default=[],
+            metavar="arena|ram|flash=BYTES[,WHOSE]",
+            help="refuse a model that needs more; WHOSE limit it is goes into the message (repeatable)",
+        )
+        parser.add_argument(
             "--depfile", type=Path, metavar="FILE", help="also write a Makefile-style dependency file"
         )
         parser.add_argument(
@@ -94,6 +101,7 @@ class Compile(Verb):
     def run(self, args: argparse.Namespace, console: Console) -> int:
         from tinyml.errors import ConfigError
         from tinyml.ir import Graph
+        from tinyml.package import budget
         from tinyml.package.folder import write_depfile, write_files
         from tinyml.pipeline import STAGES, compile_model
         from tinyml.text import dump
@@ -105,7 +113,9 @@ class Compile(Verb):
             if args.dump_ir in ("all", stage):
                 console.print(f"# after {stage}\n{dump(graph)}", markup=False, soft_wrap=True)
 
+        limits = [budget.parse_limit(text) for text in args.limit]
         compiled = compile_model(args.model, options_from(args, args.target), show)
+        budget.check_all(compiled.summary, limits)
         write_files(args.output, compiled.files)
         if args.depfile:
             compiler = sorted(Path(__file__).parents[1].rglob("*.py"))

@@ -1,0 +1,74 @@
+"""Where the arena goes: by devicetree for all models, by tinyml.yaml for one. On our QEMU Cortex-M4."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.zephyr.building import Build, copy_of_digits, run, symbols, west_build
+
+BOARD = "qemu_cortex_m4"
+PSRAM = range(0x21000000, 0x22000000)
+CHOSEN = "/ { chosen { tinyml,arena = &%s; }; };\n"
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
+    """An application whose devicetree puts arenas into the 16 MB of slow memory."""
+    app = copy_of_digits(tmp_path_factory.mktemp("zephyr") / "app")
+    (app / "app.overlay").write_text(CHOSEN % "psram0")
+    return west_build(app, app / "build", BOARD)
+
+
+def configure(build: Build) -> str:
+    return run(["cmake", "-B", build.folder], build.folder, check=False)
+
+
+def test_the_chosen_region_holds_the_arena(build: Build) -> None:
+    address, size, section = symbols(build.elf)["digits_arena"]
+    assert address in PSRAM
+    assert address % 16 == 0
+    assert address + size in PSRAM
+    assert section == "PSRAM"
+    assert "PASS: 0 of 40 outputs differ" in build.in_qemu(until="right")
+
+
+def test_the_region_is_a_budget(build: Build) -> None:
+    told = run(["ninja", "-C", build.folder, "-t", "commands", "tinyml/digits/digits.c"], build.folder)
+    assert "--limit=arena=16777216,memory region PSRAM" in told
+    assert "--limit=ram" not in told
+
+
+def test_a_model_has_its_own_region(build: Build) -> None:
+    """Without anything chosen, only the model that asks for it goes elsewhere."""
+    overlay, manifest = build.app / "app.overlay", build.app / "tinyml.yaml"
+    before = manifest.read_text()
+    overlay.write_text("/* nothing chosen */\n")
+    manifest.write_text(before + "    arena_region: psram0\n")
+    try:
+        build.again()
+        assert symbols(build.elf)["digits_arena"][0] in PSRAM
+        manifest.write_text(before)
+        build.again()
+        assert symbols(build.elf)["digits_arena"][2] == "noinit"
+    finally:
+        manifest.write_text(before)
+        overlay.write_text(CHOSEN % "psram0")
+
+
+def test_a_wrong_choice_is_explained(build: Build) -> None:
+    overlay, manifest = build.app / "app.overlay", build.app / "tinyml.yaml"
+    before = manifest.read_text()
+    try:
+        overlay.write_text(CHOSEN % "sram0")
+        said = " ".join(configure(build).split())
+        assert "chosen tinyml,arena must name an enabled devicetree node" in said
+        assert "found: /memory@20000000" in said
+        overlay.write_text(CHOSEN % "psram0")
+        manifest.write_text(before + "    arena_region: dtcm\n")
+        said = " ".join(configure(build).split())
+        assert "arena_region: dtcm, of model digits must name an enabled devicetree node" in said
+    finally:
+        overlay.write_text(CHOSEN % "psram0")
+        manifest.write_text(before)
