@@ -5,29 +5,44 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tinyml.ir import Graph
+from tinyml.passes.common import merge_common
 from tinyml.passes.constant_channels import fold_constant_channels
 from tinyml.passes.dead_code import remove_dead_code
 from tinyml.passes.dense_transpose import fold_transpose_into_dense
 from tinyml.passes.fold_constants import fold_constants
+from tinyml.passes.fold_scale import fold_scale
 from tinyml.passes.fuse_activation import fuse_activation
+from tinyml.passes.fuse_pad import fuse_pad
 from tinyml.passes.fuse_qdq import fuse_qdq
 from tinyml.passes.layout import cancel_transposes
 from tinyml.passes.move_quantization import move_quantization
+from tinyml.passes.no_ops import remove_no_ops
 from tinyml.passes.unsigned_to_signed import unsigned_to_signed
 
 Pass = Callable[[Graph], Graph]
 
 PASSES: tuple[Pass, ...] = (
     remove_dead_code,
+    remove_no_ops,
+    merge_common,
+    # channels last, and what a float layer can take over from its neighbours
     cancel_transposes,
+    fold_scale,
     fuse_activation,
+    # quantised models: integers wherever there are integers
     unsigned_to_signed,
     move_quantization,
     fuse_qdq,
     fold_constants,
+    # the same again, now that constants are known and more operators are integer ones
     fold_transpose_into_dense,
     fold_constants,
     cancel_transposes,
+    fold_scale,
+    fuse_activation,
+    fuse_pad,
     fold_constant_channels,
+    remove_no_ops,
+    merge_common,
     remove_dead_code,
 )
