@@ -1,0 +1,291 @@
+"""Passes on small graphs: the result stays the same, and what was to go has gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from tests.graphs import Sketch, kinds, run
+from tinyml.ir import DType, Graph, Quant, Tensor
+from tinyml.ops.average_pool import AveragePool
+from tinyml.ops.binary import Binary
+from tinyml.ops.clamp import Clamp
+from tinyml.ops.conv import Conv
+from tinyml.ops.conv_transpose import ConvTranspose
+from tinyml.ops.dense import Dense
+from tinyml.ops.depthwise_conv import DepthwiseConv
+from tinyml.ops.max_pool import MaxPool
+from tinyml.ops.pad import Pad
+from tinyml.ops.requantize import Requantize
+from tinyml.ops.reshape import Reshape
+from tinyml.ops.unary import Unary
+from tinyml.passes import Pass
+from tinyml.passes.common import merge_common
+from tinyml.passes.fold_scale import fold_scale
+from tinyml.passes.fuse_pad import fuse_pad
+from tinyml.passes.no_ops import remove_no_ops
+from tinyml.verify import verify
+
+Make = Callable[[Sketch], Tensor]
+BYTES = Quant.per_tensor(0.05, -7)
+RELU6 = (0.0, 6.0)
+
+
+def check(make: Make, step: Pass, left: str) -> Graph:
+    """The pass leaves the operators named in ``left`` and changes no result (floats: by rounding only)."""
+    sketch = Sketch(3)
+    output = make(sketch)
+    graph = sketch.graph(output)
+    after = step(graph)
+    verify(after, step.__name__)
+    assert kinds(after) == left.split()
+    for _ in range(3):
+        sample = sketch.sample()
+        before, now = run(graph, sample)[output.name], run(after, sample)[output.name]
+        if output.dtype.is_float:
+            np.testing.assert_allclose(now, before, rtol=1e-5, atol=1e-5)
+        else:
+            assert np.array_equal(now, before)
+    return after
+
+
+def floats(s: Sketch, *shape: int) -> Tensor:
+    return s.input(shape or (1, 6, 5, 4), DType.FLOAT32)
+
+
+def batch_norm(s: Sketch, x: Tensor) -> Tensor:
+    x = s.add(Binary("mul"), x, s.real(1, 1, 1, x.shape[-1]))
+    return s.add(Binary("add", clamp=RELU6), x, s.real(x.shape[-1]))
+
+
+# --- fold_scale ----------------------------------------------------------------------------------
+
+
+def after_conv(s: Sketch) -> Tensor:
+    return batch_norm(s, s.add(Conv(pads=(1, 1, 1, 1)), floats(s), s.real(8, 3, 3, 4), s.real(8)))
+
+
+def after_conv_without_bias(s: Sketch) -> Tensor:
+    return batch_norm(s, s.add(Conv(), floats(s), s.real(8, 3, 3, 4)))
+
+
+def after_depthwise(s: Sketch) -> Tensor:
+    return batch_norm(s, s.add(DepthwiseConv(pads=(1, 1, 1, 1)), floats(s), s.real(1, 3, 3, 8)))
+
+
+def after_transposed(s: Sketch) -> Tensor:
+    op = ConvTranspose(strides=(2, 2), pads=(1, 1), outputs=(12, 10))
+    return batch_norm(s, s.add(op, floats(s), s.real(8, 3, 3, 4)))
+
+
+def after_dense(s: Sketch) -> Tensor:
+    x = s.add(Dense(), floats(s, 3, 7), s.real(5, 7), s.real(5))
+    return s.add(Binary("sub"), s.constant(np.arange(5) + 1), s.add(Binary("div"), x, s.real(1, 5)))
+
+
+def before_conv(s: Sketch) -> Tensor:
+    x = s.add(Binary("sub"), floats(s), s.constant([127.5]))
+    x = s.add(Binary("mul"), x, s.constant(1 / 127.5))
+    return s.add(Conv(), x, s.real(8, 3, 3, 4), s.real(8))
+
+
+def factor_before_padded_conv(s: Sketch) -> Tensor:
+    x = s.add(Binary("mul"), floats(s), s.real(1, 1, 1, 4))
+    return s.add(Conv(pads=(1, 1, 1, 1)), x, s.real(8, 3, 3, 4), s.real(8))
+
+
+def offset_before_padded_conv(s: Sketch) -> Tensor:
+    x = s.add(Binary("add"), floats(s), s.real(1, 1, 1, 4))
+    return s.add(Conv(pads=(1, 1, 1, 1)), x, s.real(8, 3, 3, 4), s.real(8))
+
+
+def before_depthwise(s: Sketch) -> Tensor:
+    x = s.add(Binary("add"), s.add(Binary("mul"), floats(s), s.real(4)), s.real(4))
+    return s.add(DepthwiseConv(), x, s.real(1, 3, 3, 8), s.real(8))
+
+
+def behind_a_clamp(s: Sketch) -> Tensor:
+    return s.add(Binary("mul"), s.add(Conv(clamp=RELU6), floats(s), s.real(8, 3, 3, 4)), s.real(8))
+
+
+def read_twice(s: Sketch) -> Tensor:
+    x = s.add(Conv(), floats(s), s.real(4, 1, 1, 4))
+    return s.add(Binary("add"), s.add(Binary("mul"), x, s.real(4)), x)
+
+
+def along_another_axis(s: Sketch) -> Tensor:
+    return s.add(Binary("mul"), s.add(Conv(), floats(s), s.real(5, 1, 1, 4)), s.real(5, 1))
+
+
+def whole_numbers(s: Sketch) -> Tensor:
+    x = s.add(Conv(), floats(s), s.constant(np.arange(32).reshape(8, 1, 1, 4)))
+    return s.add(Binary("mul"), x, s.real(8))
+
+
+@pytest.mark.parametrize(
+    "make,left",
+    [
+        (after_conv, "Conv"),
+        (after_conv_without_bias, "Conv"),
+        (after_depthwise, "DepthwiseConv"),
+        (after_transposed, "ConvTranspose"),
+        (after_dense, "Dense"),
+        (before_conv, "Conv"),
+        (factor_before_padded_conv, "Conv"),
+        (offset_before_padded_conv, "Binary Conv"),
+        (before_depthwise, "DepthwiseConv"),
+        (behind_a_clamp, "Conv Binary"),
+        (read_twice, "Conv Binary Binary"),
+        (along_another_axis, "Conv Binary"),
+        (whole_numbers, "Conv Binary"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_fold_scale(make: Make, left: str) -> None:
+    check(make, fold_scale, left)
+
+
+# --- fuse_pad ------------------------------------------------------------------------------------
+
+AROUND = Pad((0, 1, 2, 0), (0, 2, 1, 0))
+
+
+def pad_conv(s: Sketch) -> Tensor:
+    return s.add(Conv(strides=(2, 2)), s.add(AROUND, floats(s)), s.real(8, 3, 3, 4), s.real(8))
+
+
+def pad_int8_conv(s: Sketch) -> Tensor:
+    x = s.add(AROUND, s.input((1, 6, 5, 4), DType.INT8, BYTES))
+    return s.add(Conv(pads=(1, 0, 0, 1)), x, s.weights((8, 3, 3, 4)), s.bias(8), quant=BYTES)
+
+
+def pad_depthwise(s: Sketch) -> Tensor:
+    x = s.add(AROUND, s.input((1, 6, 5, 4), DType.INT8, BYTES))
+    return s.add(DepthwiseConv(), x, s.weights((1, 3, 3, 4), axis=3), s.bias(4), quant=BYTES)
+
+
+def pad_with_another_value(s: Sketch) -> Tensor:
+    x = s.add(Pad((0, 1, 1, 0), (0, 1, 1, 0), 0.5), floats(s))
+    return s.add(Conv(), x, s.real(8, 3, 3, 4))
+
+
+def pad_of_channels(s: Sketch) -> Tensor:
+    return s.add(Conv(), s.add(Pad((0, 0, 0, 1), (0, 0, 0, 1)), floats(s)), s.real(8, 3, 3, 6))
+
+
+def pad_max_pool(s: Sketch) -> Tensor:
+    return s.add(MaxPool((3, 3), (2, 2), (1, 1), (0, 0, 0, 0)), s.add(AROUND, floats(s)))
+
+
+def pad_max_pool_behind_relu(s: Sketch) -> Tensor:
+    x = s.add(AROUND, s.add(Clamp(0.0), floats(s)))
+    return s.add(MaxPool((3, 3), (2, 2), (1, 1), (0, 0, 0, 0)), x)
+
+
+def pad_average_pool(s: Sketch) -> Tensor:
+    return s.add(AveragePool((3, 3), (2, 2), (1, 1), (0, 0, 0, 0)), s.add(AROUND, floats(s)))
+
+
+def pad_conv_1d(s: Sketch) -> Tensor:
+    x = s.add(Pad((0, 2, 0), (0, 1, 0)), floats(s, 1, 9, 4))
+    return s.add(Conv(), s.add(Reshape((1, 1, 12, 4)), x), s.real(8, 1, 3, 4))
+
+
+def pad_read_twice(s: Sketch) -> Tensor:
+    x = s.add(AROUND, floats(s))
+    y = s.add(Conv(), x, s.real(4, 1, 1, 4))
+    return s.add(Binary("add"), y, s.add(Unary("exp"), x))
+
+
+@pytest.mark.parametrize(
+    "make,left",
+    [
+        (pad_conv, "Conv"),
+        (pad_int8_conv, "Conv"),
+        (pad_depthwise, "DepthwiseConv"),
+        (pad_with_another_value, "Pad Conv"),
+        (pad_of_channels, "Pad Conv"),
+        (pad_max_pool, "Pad MaxPool"),
+        (pad_max_pool_behind_relu, "Clamp MaxPool"),
+        (pad_average_pool, "AveragePool"),
+        (pad_conv_1d, "Reshape Conv"),
+        (pad_read_twice, "Pad Conv Unary Binary"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_fuse_pad(make: Make, left: str) -> None:
+    check(make, fuse_pad, left)
+
+
+# --- remove_no_ops -------------------------------------------------------------------------------
+
+
+def neutral(s: Sketch) -> Tensor:
+    x = s.add(Binary("mul"), floats(s), s.constant(1))
+    x = s.add(Binary("add"), s.constant(np.zeros((1, 1, 1, 4))), x)
+    x = s.add(Binary("sub"), s.add(Binary("div"), x, s.constant([1])), s.constant(0))
+    return s.add(Unary("exp"), s.add(Clamp(), s.add(Reshape((1, 6, 5, 4)), x)))
+
+
+def not_neutral(s: Sketch) -> Tensor:
+    x = s.add(Binary("sub"), s.constant(0), floats(s))
+    x = s.add(Binary("mul", clamp=RELU6), x, s.constant(1))
+    return s.add(Unary("exp"), s.add(Binary("add"), x, s.constant(np.zeros((2, 6, 5, 4)))))
+
+
+def reshapes(s: Sketch) -> Tensor:
+    x = s.add(Reshape((30, 4)), s.add(Reshape((4, 30)), floats(s)))
+    return s.add(Unary("exp"), s.add(Reshape((2, 60)), x))
+
+
+def same_parameters(s: Sketch) -> Tensor:
+    x = s.add(Requantize(), s.input((4,), DType.INT8, BYTES), quant=BYTES)
+    return s.add(Requantize(), x, quant=Quant.per_tensor(0.1, 3))
+
+
+@pytest.mark.parametrize(
+    "make,left",
+    [
+        (neutral, "Unary"),
+        (not_neutral, "Binary Binary Binary Unary"),
+        (reshapes, "Reshape Unary"),
+        (same_parameters, "Requantize"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_remove_no_ops(make: Make, left: str) -> None:
+    check(make, remove_no_ops, left)
+
+
+# --- merge_common --------------------------------------------------------------------------------
+
+
+def twice_the_same(s: Sketch) -> Tensor:
+    x = floats(s)
+    a, b = (s.add(Unary("exp"), s.add(Binary("mul"), x, s.constant(2))) for _ in range(2))
+    return s.add(Binary("add"), a, b)
+
+
+def different(s: Sketch) -> Tensor:
+    x = floats(s)
+    a, b = (s.add(Binary("mul"), x, s.constant(factor)) for factor in (2, 3))
+    return s.add(Binary("add"), a, b)
+
+
+@pytest.mark.parametrize(
+    "make,left",
+    [(twice_the_same, "Binary Unary Binary"), (different, "Binary Binary Binary")],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_merge_common(make: Make, left: str) -> None:
+    check(make, merge_common, left)
+
+
+def test_equal_outputs_stay_two() -> None:
+    """Whoever asked for two outputs gets two tensors."""
+    s = Sketch()
+    x = floats(s)
+    a, b = s.add(Unary("exp"), x), s.add(Unary("exp"), x)
+    assert len(merge_common(s.graph(a, b)).nodes) == 2
