@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import jinja2
 import numpy as np
@@ -57,21 +58,26 @@ def emit(
         "states": states,
         "sha256_bytes": [f"0x{origin.sha256[i : i + 2]}" for i in range(0, 16, 2)],
     }
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("tinyml", "emit/templates"),
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        undefined=jinja2.StrictUndefined,
-    )
     files = {f"{name}.c": "model.c.j2", f"{name}.h": "model.h.j2", f"{name}_weights.h": "weights.h.j2"}
-    return {file: environment.get_template(template).render(context) for file, template in files.items()}
+    return {file: _environment().get_template(template).render(context) for file, template in files.items()}
 
 
 def _run_parameters(inputs: Sequence[Port], outputs: Sequence[Port]) -> str:
     """The caller's buffers as parameters of the run function."""
     declared = [f"const {port.c_type} *{port.parameter}" for port in inputs]
     return ", ".join([*declared, *(f"{port.c_type} *{port.parameter}" for port in outputs)])
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    """One for all models of a process: parsing the templates takes longer than filling them in."""
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader("tinyml", "emit/templates"),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        undefined=jinja2.StrictUndefined,
+    )
 
 
 def _headers(codes: Sequence[LayerCode], more: Sequence[str]) -> list[str]:
