@@ -90,7 +90,7 @@ def absolute(x: Tensor, y: TensorType) -> Array:
 
 def _high_multiply_16(a: Array, b: int) -> Array:
     """(a * b * 2) >> 16, rounded, saturated, on 16-bit values."""
-    return np.minimum((np.asarray(a, np.int64) * b + (1 << 14)) >> 15, 32767)
+    return np.asarray(np.minimum((np.asarray(a, np.int64) * b + (1 << 14)) >> 15, 32767))
 
 
 def _saturate_16(a: Array) -> Array:

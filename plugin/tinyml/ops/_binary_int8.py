@@ -26,7 +26,7 @@ HEADROOM_BITS = {  # for elements of one byte, of two bytes
 }
 TYPES = (DType.INT8, DType.UINT8, DType.INT16)
 UNSCALED: dict[str, Callable[[Array, Array], Array]] = {"max": np.maximum, "min": np.minimum}
-FUNCTIONS = frozenset({"add", "sub", "squared_difference", "mul", *UNSCALED})
+FUNCTIONS = frozenset({"add", "sub", "squared_difference", "mul", "prelu", *UNSCALED})
 
 
 def has_integer_form(function: str, a: Tensor | None, b: Tensor | None, y: Tensor | TensorType) -> bool:
@@ -70,6 +70,12 @@ def product_rescale(layer: Layer) -> Rescale:
     return fp.quantize_multiplier(float(a * b / y))
 
 
+def identity_rescale(layer: Layer) -> Rescale:
+    """From the first operand's scale to the output's: what PReLU does to positive values."""
+    a, y = (np.float32(quant_of(t).scale) for t in (layer.input(0), layer.output))
+    return fp.quantize_multiplier(float(a / y))
+
+
 def evaluate(function: str, clamp: Clamp, layer: Layer, a: Array, b: Array) -> Array:
     """The operator in numpy, bit for bit."""
     low, high = clamp_range(clamp, layer.output)
@@ -85,6 +91,9 @@ def evaluate(function: str, clamp: Clamp, layer: Layer, a: Array, b: Array) -> A
 def _scaled(function: str, layer: Layer, a: Array, b: Array) -> Array:
     if function == "mul":
         return fp.multiply_by_quantized_multiplier(a * b, *product_rescale(layer))
+    if function == "prelu":
+        product = fp.multiply_by_quantized_multiplier(a * b, *product_rescale(layer))
+        return np.where(a >= 0, fp.multiply_by_quantized_multiplier(a, *identity_rescale(layer)), product)
     rescale = sum_of(function, layer)
     a = fp.multiply_by_quantized_multiplier(a << rescale.headroom, *rescale.a)
     b = fp.multiply_by_quantized_multiplier(b << rescale.headroom, *rescale.b)
@@ -124,6 +133,11 @@ def _scaled_c(function: str, layer: Layer, sheet: Sheet, a: str, b: str) -> str:
     if function == "mul":
         sheet.line(f"const int32_t product = {a} * {b};")
         return _rescaled("product", product_rescale(layer))
+    if function == "prelu":
+        sheet.line(f"const int32_t a = {a};")
+        below = _rescaled(f"a * {b}", product_rescale(layer))
+        sheet.line(f"const int32_t v = a >= 0 ? {_rescaled('a', identity_rescale(layer))} : {below};")
+        return "v"
     rescale = sum_of(function, layer)
     raised = f" * (1 << {rescale.headroom})" if rescale.headroom else ""
     sheet.line(f"const int32_t a = {_rescaled(a + raised, rescale.a)};")

@@ -42,7 +42,7 @@ class FixedPoint:
     def multiply(self, a: Ints, b: Ints | int) -> Ints:
         """The high half of 2 a b, rounded, saturated."""
         product = np.asarray(a, np.int64) * np.asarray(b, np.int64)
-        return np.minimum((product + (1 << (self.bits - 2))) >> (self.bits - 1), self.one)
+        return np.asarray(np.minimum((product + (1 << (self.bits - 2))) >> (self.bits - 1), self.one))
 
     def shift_left(self, x: Ints, bits: int) -> Ints:
         """x * 2**bits, saturated."""

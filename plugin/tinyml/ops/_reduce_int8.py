@@ -36,7 +36,8 @@ def evaluate(function: str, axes: tuple[int, ...], layer: Layer, x: Array) -> Ar
     total = x.astype(np.int64).sum(axis=axes, keepdims=True) - quant_of(layer.input(0)).zero_point * number
     scaled = fp.multiply_by_quantized_multiplier(total, *rescale(function, number, layer))
     dtype = layer.output.dtype
-    return np.clip(scaled + quant_of(layer.output).zero_point, *dtype.limits).astype(dtype.numpy)
+    found: Array = np.clip(scaled + quant_of(layer.output).zero_point, *dtype.limits).astype(dtype.numpy)
+    return found
 
 
 def emit(function: str, axes: tuple[int, ...], layer: Layer, sheet: Sheet) -> None:

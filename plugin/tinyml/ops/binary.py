@@ -11,6 +11,7 @@ from tinyml.errors import UnsupportedError
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops import _binary_int8 as integers
+from tinyml.ops import _compare_int8 as comparisons
 from tinyml.ops._elementwise import Templates, apply_clamp, broadcast, emit_loops, fill, replaceable
 from tinyml.ops._quant import NO_CLAMP, Clamp
 from tinyml.ops._real import in_real_numbers
@@ -88,9 +89,7 @@ FUNCTIONS = {
     "atan2": Function(np.arctan2, Templates("atan2{s}({a}, {b})")),
     "prelu": Function(
         lambda a, b: np.where(a < 0, a * b, a),
-        Templates(
-            "{a} < 0 ? {a} * {b} : {a}", "{a} < 0 ? ({t})(({w}){a} * ({w}){b}) : {a}", unsigned="{a}"
-        ),
+        Templates("{a} < 0 ? {a} * {b} : {a}", "{a} < 0 ? ({t})(({w}){a} * ({w}){b}) : {a}", unsigned="{a}"),
     ),
     "and": Function(np.logical_and, Templates(truth="{a} && {b}")),
     "or": Function(np.logical_or, Templates(truth="{a} || {b}")),
@@ -129,6 +128,8 @@ class Binary(Op):
         a, b = given(inputs, 0), given(inputs, 1)
         if layer.output.quant is not None:
             return (integers.evaluate(self.function, self.clamp, layer, a, b),)
+        if layer.input(0).quant is not None:
+            return (comparisons.evaluate(self.function, layer, a, b),)
         with np.errstate(all="ignore"):
             result = FUNCTIONS[self.function].numpy(a, b).astype(layer.output.dtype.numpy)
         return (apply_clamp(result, self.clamp, layer.output),)
@@ -163,6 +164,23 @@ class BinaryQuantized(Kernel):
         integers.emit(layer.op.function, layer.op.clamp, layer, sheet)
 
 
+def comparable_bytes(layer: Layer) -> bool:
+    """A comparison of int8 tensors that are quantised per tensor with scales below 1."""
+    assert isinstance(layer.op, Binary)
+    return comparisons.has_integer_form(layer.op.function, layer.input(0), layer.input(1))
+
+
+class CompareQuantized(Kernel):
+    """Both operands on one scale, in fixed point."""
+
+    name = "fixed-point comparison loops"
+    constraints = (comparable_bytes,)
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        assert isinstance(layer.op, Binary)
+        comparisons.emit(layer.op.function, layer, sheet)
+
+
 def same_types(layer: Layer) -> bool:
     """Both operands have the same type, and the operation is defined for it."""
     op, a, b = layer.op, layer.input(0), layer.input(1)
@@ -193,7 +211,7 @@ class BinaryLoops(Kernel):
         emit_loops(layer, sheet, value, op.clamp)
 
 
-register_kernels(Binary, BinaryQuantized(), BinaryLoops())
+register_kernels(Binary, BinaryQuantized(), CompareQuantized(), BinaryLoops())
 
 
 ONNX_NAMES = {
@@ -262,6 +280,13 @@ TFLITE_NAMES = {
     "MINIMUM": "min",
     "SQUARED_DIFFERENCE": "squared_difference",
     "ATAN2": "atan2",
+    "PRELU": "prelu",
+    "EQUAL": "equal",
+    "NOT_EQUAL": "not_equal",
+    "LESS": "less",
+    "LESS_EQUAL": "less_equal",
+    "GREATER": "greater",
+    "GREATER_EQUAL": "greater_equal",
     "LOGICAL_AND": "and",
     "LOGICAL_OR": "or",
     "BITWISE_XOR": "bitwise_xor",
@@ -272,6 +297,16 @@ TFLITE_NAMES = {
 def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     op = Binary(TFLITE_NAMES[node.op_type], node.clamp)
     a, b, output = node.input(0), node.input(1), node.outputs[0]
-    if output.quant is None or integers.has_integer_form(op.function, a, b, output):
+    plain = a.quant is None and b.quant is None and output.quant is None
+    whole = integers.has_integer_form(op.function, a, b, output)
+    if plain or whole or comparisons.has_integer_form(op.function, a, b):
         return [build.add1(op, [a, b], output)]
     return [in_real_numbers(build, op, [a, b], output)]
+
+
+@tflite_op("ADD_N")
+def read_add_n(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    y = node.input(0)
+    for index in range(1, len(node.inputs)):
+        y = build.add1(Binary("add"), [y, node.input(index)], node.outputs[0])
+    return [y]

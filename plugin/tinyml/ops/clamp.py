@@ -10,9 +10,12 @@ import numpy as np
 from tinyml import c
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops import _activation_tables as tables
+from tinyml.ops import lookup
 from tinyml.ops._elementwise import apply_clamp, clamp_code
 from tinyml.ops._quant import is_quantized
 from tinyml.ops.binary import Binary
+from tinyml.ops.requantize import rescaled
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 
@@ -90,7 +93,21 @@ def _clip(x: Tensor, low: float, high: float, build: Builder) -> Tensor:
     return build.add1(Clamp(min(float(low), float(high)), float(high)), [x])  # the upper limit wins
 
 
-@tflite_op("RELU", "RELU6", "RELU_N1_TO_1")
+TFLITE_LIMITS = {
+    "RELU": (0.0, np.inf),
+    "RELU6": (0.0, 6.0),
+    "RELU_N1_TO_1": (-1.0, 1.0),
+    "RELU_0_TO_1": (0.0, 1.0),
+}
+
+
+@tflite_op(*TFLITE_LIMITS)
 def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
-    low, high = {"RELU": (0.0, np.inf), "RELU6": (0.0, 6.0), "RELU_N1_TO_1": (-1.0, 1.0)}[node.op_type]
-    return [build.add1(Clamp(low, high), [node.input(0)], node.outputs[0])]
+    x, output = node.input(0), node.outputs[0]
+    low, high = TFLITE_LIMITS[node.op_type]
+    if x.quant == output.quant:
+        return [build.add1(Clamp(low, high), [x], output)]
+    if lookup.takes(x, output):  # another scale behind it
+        table = lookup.from_integers("clamp", x, output, tables.clamp(x, output, low, high))
+        return [build.add1(table, [x], output)]
+    return [build.add1(Clamp(low, high), [rescaled(build, x, output)], output)]

@@ -105,7 +105,8 @@ def from_function(
 
 def quantized(real: Array, quant: Quant, dtype: DType, halves_to_even: bool) -> Array:
     """Real numbers as stored integers, not yet cut to a byte; what is not a number counts as 0."""
-    steps = np.nan_to_num(real / np.float32(quant.scale), nan=0.0, posinf=1e6, neginf=-1e6)
+    with np.errstate(over="ignore"):
+        steps = np.clip(np.nan_to_num(real / np.float32(quant.scale), nan=0.0), -1e6, 1e6)
     rounded = np.rint(steps) if halves_to_even else fp.round_half_away(steps)
     return np.asarray(rounded.astype(np.int64) + quant.zero_point)
 

@@ -12,7 +12,7 @@ from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops._elementwise import broadcast, emit_loops, replaceable, suffix
 from tinyml.ops.binary import Binary
 from tinyml.ops.unary import Unary
-from tinyml.reading import Builder, OnnxNode, onnx_op
+from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 
 @dataclass(frozen=True)
@@ -88,3 +88,8 @@ def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
         if exponent == 0.5:
             return [build.add1(Unary("sqrt"), [a])]
     return [build.add1(Power(), [a, b])]
+
+
+@tflite_op("POW")
+def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    return [build.add1(Power(), [node.input(0), node.input(1)], node.outputs[0])]

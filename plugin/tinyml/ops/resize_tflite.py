@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +22,7 @@ class Grid:
     align_corners: bool = False
     half_pixel_centers: bool = False
 
-    def scale(self, size: int, wanted: int) -> np.float32:
+    def scale(self, size: int, wanted: int) -> Any:
         """Input pixels per output pixel."""
         last = 1 if self.align_corners and wanted > 1 else 0
         return np.float32(np.float32(size - last) / np.float32(wanted - last))

@@ -211,3 +211,10 @@ def read_strided_slice(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     if not dropped:
         return [y]
     return [build.add1(Reshape(tuple(d for a, d in enumerate(y.shape) if a not in dropped)), [y])]
+
+
+@tflite_op("REVERSE_V2")
+def read_reverse(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    x = node.input(0)
+    axes = {int(a) % len(x.shape) for a in node.const(1).reshape(-1)}
+    return [take(build, x, {a: (x.shape[a] - 1, x.shape[a], -1) for a in axes})]
