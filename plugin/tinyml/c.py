@@ -105,6 +105,10 @@ def number(value: Any, dtype: np.dtype[Any]) -> str:
     return "INT32_MIN" if value == -(1 << 31) else str(value)
 
 
+def boolean(value: bool) -> str:
+    return "true" if value else "false"
+
+
 def floating(value: Any, dtype: np.dtype[Any] | None = None) -> str:
     """A float (or double) literal; shortest text that reads back exactly."""
     dtype = dtype or np.dtype("float32")

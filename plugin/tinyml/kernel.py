@@ -158,6 +158,14 @@ class Kernel(ABC):
         """Working memory in the arena for the duration of the layer."""
         return 0
 
+    def overwrites(self, layer: Layer) -> tuple[int, ...]:
+        """Inputs whose memory output 0 may take over; a kernel may allow more than its operator.
+
+        The output starts where the input does. Only a kernel that works from the end may name an
+        input that is smaller than the output.
+        """
+        return tuple(i for i in layer.op.overwrites(layer) if layer.input(i).bytes >= layer.output.bytes)
+
     def runtime_sources(self, layer: Layer) -> tuple[str, ...]:
         """The files of runtime/ that the layer links."""
         return self.sources if self.library is Library.PORTABLE else ()

@@ -19,6 +19,11 @@ class Selected:
     kernel: Kernel
     scratch_bytes: int
 
+    @property
+    def overwrites(self) -> tuple[int, ...]:
+        """Inputs that output 0 may be written over."""
+        return self.kernel.overwrites(self.layer)
+
 
 def select(graph: Graph, target: Target, libraries: frozenset[Library]) -> tuple[Selected, ...]:
     """The first kernel of each operator that the target, the libraries and the layer allow."""

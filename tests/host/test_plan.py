@@ -333,13 +333,21 @@ def test_parts_of_an_output_are_written_there() -> None:
 # --- the validator finds every kind of mistake ---------------------------------------------------
 
 
+def in_place(graph: Graph) -> list[tuple[int, ...]]:
+    """What each layer's operator allows by itself."""
+    return [
+        tuple(i for i in layer.op.overwrites(layer) if layer.input(i).bytes >= layer.output.bytes)
+        for layer in graph.layers()
+    ]
+
+
 def check(
     graph: Graph, places: dict[str, int], arena: int, scratch: dict[int, tuple[int, int]] | None = None
 ) -> None:
     """Run a plan made by hand; offsets in the arena."""
     spots = {name: Place(Region.ARENA, 0, at) for name, at in places.items()}
     spots |= {state.tensor: Place(Region.STATE, i, 0) for i, state in enumerate(graph.states)}
-    Machine(graph, list(graph.layers()), spots, scratch or {}, arena, {}).run()
+    Machine(graph, list(graph.layers()), in_place(graph), spots, scratch or {}, arena, {}).run()
 
 
 TWO = graph_of("x", "b", [("a", WORK, "x"), ("b", WORK, "a")])
@@ -391,14 +399,14 @@ def test_layer_that_is_wrongly_skipped_is_found() -> None:
     graph = graph_of("x", "c", [("c", JOIN, "x")])
     places = {"x": Place(Region.ARENA, 0, 0), "c": Place(Region.ARENA, 0, 16)}
     with pytest.raises(PlanError, match="overwritten before the end of Join"):
-        Machine(graph, list(graph.layers()), places, {}, 32, {0: frozenset({"c"})}).run()
+        Machine(graph, list(graph.layers()), in_place(graph), places, {}, 32, {0: frozenset({"c"})}).run()
 
 
 def test_state_that_was_changed_too_early_is_found() -> None:
     graph = graph_of("x", "y", [("u", WORK, "x"), ("y", WORK, "s")], "s=u")
     places = {"x": Place(Region.ARENA, 0, 0), "y": Place(Region.ARENA, 0, 0), "s": STATE0, "u": STATE0}
     with pytest.raises(PlanError, match=r"'s' has been overwritten before Work 'y' reads it"):
-        Machine(graph, list(graph.layers()), places, {}, 32, {}).run()
+        Machine(graph, list(graph.layers()), in_place(graph), places, {}, 32, {}).run()
 
 
 # --- packing -------------------------------------------------------------------------------------

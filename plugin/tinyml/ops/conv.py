@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tinyml import c
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Library, Sheet, register_kernels
 from tinyml.ops._cmsis_conv import CONV_KERNELS, pointwise
@@ -20,8 +21,10 @@ from tinyml.ops._conv_records import (
     quantized_record,
     small_extents,
 )
+from tinyml.ops._int16_kernels import ConvInt16
 from tinyml.ops._layout import channels_first, channels_last, depthwise_weights
 from tinyml.ops._quant import NO_CLAMP, Clamp, centred, integer_bias, is_quantized, requantize
+from tinyml.ops._real import real_weights
 from tinyml.ops._window import (
     Pads,
     Pair,
@@ -89,11 +92,15 @@ class ConvInt8(Kernel):
     constraints = (int8_tensors, constant_weights, one_weight_zero, small_extents)
 
     def scratch_bytes(self, layer: Layer, target: Target) -> int:
-        """Two columns; cores with DSP instructions keep them as int16, others read 1x1 in place."""
+        """Two columns; cores with DSP instructions want them as int16 too."""
         column = -(-int(np.prod(layer.input(1).shape[1:])) // 4) * 4
-        if target.dsp:
-            return 2 * 2 * column + (0 if pointwise(layer) else 2 * column)
-        return 0 if pointwise(layer) else 2 * column
+        return (2 + 4 if target.dsp else 2) * column
+
+    def overwrites(self, layer: Layer) -> tuple[int, ...]:
+        """A 1x1 convolution reads every position before it writes there, the last first if it widens."""
+        op = layer.op
+        assert isinstance(op, Conv)
+        return (0,) if pointwise(layer) and op.strides == (1, 1) else ()
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
         op = layer.op
@@ -101,11 +108,15 @@ class ConvInt8(Kernel):
         filters = layer.input(1).value
         record = quantized_record(layer, sheet, filters, op.strides, op.dilations, op.pads, op.clamp)
         sheet.include("<tinyml/conv.h>")
-        members = {**record, ".groups": op.groups, ".round_once": "true" if op.round_once else "false"}
+        widens = pointwise(layer) and layer.output.shape[3] > layer.input(0).shape[3]
+        members = {
+            **record,
+            ".groups": op.groups,
+            ".from_the_end": c.boolean(widens),
+            ".round_once": c.boolean(op.round_once),
+        }
         name = sheet.record("struct tinyml_conv_s8", "params", members)
-        scratch = sheet.scratch if self.scratch_bytes(layer, sheet.target) else "NULL"
-        sheet.include("<stddef.h>")
-        sheet.line(f"tinyml_conv_s8(&{name}, {sheet.x()}, {sheet.y()}, {scratch});")
+        sheet.line(f"tinyml_conv_s8(&{name}, {sheet.x()}, {sheet.y()}, {sheet.scratch});")
 
 
 class ConvFloat(Kernel):
@@ -126,7 +137,7 @@ class ConvFloat(Kernel):
         sheet.line(f"tinyml_conv_f32(&{name}, {sheet.x()}, {sheet.y()});")
 
 
-register_kernels(Conv, *CONV_KERNELS, ConvInt8(), ConvFloat(), ConvLoops())
+register_kernels(Conv, *CONV_KERNELS, ConvInt8(), ConvInt16(), ConvFloat(), ConvLoops())
 
 
 @onnx_op("Conv")
@@ -163,7 +174,8 @@ def read_conv(
 def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     from tflite import Padding
 
-    x, w, options = node.input(0), node.input(1), node.options
+    x, options = node.input(0), node.options
+    w = real_weights(build, x, node.input(1))
     strides = (options.StrideH(), options.StrideW())
     dilations = (options.DilationHFactor(), options.DilationWFactor())
     same = options.Padding() == Padding.SAME

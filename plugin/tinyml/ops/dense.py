@@ -19,6 +19,7 @@ from tinyml.ops._conv_records import (
     int8_tensors,
     one_weight_zero,
 )
+from tinyml.ops._int16_kernels import DenseInt16
 from tinyml.ops._quant import (
     NO_CLAMP,
     Clamp,
@@ -57,7 +58,10 @@ class Dense(Op):
         multiply = fp.multiply_by_quantized_multiplier
         if self.round_once:
             multiply = fp.multiply_by_quantized_multiplier_once
-        scaled = multiply(fp.wrap_int32(acc), multiplier, shift)
+        if layer.input(0).dtype is DType.INT16:
+            scaled = fp.multiply_int64_by_quantized_multiplier(acc, multiplier, shift)
+        else:
+            scaled = multiply(fp.wrap_int32(acc), multiplier, shift)
         return (
             np.clip(scaled + quant_of(layer.output).zero_point, low, high).astype(layer.output.dtype.numpy),
         )
@@ -113,7 +117,7 @@ class DenseInt8(Kernel):
                 ".out_zero": quant_of(layer.output).zero_point,
                 ".out_min": low,
                 ".out_max": high,
-                ".round_once": "true" if op.round_once else "false",
+                ".round_once": c.boolean(op.round_once),
             },
         )
         sheet.line(f"tinyml_dense_s8(&{name}, {sheet.x()}, {sheet.y()});")
@@ -151,7 +155,7 @@ class DenseFloat(Kernel):
         sheet.line(f"tinyml_dense_f32(&{name}, {sheet.x()}, {sheet.y()});")
 
 
-register_kernels(Dense, *DENSE_KERNELS, DenseInt8(), DenseFloat())
+register_kernels(Dense, *DENSE_KERNELS, DenseInt8(), DenseInt16(), DenseFloat())
 
 
 @tflite_op("FULLY_CONNECTED")

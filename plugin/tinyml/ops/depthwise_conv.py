@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tinyml import c
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Library, Sheet, register_kernels
 from tinyml.ops._cmsis_conv import DEPTHWISE_KERNELS
@@ -20,7 +21,9 @@ from tinyml.ops._conv_records import (
     quantized_record,
     small_extents,
 )
+from tinyml.ops._int16_kernels import DepthwiseConvInt16
 from tinyml.ops._quant import NO_CLAMP, Clamp, centred, integer_bias, is_quantized, requantize
+from tinyml.ops._real import real_weights
 from tinyml.ops._window import (
     Pads,
     Pair,
@@ -98,13 +101,26 @@ class DepthwiseConvInt8(Kernel):
         rows = (kernel_h - 1) * op.dilations[0] + 1
         return rows * max(reach, op.pads[1] + in_w) * channels
 
+    def overwrites(self, layer: Layer) -> tuple[int, ...]:
+        """The output may take over rows of the input that are in the ring already."""
+        op, x, y = layer.op, layer.input(0), layer.output
+        assert isinstance(op, DepthwiseConv)
+        batches, in_h, in_w, in_c = x.shape
+        _, out_h, out_w, out_c = y.shape
+        span = (layer.input(1).shape[1] - 1) * op.dilations[0] + 1
+        for row in range(out_h):
+            rows_read = min(max(row * op.strides[0] - op.pads[0] + span, 0), in_h)
+            if rows_read < in_h and (row + 1) * out_w * out_c > rows_read * in_w * in_c:
+                return ()
+        return (0,) if batches == 1 else ()
+
     def emit(self, layer: Layer, sheet: Sheet) -> None:
         op = layer.op
         assert isinstance(op, DepthwiseConv)
         filters = np.transpose(layer.input(1).value, (3, 0, 1, 2))
         sheet.include("<tinyml/conv.h>")
         members = quantized_record(layer, sheet, filters, op.strides, op.dilations, op.pads, op.clamp)
-        members[".round_once"] = "true" if op.round_once else "false"
+        members[".round_once"] = c.boolean(op.round_once)
         name = sheet.record("struct tinyml_conv_s8", "params", members)
         sheet.line(f"tinyml_depthwise_conv_s8(&{name}, {sheet.x()}, {sheet.y()}, {sheet.scratch});")
 
@@ -139,7 +155,8 @@ register_kernels(
 def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     from tflite import Padding
 
-    x, w, options = node.input(0), node.input(1), node.options
+    x, options = node.input(0), node.options
+    w = real_weights(build, x, node.input(1))
     strides = (options.StrideH(), options.StrideW())
     dilations = (options.DilationHFactor(), options.DilationWFactor())
     same = options.Padding() == Padding.SAME

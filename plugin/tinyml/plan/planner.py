@@ -44,7 +44,8 @@ class Plan:
 def plan(graph: Graph, selected: Sequence[Selected], io_outside: bool = False) -> Plan:
     """Place everything that needs RAM for a while. ``io_outside``: the caller brings inputs and outputs."""
     layers = [chosen.layer for chosen in selected]
-    storage = share(graph, layers, homes(graph, len(layers), io_outside))
+    overwrites = [chosen.overwrites for chosen in selected]
+    storage = share(graph, layers, overwrites, homes(graph, len(layers), io_outside))
     groups = storage.unique_groups()
     in_arena = [group for group in groups if group.home is None]
     blocks = [_block(storage, group) for group in in_arena]
@@ -67,7 +68,7 @@ def plan(graph: Graph, selected: Sequence[Selected], io_outside: bool = False) -
         io_outside=io_outside,
     )
     sizes = {step: (offset, selected[step].scratch_bytes) for step, offset in result.scratch.items()}
-    Machine(graph, layers, result.places, sizes, result.arena_bytes, result.shared).run()
+    Machine(graph, layers, overwrites, result.places, sizes, result.arena_bytes, result.shared).run()
     return result
 
 

@@ -48,9 +48,15 @@ class Storage:
         return list({id(group): group for group in self.groups.values()}.values())
 
 
-def share(graph: Graph, layers: Sequence[Layer], homes: Sequence[Home] = ()) -> Storage:
-    """Decide sharing: views first (they save a copy too), then states, then what is computed in place."""
-    storage = Storage(_members(graph, layers), frozenset(_in_place_pairs(layers)))
+def share(
+    graph: Graph, layers: Sequence[Layer], overwrites: Sequence[tuple[int, ...]], homes: Sequence[Home] = ()
+) -> Storage:
+    """Decide sharing: views first (they save a copy too), then states, then what is computed in place.
+
+    ``overwrites`` says for each layer which of its inputs output 0 may be written over.
+    """
+    in_place = list(_in_place_pairs(layers, overwrites))
+    storage = Storage(_members(graph, layers), frozenset(in_place))
     for name in storage.members:
         storage.groups[name] = Group({name: 0})
     for home in homes:
@@ -61,7 +67,7 @@ def share(graph: Graph, layers: Sequence[Layer], homes: Sequence[Home] = ()) -> 
     for state in graph.states:
         if state.update != state.tensor and state.update not in graph.outputs:
             _join(storage, state.tensor, state.update, 0)
-    for x, y in _in_place_pairs(layers):
+    for x, y in in_place:
         _join(storage, x, y, 0)
     return storage
 
@@ -82,14 +88,16 @@ def _members(graph: Graph, layers: Sequence[Layer]) -> dict[str, Member]:
     return members
 
 
-def _in_place_pairs(layers: Sequence[Layer]) -> Iterator[tuple[str, str]]:
+def _in_place_pairs(
+    layers: Sequence[Layer], overwrites: Sequence[tuple[int, ...]]
+) -> Iterator[tuple[str, str]]:
     """Inputs that output 0 may be computed over, element by element, in order of execution."""
-    for layer in layers:
+    for layer, indices in zip(layers, overwrites, strict=True):
         y = layer.outputs[0]
         operands = [t.name for t in layer.inputs if t is not None]
-        for index in layer.op.overwrites(layer):
+        for index in indices:
             x = layer.input(index)
-            if not x.is_constant and x.bytes >= y.bytes and operands.count(x.name) == 1:
+            if not x.is_constant and operands.count(x.name) == 1:
                 yield x.name, y.name
 
 

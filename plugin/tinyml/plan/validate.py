@@ -32,12 +32,14 @@ class Machine:
         self,
         graph: Graph,
         layers: Sequence[Layer],
+        overwrites: Sequence[tuple[int, ...]],  # per layer, inputs that output 0 may be written over
         places: Mapping[str, Place],
         scratch: Mapping[int, tuple[int, int]],  # step -> offset, bytes
         arena_bytes: int,
         shared: Mapping[int, frozenset[str]],  # step -> tensors that the layer leaves alone
     ) -> None:
         self.graph, self.layers, self.places = graph, layers, places
+        self.overwrites = overwrites
         self.scratch, self.shared = scratch, shared
         self.memory: dict[tuple[Region, int], Names] = {(Region.ARENA, 0): _blank(arena_bytes)}
         for i, state in enumerate(graph.states):
@@ -167,7 +169,7 @@ class Machine:
         """Only an operator that says so may write over what it reads, and only element by element."""
         y = layer.outputs[position]
         memory, base, _ = self.span(y)
-        allowed = {layer.input(i).name for i in layer.op.overwrites(layer)} if position == 0 else set()
+        allowed = {layer.input(i).name for i in self.overwrites[step]} if position == 0 else set()
         for low, high in self.written(step, layer, position):
             if memory[0] is Region.INPUT:
                 raise PlanError(f"{layer.op.kind} {layer.name!r} writes into the caller's input")
@@ -177,8 +179,7 @@ class Machine:
                 other, start, end = self.span(tensor)
                 if other != memory or start >= base + high or base + low >= end:
                     continue
-                in_place = tensor.name in allowed and start == base and tensor.bytes >= y.bytes
-                if not in_place:
+                if tensor.name not in allowed or start != base:
                     raise PlanError(f"{layer.op.kind} {layer.name!r} overwrites its input {tensor.name!r}")
 
 

@@ -118,32 +118,27 @@ static void convolve(const struct tinyml_conv_s8 *p, const struct group *g, cons
 		     int8_t *y, void *scratch)
 {
 	const struct tinyml_window *w = &p->window;
-	const bool pointwise = w->kernel_h * w->kernel_w == 1 && g->in_c == w->in_c &&
-			       w->pad_top == 0 && w->pad_left == 0 &&
-			       (w->out_h - 1) * w->stride_h < w->in_h &&
-			       (w->out_w - 1) * w->stride_w < w->in_w;
 	const int32_t column_bytes = (g->column + 3) & ~3;
 	int8_t *bytes = &((int8_t *)scratch)[TINYML_PAIRS * 4 * column_bytes];
 	struct pair pair = {.count = 0};
 
-	for (int32_t oy = 0; oy < w->out_h; oy++) {
+	for (int32_t row = 0; row < w->out_h; row++) {
+		const int32_t oy = p->from_the_end ? w->out_h - 1 - row : row;
 		const struct tinyml_span rows = tinyml_span(oy, w->stride_h, w->pad_top,
 							    w->kernel_h, w->dilation_h, w->in_h);
 
-		for (int32_t ox = 0; ox < w->out_w; ox++, y += w->out_c) {
+		for (int32_t col = 0; col < w->out_w; col++) {
+			const int32_t ox = p->from_the_end ? w->out_w - 1 - col : col;
 			const struct tinyml_span cols = tinyml_span(
 				ox, w->stride_w, w->pad_left, w->kernel_w, w->dilation_w, w->in_w);
 			const int32_t i = pair.count++;
+			int8_t *column = &bytes[i * column_bytes];
 
-			pair.y[i] = y;
-			if (pointwise) {
-				pair.column[i] = &x[(rows.start * w->in_w + cols.start) * w->in_c];
-			} else {
-				int8_t *column = &bytes[i * column_bytes];
-
-				gather(p, g, x, rows, cols, column);
-				pair.column[i] = column;
-			}
+			/* A copy even where the input could be read in place: outputs of a 1x1
+			 * convolution may then be written over its inputs. */
+			gather(p, g, x, rows, cols, column);
+			pair.column[i] = column;
+			pair.y[i] = &y[(oy * w->out_w + ox) * w->out_c];
 			if (pair.count == 2) {
 				filters(p, g, &pair, scratch);
 			}
@@ -160,13 +155,14 @@ void tinyml_conv_s8(const struct tinyml_conv_s8 *p, const int8_t *x, int8_t *y, 
 	struct group g = {.in_c = w->in_c / p->groups, .out_c = w->out_c / p->groups};
 
 	g.column = w->kernel_h * w->kernel_w * g.in_c;
-	for (int32_t n = 0; n < w->batches; n++) {
+	for (int32_t item = 0; item < w->batches; item++) {
+		const int32_t n = p->from_the_end ? w->batches - 1 - item : item;
+
 		for (int32_t i = 0; i < p->groups; i++) {
 			g.first_in = i * g.in_c;
 			g.first_out = i * g.out_c;
-			convolve(p, &g, x, y, scratch);
+			convolve(p, &g, &x[n * w->in_h * w->in_w * w->in_c],
+				 &y[n * w->out_h * w->out_w * w->out_c], scratch);
 		}
-		x += w->in_h * w->in_w * w->in_c;
-		y += w->out_h * w->out_w * w->out_c;
 	}
 }

@@ -32,6 +32,7 @@ struct tinyml_conv_s8 {
 	int16_t out_min;
 	int16_t out_max;
 	bool round_once;           /* see tinyml_rescale_once() */
+	bool from_the_end;         /* compute the last position first */
 	const int8_t *weights;     /* readable up to three bytes past its end */
 	const int32_t *bias;       /* less the part of the zero points: see folded_bias() */
 	const int32_t *multiplier; /* one per output channel, as bias and shift */
