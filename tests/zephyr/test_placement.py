@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.zephyr.building import Build, copy_of_digits, run, symbols, west_build
