@@ -1,0 +1,74 @@
+"""Operators between Dequantize and Quantize: integer code against onnxruntime in floats."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from onnx import helper
+
+from tests.support.cases import Case, Const, onnx_nodes_case
+from tests.support.data import whole
+from tinyml.ir import Array
+
+
+def between(
+    name: str,
+    op_type: str,
+    scales: list[float],
+    y_scale: float,
+    y_zero: int = 0,
+    dtype: str = "int8",
+    **more: Any,
+) -> Case:
+    """``op_type`` on quantised operands, one for each scale; a step of rounding may differ."""
+    operands: dict[str, Array | Const] = {}
+    nodes = []
+    for index, scale in enumerate(scales):
+        low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+        operands[f"x{index}"] = whole(4, 65, low=low, high=high, dtype=dtype, seed=index)
+        operands[f"s{index}"] = Const(np.array(scale, np.float32))
+        operands[f"z{index}"] = Const(np.array(index, dtype))
+        nodes.append(
+            helper.make_node("DequantizeLinear", [f"x{index}", f"s{index}", f"z{index}"], [f"r{index}"])
+        )
+    names = [f"r{index}" for index in range(len(scales))]
+    operands["ys"], operands["yz"] = Const(np.array(y_scale, np.float32)), Const(np.array(y_zero, dtype))
+    nodes.append(helper.make_node(op_type, names, ["r"], **more))
+    nodes.append(helper.make_node("QuantizeLinear", ["r", "ys", "yz"], ["y"]))
+    return onnx_nodes_case(name, nodes, operands, ["y"], lsb=1)
+
+
+CASES: list[Case] = [
+    *(
+        between(f"{op}_{dtype}", op, [0.05], 0.02, 5, dtype)
+        for op in (
+            "Sigmoid",
+            "Tanh",
+            "LeakyRelu",
+            "HardSigmoid",
+            "HardSwish",
+            "Elu",
+            "Gelu",
+            "Exp",
+            "Softplus",
+            "Abs",
+        )
+        for dtype in ("int8", "uint8")
+    ),
+    between("saturated", "Sigmoid", [3.0], 1 / 256, -128),
+    *(
+        between(f"{op}_{dtype}", op, [0.05, 0.03], 0.04, 7, dtype)
+        for op in ("Add", "Sub")
+        for dtype in ("int8", "uint8")
+    ),
+    *(
+        between(f"{op}_{dtype}", op, [0.05, 0.03], 0.1, 7, dtype)
+        for op in ("Mul",)
+        for dtype in ("int8", "uint8")
+    ),
+    *(between(f"{op}_scales", op, [0.05, 0.03], 0.05, 7) for op in ("Min", "Max")),
+    *(between(op, op, [0.05], 0.05, 0, keepdims=1) for op in ("ReduceMean", "ReduceMax", "ReduceSum")),
+    between("clip", "Relu", [0.05], 0.05),
+    between("clip_rescaled", "Relu", [0.05], 0.03, -128),
+]
