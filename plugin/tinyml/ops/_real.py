@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tinyml.ir import Op, Tensor, TensorType
+from tinyml.ops._quant import dequantize
 from tinyml.ops.quantize import Dequantize, Quantize
 from tinyml.reading import Builder
 
@@ -20,3 +21,14 @@ def in_real_numbers(build: Builder, op: Op, inputs: Sequence[Tensor | None], out
     if output.quant is None:
         return y
     return build.add1(Quantize(output.dtype, output.quant, halves_to_even=False), [y])
+
+
+def real_weights(build: Builder, x: Tensor, w: Tensor) -> Tensor:
+    """Weights of a hybrid layer (quantised weights, float activations), dequantised now.
+
+    TensorFlow Lite quantises the activations of such a layer at run time instead, which costs accuracy;
+    here it computes what the weights mean.
+    """
+    if not x.dtype.is_float or w.quant is None or not w.is_constant:
+        return w
+    return build.constant(dequantize(w.value, w.quant), f"{w.name}/real")

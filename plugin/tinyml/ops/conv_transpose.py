@@ -12,15 +12,27 @@ import numpy as np
 
 from tinyml import c
 from tinyml.errors import ModelError
-from tinyml.ir import Array, Layer, Op, Shape, Tensor, TensorType, given
+from tinyml.ir import Array, DType, Layer, Op, Shape, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops._conv_loops import one_plain_type
+from tinyml.ops._conv_records import constant_weights
 from tinyml.ops._layout import channels_first, channels_last
 from tinyml.ops._pool import flat_index, nested
-from tinyml.ops._quant import NO_CLAMP, Clamp
+from tinyml.ops._quant import (
+    NO_CLAMP,
+    Clamp,
+    centred,
+    clamp_range,
+    integer_bias,
+    is_quantized,
+    output_multipliers,
+    quant_of,
+    requantize,
+)
+from tinyml.ops._real import real_weights
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.transpose import Transpose
-from tinyml.reading import Builder, OnnxNode, onnx_op
+from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 
 @dataclass(frozen=True)
@@ -39,10 +51,18 @@ class ConvTranspose(Op):
         return (TensorType((x.shape[0], *self.outputs, w.shape[0]), x.dtype),)
 
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
-        acc = self.accumulate(given(inputs, 0), given(inputs, 1))
+        acc = self.accumulate(centred(layer, inputs, 0), centred(layer, inputs, 1, channel_axis=0))
         if layer.has_input(2):
             acc = acc + inputs[2]
+        if layer.output.quant is not None:
+            return (requantize(acc, layer, self.clamp),)
         return (np.clip(acc, *self.clamp).astype(layer.output.dtype.numpy),)
+
+    def quantized(
+        self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
+    ) -> tuple[Op, Sequence[Tensor | None]] | None:
+        bytes_only = all(is_quantized(t, DType.INT8, DType.UINT8) for t in (*inputs[:2], outputs[0]))
+        return (self, [*inputs[:2], *integer_bias(inputs)]) if bytes_only else None
 
     def accumulate(self, x: Array, w: Array) -> Array:
         """The sums before bias and clamp."""
@@ -72,6 +92,13 @@ class ConvTranspose(Op):
         return positions * w.elements
 
 
+def quantized_types(layer: Layer) -> bool:
+    """Weights are int8; input and output int8, or int16; all quantised."""
+    x, w, y = layer.input(0), layer.input(1), layer.output
+    alike = x.dtype is y.dtype and y.dtype in (DType.INT8, DType.INT16)
+    return alike and all(t.quant is not None for t in (x, w, y)) and w.dtype is DType.INT8
+
+
 class ConvTransposeLoops(Kernel):
     """Loops over the output; a tap counts where it meets an input element."""
 
@@ -87,7 +114,7 @@ class ConvTransposeLoops(Kernel):
         channel = "c" if y.shape[-1] > 1 else "0"
         with nested(sheet, list(zip(names, y.shape, strict=True))):
             start = f"{sheet.x(2)}[{channel}]" if layer.has_input(2) else c.number(0, y.dtype.numpy)
-            sheet.line(f"{y.dtype.c} sum = {start};")
+            sheet.line(f"{self.sum_type(layer)} sum = {start};")
             sheet.line()
             opened = self._taps(op, sheet, x.shape, y.shape, w.shape)
             inner = "j" if ins > 1 else "0"
@@ -98,15 +125,30 @@ class ConvTransposeLoops(Kernel):
             at = flat_index(["n", *(f"i{a}" for a in range(rank)), source], x.shape)
             by = flat_index([channel, *(f"k{a}" for a in range(rank)), inner], w.shape)
             with nested(sheet, [("j", ins)]):
-                sheet.line(f"sum += {sheet.x(0)}[{at}] * {sheet.x(1)}[{by}];")
+                sheet.line(
+                    f"sum += {self.operand(layer, sheet, 0, at)} * {self.operand(layer, sheet, 1, by)};"
+                )
             for _ in range(opened):
                 sheet.depth -= 1
                 sheet.line("}")
-            for bound, sign in zip(op.clamp, "<>", strict=True):
-                if np.isfinite(bound):
-                    limit = c.number(bound, y.dtype.numpy)
-                    sheet.line(f"sum = sum {sign} {limit} ? {limit} : sum;")
-            sheet.line(f"{sheet.y()}[{flat_index(names, y.shape)}] = sum;")
+            value = self.finish(layer, op, sheet, channel)
+            sheet.line(f"{sheet.y()}[{flat_index(names, y.shape)}] = {value};")
+
+    def sum_type(self, layer: Layer) -> str:
+        return layer.output.dtype.c
+
+    def operand(self, layer: Layer, sheet: Sheet, index: int, place: str) -> str:
+        """One factor of a product."""
+        return f"{sheet.x(index)}[{place}]"
+
+    def finish(self, layer: Layer, op: ConvTranspose, sheet: Sheet, channel: str) -> str:
+        """From the sum to the output's element."""
+        dtype = layer.output.dtype
+        for bound, sign in zip(op.clamp, "<>", strict=True):
+            if np.isfinite(bound):
+                limit = c.number(bound, dtype.numpy)
+                sheet.line(f"sum = sum {sign} {limit} ? {limit} : sum;")
+        return "sum"
 
     def _taps(self, op: ConvTranspose, sheet: Sheet, x: Shape, y: Shape, w: Shape) -> int:
         """Open the loops over the kernel; ``i0``, ``i1``, … are the input elements that a tap meets."""
@@ -125,7 +167,38 @@ class ConvTransposeLoops(Kernel):
         return len(op.strides)
 
 
-register_kernels(ConvTranspose, ConvTransposeLoops())
+class ConvTransposeQuantized(ConvTransposeLoops):
+    """Integer sums, rescaled for each output channel; of 64 bits where activations are int16."""
+
+    name = "integer transposed convolution loops"
+    constraints = (quantized_types, constant_weights)
+
+    def sum_type(self, layer: Layer) -> str:
+        return "int64_t" if layer.output.dtype is DType.INT16 else "int32_t"
+
+    def operand(self, layer: Layer, sheet: Sheet, index: int, place: str) -> str:
+        zero = quant_of(layer.input(index)).zero_points[0]
+        element = f"{sheet.x(index)}[{place}]"
+        return f"({element} - ({zero}))" if zero else element
+
+    def finish(self, layer: Layer, op: ConvTranspose, sheet: Sheet, channel: str) -> str:
+        y = layer.output
+        low, high = clamp_range(op.clamp, y)
+        multipliers, shifts = output_multipliers(layer)
+        if multipliers.size > 1:
+            multiplier = f"{sheet.table('multiplier', multipliers)}[{channel}]"
+            shift = f"{sheet.table('shift', shifts.astype(np.int8))}[{channel}]"
+        else:
+            multiplier, shift = str(multipliers[0]), str(shifts[0])
+        if y.dtype is DType.INT16:
+            sheet.include("<tinyml/conv_s16.h>")
+            return f"tinyml_narrow_s64(sum, {multiplier}, {shift}, {low}, {high})"
+        sheet.include("<tinyml/fixed_point.h>")
+        scaled = f"tinyml_rescale(sum, {multiplier}, {shift}) + ({quant_of(y).zero_point})"
+        return f"({y.dtype.c})tinyml_clamp({scaled}, {low}, {high})"
+
+
+register_kernels(ConvTranspose, ConvTransposeQuantized(), ConvTransposeLoops())
 
 
 @onnx_op("ConvTranspose")
@@ -156,9 +229,7 @@ def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     return [channels_first(build, build.add1(op, operands), rank)]
 
 
-def _pads(
-    node: OnnxNode, rank: int, full: Sequence[int], same: Sequence[int]
-) -> tuple[list[int], list[int]]:
+def _pads(node: OnnxNode, rank: int, full: Sequence[int], same: Sequence[int]) -> tuple[list[int], list[int]]:
     """Padding before each axis and the extents of the output; ``full`` are those without padding."""
     auto_pad = str(node.attr("auto_pad", "NOTSET"))
     wanted = node.ints("output_shape")[-rank:] if "output_shape" in node.attributes else ()
@@ -170,3 +241,20 @@ def _pads(
         return half, list(wanted)
     pads = list(node.ints("pads", (0,) * (2 * rank))) if auto_pad == "NOTSET" else [0] * (2 * rank)
     return pads[:rank], [f - pads[a] - pads[rank + a] for a, f in enumerate(full)]
+
+
+@tflite_op("TRANSPOSE_CONV")
+def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    from tflite import Padding
+
+    x, options = node.input(2), node.options
+    w = real_weights(build, x, node.input(1))
+    outputs = tuple(int(d) for d in node.const(0).reshape(-1)[1:3])
+    strides = (options.StrideH(), options.StrideW())
+    pads = (0, 0)
+    if options.Padding() == Padding.SAME:
+        sizes = zip(x.shape[1:3], strides, w.shape[1:3], outputs, strict=True)
+        before = [max(0, (i - 1) * s + k - o) // 2 for i, s, k, o in sizes]
+        pads = (before[0], before[1])
+    op = ConvTranspose(strides, (1, 1), pads, outputs, clamp=node.clamp)
+    return [build.add1(op, [x, w, node.optional(3)], node.outputs[0])]

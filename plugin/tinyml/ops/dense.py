@@ -31,8 +31,6 @@ from tinyml.ops._quant import (
     per_channel,
     quant_of,
 )
-from tinyml.ops.reshape import Reshape
-from tinyml.reading import Builder, TfliteNode, tflite_op
 
 
 @dataclass(frozen=True)
@@ -156,11 +154,3 @@ class DenseFloat(Kernel):
 
 
 register_kernels(Dense, *DENSE_KERNELS, DenseInt8(), DenseInt16(), DenseFloat())
-
-
-@tflite_op("FULLY_CONNECTED")
-def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
-    x, w = node.input(0), node.input(1)
-    if not node.options.KeepNumDims():  # leading axes are flattened into rows
-        x = build.add1(Reshape((x.elements // w.shape[1], w.shape[1])), [x])
-    return [build.add1(Dense(node.clamp), [x, w, node.optional(2)], node.outputs[0])]

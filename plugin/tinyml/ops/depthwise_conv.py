@@ -146,6 +146,7 @@ register_kernels(
     DepthwiseConv,
     *DEPTHWISE_KERNELS,
     DepthwiseConvInt8(),
+    DepthwiseConvInt16(),
     DepthwiseConvFloat(),
     DepthwiseConvLoops(),
 )

@@ -8,14 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinyml import c
+from tinyml.errors import UnsupportedError
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops import _matmul_int8 as integers
+from tinyml.ops._quant import NO_CLAMP
+from tinyml.ops._real import in_real_numbers, real_weights
 from tinyml.ops.binary import Binary
 from tinyml.ops.cast import cast
 from tinyml.ops.dense import Dense
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.transpose import Transpose
-from tinyml.reading import Builder, OnnxNode, onnx_op
+from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 
 @dataclass(frozen=True)
@@ -29,10 +33,50 @@ class MatMul(Op):
 
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
         a, b = given(inputs, 0), given(inputs, 1)
+        if layer.output.quant is not None:
+            return (integers.evaluate(layer, a, b),)
         return (np.matmul(a, b).astype(layer.output.dtype.numpy),)
 
     def macs(self, layer: Layer) -> int:
         return layer.output.elements * layer.input(0).shape[-1]
+
+    def quantized(
+        self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
+    ) -> tuple[Op, Sequence[Tensor | None]] | None:
+        return (self, inputs) if integers.has_integer_form(inputs[0], inputs[1], outputs[0]) else None
+
+
+def output_nest(layer: Layer) -> c.Nest:
+    """Loops over the output; ``a`` is the first element of a row, ``b`` of a column."""
+    a, b, y = layer.input(0), layer.input(1), layer.output
+    m, k, n = a.shape[-2], a.shape[-1], b.shape[-1]
+    lead = y.shape[:-2]
+    a_lead = c.broadcast_strides(a.shape[:-2], lead)
+    b_lead = c.broadcast_strides(b.shape[:-2], lead)
+    return c.nest(
+        (*lead, m, n),
+        {
+            "y": c.Walk(c.contiguous(y.shape)),
+            "a": c.Walk((*(s * m * k for s in a_lead), k, 0)),
+            "b": c.Walk((*(s * k * n for s in b_lead), 0, 1)),
+        },
+    )
+
+
+def integer_form(layer: Layer) -> bool:
+    """All tensors are int8, or int16 with zero points of 0, and quantised per tensor."""
+    return integers.has_integer_form(layer.input(0), layer.input(1), layer.output)
+
+
+class MatMulQuantized(Kernel):
+    """Integer sums of products, rescaled once."""
+
+    name = "integer matmul loops"
+    constraints = (integer_form,)
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        b = layer.input(1)
+        integers.emit(layer, sheet, output_nest(layer), b.shape[-2], b.shape[-1])
 
 
 def same_plain_type(layer: Layer) -> bool:
@@ -48,19 +92,8 @@ class MatMulLoops(Kernel):
     constraints = (same_plain_type,)
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
-        a, b, y = layer.input(0), layer.input(1), layer.output
-        m, k, n = a.shape[-2], a.shape[-1], b.shape[-1]
-        lead = y.shape[:-2]
-        a_lead = c.broadcast_strides(a.shape[:-2], lead)
-        b_lead = c.broadcast_strides(b.shape[:-2], lead)
-        nest = c.nest(
-            (*lead, m, n),
-            {
-                "y": c.Walk(c.contiguous(y.shape)),
-                "a": c.Walk((*(s * m * k for s in a_lead), k, 0)),
-                "b": c.Walk((*(s * k * n for s in b_lead), 0, 1)),
-            },
-        )
+        k, n, y = layer.input(0).shape[-1], layer.input(1).shape[-1], layer.output
+        nest = output_nest(layer)
         zero = c.number(0, y.dtype.numpy)
         # integers wrap, which only unsigned ones may do in C
         sum_type = "uint64_t" if y.dtype.bytes == 8 else "uint32_t"
@@ -74,7 +107,7 @@ class MatMulLoops(Kernel):
             sheet.line(f"{sheet.y()}[{index['y']}] = {back}acc;")
 
 
-register_kernels(MatMul, MatMulLoops())
+register_kernels(MatMul, MatMulQuantized(), MatMulLoops())
 
 
 def matmul(build: Builder, a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -145,3 +178,46 @@ def read_gemm(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     if bias is not None and bias.shape != (b.shape[1],):  # a full matrix, or something to broadcast
         return [build.add1(Binary("add"), [matmul(build, a, b), bias])]
     return [matmul(build, a, b, bias)]
+
+
+@tflite_op("BATCH_MATMUL")
+def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    a, b, options, output = node.input(0), node.input(1), node.options, node.outputs[0]
+    if options.AdjX():
+        a = swapped(build, a)
+    if options.AdjY():
+        b = swapped(build, b)
+    return [product(build, a, b, output)]
+
+
+def swapped(build: Builder, x: Tensor) -> Tensor:
+    """The last two axes in the other order."""
+    rank = len(x.shape)
+    return build.add1(Transpose((*range(rank - 2), rank - 1, rank - 2)), [x])
+
+
+def product(build: Builder, a: Tensor, b: Tensor, output: TensorType) -> Tensor:
+    """a x b as TFLite has it: quantised, float, or float with quantised constants."""
+    a, b = (real_weights(build, other, x) for x, other in ((a, b), (b, a)))
+    if output.quant is None and a.quant is None and b.quant is None:
+        return matmul(build, a, b) if a.dtype is DType.FLOAT32 else build.add1(MatMul(), [a, b], output)
+    if integers.has_integer_form(a, b, output):
+        return build.add1(MatMul(), [a, b], output)
+    return in_real_numbers(build, MatMul(), [a, b], output)
+
+
+@tflite_op("FULLY_CONNECTED")
+def read_fully_connected(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    x, w, bias, options = node.input(0), node.input(1), node.optional(2), node.options
+    if options.WeightsFormat():
+        raise UnsupportedError(f"{node.op_type} operator {node.name!r} has shuffled weights")
+    if not options.KeepNumDims():  # leading axes are flattened into rows
+        x = build.add1(Reshape((x.elements // w.shape[1], w.shape[1])), [x])
+    w = real_weights(build, x, w)
+    if w.is_constant:
+        return [build.add1(Dense(node.clamp), [x, w, bias], node.outputs[0])]
+    if bias is not None or node.clamp != NO_CLAMP:
+        raise UnsupportedError(
+            f"{node.op_type} operator {node.name!r}: weights that are computed, with bias or activation"
+        )
+    return [product(build, x, swapped(build, w), node.outputs[0])]

@@ -1,0 +1,115 @@
+"""Convolutions and dense layers with int16 activations and int8 weights: sums of 64 bits."""
+
+from __future__ import annotations
+
+from typing import Protocol, cast
+
+import numpy as np
+
+from tinyml.ir import Array, DType, Layer
+from tinyml.kernel import Kernel, Library, Sheet
+from tinyml.ops._conv_records import constant_weights, geometry, small_extents
+from tinyml.ops._quant import Clamp, clamp_range, is_quantized, output_multipliers, per_channel, quant_of
+from tinyml.ops._window import Pads, Pair
+
+
+class _Convolution(Protocol):
+    strides: Pair
+    dilations: Pair
+    pads: Pads
+    clamp: Clamp
+
+
+def words_and_bytes(layer: Layer) -> bool:
+    """Input and output are int16, weights int8, all with zero points of 0."""
+    x, w, y = layer.input(0), layer.input(1), layer.output
+    if not (is_quantized(x, DType.INT16) and is_quantized(y, DType.INT16) and is_quantized(w, DType.INT8)):
+        return False
+    return not any(zero for tensor in (x, w, y) for zero in quant_of(tensor).zero_points)
+
+
+def wide_bias(layer: Layer) -> bool:
+    """The bias is int64."""
+    return not layer.has_input(2) or layer.input(2).dtype is DType.INT64
+
+
+def _scales(
+    layer: Layer, sheet: Sheet, channels: int, clamp: Clamp, scales: tuple[Array, Array]
+) -> dict[str, object]:
+    """Members that all of these records have."""
+    low, high = clamp_range(clamp, layer.output)
+    bias = sheet.table("bias", layer.input(2).value.reshape(-1)) if layer.has_input(2) else "NULL"
+    return {
+        ".bias": bias,
+        ".multiplier": sheet.table("multiplier", per_channel(scales[0], channels)),
+        ".shift": sheet.table("shift", per_channel(scales[1], channels).astype(np.int8)),
+        ".out_min": low,
+        ".out_max": high,
+    }
+
+
+class ConvInt16(Kernel):
+    """Any groups and dilations, in portable C."""
+
+    name = "tinyml_conv_s16"
+    library = Library.PORTABLE
+    sources = ("conv_s16.c",)
+    constraints = (words_and_bytes, wide_bias, constant_weights, small_extents)
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        op = cast(_Convolution, layer.op)
+        weights = self.filters(layer)
+        sheet.include("<tinyml/conv_s16.h>")
+        members = {
+            **geometry(layer, op.strides, op.dilations, op.pads),
+            ".group_in": weights.shape[3],
+            ".group_out": self.group_out(layer),
+            ".weights": sheet.table("weights", weights),
+            **_scales(layer, sheet, weights.shape[0], op.clamp, output_multipliers(layer)),
+        }
+        name = sheet.record("struct tinyml_conv_s16", "params", members)
+        sheet.line(f"tinyml_conv_s16(&{name}, {sheet.x()}, {sheet.y()});")
+
+    def filters(self, layer: Layer) -> Array:
+        """Weights with the output channels first."""
+        return layer.input(1).value
+
+    def group_out(self, layer: Layer) -> int:
+        """Output channels that read the same input channels."""
+        out, _, _, group_in = layer.input(1).shape
+        return out * group_in // layer.input(0).shape[3]
+
+
+class DepthwiseConvInt16(ConvInt16):
+    """A convolution in which every input channel is a group."""
+
+    def filters(self, layer: Layer) -> Array:
+        return np.ascontiguousarray(np.transpose(layer.input(1).value, (3, 1, 2, 0)))
+
+    def group_out(self, layer: Layer) -> int:
+        return layer.input(1).shape[3] // layer.input(0).shape[3]
+
+
+class DenseInt16(Kernel):
+    """Matrix-vector products in portable C."""
+
+    name = "tinyml_dense_s16"
+    library = Library.PORTABLE
+    sources = ("dense_s16.c",)
+    constraints = (words_and_bytes, wide_bias, constant_weights)
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        from tinyml.ops.dense import Dense, multipliers
+
+        assert isinstance(layer.op, Dense)
+        outputs, inputs = layer.input(1).shape
+        sheet.include("<tinyml/conv_s16.h>")
+        members = {
+            ".rows": layer.output.elements // outputs,
+            ".inputs": inputs,
+            ".outputs": outputs,
+            ".weights": sheet.table("weights", layer.input(1).value),
+            **_scales(layer, sheet, outputs, layer.op.clamp, multipliers(layer)),
+        }
+        name = sheet.record("struct tinyml_dense_s16", "params", members)
+        sheet.line(f"tinyml_dense_s16(&{name}, {sheet.x()}, {sheet.y()});")
