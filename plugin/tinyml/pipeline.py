@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,7 @@ class Options:
     kernels: str = "auto"
     shapes: Mapping[str, Shape] = field(default_factory=dict)
     io: str = "arena"  # where inputs and outputs live: in the arena, or in buffers the caller gives
+    expose: tuple[str, ...] = ()  # inner tensors that are outputs too, to look at them
 
     def describe(self) -> str:
         """Options that are not the default, for the provenance comment."""
@@ -105,6 +106,8 @@ def compile_graph(
     if options.io not in IO_CHOICES:
         raise ConfigError(f"inputs and outputs cannot live in {options.io!r}", " or ".join(IO_CHOICES))
     graph = optimize(graph, observe)
+    if options.expose:
+        graph = replace(graph, outputs=tuple(dict.fromkeys((*graph.outputs, *options.expose))))
     graph, selected, placed = _place(graph, target, libraries, options.io == "caller")
     files = emit(name, graph, placed, selected, target, origin)
     summary = summarize(name, graph, selected, placed, target, origin.sha256, __version__)

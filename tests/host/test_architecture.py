@@ -29,7 +29,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("package",),
     ("pipeline",),
     ("harness", "doctor"),
-    ("bench", "report"),
+    ("bench", "report", "compare"),
     ("verbs",),
     ("cli",),
     ("__main__",),

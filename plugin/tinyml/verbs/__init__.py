@@ -17,6 +17,7 @@ from tinyml.verbs.profile import Profile
 from tinyml.verbs.remove import Remove
 from tinyml.verbs.report import Report
 from tinyml.verbs.run import Run
+from tinyml.verbs.verify import Verify
 
 VERBS: tuple[Verb, ...] = (
     Add(),
@@ -26,6 +27,7 @@ VERBS: tuple[Verb, ...] = (
     Run(),
     Ops(),
     Report(),
+    Verify(),
     Profile(),
     Bench(),
     Doctor(),

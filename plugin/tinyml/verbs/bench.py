@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from tinyml.bench.measure import Row
     from tinyml.bench.record import Change, Record
 
+WIDE = 150
+COMPACT = (0, 1, 3, 4, 8, 10)  # of the table's columns, where there is no room for all
 MACHINES = "qemu-cortex-m3,qemu-cortex-m4,qemu-cortex-m7,qemu-cortex-m55"
 
 
@@ -103,13 +105,13 @@ def _show(rows: Sequence[Row], console: Console) -> None:
     from tinyml.bench.table import COLUMNS, groups
 
     for group in groups(rows):
+        shown = range(len(COLUMNS)) if console.width >= WIDE else COMPACT
         table = Table(box=None, padding=(0, 2, 0, 0), title=f"{group.title}, {group.machine}")
         table.title_justify = "left"
-        table.add_column(COLUMNS[0])
-        for column in COLUMNS[1:]:
-            table.add_column(column, justify="right")
+        for index in shown:
+            table.add_column(COLUMNS[index], justify="right" if index else "left", no_wrap=index > 0)
         for line in group.lines:
-            table.add_row(*line.cells, style=None if line.ours else "dim")
+            table.add_row(*(line.cells[index] for index in shown), style=None if line.ours else "dim")
         console.print(table)
         console.print()
 

@@ -1,0 +1,99 @@
+"""Where a difference comes in: at a layer of the C, at a pass, or at a node as it was imported."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from tinyml import harness
+from tinyml.compare.difference import Difference, Tolerance, compare
+from tinyml.compare.interpret import evaluate, interpret
+from tinyml.compare.reference import Answer
+from tinyml.ir import Array, Graph
+from tinyml.pipeline import Compiled, Options, compile_model
+
+EXPOSED_AT_ONCE = 200
+"""A model's description counts outputs in a byte."""
+
+EXACT = Tolerance(0, 1e-5)
+
+
+def first_wrong_layer(
+    path: Path, options: Options, compiled: Compiled, machine: str, samples: Sequence[Mapping[str, Array]]
+) -> str | None:
+    """The first layer whose C computes something else than its operator in numpy, from the same inputs."""
+    runs = _all_tensors(path, options, compiled, machine, samples)
+    for number, (values, sample) in enumerate(zip(runs, samples, strict=True)):
+        known: dict[str, Array] = {**sample, **values}
+        if compiled.graph.states and number:
+            break  # the state that this run began with is not among its tensors
+        for state in compiled.graph.states:
+            known.setdefault(state.tensor, interpret(compiled.graph, [sample])[0][state.tensor])
+        for step, chosen in enumerate(compiled.selected):
+            layer = chosen.layer
+            for tensor, wanted in zip(layer.outputs, evaluate(layer, known), strict=True):
+                difference = compare(known[tensor.name], wanted, None, EXACT)
+                if not difference.fine:
+                    return (
+                        f"layer {step}, {layer.op.kind} {layer.name!r} computed by {chosen.kernel.name}, "
+                        f"is the first that differs from numpy on the same inputs (sample {number}): "
+                        f"{difference}"
+                    )
+    return None
+
+
+def _all_tensors(
+    path: Path, options: Options, compiled: Compiled, machine: str, samples: Sequence[Mapping[str, Array]]
+) -> list[dict[str, Array]]:
+    """What the C has in every tensor: it is built again with all of them as outputs."""
+    inner = [t.name for chosen in compiled.selected for t in chosen.layer.outputs]
+    runs: list[dict[str, Array]] = [{} for _ in samples]
+    for start in range(0, len(inner), EXPOSED_AT_ONCE):
+        names = tuple(inner[start : start + EXPOSED_AT_ONCE])
+        exposed = compile_model(path, replace(options, expose=names))
+        result = harness.run_files(exposed.files, machine, samples, reset_before={0})
+        for values, outputs in zip(runs, result.outputs, strict=True):
+            values.update(outputs)
+    return runs
+
+
+def first_wrong_stage(
+    stages: Sequence[tuple[str, Graph]],
+    samples: Sequence[Mapping[str, Array]],
+    answers: Sequence[Answer],
+    steps: Sequence[float | None],
+    tolerance: Tolerance,
+) -> str | None:
+    """The first stage after which the graph, in numpy, no longer agrees with the reference."""
+    for name, graph in stages:
+        for number, (values, answer) in enumerate(zip(interpret(graph, samples), answers, strict=True)):
+            for output, wanted, step in zip(graph.outputs, answer.outputs, steps, strict=True):
+                difference = compare(values[output], wanted, step, tolerance)
+                if not difference.fine:
+                    what = "as it was imported" if name == "import" else f"after the pass {name}"
+                    return f"the graph {what} differs in output {output!r}, sample {number}: {difference}"
+    return None
+
+
+def first_wrong_node(
+    graph: Graph, samples: Sequence[Mapping[str, Array]], answers: Sequence[Answer], tolerance: Tolerance
+) -> str | None:
+    """The first node of the file whose value, as we understand it, is not what the reference has."""
+    last = {node.name: node for node in graph.nodes}  # a node of the file may be several of ours
+    for number, (values, answer) in enumerate(zip(interpret(graph, samples), answers, strict=True)):
+        for name, node in last.items():
+            wanted = answer.inner.get(name)
+            if wanted is None:
+                continue
+            found = values[node.outputs[0]]
+            if found.shape != wanted.shape or found.dtype != wanted.dtype:
+                continue  # read as something else, for example in another layout
+            difference: Difference = compare(found, wanted, None, tolerance)
+            if not difference.fine and not np.isnan(difference.distance):
+                return (
+                    f"{node.op.kind} {name!r} is the first node that differs (sample {number}): {difference}"
+                )
+    return None

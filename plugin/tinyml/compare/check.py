@@ -1,0 +1,134 @@
+"""The whole comparison of a compiled model with a reference: outputs first, then the search for the cause."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tinyml import harness
+from tinyml.compare import bisect
+from tinyml.compare.difference import Difference, Tolerance, compare, slack_of, step_of
+from tinyml.compare.reference import TFLITE_MAGIC, Answer, Numpy, find_reference
+from tinyml.ir import Array, Graph
+from tinyml.pipeline import Compiled, Options, compile_model
+
+
+@dataclass(frozen=True)
+class Line:
+    """One output of one sample."""
+
+    sample: int
+    output: str
+    difference: Difference
+
+
+@dataclass
+class Verdict:
+    reference: str
+    note: str = ""  # why they may not be equal
+    lines: list[Line] = field(default_factory=list)
+    causes: list[str] = field(default_factory=list)  # only if something differs
+
+    @property
+    def fine(self) -> bool:
+        return all(line.difference.fine for line in self.lines)
+
+    @property
+    def values(self) -> int:
+        return sum(line.difference.size for line in self.lines)
+
+    @property
+    def equal(self) -> int:
+        return sum(line.difference.equal for line in self.lines)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A model, compiled, and the graph at every stage on the way."""
+
+    path: Path
+    options: Options
+    compiled: Compiled
+    stages: Sequence[tuple[str, Graph]]
+
+    @property
+    def imported(self) -> Graph:
+        return self.stages[0][1]
+
+    @property
+    def is_tflite(self) -> bool:
+        return self.path.read_bytes()[4:8] == TFLITE_MAGIC
+
+
+def subject(path: Path, options: Options) -> Subject:
+    stages: list[tuple[str, Graph]] = []
+    compiled = compile_model(path, options, lambda name, graph: stages.append((name, graph)))
+    return Subject(path, options, compiled, stages)
+
+
+def check(
+    model: Subject,
+    machine: str,
+    samples: Sequence[Mapping[str, Array]],
+    choice: str = "auto",
+    steps: float | None = None,
+    relative: float | None = None,
+) -> Verdict:
+    """Run ``samples`` one after the other on ``machine`` and compare; explain a difference if there is one.
+
+    Where the user gives no tolerance: integers of TFLite models are equal to a reference that rounds as
+    CMSIS-NN does, all others are at most one step away; floats agree to 1e-5 of the largest value.
+    """
+    reference = find_reference(model.path, model.imported, choice)
+    graph = model.compiled.graph
+    result = harness.run_files(model.compiled.files, machine, samples, reset_before={0})
+    answers = reference.run(samples)
+    by_default = 0 if model.is_tflite and reference.exact else 1
+    limits = [
+        _tolerance(graph, name, by_default if steps is None else steps, relative) for name in graph.outputs
+    ]
+    sizes = [step_of(graph, name) for name in graph.outputs]
+    verdict = Verdict(reference.name, reference.note)
+    for number, (outputs, answer) in enumerate(zip(result.outputs, answers, strict=True)):
+        for index, name in enumerate(graph.outputs):
+            difference = compare(outputs[name], answer.outputs[index], sizes[index], limits[index])
+            verdict.lines.append(Line(number, name, difference))
+    if not verdict.fine:
+        limit = max(limits, key=lambda t: t.relative)
+        is_numpy = isinstance(reference, Numpy)
+        verdict.causes = list(_causes(model, machine, samples, answers, sizes, limit, is_numpy))
+    return verdict
+
+
+def _tolerance(graph: Graph, name: str, steps: float, relative: float | None) -> Tolerance:
+    if relative is not None:
+        return Tolerance(steps, relative)
+    slack = slack_of(graph, name) if steps else 0.0
+    return Tolerance(steps, max(Tolerance().relative, slack))
+
+
+def _causes(
+    model: Subject,
+    machine: str,
+    samples: Sequence[Mapping[str, Array]],
+    answers: Sequence[Answer],
+    sizes: Sequence[float | None],
+    tolerance: Tolerance,
+    is_numpy: bool,
+) -> list[str]:
+    layer = bisect.first_wrong_layer(model.path, model.options, model.compiled, machine, samples)
+    if layer is not None:
+        return [layer]
+    stage = bisect.first_wrong_stage(model.stages, samples, answers, sizes, tolerance)
+    if stage is None:
+        return [
+            "every layer computes what its operator does in numpy, and the graph agrees with the reference "
+            "at every stage: what differs is the build without inner tensors as outputs, so suspect the "
+            "memory plan; please report this"
+        ]
+    causes = ["every layer of the C computes what its operator does in numpy", stage]
+    if not is_numpy and stage.startswith("the graph as it was imported"):
+        node = bisect.first_wrong_node(model.imported, samples, answers, tolerance)
+        causes.append(node or "no single node differs by more than that: small differences add up")
+    return causes

@@ -1,0 +1,110 @@
+"""How far two arrays are apart, in the unit that matters: quantisation steps, or relative to the largest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tinyml.ir import Array, Graph, Tensor
+
+FLOAT_TOLERANCE = 1e-5
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """``steps`` of the quantisation for quantised values, ``relative`` to the largest value for floats."""
+
+    steps: float = 0
+    relative: float = FLOAT_TOLERANCE
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The comparison of one tensor. ``worst`` is the flat index of the element furthest apart."""
+
+    size: int
+    equal: int
+    distance: float  # in ``unit``
+    unit: str
+    allowed: float
+    worst: int
+    found: float
+    wanted: float
+
+    @property
+    def fine(self) -> bool:
+        return self.distance <= self.allowed
+
+    def __str__(self) -> str:
+        if self.equal == self.size:
+            return f"all {self.size} equal"
+        return (
+            f"{self.equal} of {self.size} equal, largest difference {self.distance:.6g} {self.unit} "
+            f"(allowed {self.allowed:.6g}), at {self.worst}: {self.found:.9g} instead of {self.wanted:.9g}"
+        )
+
+
+def compare(found: Array, wanted: Array, step: float | None, tolerance: Tolerance) -> Difference:
+    """``step``: the size of a quantisation step, for floats that are multiples of one."""
+    f, w = (np.asarray(a, np.float64).reshape(-1) for a in (found, wanted))
+    if f.size != w.size:
+        return Difference(w.size, 0, np.inf, "elements", 0, 0, f.size, w.size)
+    same = (f == w) | (np.isnan(f) & np.isnan(w))
+    with np.errstate(invalid="ignore"):
+        apart = np.where(same, 0.0, np.abs(f - w))
+    apart = np.where(np.isnan(apart), np.inf, apart)
+    worst = int(apart.argmax()) if apart.size else 0
+    distance = float(apart[worst]) if apart.size else 0.0
+    if found.dtype.kind == "f" and step is None:
+        finite = np.abs(w[np.isfinite(w)])
+        scale = float(finite.max()) if finite.size and finite.max() > 0 else 1.0
+        unit, allowed, distance = "of the largest value", tolerance.relative, distance / scale
+    else:
+        unit, allowed = "steps", tolerance.steps
+        distance = distance / step if step else distance
+        allowed = allowed * 1.001 if step else allowed  # a step in floats is rounded
+    ends = (float(f[worst]), float(w[worst])) if apart.size else (0.0, 0.0)
+    return Difference(w.size, int(same.sum()), distance, unit, allowed, worst, *ends)
+
+
+def step_of(graph: Graph, name: str) -> float | None:
+    """The quantisation step of a float tensor that a Dequantize computes; None for others."""
+    tensor = graph.tensors[name]
+    if not tensor.dtype.is_float:
+        return None
+    node = graph.producers().get(name)
+    while node is not None:
+        source: Tensor | None = graph.tensors.get(node.inputs[0]) if node.inputs else None
+        if source is None or source.is_constant:
+            return None
+        if source.quant is not None and not source.dtype.is_float:
+            return None if source.quant.per_channel else source.quant.scale
+        if not node.op.movement:
+            return None
+        node = graph.producers().get(source.name)
+    return None
+
+
+def slack_of(graph: Graph, name: str) -> float:
+    """What one step more or less, somewhere before, may do to a float that is computed from quantised values.
+
+    Two steps of the last quantised tensor before it, relative to the largest value: so much a softmax can
+    change when two of its inputs do. 0 for a tensor that depends on no quantised one.
+    """
+    node = graph.producers().get(name)
+    while node is not None:
+        sources = [graph.tensors[n] for n in node.inputs if n and not graph.tensors[n].is_constant]
+        for source in sources:
+            if source.quant is not None and not source.quant.per_channel:
+                return 2 * source.quant.scale
+        node = graph.producers().get(sources[0].name) if sources else None
+    return 0.0
+
+
+def signal_to_noise_db(found: Array, wanted: Array) -> float:
+    """How much larger the wanted values are than the difference, in decibels."""
+    f, w = (np.asarray(a, np.float64).reshape(-1) for a in (found, wanted))
+    noise = float(((f - w) ** 2).sum())
+    signal = float((w**2).sum())
+    return float("inf") if noise == 0 else 10 * float(np.log10(max(signal, 1e-300) / noise))

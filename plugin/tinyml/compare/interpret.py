@@ -1,0 +1,47 @@
+"""A graph in numpy, operator by operator: what the compiler itself believes the model means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from tinyml.ir import Array, Graph, Layer
+
+
+def initial_state(graph: Graph) -> dict[str, Array]:
+    """What the model remembers before its first run."""
+    values: dict[str, Array] = {}
+    for state in graph.states:
+        tensor = graph.tensors[state.tensor]
+        fill = 0 if tensor.quant is None or tensor.quant.per_channel else tensor.quant.zero_point
+        values[state.tensor] = (
+            state.initial if state.initial is not None else np.full(tensor.shape, fill, tensor.dtype.numpy)
+        )
+    return values
+
+
+def interpret(graph: Graph, samples: Sequence[Mapping[str, Array]]) -> list[dict[str, Array]]:
+    """Every tensor that is not a constant, for each of some consecutive runs."""
+    state = initial_state(graph)
+    runs = []
+    for sample in samples:
+        values: dict[str, Array] = {**state, **sample}
+        for node in graph.nodes:
+            layer = graph.layer(node)
+            for tensor, array in zip(layer.outputs, evaluate(layer, values), strict=True):
+                values[tensor.name] = array
+        state = {s.tensor: values[s.update] for s in graph.states}
+        runs.append(values)
+    return runs
+
+
+def evaluate(layer: Layer, values: Mapping[str, Array]) -> list[Array]:
+    """The outputs of one layer from the values of its inputs."""
+    operands = [None if t is None else t.value if t.is_constant else values[t.name] for t in layer.inputs]
+    with np.errstate(all="ignore"):
+        results = layer.op.evaluate(layer, operands)
+    return [
+        np.asarray(array, tensor.dtype.numpy).reshape(tensor.shape)
+        for tensor, array in zip(layer.outputs, results, strict=True)
+    ]

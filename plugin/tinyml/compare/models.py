@@ -1,0 +1,68 @@
+"""Two models on the same inputs: a quantised one beside the float one it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tinyml import harness
+from tinyml.compare.check import Subject, subject
+from tinyml.compare.difference import signal_to_noise_db
+from tinyml.compare.reference import find_reference
+from tinyml.errors import ConfigError
+from tinyml.ir import Array, Tensor
+from tinyml.pipeline import Options
+
+
+@dataclass(frozen=True)
+class Likeness:
+    output: str
+    snr_db: float
+    largest: float
+
+
+def compare_models(
+    model: Subject, machine: str, samples: Sequence[Mapping[str, Array]], other: Path
+) -> Iterator[Likeness]:
+    """``model`` as C on ``machine`` beside ``other`` in its reference runtime, in real numbers."""
+    ours = model.compiled.graph
+    result = harness.run_files(model.compiled.files, machine, samples, reset_before={0})
+    theirs = subject(other, Options(target="host")).imported
+    if len(theirs.inputs) != len(ours.inputs) or len(theirs.outputs) != len(ours.outputs):
+        raise ConfigError(f"{other.name} has other inputs or outputs than {model.path.name}")
+    inputs = list(zip(ours.inputs, theirs.inputs, strict=True))
+    for a, b in inputs:
+        if ours.tensors[a].elements != theirs.tensors[b].elements:
+            raise ConfigError(
+                f"{other.name} takes {theirs.tensors[b].shape} where {model.path.name} takes "
+                f"{ours.tensors[a].shape}"
+            )
+    feeds = [
+        {b: _stored(_real(sample[a], ours.tensors[a]), theirs.tensors[b]) for a, b in inputs}
+        for sample in samples
+    ]
+    answers = find_reference(other, theirs).run(feeds)
+    for index, name in enumerate(ours.outputs):
+        found = np.concatenate([_real(out[name], ours.tensors[name]).reshape(-1) for out in result.outputs])
+        target = theirs.tensors[theirs.outputs[index]]
+        wanted = np.concatenate([_real(a.outputs[index], target).reshape(-1) for a in answers])
+        if found.size != wanted.size:
+            raise ConfigError(f"output {name!r} has another size in {other.name}")
+        yield Likeness(name, signal_to_noise_db(found, wanted), float(np.abs(found - wanted).max()))
+
+
+def _real(array: Array, tensor: Tensor) -> Array:
+    """What stored values mean."""
+    if tensor.quant is None or tensor.quant.per_channel or tensor.dtype.is_float:
+        return array.astype(np.float64)
+    return (array.astype(np.float64) - tensor.quant.zero_point) * tensor.quant.scale
+
+
+def _stored(real: Array, tensor: Tensor) -> Array:
+    """Real values as a tensor wants them."""
+    if tensor.quant is not None and not tensor.quant.per_channel and not tensor.dtype.is_float:
+        real = np.clip(np.rint(real / tensor.quant.scale) + tensor.quant.zero_point, *tensor.dtype.limits)
+    return real.astype(tensor.dtype.numpy).reshape(tensor.shape)

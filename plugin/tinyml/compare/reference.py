@@ -1,0 +1,152 @@
+"""Somebody else's runtime on the same model: onnxruntime, or an interpreter of TFLite.
+
+Values inside the model go by the names that imported nodes have: for ONNX the node's name (or its first
+output's, where it has none), for TFLite the name of the tensor that an operator computes.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tinyml.compare.interpret import interpret
+from tinyml.errors import ConfigError, ToolError
+from tinyml.ir import Array, Graph
+
+CHOICES = ("auto", "onnxruntime", "litert", "numpy")
+TFLITE_MAGIC = b"TFL3"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a reference computes in one run: outputs in the model's order, inner values by node."""
+
+    outputs: list[Array]
+    inner: Mapping[str, Array]
+
+
+class Reference(ABC):
+    """A runtime that has loaded the model."""
+
+    name: str
+    exact: bool  # integer models must agree to the last bit
+    note: str = ""  # why it may not be equal
+
+    @abstractmethod
+    def run(self, samples: Sequence[Mapping[str, Array]]) -> list[Answer]:
+        """Consecutive runs; inputs by the names that the imported graph gives them."""
+
+
+class Numpy(Reference):
+    """The operators of this compiler, straight after the import: no second opinion on the operators."""
+
+    name = "the compiler's own numpy operators"
+    exact = True
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+
+    def run(self, samples: Sequence[Mapping[str, Array]]) -> list[Answer]:
+        return [
+            Answer([values[name] for name in self.graph.outputs], {})
+            for values in interpret(self.graph, samples)
+        ]
+
+
+class OnnxRuntime(Reference):
+    """With graph optimisations off: node by node as the file says."""
+
+    exact = False
+
+    def __init__(self, path: Path, graph: Graph) -> None:
+        import onnx
+        import onnxruntime
+
+        self.name = f"onnxruntime {onnxruntime.__version__}"
+        model = onnx.load(path)
+        self.outputs = [value.name for value in model.graph.output]
+        self.inner = {
+            node.name or next(iter(node.output), ""): node.output[0]
+            for node in model.graph.node
+            if node.output and node.output[0]
+        }
+        wanted = dict.fromkeys(self.inner.values())
+        model.graph.output.extend(onnx.ValueInfoProto(name=n) for n in wanted if n not in self.outputs)
+        options = onnxruntime.SessionOptions()
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.log_severity_level = 4
+        self.session = onnxruntime.InferenceSession(
+            model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+        )
+
+    def run(self, samples: Sequence[Mapping[str, Array]]) -> list[Answer]:
+        names = [value.name for value in self.session.get_outputs()]
+        answers = []
+        for sample in samples:
+            found = dict(zip(names, self.session.run(names, dict(sample)), strict=True))
+            inner = {node: found[output] for node, output in self.inner.items()}
+            answers.append(Answer([found[name] for name in self.outputs], inner))
+        return answers
+
+
+class LiteRt(Reference):
+    """Google's interpreter with its reference kernels; the optimised ones round differently."""
+
+    exact = False
+    note = (
+        "its fully connected layers round once, ours twice, as CMSIS-NN and TensorFlow Lite Micro do; "
+        "--reference numpy rounds twice too"
+    )
+
+    def __init__(self, path: Path, graph: Graph) -> None:
+        from ai_edge_litert import interpreter
+
+        self.name = "ai-edge-litert with reference kernels"
+        self.model: Any = interpreter.Interpreter(
+            str(path),
+            experimental_op_resolver_type=interpreter.OpResolverType.BUILTIN_REF,
+            experimental_preserve_all_tensors=True,
+        )
+        self.model.allocate_tensors()
+        self.inputs = graph.inputs
+
+    def run(self, samples: Sequence[Mapping[str, Array]]) -> list[Answer]:
+        answers = []
+        for sample in samples:
+            for detail, name in zip(self.model.get_input_details(), self.inputs, strict=True):
+                self.model.set_tensor(detail["index"], sample[name].reshape(detail["shape"]))
+            self.model.invoke()
+            outputs = [self.model.get_tensor(d["index"]).copy() for d in self.model.get_output_details()]
+            answers.append(Answer(outputs, self._inner()))
+        return answers
+
+    def _inner(self) -> dict[str, Array]:
+        found = {}
+        for detail in self.model.get_tensor_details():
+            try:
+                found[detail["name"]] = self.model.get_tensor(detail["index"]).copy()
+            except ValueError:  # not computed, or not readable
+                continue
+        return found
+
+
+def find_reference(path: Path, graph: Graph, choice: str = "auto") -> Reference:
+    """The runtime called ``choice``; ``auto``: the one for the file's format, or numpy without it."""
+    if choice not in CHOICES:
+        raise ConfigError(f"there is no reference called {choice!r}", ", ".join(CHOICES))
+    if choice == "numpy":
+        return Numpy(graph)
+    is_tflite = path.read_bytes()[4:8] == TFLITE_MAGIC
+    fitting = "litert" if is_tflite else "onnxruntime"
+    if choice not in ("auto", fitting):
+        raise ConfigError(f"{choice} does not read {path.name}", f"auto, {fitting} or numpy")
+    try:
+        return LiteRt(path, graph) if is_tflite else OnnxRuntime(path, graph)
+    except ImportError as error:
+        if choice == "auto":
+            return Numpy(graph)
+        package = "ai-edge-litert" if is_tflite else "onnxruntime"
+        raise ToolError(f"{package} is not installed ({error})", f"pip install {package}") from None

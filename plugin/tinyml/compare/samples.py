@@ -1,0 +1,53 @@
+"""Inputs to try a model on when the user brings none."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tinyml.arrays import pattern
+from tinyml.ir import Array, DType, Graph, Tensor
+
+SEED = 20240229
+
+
+def generated(graph: Graph, count: int) -> list[dict[str, Array]]:
+    """A fixed pattern, then uniform, narrow and extreme values in turn; always the same ones."""
+    random = np.random.default_rng(SEED)
+    tensors = [graph.tensors[name] for name in graph.inputs]
+    return [{t.name: _values(t, _range(graph, t), index, random) for t in tensors} for index in range(count)]
+
+
+def _values(tensor: Tensor, limits: tuple[float, float], index: int, random: np.random.Generator) -> Array:
+    low, high = limits
+    kind = index % 4
+    if kind == 0 and (low, high) == _default_range(tensor):
+        return pattern(tensor)
+    if kind in (0, 1):
+        values = random.uniform(low, high, tensor.shape)
+    elif kind == 2:
+        values = np.clip(random.normal((low + high) / 2, (high - low) / 16, tensor.shape), low, high)
+    else:
+        values = random.choice([low, high], tensor.shape)
+    if tensor.dtype is DType.BOOL:
+        return values > (low + high) / 2
+    return (values if tensor.dtype.is_float else np.rint(values)).astype(tensor.dtype.numpy)
+
+
+def _range(graph: Graph, tensor: Tensor) -> tuple[float, float]:
+    """The range a float input is quantised from, if it is; otherwise what its type suggests."""
+    for node in graph.consumers().get(tensor.name, []):
+        y = graph.tensors[node.outputs[0]]
+        quant = y.quant
+        if tensor.dtype.is_float and quant is not None and not quant.per_channel:
+            low, high = ((limit - quant.zero_point) * quant.scale for limit in y.dtype.limits)
+            return low, high
+    return _default_range(tensor)
+
+
+def _default_range(tensor: Tensor) -> tuple[float, float]:
+    if tensor.dtype.is_float:
+        return -1.0, 1.0
+    if tensor.dtype is DType.BOOL:
+        return 0.0, 1.0
+    low, high = tensor.dtype.limits
+    return float(max(low, -128)), float(min(high, 255))

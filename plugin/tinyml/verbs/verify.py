@@ -1,0 +1,122 @@
+"""`verify`: does the compiled model compute what the reference computes?"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tinyml.verbs.base import Verb
+from tinyml.verbs.compile import add_model_arguments, options_from
+from tinyml.verbs.run import MACHINES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rich.console import Console
+
+    from tinyml.compare.check import Subject, Verdict
+    from tinyml.ir import Array
+
+EXIT_DIFFERS = 3
+
+
+class Verify(Verb):
+    """Run a model as compiled C and compare it with onnxruntime or the TFLite reference.
+
+    Inputs are yours (--input) or generated, always the same ones. On a difference the cause is searched
+    for: the first layer whose C is wrong, the first pass that changed the result, or the first node that the
+    reference understands differently. Without onnxruntime or ai-edge-litert, the reference is the compiler's
+    own idea of each operator, which is said.
+
+    With --against, the outputs are compared with those of another model that takes the same inputs, for
+    example the float model that this one was quantised from: signal-to-noise ratio instead of equality.
+
+    Exit code: 0 if they agree, 3 if they differ, 1 if it could not be tried.
+    """
+
+    name = "verify"
+    help = "compare a compiled model with a reference, and find where it differs"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        add_model_arguments(parser, target=False)
+        parser.add_argument("--on", default="host", choices=MACHINES, help="where (default: %(default)s)")
+        parser.add_argument("--input", type=Path, metavar="X.npz", help="arrays to feed")
+        parser.add_argument(
+            "--samples", type=int, default=4, metavar="N", help="how many to generate (default: %(default)s)"
+        )
+        parser.add_argument(
+            "--reference",
+            default="auto",
+            choices=("auto", "onnxruntime", "litert", "numpy"),
+            help="what to compare with (default: %(default)s)",
+        )
+        parser.add_argument("--steps", type=float, metavar="N", help="allowed difference of quantised values")
+        parser.add_argument(
+            "--tolerance", type=float, metavar="R", help="allowed difference of floats, by the largest value"
+        )
+        parser.add_argument("--against", type=Path, metavar="MODEL", help="compare with another model")
+        parser.add_argument(
+            "--snr", type=float, default=20.0, metavar="DB", help="with --against: at least (default: 20 dB)"
+        )
+
+    def run(self, args: argparse.Namespace, console: Console) -> int:
+        from tinyml import arrays
+        from tinyml.compare import check
+        from tinyml.compare.samples import generated
+        from tinyml.errors import ConfigError
+
+        if args.samples < 1:
+            raise ConfigError("--samples must be at least 1")
+        model = check.subject(args.model, options_from(args, args.on.removeprefix("qemu-")))
+        graph = model.compiled.graph
+        samples = [arrays.load_inputs(args.input, graph)] if args.input else generated(graph, args.samples)
+        if args.against:
+            return _against(args, model, samples, console)
+        verdict = check.check(model, args.on, samples, args.reference, args.steps, args.tolerance)
+        return _show(verdict, args.on, console)
+
+
+def _show(verdict: Verdict, machine: str, console: Console) -> int:
+    for line in verdict.lines:
+        mark = "[green]ok[/green]" if line.difference.fine else "[red]differs[/red]"
+        console.print(f"sample {line.sample}, ", end="")
+        console.print(f"{line.output}", end=": ", markup=False)
+        console.print(mark, end=" ")
+        console.print(str(line.difference), markup=False, soft_wrap=True)
+    if verdict.note and verdict.equal < verdict.values:
+        console.print(f"note: {verdict.note}", markup=False, soft_wrap=True)
+    share = f"{verdict.equal:,} of {verdict.values:,} values equal"
+    if verdict.fine:
+        console.print(
+            f"agrees on {machine} with {verdict.reference}: {share}",
+            style="green",
+            markup=False,
+            soft_wrap=True,
+        )
+        return 0
+    console.print(
+        f"differs on {machine} from {verdict.reference}: {share}",
+        style="bold red",
+        markup=False,
+        soft_wrap=True,
+    )
+    for cause in verdict.causes:
+        console.print(f"  {cause}", markup=False, soft_wrap=True)
+    return EXIT_DIFFERS
+
+
+def _against(
+    args: argparse.Namespace, model: Subject, samples: Sequence[Mapping[str, Array]], console: Console
+) -> int:
+    from tinyml.compare.models import compare_models
+
+    worst = float("inf")
+    for found in compare_models(model, args.on, samples, args.against):
+        worst = min(worst, found.snr_db)
+        console.print(
+            f"{found.output}: {found.snr_db:.1f} dB, largest difference {found.largest:.6g}",
+            markup=False,
+        )
+    console.print(f"at least {worst:.1f} dB; asked for {args.snr:g} dB", markup=False)
+    return 0 if worst >= args.snr else EXIT_DIFFERS

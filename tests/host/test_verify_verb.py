@@ -1,0 +1,174 @@
+"""`tinyml verify`: agreement is agreement, and a fault is found where it was put."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from tinyml import pipeline
+from tinyml.cli import main
+from tinyml.compare.difference import Tolerance, compare, signal_to_noise_db
+from tinyml.compare.samples import generated
+from tinyml.ir import Graph, Layer, Tensor
+from tinyml.kernel import Sheet
+from tinyml.ops.clamp import Clamp
+from tinyml.ops.max_pool import MaxPool
+from tinyml.passes import PASSES
+from tinyml.reading import ONNX_READERS, Builder, OnnxNode
+
+SAMPLES = Path(__file__).parents[2] / "samples" / "digits"
+DIGITS = str(SAMPLES / "model.onnx")
+FLOAT = str(SAMPLES / "model_float.onnx")
+
+
+@pytest.fixture
+def three_layers(tmp_path: Path) -> str:
+    """A float model: matmul, relu, matmul."""
+    random = np.random.default_rng(1)
+    weights = [
+        numpy_helper.from_array(random.normal(size=(4, 4)).astype(np.float32), name) for name in ("a", "b")
+    ]
+    nodes = [
+        helper.make_node("MatMul", ["x", "a"], ["h"], name="first"),
+        helper.make_node("Relu", ["h"], ["r"], name="bend"),
+        helper.make_node("MatMul", ["r", "b"], ["y"], name="second"),
+    ]
+    value = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        nodes,
+        "three",
+        [value("x", TensorProto.FLOAT, [1, 4])],
+        [value("y", TensorProto.FLOAT, [1, 4])],
+        weights,
+    )
+    opset = [helper.make_opsetid("", 17)]
+    onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=9), tmp_path / "three.onnx")
+    return str(tmp_path / "three.onnx")
+
+
+@pytest.mark.parametrize("model", [DIGITS, FLOAT])
+def test_agreement(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("onnxruntime")
+    assert main(["verify", model]) == 0
+    assert "agrees on host with onnxruntime" in capsys.readouterr().out
+
+
+def test_inputs_of_the_user(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.savez(tmp_path / "x.npz", image=np.full((1, 1, 8, 8), 0.5, np.float32))
+    assert main(["verify", DIGITS, "--input", str(tmp_path / "x.npz"), "--reference", "numpy"]) == 0
+    printed = capsys.readouterr().out
+    assert "agrees on host with the compiler's own numpy operators" in printed
+    assert "sample 1" not in printed
+
+
+def test_wrong_kernel_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A kernel that writes one wrong element: the layer, the element and both values are said."""
+    from tinyml.kernel import kernels_of
+
+    for kernel in kernels_of(MaxPool):
+        genuine = kernel.emit
+
+        def spoiled(layer: Layer, sheet: Sheet, genuine=genuine) -> None:  # type: ignore[no-untyped-def]
+            genuine(layer, sheet)
+            sheet.lines.append(f"\t{sheet.y()}[3] = 100;")
+
+        monkeypatch.setattr(kernel, "emit", spoiled)
+    assert main(["verify", DIGITS]) == 3
+    printed = capsys.readouterr().out
+    assert "MaxPool" in printed
+    assert "is the first that differs from numpy on the same inputs" in printed
+    assert "at 3: 100 instead of" in printed
+
+
+def test_wrong_pass_is_named(
+    three_layers: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def spoil(graph: Graph) -> Graph:
+        tensor = next(t for t in graph.tensors.values() if t.is_constant)
+        return replace(
+            graph,
+            tensors={
+                **graph.tensors,
+                tensor.name: Tensor.constant(tensor.name, tensor.value + 1, tensor.quant),
+            },
+        )
+
+    monkeypatch.setattr(pipeline, "PASSES", (*PASSES[:1], spoil, *PASSES[1:]))
+    assert main(["verify", three_layers]) == 3
+    printed = capsys.readouterr().out
+    assert "every layer of the C computes what its operator does in numpy" in printed
+    assert "after the pass spoil differs in output 'y'" in printed
+
+
+def test_wrong_reader_is_named(
+    three_layers: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def misread(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+        return [build.add1(Clamp(0.0, 0.01), [node.input(0)])]
+
+    monkeypatch.setitem(ONNX_READERS, ("", "Relu"), misread)
+    assert main(["verify", three_layers]) == 3
+    printed = capsys.readouterr().out
+    assert "the graph as it was imported differs" in printed
+    assert "Clamp 'bend' is the first node that differs" in printed
+
+
+def test_against_another_model(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", DIGITS, "--against", FLOAT]) == 0
+    assert main(["verify", DIGITS, "--against", FLOAT, "--snr", "90"]) == 3
+    assert "dB" in capsys.readouterr().out
+
+
+def test_against_a_model_of_another_kind(three_layers: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", DIGITS, "--against", three_layers]) == 1
+    assert "three.onnx takes" in capsys.readouterr().err
+
+
+def test_tolerances_of_the_user() -> None:
+    assert main(["verify", FLOAT, "--tolerance", "1e-12"]) == 3
+    assert main(["verify", FLOAT, "--tolerance", "1e-3", "--samples", "1"]) == 0
+
+
+def test_reference_must_fit(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", DIGITS, "--reference", "litert"]) == 1
+    assert "litert does not read model.onnx" in capsys.readouterr().err
+
+
+def test_generated_inputs_are_repeatable_and_in_range() -> None:
+    compiled = pipeline.compile_model(Path(DIGITS), pipeline.Options(target="host"))
+    first, second = generated(compiled.graph, 4), generated(compiled.graph, 4)
+    for a, b in zip(first, second, strict=True):
+        np.testing.assert_array_equal(a["image"], b["image"])
+    lowest, highest = (f(sample["image"].min() for sample in first) for f in (min, max))
+    assert 0 <= lowest < highest <= 1.01  # the model quantises images from 0 to 1
+
+
+@pytest.mark.parametrize(
+    "found,wanted,step,fine,distance",
+    [
+        (np.array([1, 2], np.int8), np.array([1, 3], np.int8), None, True, 1),
+        (np.array([1, 2], np.int8), np.array([1, 4], np.int8), None, False, 2),
+        (np.array([0.5, 1.0], np.float32), np.array([0.5, 1.5], np.float32), 0.5, True, 1),
+        (np.array([10, 1.0], np.float32), np.array([10, 1.0001], np.float32), None, True, 1e-5),
+        (np.array([np.nan], np.float32), np.array([np.nan], np.float32), None, True, 0),
+        (np.array([np.nan], np.float32), np.array([1], np.float32), None, False, np.inf),
+        (np.array([1.0], np.float32), np.array([1.0, 2.0], np.float32), None, False, np.inf),
+    ],
+)
+def test_distance(
+    found: np.ndarray, wanted: np.ndarray, step: float | None, fine: bool, distance: float
+) -> None:
+    difference = compare(found, wanted, step, Tolerance(1, 2e-5))
+    assert difference.fine == fine
+    assert difference.distance == pytest.approx(distance, rel=1e-2)
+
+
+def test_signal_to_noise() -> None:
+    assert signal_to_noise_db(np.array([1.0]), np.array([1.0])) == np.inf
+    assert signal_to_noise_db(np.array([1.1]), np.array([1.0])) == pytest.approx(20)
