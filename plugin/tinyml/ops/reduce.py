@@ -21,11 +21,11 @@ from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 @dataclass(frozen=True)
 class Function:
-    """In numpy; and in C the first value, the step from ``acc`` and ``x`` to the next, the last touch."""
+    """In numpy; and in C the first value, the step that takes in ``x``, the last touch."""
 
     numpy: Callable[[Array, tuple[int, ...]], Array]
     start: str = "0"
-    step: str = "{acc} + {x}"
+    step: str = "acc += {x}"
     finish: str = "{acc}"
     types: str = "real whole"
 
@@ -61,25 +61,25 @@ def _log_sum_exp(x: Array, axes: tuple[int, ...]) -> Array:
 FUNCTIONS = {
     "sum": Function(_plain(np.sum)),
     "mean": Function(_mean, finish="{acc} / {count}"),
-    "prod": Function(_plain(np.prod), "1", "{acc} * {x}"),
-    "l1": Function(lambda x, axes: _plain(np.sum)(np.abs(x), axes), step="{acc} + {abs}"),
+    "prod": Function(_plain(np.prod), "1", "acc *= {x}"),
+    "l1": Function(lambda x, axes: _plain(np.sum)(np.abs(x), axes), step="acc += {abs}"),
     "l2": Function(
-        lambda x, axes: np.sqrt(_plain(np.sum)(np.square(x), axes)), step="{acc} + {x} * {x}", finish="{sqrt}"
+        lambda x, axes: np.sqrt(_plain(np.sum)(np.square(x), axes)), step="acc += {x} * {x}", finish="{sqrt}"
     ),
-    "sum_square": Function(lambda x, axes: _plain(np.sum)(np.square(x), axes), step="{acc} + {x} * {x}"),
+    "sum_square": Function(lambda x, axes: _plain(np.sum)(np.square(x), axes), step="acc += {x} * {x}"),
     "log_sum": Function(
         lambda x, axes: np.log(_plain(np.sum)(x, axes)), finish="log{s}({acc})", types="real"
     ),
     "log_sum_exp": Function(
-        _log_sum_exp, step="{acc} + exp{s}({x} - shift)", finish="log{s}({acc}) + shift", types="real"
+        _log_sum_exp, step="acc += exp{s}({x} - shift)", finish="log{s}({acc}) + shift", types="real"
     ),
     "max": Function(_extreme(np.max, -np.inf), types="real whole truth"),
     "min": Function(_extreme(np.min, np.inf), types="real whole truth"),
     "any": Function(
-        lambda x, axes: np.any(x, axis=axes, keepdims=True), "false", "{acc} || {x}", types="truth"
+        lambda x, axes: np.any(x, axis=axes, keepdims=True), "false", "acc = acc || {x}", types="truth"
     ),
     "all": Function(
-        lambda x, axes: np.all(x, axis=axes, keepdims=True), "true", "{acc} && {x}", types="truth"
+        lambda x, axes: np.all(x, axis=axes, keepdims=True), "true", "acc = acc && {x}", types="truth"
     ),
 }
 EXTREMES = ("max", "min")
@@ -195,10 +195,13 @@ def _accumulate(sheet: Sheet, split: Split, base: str, function: Function, dtype
     sheet.line(f"{dtype.c} acc = {start};")
     with inner_loop(sheet, split, base) as place:
         x = f"{sheet.x()}[{place}]"
+        if function.step.count("{x}") > 1:
+            sheet.line(f"const {dtype.c} v = {x};")
+            x = "v"
         absolute = fill("fabs{s}({x})", dtype, {"x": x}) if dtype.is_float else ""
-        step = fill(function.step, dtype, {"acc": "acc", "x": x, "abs": absolute})
+        step = fill(function.step, dtype, {"x": x, "abs": absolute})
         include_for(sheet, step)
-        sheet.line(f"acc = {step};")
+        sheet.line(f"{step};")
     number = c.number(count(split.shape, split.axes), dtype.numpy)
     result = fill(
         function.finish, dtype, {"acc": "acc", "count": number, "sqrt": fill("sqrt{s}(acc)", dtype, {})}
@@ -214,7 +217,7 @@ def _accumulate_whole(sheet: Sheet, split: Split, base: str, function: Function,
     with inner_loop(sheet, split, base) as place:
         sheet.line(f"const {wide} v = ({wide}){sheet.x()}[{place}];")
         absolute = f"({sheet.x()}[{place}] < 0 ? 0 - v : v)" if dtype.is_signed else "v"
-        sheet.line(f"acc = {function.step.format(acc='acc', x='v', abs=absolute)};")
+        sheet.line(f"{function.step.format(x='v', abs=absolute)};")
     if function.finish == "{sqrt}":
         sheet.include("<math.h>")
     words = {"acc": f"({dtype.c})acc", "count": count(split.shape, split.axes), "sqrt": "sqrt((double)acc)"}
