@@ -17,6 +17,8 @@ from tinyml.passes.fuse_qdq import fuse_qdq
 from tinyml.passes.layout import cancel_transposes
 from tinyml.passes.move_quantization import move_quantization
 from tinyml.passes.no_ops import remove_no_ops
+from tinyml.passes.sink_reshape import sink_reshape
+from tinyml.passes.still_transposes import reshape_still_transposes
 from tinyml.passes.unsigned_to_signed import unsigned_to_signed
 
 Pass = Callable[[Graph], Graph]
@@ -27,6 +29,8 @@ PASSES: tuple[Pass, ...] = (
     merge_common,
     # channels last, and what a float layer can take over from its neighbours
     cancel_transposes,
+    sink_reshape,
+    remove_no_ops,
     fold_scale,
     fuse_activation,
     # quantised models: integers wherever there are integers
@@ -35,9 +39,11 @@ PASSES: tuple[Pass, ...] = (
     fuse_qdq,
     fold_constants,
     # the same again, now that constants are known and more operators are integer ones
-    fold_transpose_into_dense,
-    fold_constants,
     cancel_transposes,
+    reshape_still_transposes,
+    sink_reshape,
+    remove_no_ops,
+    fold_transpose_into_dense,
     fold_scale,
     fuse_activation,
     fuse_pad,

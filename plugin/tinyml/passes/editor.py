@@ -128,6 +128,23 @@ class Editor:
             self._leave(node)
         return unread
 
+    def bypass(self, node: Node, index: int = 0) -> bool:
+        """Take out a node whose one output is its input ``index``; whether that could be done.
+
+        An output of the model keeps its name, so there whoever computes the input computes it directly.
+        """
+        source, result = node.inputs[index], node.outputs[0]
+        if not self.is_kept(result):
+            self.remove(node)
+            self.substitute(result, source)
+            return True
+        before = self.producer(source)
+        if before is None or self.only_reader(source) is not node:
+            return False
+        outputs = tuple(result if name == source else name for name in before.outputs)
+        self.replace([before, node], [replace(before, outputs=outputs)])
+        return True
+
     def substitute(self, old: str, new: str) -> None:
         """Everybody who read tensor ``old`` reads ``new`` from now on."""
         for node in self.readers(old):

@@ -12,6 +12,7 @@ from tinyml.ops.depthwise_conv import DepthwiseConv
 from tinyml.ops.max_pool import MaxPool
 from tinyml.ops.pad import Pad
 from tinyml.ops.reshape import Reshape
+from tinyml.passes._reshape_axes import unit_axes_only
 from tinyml.passes.editor import Editor, sweep_until_stable
 
 
@@ -87,7 +88,7 @@ def _swap_reshape(edit: Editor, node: Node) -> bool:
     if source is None or not isinstance(source.op, Pad) or edit.only_reader(node.inputs[0]) is not node:
         return False
     x, padded, y = (edit.tensors[n] for n in (source.inputs[0], source.outputs[0], node.outputs[0]))
-    places = _same_axes(padded.shape, y.shape)
+    places = unit_axes_only(padded.shape, y.shape)
     if places is None or padded.type.quant != y.quant:
         return False
     widths = list(zip(source.op.begins, source.op.ends, strict=True))
@@ -101,12 +102,3 @@ def _swap_reshape(edit: Editor, node: Node) -> bool:
     pad = Node(source.name, replace(source.op, begins=begins, ends=ends), (inner.name,), node.outputs)
     edit.replace([source, node], [reshape, pad])
     return True
-
-
-def _same_axes(old: Sequence[int], new: Sequence[int]) -> dict[int, int] | None:
-    """New axis -> old axis, where a reshape only adds or drops axes of extent 1; else None."""
-    left = [i for i, extent in enumerate(old) if extent != 1]
-    right = [i for i, extent in enumerate(new) if extent != 1]
-    if [old[i] for i in left] != [new[i] for i in right]:
-        return None
-    return dict(zip(right, left, strict=True))

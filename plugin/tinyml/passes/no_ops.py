@@ -23,15 +23,12 @@ def remove_no_ops(graph: Graph) -> Graph:
 
 
 def _drop(edit: Editor, node: Node) -> bool:
-    if len(node.outputs) != 1 or edit.is_kept(node.outputs[0]):
+    if len(node.outputs) != 1:
         return False
     layer = edit.layer(node)
     index = _identity_of(layer)
-    if index is None or layer.input(index).type != layer.output.type:
-        return False
-    edit.remove(node)
-    edit.substitute(node.outputs[0], node.inputs[index])
-    return True
+    same = index is not None and layer.input(index).type == layer.output.type
+    return index is not None and same and edit.bypass(node, index)
 
 
 def _identity_of(layer: Layer) -> int | None:
