@@ -17,6 +17,7 @@ from tinyml.ir import Graph, Shape
 from tinyml.kernel import Library
 from tinyml.package.summary import summarize
 from tinyml.passes import PASSES
+from tinyml.passes.savings import Ledger, Saving
 from tinyml.plan import Plan, plan
 from tinyml.schedule import same_order, schedule
 from tinyml.select import Selected, select
@@ -71,6 +72,7 @@ class Compiled:
     plan: Plan
     files: Mapping[str, str]
     summary: Mapping[str, Any]
+    savings: tuple[Saving, ...] = ()  # what each pass saved
 
 
 def optimize(graph: Graph, observe: Observer | None = None) -> Graph:
@@ -105,13 +107,21 @@ def compile_graph(
     libraries = LIBRARIES["portable" if options.kernels == "auto" else options.kernels]
     if options.io not in IO_CHOICES:
         raise ConfigError(f"inputs and outputs cannot live in {options.io!r}", " or ".join(IO_CHOICES))
-    graph = optimize(graph, observe)
+    ledger = Ledger()
+
+    def note(stage: str, graph: Graph) -> None:
+        ledger.note(stage, graph)
+        if observe:
+            observe(stage, graph)
+
+    graph = optimize(graph, note)
     if options.expose:
         graph = replace(graph, outputs=tuple(dict.fromkeys((*graph.outputs, *options.expose))))
     graph, selected, placed = _place(graph, target, libraries, options.io == "caller")
     files = emit(name, graph, placed, selected, target, origin)
     summary = summarize(name, graph, selected, placed, target, origin.sha256, __version__)
-    return Compiled(name, graph, selected, placed, {**files, f"{name}.json": summary.text}, summary.data)
+    files = {**files, f"{name}.json": summary.text}
+    return Compiled(name, graph, selected, placed, files, summary.data, tuple(ledger.entries))
 
 
 def _place(
