@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from tinyml.errors import UnsupportedError
 from tinyml.ir import DType, Tensor
 from tinyml.ops._quant import is_quantized
+from tinyml.ops._real import real_weights
+from tinyml.ops.lstm_float import LstmFloat
 from tinyml.ops.lstm_int8 import LstmInt8
 from tinyml.reading import Builder, TfliteNode, tflite_op
 
@@ -27,8 +29,11 @@ def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     x = node.input(INPUT)
     if is_quantized(x, DType.INT8) and is_quantized(node.input(CELL), DType.INT16):
         return [_integer(node, build)]
+    if x.dtype is DType.FLOAT32:
+        return [_real(node, build)]
     raise UnsupportedError(
-        f"{node.op_type} operator {node.name!r} on {x.dtype.value}", "int8 with int16 cells is supported"
+        f"{node.op_type} operator {node.name!r} on {x.dtype.value}",
+        "float32, or int8 with int16 cells, is supported",
     )
 
 
@@ -58,6 +63,23 @@ def _integer(node: TfliteNode, build: Builder) -> Tensor:
         cell,
     ]
     y, last_state, last_cell = build.add(op, operands)
+    build.update(state, last_state)
+    build.update(cell, last_cell)
+    return y
+
+
+def _real(node: TfliteNode, build: Builder) -> Tensor:
+    """Float, or float with quantised weights, which are dequantised."""
+    x, state, cell, options = node.input(INPUT), node.input(STATE), node.input(CELL), node.options
+    operands: list[Tensor | None] = [x]
+    for index in range(WEIGHTS, STATE):
+        tensor = node.optional(index)
+        if tensor is not None:
+            node.const(index)
+            tensor = real_weights(build, x, tensor)
+        operands.append(tensor)
+    op = LstmFloat(options.CellClip(), options.ProjClip(), options.TimeMajor())
+    y, last_state, last_cell = build.add(op, [*operands, state, cell])
     build.update(state, last_state)
     build.update(cell, last_cell)
     return y

@@ -1,4 +1,4 @@
-"""RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR of TFLite, with its own ideas of where pixels are."""
+"""ResizePixels: RESIZE_NEAREST_NEIGHBOR of TFLite, which has its own ideas of where pixels are."""
 
 from __future__ import annotations
 
@@ -35,13 +35,16 @@ class Grid:
         return tuple(int(v) for v in np.clip(whole, 0, size - 1))
 
 
+CORNERS = Grid()  # the first pixels of both lie on each other
+
+
 @dataclass(frozen=True)
 class ResizePixels(Take):
     """The nearest pixel of an NHWC image; works on any type."""
 
     height: int = 1
     width: int = 1
-    grid: Grid = Grid()
+    grid: Grid = CORNERS
 
     def picks(self, shape: Shape) -> tuple[Picks, ...]:
         n, height, width, channels = shape
@@ -52,7 +55,8 @@ class ResizePixels(Take):
 register_kernels(ResizePixels, TakeLoops())
 
 
-def _grid(node: TfliteNode) -> tuple[int, int, Grid]:
+def grid_of(node: TfliteNode) -> tuple[int, int, Grid]:
+    """Height and width of the output, and how its pixels lie."""
     height, width = (int(v) for v in node.const(1).reshape(-1))
     return height, width, Grid(node.options.AlignCorners(), node.options.HalfPixelCenters())
 
@@ -62,4 +66,4 @@ def read_nearest(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     x = node.input(0)
     if len(x.shape) != 4:
         raise UnsupportedError(f"{node.op_type} operator {node.name!r} is not on an NHWC image")
-    return [build.add1(ResizePixels(*_grid(node)), [x])]
+    return [build.add1(ResizePixels(*grid_of(node)), [x])]

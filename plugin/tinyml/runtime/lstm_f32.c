@@ -1,40 +1,97 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
+#include <math.h>
 #include <stddef.h>
 
-#include <tinyml/recurrent.h>
+#include <tinyml/lstm_f32.h>
 
-static void cell(const struct tinyml_recurrent *p, const float *x, float *h, float *c)
+enum { INPUT, FORGET, CELL, OUTPUT };
+
+static float dot(const float *a, const float *b, int32_t length)
 {
-	const int32_t hidden = p->hidden;
-	const float *peep = p->peepholes;
-	float *in = p->scratch;
-	float *out = &p->scratch[hidden];
-	float *forget = &p->scratch[2 * hidden];
-	float *fresh = &p->scratch[3 * hidden];
+	float sum = 0.0f;
 
-	tinyml_start_gates(in, p, 0, 4 * hidden, 4 * hidden);
-	tinyml_add_product(in, p->w, x, 4 * hidden, p->inputs);
-	tinyml_add_product(in, p->r, h, 4 * hidden, hidden);
-	for (int32_t i = 0; i < hidden; i++) {
-		if (peep != NULL) {
-			in[i] += peep[i] * c[i];
-			forget[i] += peep[2 * hidden + i] * c[i];
-		}
-		const float add = tinyml_activate(p, p->f, in[i]);
-		const float keep =
-			p->input_forget ? 1.0f - add : tinyml_activate(p, p->f, forget[i]);
+	for (int32_t i = 0; i < length; i++) {
+		sum += a[i] * b[i];
+	}
+	return sum;
+}
 
-		c[i] = keep * c[i] + add * tinyml_activate(p, p->g, fresh[i]);
-		if (peep != NULL) {
-			out[i] += peep[hidden + i] * c[i];
-		}
-		h[i] = tinyml_activate(p, p->f, out[i]) *
-		       p->h.function(c[i], p->h.alpha, p->h.beta);
+static float clip(float x, float limit)
+{
+	if (limit <= 0.0f) {
+		return x;
+	}
+	return x > limit ? limit : x < -limit ? -limit : x;
+}
+
+static float sigmoid(float x)
+{
+	return 1.0f / (1.0f + expf(-x));
+}
+
+/* One gate of one step, before peephole and activation. */
+static void accumulate(const struct tinyml_lstm_f32 *p, const struct tinyml_lstm_gate_f32 *gate,
+		       const float *x, const float *state, float *to)
+{
+	for (int32_t i = 0; i < p->cells && gate->weights != NULL; i++) {
+		to[i] = dot(x, &gate->weights[i * p->inputs], p->inputs) +
+			dot(state, &gate->recurrent[i * p->outputs], p->outputs) + gate->bias[i];
 	}
 }
 
-void tinyml_lstm_f32(const struct tinyml_recurrent *p)
+static float with_peephole(const struct tinyml_lstm_gate_f32 *gate, float sum, float cell,
+			   int32_t i)
 {
-	tinyml_recurrent_run(p, cell);
+	return gate->peephole != NULL ? sum + cell * gate->peephole[i] : sum;
+}
+
+static void step(const struct tinyml_lstm_f32 *p, const float *x, float *state, float *cell,
+		 float *gates)
+{
+	float *const out = &gates[OUTPUT * p->cells];
+
+	for (int32_t g = 0; g < 4; g++) {
+		accumulate(p, &p->gates[g], x, state, &gates[g * p->cells]);
+	}
+	for (int32_t i = 0; i < p->cells; i++) {
+		const float forget = sigmoid(
+			with_peephole(&p->gates[FORGET], gates[FORGET * p->cells + i], cell[i], i));
+		float in = 1.0f - forget;
+
+		if (p->gates[INPUT].weights != NULL) {
+			in = sigmoid(with_peephole(&p->gates[INPUT], gates[i], cell[i], i));
+		}
+		cell[i] = clip(forget * cell[i] + in * tanhf(gates[CELL * p->cells + i]),
+			       p->cell_clip);
+		out[i] = sigmoid(with_peephole(&p->gates[OUTPUT], out[i], cell[i], i)) *
+			 tanhf(cell[i]);
+	}
+	for (int32_t i = 0; i < p->outputs; i++) {
+		if (p->projection == NULL) {
+			state[i] = out[i];
+		} else {
+			const float sum = dot(out, &p->projection[i * p->cells], p->cells) +
+					  (p->projection_bias != NULL ? p->projection_bias[i] : 0.0f);
+
+			state[i] = clip(sum, p->projection_clip);
+		}
+	}
+}
+
+void tinyml_lstm_f32(const struct tinyml_lstm_f32 *p, const float *x, float *y, float *state,
+		     float *cell, float *gates)
+{
+	for (int32_t b = 0; b < p->batches; b++) {
+		for (int32_t t = 0; t < p->steps; t++) {
+			const int32_t row = b * p->batch_stride + t * p->step_stride;
+
+			step(p, &x[row * p->inputs], state, cell, gates);
+			for (int32_t i = 0; i < p->outputs; i++) {
+				y[row * p->outputs + i] = state[i];
+			}
+		}
+		state += p->outputs;
+		cell += p->cells;
+	}
 }
