@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from shutil import copyfile
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -85,6 +86,40 @@ def test_a_model_outside_the_workspace_is_copied(app: Path, tmp_path_factory: py
     assert "copied to models/kws.onnx" in said
     assert (app / "models" / "kws.onnx").read_bytes() == DIGITS.read_bytes()
     assert "file: models/kws.onnx\n" in (app / "tinyml.yaml").read_text()
+
+
+def test_a_model_comes_with_a_test(app: Path) -> None:
+    code, said = west(app, "add", "digits.onnx", "--test")
+    assert code == 0, said
+    assert "west twister -T tests/digits" in said
+    test = app / "tests" / "digits"
+    assert "file: ../../digits.onnx" in (test / "tinyml.yaml").read_text()
+    assert (test / "prj.conf").read_text() == "CONFIG_ZTEST=y\nCONFIG_TINYML=y\n"
+    assert "#define GOLDEN_SAMPLES 8\n" in (test / "src" / "golden.h").read_text()
+
+    before = contents(app)
+    code, said = west(app, "test", "digits")
+    assert (code, "--force writes over it" in said) == (1, True)
+    assert west(app, "test", "nothing")[0] == 1
+    assert contents(app) == before
+    assert west(app, "test", "digits", "--force")[0] == 0
+    assert contents(app) == before, "the same model gives the same test"
+
+
+def test_a_test_takes_the_users_samples(app: Path) -> None:
+    assert west(app, "add", "digits.onnx")[0] == 0
+    logits = np.arange(10, dtype=np.float32)
+    np.savez(app / "mine.npz", in0=np.zeros((1, 1, 8, 8), np.float32), out0=logits)
+    code, said = west(app, "test", "digits", "--input", "mine.npz")
+    assert code == 0, said
+    golden = (app / "tests" / "digits" / "src" / "golden.h").read_text()
+    assert "given by the user" in golden
+    assert "0.0f, 1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f, 7.0f, 8.0f, 9.0f," in golden
+
+    np.savez(app / "wrong.npz", in0=np.zeros((1, 1, 8, 8), np.float32), out0=logits[:9])
+    code, said = west(app, "test", "digits", "--input", "wrong.npz", "--force")
+    assert code == 1
+    assert "the output 'logits' is float32 (1, 10); it has float32 (9,)" in said
 
 
 MISTAKES = {

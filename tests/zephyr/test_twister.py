@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import platform
 from pathlib import Path
 
 import pytest
 
-from tests.zephyr.building import ROOT, run
+from tests.zephyr.building import DIGITS, change_model, copy_of_digits, run, twister
 
 # A 64-bit host without 32-bit libraries can only build the 64-bit variant; there, they are the same code.
 NATIVE = "native_sim/native/64"
@@ -25,14 +24,7 @@ BOARDS = [
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Platform -> how the digits sample ended there."""
-    folder = tmp_path_factory.mktemp("twister")
-    platforms = [word for board in BOARDS for word in ("-p", board)]
-    command: list[str | Path] = ["west", "twister", "-T", ROOT / "samples" / "digits", *platforms]
-    said = run([*command, "-O", folder / "out", "-j", "2"], folder, check=False)
-    report = folder / "out" / "twister.json"
-    assert report.exists(), said
-    suites = json.loads(report.read_text())["testsuites"]
-    return {suite["platform"]: f"{suite['status']} {suite.get('reason', '')}".strip() for suite in suites}
+    return twister(DIGITS, BOARDS, tmp_path_factory.mktemp("twister"))
 
 
 @pytest.mark.parametrize("board", BOARDS)
@@ -40,3 +32,15 @@ def test_digits(results: dict[str, str], board: str) -> None:
     """Twister names a platform in full, with the SoC where a board has only one."""
     ended = [status for name, status in results.items() if name.startswith(board)]
     assert ended == ["passed"], f"{results} on {platform.machine()}"
+
+
+def test_a_written_test_guards_a_model(tmp_path: Path) -> None:
+    """`west tinyml add --test`: passes with the model it was written for, fails with another."""
+    app = copy_of_digits(tmp_path / "app")
+    (app / "tinyml.yaml").unlink()
+    run(["west", "tinyml", "add", "model.onnx", "--name", "digits", "--test"], app)
+    boards = ["qemu_cortex_m3", NATIVE]
+    assert set(twister(app / "tests", boards, tmp_path).values()) == {"passed"}
+    change_model(app / "model.onnx")
+    ended = twister(app / "tests", [NATIVE], tmp_path)
+    assert [status.split()[0] for status in ended.values()] == ["failed"]

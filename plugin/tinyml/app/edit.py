@@ -16,6 +16,7 @@ from tinyml.errors import ConfigError
 
 HEADER = "# Models of this application, compiled into the firmware by the build. See `west tinyml --help`.\n"
 _SWITCH = "CONFIG_TINYML"
+FULL_LIBC = "CONFIG_REQUIRES_FULL_LIBC"
 
 
 def add_model(text: str, entry: ModelEntry) -> str:
@@ -61,17 +62,17 @@ def remove_model(text: str, name: str) -> str | None:
     return _checked(edited, after, _newline(text))
 
 
-def switch_on(text: str) -> str:
-    """``prj.conf`` with CONFIG_TINYML=y; unchanged if it says so already."""
+def switch_on(text: str, symbol: str = _SWITCH) -> str:
+    """``prj.conf`` with ``symbol`` set to y; unchanged if it says so already."""
     newline = _newline(text)
     lines = text.splitlines(keepends=True)
-    found = [i for i, line in enumerate(lines) if _assigns(line)]
+    found = [i for i, line in enumerate(lines) if _assigns(line, symbol)]
     if not found:
-        return _ended(text, newline) + f"{_SWITCH}=y{newline}"
+        return _ended(text, newline) + f"{symbol}=y{newline}"
     last = found[-1]  # Kconfig takes the last assignment
-    if re.match(rf"\s*{_SWITCH}\s*=\s*y\b", lines[last]):
+    if re.match(rf"\s*{symbol}\s*=\s*y\b", lines[last]):
         return text
-    lines[last] = f"{_SWITCH}=y{newline}"
+    lines[last] = f"{symbol}=y{newline}"
     return "".join(lines)
 
 
@@ -84,8 +85,8 @@ def switch_off(text: str) -> str:
     )
 
 
-def _assigns(line: str) -> bool:
-    return bool(re.match(rf"\s*(?:{_SWITCH}\s*=|#\s*{_SWITCH} is not set)", line))
+def _assigns(line: str, symbol: str) -> bool:
+    return bool(re.match(rf"\s*(?:{symbol}\s*=|#\s*{symbol} is not set)", line))
 
 
 def _models_node(text: str) -> yaml.Node | None:

@@ -12,6 +12,7 @@ from tinyml.verbs.bench import Bench
 from tinyml.verbs.compile import Compile
 from tinyml.verbs.doctor import Doctor
 from tinyml.verbs.list_models import ListModels
+from tinyml.verbs.make_test import MakeTest
 from tinyml.verbs.ops import Ops
 from tinyml.verbs.profile import Profile
 from tinyml.verbs.remove import Remove
@@ -23,6 +24,7 @@ VERBS: tuple[Verb, ...] = (
     Add(),
     ListModels(),
     Remove(),
+    MakeTest(),
     Compile(),
     Run(),
     Ops(),

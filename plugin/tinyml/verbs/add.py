@@ -6,15 +6,18 @@ import argparse
 import tempfile
 from pathlib import Path
 from shutil import copyfile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tinyml.app import edit, files, folder, manifest
 from tinyml.errors import ConfigError, ModelError
 from tinyml.targets import TARGETS, find_target
-from tinyml.verbs.base import Verb
+from tinyml.verbs import make_test
+from tinyml.verbs.base import Verb, add_app_argument
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from tinyml.pipeline import Compiled
 
 
 class Add(Verb):
@@ -51,6 +54,12 @@ class Add(Verb):
             metavar="INPUT=1x16x8",
             help="fix the shape of an input that the model leaves open (repeatable)",
         )
+        parser.add_argument(
+            "--test", action="store_true", help="also write a Twister test for it, as `test` does"
+        )
+        parser.add_argument(
+            "--input", type=Path, metavar="X.npz", help="for --test: inputs, and outputs if it has them"
+        )
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
         app = folder.find_application(args.app, Path.cwd())
@@ -61,20 +70,16 @@ class Add(Verb):
         _refuse_clash(listed, name, model, app)
         file, copied = _place(model, app)
         entry = manifest.ModelEntry(name, file, args.kernels, parse_shapes(args.shape))
-        summary = _compile(model, entry, target.name, must_move=copied)
-        _write(app, entry, model if copied else None)
-        _report(console, app, entry, summary, copied)
+        compiled = _compile(model, entry, target.name, must_move=copied)
+        changes = _changes(app, entry, compiled, model if copied else None)
+        if args.test:
+            place = make_test.place_for(app, name, force=False)
+            changes |= make_test.contents(app, entry, args.input, place, model)
+        files.replace_all(changes)
+        _report(console, app, entry, compiled, copied)
+        if args.test:
+            make_test.said(console, app, place)
         return 0
-
-
-def add_app_argument(parser: argparse.ArgumentParser) -> None:
-    """`--app`, alike for all verbs about an application."""
-    parser.add_argument(
-        "--app",
-        type=Path,
-        metavar="DIR",
-        help="the application's folder (default: the one that the current folder lies in)",
-    )
 
 
 def parse_shapes(given: list[str]) -> dict[str, str]:
@@ -126,8 +131,8 @@ def _place(model: Path, app: folder.Application) -> tuple[str, bool]:
     return f"models/{model.name}", not copy.exists()
 
 
-def _compile(model: Path, entry: manifest.ModelEntry, target: str, must_move: bool) -> dict[str, Any]:
-    """Compile the model as the build will; its summary."""
+def _compile(model: Path, entry: manifest.ModelEntry, target: str, must_move: bool) -> Compiled:
+    """Compile the model as the build will."""
     from tinyml.pipeline import Options, compile_model
     from tinyml.workspace import find_cmsis_nn
 
@@ -141,23 +146,29 @@ def _compile(model: Path, entry: manifest.ModelEntry, target: str, must_move: bo
         shapes={name: tuple(map(int, shape.split("x"))) for name, shape in entry.shapes.items()},
     )
     if not must_move:
-        return dict(compile_model(model, options).summary)
+        return compile_model(model, options)
     with tempfile.TemporaryDirectory() as alone:  # would it still work without its neighbours?
         moved = Path(alone) / model.name
         copyfile(model, moved)
-        return dict(compile_model(moved, options).summary)
+        return compile_model(moved, options)
 
 
-def _write(app: folder.Application, entry: manifest.ModelEntry, copy_of: Path | None) -> None:
+def _changes(
+    app: folder.Application, entry: manifest.ModelEntry, compiled: Compiled, copy_of: Path | None
+) -> dict[Path, bytes | None]:
+    from tinyml.package.twister import needs_maths
+
     changes: dict[Path, bytes | None] = {}
     if copy_of is not None:
         changes[app.root / entry.file] = copy_of.read_bytes()
-    listed = read_text(app.manifest_path)
-    changes[app.manifest_path] = edit.add_model(listed, entry).encode()
-    config = read_text(app.prj_conf_path)
-    if edit.switch_on(config) != config:
-        changes[app.prj_conf_path] = edit.switch_on(config).encode()
-    files.replace_all(changes)
+    changes[app.manifest_path] = edit.add_model(read_text(app.manifest_path), entry).encode()
+    before = read_text(app.prj_conf_path)
+    after = edit.switch_on(before)
+    if needs_maths(compiled.files[f"{entry.name}.c"]):
+        after = edit.switch_on(after, edit.FULL_LIBC)
+    if after != before:
+        changes[app.prj_conf_path] = after.encode()
+    return changes
 
 
 def read_text(path: Path) -> str:
@@ -174,10 +185,12 @@ def _report(
     console: Console,
     app: folder.Application,
     entry: manifest.ModelEntry,
-    summary: dict[str, Any],
+    compiled: Compiled,
     copied: bool,
 ) -> None:
     from rich.table import Table
+
+    summary = compiled.summary
 
     if copied:
         console.print(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from tinyml.errors import TinymlError
@@ -26,6 +27,16 @@ class Verb(ABC):
     @abstractmethod
     def run(self, args: argparse.Namespace, console: Console) -> int:
         """Do it; returns the exit code. Raises TinymlError for what the user can put right."""
+
+
+def add_app_argument(parser: argparse.ArgumentParser) -> None:
+    """`--app`, alike for all verbs about an application."""
+    parser.add_argument(
+        "--app",
+        type=Path,
+        metavar="DIR",
+        help="the application's folder (default: the one that the current folder lies in)",
+    )
 
 
 def build_parser(verbs: Iterable[Verb], prog: str, version: str) -> argparse.ArgumentParser:

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tinyml.app import folder
-from tinyml.verbs.add import add_app_argument
-from tinyml.verbs.base import Verb
+from tinyml.verbs.base import Verb, add_app_argument
 
 if TYPE_CHECKING:
     from rich.console import Console

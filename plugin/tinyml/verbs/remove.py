@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from tinyml.app import edit, files, folder
 from tinyml.errors import ConfigError
-from tinyml.verbs.add import add_app_argument, read_text
-from tinyml.verbs.base import Verb
+from tinyml.verbs.add import read_text
+from tinyml.verbs.base import Verb, add_app_argument
 
 if TYPE_CHECKING:
     from rich.console import Console

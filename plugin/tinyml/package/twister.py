@@ -1,0 +1,105 @@
+"""A Twister test for a model: the text of its files, from known inputs and outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import jinja2
+
+from tinyml import c
+from tinyml.app import edit
+from tinyml.app.manifest import ModelEntry
+from tinyml.ir import Array, DType
+
+PLATFORMS = ("qemu_cortex_m3", "qemu_cortex_m4", "qemu_cortex_m7", "native_sim", "native_sim/native/64")
+"""Boards that every supported Zephyr has, with this module; Twister refuses names it does not know."""
+
+# What a test image needs beside the model, roughly: Twister leaves out boards that are smaller than the sum.
+_OTHER_RAM_KILOBYTES = 12
+_OTHER_FLASH_KILOBYTES = 40
+
+
+@dataclass(frozen=True)
+class Golden:
+    """Samples, in the order of the model's inputs and outputs; ``origin`` says who computed the outputs."""
+
+    inputs: Sequence[Sequence[Array]]
+    outputs: Sequence[Sequence[Array]]
+    origin: str
+
+    @property
+    def bytes(self) -> int:
+        return sum(array.nbytes for group in (*self.inputs, *self.outputs) for array in group)
+
+
+@dataclass(frozen=True)
+class _Table:
+    name: str
+    c_type: str
+    length: int
+    rows: list[str]
+
+
+def test_files(
+    entry: ModelEntry, file: str, source: str, summary: Mapping[str, Any], golden: Golden
+) -> dict[str, str]:
+    """The files of a test by path. ``file`` is the model as seen from the test, ``source`` its C."""
+    settings = ["CONFIG_ZTEST=y", "CONFIG_TINYML=y"]
+    if needs_maths(source):
+        settings.append(f"{edit.FULL_LIBC}=y")
+    ram = summary["arena_bytes"] + summary["state_bytes"]
+    flash = summary["weights_bytes"] + golden.bytes
+    context = {
+        "name": entry.name,
+        "count": len(golden.inputs),
+        "origin": golden.origin,
+        "platforms": PLATFORMS,
+        "ram_kilobytes": _OTHER_RAM_KILOBYTES + -(-ram // 1024),
+        "flash_kilobytes": _OTHER_FLASH_KILOBYTES + -(-flash // 1024),
+        "tables": [*_tables("in", golden.inputs), *_tables("out", golden.outputs)],
+        "inputs": _names("in", golden.inputs),
+        "outputs": _names("out", golden.outputs),
+    }
+    return {
+        "CMakeLists.txt": _render("test_cmake.txt.j2", context),
+        "prj.conf": "\n".join(settings) + "\n",
+        "testcase.yaml": _render("testcase.yaml.j2", context),
+        "tinyml.yaml": edit.add_model("", replace(entry, file=file, arena_region=None)),
+        "src/main.c": _render("test_main.c.j2", context),
+        "src/golden.h": _render("test_golden.h.j2", context),
+    }
+
+
+def needs_maths(source: str) -> bool:
+    """Whether generated C calls functions that Zephyr's minimal C library does not have."""
+    return "#include <math.h>" in source
+
+
+def _tables(word: str, samples: Sequence[Sequence[Array]]) -> list[_Table]:
+    return [
+        _Table(name, DType.of(array).c, array.size, c.table_rows(array))
+        for names, sample in zip(_names(word, samples), samples, strict=True)
+        for name, array in zip(names, sample, strict=True)
+    ]
+
+
+def _names(word: str, samples: Sequence[Sequence[Array]]) -> list[list[str]]:
+    return [[f"{word}{i}_{index}" for i in range(len(sample))] for index, sample in enumerate(samples)]
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader("tinyml", "package/templates"),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        undefined=jinja2.StrictUndefined,
+    )
+
+
+def _render(template: str, context: Mapping[str, Any]) -> str:
+    return _environment().get_template(template).render(context)

@@ -1,0 +1,134 @@
+"""`test`: a Twister test for a model of an application."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tinyml.app import files, folder
+from tinyml.app.manifest import ModelEntry
+from tinyml.errors import ConfigError
+from tinyml.verbs.base import Verb, add_app_argument
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rich.console import Console
+
+    from tinyml.ir import Array, Graph
+    from tinyml.package.twister import Golden
+
+MOST_SAMPLES = 8
+ENOUGH_BYTES = 24 * 1024  # of flash, for samples; one is always taken
+
+
+class MakeTest(Verb):
+    """Write a Twister test for a model of an application.
+
+    The test is an application of its own in tests/NAME: it runs the model on known inputs and compares
+    the outputs, integers exactly. The inputs are yours (--input) or generated; the outputs are those in
+    your file (out0, out1, ... or by name) or those that the model's C computes on this machine.
+
+    `west twister -T tests` is then a numeric regression test, for your CI. After a wanted change of the
+    model, run this again with --force.
+    """
+
+    name = "test"
+    help = "write a Twister test for a model of an application"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("name", metavar="NAME", help="the model's name, as `list` shows it")
+        add_app_argument(parser)
+        parser.add_argument("--input", type=Path, metavar="X.npz", help="inputs, and outputs if it has them")
+        parser.add_argument("--force", action="store_true", help="write over the test that is there")
+
+    def run(self, args: argparse.Namespace, console: Console) -> int:
+        app = folder.find_application(args.app, Path.cwd())
+        listed = app.manifest()
+        entry = listed.find(args.name)
+        if entry is None:
+            names = ", ".join(model.name for model in listed.models)
+            raise ConfigError(
+                f"{app.root} has no model called {args.name!r}",
+                f"one of: {names}" if names else "add one with `west tinyml add MODEL`",
+            )
+        place = place_for(app, entry.name, args.force)
+        files.replace_all(contents(app, entry, args.input, place))
+        said(console, app, place)
+        return 0
+
+
+def place_for(app: folder.Application, name: str, force: bool) -> Path:
+    """The folder of the test; refuses one that is there already."""
+    place = app.root / "tests" / name
+    if place.exists() and not force:
+        raise ConfigError(f"there is a test in {place} already", "--force writes over it")
+    return place
+
+
+def contents(
+    app: folder.Application, entry: ModelEntry, given: Path | None, place: Path, model: Path | None = None
+) -> dict[Path, bytes | None]:
+    """The files of the test. ``model`` is where the model lies now, if it has yet to be copied."""
+    from tinyml.package.twister import test_files
+    from tinyml.pipeline import Options, compile_model
+
+    shapes = {name: tuple(map(int, shape.split("x"))) for name, shape in entry.shapes.items()}
+    options = Options(name=entry.name, target="host", kernels="portable", shapes=shapes)
+    compiled = compile_model(model or entry.path(app.root), options)
+    golden = _golden(compiled.graph, compiled.files, given)
+    file = folder.relative(app.root / entry.file, place)
+    texts = test_files(entry, file, compiled.files[f"{entry.name}.c"], compiled.summary, golden)
+    return {place / path: text.encode() for path, text in texts.items()}
+
+
+def said(console: Console, app: folder.Application, place: Path) -> None:
+    where = folder.relative(place, app.root)
+    console.print(
+        f"wrote a test to {where}; run it with: west twister -T {where}", markup=False, soft_wrap=True
+    )
+
+
+def _golden(graph: Graph, files: Mapping[str, str], given: Path | None) -> Golden:
+    """Inputs, and the outputs that belong to them."""
+    from tinyml import arrays, harness
+    from tinyml.compare.samples import generated
+    from tinyml.package.twister import Golden
+
+    samples = [arrays.load_inputs(given, graph)] if given else generated(graph, _count(graph))
+    inputs = [[sample[name] for name in graph.inputs] for sample in samples]
+    expected = _given_outputs(graph, given) if given else None
+    if expected is not None:
+        return Golden(inputs, [expected], "given by the user")
+    computed = harness.run_files(files, "host", samples, reset_before={0}).outputs
+    outputs = [[sample[name] for name in graph.outputs] for sample in computed]
+    return Golden(inputs, outputs, "computed by the model's C on the host")
+
+
+def _count(graph: Graph) -> int:
+    """As many samples as fit into a reasonable amount of flash."""
+    one = sum(graph.tensors[name].bytes for name in (*graph.inputs, *graph.outputs))
+    return max(1, min(MOST_SAMPLES, ENOUGH_BYTES // max(one, 1)))
+
+
+def _given_outputs(graph: Graph, given: Path) -> list[Array] | None:
+    """The outputs in the user's file; None if it has none."""
+    import numpy as np
+
+    with np.load(given, allow_pickle=False) as file:
+        stored = {key: file[key] for key in file.files}
+    found = [stored.get(name, stored.get(f"out{i}")) for i, name in enumerate(graph.outputs)]
+    if all(array is None for array in found):
+        return None
+    checked = []
+    for name, array in zip(graph.outputs, found, strict=True):
+        tensor = graph.tensors[name]
+        if array is None or array.size != tensor.elements or array.dtype != tensor.dtype.numpy:
+            has = "nothing" if array is None else f"{array.dtype} {array.shape}"
+            raise ConfigError(
+                f"{given}: the output {name!r} is {tensor.dtype.value} {tensor.shape}; it has {has}",
+                "all outputs of the model, or none",
+            )
+        checked.append(array.reshape(tensor.shape))
+    return checked
