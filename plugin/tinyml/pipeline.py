@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tinyml import __version__, importers
 from tinyml.c import identifier
@@ -19,10 +19,14 @@ from tinyml.package.summary import summarize
 from tinyml.passes import PASSES
 from tinyml.passes.savings import Ledger, Saving
 from tinyml.plan import Plan, plan
+from tinyml.quantize.request import Request
 from tinyml.schedule import same_order, schedule
 from tinyml.select import Selected, select
 from tinyml.targets import Target, find_target
 from tinyml.verify import verify
+
+if TYPE_CHECKING:
+    from tinyml.quantize.cache import Result
 
 LIBRARIES: Mapping[str, frozenset[Library]] = {
     "portable": frozenset({Library.GENERATED, Library.PORTABLE}),
@@ -53,12 +57,14 @@ class Options:
     shapes: Mapping[str, Shape] = field(default_factory=dict)
     io: str = "arena"  # where inputs and outputs live: in the arena, or in buffers the caller gives
     expose: tuple[str, ...] = ()  # inner tensors that are outputs too, to look at them
+    quantize: Request | None = None  # a float model is made int8 first
 
     def describe(self) -> str:
         """Options that are not the default, for the provenance comment."""
         parts = [f"kernels {self.kernels}"] if self.kernels != "auto" else []
         parts += [f"io {self.io}"] if self.io != "arena" else []
         parts += [f"shape {name}={'x'.join(map(str, shape))}" for name, shape in self.shapes.items()]
+        parts += [self.quantize.describe()] if self.quantize else []
         return ", ".join(parts)
 
 
@@ -90,11 +96,30 @@ def optimize(graph: Graph, observe: Observer | None = None) -> Graph:
 
 def compile_model(path: Path, options: Options, observe: Observer | None = None) -> Compiled:
     """From a model file to C."""
-    graph = importers.load(path, options.shapes)
+    graph = _load(path, options)
     sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
     name = options.name or identifier(path.stem, "model").lower()
     origin = Provenance(path.name, sha256, options.describe())
     return compile_graph(graph, name, origin, options, observe)
+
+
+def quantize_model(
+    path: Path,
+    request: Request,
+    shapes: Mapping[str, Shape] | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Result:
+    """From a float model file to int8, or to what the cache has of it."""
+    from tinyml.quantize import cache, engine
+
+    return cache.quantized(path, request, shapes, progress or engine.silent)
+
+
+def _load(path: Path, options: Options) -> Graph:
+    if options.quantize is None:
+        return importers.load(path, options.shapes)
+    content = quantize_model(path, options.quantize, options.shapes).content
+    return importers.read(path, content)
 
 
 def compile_graph(

@@ -21,6 +21,11 @@ def load(path: Path, shapes: Mapping[str, Shape] | None = None) -> Graph:
         raise ModelError(f"{path} is a folder, not a model file", "name the .onnx or .tflite in it") from None
     except OSError as error:
         raise ModelError(f"cannot read {path}: {error.strerror}") from None
+    return read(path, content, shapes)
+
+
+def read(path: Path, content: bytes, shapes: Mapping[str, Shape] | None = None) -> Graph:
+    """``load`` for a model whose bytes are here already; ``path`` gives the name, and weights beside it."""
     if content[4:8] == TFLITE_MAGIC:
         from tinyml.importers import tflite_graph
 

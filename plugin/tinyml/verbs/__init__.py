@@ -15,6 +15,7 @@ from tinyml.verbs.list_models import ListModels
 from tinyml.verbs.make_test import MakeTest
 from tinyml.verbs.ops import Ops
 from tinyml.verbs.profile import Profile
+from tinyml.verbs.quantize import Quantize
 from tinyml.verbs.remove import Remove
 from tinyml.verbs.report import Report
 from tinyml.verbs.run import Run
@@ -27,6 +28,7 @@ VERBS: tuple[Verb, ...] = (
     MakeTest(),
     Compile(),
     Run(),
+    Quantize(),
     Ops(),
     Report(),
     Verify(),

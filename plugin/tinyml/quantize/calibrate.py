@@ -1,0 +1,106 @@
+"""The range of every activation, found by running the float model on the calibration data."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+
+from tinyml.ir import Array
+from tinyml.quantize import runtime
+from tinyml.quantize.layers import CANDIDATES
+
+Ranges = dict[str, tuple[float, float]]
+"""Tensor name -> smallest and largest value that int8 shall express."""
+
+Progress = Callable[[str, int, int], None]
+"""Told what is being done, how many steps are done, and how many there are."""
+
+CHUNK = 16  # samples between two signs of life, and the most whose activations are in memory at once
+
+SETTINGS: Mapping[str, tuple[str, dict[str, Any]]] = {
+    "minmax": ("MinMax", {}),
+    "entropy": ("Entropy", {"num_bins": 512, "num_quantized_bins": 128}),
+    "percentile": ("Percentile", {"percentile": 99.99, "symmetric": False}),
+}
+"""Our name of a method -> onnxruntime's, with its options."""
+
+SHARED = ("Concat", "Where")
+"""Operators whose integer form needs one scale for all that goes in and out."""
+
+PASSING = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Split", "MaxPool",
+           "AveragePool", "Resize", "Pad", "Gather", "Identity")  # fmt: skip
+"""Operators whose output has the scale of their first input."""
+
+
+def calibrate(
+    model: onnx.ModelProto, samples: Sequence[Mapping[str, Array]], method: str, progress: Progress
+) -> Ranges:
+    """Ranges by one of onnxruntime's methods."""
+    runtime.require()
+    from onnxruntime.quantization.calibrate import CalibrationDataReader, CalibrationMethod, create_calibrator
+
+    class Reader(CalibrationDataReader):  # type: ignore[misc]  # the base class is untyped
+        def __init__(self, chunk: Sequence[Mapping[str, Array]]) -> None:
+            self.rest = iter(chunk)
+
+        def get_next(self) -> dict[str, Array] | None:
+            sample = next(self.rest, None)
+            return None if sample is None else dict(sample)
+
+    name, options = SETTINGS[method]
+    with tempfile.TemporaryDirectory(prefix="tinyml-") as folder:
+        source = Path(folder, "model.onnx")
+        onnx.save(model, source)
+        with runtime.quiet():
+            calibrator = create_calibrator(
+                source,
+                sorted(CANDIDATES),
+                augmented_model_path=str(Path(folder, "augmented.onnx")),
+                calibrate_method=CalibrationMethod[name],
+                extra_options=options,
+            )
+        for start in range(0, len(samples), CHUNK):
+            with runtime.quiet():
+                calibrator.collect_data(Reader(samples[start : start + CHUNK]))
+            progress(f"ranges by {method}", min(start + CHUNK, len(samples)), len(samples))
+        with runtime.quiet():
+            found = calibrator.compute_data()
+    ranges = {}
+    for tensor, data in found.items():
+        low, high = (float(np.min(limit)) for limit in data.range_value)
+        ranges[tensor] = (low, float(np.max(data.range_value[1])) if high < low else high)
+    return shared(model, ranges)
+
+
+def shared(model: onnx.ModelProto, ranges: Ranges) -> Ranges:
+    """One range for tensors that an operator wants alike, also where they pass through a reshape first."""
+    parent: dict[str, str] = {}
+
+    def root(name: str) -> str:
+        while parent.get(name, name) != name:
+            name = parent[name]
+        return name
+
+    joined = set()
+    for node in model.graph.node:
+        group = []
+        if node.op_type in SHARED:
+            group = [name for name in (*node.input, *node.output) if name in ranges]
+            joined |= set(group)
+        elif node.op_type in PASSING and node.input:
+            group = [name for name in (node.input[0], *node.output) if name in ranges]
+        for name in group[1:]:
+            parent[root(name)] = root(group[0])
+    wanted = {root(name) for name in joined}
+    result = dict(ranges)
+    for top in wanted:
+        members = [name for name in ranges if root(name) == top]
+        low = min(ranges[name][0] for name in members)
+        high = max(ranges[name][1] for name in members)
+        result.update(dict.fromkeys(members, (low, high)))
+    return result

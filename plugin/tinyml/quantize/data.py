@@ -1,0 +1,260 @@
+"""Calibration data as samples: what the model takes, one after the other, from files people have."""
+
+from __future__ import annotations
+
+import itertools
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tinyml.errors import ConfigError
+from tinyml.ir import Array, DType, Shape
+from tinyml.quantize import csv_file, image_folder, wav_folder
+from tinyml.quantize.request import Request, Scaling
+
+FORMATS = ".npz, .npy, .csv, or a folder of images or WAV files"
+
+
+@dataclass(frozen=True)
+class Input:
+    """An input of the model, as far as data must fit it."""
+
+    name: str
+    shape: Shape
+    dtype: DType
+
+    @property
+    def elements(self) -> int:
+        return int(np.prod(self.shape, dtype=np.int64))
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Arrays by input name for each run, and the right class of each where it is known."""
+
+    inputs: tuple[Mapping[str, Array], ...]
+    labels: Array | None = None
+    warnings: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+
+def load(request: Request, inputs: Sequence[Input]) -> Samples:
+    """Read and check the calibration data for a model with these inputs."""
+    path = request.calibration
+    labels: Array | None = None
+    if not path.exists():
+        raise ConfigError(f"there is no calibration data {path}", FORMATS)
+    if path.is_dir():
+        table, labels = _folder(path, inputs, request.scaling)
+    elif path.suffix.lower() == ".csv":
+        rows, labels = csv_file.read(path, _only(inputs, path).elements)
+        table = {_only(inputs, path).name: scaled(rows, request.scaling, None, path)}
+    else:
+        arrays = _numpy(path)
+        labels = arrays.pop("labels", None) if "labels" not in {i.name for i in inputs} else None
+        table = {i.name: _pick(arrays, i, n, len(inputs), path) for n, i in enumerate(inputs)}
+        table = {
+            i.name: _real(table[i.name], i, request.scaling, path) if i.dtype.is_float else table[i.name]
+            for i in inputs
+        }
+    if request.labels is not None:
+        labels = _labels(request.labels)
+    return _samples(table, inputs, labels, request, path)
+
+
+def scaled(array: Array, scaling: Scaling, full: float | None, path: Path) -> Array:
+    """Numbers of 0..``full`` (None: whatever there is) on the range, mean and deviation of the training."""
+    values: Array = array.astype(np.float32)
+    if scaling.low is not None and scaling.high is not None:
+        top = float(full) if full is not None else float(values.max(initial=0.0))
+        bottom = 0.0 if full is not None else min(0.0, float(values.min(initial=0.0)))
+        if top <= bottom:
+            raise ConfigError(f"{path}: all values are {top:g}", "real data: the ranges are taken from it")
+        values = (values - bottom) / (top - bottom) * (scaling.high - scaling.low) + scaling.low
+    return values
+
+
+def _folder(path: Path, inputs: Sequence[Input], scaling: Scaling) -> tuple[dict[str, Array], Array | None]:
+    only = _only(inputs, path)
+    for reader in (image_folder, wav_folder):
+        if files := reader.find(path):
+            array, labels = reader.read(path, files, only.shape, scaling)
+            return {only.name: array}, labels
+    raise ConfigError(f"{path} holds neither images nor WAV files", FORMATS)
+
+
+def _only(inputs: Sequence[Input], path: Path) -> Input:
+    if len(inputs) != 1:
+        names = ", ".join(i.name for i in inputs)
+        raise ConfigError(
+            f"{path} has data for one input; the model has {len(inputs)} ({names})",
+            "a .npz file with one array per input",
+        )
+    return inputs[0]
+
+
+def _numpy(path: Path) -> dict[str, Array]:
+    try:
+        with path.open("rb") as stream:
+            file = np.load(stream, allow_pickle=False)
+            return {"": file} if isinstance(file, np.ndarray) else {key: file[key] for key in file.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile):
+        raise ConfigError(f"{path} cannot be read as calibration data", FORMATS) from None
+
+
+def _pick(arrays: Mapping[str, Array], wanted: Input, index: int, count: int, path: Path) -> Array:
+    found = arrays.get(wanted.name, arrays.get(f"in{index}"))
+    if found is None and count == 1 and len(arrays) == 1:
+        found = next(iter(arrays.values()))
+    if found is None:
+        has = ", ".join(name or "one array without a name" for name in arrays) or "nothing"
+        raise ConfigError(
+            f"{path} has no array for the input {wanted.name!r} (it has {has})",
+            f"call it {wanted.name!r} or in{index}: numpy.savez(file, in{index}=array)",
+        )
+    return found
+
+
+def _real(array: Array, wanted: Input, scaling: Scaling, path: Path) -> Array:
+    """Data for an input of real numbers; whole numbers must come with their meaning."""
+    if array.dtype.kind not in "iufb":
+        raise ConfigError(f"{path}: the data for {wanted.name!r} are {array.dtype}, not numbers")
+    if array.dtype.kind in "iu" and scaling.low is None:
+        raise ConfigError(
+            f"{path}: the data for {wanted.name!r} are whole numbers ({array.dtype}, "
+            f"{array.min(initial=0)}..{array.max(initial=0)}), the model takes real ones",
+            "--range 0:1 if the training divided by the largest value, --range -1:1, or, if the numbers are "
+            "right as they are, save them as float32",
+        )
+    full = float(np.iinfo(array.dtype).max) if array.dtype == np.uint8 else None
+    values = scaled(array, scaling, full, path)
+    return _normalised(values, wanted.shape, scaling, path)
+
+
+def _normalised(values: Array, shape: Shape, scaling: Scaling, path: Path) -> Array:
+    """Mean and deviation per channel, which is the axis that has as many entries."""
+    for numbers, combine in ((scaling.mean, np.subtract), (scaling.std, np.divide)):
+        if not numbers:
+            continue
+        spread = spread_channels(numbers, shape, path)
+        if values.size % max(int(np.prod(shape)), 1) == 0 and values.size:
+            values = combine(values.reshape(-1, *shape), spread[np.newaxis]).astype(np.float32)
+    return values
+
+
+def spread_channels(numbers: Sequence[float], shape: Shape, path: Path) -> Array:
+    """One number per channel, shaped so that it broadcasts over a sample of ``shape``."""
+    if len(numbers) == 1:
+        return np.full([1] * len(shape), numbers[0], np.float32)
+    axes = [axis for axis, size in enumerate(shape) if size == len(numbers)]
+    if not axes:
+        raise ConfigError(
+            f"{path}: mean or std has {len(numbers)} numbers; no dimension of {text(shape)} has that size",
+            "one number, or one for each channel",
+        )
+    axis = 1 if 1 in axes else axes[-1]
+    wide = [1] * len(shape)
+    wide[axis] = -1
+    return np.asarray(numbers, np.float32).reshape(wide)
+
+
+def split(array: Array, wanted: Input, path: Path) -> Array:
+    """The array as (count, *shape of the input), or a message that says which shapes would do."""
+    shape = wanted.shape
+    body = [size for size in shape if size != 1]
+    if array.size and array.size % max(wanted.elements, 1) == 0:
+        if array.shape == shape:
+            return array[np.newaxis]
+        if array.shape[1:] == shape or (shape[:1] == (1,) and array.shape[1:] == shape[1:]):
+            return array.reshape(-1, *shape)
+        if [size for size in array.shape[1:] if size != 1] == body:
+            return array.reshape(-1, *shape)  # channels of one left out, or put in
+    row = shape[1:] if shape[:1] == (1,) else shape
+    hint = f"an array of shape N{'x' if row else ''}{text(row) if row else ''}, one row per sample"
+    inner = array.shape[1:]
+    for order in itertools.permutations(range(len(inner))):
+        if tuple(inner[axis] for axis in order) == row and order != tuple(range(len(inner))):
+            axes = ", ".join(str(axis + 1) for axis in order)
+            hint = f"array.transpose(0, {axes}): the order of the dimensions is another one"
+            break
+    raise ConfigError(
+        f"{path}: the data for {wanted.name!r} have shape {text(array.shape)}; the model takes {text(shape)}",
+        hint,
+    )
+
+
+def text(shape: Sequence[int]) -> str:
+    return "x".join(map(str, shape)) or "scalar"
+
+
+def _labels(path: Path) -> Array:
+    """Class numbers: .npy, .npz (its only array, or "labels"), .csv or text with one number per line."""
+    if not path.is_file():
+        raise ConfigError(
+            f"there is no file of labels {path}", ".npy, .npz or .csv with one number per sample"
+        )
+    if path.suffix.lower() in (".npy", ".npz"):
+        arrays = _numpy(path)
+        found = arrays.get("labels", next(iter(arrays.values())) if len(arrays) == 1 else None)
+        if found is None:
+            raise ConfigError(
+                f"{path} has several arrays ({', '.join(arrays)})", "call the right one 'labels'"
+            )
+        return found
+    return csv_file.column(path)
+
+
+def _samples(
+    table: Mapping[str, Array], inputs: Sequence[Input], labels: Array | None, request: Request, path: Path
+) -> Samples:
+    rows = {i.name: split(table[i.name], i, path) for i in inputs}
+    counts = {name: len(array) for name, array in rows.items()}
+    if len(set(counts.values())) > 1:
+        listed = ", ".join(f"{name}: {count}" for name, count in counts.items())
+        raise ConfigError(f"{path} has different numbers of samples for the inputs ({listed})")
+    count = next(iter(counts.values()))
+    if labels is not None:
+        labels = _classes(labels, count, request.labels or path)
+    warnings = []
+    for wanted in inputs:
+        rows[wanted.name] = _typed(rows[wanted.name], wanted, path)
+        if wanted.dtype.is_float and np.ptp(rows[wanted.name]) == 0:
+            warnings.append(f"all calibration values of {wanted.name} are equal: its range is a guess")
+    if count < 16:
+        warnings.append(f"only {count} calibration samples: ranges may be too narrow (100 are typical)")
+    chosen = np.unique(np.linspace(0, count - 1, min(count, request.samples)).round().astype(int))
+    picked = tuple({name: array[index] for name, array in rows.items()} for index in chosen)
+    return Samples(picked, None if labels is None else labels[chosen], tuple(warnings))
+
+
+def _typed(array: Array, wanted: Input, path: Path) -> Array:
+    if wanted.dtype.is_float:
+        values = array.astype(wanted.dtype.numpy)
+        if not np.isfinite(values).all():
+            raise ConfigError(f"{path}: the data for {wanted.name!r} hold values that are not finite numbers")
+        return values
+    with np.errstate(invalid="ignore"):
+        values = array.astype(wanted.dtype.numpy)
+    if not np.array_equal(values, array):
+        raise ConfigError(
+            f"{path}: the data for {wanted.name!r} do not fit {wanted.dtype.value} "
+            f"({array.min():g}..{array.max():g}, {array.dtype})"
+        )
+    return values
+
+
+def _classes(labels: Array, count: int, path: Path) -> Array:
+    flat = labels
+    if labels.ndim == 2 and labels.shape[0] == count and labels.shape[1] > 1:
+        flat = labels.argmax(axis=1)  # one-hot
+    flat = flat.reshape(-1)
+    if len(flat) != count:
+        raise ConfigError(f"{path} has {len(flat)} labels for {count} samples", "one for each sample")
+    if not np.array_equal(flat, np.asarray(flat).astype(np.int64)):
+        raise ConfigError(f"{path}: labels must be class numbers 0, 1, 2 ...")
+    return flat.astype(np.int64)

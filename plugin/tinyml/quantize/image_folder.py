@@ -1,0 +1,72 @@
+"""Calibration data as a folder of images, perhaps one subfolder per class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tinyml.errors import ConfigError, ToolError
+from tinyml.ir import Array, Shape
+from tinyml.quantize.request import Scaling
+
+SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff", ".webp")
+CHANNELS = {1: "L", 3: "RGB", 4: "RGBA"}
+"""Channels of the model -> the mode an image is converted to."""
+
+
+def find(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES)
+
+
+def read(folder: Path, files: Sequence[Path], shape: Shape, scaling: Scaling) -> tuple[Array, Array | None]:
+    """Images resized to the model's size, 0..1 unless the scaling says otherwise."""
+    try:
+        from PIL import Image, UnidentifiedImageError
+    except ImportError:
+        raise ToolError(
+            f"{folder} holds images, and reading them needs Pillow", "pip install pillow"
+        ) from None
+    channels, height, width, first = layout(shape, folder)
+    low, high = (0.0, 1.0) if scaling.low is None or scaling.high is None else (scaling.low, scaling.high)
+    samples = []
+    for path in files:
+        try:
+            with Image.open(path) as image:
+                sized = image.convert(CHANNELS[channels]).resize((width, height), Image.Resampling.BILINEAR)
+                pixels = np.asarray(sized, np.float32).reshape(height, width, channels)
+        except (OSError, UnidentifiedImageError) as error:
+            raise ConfigError(f"{path} cannot be read as an image: {error}") from None
+        values = pixels / 255.0 * (high - low) + low
+        for numbers, combine in ((scaling.mean, np.subtract), (scaling.std, np.divide)):
+            if numbers and len(numbers) not in (1, channels):
+                raise ConfigError(
+                    f"mean or std has {len(numbers)} numbers; the model takes {channels} channels"
+                )
+            if numbers:
+                values = combine(values, np.asarray(numbers, np.float32))
+        samples.append(values.transpose(2, 0, 1) if first else values)
+    return np.stack(samples).astype(np.float32).reshape(-1, *shape), classes(folder, files)
+
+
+def layout(shape: Shape, folder: Path) -> tuple[int, int, int, bool]:
+    """Channels, height, width and whether the channels come first."""
+    if len(shape) == 4 and shape[0] == 1:
+        if shape[1] in CHANNELS and (shape[3] not in CHANNELS or shape[1] <= shape[3]):
+            return shape[1], shape[2], shape[3], True
+        if shape[3] in CHANNELS:
+            return shape[3], shape[1], shape[2], False
+    raise ConfigError(
+        f"{folder} holds images; the model takes {'x'.join(map(str, shape))}, which is not one image",
+        "save the inputs as the training saw them: numpy.savez(file, in0=array)",
+    )
+
+
+def classes(folder: Path, files: Sequence[Path]) -> Array | None:
+    """The number of each file's subfolder, in alphabetical order; None where files lie in no subfolder."""
+    names = [path.relative_to(folder).parts[0] if path.parent != folder else "" for path in files]
+    known = sorted(set(names))
+    if "" in known or len(known) < 2:
+        return None
+    return np.asarray([known.index(name) for name in names])

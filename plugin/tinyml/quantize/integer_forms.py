@@ -1,0 +1,24 @@
+"""What the compiler makes of a quantised model: which of its nodes are computed in float all the same."""
+
+from __future__ import annotations
+
+import onnx
+
+from tinyml.importers import onnx_graph
+from tinyml.ops.quantize import Dequantize, Quantize
+from tinyml.passes import PASSES
+
+
+def float_nodes(model: onnx.ModelProto) -> set[str]:
+    """Names of nodes that int8 around them does not help: they would only lose precision."""
+    graph = onnx_graph.read(model, "probe", {})
+    for step in PASSES:
+        graph = step(graph)
+    found = set()
+    for layer in graph.layers():
+        tensors = (*layer.inputs, *layer.outputs)
+        if isinstance(layer.op, Quantize | Dequantize):
+            continue
+        if any(tensor is not None and tensor.dtype.is_float for tensor in tensors):
+            found.add(layer.name)
+    return found

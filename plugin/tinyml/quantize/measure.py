@@ -1,0 +1,113 @@
+"""How far int8 is from float: noise per layer, at the outputs, and in the decisions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import onnx
+
+from tinyml.ir import Array
+from tinyml.quantize.calibrate import Progress
+from tinyml.quantize.data import Samples
+from tinyml.quantize.rewrite import borders
+from tinyml.quantize.runtime import Session
+
+EXACT = 120.0
+"""Decibels from which on float32 itself would be the noise; also what a perfect result counts."""
+
+
+class Noise:
+    """Energy of a signal and of what differs from it, summed over samples."""
+
+    def __init__(self) -> None:
+        self.signal = self.noise = self.largest = 0.0
+
+    def add(self, real: Array, approximate: Array) -> None:
+        wanted, found = real.astype(np.float64), approximate.astype(np.float64)
+        self.signal += float(np.square(wanted).sum())
+        difference = found - wanted
+        self.noise += float(np.square(difference).sum())
+        self.largest = max(self.largest, float(np.abs(difference).max(initial=0.0)))
+
+    @property
+    def decibels(self) -> float:
+        """Signal-to-noise ratio; higher is better, 6 dB are one bit."""
+        if self.noise <= 0.0:
+            return EXACT
+        if self.signal <= 0.0:
+            return 0.0
+        return min(10.0 * math.log10(self.signal / self.noise), EXACT)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One int8 model against its float model, on a set of samples."""
+
+    tensors: Mapping[str, float]  # signal-to-noise ratio of every tensor watched, in dB
+    outputs: Mapping[str, float]  # of the model's outputs
+    largest_error: float  # of any output element
+    agreement: float  # share of samples on which both decide alike
+    accuracy_float: float | None = None  # share of samples that are right, where labels are known
+    accuracy_int8: float | None = None
+
+    @property
+    def decibels(self) -> float:
+        """One figure for all outputs: the worst."""
+        return min(self.outputs.values(), default=EXACT)
+
+    @property
+    def lost_points(self) -> float:
+        """Accuracy that int8 costs, in points; without labels, the samples decided differently."""
+        if self.accuracy_float is not None and self.accuracy_int8 is not None:
+            return 100.0 * (self.accuracy_float - self.accuracy_int8)
+        return 100.0 * (1.0 - self.agreement)
+
+
+class Reference:
+    """The float model's answers, computed once."""
+
+    def __init__(self, model: onnx.ModelProto, samples: Samples, tensors: Sequence[str] = ()) -> None:
+        self.samples = samples
+        self.outputs = [value.name for value in model.graph.output]
+        self.watched = [name for name in tensors if name not in self.outputs]
+        session = Session(model, self.watched)
+        self.results = [session.run(sample) for sample in samples.inputs]
+
+    def compare(self, model: onnx.ModelProto, progress: Progress | None = None, what: str = "") -> Outcome:
+        """Measure an int8 model whose tensors keep the names of the float model's."""
+        after = borders(model)
+        present = {name for node in model.graph.node for name in node.output}
+        names = {name: after.get(name, name) for name in self.watched}
+        names = {name: found for name, found in names.items() if found in present}
+        session = Session(model, list(names.values()))
+        noise = {name: Noise() for name in (*self.outputs, *names)}
+        chosen: list[tuple[int, int]] = []
+        for index, (sample, wanted) in enumerate(zip(self.samples.inputs, self.results, strict=True)):
+            found = session.run(sample)
+            for name, meter in noise.items():
+                meter.add(wanted[name], found[names.get(name, name)])
+            first = self.outputs[0]
+            chosen.append((decision(wanted[first]), decision(found[first])))
+            if progress:
+                progress(what, index + 1, len(self.samples))
+        labels = self.samples.labels
+        return Outcome(
+            {name: meter.decibels for name, meter in noise.items()},
+            {name: noise[name].decibels for name in self.outputs},
+            max(noise[name].largest for name in self.outputs),
+            float(np.mean([a == b for a, b in chosen])),
+            *(_share(column, labels) for column in zip(*chosen, strict=True)),
+        )
+
+
+def _share(decisions: Sequence[int], labels: Array | None) -> float | None:
+    return None if labels is None else float(np.mean(np.asarray(decisions) == labels))
+
+
+def decision(output: Array) -> int:
+    """The class an output stands for: its largest element, or, if it has only one, whether that is yes."""
+    flat = output.reshape(-1)
+    return int(flat.argmax()) if flat.size > 1 else int(flat[0] > 0.5)

@@ -1,0 +1,219 @@
+"""A float model made ready for the quantiser: fixed shapes, folded constants, names for all nodes."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx
+from onnx import helper, numpy_helper
+
+from tinyml.errors import ConfigError, ModelError, UnsupportedError
+from tinyml.importers import TFLITE_MAGIC, load, onnx_model
+from tinyml.ir import Shape
+from tinyml.quantize import export, runtime
+from tinyml.quantize.data import Input
+from tinyml.quantize.layers import ACTIVATIONS
+from tinyml.reading import dtype_of
+
+OPSET = 13
+"""The oldest in which weights can be quantised per channel."""
+
+ORDER_KEEPING = ("MaxPool", "Reshape", "Transpose", "Flatten", "Squeeze", "Unsqueeze")
+"""Operators that a limit on every element may pass."""
+
+INTEGER_OPERATORS = ("QuantizeLinear", "DequantizeLinear", "ConvInteger", "MatMulInteger")
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The float model as the quantiser gets it."""
+
+    model: onnx.ModelProto
+    inputs: tuple[Input, ...]
+
+
+def prepare(path: Path, shapes: Mapping[str, Shape]) -> Prepared:
+    """Read a float model, ONNX or TFLite."""
+    graph = load(path, shapes)  # says in words what is wrong with the file, or what would not compile
+    content = path.read_bytes()
+    is_tflite = content[4:8] == TFLITE_MAGIC
+    model = export.to_onnx(graph) if is_tflite else onnx_model.parse(path, content)
+    _refuse_quantized(model, path)
+    _drop_default_inputs(model)
+    _fix_shapes(model, {name: graph.tensors[name].shape for name in graph.inputs})
+    model = _optimized(model)
+    model = _modern(model)
+    _name_nodes(model)
+    _activations_first(model)
+    _means_for_pools(model)
+    _drop_zero_padding(model)
+    model = onnx.shape_inference.infer_shapes(model)
+    inputs = tuple(
+        Input(name, graph.tensors[name].shape, dtype_of(graph.tensors[name].dtype.value))
+        for name in graph.inputs
+    )
+    return Prepared(model, inputs)
+
+
+def _refuse_quantized(model: onnx.ModelProto, path: Path) -> None:
+    found = [n.op_type for n in model.graph.node if n.op_type in INTEGER_OPERATORS or "QLinear" in n.op_type]
+    if found:
+        raise ConfigError(
+            f"{path} is quantised already (it has {found[0]})",
+            "compile it as it is, or quantise the float model",
+        )
+
+
+def _drop_default_inputs(model: onnx.ModelProto) -> None:
+    """Initialisers that are listed as inputs too would not count as constants."""
+    constants = {tensor.name for tensor in model.graph.initializer}
+    kept = [value for value in model.graph.input if value.name not in constants]
+    del model.graph.input[:]
+    model.graph.input.extend(kept)
+
+
+def _fix_shapes(model: onnx.ModelProto, shapes: Mapping[str, Shape]) -> None:
+    """Every input gets the shape it is compiled with; what follows from open ones is inferred anew."""
+    for value in model.graph.input:
+        dims = value.type.tensor_type.shape
+        del dims.dim[:]
+        for size in shapes[value.name]:
+            dims.dim.add().dim_value = size
+    del model.graph.value_info[:]
+    for value in model.graph.output:
+        if any(not dim.HasField("dim_value") for dim in value.type.tensor_type.shape.dim):
+            value.type.tensor_type.ClearField("shape")
+
+
+def _optimized(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Constants folded, batch normalisation in the weights: onnxruntime's own preparation."""
+    runtime.require()
+    from onnxruntime.quantization.shape_inference import quant_pre_process
+
+    with tempfile.TemporaryDirectory(prefix="tinyml-") as folder, runtime.quiet():
+        source, result = Path(folder, "source.onnx"), Path(folder, "result.onnx")
+        onnx.save(model, source)
+        try:
+            quant_pre_process(source, result, skip_symbolic_shape=True)  # shapes are fixed: none is symbolic
+        except Exception as error:
+            lines = str(error).strip().splitlines() or [type(error).__name__]
+            raise ModelError(f"onnxruntime cannot prepare this model: {lines[0]}") from None
+        ready = onnx.load(result)
+    used = {node.domain for node in ready.graph.node} | {"", "ai.onnx"}
+    kept = [opset for opset in ready.opset_import if opset.domain in used]
+    del ready.opset_import[:]
+    ready.opset_import.extend(kept)
+    del ready.metadata_props[:]
+    return ready
+
+
+def opset_of(model: onnx.ModelProto) -> int:
+    return max(o.version for o in model.opset_import if o.domain in ("", "ai.onnx"))
+
+
+def _modern(model: onnx.ModelProto) -> onnx.ModelProto:
+    if opset_of(model) >= OPSET:
+        return model
+    try:
+        return onnx.version_converter.convert_version(model, OPSET)
+    except Exception as error:
+        raise UnsupportedError(
+            f"the model uses ONNX opset {opset_of(model)}, and it cannot be converted to {OPSET}: "
+            + str(error).strip().splitlines()[0],
+            f"export it with opset_version={OPSET} or later",
+        ) from None
+
+
+def _name_nodes(model: onnx.ModelProto) -> None:
+    """Reports and ``--keep-float`` speak of nodes by name; so does the quantiser."""
+    taken: set[str] = set()
+    for node in model.graph.node:
+        base = node.name or next((name for name in node.output if name), node.op_type)
+        node.name = base
+        number = 1
+        while node.name in taken:
+            number += 1
+            node.name = f"{base}_{number}"
+        taken.add(node.name)
+
+
+def _activations_first(model: onnx.ModelProto) -> None:
+    """pool → relu as relu → pool, where both orders give the same: the relu then is part of a layer."""
+    kept = {value.name for value in model.graph.output}
+    changed = True
+    while changed:
+        changed = False
+        readers: dict[str, list[onnx.NodeProto]] = {}
+        for node in model.graph.node:
+            for name in node.input:
+                readers.setdefault(name, []).append(node)
+        for node in model.graph.node:
+            if node.op_type not in ORDER_KEEPING or len(node.output) != 1 or node.output[0] in kept:
+                continue
+            after = readers.get(node.output[0], [])
+            if len(after) == 1 and after[0].op_type in ACTIVATIONS:
+                _swap(model, node, after[0])
+                changed = True
+                break
+
+
+def _swap(model: onnx.ModelProto, first: onnx.NodeProto, second: onnx.NodeProto) -> None:
+    """first → second becomes second → first; the tensor between them is another one than before."""
+    source, between, result = first.input[0], first.output[0], second.output[0]
+    second.input[0], second.output[0] = source, between
+    first.input[0], first.output[0] = between, result
+    nodes = list(model.graph.node)
+    moved = onnx.NodeProto()
+    moved.CopyFrom(second)
+    nodes.remove(second)
+    nodes.insert(nodes.index(first), moved)
+    copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
+    del model.graph.node[:]
+    model.graph.node.extend(copies)
+    infos = [info for info in model.graph.value_info if info.name != between]
+    del model.graph.value_info[:]
+    model.graph.value_info.extend(infos)
+
+
+def _means_for_pools(model: onnx.ModelProto) -> None:
+    """A global average pool as a mean: its integer form may change the scale, a pool's may not."""
+    ranks = {
+        value.name: len(value.type.tensor_type.shape.dim)
+        for value in onnx.shape_inference.infer_shapes(model).graph.value_info
+    } | {value.name: len(value.type.tensor_type.shape.dim) for value in model.graph.input}
+    as_input = opset_of(model) >= 18
+    for node in model.graph.node:
+        if node.op_type != "GlobalAveragePool" or not ranks.get(node.input[0]):
+            continue
+        axes = list(range(2, ranks[node.input[0]]))
+        node.op_type = "ReduceMean"
+        node.attribute.append(helper.make_attribute("keepdims", 1))
+        if not as_input:
+            node.attribute.append(helper.make_attribute("axes", axes))
+            continue
+        name = f"{node.name}/axes"
+        tensor = helper.make_tensor(name, onnx.TensorProto.INT64, [len(axes)], axes)
+        model.graph.initializer.append(tensor)
+        node.input.append(name)
+
+
+def _drop_zero_padding(model: onnx.ModelProto) -> None:
+    """Padding is zero unless said otherwise; said as a constant, the quantiser would make a node of it."""
+    values = constants(model)
+    for node in model.graph.node:
+        if node.op_type != "Pad" or len(node.input) != 3 or node.input[2] not in values:
+            continue
+        if not numpy_helper.to_array(values[node.input[2]]).any():
+            del node.input[2]
+
+
+def constants(model: onnx.ModelProto) -> dict[str, onnx.TensorProto]:
+    return {tensor.name: tensor for tensor in model.graph.initializer}
+
+
+def float_bytes(model: onnx.ModelProto) -> int:
+    """Bytes of all constants."""
+    return sum(numpy_helper.to_array(tensor).nbytes for tensor in model.graph.initializer)

@@ -1,0 +1,99 @@
+"""What quantising cost, for people and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from tinyml.quantize.sparsity import Sparsity
+
+LOW_DECIBELS = 15.0
+"""Below this a layer's output has lost too much: fewer than three good bits."""
+
+
+MOVEMENT = frozenset(
+    ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Split", "Concat", "Pad", "Gather",
+     "Identity", "Expand", "Tile", "DepthToSpace", "SpaceToDepth")
+)  # fmt: skip
+"""Operators that only move numbers: of no interest to a reader."""
+
+
+@dataclass(frozen=True)
+class LayerNoise:
+    """One layer of the float model, and how its output fared."""
+
+    name: str
+    op_type: str
+    int8: bool
+    decibels: float | None  # signal-to-noise ratio of its output; None where nothing can be compared
+    lost_here: float | None  # how much lower than that of its worst input
+
+
+@dataclass(frozen=True)
+class Report:
+    """The accuracy report of one quantised model."""
+
+    method: str
+    methods: Mapping[str, float]  # method -> signal-to-noise ratio of the outputs, in dB
+    samples: int
+    decibels: float
+    outputs: Mapping[str, float]
+    largest_error: float
+    agreement: float
+    accuracy_float: float | None
+    accuracy_int8: float | None
+    layers: tuple[LayerNoise, ...]
+    kept_float: tuple[str, ...]
+    float_bytes: int
+    int8_bytes: int
+    sparsity: Sparsity = field(default_factory=Sparsity)
+    warnings: tuple[str, ...] = ()
+
+    def headline(self) -> str:
+        """One line: all that a build has to say."""
+        parts = [f"{self.decibels:.1f} dB at the outputs"]
+        if self.accuracy_float is not None and self.accuracy_int8 is not None:
+            parts.append(f"accuracy {100 * self.accuracy_float:.2f} % -> {100 * self.accuracy_int8:.2f} %")
+        else:
+            parts.append(f"{100 * self.agreement:.1f} % of decisions unchanged")
+        parts.append(f"{self.samples} samples, {self.method}")
+        return ", ".join(parts)
+
+    def weakest(self) -> list[LayerNoise]:
+        """Layers that are too noisy and made more of it than they got, the worst first."""
+        found = [
+            layer
+            for layer in self.layers
+            if layer.int8
+            and layer.decibels is not None
+            and layer.decibels < LOW_DECIBELS
+            and (layer.lost_here is None or layer.lost_here > 1.0)
+        ]
+        return sorted(found, key=lambda layer: layer.decibels or 0.0)
+
+    def advice(self) -> list[str]:
+        """Warnings, each with what to try."""
+        lines = list(self.warnings)
+        lines += [
+            f"layer {layer.name} ({layer.op_type}) has only {layer.decibels:.1f} dB left: "
+            f"--keep-float {layer.name} keeps it in float"
+            for layer in self.weakest()[:5]
+        ]
+        return lines
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain data, for files."""
+        return asdict(self)
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Report:
+        return Report(
+            **{
+                **data,
+                "layers": tuple(LayerNoise(**layer) for layer in data["layers"]),
+                "kept_float": tuple(data["kept_float"]),
+                "sparsity": Sparsity(**data["sparsity"]),
+                "warnings": tuple(data["warnings"]),
+            }
+        )

@@ -1,0 +1,77 @@
+"""The one door to onnxruntime: optional, chatty, untyped."""
+
+from __future__ import annotations
+
+import io
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
+from typing import Any
+
+import onnx
+
+from tinyml.errors import ModelError, ToolError
+from tinyml.ir import Array
+
+ERRORS_ONLY = 3
+
+
+def require() -> Any:
+    """The module, with its log turned down; or how to get it."""
+    try:
+        import onnxruntime
+        import onnxruntime.quantization  # (a part of it that a minimal build may lack)
+    except ImportError:
+        raise ToolError(
+            "quantising needs onnxruntime, which is not installed", "pip install 'west-tinyml[quantize]'"
+        ) from None
+    onnxruntime.set_default_logger_severity(ERRORS_ONLY)
+    return onnxruntime
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Its Python part prints, and writes advice to the root logger that is no use to our users."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with redirect_stdout(io.StringIO()):
+            yield
+    finally:
+        logging.disable(before)
+
+
+class Session:
+    """A model ready to run as it is written: no fusions, one thread, so that results repeat."""
+
+    def __init__(self, model: onnx.ModelProto, also: Sequence[str] = ()) -> None:
+        runtime = require()
+        options = runtime.SessionOptions()
+        options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.log_severity_level = ERRORS_ONLY
+        self.names = [*dict.fromkeys([value.name for value in model.graph.output] + list(also))]
+        watched = onnx.ModelProto()
+        watched.CopyFrom(model)
+        outputs = {value.name for value in model.graph.output}
+        watched.graph.output.extend(
+            onnx.ValueInfoProto(name=name) for name in self.names if name not in outputs
+        )
+        try:
+            self.session = runtime.InferenceSession(
+                watched.SerializeToString(), options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:
+            raise ModelError(f"onnxruntime does not run this model: {_first_line(error)}") from None
+
+    def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """All outputs, and the tensors asked for, by name."""
+        try:
+            results = self.session.run(self.names, dict(inputs))
+        except Exception as error:
+            raise ModelError(f"onnxruntime failed while running the model: {_first_line(error)}") from None
+        return dict(zip(self.names, results, strict=True))
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -1,0 +1,54 @@
+"""How many weights of a model are zero: what pruning left, and what the compiler can drop of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from tinyml.quantize.layers import WEIGHTED
+from tinyml.quantize.prepare import constants
+
+
+@dataclass(frozen=True)
+class Sparsity:
+    """Counts over the weights of convolutions and dense layers."""
+
+    weights: int = 0
+    zeros: int = 0
+    channels: int = 0
+    dead_channels: int = 0  # all weights zero: the output is the bias, and the compiler folds it
+
+    @property
+    def share(self) -> float:
+        return self.zeros / self.weights if self.weights else 0.0
+
+    def __str__(self) -> str:
+        text = f"{100 * self.share:.1f} % of {self.weights:,} weights are zero"
+        if self.dead_channels:
+            text += f"; {self.dead_channels} of {self.channels} channels are zero throughout and dropped"
+        return text
+
+
+def sparsity_of(model: onnx.ModelProto) -> Sparsity:
+    """Count zeros in a float model."""
+    values = constants(model)
+    weights = zeros = channels = dead = 0
+    for node in model.graph.node:
+        if node.op_type not in WEIGHTED or len(node.input) < 2 or node.input[1] not in values:
+            continue
+        array = numpy_helper.to_array(values[node.input[1]])
+        axis = _channel_axis(node, array.ndim)
+        alive = np.count_nonzero(np.moveaxis(array, axis, 0).reshape(array.shape[axis], -1), axis=1)
+        weights, zeros = weights + array.size, zeros + int((array == 0).sum())
+        channels, dead = channels + array.shape[axis], dead + int((alive == 0).sum())
+    return Sparsity(weights, zeros, channels, dead)
+
+
+def _channel_axis(node: onnx.NodeProto, rank: int) -> int:
+    """The axis of a weight that counts the outputs."""
+    if node.op_type == "Gemm":
+        return 0 if any(a.name == "transB" and a.i for a in node.attribute) else 1
+    return {"Conv": 0, "ConvTranspose": 1}.get(node.op_type, rank - 1)

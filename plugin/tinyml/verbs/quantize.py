@@ -1,0 +1,124 @@
+"""`quantize`: a float model to int8, with a report of what it cost."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tinyml.quantize.report import MOVEMENT
+from tinyml.quantize.request import IO, KEYS, METHODS, Request, from_settings, settings
+from tinyml.verbs.base import Verb
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tinyml.quantize.report import Report
+
+
+class Quantize(Verb):
+    """Turn a float model into an int8 model, and say what it cost.
+
+    Needs calibration data: some dozens to some hundreds of real inputs, as the model gets them. A .npz with
+    one array per input (by tensor name, or in0, in1, ...; one row per sample), a .npy, a .csv with one sample
+    per line, a folder of images, or a folder of WAV files. Labels may lie in the .npz as "labels", in a
+    column "label" of the .csv, or be the names of subfolders.
+
+    The result is ONNX with QuantizeLinear and DequantizeLinear: weights int8 per channel, activations int8
+    with a zero point, biases int32. Float TFLite models become ONNX on the way.
+    """
+
+    name = "quantize"
+    help = "turn a float model into an int8 model, and say what it cost"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("model", type=Path, metavar="MODEL", help="the float model, .onnx or .tflite")
+        parser.add_argument("--calibration", required=True, metavar="DATA", help="real inputs")
+        parser.add_argument(
+            "-o", "--output", type=Path, required=True, metavar="FILE.onnx", help="the int8 model to write"
+        )
+        parser.add_argument("--report", type=Path, metavar="FILE.json", help="also write the report as JSON")
+        parser.add_argument(
+            "--shape",
+            action="append",
+            default=[],
+            metavar="INPUT=1x16x8",
+            help="fix the shape of an input that the model leaves open (repeatable; default: 1 for each)",
+        )
+        choice = parser.add_argument
+        choice("--method", choices=METHODS, help="how ranges are found (default: closest to float)")
+        choice("--io", choices=IO, help="inputs and outputs of the int8 model (default: float)")
+        choice("--keep-float", action="append", metavar="LAYER", help="leave a layer in float (repeatable)")
+        choice(
+            "--auto",
+            metavar="LOSS",
+            help="keep as few layers in float as it takes to lose at most LOSS: 0.5 (points of accuracy; "
+            "without labels, per cent of decisions changed) or 30dB (signal-to-noise ratio of the outputs)",
+        )
+        choice("--labels", metavar="FILE", help="the right class of each calibration sample")
+        choice("--range", metavar="LOW:HIGH", help=f"{KEYS['range']}, -1:1 ...")
+        choice("--mean", metavar="M[,M..]", help=KEYS["mean"])
+        choice("--std", metavar="S[,S..]", help=KEYS["std"])
+        choice("--samples", metavar="N", help=f"{KEYS['samples']} (default: {Request.samples})")
+
+    def run(self, args: argparse.Namespace, console: Console) -> int:
+        from tinyml.errors import ConfigError
+        from tinyml.pipeline import quantize_model
+        from tinyml.verbs.add import parse_shapes
+        from tinyml.verbs.progress import Bars
+
+        if args.output.suffix.lower() != ".onnx":
+            raise ConfigError(f"the int8 model is ONNX; {args.output} is not called so", "-o int8.onnx")
+        given = {key: getattr(args, key) for key in KEYS if getattr(args, key) is not None}
+        request = from_settings(settings(given, "quantize"), Path())
+        shapes = {name: tuple(map(int, text.split("x"))) for name, text in parse_shapes(args.shape).items()}
+        with Bars() as bars:
+            quantized = quantize_model(args.model, request, shapes, bars.advance)
+        try:
+            args.output.parent.mkdir(parents=True, exist_ok=True)
+            args.output.write_bytes(quantized.content)
+            if args.report:
+                text = json.dumps(quantized.report.as_json(), indent=2)
+                args.report.write_text(text + "\n", encoding="utf-8")
+        except OSError as error:
+            raise ConfigError(f"cannot write {error.filename}: {error.strerror}") from None
+        show(quantized.report, console)
+        console.print(f"saved to {args.output}", markup=False, soft_wrap=True)
+        return 0
+
+
+def show(report: Report, console: Console) -> None:
+    """The report as a table, the figures for the whole, and what to look at."""
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("layer", overflow="fold")
+    table.add_column("operator")
+    table.add_column("type")
+    table.add_column("SNR", justify="right")
+    table.add_column("lost here", justify="right")
+    for layer in report.layers:
+        if layer.op_type in MOVEMENT:  # moves numbers, cannot lose any
+            continue
+        table.add_row(
+            layer.name,
+            layer.op_type,
+            "int8" if layer.int8 else "float",
+            "" if layer.decibels is None else f"{layer.decibels:.1f} dB",
+            "" if layer.lost_here is None else f"{layer.lost_here:.1f} dB",
+        )
+    console.print(table, markup=False)
+    tried = ", ".join(f"{name} {decibels:.1f} dB" for name, decibels in report.methods.items())
+    lines = [
+        f"ranges: {report.method}" + (f" ({tried})" if len(report.methods) > 1 else ""),
+        f"outputs: {report.headline()}; largest error {report.largest_error:.4g}",
+        f"weights: {report.float_bytes:,} -> {report.int8_bytes:,} bytes; {report.sparsity}",
+    ]
+    if report.kept_float:
+        lines.append(f"kept in float: {', '.join(report.kept_float)}")
+    for line in lines:
+        console.print(line, markup=False, soft_wrap=True)
+    for line in report.advice():
+        console.print("warning: ", style="yellow", end="")
+        console.print(line, markup=False, soft_wrap=True)
