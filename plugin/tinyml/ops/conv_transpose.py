@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from tinyml import c
 from tinyml.errors import ModelError
 from tinyml.ir import Array, DType, Layer, Op, Shape, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.kernel import Constraint, Kernel, Sheet, register_kernels
 from tinyml.ops._conv_loops import one_plain_type
 from tinyml.ops._conv_records import constant_weights
 from tinyml.ops._layout import channels_first, channels_last
@@ -103,7 +104,7 @@ class ConvTransposeLoops(Kernel):
     """Loops over the output; a tap counts where it meets an input element."""
 
     name = "transposed convolution loops"
-    constraints = (one_plain_type,)
+    constraints: ClassVar[tuple[Constraint, ...]] = (one_plain_type,)
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
         op, x, w, y = layer.op, layer.input(0), layer.input(1), layer.output

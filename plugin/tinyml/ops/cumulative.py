@@ -12,7 +12,7 @@ from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops._axes import Split, joined, normalized
 from tinyml.ops._elementwise import fill
-from tinyml.reading import Builder, OnnxNode, onnx_op
+from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 
 @dataclass(frozen=True)
@@ -124,3 +124,10 @@ def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
         return [build.add1(op, [x, axis])]
     known = normalized([int(axis.value.reshape(()))], len(x.shape))[0]
     return [build.add1(replace(op, axis=known), [x])]
+
+
+@tflite_op("CUMSUM")
+def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    x, options = node.input(0), node.options
+    axis = normalized([int(node.const(1).reshape(()))], len(x.shape))[0]
+    return [build.add1(Cumulative(axis, False, options.Exclusive(), options.Reverse()), [x])]

@@ -12,6 +12,7 @@ from tinyml import c
 from tinyml.errors import ModelError, UnsupportedError
 from tinyml.ir import Array, DType, Layer, Op, Quant, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops._quant import dequantize
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.slice import take
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
@@ -250,3 +251,11 @@ def read_tflite_gather_nd(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     x, indices = node.input(0), node.input(1)
     sizes = np.asarray(x.shape[: indices.shape[-1]], np.int64)
     return [build.add1(GatherND(0), [x, known_indices(build, indices, sizes)])]
+
+
+@tflite_op("EMBEDDING_LOOKUP")
+def read_embedding_lookup(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    table = node.input(1)
+    if table.quant is not None and node.outputs[0].dtype.is_float and table.is_constant:
+        table = build.constant(dequantize(table.value, table.quant), f"{table.name}/real")
+    return [gather(build, table, node.input(0), 0)]

@@ -10,8 +10,9 @@ import numpy as np
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops._axes import Split, flattened_before_13, inner_loop
+from tinyml.ops._real import in_real_numbers
 from tinyml.ops.reduce import largest
-from tinyml.reading import Builder, OnnxNode, onnx_op
+from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 
 @dataclass(frozen=True)
@@ -68,3 +69,9 @@ register_kernels(LogSoftmax, LogSoftmaxLoops())
 @onnx_op("LogSoftmax")
 def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     return [flattened_before_13(node, build, lambda x, axis: build.add1(LogSoftmax(axis), [x]))]
+
+
+@tflite_op("LOG_SOFTMAX")
+def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    x = node.input(0)
+    return [in_real_numbers(build, LogSoftmax(len(x.shape) - 1), [x], node.outputs[0])]

@@ -9,10 +9,12 @@ import numpy as np
 from tinyml.errors import UnsupportedError
 from tinyml.ir import Tensor
 from tinyml.ops._axes import onnx_axis
+from tinyml.ops._real import to_real
 from tinyml.ops.binary import Binary
+from tinyml.ops.quantize import Quantize
 from tinyml.ops.reduce import Reduce
 from tinyml.ops.where import Where
-from tinyml.reading import Builder, OnnxNode, onnx_op
+from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 
 @onnx_op("LpNormalization")
@@ -24,3 +26,16 @@ def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     zero, one = (build.constant(np.asarray(value, x.dtype.numpy)) for value in (0, 1))
     divisor = build.add1(Where(), [build.add1(Binary("equal"), [norm, zero]), one, norm])
     return [build.add1(Binary("div"), [x, divisor])]
+
+
+@tflite_op("L2_NORMALIZATION")
+def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    """Along the last axis; a norm below 1e-6 counts as that."""
+    x, output = to_real(build, node.input(0)), node.outputs[0]
+    assert x is not None
+    norm = build.add1(Reduce("l2", (len(x.shape) - 1,)), [x])
+    least = build.constant(np.asarray(1e-6, np.float32))
+    y = build.add1(Binary("div"), [x, build.add1(Binary("max"), [norm, least])])
+    if output.quant is None:
+        return [y]
+    return [build.add1(Quantize(output.dtype, output.quant, halves_to_even=False), [y])]

@@ -45,7 +45,8 @@ class LstmFloat(Op):
 
     def macs(self, layer: Layer) -> int:
         matrices = [*range(WEIGHTS, PEEPHOLE), PROJECTION]
-        weights = sum(t.elements for i in matrices if (t := layer.inputs[i]) is not None)
+        present = [t for i in matrices if (t := layer.inputs[i]) is not None]
+        weights = sum(tensor.elements for tensor in present)
         return weights * layer.input(X).shape[0] * layer.input(X).shape[1]
 
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
@@ -62,7 +63,7 @@ class LstmFloat(Op):
             total = x @ given(p, WEIGHTS + number).T + state @ given(p, RECURRENT + number).T
             peephole = p[PEEPHOLE_OF[number]] if number in PEEPHOLE_OF else None
             total = total + (0 if peephole is None else at * peephole) + given(p, BIAS + number)
-            return np.tanh(total) if GATES[number] == "cell" else 1 / (1 + np.exp(-total))
+            return np.asarray(np.tanh(total) if GATES[number] == "cell" else 1 / (1 + np.exp(-total)))
 
         forget = gate(1, cell)
         keep = 1 - forget if p[WEIGHTS] is None else gate(0, cell)

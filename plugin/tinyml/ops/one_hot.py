@@ -11,7 +11,7 @@ from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops._axes import count
 from tinyml.ops.cast import cast
-from tinyml.reading import Builder, OnnxNode, onnx_op
+from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 
 @dataclass(frozen=True)
@@ -65,3 +65,12 @@ def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     axis = int(node.attr("axis", -1)) % rank
     whole = cast(build, indices, DType.INT64)
     return [build.add1(OneHot(depth, axis), [whole, values])]
+
+
+@tflite_op("ONE_HOT")
+def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    indices, axis = cast(build, node.input(0), DType.INT64), node.options.Axis()
+    depth = int(node.const(1).reshape(()))
+    values = build.constant(np.stack([node.const(3).reshape(()), node.const(2).reshape(())]))
+    axis = len(indices.shape) if axis == -1 else axis
+    return [build.add1(OneHot(depth, axis), [indices, values])]

@@ -129,4 +129,6 @@ def read_tflite_dequantize(node: TfliteNode, build: Builder) -> Sequence[Tensor]
     x = node.input(0)
     if x.dtype.is_float:  # float16 weights arrive here already widened
         return [x]
+    if x.is_constant and x.quant is not None:
+        return [build.constant(dequantize(x.value, x.quant), node.name)]
     return [build.add1(Dequantize(), [x])]

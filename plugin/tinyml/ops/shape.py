@@ -8,7 +8,8 @@ import numpy as np
 
 from tinyml.ir import Tensor
 from tinyml.ops.cast import onnx_type
-from tinyml.reading import Builder, OnnxNode, onnx_op
+from tinyml.ops.expand import expand
+from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 
 @onnx_op("Shape")
@@ -43,3 +44,25 @@ def read_eye_like(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     dtype = x.dtype if node.attr("dtype") is None else onnx_type(int(node.attr("dtype")))
     rows, columns = x.shape
     return [build.constant(np.eye(rows, columns, int(node.attr("k", 0)), dtype.numpy))]
+
+
+@tflite_op("FILL")
+def read_fill(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    shape = tuple(int(extent) for extent in node.const(0).reshape(-1))
+    value = node.input(1)
+    if value.is_constant:
+        return [build.constant(np.full(shape, value.value.reshape(())), quant=value.quant)]
+    return [expand(build, value, shape)]
+
+
+@tflite_op("ZEROS_LIKE")
+def read_zeros_like(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    x = node.input(0)
+    return [build.constant(np.zeros(x.shape, x.dtype.numpy))]
+
+
+@tflite_op("RANGE")
+def read_tflite_range(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    start, limit, delta = (node.const(i).reshape(()) for i in range(3))
+    number = max(int(np.ceil((float(limit) - float(start)) / float(delta))), 0)
+    return [build.constant((start + np.arange(number).astype(start.dtype) * delta).astype(start.dtype))]

@@ -11,7 +11,8 @@ from tinyml import c
 from tinyml.errors import ModelError
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
-from tinyml.reading import Builder, OnnxNode, onnx_op
+from tinyml.ops.cast import cast
+from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 
 @dataclass(frozen=True)
@@ -95,3 +96,10 @@ def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     k = int(node.attr("k")) if node.opset < 10 else int(node.const(1).reshape(-1)[0])
     axis = int(node.attr("axis", -1)) % len(x.shape)
     return build.add(TopK(k, axis, bool(node.attr("largest", 1))), [x])
+
+
+@tflite_op("TOPK_V2")
+def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    x, k = node.input(0), int(node.const(1).reshape(()))
+    values, places = build.add(TopK(k, len(x.shape) - 1), [x])
+    return [values, cast(build, places, node.outputs[1].dtype)]
