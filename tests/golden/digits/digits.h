@@ -1,0 +1,41 @@
+/*
+ * digits: compiled from model.onnx by tinyml 0.1.0. Do not edit.
+ * See digits.c for where it came from.
+ */
+
+#ifndef TINYML_MODEL_DIGITS_H_
+#define TINYML_MODEL_DIGITS_H_
+
+#include <tinyml/tinyml.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** RAM for the tensors of one run. */
+#define DIGITS_ARENA_BYTES 1680
+
+/** image: 1x1x8x8 float32 */
+#define DIGITS_INPUT_BYTES 256
+#define DIGITS_INPUT_ELEMENTS 64
+/** logits: 1x10 float32 */
+#define DIGITS_OUTPUT_BYTES 40
+#define DIGITS_OUTPUT_ELEMENTS 10
+
+/** Where to write the input before a run. It lies in the arena: a run may overwrite it. */
+float *digits_input(void);
+
+/** Compute the outputs from the inputs. Returns 0. */
+int digits_run(void);
+
+/** The output of the last run; valid until the next one, or until an input is written. */
+const float *digits_output(void);
+
+/** The same for code that handles any model. */
+extern const struct tinyml_model digits_model;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TINYML_MODEL_DIGITS_H_ */

@@ -1,0 +1,225 @@
+/*
+ * digits: a neural network as plain C. Generated; do not edit, change the model instead.
+ *
+ * Model:    model.onnx
+ * SHA-256:  10697d9d1e59806d2dc756f65880314af39148c4f60a960edc8b732e089e9562
+ * Compiler: tinyml 0.1.0, target cortex-m4, kernels portable, io caller
+ * Arena:    1968 bytes of RAM (no plan needs less than 1968)
+ * Weights:  4093 bytes of flash
+ * Work:     80,896 multiply-accumulates per run
+ */
+
+#include "digits.h"
+
+#include <tinyml/conv.h>
+#include <tinyml/dense.h>
+#include <tinyml/quantize.h>
+
+#if TINYML_RUNTIME_INTERFACE != 1
+#error "digits.c was generated for another version of the tinyml runtime: generate it again"
+#endif
+
+#include "digits_weights.h"
+
+/* All tensors of a run live here; the comment of each layer says where. */
+static uint8_t digits_arena[1968]
+	TINYML_ARENA_SECTION(digits) __attribute__((aligned(TINYML_ARENA_ALIGNMENT)));
+
+#define AT(type, offset) ((type *)(void *)&digits_arena[offset])
+
+/*
+ *  0: quantize 'image_QuantizeLinear' | 1x1x8x8 -> 1x1x8x8 | arena input 0 -> 80..144 | quantize
+ *   loop
+ */
+static void digits_quantize1(const float *x, int8_t *y)
+{
+	for (int32_t i = 0; i < 64; i++) {
+		y[i] = (int8_t)tinyml_quantize_even(x[i], 0.003921569f, -128, -128, 127);
+	}
+}
+
+static const struct tinyml_conv_s8 digits_conv1_params = {
+	.window.batches = 1,
+	.window.in_h = 8,
+	.window.in_w = 8,
+	.window.in_c = 1,
+	.window.out_h = 8,
+	.window.out_w = 8,
+	.window.out_c = 8,
+	.window.kernel_h = 3,
+	.window.kernel_w = 3,
+	.window.stride_h = 1,
+	.window.stride_w = 1,
+	.window.dilation_h = 1,
+	.window.dilation_w = 1,
+	.window.pad_top = 1,
+	.window.pad_left = 1,
+	.weights = digits_conv1_weights,
+	.bias = digits_conv1_bias,
+	.multiplier = digits_conv1_multiplier,
+	.shift = digits_conv1_shift,
+	.in_zero = -128,
+	.weight_zero = 0,
+	.out_zero = -128,
+	.out_min = -128,
+	.out_max = 127,
+	.groups = 1,
+	.from_the_end = false,
+	.round_once = true,
+};
+
+/*
+ *  2: conv 'conv1' | 1x8x8x1 -> 1x8x8x8 | arena 80..144 -> 1024..1536 | tinyml_conv_s8, 4,608 MACs
+ */
+static void digits_conv1(const int8_t *x, int8_t *y, void *scratch)
+{
+	tinyml_conv_s8(&digits_conv1_params, x, y, scratch);
+}
+
+static const struct tinyml_conv_s8 digits_conv2_params = {
+	.window.batches = 1,
+	.window.in_h = 8,
+	.window.in_w = 8,
+	.window.in_c = 8,
+	.window.out_h = 8,
+	.window.out_w = 8,
+	.window.out_c = 16,
+	.window.kernel_h = 3,
+	.window.kernel_w = 3,
+	.window.stride_h = 1,
+	.window.stride_w = 1,
+	.window.dilation_h = 1,
+	.window.dilation_w = 1,
+	.window.pad_top = 1,
+	.window.pad_left = 1,
+	.weights = digits_conv2_weights,
+	.bias = digits_conv2_bias,
+	.multiplier = digits_conv2_multiplier,
+	.shift = digits_conv2_shift,
+	.in_zero = -128,
+	.weight_zero = 0,
+	.out_zero = -128,
+	.out_min = -128,
+	.out_max = 127,
+	.groups = 1,
+	.from_the_end = false,
+	.round_once = true,
+};
+
+/*
+ *  3: conv 'conv2' | 1x8x8x8 -> 1x8x8x16 | arena 1024..1536 -> 0..1024 | tinyml_conv_s8, 73,728
+ *   MACs
+ */
+static void digits_conv2(const int8_t *x, int8_t *y, void *scratch)
+{
+	tinyml_conv_s8(&digits_conv2_params, x, y, scratch);
+}
+
+/*
+ *  4: max_pool 'pool' | 1x8x8x16 -> 1x4x4x16 | arena 0..1024 -> 1024..1280 | max-pool loops
+ */
+static void digits_max_pool1(const int8_t *x, int8_t *y)
+{
+	for (int32_t o0 = 0; o0 < 4; o0++) {
+		for (int32_t o1 = 0; o1 < 4; o1++) {
+			for (int32_t c = 0; c < 16; c++) {
+				int8_t best = -128;
+
+				for (int32_t k0 = 0; k0 < 2; k0++) {
+					const int32_t i0 = o0 * 2 + k0;
+					for (int32_t k1 = 0; k1 < 2; k1++) {
+						const int32_t i1 = o1 * 2 + k1;
+						const int8_t v = x[(i0 * 8 + i1) * 16 + c];
+
+						best = v > best ? v : best;
+					}
+				}
+				y[(o0 * 4 + o1) * 16 + c] = best;
+			}
+		}
+	}
+}
+
+static const struct tinyml_dense_s8 digits_dense1_params = {
+	.rows = 1,
+	.inputs = 256,
+	.outputs = 10,
+	.weights = digits_dense1_weights,
+	.bias = digits_dense1_bias,
+	.multiplier = digits_dense1_multiplier,
+	.shift = digits_dense1_shift,
+	.weight_zero = 0,
+	.out_zero = 34,
+	.out_min = -128,
+	.out_max = 127,
+	.round_once = true,
+};
+
+/*
+ *  6: dense 'dense' | 1x256 -> 1x10 | arena 1024..1280 -> 0..10 | tinyml_dense_s8, 2,560 MACs
+ */
+static void digits_dense1(const int8_t *x, int8_t *y)
+{
+	tinyml_dense_s8(&digits_dense1_params, x, y);
+}
+
+/*
+ *  7: dequantize 'logits_DequantizeLinear' | 1x10 -> 1x10 | arena 0..10 -> output 0 | dequantize
+ *   loop
+ */
+static void digits_dequantize1(const int8_t *x, float *y)
+{
+	for (int32_t i = 0; i < 10; i++) {
+		y[i] = 0.16654912f * (float)(x[i] - 34);
+	}
+}
+
+int digits_run(const float *input, float *output)
+{
+	TINYML_LAYER(0, digits_quantize1(input, AT(int8_t, 80)));
+	TINYML_LAYER(2, digits_conv1(AT(int8_t, 80), AT(int8_t, 1024), AT(void, 0)));
+	TINYML_LAYER(3, digits_conv2(AT(int8_t, 1024), AT(int8_t, 0), AT(void, 1536)));
+	TINYML_LAYER(4, digits_max_pool1(AT(int8_t, 0), AT(int8_t, 1024)));
+	TINYML_LAYER(6, digits_dense1(AT(int8_t, 1024), AT(int8_t, 0)));
+	TINYML_LAYER(7, digits_dequantize1(AT(int8_t, 0), output));
+	return 0;
+}
+
+static const int32_t digits_input_shape[] = { 1, 1, 8, 8 };
+static const int32_t digits_output_shape[] = { 1, 10 };
+
+static const struct tinyml_tensor digits_inputs[] = {
+	{
+		.name = "image",
+		.data = NULL,
+		.shape = digits_input_shape,
+		.bytes = 256,
+		.scale = 0.0f,
+		.zero_point = 0,
+		.type = TINYML_FLOAT32,
+		.rank = 4,
+	},
+};
+
+static const struct tinyml_tensor digits_outputs[] = {
+	{
+		.name = "logits",
+		.data = NULL,
+		.shape = digits_output_shape,
+		.bytes = 40,
+		.scale = 0.0f,
+		.zero_point = 0,
+		.type = TINYML_FLOAT32,
+		.rank = 2,
+	},
+};
+
+const struct tinyml_model digits_model = {
+	.name = "digits",
+	.inputs = digits_inputs,
+	.outputs = digits_outputs,
+	.input_count = 1,
+	.output_count = 1,
+	.sha256 = { 0x10, 0x69, 0x7d, 0x9d, 0x1e, 0x59, 0x80, 0x6d },
+	.arena_bytes = DIGITS_ARENA_BYTES,
+};

@@ -1,0 +1,38 @@
+/*
+ * digits: compiled from model.onnx by tinyml 0.1.0. Do not edit.
+ * See digits.c for where it came from.
+ */
+
+#ifndef TINYML_MODEL_DIGITS_H_
+#define TINYML_MODEL_DIGITS_H_
+
+#include <tinyml/tinyml.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** RAM for the tensors of one run. */
+#define DIGITS_ARENA_BYTES 1968
+
+/** image: 1x1x8x8 float32 */
+#define DIGITS_INPUT_BYTES 256
+#define DIGITS_INPUT_ELEMENTS 64
+/** logits: 1x10 float32 */
+#define DIGITS_OUTPUT_BYTES 40
+#define DIGITS_OUTPUT_ELEMENTS 10
+
+/**
+ * Compute the outputs from the inputs, all in memory of the caller: at least as many bytes as the macros
+ * above say, aligned to their element type, none overlapping another. Inputs are only read. Returns 0.
+ */
+int digits_run(const float *input, float *output);
+
+/** The same for code that handles any model. */
+extern const struct tinyml_model digits_model;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TINYML_MODEL_DIGITS_H_ */

@@ -1,0 +1,115 @@
+"""The C that is written: kept in the repository, current, the same every time, and clean."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.graphs import run
+from tinyml.pipeline import Options, compile_model
+
+ROOT = Path(__file__).resolve().parents[2]
+MODEL = ROOT / "samples" / "digits" / "model.onnx"
+RUNTIME = ROOT / "plugin" / "tinyml" / "runtime" / "include"
+STRICT = ["-std=c11", "-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Wpedantic", "-Werror"]
+
+
+def test_kept_c_is_current() -> None:
+    """If the change is wanted: python tests/golden/regenerate.py, look at the diff, commit it."""
+    script = ROOT / "tests" / "golden" / "regenerate.py"
+    done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{done.stdout}\nrun: python tests/golden/regenerate.py"
+
+
+def test_another_process_writes_the_same_bytes(tmp_path: Path) -> None:
+    """No order of a set or dictionary, no address, no date leaks into the text."""
+    texts = []
+    for seed in ("1", "2"):
+        folder = tmp_path / seed
+        subprocess.run(
+            [sys.executable, "-m", "tinyml", "compile", MODEL, "-o", folder, "--kernels", "portable"],
+            check=True,
+            capture_output=True,
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT / "plugin"), "PATH": "/usr/bin:/bin"},
+        )
+        texts.append({path.name: path.read_text() for path in sorted(folder.iterdir())})
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize("io", ["arena", "caller"])
+def test_no_warnings(io: str, tmp_path: Path) -> None:
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler")
+    files = compile_model(MODEL, Options("digits", "host", "portable", io=io)).files
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    source = tmp_path / "digits.c"
+    done = subprocess.run(
+        [compiler, *STRICT, f"-I{RUNTIME}", "-c", source, "-o", tmp_path / "digits.o"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_callers_buffers() -> None:
+    """The run function takes them, and the description says that it knows no addresses."""
+    files = compile_model(MODEL, Options("digits", "host", "portable", io="caller")).files
+    assert "int digits_run(const float *input, float *output);" in files["digits.h"]
+    assert "digits_input(" not in files["digits.h"]
+    assert ".data = NULL" in files["digits.c"]
+    assert ".run =" not in files["digits.c"]
+
+
+def test_lines_fit() -> None:
+    for text in compile_model(MODEL, Options("digits", "host", "portable")).files.values():
+        assert max(len(line.expandtabs(8)) for line in text.splitlines()) <= 100
+
+
+MAIN = """
+#include <stdio.h>
+#include "digits.h"
+
+int main(void)
+{
+	static float in[DIGITS_INPUT_ELEMENTS];
+	static float out[DIGITS_OUTPUT_ELEMENTS];
+	for (int i = 0; i < DIGITS_INPUT_ELEMENTS; i++) {
+		in[i] = (float)(i * 7 % 17);
+	}
+	for (int run = 0; run < 2; run++) {
+		digits_run(in, out);
+		for (int i = 0; i < DIGITS_OUTPUT_ELEMENTS; i++) {
+			printf("%.9g ", (double)out[i]);
+		}
+	}
+	return 0;
+}
+"""
+
+
+def test_callers_buffers_run(tmp_path: Path) -> None:
+    """Twice in a row on the same input: it must not have been written to."""
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler")
+    compiled = compile_model(MODEL, Options("digits", "host", "portable", io="caller"))
+    for name, text in {**compiled.files, "main.c": MAIN}.items():
+        (tmp_path / name).write_text(text)
+    sources = [RUNTIME.parent / name for name in compiled.summary["sources"]["runtime"]]
+    program = tmp_path / "program"
+    flags = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    command = [compiler, *flags, f"-I{RUNTIME}", *sources, tmp_path / "digits.c", tmp_path / "main.c"]
+    subprocess.run([*command, "-lm", "-o", program], check=True)
+    printed = subprocess.run([program], check=True, capture_output=True, text=True).stdout.split()
+    x = (np.arange(64, dtype=np.float32) * 7 % 17).reshape(compiled.graph.tensors["image"].shape)
+    expected = next(iter(run(compiled.graph, {"image": x}).values())).reshape(-1)
+    assert printed[:10] == printed[10:]
+    np.testing.assert_array_equal(np.array(printed[:10], np.float32), expected)
