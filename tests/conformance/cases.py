@@ -63,8 +63,14 @@ def collect() -> list[NodeCase]:
         op_type = op_of.get(case.name.split("_expanded")[0], op_of[case.name])
         group = group_of.get(case.name, "other")
         inputs, outputs = data[0]
-        cases.append(NodeCase(case.name, group, op_type, model, list(inputs), list(outputs)))
+        given, wanted = ([_array(value) for value in side] for side in (inputs, outputs))
+        cases.append(NodeCase(case.name, group, op_type, model, given, wanted))
     return sorted(cases, key=lambda case: case.name)
+
+
+def _array(value: Any) -> Any:
+    """A few cases give their data as protocol buffers."""
+    return numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else value
 
 
 def baked(case: NodeCase) -> Iterator[NodeCase]:

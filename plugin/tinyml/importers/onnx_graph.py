@@ -12,6 +12,7 @@ from onnx import helper, numpy_helper
 from tinyml import ops  # noqa: F401  (registers the readers)
 from tinyml.errors import ConfigError, ModelError, TinymlError, UnsupportedError
 from tinyml.importers.onnx_functions import bind_attributes, schema_body
+from tinyml.importers.onnx_scan import unroll
 from tinyml.importers.outputs import finish_outputs
 from tinyml.importers.unsupported import Complaints
 from tinyml.ir import DType, Graph, Shape, Tensor, TensorType
@@ -141,6 +142,8 @@ class _Reader:
     ) -> Sequence[Tensor]:
         if (domain, node.op_type) == ("", "If"):
             return self._branch(node, inputs, values, opsets)
+        if (domain, node.op_type) == ("", "Scan"):
+            return self._scan(node, inputs, values, opsets)
         if (domain, node.op_type) in self.functions:
             return self._function(self.functions[(domain, node.op_type)], node, inputs)
         reader = ONNX_READERS.get((domain, node.op_type))
@@ -176,6 +179,20 @@ class _Reader:
         self._nodes(graph.node, inner, opsets)
         return self._results((value.name for value in graph.output), inner)
 
+    def _scan(
+        self, node: onnx.NodeProto, inputs: Sequence[Tensor | None], values: Values, opsets: Mapping[str, int]
+    ) -> Sequence[Tensor]:
+        graph = next(a.g for a in node.attribute if a.name == "body")
+
+        def step(operands: Sequence[Tensor]) -> Sequence[Tensor]:
+            inner = dict(values)
+            inner.update({v.name: t.name for v, t in zip(graph.input, operands, strict=True)})
+            self._initializers(graph, inner)
+            self._nodes(graph.node, inner, opsets)
+            return self._results((value.name for value in graph.output), inner)
+
+        return unroll(node, inputs, self.build, step)
+
     def _function(
         self, function: onnx.FunctionProto, node: onnx.NodeProto, inputs: Sequence[Tensor | None]
     ) -> Sequence[Tensor]:
@@ -198,10 +215,10 @@ class _Reader:
             inner_node.name = f"{scope}/{inner_node.op_type}"
         self._nodes(nodes, inner, {**self.opsets, **_opsets(function.opset_import)})
         self.build.scope = scope
-        wanted = [
-            name for name, outer in zip(function.output, node.output, strict=False) if outer or name in inner
-        ]
-        return self._results(wanted, inner)
+        # one result for each output of the call, in their order; one that nobody wants may be any
+        wanted = [name for name, outer in zip(function.output, node.output, strict=False) if outer]
+        found = dict(zip(wanted, self._results(wanted, inner), strict=True))
+        return [found.get(name, found[wanted[0]]) for name in function.output[: len(node.output)]]
 
     def _results(self, names: Iterable[str], values: Values) -> list[Tensor]:
         names = list(names)
