@@ -45,6 +45,8 @@ def _sink(edit: Editor, node: Node) -> bool:
     if len(sources) != 1:
         return False
     shape = sources.pop()
+    if int(np.prod(shape)) != y.elements:  # what was reshaped is also repeated
+        return False
     inner = [_inner(edit, t, r, shape, y) for t, r in zip(operands, reshapes, strict=True)]
     if any(t is None for t in inner):
         return False
