@@ -102,19 +102,22 @@ class SoftmaxTableLoops(Kernel):
         offset = f" + {zero}" if zero > 0 else f" - {-zero}" if zero else ""
         size = plan.exps.size
 
-        def exponential(place: str) -> str:
-            sheet.line(f"const int32_t below = top - {sheet.x()}[{place}];")
-            return f"{table}[below]" if size == 256 else f"(below < {size} ? {table}[below] : 0)"
+        def exponential(place: str, name: str) -> str:
+            """``name`` differs between the passes: a row of one element is no loop, and no scope."""
+            sheet.line(f"const int32_t {name} = top - {sheet.x()}[{place}];")
+            return f"{table}[{name}]" if size == 256 else f"({name} < {size} ? {table}[{name}] : 0)"
 
         with sheet.loops(split.outer()) as index:
             largest(sheet, split, index["x"], x.dtype, "top")
             sheet.line("uint32_t sum = 0;")
             with inner_loop(sheet, split, index["x"]) as place:
-                sheet.line(f"sum += {exponential(place)};")
+                sheet.line(f"sum += {exponential(place, 'below')};")
             sheet.line(f"const uint32_t factor = (uint32_t)((UINT64_C({plan.numerator}) + sum / 2) / sum);")
             sheet.line()
             with inner_loop(sheet, split, index["x"]) as place:
-                value = f"(uint64_t){exponential(place)} * factor + (UINT64_C(1) << {plan.shift - 1})"
+                value = (
+                    f"(uint64_t){exponential(place, 'distance')} * factor + (UINT64_C(1) << {plan.shift - 1})"
+                )
                 sheet.line(f"const int32_t q = (int32_t)(({value}) >> {plan.shift}){offset};")
                 sheet.line(f"{sheet.y()}[{place}] = ({y.dtype.c})(q > {high} ? {high} : q);")
 

@@ -63,13 +63,16 @@ def _convert_output(edit: Editor, position: int, name: str) -> None:
     source = edit.producer(name)
     if tensor.dtype is not DType.UINT8 or tensor.quant is None or source is None:
         return
-    if isinstance(source.op, Quantize | Requantize):
+    if isinstance(source.op, Requantize):
         return  # writes uint8 itself
+    source_op = _signed_quantize(source).op  # what a Quantize comes after may become an integer layer
     signed = edit.tensor(f"{name}/s8", TensorType(tensor.shape, DType.INT8, _signed_quant(tensor.quant)))
     edit.replace(
         source,
         [
-            replace(source, outputs=tuple(signed.name if o == name else o for o in source.outputs)),
+            replace(
+                source, op=source_op, outputs=tuple(signed.name if o == name else o for o in source.outputs)
+            ),
             Node(name, Requantize(), (signed.name,), (name,)),
         ],
     )
