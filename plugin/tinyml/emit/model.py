@@ -104,12 +104,13 @@ def _renamed(code: LayerCode, rename: Mapping[str, str]) -> LayerCode:
     changed = {old: new for old, new in changed.items() if old in own}
     if not changed:
         return code
-    records = [
-        Record(r.type, r.name, {k: changed.get(v, v) for k, v in r.members.items()}) for r in code.records
-    ]
-    body = code.body
+    body, records = code.body, code.records
     for old, new in changed.items():
         body = [_replace_word(line, old, new) for line in body]
+        records = [
+            Record(r.type, r.name, {k: _replace_word(v, old, new) for k, v in r.members.items()})
+            for r in records
+        ]
     return LayerCode(code.comment, code.signature, code.call, body, code.tables, records, code.headers)
 
 
