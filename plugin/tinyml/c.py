@@ -130,18 +130,69 @@ def floating(value: Any, dtype: np.dtype[Any] | None = None) -> str:
 def table_rows(array: npt.NDArray[Any], indent: str = TAB) -> list[str]:
     """The elements of an array as lines of an initialiser, filled up to the column limit."""
     width = COLUMNS - TAB_COLUMNS * indent.count(TAB)
+    text = ", ".join(_numbers(array)) + ","
     rows: list[str] = []
-    row = ""
-    for value in array.reshape(-1):
-        item = number(value, array.dtype) + ","
-        if row and len(row) + 1 + len(item) > width:
-            rows.append(indent + row)
-            row = item
-        else:
-            row = f"{row} {item}" if row else item
-    if row:
-        rows.append(indent + row)
-    return rows
+    start = 0
+    while len(text) - start > width:
+        end = text.rfind(" ", start, start + width + 1)
+        if end < start:  # one element that is longer than a line
+            end = text.find(" ", start)
+            if end < 0:
+                break
+        rows.append(indent + text[start:end])
+        start = end + 1
+    return [*rows, indent + text[start:]] if array.size else rows
+
+
+def _numbers(array: npt.NDArray[Any]) -> list[str]:
+    """``number`` of each element; the common kinds all at once, since weights come in millions."""
+    flat, dtype = array.reshape(-1), array.dtype
+    if dtype.kind in "iu" and dtype.itemsize < 4:
+        return [str(value) for value in flat.tolist()]
+    if dtype == np.float32:
+        # numpy writes these the same way, ten times as fast
+        plain = (np.abs(flat) > 2e-4) & (np.abs(flat) < 1e6) | (flat == 0)
+        texts = flat.astype("U32").tolist()
+        return [
+            f"{text}f" if simple else floating(value, dtype)
+            for text, simple, value in zip(texts, plain.tolist(), flat, strict=True)
+        ]
+    return [number(value, dtype) for value in flat]
+
+
+def fill(items: Sequence[str], indent: str) -> list[str]:
+    """Items side by side, as many to a line as the column limit allows."""
+    lines: list[str] = []
+    line = indent
+    for item in items:
+        candidate = line + item if line == indent else f"{line} {item}"
+        if len(candidate.expandtabs(TAB_COLUMNS)) > COLUMNS and line != indent:
+            lines.append(line)
+            candidate = indent + item
+        line = candidate
+    return [*lines, line] if line != indent else lines
+
+
+def initializer(members: Mapping[str, str], indent: str = TAB) -> list[str]:
+    """Designated initialisers: numbers side by side, members of a nested structure in its braces."""
+    lines: list[str] = []
+    waiting: list[str] = []
+    nested: dict[str, dict[str, str]] = {}
+    for name, value in members.items():
+        outer, dot, inner = name.removeprefix(".").partition(".")
+        if dot:
+            nested.setdefault(outer, {})[f".{inner}"] = value
+    for name, value in members.items():
+        outer, dot, _ = name.removeprefix(".").partition(".")
+        if not dot:
+            waiting.append(f"{name} = {value},")
+        elif outer in nested:
+            lines += fill(waiting, indent)
+            waiting = []
+            lines.append(f"{indent}.{outer} = {{")
+            lines += initializer(nested.pop(outer), indent + TAB)
+            lines.append(f"{indent}}},")
+    return [*lines, *fill(waiting, indent)]
 
 
 def wrap(text: str, indent: str, continuation: str = "") -> list[str]:
@@ -150,8 +201,8 @@ def wrap(text: str, indent: str, continuation: str = "") -> list[str]:
     lines: list[str] = []
     current = indent
     for word in text.split(" "):
-        candidate = current + word if current.isspace() or not current else f"{current} {word}"
-        if len(candidate.expandtabs(TAB_COLUMNS)) > COLUMNS and not current.isspace():
+        candidate = current + word if current in (indent, lead) else f"{current} {word}"
+        if len(candidate.expandtabs(TAB_COLUMNS)) > COLUMNS and current not in (indent, lead):
             lines.append(current)
             current = lead + word
         else:

@@ -154,8 +154,11 @@ def _data(model: Any, index: int, content: bytes) -> bytes | None:
 def _quant(parameters: Any, limit: int) -> Quant | None:
     if parameters is None or parameters.ScaleLength() == 0:
         return None
-    scales = tuple(float(s) for s in _all(limit, parameters.ScaleLength(), parameters.Scale))
-    zeros = tuple(int(z) for z in _all(limit, parameters.ZeroPointLength(), parameters.ZeroPoint))
+    for count in (parameters.ScaleLength(), parameters.ZeroPointLength()):
+        if not 0 <= count <= limit:
+            raise ValueError(f"a vector of {count} elements")
+    scales = tuple(parameters.ScaleAsNumpy().astype(float).tolist())
+    zeros = tuple(parameters.ZeroPointAsNumpy().tolist()) if parameters.ZeroPointLength() else ()
     if len(zeros) != len(scales):
         zeros = tuple(np.resize(np.asarray(zeros or (0,)), len(scales)).tolist())
     return Quant(scales, zeros, parameters.QuantizedDimension() if len(scales) > 1 else None)
