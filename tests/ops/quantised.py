@@ -39,7 +39,24 @@ def between(
     return onnx_nodes_case(name, nodes, operands, ["y"], lsb=1)
 
 
+def unsigned_matmul() -> Case:
+    """A dense layer whose uint8 output is the model's: integer inside, converted at the end."""
+    operands: dict[str, Array | Const] = {
+        "x": whole(3, 16, high=255, dtype="uint8"),
+        "xs": Const(np.array(0.02, np.float32)),
+        "xz": Const(np.array(120, np.uint8)),
+        "w": Const(whole(16, 5, low=-127, high=127, dtype="int8")),
+        "ws": Const(np.array(0.01, np.float32)),
+        "wz": Const(np.array(0, np.int8)),
+        "ys": Const(np.array(0.05, np.float32)),
+        "yz": Const(np.array(100, np.uint8)),
+    }
+    node = helper.make_node("QLinearMatMul", list(operands), ["y"])
+    return onnx_nodes_case("uint8_dense_output", [node], operands, ["y"], lsb=1)
+
+
 CASES: list[Case] = [
+    unsigned_matmul(),
     *(
         between(f"{op}_{dtype}", op, [0.05], 0.02, 5, dtype)
         for op in (

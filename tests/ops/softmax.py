@@ -36,6 +36,7 @@ CASES: list[Case] = [
     quantised("int8_flat", whole(4, 300, low=-128, high=127, dtype="int8"), 0.001, 1e-4, -100, -1),
     quantised("int8_axis", whole(4, 5, 6, low=-128, high=127, dtype="int8"), 0.1, 1 / 256, -128, 1),
     quantised("uint8", whole(20, 10, high=255, dtype="uint8"), 0.05, 1 / 256, 0, -1),
+    quantised("int8_one_element", whole(7, 1, low=-128, high=127, dtype="int8"), 0.5, 1 / 256, -128, -1),
     quantised("int8_saturates", whole(9, 3, low=-128, high=127, dtype="int8"), 0.5, 1 / 512, -128, -1),
     *(onnx_case(f"{op}_axis_{a}", op, [real(2, 3, 4)], axis=a) for op in NAMES for a in (0, 1, 2, -1)),
     *(onnx_case(f"{op}_default", op, [real(2, 3, 4)]) for op in NAMES),
