@@ -106,16 +106,18 @@ def _code(step: int, name: str, chosen: Selected, addresses: Addresses, target: 
 
 
 def _comment(step: int, chosen: Selected, addresses: Addresses) -> list[str]:
-    """Index, operator, original name, shapes, arena offsets, MACs; at most a few lines."""
+    """Index, operator, work and kernel; the original name; shapes and addresses."""
     layer = chosen.layer
     operands = [t for t in layer.inputs if t is not None and not t.is_constant]
     macs = layer.op.macs(layer)
-    facts = [
-        f"{step}: {layer.op.label()} {c.printable(layer.name)!r}",
-        f"{' + '.join(shape_text(t.shape) for t in operands)} -> "
-        f"{' + '.join(shape_text(t.shape) for t in layer.outputs)}",
-        f"arena {', '.join(addresses.describe(t) for t in operands) or 'nothing'} -> "
-        f"{', '.join(addresses.describe(t) for t in layer.outputs)}",
-        f"{chosen.kernel.name}" + (f", {macs:,} MACs" if macs else ""),
+    work = f", {macs:,} MACs" if macs else ""
+    shapes = " + ".join(shape_text(t.shape) for t in operands) or "nothing"
+    places = ", ".join(addresses.describe(t) for t in operands) or "nothing"
+    indent = " *    "
+    return [
+        f"/* {step}: {layer.op.label()}{work}, by {chosen.kernel.name}",
+        f"{indent}{c.string(c.printable(layer.name))}",
+        *c.wrap(f"{shapes} -> {' + '.join(shape_text(t.shape) for t in layer.outputs)}", indent),
+        *c.wrap(f"arena {places} -> {', '.join(addresses.describe(t) for t in layer.outputs)}", indent),
+        " */",
     ]
-    return c.wrap(" | ".join(facts), " * ", "  ")

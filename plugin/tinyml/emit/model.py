@@ -54,6 +54,7 @@ def emit(
         "io_outside": plan.io_outside,
         "run_parameters": _run_parameters(inputs, outputs) if plan.io_outside else "void",
         "layers": codes,
+        "initializer": c.initializer,
         "tables": [_table_text(table) for table in tables],
         "states": states,
         "sha256_bytes": [f"0x{origin.sha256[i : i + 2]}" for i in range(0, 16, 2)],

@@ -18,6 +18,9 @@
 #if TINYML_RUNTIME_INTERFACE != 1
 #error "digits.c was generated for another version of the tinyml runtime: generate it again"
 #endif
+#if TINYML_CORE_DSP != 1 || TINYML_CORE_MVE != 0
+#error "digits.c was generated for cortex-m4 and is compiled for another core: see --target"
+#endif
 
 #include "digits_weights.h"
 
@@ -27,9 +30,10 @@ static uint8_t digits_arena[1968]
 
 #define AT(type, offset) ((type *)(void *)&digits_arena[offset])
 
-/*
- *  0: quantize 'image_QuantizeLinear' | 1x1x8x8 -> 1x1x8x8 | arena input 0 -> 80..144 | quantize
- *   loop
+/* 0: quantize, by quantize loop
+ *    "image_QuantizeLinear"
+ *    1x1x8x8 -> 1x1x8x8
+ *    arena input 0 -> 80..144
  */
 static void digits_quantize1(const float *x, int8_t *y)
 {
@@ -39,37 +43,21 @@ static void digits_quantize1(const float *x, int8_t *y)
 }
 
 static const struct tinyml_conv_s8 digits_conv1_params = {
-	.window.batches = 1,
-	.window.in_h = 8,
-	.window.in_w = 8,
-	.window.in_c = 1,
-	.window.out_h = 8,
-	.window.out_w = 8,
-	.window.out_c = 8,
-	.window.kernel_h = 3,
-	.window.kernel_w = 3,
-	.window.stride_h = 1,
-	.window.stride_w = 1,
-	.window.dilation_h = 1,
-	.window.dilation_w = 1,
-	.window.pad_top = 1,
-	.window.pad_left = 1,
-	.weights = digits_conv1_weights,
-	.bias = digits_conv1_bias,
-	.multiplier = digits_conv1_multiplier,
-	.shift = digits_conv1_shift,
-	.in_zero = -128,
-	.weight_zero = 0,
-	.out_zero = -128,
-	.out_min = -128,
-	.out_max = 127,
-	.groups = 1,
-	.from_the_end = false,
-	.round_once = true,
+	.window = {
+		.batches = 1, .in_h = 8, .in_w = 8, .in_c = 1, .out_h = 8, .out_w = 8, .out_c = 8,
+		.kernel_h = 3, .kernel_w = 3, .stride_h = 1, .stride_w = 1, .dilation_h = 1,
+		.dilation_w = 1, .pad_top = 1, .pad_left = 1,
+	},
+	.weights = digits_conv1_weights, .bias = digits_conv1_bias,
+	.multiplier = digits_conv1_multiplier, .shift = digits_conv1_shift, .in_zero = -128,
+	.weight_zero = 0, .out_zero = -128, .out_min = -128, .out_max = 127, .groups = 1,
+	.from_the_end = false, .round_once = true,
 };
 
-/*
- *  2: conv 'conv1' | 1x8x8x1 -> 1x8x8x8 | arena 80..144 -> 1024..1536 | tinyml_conv_s8, 4,608 MACs
+/* 2: conv, 4,608 MACs, by tinyml_conv_s8
+ *    "conv1"
+ *    1x8x8x1 -> 1x8x8x8
+ *    arena 80..144 -> 1024..1536
  */
 static void digits_conv1(const int8_t *x, int8_t *y, void *scratch)
 {
@@ -77,46 +65,31 @@ static void digits_conv1(const int8_t *x, int8_t *y, void *scratch)
 }
 
 static const struct tinyml_conv_s8 digits_conv2_params = {
-	.window.batches = 1,
-	.window.in_h = 8,
-	.window.in_w = 8,
-	.window.in_c = 8,
-	.window.out_h = 8,
-	.window.out_w = 8,
-	.window.out_c = 16,
-	.window.kernel_h = 3,
-	.window.kernel_w = 3,
-	.window.stride_h = 1,
-	.window.stride_w = 1,
-	.window.dilation_h = 1,
-	.window.dilation_w = 1,
-	.window.pad_top = 1,
-	.window.pad_left = 1,
-	.weights = digits_conv2_weights,
-	.bias = digits_conv2_bias,
-	.multiplier = digits_conv2_multiplier,
-	.shift = digits_conv2_shift,
-	.in_zero = -128,
-	.weight_zero = 0,
-	.out_zero = -128,
-	.out_min = -128,
-	.out_max = 127,
-	.groups = 1,
-	.from_the_end = false,
-	.round_once = true,
+	.window = {
+		.batches = 1, .in_h = 8, .in_w = 8, .in_c = 8, .out_h = 8, .out_w = 8, .out_c = 16,
+		.kernel_h = 3, .kernel_w = 3, .stride_h = 1, .stride_w = 1, .dilation_h = 1,
+		.dilation_w = 1, .pad_top = 1, .pad_left = 1,
+	},
+	.weights = digits_conv2_weights, .bias = digits_conv2_bias,
+	.multiplier = digits_conv2_multiplier, .shift = digits_conv2_shift, .in_zero = -128,
+	.weight_zero = 0, .out_zero = -128, .out_min = -128, .out_max = 127, .groups = 1,
+	.from_the_end = false, .round_once = true,
 };
 
-/*
- *  3: conv 'conv2' | 1x8x8x8 -> 1x8x8x16 | arena 1024..1536 -> 0..1024 | tinyml_conv_s8, 73,728
- *   MACs
+/* 3: conv, 73,728 MACs, by tinyml_conv_s8
+ *    "conv2"
+ *    1x8x8x8 -> 1x8x8x16
+ *    arena 1024..1536 -> 0..1024
  */
 static void digits_conv2(const int8_t *x, int8_t *y, void *scratch)
 {
 	tinyml_conv_s8(&digits_conv2_params, x, y, scratch);
 }
 
-/*
- *  4: max_pool 'pool' | 1x8x8x16 -> 1x4x4x16 | arena 0..1024 -> 1024..1280 | max-pool loops
+/* 4: max_pool, by max-pool loops
+ *    "pool"
+ *    1x8x8x16 -> 1x4x4x16
+ *    arena 0..1024 -> 1024..1280
  */
 static void digits_max_pool1(const int8_t *x, int8_t *y)
 {
@@ -141,31 +114,26 @@ static void digits_max_pool1(const int8_t *x, int8_t *y)
 }
 
 static const struct tinyml_dense_s8 digits_dense1_params = {
-	.rows = 1,
-	.inputs = 256,
-	.outputs = 10,
-	.weights = digits_dense1_weights,
-	.bias = digits_dense1_bias,
-	.multiplier = digits_dense1_multiplier,
-	.shift = digits_dense1_shift,
-	.weight_zero = 0,
-	.out_zero = 34,
-	.out_min = -128,
-	.out_max = 127,
-	.round_once = true,
+	.rows = 1, .inputs = 256, .outputs = 10, .weights = digits_dense1_weights,
+	.bias = digits_dense1_bias, .multiplier = digits_dense1_multiplier,
+	.shift = digits_dense1_shift, .weight_zero = 0, .out_zero = 34, .out_min = -128,
+	.out_max = 127, .round_once = true,
 };
 
-/*
- *  6: dense 'dense' | 1x256 -> 1x10 | arena 1024..1280 -> 0..10 | tinyml_dense_s8, 2,560 MACs
+/* 6: dense, 2,560 MACs, by tinyml_dense_s8
+ *    "dense"
+ *    1x256 -> 1x10
+ *    arena 1024..1280 -> 0..10
  */
 static void digits_dense1(const int8_t *x, int8_t *y)
 {
 	tinyml_dense_s8(&digits_dense1_params, x, y);
 }
 
-/*
- *  7: dequantize 'logits_DequantizeLinear' | 1x10 -> 1x10 | arena 0..10 -> output 0 | dequantize
- *   loop
+/* 7: dequantize, by dequantize loop
+ *    "logits_DequantizeLinear"
+ *    1x10 -> 1x10
+ *    arena 0..10 -> output 0
  */
 static void digits_dequantize1(const int8_t *x, float *y)
 {

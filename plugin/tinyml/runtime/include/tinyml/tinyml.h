@@ -74,6 +74,19 @@ struct tinyml_model {
 #define TINYML_LAYER(index, call) call
 #endif
 
+/* What the compiler may use of the core. Code is generated for one core: its kernels, and with them
+ * the scratch memory they want, differ between cores with and without these instructions. */
+#if defined(__ARM_FEATURE_SIMD32) && __ARM_FEATURE_SIMD32
+#define TINYML_CORE_DSP 1
+#else
+#define TINYML_CORE_DSP 0
+#endif
+#if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 1)
+#define TINYML_CORE_MVE 1
+#else
+#define TINYML_CORE_MVE 0
+#endif
+
 /** Every arena, and every tensor in it that a kernel reads as words or vectors, starts here. */
 #define TINYML_ARENA_ALIGNMENT 16
 
