@@ -46,7 +46,7 @@ def complain(error: Exception) -> None:
 
 def add_models(env: Any, as_library: bool) -> None:
     """The generated sources as nodes, their folder as an include folder for everybody."""
-    from tinyml.package import platformio
+    from tinyml.package import platformio, requirements
 
     default = DefaultEnvironment()
     board = board_of(env)
@@ -54,6 +54,8 @@ def add_models(env: Any, as_library: bool) -> None:
     cmsis_nn = find_cmsis_nn(env) if as_library else None
     kernels = "cmsis-nn" if cmsis_nn else "portable"
     models = platformio.read_models(project, dict(env.GetProjectOptions()), board, kernels)
+    if any(model.quantize for model in models):
+        requirements.install(requirements.QUANTIZE)
     folder = Path(env.subst("$BUILD_DIR")) / "tinyml"
     includes = [str(folder), str(PLUGIN / "tinyml" / "runtime" / "include")]
     if cmsis_nn:
@@ -76,7 +78,8 @@ def add_models(env: Any, as_library: bool) -> None:
             TINYML_BOARD=board,
         )
         env.Depends(nodes, env.Value(model.key(compiler)))
-        env.Depends(nodes, [env.File(str(path)) for path in platformio.external_files(model.path)])
+        others = platformio.external_files(model.path) + (model.quantize.files if model.quantize else [])
+        env.Depends(nodes, [env.File(str(path)) for path in others])
         objects += env.Object(nodes[0])
         summaries.append(nodes[-1])
     if not as_library:
@@ -148,13 +151,20 @@ def generate(target: list[Any], source: list[Any], env: Any) -> int:
     model = env["TINYML_MODEL"]
     try:
         options = Options(
-            name=model.name, target=model.target, kernels=model.kernels, shapes=model.dimensions
+            name=model.name,
+            target=model.target,
+            kernels=model.kernels,
+            shapes=model.dimensions,
+            quantize=model.quantize,
         )
         compiled = compile_model(model.path, options)
         check_budget(compiled.summary, model, env["TINYML_BOARD"])
     except TinymlError as error:
         complain(error)
         return 1
+    if compiled.quantization:
+        for line in (f"int8: {compiled.quantization.headline()}", *compiled.quantization.advice()):
+            print(f"tinyml: {model.name}: {line}", flush=True)
     for node in target:
         path = Path(str(node))
         path.write_text(compiled.files[path.name], encoding="utf-8", newline="\n")

@@ -27,6 +27,7 @@ from tinyml.verify import verify
 
 if TYPE_CHECKING:
     from tinyml.quantize.cache import Result
+    from tinyml.quantize.report import Report
 
 LIBRARIES: Mapping[str, frozenset[Library]] = {
     "portable": frozenset({Library.GENERATED, Library.PORTABLE}),
@@ -79,6 +80,7 @@ class Compiled:
     files: Mapping[str, str]
     summary: Mapping[str, Any]
     savings: tuple[Saving, ...] = ()  # what each pass saved
+    quantization: Report | None = None  # what int8 cost, where it was made here
 
 
 def optimize(graph: Graph, observe: Observer | None = None) -> Graph:
@@ -96,11 +98,11 @@ def optimize(graph: Graph, observe: Observer | None = None) -> Graph:
 
 def compile_model(path: Path, options: Options, observe: Observer | None = None) -> Compiled:
     """From a model file to C."""
-    graph = _load(path, options)
+    graph, report = _load(path, options)
     sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
     name = options.name or identifier(path.stem, "model").lower()
     origin = Provenance(path.name, sha256, options.describe())
-    return compile_graph(graph, name, origin, options, observe)
+    return replace(compile_graph(graph, name, origin, options, observe), quantization=report)
 
 
 def quantize_model(
@@ -115,11 +117,11 @@ def quantize_model(
     return cache.quantized(path, request, shapes, progress or engine.silent)
 
 
-def _load(path: Path, options: Options) -> Graph:
+def _load(path: Path, options: Options) -> tuple[Graph, Report | None]:
     if options.quantize is None:
-        return importers.load(path, options.shapes)
-    content = quantize_model(path, options.quantize, options.shapes).content
-    return importers.read(path, content)
+        return importers.load(path, options.shapes), None
+    result = quantize_model(path, options.quantize, options.shapes)
+    return importers.read(path, result.content), result.report
 
 
 def compile_graph(

@@ -33,10 +33,19 @@ def calls(manifest_path: Path) -> str:
             words += ["SHAPES", *(f"{name}={shape}" for name, shape in entry.shapes.items())]
         if entry.budget:
             words += ["BUDGET", *(f"{kind}={amount}" for kind, amount in entry.budget.items())]
+        if entry.quantize:
+            settings = entry.quantize.items()
+            words += ["QUANTIZE", *(f"{key}={_absolute(key, text, manifest_path)}" for key, text in settings)]
         if entry.arena_region:
             words += ["ARENA_REGION", entry.arena_region]
         lines.append(f"zephyr_tinyml_model({' '.join(map(_quoted, words))})\n")
     return "".join(lines)
+
+
+def _absolute(key: str, text: str, manifest_path: Path) -> str:
+    from tinyml.quantize.request import PATHS
+
+    return (manifest_path.parent / text).as_posix() if key in PATHS else text
 
 
 def _quoted(word: str) -> str:

@@ -11,6 +11,8 @@ It is small on purpose (``KEYS`` has all there is):
         budget:               # optional: more than this is an error
           ram: 24K
           flash: 100K
+        quantize:             # optional: make a float model int8 in the build
+          calibration: data/calib.npz
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ import yaml
 
 from tinyml import c
 from tinyml.errors import ConfigError
+from tinyml.quantize import request
 
 FILE_NAME = "tinyml.yaml"
 KERNELS = ("auto", "cmsis-nn", "portable")
@@ -36,6 +39,7 @@ KEYS = {
     "kernels": f"where the kernels come from: {', '.join(KERNELS)} (default: what the build says)",
     "shapes": "shapes of inputs that the model leaves open, as `input: 1x16x8`",
     "budget": "what it may need at most, as `ram: 24K`: arena, ram (arena and state) and flash (weights)",
+    "quantize": "make a float model int8 in the build, calibrated as `calibration: calib.npz` says",
     "arena_region": "Zephyr: label of the zephyr,memory-region for the arena (default: chosen tinyml,arena)",
 }
 """Every key of a model in the manifest. The documentation is made from this table."""
@@ -59,9 +63,14 @@ class ModelEntry:
     shapes: Mapping[str, str] = field(default_factory=dict)
     budget: Mapping[str, int] = field(default_factory=dict)  # bytes, by kind
     arena_region: str | None = None
+    quantize: Mapping[str, str] = field(default_factory=dict)  # settings; paths relative to the manifest
 
     def path(self, folder: Path) -> Path:
         return folder / self.file
+
+    def request(self, folder: Path) -> request.Request | None:
+        """How the model is to be quantised, if it is."""
+        return request.from_settings(self.quantize, folder) if self.quantize else None
 
     def as_yaml(self) -> dict[str, Any]:
         """What stands in the manifest for this entry."""
@@ -74,6 +83,8 @@ class ModelEntry:
             written["budget"] = dict(self.budget)
         if self.arena_region is not None:
             written["arena_region"] = self.arena_region
+        if self.quantize:
+            written["quantize"] = dict(self.quantize)
         return written
 
 
@@ -187,6 +198,7 @@ def _entry(item: object, where: str) -> ModelEntry:
         checked_shapes(item.get("shapes"), where),
         _budget(item.get("budget"), where),
         region,
+        _quantize(item.get("quantize"), where),
     )
 
 
@@ -210,11 +222,25 @@ def _budget(value: object, where: str) -> dict[str, int]:
         raise ConfigError(f"{where}: budget: {error.message}", error.hint) from None
 
 
-def _checked_file(file: str, where: str) -> str:
+def _quantize(value: object, where: str) -> dict[str, str]:
+    if value is None:
+        return {}
+    given = request.settings(value, where)
+    for key in request.PATHS:
+        if key in given:
+            given[key] = _checked_file(given[key], where, f"quantize: {key}")
+    try:
+        request.from_settings(given, Path())
+    except ConfigError as error:
+        raise ConfigError(f"{where}: quantize: {error.message}", error.hint) from None
+    return given
+
+
+def _checked_file(file: str, where: str, key: str = "file") -> str:
     """A manifest is shared through version control: its paths must mean the same on every machine."""
     if PurePosixPath(file).is_absolute() or PureWindowsPath(file).drive:
         raise ConfigError(
-            f"{where}: 'file' is an absolute path, {file!r}",
+            f"{where}: {key!r} is an absolute path, {file!r}",
             "a path relative to tinyml.yaml, so that the application builds on other machines too",
         )
     return file.replace("\\", "/")

@@ -17,6 +17,7 @@ from typing import Any
 from tinyml.app import manifest
 from tinyml.errors import ConfigError
 from tinyml.package import budget
+from tinyml.quantize.request import Request, from_items
 from tinyml.targets import TARGETS, find_target
 
 PREFIX = "custom_tinyml_"
@@ -25,6 +26,7 @@ OPTIONS = {
     "kernels": f"where the kernels come from: {', '.join(manifest.KERNELS)}",
     "target": "the core to compile for (default: the board's)",
     "shapes": "shapes of inputs that a model leaves open, as `input=1x16x8`, one per line",
+    "quantize": "make float models int8: calibration data, then `key=value` as in tinyml.yaml, one per line",
     "arena": "the most RAM that a model's arena may take, in bytes, or as 24K",
 }
 """Every option, without its prefix ``custom_tinyml_``. The documentation is made from this table."""
@@ -69,12 +71,14 @@ class Model:
     shapes: Mapping[str, str] = field(default_factory=dict)
     arena_limit_bytes: int | None = None
     budget: Mapping[str, int] = field(default_factory=dict)  # of tinyml.yaml
+    quantize: Request | None = None
 
     def key(self, compiler: str) -> str:
         """Everything but the model's own bytes that decides what is generated."""
         shapes = ",".join(f"{name}={shape}" for name, shape in sorted(self.shapes.items()))
         limits = f"arena<={self.arena_limit_bytes} {sorted(self.budget.items())}"
-        return f"{self.name} {self.target} {self.kernels} [{shapes}] {limits} compiler {compiler}"
+        quantize = self.quantize.describe() if self.quantize else ""
+        return f"{self.name} {self.target} {self.kernels} [{shapes}] {limits} {quantize} compiler {compiler}"
 
     @property
     def dimensions(self) -> dict[str, tuple[int, ...]]:
@@ -97,6 +101,7 @@ def read_models(project: Path, options: Mapping[str, str], board: Board, kernels
             f"one of: {', '.join(manifest.KERNELS)}",
         )
     limit = parse_bytes(given["arena"]) if "arena" in given else None
+    quantize = from_items(_items(given.get("quantize", "")), f"{PREFIX}quantize", project)
     models = []
     for entry in _entries(project, given.get("models")):
         chosen = entry.kernels or wanted
@@ -109,6 +114,7 @@ def read_models(project: Path, options: Mapping[str, str], board: Board, kernels
                 {**shapes, **entry.shapes},
                 limit,
                 entry.budget,
+                entry.request(project) or quantize,
             )
         )
     return models

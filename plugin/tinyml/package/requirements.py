@@ -9,6 +9,7 @@ import importlib
 import importlib.util
 import subprocess
 import sys
+from collections.abc import Mapping
 
 from tinyml.errors import ToolError
 
@@ -23,22 +24,25 @@ REQUIREMENTS = {
 }
 """Module -> the requirement that brings it; a test holds it against pyproject.toml."""
 
+QUANTIZE = {"onnxruntime": "onnxruntime>=1.17"}
+"""What making a float model int8 needs besides."""
 
-def missing() -> list[str]:
+
+def missing(needed: Mapping[str, str] = REQUIREMENTS) -> list[str]:
     """The requirements whose modules this Python cannot find."""
-    return [wanted for module, wanted in REQUIREMENTS.items() if importlib.util.find_spec(module) is None]
+    return [wanted for module, wanted in needed.items() if importlib.util.find_spec(module) is None]
 
 
-def install() -> list[str]:
+def install(needed: Mapping[str, str] = REQUIREMENTS) -> list[str]:
     """Install what is missing into this Python; returns what that was."""
-    wanted = missing()
+    wanted = missing(needed)
     if not wanted:
         return []
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted]
     print(f"tinyml: installing {', '.join(wanted)} into PlatformIO's Python", flush=True)
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     importlib.invalidate_caches()
-    still = missing()
+    still = missing(needed)
     if still:
         reason = (done.stderr or done.stdout).strip().splitlines()
         raise ToolError(

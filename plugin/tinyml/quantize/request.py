@@ -140,6 +140,12 @@ def parse_items(items: Iterable[str], where: str) -> dict[str, str]:
     return settings(found, where)
 
 
+def from_items(items: Iterable[str], where: str, folder: Path) -> Request | None:
+    """The request behind items of a command line; None where there are none."""
+    items = list(items)
+    return from_settings(parse_items(items, where), folder) if items else None
+
+
 def from_settings(given: Mapping[str, str], folder: Path) -> Request:
     """The request behind settings whose paths are relative to ``folder``."""
     low, high = parse_range(given["range"]) if "range" in given else (None, None)

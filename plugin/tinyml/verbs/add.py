@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 from tinyml.app import edit, files, folder, manifest
 from tinyml.errors import ConfigError, ModelError
+from tinyml.quantize import request
 from tinyml.targets import TARGETS, find_target
 from tinyml.verbs import make_test
 from tinyml.verbs.base import Verb, add_app_argument
+from tinyml.verbs.compile import add_quantize_argument
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -54,6 +56,7 @@ class Add(Verb):
             metavar="INPUT=1x16x8",
             help="fix the shape of an input that the model leaves open (repeatable)",
         )
+        add_quantize_argument(parser)
         parser.add_argument(
             "--test", action="store_true", help="also write a Twister test for it, as `test` does"
         )
@@ -69,12 +72,16 @@ class Add(Verb):
         listed = app.manifest()
         _refuse_clash(listed, name, model, app)
         file, copied = _place(model, app)
-        entry = manifest.ModelEntry(name, file, args.kernels, parse_shapes(args.shape))
-        compiled = _compile(model, entry, target.name, must_move=copied)
-        changes = _changes(app, entry, compiled, model if copied else None)
+        settings, copies = _calibration(args.quantize, app)
+        entry = manifest.ModelEntry(name, file, args.kernels, parse_shapes(args.shape), quantize=settings)
+        if copied:
+            copies[app.root / file] = model
+        wanted = request.from_items(args.quantize, "--quantize", Path())
+        compiled = _compile(model, entry, target.name, wanted, must_move=copied)
+        changes = _changes(app, entry, compiled, copies)
         if args.test:
             place = make_test.place_for(app, name, force=False)
-            changes |= make_test.contents(app, entry, args.input, place, model)
+            changes |= make_test.contents(app, entry, args.input, place, model, wanted)
         files.replace_all(changes)
         _report(console, app, entry, compiled, copied)
         if args.test:
@@ -131,7 +138,31 @@ def _place(model: Path, app: folder.Application) -> tuple[str, bool]:
     return f"models/{model.name}", not copy.exists()
 
 
-def _compile(model: Path, entry: manifest.ModelEntry, target: str, must_move: bool) -> Compiled:
+def _calibration(items: list[str], app: folder.Application) -> tuple[dict[str, str], dict[Path, Path]]:
+    """Settings with paths as the manifest names them, and the files that must be copied there first."""
+    if not items:
+        return {}, {}
+    settings, copies = request.parse_items(items, "--quantize"), {}
+    for key in request.PATHS:
+        if key not in settings:
+            continue
+        data = Path(settings[key]).resolve()
+        if not data.exists():
+            raise ConfigError(f"--quantize: there is no {key} {settings[key]}", request.KEYS[key])
+        if data.is_dir() and not folder.shared_root(app.root, data):
+            raise ConfigError(
+                f"the folder {data} lies outside the application's repository",
+                "copy it into the application, so that the build finds it on other machines too",
+            )
+        settings[key], copied = _place(data, app)
+        if copied:
+            copies[app.root / settings[key]] = data
+    return settings, copies
+
+
+def _compile(
+    model: Path, entry: manifest.ModelEntry, target: str, wanted: request.Request | None, must_move: bool
+) -> Compiled:
     """Compile the model as the build will."""
     from tinyml.pipeline import Options, compile_model
     from tinyml.workspace import find_cmsis_nn
@@ -144,6 +175,7 @@ def _compile(model: Path, entry: manifest.ModelEntry, target: str, must_move: bo
         target=target,
         kernels=kernels,
         shapes={name: tuple(map(int, shape.split("x"))) for name, shape in entry.shapes.items()},
+        quantize=wanted,
     )
     if not must_move:
         return compile_model(model, options)
@@ -154,13 +186,11 @@ def _compile(model: Path, entry: manifest.ModelEntry, target: str, must_move: bo
 
 
 def _changes(
-    app: folder.Application, entry: manifest.ModelEntry, compiled: Compiled, copy_of: Path | None
+    app: folder.Application, entry: manifest.ModelEntry, compiled: Compiled, copies: dict[Path, Path]
 ) -> dict[Path, bytes | None]:
     from tinyml.package.twister import needs_maths
 
-    changes: dict[Path, bytes | None] = {}
-    if copy_of is not None:
-        changes[app.root / entry.file] = copy_of.read_bytes()
+    changes: dict[Path, bytes | None] = {place: source.read_bytes() for place, source in copies.items()}
     changes[app.manifest_path] = edit.add_model(read_text(app.manifest_path), entry).encode()
     before = read_text(app.prj_conf_path)
     after = edit.switch_on(before)
@@ -209,4 +239,7 @@ def _report(
                 kind[:-1], f"{tensor['name']}: {shape} {tensor['dtype']}, {tensor['bytes']:,} bytes"
             )
     console.print(table, markup=False)
+    if compiled.quantization:
+        for line in (f"int8: {compiled.quantization.headline()}", *compiled.quantization.advice()):
+            console.print(line, markup=False, soft_wrap=True)
     console.print(f"(for {summary['target']}) Next: #include <{entry.name}.h>, and west build.", markup=False)

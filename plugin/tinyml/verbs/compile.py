@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tinyml.quantize.request import KEYS, from_items
 from tinyml.targets import TARGETS
 from tinyml.verbs.base import Verb
 
@@ -44,6 +45,19 @@ def add_option_arguments(parser: argparse.ArgumentParser, target: bool = True) -
         metavar="INPUT=1x16x8",
         help="fix the shape of an input that the model leaves open (repeatable; default: 1 for each)",
     )
+    add_quantize_argument(parser)
+
+
+def add_quantize_argument(parser: argparse.ArgumentParser) -> None:
+    """`--quantize`, alike for all verbs that compile."""
+    parser.add_argument(
+        "--quantize",
+        action="append",
+        default=[],
+        metavar="DATA|KEY=VALUE",
+        help="make a float model int8 first, calibrated on DATA; KEY=VALUE (repeatable) as in tinyml.yaml: "
+        + ", ".join(KEYS),
+    )
 
 
 def options_from(args: argparse.Namespace, target: str) -> Options:
@@ -55,7 +69,8 @@ def options_from(args: argparse.Namespace, target: str) -> Options:
     if args.name:
         check_name(args.name)
     shapes = {name: tuple(map(int, text.split("x"))) for name, text in parse_shapes(args.shape).items()}
-    return Options(args.name, target, args.kernels, shapes, getattr(args, "io", "arena"))
+    request = from_items(args.quantize, "--quantize", Path())
+    return Options(args.name, target, args.kernels, shapes, getattr(args, "io", "arena"), quantize=request)
 
 
 class Compile(Verb):
@@ -114,13 +129,15 @@ class Compile(Verb):
                 console.print(f"# after {stage}\n{dump(graph)}", markup=False, soft_wrap=True)
 
         limits = [budget.parse_limit(text) for text in args.limit]
-        compiled = compile_model(args.model, options_from(args, args.target), show)
+        options = options_from(args, args.target)
+        compiled = compile_model(args.model, options, show)
         budget.check_all(compiled.summary, limits)
         write_files(args.output, compiled.files)
         if args.depfile:
+            data = options.quantize.files if options.quantize else []
             compiler = sorted(Path(__file__).parents[1].rglob("*.py"))
             compiler += sorted(Path(__file__).parents[1].rglob("*.j2"))
-            write_depfile(args.depfile, args.output / f"{compiled.name}.c", [args.model, *compiler])
+            write_depfile(args.depfile, args.output / f"{compiled.name}.c", [args.model, *data, *compiler])
         summary = compiled.summary
         console.print(
             f"{compiled.name}: {len(compiled.selected)} layers, arena {summary['arena_bytes']:,} bytes, "
@@ -128,4 +145,7 @@ class Compile(Verb):
             markup=False,
             soft_wrap=True,
         )
+        if compiled.quantization:
+            for line in (f"int8: {compiled.quantization.headline()}", *compiled.quantization.advice()):
+                console.print(f"{compiled.name}: {line}", markup=False, soft_wrap=True)
         return 0

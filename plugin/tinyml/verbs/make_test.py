@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from tinyml.ir import Array, Graph
     from tinyml.package.twister import Golden
+    from tinyml.quantize.request import Request
 
 MOST_SAMPLES = 8
 ENOUGH_BYTES = 24 * 1024  # of flash, for samples; one is always taken
@@ -68,14 +70,20 @@ def place_for(app: folder.Application, name: str, force: bool) -> Path:
 
 
 def contents(
-    app: folder.Application, entry: ModelEntry, given: Path | None, place: Path, model: Path | None = None
+    app: folder.Application,
+    entry: ModelEntry,
+    given: Path | None,
+    place: Path,
+    model: Path | None = None,
+    quantize: Request | None = None,
 ) -> dict[Path, bytes | None]:
-    """The files of the test. ``model`` is where the model lies now, if it has yet to be copied."""
+    """The files of the test. ``model``, ``quantize``: where files lie now, if they have yet to be copied."""
     from tinyml.package.twister import test_files
     from tinyml.pipeline import Options, compile_model
 
     shapes = {name: tuple(map(int, shape.split("x"))) for name, shape in entry.shapes.items()}
     options = Options(name=entry.name, target="host", kernels="portable", shapes=shapes)
+    options = replace(options, quantize=quantize or entry.request(app.root))
     compiled = compile_model(model or entry.path(app.root), options)
     golden = _golden(compiled.graph, compiled.files, given)
     file = folder.relative(app.root / entry.file, place)
