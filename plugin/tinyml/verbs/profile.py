@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tinyml.verbs.base import Verb
 from tinyml.verbs.compile import add_model_arguments, options_from
+from tinyml.verbs.named import add_named_arguments, resolve
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,6 +26,7 @@ class Profile(Verb):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_model_arguments(parser, target=False)
+        add_named_arguments(parser)
         parser.add_argument("--on", default="qemu-cortex-m3", metavar="MACHINE", help="default: %(default)s")
         parser.add_argument("--json", type=Path, metavar="FILE", help="write the whole report for programs")
 
@@ -34,6 +36,7 @@ class Profile(Verb):
         from tinyml.report.collect import collect
         from tinyml.verbs.report import write
 
+        resolve(args)
         report = collect(args.model, options_from(args, harness.find_machine(args.on).target.name), args.on)
         text.show_layers(report, console)
         facts = report.measured

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tinyml.verbs.base import Verb
 from tinyml.verbs.compile import add_model_arguments, options_from
+from tinyml.verbs.named import add_named_arguments, resolve
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,6 +31,7 @@ class Report(Verb):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_model_arguments(parser)
+        add_named_arguments(parser)
         parser.add_argument("--on", metavar="MACHINE", help="measure there, for example qemu-cortex-m4")
         parser.add_argument(
             "--json", type=Path, metavar="FILE", help="write it for programs (-: to the console)"
@@ -45,6 +47,7 @@ class Report(Verb):
         from tinyml.report import changes, facts, text
         from tinyml.report.collect import collect
 
+        resolve(args)
         old = facts.load(args.against) if args.against else None
         report = collect(args.model, _options(args), args.on)
         report = replace(report, ram_budget_bytes=args.ram, flash_budget_bytes=args.flash)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tinyml.verbs.base import Verb
 from tinyml.verbs.compile import add_model_arguments, options_from
+from tinyml.verbs.named import add_named_arguments, resolve
 from tinyml.verbs.run import MACHINES
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class Verify(Verb):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_model_arguments(parser, target=False)
+        add_named_arguments(parser)
         parser.add_argument("--on", default="host", choices=MACHINES, help="where (default: %(default)s)")
         parser.add_argument("--input", type=Path, metavar="X.npz", help="arrays to feed")
         parser.add_argument(
@@ -66,6 +68,7 @@ class Verify(Verb):
         from tinyml.compare.samples import generated
         from tinyml.errors import ConfigError
 
+        resolve(args)
         if args.samples < 1:
             raise ConfigError("--samples must be at least 1")
         model = check.subject(args.model, options_from(args, args.on.removeprefix("qemu-")))

@@ -1,0 +1,59 @@
+"""A model named by its file, or by the name it has in an application; a machine, or a board that is one."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from tinyml.app import folder
+from tinyml.errors import ConfigError, ModelError
+from tinyml.verbs.base import add_app_argument
+
+BOARDS = {
+    "native_sim": "host",
+    "qemu_cortex_m3": "qemu-cortex-m3",
+    "mps2/an385": "qemu-cortex-m3",
+    "qemu_cortex_m4": "qemu-cortex-m4",
+    "mps2/an386": "qemu-cortex-m4",
+    "qemu_cortex_m7": "qemu-cortex-m7",
+    "mps2/an500": "qemu-cortex-m7",
+    "mps3/corstone300/an547": "qemu-cortex-m55",
+}
+"""Zephyr's boards that are a core we can run without Zephyr."""
+
+
+def add_named_arguments(parser: argparse.ArgumentParser) -> None:
+    """`--app` and `--board`, beside the model's own arguments."""
+    add_app_argument(parser)
+    parser.add_argument(
+        "-b", "--board", metavar="BOARD", help="a Zephyr board instead of --on: " + ", ".join(BOARDS)
+    )
+
+
+def resolve(args: argparse.Namespace) -> None:
+    """Put a file into ``args.model``, a machine into ``args.on``, and what the application says of the model."""
+    if args.board:
+        args.on = _machine(args.board)
+    if args.model.exists() or (args.model.suffix and args.app is None):
+        return
+    listed = folder.find_application(args.app, Path.cwd())
+    entry = listed.manifest().find(str(args.model))
+    if entry is None:
+        names = ", ".join(model.name for model in listed.manifest().models) or "no model"
+        raise ModelError(
+            f"there is no file {args.model}, and no model of that name in {listed.manifest_path}",
+            f"it has {names}",
+        )
+    args.model = entry.path(listed.root)
+    args.name = args.name or entry.name
+    args.shape = [f"{name}={shape}" for name, shape in entry.shapes.items()] + args.shape
+    if args.kernels == "auto" and entry.kernels:
+        args.kernels = entry.kernels
+
+
+def _machine(board: str) -> str:
+    """``native_sim/native/64`` is ``native_sim`` too."""
+    for name, machine in BOARDS.items():
+        if board == name or board.startswith(f"{name}/"):
+            return machine
+    raise ConfigError(f"{board!r} is not a board that can be emulated here", f"one of {', '.join(BOARDS)}")
