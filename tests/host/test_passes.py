@@ -20,9 +20,11 @@ from tinyml.ops.max_pool import MaxPool
 from tinyml.ops.pad import Pad
 from tinyml.ops.requantize import Requantize
 from tinyml.ops.reshape import Reshape
+from tinyml.ops.transpose import Transpose
 from tinyml.ops.unary import Unary
 from tinyml.passes import Pass
 from tinyml.passes.common import merge_common
+from tinyml.passes.dilate import use_dilation
 from tinyml.passes.fold_scale import fold_scale
 from tinyml.passes.fuse_pad import fuse_pad
 from tinyml.passes.no_ops import remove_no_ops
@@ -289,3 +291,56 @@ def test_equal_outputs_stay_two() -> None:
     x = floats(s)
     a, b = s.add(Unary("exp"), x), s.add(Unary("exp"), x)
     assert len(merge_common(s.graph(a, b)).nodes) == 2
+
+
+# --- use_dilation --------------------------------------------------------------------------------
+
+
+def space_to_batch(s: Sketch, x: Tensor, block: tuple[int, int]) -> Tensor:
+    _, height, width, channels = x.shape
+    bh, bw = block
+    x = s.add(Reshape((1, height // bh, bh, width // bw, bw, channels)), x)
+    x = s.add(Transpose((2, 4, 0, 1, 3, 5)), x)
+    return s.add(Reshape((bh * bw, height // bh, width // bw, channels)), x)
+
+
+def batch_to_space(s: Sketch, x: Tensor, block: tuple[int, int]) -> Tensor:
+    _, height, width, channels = x.shape
+    bh, bw = block
+    x = s.add(Transpose((2, 3, 0, 4, 1, 5)), s.add(Reshape((bh, bw, 1, height, width, channels)), x))
+    return s.add(Reshape((1, height * bh, width * bw, channels)), x)
+
+
+def dilated(s: Sketch) -> Tensor:
+    x = space_to_batch(s, floats(s, 1, 12, 12, 4), (2, 3))
+    return batch_to_space(s, s.add(Conv(pads=(1, 0, 0, 1)), x, s.real(5, 3, 2, 4), s.real(5)), (2, 3))
+
+
+def dilated_depthwise_int8(s: Sketch) -> Tensor:
+    x = space_to_batch(s, s.input((1, 12, 8, 4), DType.INT8, BYTES), (2, 2))
+    y = s.add(DepthwiseConv(), x, s.weights((1, 3, 3, 4), axis=3), s.bias(4), quant=BYTES)
+    return batch_to_space(s, y, (2, 2))
+
+
+def another_order(s: Sketch) -> Tensor:
+    """Taken apart one way and put together another."""
+    x = space_to_batch(s, floats(s, 1, 12, 12, 4), (2, 3))
+    return batch_to_space(s, s.add(Conv(), x, s.real(5, 1, 1, 4)), (3, 2))
+
+
+def batches(s: Sketch) -> Tensor:
+    return s.add(Conv(), floats(s, 4, 6, 6, 3), s.real(5, 3, 3, 3))
+
+
+@pytest.mark.parametrize(
+    "make,left",
+    [
+        (dilated, "Reshape Conv Reshape"),
+        (dilated_depthwise_int8, "Reshape DepthwiseConv Reshape"),
+        (another_order, "Reshape Transpose Reshape Conv Reshape Transpose Reshape"),
+        (batches, "Conv"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_use_dilation(make: Make, left: str) -> None:
+    check(make, use_dilation, left)

@@ -9,6 +9,7 @@ from tinyml.passes.common import merge_common
 from tinyml.passes.constant_channels import fold_constant_channels
 from tinyml.passes.dead_code import remove_dead_code
 from tinyml.passes.dense_transpose import fold_transpose_into_dense
+from tinyml.passes.dilate import use_dilation
 from tinyml.passes.fold_constants import fold_constants
 from tinyml.passes.fold_scale import fold_scale
 from tinyml.passes.fuse_activation import fuse_activation
@@ -46,9 +47,12 @@ PASSES: tuple[Pass, ...] = (
     fold_transpose_into_dense,
     fold_scale,
     fuse_activation,
+    use_dilation,
     fuse_pad,
-    fold_constant_channels,
+    sink_reshape,
     remove_no_ops,
+    fuse_activation,
+    fold_constant_channels,
     merge_common,
     remove_dead_code,
 )

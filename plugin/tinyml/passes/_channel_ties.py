@@ -81,7 +81,8 @@ def find_ties(graph: Graph, ranges: Mapping[str, Ranges]) -> Ties:
 
 def _tie_layer(ties: Ties, layer: Layer, ranges: Mapping[str, Ranges]) -> None:
     variable = [t for t in layer.inputs if t is not None and not t.is_constant]
-    if len(layer.outputs) != 1 or any(not t.shape for t in (*variable, layer.output)) or not variable:
+    odd = any(not t.shape or not t.elements for t in (*variable, layer.output))
+    if len(layer.outputs) != 1 or odd or not variable:
         _keep_everything(ties, layer)
     elif isinstance(layer.op, Conv | DepthwiseConv | Dense):
         _tie_linear(ties, layer, ranges)
