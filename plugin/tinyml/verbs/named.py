@@ -31,7 +31,7 @@ def add_named_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def resolve(args: argparse.Namespace) -> None:
-    """Put a file into ``args.model``, a machine into ``args.on``, and what the application says of the model."""
+    """Put a file into ``args.model``, a machine into ``args.on``, and what the application says."""
     if args.board:
         args.on = _machine(args.board)
     if args.model.exists() or (args.model.suffix and args.app is None):
