@@ -121,13 +121,19 @@ def change_model(path: Path) -> None:
     onnx.save(model, path)
 
 
-def twister(folder: Path, boards: list[str], cwd: Path) -> dict[str, str]:
-    """Run the tests in ``folder``; how they ended, by platform."""
-    platforms = [word for board in boards for word in ("-p", board)]
+def twister(folders: list[Path], boards: list[str], cwd: Path) -> dict[tuple[str, str], str]:
+    """Run the tests in ``folders``; how each ended, by its name and the platform."""
+    words: list[str | Path] = [word for folder in folders for word in ("-T", folder)]
+    words += [word for board in boards for word in ("-p", board)]
     out = cwd / "twister-out"
-    command: list[str | Path] = ["west", "twister", "-T", folder, *platforms, "-O", out, "-j", "2"]
-    said = run([*command, "--clobber-output"], cwd, check=False)
+    command: list[str | Path] = ["west", "twister", *words, "-O", out, "-j", "2", "--clobber-output"]
+    said = run(command, cwd, check=False)
     report = out / "twister.json"
     assert report.exists(), said
-    suites = json.loads(report.read_text())["testsuites"]
-    return {suite["platform"]: f"{suite['status']} {suite.get('reason', '')}".strip() for suite in suites}
+    return {
+        (
+            suite["name"].rpartition("/")[2],
+            suite["platform"],
+        ): f"{suite['status']} {suite.get('reason', '')}".strip()
+        for suite in json.loads(report.read_text())["testsuites"]
+    }

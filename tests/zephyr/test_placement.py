@@ -19,10 +19,6 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
     return west_build(app, app / "build", BOARD)
 
 
-def configure(build: Build) -> str:
-    return run(["cmake", "-B", build.folder], build.folder, check=False)
-
-
 def test_the_chosen_region_holds_the_arena(build: Build) -> None:
     address, size, section = symbols(build.elf)["digits_arena"]
     assert address in PSRAM
@@ -60,12 +56,12 @@ def test_a_wrong_choice_is_explained(build: Build) -> None:
     before = manifest.read_text()
     try:
         overlay.write_text(CHOSEN % "sram0")
-        said = " ".join(configure(build).split())
+        said = " ".join(build.again(check=False).split())
         assert "chosen tinyml,arena must name an enabled devicetree node" in said
         assert "found: /memory@20000000" in said
         overlay.write_text(CHOSEN % "psram0")
         manifest.write_text(before + "    arena_region: dtcm\n")
-        said = " ".join(configure(build).split())
+        said = " ".join(build.again(check=False).split())
         assert "arena_region: dtcm, of model digits must name an enabled devicetree node" in said
     finally:
         overlay.write_text(CHOSEN % "psram0")

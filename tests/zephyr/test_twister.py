@@ -1,13 +1,12 @@
-"""The samples as Twister runs them: outputs on the device against those of the host, byte for byte."""
+"""What Twister runs: outputs on the device against those of the host, byte for byte, and our own tests."""
 
 from __future__ import annotations
 
-import platform
 from pathlib import Path
 
 import pytest
 
-from tests.zephyr.building import DIGITS, change_model, copy_of_digits, run, twister
+from tests.zephyr.building import DIGITS, ROOT, change_model, copy_of_digits, run, twister
 
 # A 64-bit host without 32-bit libraries can only build the 64-bit variant; there, they are the same code.
 NATIVE = "native_sim/native/64"
@@ -22,16 +21,24 @@ BOARDS = [
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Platform -> how the digits sample ended there."""
-    return twister(DIGITS, BOARDS, tmp_path_factory.mktemp("twister"))
+def results(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], str]:
+    folders = [DIGITS, ROOT / "tests" / "zephyr" / "shell"]
+    return twister(folders, BOARDS, tmp_path_factory.mktemp("twister"))
+
+
+def ended(results: dict[tuple[str, str], str], test: str, board: str) -> list[str]:
+    """Twister names a platform in full, with the SoC where a board has only one."""
+    return [status for (name, place), status in results.items() if name == test and place.startswith(board)]
 
 
 @pytest.mark.parametrize("board", BOARDS)
-def test_digits(results: dict[str, str], board: str) -> None:
-    """Twister names a platform in full, with the SoC where a board has only one."""
-    ended = [status for name, status in results.items() if name.startswith(board)]
-    assert ended == ["passed"], f"{results} on {platform.machine()}"
+def test_digits(results: dict[tuple[str, str], str], board: str) -> None:
+    assert ended(results, "sample.tinyml.digits", board) == ["passed"], results
+
+
+@pytest.mark.parametrize("board", ["qemu_cortex_m3", NATIVE])
+def test_registry_shell_and_profile(results: dict[tuple[str, str], str], board: str) -> None:
+    assert ended(results, "tinyml.shell", board) == ["passed"], results
 
 
 def test_a_written_test_guards_a_model(tmp_path: Path) -> None:
@@ -39,8 +46,8 @@ def test_a_written_test_guards_a_model(tmp_path: Path) -> None:
     app = copy_of_digits(tmp_path / "app")
     (app / "tinyml.yaml").unlink()
     run(["west", "tinyml", "add", "model.onnx", "--name", "digits", "--test"], app)
-    boards = ["qemu_cortex_m3", NATIVE]
-    assert set(twister(app / "tests", boards, tmp_path).values()) == {"passed"}
+    right = twister([app / "tests"], ["qemu_cortex_m3", NATIVE], tmp_path)
+    assert sorted(right.values()) == ["passed", "passed"], right
     change_model(app / "model.onnx")
-    ended = twister(app / "tests", [NATIVE], tmp_path)
-    assert [status.split()[0] for status in ended.values()] == ["failed"]
+    wrong = twister([app / "tests"], [NATIVE], tmp_path)
+    assert [status.split()[0] for status in wrong.values()] == ["failed"]

@@ -8,6 +8,7 @@ include_guard(GLOBAL)
 get_filename_component(TINYML_MODULE_DIR ${CMAKE_CURRENT_LIST_DIR}/../.. ABSOLUTE)
 set(TINYML_PLUGIN_DIR  ${TINYML_MODULE_DIR}/plugin)
 set(TINYML_RUNTIME_DIR ${TINYML_PLUGIN_DIR}/tinyml/runtime)
+set_property(GLOBAL PROPERTY TINYML_REGISTRY_ENTRY ${TINYML_MODULE_DIR}/zephyr_module/src/registry_entry.c.in)
 
 # How to run the compiler: from this module, whether or not it is installed in Python.
 set(tinyml_python_path ${TINYML_PLUGIN_DIR})
@@ -151,7 +152,24 @@ function(tinyml_memory_limits out name label)
   set(${out} "${limits}" PARENT_SCOPE)
 endfunction()
 
-#[[
+# What a quantised model depends on besides its file: the data named in QUANTIZE settings.
+function(tinyml_calibration_files out)
+  set(files)
+  foreach(setting IN LISTS ARGN)
+    if(setting MATCHES "^(calibration|labels)=(.*)$")
+      set(data "${CMAKE_MATCH_2}")
+      if(IS_DIRECTORY "${data}")
+        file(GLOB_RECURSE inside CONFIGURE_DEPENDS "${data}/*")
+        list(APPEND files ${inside})
+      else()
+        list(APPEND files "${data}")
+      endif()
+    endif()
+  endforeach()
+  set(${out} "${files}" PARENT_SCOPE)
+endfunction()
+
+#[==[
 Compile a model into the application.
 
   zephyr_tinyml_model(<name> <file>
@@ -159,6 +177,7 @@ Compile a model into the application.
     [SHAPES <input>=1x16x8 ...]
     [BUDGET arena|ram|flash=<bytes> ...]
     [ARENA_REGION <label>]
+    [QUANTIZE calibration=<data> [<key>=<value> ...]]
   )
 
 <name>        the model's prefix in C: kws gives <kws.h> with kws_run(), kws_input(), kws_output()
@@ -167,12 +186,13 @@ KERNELS       where the kernels come from; auto is what Kconfig says
 SHAPES        shapes of inputs that the model leaves open
 BUDGET        more than this is an error; the memories of the board are a limit anyway
 ARENA_REGION  devicetree label of a zephyr,memory-region for the arena, instead of chosen tinyml,arena
+QUANTIZE      make a float model int8, calibrated on <data>; keys as in tinyml.yaml. Absolute paths
 
 The generated files are in <build>/tinyml/<name>. The model is a library of its own,
 tinyml_model_<name>, linked to the application.
-]]
+]==]
 function(zephyr_tinyml_model name file)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "KERNELS;ARENA_REGION" "SHAPES;BUDGET")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "KERNELS;ARENA_REGION" "SHAPES;BUDGET;QUANTIZE")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "zephyr_tinyml_model(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -201,6 +221,9 @@ function(zephyr_tinyml_model name file)
   tinyml_target(target)
   set(shapes ${arg_SHAPES})
   list(TRANSFORM shapes PREPEND --shape=)
+  set(quantize ${arg_QUANTIZE})
+  list(TRANSFORM quantize PREPEND --quantize=)
+  tinyml_calibration_files(calibration ${arg_QUANTIZE})
   tinyml_memory_limits(limits ${name} "${arg_ARENA_REGION}")
   foreach(budget IN LISTS arg_BUDGET)
     list(APPEND limits "--limit=${budget},the budget of model ${name}")
@@ -214,11 +237,11 @@ function(zephyr_tinyml_model name file)
     OUTPUT ${generated}
     BYPRODUCTS ${dir}/${name}.json
     COMMAND ${python} -m tinyml compile ${model} -o ${dir} --name ${name}
-            --target ${target} --kernels ${kernels} ${shapes} ${limits} --depfile ${dir}/${name}.d
+            --target ${target} --kernels ${kernels} ${shapes} ${quantize} ${limits} --depfile ${dir}/${name}.d
     # Headers that come out the same keep their time, so that what includes them is not rebuilt.
     # The source must be newer than the model, or a Makefile would run this every time.
     COMMAND ${CMAKE_COMMAND} -E touch ${dir}/${name}.c
-    DEPENDS ${model} ${compiler_sources}
+    DEPENDS ${model} ${calibration} ${compiler_sources}
     DEPFILE ${dir}/${name}.d
     COMMENT "TinyML: compiling model ${name} for ${target}"
     VERBATIM
@@ -231,4 +254,9 @@ function(zephyr_tinyml_model name file)
     target_compile_definitions(tinyml_model_${name} PRIVATE TINYML_ARENA_REGION=${arg_ARENA_REGION})
   endif()
   target_link_libraries(app PUBLIC tinyml_model_${name})
+  if(CONFIG_TINYML_REGISTRY)
+    get_property(entry GLOBAL PROPERTY TINYML_REGISTRY_ENTRY)
+    configure_file(${entry} ${dir}/${name}_entry.c @ONLY)
+    target_sources(app PRIVATE ${dir}/${name}_entry.c)
+  endif()
 endfunction()

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* QEMU has no pins to route. Zephyr's UART driver selects PINCTRL anyway, which asks for these names. */
+/* QEMU has no pins to route. Zephyr's UART driver selects PINCTRL anyway, which asks for these
+ * names. */
 
 #ifndef QEMU_MPS2_PINCTRL_SOC_H_
 #define QEMU_MPS2_PINCTRL_SOC_H_

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* `tinyml list | info | run | profile` on Zephyr's shell. */
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include <tinyml/profile.h>
+#include <tinyml/registry.h>
+#include <zephyr/kernel.h>
+#include <zephyr/shell/shell.h>
+
+#define SHOWN_ELEMENTS 8
+
+static const struct {
+	const char *name;
+	size_t bytes;
+} types[] = {
+	[TINYML_FLOAT32] = {"float32", 4}, [TINYML_FLOAT64] = {"float64", 8},
+	[TINYML_INT8] = {"int8", 1},       [TINYML_UINT8] = {"uint8", 1},
+	[TINYML_INT16] = {"int16", 2},     [TINYML_UINT16] = {"uint16", 2},
+	[TINYML_INT32] = {"int32", 4},     [TINYML_UINT32] = {"uint32", 4},
+	[TINYML_INT64] = {"int64", 8},     [TINYML_UINT64] = {"uint64", 8},
+	[TINYML_BOOL] = {"bool", 1},
+};
+
+static const struct tinyml_model *find(const struct shell *sh, const char *name)
+{
+	const struct tinyml_model *model = tinyml_find(name);
+
+	if (model == NULL) {
+		shell_error(sh, "there is no model called %s; see: tinyml list", name);
+	}
+	return model;
+}
+
+/* A real number in millionths of the unit, because printf may come without floating point. */
+static void print_real(const struct shell *sh, double value)
+{
+	int64_t millionths = (int64_t)(value * 1e6 + (value < 0 ? -0.5 : 0.5));
+	uint64_t size = (uint64_t)(millionths < 0 ? -millionths : millionths);
+
+	shell_fprintf(sh, SHELL_NORMAL, "%s%u.%06u", millionths < 0 ? "-" : "",
+		      (unsigned int)(size / 1000000), (unsigned int)(size % 1000000));
+}
+
+static void print_tensor(const struct shell *sh, const char *kind,
+			 const struct tinyml_tensor *tensor)
+{
+	shell_fprintf(sh, SHELL_NORMAL, "%s %s: ", kind, tensor->name);
+	for (size_t i = 0; i < tensor->rank; i++) {
+		shell_fprintf(sh, SHELL_NORMAL, "%s%d", i == 0 ? "" : "x", (int)tensor->shape[i]);
+	}
+	shell_fprintf(sh, SHELL_NORMAL, " %s, %u bytes", types[tensor->type].name,
+		      (unsigned int)tensor->bytes);
+	if (tensor->scale != 0.0f) {
+		shell_fprintf(sh, SHELL_NORMAL, ", scale ");
+		print_real(sh, (double)tensor->scale);
+		shell_fprintf(sh, SHELL_NORMAL, ", zero point %d", (int)tensor->zero_point);
+	}
+	shell_fprintf(sh, SHELL_NORMAL, "\n");
+}
+
+static void print_element(const struct shell *sh, const struct tinyml_tensor *tensor, size_t index)
+{
+	const uint8_t *at = (const uint8_t *)tensor->data + index * types[tensor->type].bytes;
+
+	shell_fprintf(sh, SHELL_NORMAL, " ");
+	switch (tensor->type) {
+	case TINYML_FLOAT32:
+		print_real(sh, (double)*(const float *)(const void *)at);
+		break;
+	case TINYML_FLOAT64:
+		print_real(sh, *(const double *)(const void *)at);
+		break;
+	case TINYML_INT8:
+		shell_fprintf(sh, SHELL_NORMAL, "%d", *(const int8_t *)at);
+		break;
+	case TINYML_INT16:
+		shell_fprintf(sh, SHELL_NORMAL, "%d", *(const int16_t *)(const void *)at);
+		break;
+	case TINYML_UINT16:
+		shell_fprintf(sh, SHELL_NORMAL, "%u", *(const uint16_t *)(const void *)at);
+		break;
+	case TINYML_INT32:
+	case TINYML_INT64: /* the low word, which all that a model says fits into */
+		shell_fprintf(sh, SHELL_NORMAL, "%d", (int)*(const int32_t *)(const void *)at);
+		break;
+	case TINYML_UINT32:
+	case TINYML_UINT64:
+		shell_fprintf(sh, SHELL_NORMAL, "%u",
+			      (unsigned int)*(const uint32_t *)(const void *)at);
+		break;
+	default:
+		shell_fprintf(sh, SHELL_NORMAL, "%u", *at);
+		break;
+	}
+}
+
+static int cmd_list(const struct shell *sh, size_t argc, char **argv)
+{
+	ARG_UNUSED(argc);
+	ARG_UNUSED(argv);
+	TINYML_FOREACH_MODEL(entry)
+	{
+		shell_print(sh, "%s: arena %u bytes, %u inputs, %u outputs", entry->model->name,
+			    (unsigned int)entry->model->arena_bytes, entry->model->input_count,
+			    entry->model->output_count);
+	}
+	return 0;
+}
+
+static int cmd_info(const struct shell *sh, size_t argc, char **argv)
+{
+	const struct tinyml_model *model = find(sh, argv[1]);
+
+	ARG_UNUSED(argc);
+	if (model == NULL) {
+		return -ENOENT;
+	}
+	shell_fprintf(sh, SHELL_NORMAL, "%s: arena %u bytes, model file SHA-256 ", model->name,
+		      (unsigned int)model->arena_bytes);
+	for (size_t i = 0; i < sizeof(model->sha256); i++) {
+		shell_fprintf(sh, SHELL_NORMAL, "%02x", model->sha256[i]);
+	}
+	shell_fprintf(sh, SHELL_NORMAL, "...\n");
+	for (size_t i = 0; i < model->input_count; i++) {
+		print_tensor(sh, "input", &model->inputs[i]);
+	}
+	for (size_t i = 0; i < model->output_count; i++) {
+		print_tensor(sh, "output", &model->outputs[i]);
+	}
+	return 0;
+}
+
+/* Run a model on what is in its inputs; the cycles it took, or a negative error. */
+static int64_t timed_run(const struct shell *sh, const struct tinyml_model *model)
+{
+	if (model->run == NULL) {
+		shell_error(sh, "%s takes its buffers from the application", model->name);
+		return -ENOTSUP;
+	}
+
+	uint32_t start = k_cycle_get_32();
+	int status = model->run();
+	uint32_t cycles = k_cycle_get_32() - start;
+
+	if (status != 0) {
+		shell_error(sh, "%s did not run: %d", model->name, status);
+		return -EIO;
+	}
+	return cycles;
+}
+
+static int cmd_run(const struct shell *sh, size_t argc, char **argv)
+{
+	const struct tinyml_model *model = find(sh, argv[1]);
+
+	ARG_UNUSED(argc);
+	if (model == NULL) {
+		return -ENOENT;
+	}
+
+	int64_t cycles = timed_run(sh, model);
+
+	if (cycles < 0) {
+		return (int)cycles;
+	}
+	shell_print(sh, "%s: %u cycles, %u us", model->name, (unsigned int)cycles,
+		    (unsigned int)k_cyc_to_us_near32((uint32_t)cycles));
+	for (size_t i = 0; i < model->output_count; i++) {
+		const struct tinyml_tensor *output = &model->outputs[i];
+		size_t count = output->bytes / types[output->type].bytes;
+
+		shell_fprintf(sh, SHELL_NORMAL, "%s:", output->name);
+		for (size_t j = 0; j < MIN(count, SHOWN_ELEMENTS); j++) {
+			print_element(sh, output, j);
+		}
+		shell_fprintf(sh, SHELL_NORMAL, "%s\n", count > SHOWN_ELEMENTS ? " ..." : "");
+	}
+	return 0;
+}
+
+#ifdef CONFIG_TINYML_PROFILING
+static int cmd_profile(const struct shell *sh, size_t argc, char **argv)
+{
+	const struct tinyml_model *model = find(sh, argv[1]);
+
+	ARG_UNUSED(argc);
+	if (model == NULL) {
+		return -ENOENT;
+	}
+	tinyml_profile_reset();
+
+	int64_t cycles = timed_run(sh, model);
+
+	if (cycles < 0) {
+		return (int)cycles;
+	}
+	for (size_t i = 0; i < tinyml_profile_layers(); i++) {
+		uint32_t layer = tinyml_profile_cycles(i);
+
+		shell_print(sh, "layer %u: %u cycles, %u %%", (unsigned int)i, (unsigned int)layer,
+			    cycles == 0 ? 0 : (unsigned int)(100ULL * layer / (uint64_t)cycles));
+	}
+	shell_print(sh, "%s: %u cycles", model->name, (unsigned int)cycles);
+	return 0;
+}
+#endif
+
+SHELL_STATIC_SUBCMD_SET_CREATE(
+	tinyml_commands, SHELL_CMD_ARG(list, NULL, "Models in this image", cmd_list, 1, 0),
+	SHELL_CMD_ARG(info, NULL, "What a model takes and gives: info NAME", cmd_info, 2, 0),
+	SHELL_CMD_ARG(run, NULL, "Run a model on what its inputs hold: run NAME", cmd_run, 2, 0),
+	SHELL_COND_CMD_ARG(CONFIG_TINYML_PROFILING, profile, NULL,
+			   "Cycles of each layer of a model: profile NAME", cmd_profile, 2, 0),
+	SHELL_SUBCMD_SET_END);
+
+SHELL_CMD_REGISTER(tinyml, &tinyml_commands, "Neural networks in this image", NULL);
