@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from tinyml.ir import Graph, Layer
 from tinyml.plan.problem import Block, Piece, Problem, Solution
 from tinyml.plan.regions import Place, Region, homes
-from tinyml.plan.solve import solve
+from tinyml.plan.solve import SEARCH_NODES, solve
 from tinyml.plan.storage import Group, Storage, honoured, share
 from tinyml.plan.validate import Machine
 from tinyml.select import Selected
 
 SCRATCH_ALIGNMENTS = (8, 4)  # the first that divides the size
+LOOSENED = 4  # at most so many pairs that could lie over one another are kept apart
 
 
 @dataclass(frozen=True)
@@ -41,13 +42,72 @@ class Plan:
         return self.problem.lower_bound_bytes
 
 
+@dataclass(frozen=True, eq=False)
+class Draft:
+    """One way to share memory, and the offsets found for it."""
+
+    storage: Storage
+    in_arena: Sequence[Group]  # their blocks come first in the problem, then the scratch memories
+    scratch: Mapping[int, int]  # step -> index of the block
+    problem: Problem
+    solution: Solution
+
+    @property
+    def excess_bytes(self) -> int:
+        return self.solution.arena_bytes - self.problem.lower_bound_bytes
+
+
 def plan(graph: Graph, selected: Sequence[Selected], io_outside: bool = False) -> Plan:
     """Place everything that needs RAM for a while. ``io_outside``: the caller brings inputs and outputs."""
     layers = [chosen.layer for chosen in selected]
+    draft = _best_draft(graph, selected, io_outside)
+    starts = {id(group): draft.solution.offsets[i] for i, group in enumerate(draft.in_arena)}
+    shared = {step: _shared(draft.storage, layer) for step, layer in enumerate(layers)}
+    groups = draft.storage.unique_groups()
+    result = Plan(
+        draft.problem,
+        draft.solution,
+        places={name: _place(group, name, starts) for group in groups for name in group.offsets},
+        scratch={step: draft.solution.offsets[index] for step, index in draft.scratch.items()},
+        shared={step: names for step, names in shared.items() if names},
+        free=frozenset(step for step, layer in enumerate(layers) if _is_free(layer, shared[step])),
+        io_outside=io_outside,
+    )
     overwrites = [chosen.overwrites for chosen in selected]
-    storage = share(graph, layers, overwrites, homes(graph, len(layers), io_outside))
-    groups = storage.unique_groups()
-    in_arena = [group for group in groups if group.home is None]
+    sizes = {step: (offset, selected[step].scratch_bytes) for step, offset in result.scratch.items()}
+    Machine(graph, layers, overwrites, result.places, sizes, result.arena_bytes, result.shared).run()
+    return result
+
+
+def _best_draft(graph: Graph, selected: Sequence[Selected], io_outside: bool) -> Draft:
+    """Share all that can be shared; where that makes shapes that do not fit together, a little less."""
+    best = _draft(graph, selected, io_outside, frozenset())
+    apart: frozenset[tuple[str, str]] = frozenset()
+    for _ in range(LOOSENED):
+        if not best.excess_bytes:
+            break
+        tries = [apart | {pair} for pair in best.storage.overlaid()]
+        drafts = [(_draft(graph, selected, io_outside, pairs, 0), pairs) for pairs in tries]
+        if not drafts:
+            break
+        found, pairs = min(drafts, key=lambda item: item[0].solution.arena_bytes)
+        if found.solution.arena_bytes >= best.solution.arena_bytes:
+            break
+        best, apart = found, pairs
+    return best
+
+
+def _draft(
+    graph: Graph,
+    selected: Sequence[Selected],
+    io_outside: bool,
+    apart: frozenset[tuple[str, str]],
+    search_nodes: int = SEARCH_NODES,
+) -> Draft:
+    layers = [chosen.layer for chosen in selected]
+    overwrites = [chosen.overwrites for chosen in selected]
+    storage = share(graph, layers, overwrites, homes(graph, len(layers), io_outside), apart)
+    in_arena = [group for group in storage.unique_groups() if group.home is None]
     blocks = [_block(storage, group) for group in in_arena]
     scratch_at: dict[int, int] = {}
     for step, chosen in enumerate(selected):
@@ -55,21 +115,7 @@ def plan(graph: Graph, selected: Sequence[Selected], io_outside: bool = False) -
             scratch_at[step] = len(blocks)
             blocks.append(_scratch_block(chosen, step))
     problem = Problem(tuple(blocks))
-    solution = solve(problem)
-    starts = {id(group): solution.offsets[i] for i, group in enumerate(in_arena)}
-    shared = {step: _shared(storage, layer) for step, layer in enumerate(layers)}
-    result = Plan(
-        problem,
-        solution,
-        places={name: _place(group, name, starts) for group in groups for name in group.offsets},
-        scratch={step: solution.offsets[index] for step, index in scratch_at.items()},
-        shared={step: names for step, names in shared.items() if names},
-        free=frozenset(step for step, layer in enumerate(layers) if _is_free(layer, shared[step])),
-        io_outside=io_outside,
-    )
-    sizes = {step: (offset, selected[step].scratch_bytes) for step, offset in result.scratch.items()}
-    Machine(graph, layers, overwrites, result.places, sizes, result.arena_bytes, result.shared).run()
-    return result
+    return Draft(storage, in_arena, scratch_at, problem, solve(problem, search_nodes))
 
 
 def _block(storage: Storage, group: Group) -> Block:

@@ -28,7 +28,7 @@ _ORDERS: tuple[Callable[[Block], tuple[int, ...]], ...] = (
 )
 
 
-def solve(problem: Problem) -> Solution:
+def solve(problem: Problem, search_nodes: int = SEARCH_NODES) -> Solution:
     """The smallest arena found; at the best alignment among equals. Ends early at the lower bound."""
     bound = problem.lower_bound_bytes
     best = Solution((), sys.maxsize)
@@ -39,8 +39,8 @@ def solve(problem: Problem) -> Solution:
             return best
     packing = Packing(problem.blocks)
     target = bound
-    while best.arena_bytes > bound:
-        found = search(packing, target, SEARCH_NODES)
+    while best.arena_bytes > bound and search_nodes:
+        found = search(packing, target, search_nodes)
         if found is not None:
             best = _better(best, found)
         elif target == best.arena_bytes - 1:

@@ -44,29 +44,44 @@ class Storage:
     def position(self, name: str) -> int:
         return self.groups[name].offsets[name]
 
+    def overlaid(self) -> list[tuple[str, str]]:
+        """Inputs and outputs that do lie over one another."""
+        return sorted(
+            (x, y)
+            for x, y in self.in_place
+            if self.groups[x] is self.groups[y] and self.position(x) == self.position(y)
+        )
+
     def unique_groups(self) -> list[Group]:
         return list({id(group): group for group in self.groups.values()}.values())
 
 
 def share(
-    graph: Graph, layers: Sequence[Layer], overwrites: Sequence[tuple[int, ...]], homes: Sequence[Home] = ()
+    graph: Graph,
+    layers: Sequence[Layer],
+    overwrites: Sequence[tuple[int, ...]],
+    homes: Sequence[Home] = (),
+    apart: frozenset[tuple[str, str]] = frozenset(),
 ) -> Storage:
-    """Decide sharing: views first (they save a copy too), then states, then what is computed in place.
+    """Decide sharing: states, then views (both save a copy), then what is computed in place.
 
-    ``overwrites`` says for each layer which of its inputs output 0 may be written over.
+    The next value of a state goes straight into the state, if nobody reads the old one any more; even as a
+    copy of a part of something else it costs no more there than a copy at the end of the run.
+    ``overwrites`` says for each layer which of its inputs output 0 may be written over; pairs in ``apart``
+    are not put in place all the same.
     """
-    in_place = list(_in_place_pairs(layers, overwrites))
+    in_place = [pair for pair in _in_place_pairs(layers, overwrites) if pair not in apart]
     storage = Storage(_members(graph, layers), frozenset(in_place))
     for name in storage.members:
         storage.groups[name] = Group({name: 0})
     for home in homes:
         storage.groups[home.tensor].home = home
-    for layer in layers:
-        for view in _views(storage, layer):
-            _join(storage, view.outer, view.inner, view.offset_bytes)
     for state in graph.states:
         if state.update != state.tensor and state.update not in graph.outputs:
             _join(storage, state.tensor, state.update, 0)
+    for layer in layers:
+        for view in _views(storage, layer):
+            _join(storage, view.outer, view.inner, view.offset_bytes)
     for x, y in in_place:
         _join(storage, x, y, 0)
     return storage
