@@ -25,6 +25,7 @@ BROKEN = (
     TypeError,
     AttributeError,
     OverflowError,
+    ZeroDivisionError,
     MemoryError,
     RecursionError,
 )
@@ -114,7 +115,10 @@ def _subgraph(model: Any, graph: Any, names: list[tuple[str, bool, int]], conten
     tensors = _all(limit, graph.TensorsLength(), graph.Tensors)
     return Subgraph(
         tuple(_tensor(model, tensor, content) for tensor in tensors),
-        tuple(_operator(op, names, limit) for op in _all(limit, graph.OperatorsLength(), graph.Operators)),
+        tuple(
+            _operator(operator, names, limit, len(tensors))
+            for operator in _all(limit, graph.OperatorsLength(), graph.Operators)
+        ),
         _indices(limit, graph.InputsLength(), graph.Inputs, len(tensors)),
         _indices(limit, graph.OutputsLength(), graph.Outputs, len(tensors)),
     )
@@ -164,16 +168,13 @@ def _quant(parameters: Any, limit: int) -> Quant | None:
     return Quant(scales, zeros, parameters.QuantizedDimension() if len(scales) > 1 else None)
 
 
-def _operator(operator: Any, names: list[tuple[str, bool, int]], limit: int) -> OperatorRecord:
+def _operator(operator: Any, names: list[tuple[str, bool, int]], limit: int, tensors: int) -> OperatorRecord:
     op_type, is_custom, version = names[operator.OpcodeIndex()]
-    return OperatorRecord(
-        op_type,
-        is_custom,
-        version,
-        tuple(int(i) for i in _all(limit, operator.InputsLength(), operator.Inputs)),
-        tuple(int(i) for i in _all(limit, operator.OutputsLength(), operator.Outputs)),
-        _options(operator),
-    )
+    inputs = tuple(int(i) for i in _all(limit, operator.InputsLength(), operator.Inputs))
+    if any(not -1 <= i < tensors for i in inputs):
+        raise ValueError("an operand that is not a tensor")
+    outputs = _indices(limit, operator.OutputsLength(), operator.Outputs, tensors)
+    return OperatorRecord(op_type, is_custom, version, inputs, outputs, _options(operator))
 
 
 _OPTION_TABLES = {

@@ -128,6 +128,8 @@ class _Reader:
             raise ModelError(
                 f"{self.path}: {operator.op_type} operator {self.build.scope!r} makes no sense: {error}"
             ) from error
+        if any(extent < 0 for tensor in results for extent in tensor.shape):
+            raise ModelError(f"{self.path}: {operator.op_type} operator {self.build.scope!r} has no output")
         for index, tensor, declared in zip(operator.outputs, results, node.outputs, strict=False):
             if tensor.dtype is declared.dtype:  # operators that move bytes may give them a new meaning
                 tensor = with_quant(self.build, tensor, declared.quant)
@@ -140,8 +142,6 @@ class _Reader:
             return None
         if index in scope.values:
             return scope.values[index]
-        if index >= len(scope.subgraph.tensors):
-            raise ModelError(f"{self.path}: an operator reads tensor {index}, which does not exist")
         record = scope.subgraph.tensors[index]
         type_ = type_of(record)
         if record.is_variable:

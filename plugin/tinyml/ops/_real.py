@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tinyml.errors import ModelError
 from tinyml.ir import Op, Tensor, TensorType
 from tinyml.ops._quant import dequantize
 from tinyml.ops.quantize import Dequantize, Quantize
-from tinyml.reading import Builder
+from tinyml.reading import Builder, TfliteNode
 
 
 def to_real(build: Builder, x: Tensor | None) -> Tensor | None:
@@ -21,6 +22,18 @@ def in_real_numbers(build: Builder, op: Op, inputs: Sequence[Tensor | None], out
     if output.quant is None:
         return y
     return build.add1(Quantize(output.dtype, output.quant, halves_to_even=False), [y])
+
+
+def layer_weights(node: TfliteNode, build: Builder, x: Tensor, w: Tensor) -> Tensor:
+    """The weights of a layer, which is quantised as a whole or not at all."""
+    w, output = real_weights(build, x, w), node.outputs[0]
+    if len({t.quant is None for t in (x, w, output)}) > 1:
+        kinds = ", ".join(f"{t.dtype.value}{'' if t.quant is None else ' quantised'}" for t in (x, w, output))
+        raise ModelError(
+            f"{node.op_type} operator {node.name!r}: input, weights and output are {kinds}",
+            "all of them quantised, or none",
+        )
+    return w
 
 
 def real_weights(build: Builder, x: Tensor, w: Tensor) -> Tensor:

@@ -24,7 +24,7 @@ from tinyml.ops._conv_records import (
 from tinyml.ops._int16_kernels import ConvInt16
 from tinyml.ops._layout import channels_first, channels_last, depthwise_weights
 from tinyml.ops._quant import NO_CLAMP, Clamp, centred, integer_bias, is_quantized, requantize
-from tinyml.ops._real import real_weights
+from tinyml.ops._real import layer_weights
 from tinyml.ops._window import (
     Pads,
     Pair,
@@ -175,7 +175,7 @@ def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     from tflite import Padding
 
     x, options = node.input(0), node.options
-    w = real_weights(build, x, node.input(1))
+    w = layer_weights(node, build, x, node.input(1))
     strides = (options.StrideH(), options.StrideW())
     dilations = (options.DilationHFactor(), options.DilationWFactor())
     same = options.Padding() == Padding.SAME

@@ -30,7 +30,7 @@ from tinyml.ops._quant import (
     quant_of,
     requantize,
 )
-from tinyml.ops._real import real_weights
+from tinyml.ops._real import layer_weights
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.transpose import Transpose
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
@@ -249,7 +249,7 @@ def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     from tflite import Padding
 
     x, options = node.input(2), node.options
-    w = real_weights(build, x, node.input(1))
+    w = layer_weights(node, build, x, node.input(1))
     outputs = tuple(int(d) for d in node.const(0).reshape(-1)[1:3])
     strides = (options.StrideH(), options.StrideW())
     pads = (0, 0)

@@ -13,7 +13,7 @@ from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops import _matmul_int8 as integers
 from tinyml.ops._quant import NO_CLAMP
-from tinyml.ops._real import in_real_numbers, real_weights
+from tinyml.ops._real import in_real_numbers, layer_weights, real_weights
 from tinyml.ops.binary import Binary
 from tinyml.ops.cast import cast
 from tinyml.ops.dense import Dense
@@ -213,7 +213,7 @@ def read_fully_connected(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
         raise UnsupportedError(f"{node.op_type} operator {node.name!r} has shuffled weights")
     if not options.KeepNumDims():  # leading axes are flattened into rows
         x = build.add1(Reshape((x.elements // w.shape[1], w.shape[1])), [x])
-    w = real_weights(build, x, w)
+    w = layer_weights(node, build, x, w)
     if w.is_constant:
         return [build.add1(Dense(node.clamp), [x, w, bias], node.outputs[0])]
     if bias is not None or node.clamp != NO_CLAMP:
