@@ -77,7 +77,7 @@ def _compile(case: NodeCase, original: NodeCase, baked: bool) -> _Attempt:
     arrays = {
         value.name: _known(np.asarray(array))
         for value, array in zip(case.model.graph.input, case.inputs, strict=False)
-        if array is not None
+        if isinstance(array, np.ndarray | np.generic)  # neither absent nor a sequence
     }
     name = identifier(case.name)
     shapes = {key: tuple(array.shape) for key, array in arrays.items()}

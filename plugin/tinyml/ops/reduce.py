@@ -83,6 +83,8 @@ FUNCTIONS = {
     ),
 }
 EXTREMES = ("max", "min")
+LONG_SUM_TERMS = 1024
+"""From so many terms on, a plain float sum would lose more than it may (1e-5 of the result)."""
 
 
 @dataclass(frozen=True)
@@ -193,6 +195,13 @@ def _accumulate(sheet: Sheet, split: Split, base: str, function: Function, dtype
         return _accumulate_whole(sheet, split, base, function, dtype)
     start = c.number(float(function.start), dtype.numpy) if dtype.is_float else function.start
     sheet.line(f"{dtype.c} acc = {start};")
+    compensated = (
+        dtype.is_float
+        and function.step.startswith("acc += ")
+        and count(split.shape, split.axes) >= LONG_SUM_TERMS
+    )
+    if compensated:
+        sheet.line(f"{dtype.c} lost = {start};")
     with inner_loop(sheet, split, base) as place:
         x = f"{sheet.x()}[{place}]"
         if function.step.count("{x}") > 1:
@@ -201,7 +210,15 @@ def _accumulate(sheet: Sheet, split: Split, base: str, function: Function, dtype
         absolute = fill("fabs{s}({x})", dtype, {"x": x}) if dtype.is_float else ""
         step = fill(function.step, dtype, {"x": x, "abs": absolute})
         include_for(sheet, step)
-        sheet.line(f"{step};")
+        if compensated:
+            # what one addition loses, the next one makes good
+            sheet.line(f"const {dtype.c} term = {step.removeprefix('acc += ')} - lost;")
+            sheet.line(f"const {dtype.c} next = acc + term;")
+            sheet.line()
+            sheet.line("lost = (next - acc) - term;")
+            sheet.line("acc = next;")
+        else:
+            sheet.line(f"{step};")
     number = c.number(count(split.shape, split.axes), dtype.numpy)
     result = fill(
         function.finish, dtype, {"acc": "acc", "count": number, "sqrt": fill("sqrt{s}(acc)", dtype, {})}
