@@ -1,0 +1,114 @@
+"""Does the module work with the Zephyr versions it promises? Tries each and writes the answer down.
+
+``python -m tools.zephyr_versions [VERSION ...]`` makes a workspace per version in the cache folder, with the
+modules that this Zephyr itself pins, runs the digits sample in it with Twister, and renews those versions'
+lines in docs/ZEPHYR_VERSIONS.md.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from tools.environment import ROOT
+from tools.workspace import cache_folder, environment
+
+VERSIONS = ("v3.7.0", "v4.3.1", "v4.4.0")
+BOARDS = ("qemu_cortex_m3", "qemu_cortex_m4", "native_sim/native/64")
+BIN = Path(sys.executable).parent  # a Zephyr may need another Python than the rest: run this with that one
+WEST = str(BIN / "west")
+PAGE = ROOT / "docs" / "ZEPHYR_VERSIONS.md"
+HEADER = """\
+# Zephyr versions
+
+The digits sample in Twister, all outputs compared byte for byte with the host's, with the modules that each
+Zephyr pins itself. Written by `python -m tools.zephyr_versions`.
+
+| Zephyr | board | result |
+|---|---|---|
+"""
+MANIFEST = """\
+manifest:
+  projects:
+    - name: zephyr
+      url: https://github.com/zephyrproject-rtos/zephyr
+      revision: {version}
+      import:
+        name-allowlist: [cmsis, cmsis_6, cmsis-nn]
+  self:
+    path: manifest
+"""
+
+
+def make_workspace(version: str) -> Path:
+    """The version's workspace, up to date."""
+    place = cache_folder() / f"zephyr-{version}"
+    for path, text in {
+        ".west/config": "[manifest]\npath = manifest\nfile = west.yml\n",
+        "manifest/west.yml": MANIFEST.format(version=version),
+    }.items():
+        (place / path).parent.mkdir(parents=True, exist_ok=True)
+        (place / path).write_text(text)
+    update = [WEST, "update", "--narrow", "-o=--depth=1"]
+    subprocess.run(update, cwd=place, check=True)
+    return place
+
+
+def try_boards(place: Path) -> dict[str, str]:
+    """How the sample ended on each board."""
+    out = place / "twister-out"
+    command = [WEST, "twister", "-T", str(ROOT / "samples" / "digits"), "-j", "2"]
+    command += ["-O", str(out), "--clobber-output", "-x", f"EXTRA_ZEPHYR_MODULES={ROOT}"]
+    command += ["--board-root", str(ROOT)]
+    command += [word for board in BOARDS for word in ("-p", board)]
+    settings = {**environment(place), "EXTRA_ZEPHYR_MODULES": str(ROOT)}
+    settings["PATH"] = f"{BIN}{os.pathsep}{settings['PATH']}"
+    del settings["TINYML_WORKSPACE"]
+    subprocess.run(command, cwd=place, env=settings, check=False)
+    report = out / "twister.json"
+    if not report.exists():
+        return dict.fromkeys(BOARDS, "Twister did not run")
+    results = {}
+    for suite in json.loads(report.read_text())["testsuites"]:
+        board = next((board for board in BOARDS if suite["platform"].startswith(board)), suite["platform"])
+        results[board] = f"{suite['status']} {suite.get('reason', '')}".strip()
+    return {board: results.get(board, "not run") for board in BOARDS}
+
+
+def needed_python(place: Path) -> str | None:
+    """Why this Python cannot build that Zephyr, if so."""
+    text = (place / "zephyr" / "cmake" / "modules" / "python.cmake").read_text()
+    found = re.search(r"PYTHON_MINIMUM_REQUIRED (\d+)\.(\d+)", text)
+    if found and sys.version_info[:2] < (int(found[1]), int(found[2])):
+        return f"not tried: it needs Python {found[1]}.{found[2]}, this is {sys.version.split()[0]}"
+    return None
+
+
+def renew(page: str, version: str, results: dict[str, str]) -> str:
+    """The page with this version's lines replaced."""
+    kept = [
+        line for line in page.splitlines() if line.startswith("| v") and not line.startswith(f"| {version} ")
+    ]
+    new = [f"| {version} | {board} | {result} |" for board, result in results.items()]
+    return HEADER + "\n".join(sorted([*kept, *new])) + "\n"
+
+
+def main(versions: list[str]) -> int:
+    fine = True
+    for version in versions or VERSIONS:
+        place = make_workspace(version)
+        problem = needed_python(place)
+        results = dict.fromkeys(BOARDS, problem) if problem else try_boards(place)
+        PAGE.write_text(renew(PAGE.read_text() if PAGE.exists() else "", version, results))
+        for board, result in results.items():
+            print(f"{version} {board}: {result}")
+            fine = fine and result == "passed"
+    return 0 if fine else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
