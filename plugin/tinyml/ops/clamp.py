@@ -8,12 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinyml import c
-from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
+from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops import _activation_tables as tables
 from tinyml.ops import lookup
 from tinyml.ops._elementwise import apply_clamp, clamp_code
-from tinyml.ops._quant import is_quantized
 from tinyml.ops.binary import Binary
 from tinyml.ops.requantize import rescaled
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
@@ -42,8 +41,11 @@ class Clamp(Op):
         self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
     ) -> tuple[Op, Sequence[Tensor | None]] | None:
         x, y = inputs[0], outputs[0]
-        same = x is not None and x.quant == y.quant and x.dtype is y.dtype
-        return (self, inputs) if same and is_quantized(x, DType.INT8, DType.UINT8) else None
+        if x is None or not lookup.takes(x, y):
+            return None
+        if x.quant == y.quant and x.dtype is y.dtype:
+            return self, inputs
+        return lookup.from_function("clamp", lambda real: np.clip(real, self.low, self.high), x, y), inputs
 
 
 class ClampLoop(Kernel):

@@ -37,6 +37,7 @@ def quantized(
     path: Path, request: Request, shapes: Mapping[str, Shape] | None = None, progress: Progress = silent
 ) -> Result:
     """Quantise, or take the result of the last time that all of this was the same."""
+    request.check_files()
     folder = cache_folder() / "quantized" / _key(path, request, shapes or {})
     model, report = folder / "model.onnx", folder / "report.json"
     try:

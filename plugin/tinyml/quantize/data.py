@@ -47,13 +47,14 @@ def load(request: Request, inputs: Sequence[Input]) -> Samples:
     """Read and check the calibration data for a model with these inputs."""
     path = request.calibration
     labels: Array | None = None
-    if not path.exists():
-        raise ConfigError(f"there is no calibration data {path}", FORMATS)
+    request.check_files()
     if path.is_dir():
         table, labels = _folder(path, inputs, request.scaling)
     elif path.suffix.lower() == ".csv":
-        rows, labels = csv_file.read(path, _only(inputs, path).elements)
-        table = {_only(inputs, path).name: scaled(rows, request.scaling, None, path)}
+        only = _only(inputs, path)
+        rows, labels = csv_file.read(path, only.elements)
+        rows = rows.reshape(-1, *only.shape)
+        table = {only.name: _real(rows, only, request.scaling, path) if only.dtype.is_float else rows}
     else:
         arrays = _numpy(path)
         labels = arrays.pop("labels", None) if "labels" not in {i.name for i in inputs} else None
@@ -127,13 +128,17 @@ def _real(array: Array, wanted: Input, scaling: Scaling, path: Path) -> Array:
     if array.dtype.kind in "iu" and scaling.low is None:
         raise ConfigError(
             f"{path}: the data for {wanted.name!r} are whole numbers ({array.dtype}, "
-            f"{array.min(initial=0)}..{array.max(initial=0)}), the model takes real ones",
+            f"{_span(array)}), the model takes real ones",
             "--range 0:1 if the training divided by the largest value, --range -1:1, or, if the numbers are "
             "right as they are, save them as float32",
         )
     full = float(np.iinfo(array.dtype).max) if array.dtype == np.uint8 else None
     values = scaled(array, scaling, full, path)
     return _normalised(values, wanted.shape, scaling, path)
+
+
+def _span(array: Array) -> str:
+    return f"{array.min():g}..{array.max():g}" if array.size else "empty"
 
 
 def _normalised(values: Array, shape: Shape, scaling: Scaling, path: Path) -> Array:
@@ -194,10 +199,6 @@ def text(shape: Sequence[int]) -> str:
 
 def _labels(path: Path) -> Array:
     """Class numbers: .npy, .npz (its only array, or "labels"), .csv or text with one number per line."""
-    if not path.is_file():
-        raise ConfigError(
-            f"there is no file of labels {path}", ".npy, .npz or .csv with one number per sample"
-        )
     if path.suffix.lower() in (".npy", ".npz"):
         arrays = _numpy(path)
         found = arrays.get("labels", next(iter(arrays.values())) if len(arrays) == 1 else None)
@@ -243,7 +244,7 @@ def _typed(array: Array, wanted: Input, path: Path) -> Array:
     if not np.array_equal(values, array):
         raise ConfigError(
             f"{path}: the data for {wanted.name!r} do not fit {wanted.dtype.value} "
-            f"({array.min():g}..{array.max():g}, {array.dtype})"
+            f"({_span(array)}, {array.dtype})"
         )
     return values
 

@@ -73,6 +73,13 @@ class Request:
             found += sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
         return found
 
+    def check_files(self) -> None:
+        """Refuse paths that lead nowhere."""
+        if not self.calibration.exists():
+            raise ConfigError(f"there is no calibration data {self.calibration}", KEYS["calibration"])
+        if self.labels is not None and not self.labels.is_file():
+            raise ConfigError(f"there is no file of labels {self.labels}", KEYS["labels"])
+
     def describe(self) -> str:
         """The choices, without paths: for the provenance comment and the key of the cache."""
         parts = [f"int8 calibrated on {self.calibration.name}"]
