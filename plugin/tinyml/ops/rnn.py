@@ -157,9 +157,9 @@ class GruFloat(RecurrentFloat):
 class LstmFloat(RecurrentFloat):
     """Input, output, forget and cell gate."""
 
-    name = "tinyml_lstm_f32"
+    name = "tinyml_recurrent_lstm_f32"
     cell = "lstm"
-    sources = ("lstm_f32.c", *SHARED)
+    sources = ("recurrent_lstm_f32.c", *SHARED)
 
 
 register_kernels(Recurrent, RnnFloat(), GruFloat(), LstmFloat())

@@ -61,7 +61,7 @@ struct tinyml_recurrent {
 /** Gates in the order of ONNX: one for RNN; update, reset, hidden; input, output, forget, cell. */
 void tinyml_rnn_f32(const struct tinyml_recurrent *p);
 void tinyml_gru_f32(const struct tinyml_recurrent *p);
-void tinyml_lstm_f32(const struct tinyml_recurrent *p);
+void tinyml_recurrent_lstm_f32(const struct tinyml_recurrent *p);
 
 /** One step of one batch: reads x, updates h (and c). */
 typedef void (*tinyml_cell)(const struct tinyml_recurrent *p, const float *x, float *h, float *c);

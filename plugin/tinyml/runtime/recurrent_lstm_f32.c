@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include <stddef.h>
+
+#include <tinyml/recurrent.h>
+
+static void cell(const struct tinyml_recurrent *p, const float *x, float *h, float *c)
+{
+	const int32_t hidden = p->hidden;
+	const float *peep = p->peepholes;
+	float *in = p->scratch;
+	float *out = &p->scratch[hidden];
+	float *forget = &p->scratch[2 * hidden];
+	float *fresh = &p->scratch[3 * hidden];
+
+	tinyml_start_gates(in, p, 0, 4 * hidden, 4 * hidden);
+	tinyml_add_product(in, p->w, x, 4 * hidden, p->inputs);
+	tinyml_add_product(in, p->r, h, 4 * hidden, hidden);
+	for (int32_t i = 0; i < hidden; i++) {
+		if (peep != NULL) {
+			in[i] += peep[i] * c[i];
+			forget[i] += peep[2 * hidden + i] * c[i];
+		}
+		const float add = tinyml_activate(p, p->f, in[i]);
+		const float keep =
+			p->input_forget ? 1.0f - add : tinyml_activate(p, p->f, forget[i]);
+
+		c[i] = keep * c[i] + add * tinyml_activate(p, p->g, fresh[i]);
+		if (peep != NULL) {
+			out[i] += peep[hidden + i] * c[i];
+		}
+		h[i] = tinyml_activate(p, p->f, out[i]) *
+		       p->h.function(c[i], p->h.alpha, p->h.beta);
+	}
+}
+
+void tinyml_recurrent_lstm_f32(const struct tinyml_recurrent *p)
+{
+	tinyml_recurrent_run(p, cell);
+}

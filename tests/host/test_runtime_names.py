@@ -1,0 +1,38 @@
+"""The C runtime is one library: no two files or headers may claim the same function."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from pathlib import Path
+
+from tinyml.kernel import Library, kernel_table
+from tinyml.ops import __name__ as _registers_the_kernels
+
+RUNTIME = Path(__file__).parents[2] / "plugin" / "tinyml" / "runtime"
+DECLARATION = re.compile(r"^(?!static)[a-z_][\w \t\*]*?\b(tinyml_\w+)\(", re.MULTILINE)
+
+
+def claims(pattern: str) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for path in sorted(RUNTIME.rglob(pattern)):
+        for name in dict.fromkeys(DECLARATION.findall(path.read_text())):
+            found[name].append(path.name)
+    return found
+
+
+def test_functions_have_one_home() -> None:
+    for pattern in ("*.c", "*.h"):
+        found = claims(pattern)
+        assert found
+        assert {name: files for name, files in found.items() if len(files) > 1} == {}
+
+
+def test_kernels_link_files_that_exist() -> None:
+    assert _registers_the_kernels
+    for kernels in kernel_table().values():
+        for kernel in kernels:
+            if kernel.library is Library.PORTABLE:
+                assert kernel.sources, kernel.name
+                for source in kernel.sources:
+                    assert (RUNTIME / source).is_file(), f"{kernel.name}: {source}"
