@@ -58,7 +58,9 @@ def compare(found: Array, wanted: Array, step: float | None, tolerance: Toleranc
     distance = float(apart[worst]) if apart.size else 0.0
     if found.dtype.kind == "f" and step is None:
         finite = np.abs(w[np.isfinite(w)])
-        scale = float(finite.max()) if finite.size and finite.max() > 0 else 1.0
+        # Functions that reach 1, such as a sigmoid, are no better near 0 than float32 is near 1.
+        least = float(np.finfo(np.float32).eps) / max(tolerance.relative, 1e-30)
+        scale = max(float(finite.max()) if finite.size else 0.0, least)
         unit, allowed, distance = "of the largest value", tolerance.relative, distance / scale
     else:
         unit, allowed = "steps", tolerance.steps

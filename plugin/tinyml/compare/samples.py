@@ -34,9 +34,16 @@ def _values(tensor: Tensor, limits: tuple[float, float], index: int, random: np.
 
 
 def _range(graph: Graph, tensor: Tensor) -> tuple[float, float]:
-    """The range a float input is quantised from, if it is; otherwise what its type suggests."""
-    for node in graph.consumers().get(tensor.name, []):
+    """What a float input is quantised from, what an input selects from, or what its type suggests."""
+    readers = graph.consumers()
+    followed = [(tensor.name, node) for node in readers.get(tensor.name, [])]
+    while followed:
+        name, node = followed.pop()
         y = graph.tensors[node.outputs[0]]
+        if node.op.kind.startswith("Gather") and node.inputs[1:2] == (name,):
+            return 0.0, float(max(graph.tensors[node.inputs[0]].shape[getattr(node.op, "axis", 0)] - 1, 0))
+        if node.op.movement or node.op.kind == "Cast":
+            followed += [(y.name, reader) for reader in readers.get(y.name, [])]
         quant = y.quant
         if tensor.dtype.is_float and quant is not None and not quant.per_channel:
             low, high = ((limit - quant.zero_point) * quant.scale for limit in y.dtype.limits)
