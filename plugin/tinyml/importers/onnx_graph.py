@@ -218,7 +218,8 @@ class _Reader:
         # one result for each output of the call, in their order; one that nobody wants may be any
         wanted = [name for name, outer in zip(function.output, node.output, strict=False) if outer]
         found = dict(zip(wanted, self._results(wanted, inner), strict=True))
-        return [found.get(name, found[wanted[0]]) for name in function.output[: len(node.output)]]
+        offered = list(function.output)[: len(node.output)]
+        return [found[name if name in found else wanted[0]] for name in offered] if wanted else []
 
     def _results(self, names: Iterable[str], values: Values) -> list[Tensor]:
         names = list(names)

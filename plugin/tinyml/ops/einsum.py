@@ -1,0 +1,122 @@
+"""Einsum: sums of products over named axes."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tinyml import c
+from tinyml.errors import UnsupportedError
+from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
+from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops._axes import joined
+from tinyml.reading import Builder, OnnxNode, onnx_op
+
+
+@dataclass(frozen=True)
+class Einsum(Op):
+    """One string of letters for each operand, one for the result; an axis of extent 1 is repeated."""
+
+    terms: tuple[str, ...] = ()
+    result: str = ""
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        extents = self.extents(inputs)
+        return (TensorType(tuple(extents[letter] for letter in self.result), given(inputs, 0).dtype),)
+
+    def extents(self, inputs: Sequence[Tensor | None]) -> dict[str, int]:
+        """How far each letter runs."""
+        found: dict[str, int] = {}
+        for index, term in enumerate(self.terms):
+            shape = given(inputs, index).shape
+            if len(shape) != len(term):
+                raise ValueError(f"{term!r} for an operand of shape {shape}")
+            for letter, extent in zip(term, shape, strict=True):
+                before = found.get(letter, 1)
+                if before != extent and 1 not in (before, extent):
+                    raise ValueError(f"axis {letter} is {before} and {extent}")
+                found[letter] = extent if before == 1 else before
+        return found
+
+    def macs(self, layer: Layer) -> int:
+        return int(np.prod(list(self.extents(layer.inputs).values()), dtype=np.int64))
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        extents = self.extents(layer.inputs)
+        operands = [given(inputs, i) for i in range(len(self.terms))]
+        wide = [
+            np.broadcast_to(x, [extents[letter] for letter in term])
+            for x, term in zip(operands, self.terms, strict=True)
+        ]
+        y = np.einsum(f"{','.join(self.terms)}->{self.result}", *wide)
+        return (np.asarray(y).astype(layer.output.dtype.numpy),)
+
+
+class EinsumLoops(Kernel):
+    """Loops over the axes of the result, and inside them over those that are summed away."""
+
+    name = "einsum loops"
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        op, y = layer.op, layer.output
+        assert isinstance(op, Einsum)
+        extents = op.extents(layer.inputs)
+        summed = "".join(letter for letter in extents if letter not in op.result)
+        outer = {"y": c.Walk(c.contiguous(y.shape))}
+        inner: dict[str, c.Walk] = {}
+        for index, term in enumerate(op.terms):
+            strides = _letter_strides(term, layer.input(index).shape)
+            outer[str(index)] = c.Walk(tuple(strides.get(letter, 0) for letter in op.result))
+            inner[str(index)] = c.Walk(tuple(strides.get(letter, 0) for letter in summed))
+        # integers wrap, which only unsigned ones may do in C
+        wide = "uint64_t" if y.dtype.bytes == 8 else "uint32_t"
+        cast, back = ("", "") if y.dtype.is_float else (f"({wide})", f"({y.dtype.c})")
+        inner_nest = c.nest(tuple(extents[letter] for letter in summed), inner, prefix="k")
+        with sheet.loops(c.nest(y.shape, outer)) as kept:
+            sheet.line(f"{y.dtype.c if y.dtype.is_float else wide} acc = 0;")
+            with sheet.loops(inner_nest) as running:
+                places = [joined(kept[str(i)], running[str(i)]) for i in range(len(op.terms))]
+                factors = [f"{cast}{sheet.x(i)}[{place}]" for i, place in enumerate(places)]
+                sheet.line(f"acc += {' * '.join(factors)};")
+            sheet.line(f"{sheet.y()}[{kept['y']}] = {back}acc;")
+
+
+def _letter_strides(term: str, shape: Sequence[int]) -> dict[str, int]:
+    """How far a step of each letter moves in an operand; a letter that stands twice walks a diagonal."""
+    strides: dict[str, int] = {}
+    for letter, extent, stride in zip(term, shape, c.contiguous(shape), strict=True):
+        strides[letter] = strides.get(letter, 0) + (stride if extent != 1 else 0)
+    return strides
+
+
+register_kernels(Einsum, EinsumLoops())
+
+
+@onnx_op("Einsum")
+def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    operands = [node.input(i) for i in range(len(node.inputs))]
+    equation = str(node.attr("equation", "")).replace(" ", "")
+    left, arrow, right = equation.partition("->")
+    terms = left.split(",")
+    if len(terms) != len(operands) or not re.fullmatch(r"[a-zA-Z.,]*", left + right):
+        raise UnsupportedError(f"Einsum node {node.name!r}: {equation!r} for {len(operands)} operands")
+    if any(term.count(".") not in (0, 3) or ("." in term and "..." not in term) for term in (*terms, right)):
+        raise UnsupportedError(f"Einsum node {node.name!r}: {equation!r}", "dots come in threes")
+    # the dots are axes without a name: give them letters that the equation does not use
+    unused = [letter for letter in string.ascii_letters if letter not in equation]
+    ranks = [
+        len(x.shape) - len(term.replace("...", "")) if "..." in term else 0
+        for x, term in zip(operands, terms, strict=True)
+    ]
+    dots = "".join(unused[: max(ranks, default=0)])
+    if not arrow:  # the letters that stand once, in order, behind the dots
+        letters = left.replace("...", "").replace(",", "")
+        right = ("..." if dots else "") + "".join(sorted(ch for ch in set(letters) if letters.count(ch) == 1))
+    named = tuple(
+        term.replace("...", dots[len(dots) - rank :]) for term, rank in zip(terms, ranks, strict=True)
+    )
+    return [build.add1(Einsum(named, right.replace("...", dots)), operands)]
