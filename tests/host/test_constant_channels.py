@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.graphs import Sketch, macs, run
+from tests.support.interpret import interpret
+from tests.support.sketch import Sketch, macs
 from tinyml.ir import Array, DType, Graph, Quant, Tensor
 from tinyml.ops.average_pool import AveragePool
 from tinyml.ops.binary import Binary
@@ -167,7 +168,7 @@ def test_same_bytes_with_less_work(make: Callable[[Net], Tensor], shrinks: bool,
         assert macs(folded) < macs(graph)
     for _ in range(4):
         sample = net.sample()
-        before, after = run(graph, sample), run(folded, sample)
+        before, after = interpret(graph, sample), interpret(folded, sample)
         for name in graph.outputs:
             assert np.array_equal(before[name], after[name])
 
@@ -184,7 +185,9 @@ def test_zero_in_padding_is_zero() -> None:
     folded = fold_constant_channels(graph)
     assert [layer.output.shape[3] for layer in folded.layers()] == [6, 5]
     sample = net.sample()
-    assert np.array_equal(run(graph, sample)[graph.outputs[0]], run(folded, sample)[graph.outputs[0]])
+    assert np.array_equal(
+        interpret(graph, sample)[graph.outputs[0]], interpret(folded, sample)[graph.outputs[0]]
+    )
 
 
 def test_nothing_to_do_is_nothing_done() -> None:
@@ -202,7 +205,7 @@ def test_float() -> None:
     folded = fold_constant_channels(graph)
     assert macs(folded) < macs(graph)
     sample = net.sample()
-    before, after = (run(g, sample)[graph.outputs[0]] for g in (graph, folded))
+    before, after = (interpret(g, sample)[graph.outputs[0]] for g in (graph, folded))
     np.testing.assert_allclose(after, before, rtol=1e-5, atol=1e-6)
 
 
@@ -218,7 +221,7 @@ def test_visual_wake_words(models_folder: Path) -> None:
     assert flash_bytes(folded) <= 37_462
     goldens = np.load(models_folder / "mlperf_vww_int8.npz")
     for suffix in ("", "_s1", "_s2", "_s3"):
-        found = run(folded, {graph.inputs[0]: goldens[f"in0{suffix}"]})[graph.outputs[0]]
+        found = interpret(folded, {graph.inputs[0]: goldens[f"in0{suffix}"]})[graph.outputs[0]]
         assert np.array_equal(found, wanted(goldens, f"out0{suffix}"))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.graphs import run
+from tests.support.interpret import interpret
 from tinyml.pipeline import Options, compile_model
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -110,6 +110,6 @@ def test_callers_buffers_run(tmp_path: Path) -> None:
     subprocess.run([*command, "-lm", "-o", program], check=True)
     printed = subprocess.run([program], check=True, capture_output=True, text=True).stdout.split()
     x = (np.arange(64, dtype=np.float32) * 7 % 17).reshape(compiled.graph.tensors["image"].shape)
-    expected = next(iter(run(compiled.graph, {"image": x}).values())).reshape(-1)
+    expected = next(iter(interpret(compiled.graph, {"image": x}).values())).reshape(-1)
     assert printed[:10] == printed[10:]
     np.testing.assert_array_equal(np.array(printed[:10], np.float32), expected)

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tests.graphs import Sketch, kinds, run
+from tests.support.interpret import interpret
+from tests.support.sketch import Sketch, kinds
 from tinyml.ir import DType, Tensor
 from tinyml.ops.binary import Binary
 from tinyml.ops.clamp import Clamp
@@ -39,7 +40,7 @@ def check(make: Make, step: Pass, left: str) -> None:
     verify(after, step.__name__)
     assert kinds(after) == left.split()
     sample = sketch.sample()
-    before, now = run(graph, sample)[output.name], run(after, sample)[output.name]
+    before, now = interpret(graph, sample)[output.name], interpret(after, sample)[output.name]
     np.testing.assert_allclose(now, before, rtol=1e-5, atol=1e-6)
 
 

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tests.graphs import Sketch, kinds, run
+from tests.support.interpret import interpret
+from tests.support.sketch import Sketch, kinds
 from tinyml.ir import DType, Graph, Quant, Tensor
 from tinyml.ops.average_pool import AveragePool
 from tinyml.ops.binary import Binary
@@ -45,7 +46,7 @@ def check(make: Make, step: Pass, left: str) -> Graph:
     assert kinds(after) == left.split()
     for _ in range(3):
         sample = sketch.sample()
-        before, now = run(graph, sample)[output.name], run(after, sample)[output.name]
+        before, now = interpret(graph, sample)[output.name], interpret(after, sample)[output.name]
         if output.dtype.is_float:
             np.testing.assert_allclose(now, before, rtol=1e-5, atol=1e-5)
         else:

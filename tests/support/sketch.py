@@ -1,25 +1,14 @@
-"""Graphs built by hand for tests, and running a graph with the operators' own numpy code."""
+"""Graphs built by hand for tests."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tinyml.ir import Array, DType, Graph, Op, Quant, Tensor, TensorType
 from tinyml.reading import Builder
-
-
-def run(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """The graph's outputs, by name."""
-    values: dict[str, Array] = {n: t.value for n, t in graph.tensors.items() if t.is_constant}
-    values |= inputs
-    for layer in graph.layers():
-        arrays = [None if t is None else values[t.name] for t in layer.inputs]
-        for tensor, array in zip(layer.outputs, layer.op.evaluate(layer, arrays), strict=True):
-            values[tensor.name] = np.asarray(array, tensor.dtype.numpy).reshape(tensor.shape)
-    return {name: values[name] for name in graph.outputs}
 
 
 class Sketch:
@@ -83,11 +72,6 @@ class Sketch:
 def kinds(graph: Graph) -> list[str]:
     """The operators of a graph, in order."""
     return [node.op.kind for node in graph.nodes]
-
-
-def edited(tensor: Tensor, values: Array) -> Tensor:
-    """The same constant with other values."""
-    return Tensor.constant(tensor.name, values, tensor.quant)
 
 
 def macs(graph: Graph) -> int:
