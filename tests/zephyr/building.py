@@ -48,6 +48,10 @@ class Build:
     def elf(self) -> Path:
         return self.folder / "zephyr" / "zephyr.elf"
 
+    def generated(self, name: str) -> str:
+        """The text of a file that the compiler wrote for the model digits."""
+        return (self.folder / "tinyml" / "digits" / name).read_text()
+
     def again(self, check: bool = True) -> str:
         """Build what is out of date; ninja's own words."""
         return run(["ninja", "-C", self.folder], self.folder, check)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,20 @@ def test_only_kernels_in_use_are_in_the_image(build: Build) -> None:
     assert not [
         name for name in symbols(build.elf) if name.startswith(("arm_lstm", "arm_svdf", "arm_transpose"))
     ]
+
+
+def test_what_we_add_beside_model_and_kernels_is_little(build: Build) -> None:
+    """Glue in flash: code and descriptions of the model that are neither its tables nor kernels."""
+    tables = re.findall(r"(?m)^static const \w+ (\w+)\[", build.generated("digits_weights.h"))
+    ours = {
+        name: (size, section)
+        for name, (_, size, section) in symbols(build.elf).items()
+        if name.startswith(("digits_", "tinyml_arena")) and name not in tables
+    }
+    flash = sum(size for size, section in ours.values() if section in ("text", "rodata"))
+    ram = sum(size for size, section in ours.values() if section in ("datas", "bss"))
+    assert 0 < flash < 1024, ours
+    assert ram < 64, ours
 
 
 def test_nothing_changed_nothing_done(build: Build) -> None:

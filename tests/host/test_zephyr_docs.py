@@ -1,0 +1,18 @@
+"""The page about Zephyr says what the code says."""
+
+from __future__ import annotations
+
+from tools import zephyr_docs
+
+
+def test_the_tables_are_those_of_the_code() -> None:
+    text = zephyr_docs.PAGE.read_text()
+    assert text == zephyr_docs.page(text), "run python -m tools.zephyr_docs"
+
+
+def test_every_key_and_symbol_is_in_the_tables() -> None:
+    assert "| `file` | The model file" in zephyr_docs.key_table()
+    assert (
+        "| `CONFIG_TINYML_KERNELS_PORTABLE` | Portable C only. Kernels in plain C"
+        in zephyr_docs.symbol_table()
+    )
