@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.support.interpret import interpret
-from tests.support.tflite_cases import Cases, f32, i8, ints
+from tests.support.tflite_case import Cases, f32, i8, ints
 from tests.support.tflite_writer import Call, Part, Value, write
 from tinyml import importers
 from tinyml.errors import ConfigError, ModelError, UnsupportedError

@@ -13,7 +13,8 @@ import pytest
 from tests.support.batch import Item, run_batch
 from tests.support.interpret import interpret
 from tests.support.record_tflite import GOLDENS
-from tests.support.tflite_cases import TfliteCase, all_cases
+from tests.support.tflite_case import TfliteCase
+from tests.support.tflite_cases import all_cases
 from tinyml.emit.model import Provenance
 from tinyml.importers import tflite_graph
 from tinyml.ir import Array

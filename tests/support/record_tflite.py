@@ -7,11 +7,14 @@ Needs tflite-runtime 2.14 (``pip install tflite-runtime==2.14.0 'numpy<2'``), wh
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from tests.support.tflite_cases import TfliteCase, all_cases
+from tests.support.tflite_case import TfliteCase
+from tests.support.tflite_cases import all_cases
 from tinyml.ir import Array
 
 GOLDENS = Path(__file__).parents[1] / "goldens" / "tflite_2_14.npz"
@@ -19,11 +22,9 @@ GOLDENS = Path(__file__).parents[1] / "goldens" / "tflite_2_14.npz"
 
 def ask(case: TfliteCase) -> list[list[Array]]:
     """The outputs of each run."""
-    from tflite_runtime.interpreter import Interpreter, OpResolverType
-
-    interpreter = Interpreter(
-        model_content=case.content, experimental_op_resolver_type=OpResolverType.BUILTIN_REF
-    )
+    runtime = import_module("tflite_runtime.interpreter")
+    reference = runtime.OpResolverType.BUILTIN_REF
+    interpreter = runtime.Interpreter(model_content=case.content, experimental_op_resolver_type=reference)
     interpreter.allocate_tensors()
     results = []
     for sample in case.samples:
@@ -35,7 +36,7 @@ def ask(case: TfliteCase) -> list[list[Array]]:
 
 
 def main() -> None:
-    arrays = {}
+    arrays: dict[str, Any] = {}
     for case in all_cases():
         for run, outputs in enumerate(ask(case)):
             for index, array in enumerate(outputs):

@@ -1,118 +1,34 @@
-"""One operator per TFLite file, with inputs: what ``record_tflite.py`` asked TensorFlow Lite about."""
+"""What ``record_tflite.py`` asked TensorFlow Lite about: one operator each, family by family."""
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from tests.support.tflite_writer import Call, Part, Value, write
-from tinyml.ir import Array, Quant
-
-Q = Quant.per_tensor
-A, B, Y = Q(0.05, 3), Q(0.031, -7), Q(0.09, 11)
-WORD = Q(0.0005, 0)
-PROBABILITY, UNIT, WORD_UNIT = Q(1 / 256, -128), Q(1 / 128, 0), Q(1 / 32768, 0)
-IMAGE = (2, 3, 4, 5)
-
-
-@dataclass(frozen=True)
-class TfliteCase:
-    name: str
-    content: bytes
-    samples: Sequence[Sequence[Array]]  # consecutive runs: state is kept
-
-
-Source = Callable[[np.random.Generator, Value], Array]
-
-
-def anything(rng: np.random.Generator, value: Value) -> Array:
-    """The whole range of small integers; real numbers of ordinary size."""
-    dtype = np.dtype(value.dtype)
-    if dtype.kind in "iu" and dtype.itemsize <= 2:
-        info = np.iinfo(dtype)
-        return rng.integers(info.min, info.max + 1, value.shape).astype(dtype)
-    if dtype.kind == "i":
-        return rng.integers(-50, 50, value.shape).astype(dtype)
-    if dtype.kind == "b":
-        return rng.integers(0, 2, value.shape).astype(dtype)
-    return rng.normal(0, 2, value.shape).astype(dtype)
-
-
-def every_byte(rng: np.random.Generator, value: Value) -> Array:
-    info = np.iinfo(value.dtype)
-    return np.arange(info.min, info.max + 1).astype(value.dtype)
-
-
-def positive(rng: np.random.Generator, value: Value) -> Array:
-    return np.asarray(np.abs(rng.normal(0, 2, value.shape)) + 0.1, np.float32)
-
-
-class Cases:
-    """Collects cases; each has a random generator of its own, so that they do not depend on each other."""
-
-    def __init__(self) -> None:
-        self.found: list[TfliteCase] = []
-
-    def add(
-        self,
-        name: str,
-        op_type: str,
-        inputs: Sequence[Value | None],
-        outputs: Sequence[Value],
-        table: str = "",
-        source: Source = anything,
-        runs: int = 1,
-        **fields: Any,
-    ) -> None:
-        name = f"{op_type} {name}"
-        rng = np.random.default_rng(zlib.crc32(name.encode()))
-        known = [v for v in inputs if v is not None]
-        names = [v.name for v in known if v.data is None and not v.variable]
-        call = Call(op_type, [v.name if v else "" for v in inputs], [v.name for v in outputs], table, fields)
-        part = Part([*known, *outputs], [call], names, [v.name for v in outputs])
-        by_name = {v.name: v for v in known}
-        samples = [[source(rng, by_name[n]) for n in names] for _ in range(runs)]
-        self.found.append(TfliteCase(name, write(part), samples))
-
-
-def i8(name: str, shape: tuple[int, ...], quant: Quant = A) -> Value:
-    return Value(name, shape, "int8", quant)
-
-
-def i16(name: str, shape: tuple[int, ...], quant: Quant = WORD) -> Value:
-    return Value(name, shape, "int16", quant)
-
-
-def f32(name: str, shape: tuple[int, ...]) -> Value:
-    return Value(name, shape, "float32")
-
-
-def ints(name: str, *values: int, shape: tuple[int, ...] | None = None) -> Value:
-    array = np.asarray(values, np.int32)
-    return Value.constant(name, array if shape is None else array.reshape(shape))
-
-
-def weights(name: str, shape: tuple[int, ...], quant: Quant) -> Value:
-    rng = np.random.default_rng(zlib.crc32(f"{name}{shape}".encode()))
-    return Value.constant(name, rng.integers(-127, 128, shape).astype(np.int8), quant)
-
-
-def reals(name: str, *shape: int) -> Value:
-    rng = np.random.default_rng(zlib.crc32(f"{name}{shape}".encode()))
-    return Value.constant(name, rng.normal(0, 1, shape).astype(np.float32))
-
-
-def bias(count: int, dtype: str = "int32") -> Value:
-    return Value.constant("bias", np.random.default_rng(count).integers(-3000, 3000, count).astype(dtype))
-
-
-def per_channel(count: int, axis: int) -> Quant:
-    scales = np.random.default_rng(count).uniform(0.01, 0.05, count).astype(np.float32)
-    return Quant(tuple(float(s) for s in scales), (0,) * count, axis)
+from tests.support.tflite_case import (
+    IMAGE,
+    PROBABILITY,
+    UNIT,
+    WORD,
+    A,
+    B,
+    Cases,
+    Q,
+    TfliteCase,
+    Y,
+    bias,
+    every_byte,
+    f32,
+    i8,
+    i16,
+    ints,
+    per_channel,
+    positive,
+    reals,
+    weights,
+)
+from tests.support.tflite_writer import Value
 
 
 def element_wise(cases: Cases) -> None:
@@ -123,7 +39,7 @@ def element_wise(cases: Cases) -> None:
         row = [i8("a", IMAGE), i8("b", (4, 1), B)]
         cases.add("int8 broadcast", op_type, row, [i8("y", IMAGE, Y)], table)
         words = [i16("a", IMAGE), i16("b", IMAGE, Q(0.0003, 0))]
-        exact = {} if op_type == "MUL" else {"PotScaleInt16": False}
+        exact: dict[str, Any] = {} if op_type == "MUL" else {"PotScaleInt16": False}
         cases.add("int16", op_type, words, [i16("y", IMAGE, Q(0.0007, 0))], table, **exact)
         floats = [f32("a", IMAGE), f32("b", (5,))]
         cases.add("float", op_type, floats, [f32("y", IMAGE)], table, FusedActivationFunction=1)
@@ -154,15 +70,15 @@ def activations(cases: Cases) -> None:
             ("EXP", "ExpOptions", Q(3.0, -128)),
             ("GELU", "GeluOptions", B),
         ):
-            fields = {"Alpha": 0.1} if op_type == "LEAKY_RELU" else {}
+            fields: dict[str, Any] = {"Alpha": 0.1} if op_type == "LEAKY_RELU" else {}
             name = f"int8 {scale.scale:g}"
             x, out = i8("a", (256,), scale), i8("y", (256,), y)
             cases.add(name, op_type, [x], [out], table, every_byte, **fields)
     for op_type in ("LOGISTIC", "TANH", "SQRT", "RSQRT", "LOG", "SIN", "NEG", "HARD_SWISH"):
         cases.add("float", op_type, [f32("a", IMAGE)], [f32("y", IMAGE)], source=positive)
     for depth in (1, 4, 300):
-        x, y = i8("a", (3, depth)), i8("y", (3, depth), PROBABILITY)
-        cases.add(f"int8 {depth}", "SOFTMAX", [x], [y], "SoftmaxOptions", Beta=1.0)
+        row, soft = i8("a", (3, depth)), i8("y", (3, depth), PROBABILITY)
+        cases.add(f"int8 {depth}", "SOFTMAX", [row], [soft], "SoftmaxOptions", Beta=1.0)
     cases.add("float", "SOFTMAX", [f32("a", (3, 9))], [f32("y", (3, 9))], "SoftmaxOptions", Beta=0.5)
     cases.add("int8", "LOG_SOFTMAX", [i8("a", (3, 7))], [i8("y", (3, 7), Q(16 / 256, 127))])
     cases.add("float", "L2_NORMALIZATION", [f32("a", (3, 7))], [f32("y", (3, 7))], "L2NormOptions")
@@ -170,7 +86,12 @@ def activations(cases: Cases) -> None:
 
 def convolutions(cases: Cases) -> None:
     for padding, extents in ((0, (4, 3)), (1, (3, 2))):
-        window = {"Padding": padding, "StrideH": 2, "StrideW": 2, "FusedActivationFunction": 1}
+        window: dict[str, Any] = {
+            "Padding": padding,
+            "StrideH": 2,
+            "StrideW": 2,
+            "FusedActivationFunction": 1,
+        }
         x, y, z = i8("x", (1, 7, 6, 3)), i8("y", (1, *extents, 6), Q(0.9, 11)), (1, 7, 6, 3)
         w = weights("w", (6, 3, 3, 3), per_channel(6, 0))
         cases.add(f"int8 {padding}", "CONV_2D", [x, w, bias(6)], [y], "Conv2DOptions", **window)
@@ -189,15 +110,21 @@ def convolutions(cases: Cases) -> None:
         sizes = (1, 8, 6, 4) if padding == 0 else (1, 9, 8, 4)
         spread = weights("w", (4, 3, 4, 2), per_channel(4, 0))
         small = [ints("s", *sizes), spread, i8("x", (1, 4, 3, 2)), bias(4)]
-        stride = {"Padding": padding, "StrideH": 2, "StrideW": 2}
+        stride: dict[str, Any] = {"Padding": padding, "StrideH": 2, "StrideW": 2}
         table = "TransposeConvOptions"
         cases.add(f"int8 {padding}", "TRANSPOSE_CONV", small, [i8("y", sizes, Q(0.9, 11))], table, **stride)
-    dilated = {"Padding": 1, "StrideH": 1, "StrideW": 1, "DilationHFactor": 2, "DilationWFactor": 2}
+    dilated: dict[str, Any] = {
+        "Padding": 1,
+        "StrideH": 1,
+        "StrideW": 1,
+        "DilationHFactor": 2,
+        "DilationWFactor": 2,
+    }
     w = weights("w", (6, 3, 2, 3), per_channel(6, 0))
     x, y = i8("x", (2, 9, 8, 3)), i8("y", (2, 5, 6, 6), Q(0.9, 11))
     cases.add("int8 dilated", "CONV_2D", [x, w, bias(6)], [y], "Conv2DOptions", **dilated)
     grouped = [i8("x", (1, 9, 8, 6)), weights("w", (4, 3, 2, 3), per_channel(4, 0)), bias(4)]
-    plain = {"Padding": 1, "StrideH": 1, "StrideW": 1}
+    plain: dict[str, Any] = {"Padding": 1, "StrideH": 1, "StrideW": 1}
     cases.add(
         "int8 groups", "CONV_2D", grouped, [i8("y", (1, 7, 7, 4), Q(0.9, 11))], "Conv2DOptions", **plain
     )
@@ -234,7 +161,7 @@ def products(cases: Cases) -> None:
 def pools_and_reductions(cases: Cases) -> None:
     for make, name in ((i8, "int8"), (i16, "int16")):
         for padding, extents in ((0, (4, 3)), (1, (3, 2))):
-            window = {
+            window: dict[str, Any] = {
                 "Padding": padding,
                 "StrideW": 2,
                 "StrideH": 2,
@@ -283,7 +210,8 @@ def movement(cases: Cases) -> None:
         ("open", (0,) * 4, (0,) * 4, (1, -1, 1, -2), (2, 3, 4, 3), {"BeginMask": 15, "EndMask": 15}),
     ):
         operands = [i8("a", IMAGE), ints("b", *begin), ints("e", *end), ints("s", *step)]
-        add(name, "STRIDED_SLICE", operands, [i8("y", shape)], "StridedSliceOptions", **masks)
+        fields: dict[str, Any] = dict(masks)
+        add(name, "STRIDED_SLICE", operands, [i8("y", shape)], "StridedSliceOptions", **fields)
     border = ints("p", 0, 0, 1, 2, 0, 1, 0, 0, shape=(4, 2))
     add("int8", "PAD", [i8("a", IMAGE), border], [i8("y", (2, 6, 5, 5))], "PadOptions")
     fill = Value.constant("c", np.asarray([5], np.int8), A)
@@ -327,7 +255,7 @@ def movement(cases: Cases) -> None:
     blocks = [i8("a", (12, 2, 2, 3)), ints("b", 2, 3), ints("p", 0, 1, 1, 0, shape=(2, 2))]
     add("int8", "BATCH_TO_SPACE_ND", blocks, [i8("y", (2, 3, 5, 3))], "BatchToSpaceNDOptions")
     for corners, centres in ((False, False), (True, False), (False, True)):
-        grid = {"AlignCorners": corners, "HalfPixelCenters": centres}
+        grid: dict[str, Any] = {"AlignCorners": corners, "HalfPixelCenters": centres}
         for op_type, table in (
             ("RESIZE_NEAREST_NEIGHBOR", "ResizeNearestNeighborOptions"),
             ("RESIZE_BILINEAR", "ResizeBilinearOptions"),
@@ -364,7 +292,7 @@ def recurrent(cases: Cases) -> None:
             Value("state", (2, 6 * filters), "int16", WORD, variable=True),
         ]
         out = [i8("y", (2, 4), Q(0.1, -128))]
-        fields = {"Rank": rank, "FusedActivationFunction": 1}
+        fields: dict[str, Any] = {"Rank": rank, "FusedActivationFunction": 1}
         cases.add(f"int8 {rank}", "SVDF", whole, out, "SVDFOptions", runs=8, **fields)
     for name, coupled, peephole, projection, clip in (
         ("plain", False, False, False, 0.0),
@@ -373,17 +301,17 @@ def recurrent(cases: Cases) -> None:
     ):
         cells, outs = 5, 3 if projection else 5
         gates = range(1, 4) if coupled else range(4)
-        operands: list[Value | None] = [f32("x", (2, 3, 4))]
-        operands += [reals(f"w{g}", cells, 4) if g in gates else None for g in range(4)]
-        operands += [reals(f"r{g}", cells, outs) if g in gates else None for g in range(4)]
-        operands += [reals(f"p{g}", cells) if peephole and g in gates else None for g in range(3)]
-        operands += [reals(f"b{g}", cells) if g in gates else None for g in range(4)]
-        operands += [reals("pw", outs, cells), reals("pb", outs)] if projection else [None, None]
-        operands += [Value(n, (2, s), variable=True) for n, s in (("h", outs), ("c", cells))]
+        lstm: list[Value | None] = [f32("x", (2, 3, 4))]
+        lstm += [reals(f"w{g}", cells, 4) if g in gates else None for g in range(4)]
+        lstm += [reals(f"r{g}", cells, outs) if g in gates else None for g in range(4)]
+        lstm += [reals(f"p{g}", cells) if peephole and g in gates else None for g in range(3)]
+        lstm += [reals(f"b{g}", cells) if g in gates else None for g in range(4)]
+        lstm += [reals("pw", outs, cells), reals("pb", outs)] if projection else [None, None]
+        lstm += [Value(n, (2, s), variable=True) for n, s in (("h", outs), ("c", cells))]
         cases.add(
             f"float {name}",
             "UNIDIRECTIONAL_SEQUENCE_LSTM",
-            [*operands, None, None, None, None],
+            [*lstm, None, None, None, None],
             [f32("y", (2, 3, outs))],
             "UnidirectionalSequenceLSTMOptions",
             runs=3,
