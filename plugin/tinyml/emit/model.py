@@ -57,6 +57,7 @@ def emit(
         "initializer": c.initializer,
         "tables": [_table_text(table) for table in tables],
         "states": states,
+        "states_need_reset": any(not state["zero"] for state in states),
         "sha256_bytes": [f"0x{origin.sha256[i : i + 2]}" for i in range(0, 16, 2)],
     }
     files = {f"{name}.c": "model.c.j2", f"{name}.h": "model.h.j2", f"{name}_weights.h": "weights.h.j2"}
@@ -150,6 +151,7 @@ def _states(name: str, graph: Graph, addresses: Addresses) -> list[dict[str, obj
                 "length": tensor.elements,
                 "bytes": tensor.bytes,
                 "comment": c.printable(tensor.name),
+                "zero": not np.any(initial),
                 "uniform": bool(np.all(initial == initial.reshape(-1)[:1])),
                 "value": c.number(initial.reshape(-1)[0], initial.dtype),
                 "rows": c.table_rows(initial),
