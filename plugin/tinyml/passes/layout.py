@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -89,6 +90,8 @@ def _carry(edit: Editor, node: Node) -> bool:
     moved = [_unpermuted(edit, tensor, perm, layer.output, turned) for tensor in layer.inputs]
     if any(name and tensor is None for name, tensor in zip(node.inputs, moved, strict=True)):
         return False
+    if turned and _work(edit, turned) >= _work(edit, [s for s in sources if s is not None]):
+        return False  # no gain; and the next sweep would turn it all back
     y = layer.output
     quant = None if y.quant is None else Transpose(inverse).infer([y])[0].quant
     shape = tuple(y.shape[p] for p in inverse)
@@ -106,6 +109,12 @@ def _carry(edit: Editor, node: Node) -> bool:
         if source is not None and isinstance(source.op, Transpose) and edit.has(source):
             edit.remove_unread(source)
     return True
+
+
+def _work(edit: Editor, nodes: Sequence[Node]) -> int:
+    """How many elements the transposes among some nodes move."""
+    shapes = [(n.op, edit.tensors[n.inputs[0]].shape) for n in nodes if isinstance(n.op, Transpose)]
+    return sum(math.prod(shape) for op, shape in shapes if not op.moves_nothing(shape))
 
 
 def _unpermuted(
