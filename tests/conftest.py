@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,8 +44,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             raise pytest.UsageError(f"{item.path}: tests lie in one of tests/{{{','.join(tiers.NAMES)}}}/")
         if reason := tiers.reason_missing(tier):
             item.add_marker(pytest.mark.skip(reason=f"tier {tier.name}: {reason}"))
-        if tier.one_worker:
-            item.add_marker(pytest.mark.xdist_group(str(item.path)))
 
 
 class TierReport:
@@ -86,3 +85,17 @@ class TierReport:
 def pytest_sessionstart(session: pytest.Session) -> None:
     if not hasattr(session.config, "workerinput"):  # not in a worker of xdist
         session.config.pluginmanager.register(TierReport(session.config.rootpath), "tier-report")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Tests run on whichever worker is free, but those of a file that shares builds stay together."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByTier(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.split("::")[0]
+            tier = tiers.tier_of(config.rootpath / file)
+            return file if tier is not None and tier.one_worker else nodeid
+
+    return ByTier(config, log)

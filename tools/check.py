@@ -16,7 +16,7 @@ from tools.environment import ROOT
 def main() -> int:
     failed = lint.run()
     workers = str(max(1, min(4, os.cpu_count() or 1)))
-    pytest = [sys.executable, "-m", "pytest", "-q", "-n", workers, "--dist", "loadgroup", *sys.argv[1:]]
+    pytest = [sys.executable, "-m", "pytest", "-q", "-n", workers, *sys.argv[1:]]
     if subprocess.run(pytest, cwd=ROOT, check=False).returncode:
         failed.append("pytest")
     print(f"failed: {', '.join(failed)}" if failed else "all checks passed")

@@ -65,7 +65,7 @@ def _pytest(require: str, *arguments: str, **environment: str) -> subprocess.Com
 ONE_TEST = "tests/host/test_tiers.py::test_required_tiers_are_read_from_text"
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "1", "--dist", "loadgroup")], ids=["plain", "xdist"])
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["plain", "xdist"])
 def test_a_required_tier_that_is_missing_fails_the_run(tmp_path: Path, workers: tuple[str, ...]) -> None:
     nowhere = str(tmp_path / "nowhere")
     fine = _pytest("host", ONE_TEST, *workers, TINYML_WORKSPACE=nowhere)
@@ -80,3 +80,18 @@ def test_an_unknown_tier_is_refused() -> None:
     result = _pytest("zephir", ONE_TEST)
     assert result.returncode == 4
     assert "TINYML_REQUIRE_TIERS names zephir" in result.stderr
+
+
+def test_a_file_that_shares_builds_stays_on_one_worker() -> None:
+    from tests.conftest import pytest_xdist_make_scheduler
+
+    class Config:
+        rootpath = ROOT
+
+        def getvalue(self, name: str) -> list[str]:
+            return ["popen", "popen"]
+
+    scheduler = pytest_xdist_make_scheduler(Config(), None)  # type: ignore[arg-type]
+    scope = scheduler._split_scope
+    assert scope("tests/zephyr/test_build.py::test_a") == scope("tests/zephyr/test_build.py::test_b[1]")
+    assert scope("tests/host/test_ops.py::test_a") != scope("tests/host/test_ops.py::test_b")
