@@ -166,3 +166,12 @@ def test_budgets(capsys: pytest.CaptureFixture[str]) -> None:
     assert "over budget: RAM" in capsys.readouterr().out
     with pytest.raises(SystemExit):
         main(["report", str(DIGITS), "--ram", "much"])
+
+
+def test_builds_leave_a_report(tmp_path: Path) -> None:
+    """What the build systems call: the report lies beside the C and can be compared with the next one's."""
+    assert main(["compile", str(DIGITS), "--name", "digits", "-o", str(tmp_path), "--report"]) == 0
+    assert (tmp_path / "digits_report.html").read_text().startswith("<!doctype html>")
+    written = facts.load(tmp_path / "digits_report.json")
+    assert written.stages[0].name == "import"
+    assert written.arena_bytes == json.loads((tmp_path / "digits.json").read_text())["arena_bytes"]

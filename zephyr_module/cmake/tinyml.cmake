@@ -258,8 +258,8 @@ function(zephyr_tinyml_model name file)
   set(generated ${dir}/${name}.c ${dir}/${name}.h ${dir}/${name}_weights.h)
   add_custom_command(
     OUTPUT ${generated}
-    BYPRODUCTS ${dir}/${name}.json
-    COMMAND ${python} -m tinyml compile ${model} -o ${dir} --name ${name}
+    BYPRODUCTS ${dir}/${name}.json ${dir}/${name}_report.html ${dir}/${name}_report.json
+    COMMAND ${python} -m tinyml compile ${model} -o ${dir} --name ${name} --report
             --target ${target} --kernels ${kernels} ${shapes} ${quantize} ${limits} --depfile ${dir}/${name}.d
     # Headers that come out the same keep their time, so that what includes them is not rebuilt.
     # The source must be newer than the model, or a Makefile would run this every time.

@@ -11,14 +11,32 @@ from tinyml.harness.footprint import CMSIS_NN, LIBRARY, MODEL, RUNTIME
 from tinyml.ir import Array, Graph
 from tinyml.pipeline import Compiled, Options, compile_model
 from tinyml.report.facts import SCHEMA, LayerFacts, Measured, Report, StageFacts, TensorFacts
+from tinyml.report.html import page
 
 
 def collect(path: Path, options: Options, machine: str | None = None) -> Report:
     """Everything about a model; with ``machine``, what it costs there, layer by layer."""
-    stages: list[StageFacts] = []
-    compiled = compile_model(path, options, lambda name, graph: stages.append(_stage(name, graph)))
-    report = describe(compiled, path.name, options.kernels, stages)
+    watch = Watch()
+    compiled = compile_model(path, options, watch)
+    report = describe(compiled, path.name, options.kernels, watch.stages)
     return measured(report, compiled, machine) if machine else report
+
+
+class Watch:
+    """Called after each stage; keeps what the graph amounts to."""
+
+    def __init__(self) -> None:
+        self.stages: list[StageFacts] = []
+
+    def __call__(self, name: str, graph: Graph) -> None:
+        self.stages.append(_stage(name, graph))
+
+
+def report_files(compiled: Compiled, file: str, kernels: str, stages: list[StageFacts]) -> dict[str, str]:
+    """The report of a build: a page, and the same for programs."""
+    report = describe(compiled, file, kernels, stages)
+    name = f"{compiled.name}_report"
+    return {f"{name}.html": page(report), f"{name}.json": report.to_json()}
 
 
 def describe(compiled: Compiled, file: str, kernels: str, stages: list[StageFacts]) -> Report:

@@ -106,6 +106,9 @@ class Compile(Verb):
             "--depfile", type=Path, metavar="FILE", help="also write a Makefile-style dependency file"
         )
         parser.add_argument(
+            "--report", action="store_true", help="also write NAME_report.html and NAME_report.json"
+        )
+        parser.add_argument(
             "--dump-ir",
             metavar="STAGE",
             nargs="?",
@@ -119,12 +122,17 @@ class Compile(Verb):
         from tinyml.package import budget
         from tinyml.package.folder import write_depfile, write_files
         from tinyml.pipeline import STAGES, compile_model
+        from tinyml.report.collect import Watch, report_files
         from tinyml.text import dump
 
         if args.dump_ir not in (None, "all", *STAGES):
             raise ConfigError(f"there is no stage called {args.dump_ir!r}", f"all, {', '.join(STAGES)}")
 
+        watch = Watch()
+
         def show(stage: str, graph: Graph) -> None:
+            if args.report:
+                watch(stage, graph)
             if args.dump_ir in ("all", stage):
                 console.print(f"# after {stage}\n{dump(graph)}", markup=False, soft_wrap=True)
 
@@ -133,6 +141,8 @@ class Compile(Verb):
         compiled = compile_model(args.model, options, show)
         budget.check_all(compiled.summary, limits)
         write_files(args.output, compiled.files)
+        if args.report:
+            write_files(args.output, report_files(compiled, args.model.name, options.kernels, watch.stages))
         if args.depfile:
             data = options.quantize.files if options.quantize else []
             compiler = sorted(Path(__file__).parents[1].rglob("*.py"))
