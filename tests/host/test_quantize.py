@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -19,7 +20,7 @@ from tinyml.errors import ConfigError
 from tinyml.ir import Array, DType
 from tinyml.pipeline import Compiled, Options, compile_model
 from tinyml.quantize.engine import Quantized, quantize
-from tinyml.quantize.request import Goal, Request
+from tinyml.quantize.request import KEYS, Goal, Request
 
 pytest.importorskip("onnxruntime", reason="the quantiser is onnxruntime's")
 pytest.importorskip("sklearn", reason="the digits data come with scikit-learn")
@@ -467,3 +468,45 @@ def test_platformio_option(tmp_path: Path) -> None:
     assert model.quantize == Request(tmp_path / "data" / "calib.npz", io="int8")
     (plain,) = platformio.read_models(tmp_path, {}, platformio.Board(), "portable")
     assert plain.key("x") != model.key("x")
+
+
+# The guide, as written.
+
+GUIDE = (Path(__file__).parents[2] / "docs" / "quantize.md").read_text(encoding="utf-8")
+
+
+def snippet(name: str) -> str:
+    """The code behind the mark ``<!-- tested: name -->``."""
+    found = re.search(rf"<!-- tested: {name} -->\n```\w+\n(.*?)```", GUIDE, re.DOTALL)
+    assert found, f"the guide has no tested code called {name}"
+    return found[1]
+
+
+def test_guide_works_as_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "CMakeLists.txt").write_text("find_package(Zephyr REQUIRED HINTS $ENV{ZEPHYR_BASE})\n")
+    (tmp_path / "src").mkdir()
+    (tmp_path / "model.onnx").write_bytes(FLOAT.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    exec(snippet("calibration"), {})
+    program, *arguments = snippet("quantize").split()
+    assert program == "tinyml"
+    assert cli.main(arguments) == 0
+    said = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    shown = re.search(r"```\n(layer .*?)```", GUIDE, re.DOTALL)
+    assert shown
+    for line in shown[1].splitlines():  # figures may differ in the last digit on another machine
+        words = re.sub(r"[\d.,]+", "#", " ".join(line.split()))
+        assert words in [re.sub(r"[\d.,]+", "#", other) for other in said], line
+    assert (tmp_path / "model_int8.onnx").is_file()
+    assert snippet("add").split()[:2] == ["west", "tinyml"]
+    assert cli.main(snippet("add").split()[2:]) == 0
+    shown = re.search(r"```yaml\n(.*?)```", GUIDE, re.DOTALL)
+    assert shown
+    assert (tmp_path / "tinyml.yaml").read_text().endswith(shown[1])
+
+
+def test_guide_lists_every_key() -> None:
+    rows = dict(re.findall(r"^\| `(\w+)` \| ([^|]*) \|$", GUIDE, re.MULTILINE))
+    assert {key: rows.get(key) for key in KEYS} == KEYS
