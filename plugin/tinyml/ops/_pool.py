@@ -59,8 +59,22 @@ class Window(Op):
         view = np.lib.stride_tricks.sliding_window_view(padded, span, axis=tuple(range(1, rank + 1)))
         steps = [slice(0, (o - 1) * s + 1, s) for o, s in zip(outs, self.strides, strict=True)]
         taps = [slice(None, None, d) for d in self.dilations]
-        view = view[(slice(None), *steps, slice(None), *taps)]
+        chosen = (slice(None), *steps, slice(None), *taps)
+        view = view[chosen]
         return np.moveaxis(view, 1 + rank, -1)
+
+    def stays_behind(self, shape: Shape) -> bool:
+        """Whether no window of an input of ``shape`` begins before the place of its output.
+
+        Computed from the first to the last, the output may then be written over the input.
+        """
+        starts = places = np.arange(shape[0])
+        for axis, (size, count) in enumerate(zip(shape[1:-1], self.extents(shape), strict=True)):
+            outputs = np.arange(count)
+            first = np.maximum(outputs * self.strides[axis] - self.pads[axis], 0)
+            starts = starts[..., None] * size + first
+            places = places[..., None] * count + outputs
+        return bool(np.all(starts >= places))
 
     def inside(self, axis: int, size: int) -> bool:
         """Whether no window leaves the input along this axis."""
@@ -177,4 +191,3 @@ def read_pool(node: OnnxNode, build: Builder, make: Callable[..., Op], **extra: 
     ceil = bool(node.attr("ceil_mode", 0)) and auto_pad == "NOTSET"
     op = make(kernel, strides, dilations, (*begins, *ends), ceil, **extra)
     return tuple(channels_first(build, y, rank) for y in build.add(op, [channels_last(build, x)]))
-

@@ -57,8 +57,8 @@ class AveragePool(Window):
             around = [(self.pads[a], self.pads[rank + a]) for a in range(rank)]
             ones = np.pad(ones, [(0, 0), *around, (0, 0)], constant_values=1)
             free = Window(self.kernel, self.strides, self.dilations, (0,) * (2 * rank), self.ceil)
-            outs = self.extents(tuple(shape))
-            found = free.windows(ones, 0)[(slice(None), *(slice(0, o) for o in outs))]
+            kept = (slice(None), *(slice(0, extent) for extent in self.extents(tuple(shape))))
+            found = free.windows(ones, 0)[kept]
         else:
             found = self.windows(ones, 0)
         return np.asarray(found.sum(axis=tuple(range(1 + rank, 1 + 2 * rank))))
@@ -86,6 +86,10 @@ class AveragePoolQuantized(Kernel):
 
     name = "integer average-pool loops"
     constraints = (integer_form,)
+
+    def overwrites(self, layer: Layer) -> tuple[int, ...]:
+        assert isinstance(layer.op, AveragePool)
+        return (0,) if layer.op.stays_behind(layer.input(0).shape) else ()
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
         op, y = layer.op, layer.output
@@ -115,6 +119,10 @@ class AveragePoolLoops(Kernel):
 
     name = "average-pool loops"
     constraints = (real_numbers,)
+
+    def overwrites(self, layer: Layer) -> tuple[int, ...]:
+        assert isinstance(layer.op, AveragePool)
+        return (0,) if layer.op.stays_behind(layer.input(0).shape) else ()
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
         op, dtype = layer.op, layer.output.dtype

@@ -51,9 +51,11 @@ class Col2Im(Op):
                 slice(k * d, k * d + (count - 1) * s + 1, s)
                 for k, d, s, count in zip(tap, self.dilations, self.strides, counts, strict=True)
             )
-            y[(slice(None), slice(None), *spots)] += cols[(slice(None), slice(None), *tap)]
-        cut = tuple(slice(b, b + i) for b, i in zip(self.begins, self.image, strict=True))
-        return (y[(slice(None), slice(None), *cut)],)
+            target, source = (slice(None), slice(None), *spots), (slice(None), slice(None), *tap)
+            y[target] += cols[source]
+        middle = (slice(b, b + i) for b, i in zip(self.begins, self.image, strict=True))
+        cut = (slice(None), slice(None), *middle)
+        return (y[cut],)
 
 
 def real_numbers(layer: Layer) -> bool:

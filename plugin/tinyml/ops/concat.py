@@ -43,7 +43,7 @@ class Concat(Op):
         y = layer.output
         if any(extent != 1 for extent in y.shape[: self.axis]):
             return ()
-        found = []
+        found: list[View] = []
         offset = 0
         for index in range(len(layer.inputs)):
             x = layer.input(index)

@@ -82,10 +82,12 @@ class ConvTranspose(Op):
                 for k, d, i, s in zip(tap, self.dilations, sizes, self.strides, strict=True)
             )
             for g in range(self.groups):
-                part = x[..., g * ins : (g + 1) * ins] @ w[(slice(g * outs, (g + 1) * outs), *tap)].T
-                acc[(slice(None), *spots, slice(g * outs, (g + 1) * outs))] += part
-        cut = tuple(slice(p, p + o) for p, o in zip(self.pads, self.outputs, strict=True))
-        return acc[(slice(None), *cut)]
+                own = slice(g * outs, (g + 1) * outs)
+                filters, target = (own, *tap), (slice(None), *spots, own)
+                acc[target] += x[..., g * ins : (g + 1) * ins] @ w[filters].T
+        middle = (slice(p, p + o) for p, o in zip(self.pads, self.outputs, strict=True))
+        cut = (slice(None), *middle)
+        return acc[cut]
 
     def macs(self, layer: Layer) -> int:
         w = layer.input(1)

@@ -48,7 +48,7 @@ class GatherElements(Op):
 
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
         x, indices = given(inputs, 0), given(inputs, 1)
-        places = list(np.indices(indices.shape))
+        places: list[Array] = list(np.indices(indices.shape))
         places[self.axis] = in_range(indices, x.shape[self.axis])
         return (x[tuple(places)],)
 
@@ -71,7 +71,8 @@ class GatherND(Op):
         sizes = np.asarray(x.shape[batch : batch + indices.shape[-1]], np.int64)
         position = np.moveaxis(in_range(indices, sizes), -1, 0)
         lead = [np.indices(indices.shape[:-1])[a] for a in range(batch)]
-        return (x[(*lead, *position)].reshape(layer.output.shape),)
+        places = (*lead, *position)
+        return (x[places].reshape(layer.output.shape),)
 
 
 def per_tensor(x: Tensor) -> Quant | None:

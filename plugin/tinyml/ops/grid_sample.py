@@ -37,7 +37,8 @@ class GridSample(Op):
         for combination in np.ndindex(*[self.taps] * rank):
             place = tuple(axes[a][0][k] for a, k in enumerate(combination))
             weight = np.prod([axes[a][1][k] for a, k in enumerate(combination)], axis=0)
-            values = np.moveaxis(x, 1, -1)[(np.broadcast_to(batches, weight.shape), *place)]
+            places = (np.broadcast_to(batches, weight.shape), *place)
+            values = np.moveaxis(x, 1, -1)[places]
             total += values * weight[..., None]
         return (np.moveaxis(total, -1, 1).astype(layer.output.dtype.numpy),)
 

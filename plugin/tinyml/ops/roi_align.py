@@ -61,8 +61,8 @@ class RoiAlign(Op):
         i, j = int(v), int(u)
         below, right = min(i + 1, height - 1), min(j + 1, width - 1)
         b, a = v - i, u - j
-        corners = ((i, j, (1 - b) * (1 - a)), (i, right, (1 - b) * a))
-        corners += ((below, j, b * (1 - a)), (below, right, b * a))
+        corners = [(i, j, (1 - b) * (1 - a)), (i, right, (1 - b) * a)]
+        corners += [(below, j, b * (1 - a)), (below, right, b * a)]
         return np.array([image[:, row, col] * weight for row, col, weight in corners])
 
 

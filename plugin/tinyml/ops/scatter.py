@@ -57,7 +57,7 @@ class ScatterElements(_Scatter):
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
         y = np.array(given(inputs, 0), order="C")
         indices = given(inputs, 1)
-        places = list(np.indices(indices.shape))
+        places: list[Array] = list(np.indices(indices.shape))
         places[self.axis] = in_range(indices, y.shape[self.axis])
         self.write(y, tuple(places), given(inputs, 2))
         return (y,)
