@@ -119,6 +119,24 @@ def test_command_line(
     assert "nothing changed" in capsys.readouterr().out
 
 
+def test_models_of_the_application(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measured: list[Path] = []
+
+    def measure(path: Path, *_: object) -> Row:
+        measured.append(path)
+        return ROW
+
+    monkeypatch.setattr("tinyml.bench.measure.measure", measure)
+    monkeypatch.chdir(benchmarks.DIGITS.parent)
+    assert main(["bench", "--on", "qemu-cortex-m4"]) == 0
+    assert [path.resolve() for path in measured] == [benchmarks.DIGITS]
+    monkeypatch.chdir(tmp_path)
+    assert main(["bench", "--on", "qemu-cortex-m4"]) == 1
+    assert "error" in capsys.readouterr().err
+
+
 def test_against_no_commit(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="neither a file nor"):
         revision.measure_revision("no-such-commit", [])

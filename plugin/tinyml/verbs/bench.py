@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tinyml.verbs.base import Verb
+from tinyml.app import folder
+from tinyml.verbs.base import Verb, add_app_argument
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,7 +34,14 @@ class Bench(Verb):
     help = "count instructions and bytes of models on emulated cores"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("models", type=Path, nargs="+", metavar="MODEL", help=".onnx or .tflite files")
+        parser.add_argument(
+            "models",
+            type=Path,
+            nargs="*",
+            metavar="MODEL",
+            help=".onnx or .tflite files (default: the models of the application)",
+        )
+        add_app_argument(parser)
         parser.add_argument(
             "--on", default=MACHINES, metavar="M,...", help="machines, with commas (default: all that count)"
         )
@@ -59,6 +67,9 @@ class Bench(Verb):
     def run(self, args: argparse.Namespace, console: Console) -> int:
         from tinyml.bench import record
 
+        if not args.models:
+            app = folder.find_application(args.app, Path.cwd())
+            args.models = [entry.path(app.root) for entry in app.manifest().models]
         before = _before(args) if args.against else None
         rows, failures = _measure(args, console)
         _show(rows, console)
