@@ -11,6 +11,7 @@ from tests.support.tflite_case import (
     PROBABILITY,
     UNIT,
     WORD,
+    WORD_UNIT,
     A,
     B,
     Cases,
@@ -76,6 +77,13 @@ def activations(cases: Cases) -> None:
             cases.add(name, op_type, [x], [out], table, every_byte, **fields)
     for op_type in ("LOGISTIC", "TANH", "SQRT", "RSQRT", "LOG", "SIN", "NEG", "HARD_SWISH"):
         cases.add("float", op_type, [f32("a", IMAGE)], [f32("y", IMAGE)], source=positive)
+    for scale in (Q(2.0**-12, 0), Q(0.0003, 0)):
+        words, name = i16("a", (200,), scale), f"int16 {scale.scale:g}"
+        for op_type, y in (("LOGISTIC", WORD_UNIT), ("TANH", WORD_UNIT), ("RELU", WORD)):
+            cases.add(name, op_type, [words], [i16("y", (200,), y)])
+        cases.add(name, "LEAKY_RELU", [words], [i16("y", (200,))], "LeakyReluOptions", Alpha=0.1)
+    words = i16("a", (5, 10))
+    cases.add("int16", "SOFTMAX", [words], [i16("y", (5, 10), WORD_UNIT)], "SoftmaxOptions", Beta=1.0)
     for depth in (1, 4, 300):
         row, soft = i8("a", (3, depth)), i8("y", (3, depth), PROBABILITY)
         cases.add(f"int8 {depth}", "SOFTMAX", [row], [soft], "SoftmaxOptions", Beta=1.0)
@@ -174,6 +182,8 @@ def pools_and_reductions(cases: Cases) -> None:
     for axes, shape in (((1, 2), (2, 5)), ((3,), (2, 3, 4)), ((0, 1, 2, 3), ())):
         x = i8("a", IMAGE)
         cases.add(f"int8 {axes}", "MEAN", [x, ints("x", *axes)], [i8("y", shape, B)], "ReducerOptions")
+    reduced = [i16("a", IMAGE), ints("x", 1, 2)]
+    cases.add("int16", "MEAN", reduced, [i16("y", (2, 5), Q(0.0006, 0))], "ReducerOptions")
     for op_type in ("REDUCE_MAX", "REDUCE_MIN"):
         operands = [i8("a", IMAGE), ints("x", 1, -1)]
         cases.add("int8", op_type, operands, [i8("y", (2, 4))], "ReducerOptions")

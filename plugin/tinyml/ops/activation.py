@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from tinyml.ir import Array, Tensor, TensorType
 from tinyml.ops import _activation_tables as tables
-from tinyml.ops import lookup
+from tinyml.ops import lookup, words
 from tinyml.ops._real import in_real_numbers
 from tinyml.ops.unary import Unary
 from tinyml.reading import Builder, TfliteNode, tflite_op
@@ -22,6 +22,10 @@ def add_function(
     """``op`` on x; ``stored`` are the results for all bytes where they are defined in integers."""
     if output.quant is None and x.quant is None:
         return build.add1(op, [x], output)
+    if words.takes(x, output) and op.function in ("sigmoid", "tanh") and _is_unit(output):
+        return build.add1(words.SigmoidWords(op.function == "tanh"), [x], output)
+    if words.takes(x, output) and op.function == "leaky_relu":
+        return build.add1(words.LeakyWords(*op.parameters), [x], output)
     if not lookup.takes(x, output):
         return in_real_numbers(build, op, [x], output)
     if stored is None:
@@ -29,6 +33,11 @@ def add_function(
     else:
         table = lookup.from_integers(op.function, x, output, stored)
     return build.add1(table, [x], output)
+
+
+def _is_unit(output: TensorType) -> bool:
+    """Whether an int16 output covers [-1, 1)."""
+    return output.quant is not None and output.quant.scale == 2.0**-15
 
 
 NAMES = {
@@ -70,7 +79,9 @@ def read_fixed_point(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
         "TANH": ("tanh", tables.tanh),
         "HARD_SWISH": ("hard_swish", tables.hard_swish),
     }[node.op_type]
-    stored = table(x, output) if lookup.takes(x, output) else None
+    scale = {"LOGISTIC": 1 / 256, "TANH": 1 / 128}.get(node.op_type)
+    defined = output.quant is not None and scale in (None, output.quant.scales[0])
+    stored = table(x, output) if defined and lookup.takes(x, output) else None
     return [add_function(build, x, output, Unary(function), stored)]
 
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tinyml import c
-from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
+from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Library, Sheet, register_kernels
 from tinyml.ops import _softmax_int8 as integers
+from tinyml.ops import _softmax_int16 as words
 from tinyml.ops import lookup
 from tinyml.ops._axes import flattened_before_13
 from tinyml.ops._real import in_real_numbers
@@ -32,7 +33,8 @@ class Softmax(Op):
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
         x = given(inputs, 0)
         if layer.output.quant is not None:
-            return (integers.evaluate(layer, self.beta, x),)
+            form = words if layer.output.dtype is DType.INT16 else integers
+            return (form.evaluate(layer, self.beta, x),)
         exps = np.exp((x - x.max(axis=self.axis, keepdims=True)) * x.dtype.type(self.beta))
         return ((exps / exps.sum(axis=self.axis, keepdims=True)).astype(x.dtype),)
 
@@ -41,7 +43,12 @@ class Softmax(Op):
 
     def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
         rank = len(layer.output.shape)
-        return replace(self, axis=list(perm).index(self.axis % rank)) if rank == len(perm) else None
+        if rank != len(perm):
+            return None
+        axis = list(perm).index(self.axis % rank)
+        if layer.output.quant is not None and axis != rank - 1:
+            return None  # the integer forms know only the last axis
+        return replace(self, axis=axis)
 
     def quantized(
         self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
@@ -82,6 +89,24 @@ class SoftmaxInt8(Kernel):
         integers.emit(layer, layer.op.beta, sheet)
 
 
+def word_form(layer: Layer) -> bool:
+    """Input and output are int16 with zero points of 0; the output has scale 2**-15."""
+    return words.has_integer_form(layer.input(0), layer.output)
+
+
+class SoftmaxInt16(Kernel):
+    """Interpolated tables in portable C."""
+
+    name = "tinyml_softmax_s16"
+    library = Library.PORTABLE
+    sources = ("softmax_s16.c",)
+    constraints = (word_form, last_axis)
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        assert isinstance(layer.op, Softmax)
+        words.emit(layer, layer.op.beta, sheet)
+
+
 class SoftmaxLoops(Kernel):
     """Three passes over each row: the largest, the exponentials and their sum, the quotients."""
 
@@ -118,14 +143,15 @@ class SoftmaxLoops(Kernel):
                 sheet.line(f"to[{step}] /= sum;")
 
 
-register_kernels(Softmax, SoftmaxInt8(), SoftmaxLoops())
+register_kernels(Softmax, SoftmaxInt8(), SoftmaxInt16(), SoftmaxLoops())
 
 
 @tflite_op("SOFTMAX")
 def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     x, output = node.input(0), node.outputs[0]
     op = Softmax(beta=node.options.Beta())
-    if output.quant is None or integers.has_integer_form(x, output):
+    whole = integers.has_integer_form(x, output) or words.has_integer_form(x, output)
+    if output.quant is None or whole:
         return [build.add1(op, [x], output)]
     return [in_real_numbers(build, op, [x], output)]
 
