@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tinyml.bench import record
+from tinyml.bench import record, revision
 from tinyml.bench.measure import Row, measure
 from tinyml.bench.peers import peers
 from tinyml.pipeline import Options
@@ -42,3 +42,13 @@ def test_every_machine_and_library_is_recorded() -> None:
         (machine, kernels) for machine in benchmarks.MACHINES for kernels in ("portable", "cmsis-nn")
     }
     assert {row.sha256 for row in digits} <= set(MODELS), "the digits model changed: measure again"
+
+
+def test_against_a_commit() -> None:
+    """The compiler of the last commit, beside that of this tree, without touching either."""
+    if not (revision.ROOT / ".git").exists():
+        pytest.skip("not a git clone")
+    arguments = [str(benchmarks.DIGITS), "--on", "qemu-cortex-m3", "--kernels", "portable"]
+    (row,) = revision.measure_revision("HEAD", arguments).rows
+    assert (row.model, row.machine, row.kernels) == ("digits", "qemu-cortex-m3", "portable")
+    assert row.instructions > 0
