@@ -1,0 +1,55 @@
+"""A float model in an application: the build makes it int8, once."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from sklearn.datasets import load_digits
+
+from tests.zephyr.building import DIGITS, Build, copy_of_digits, west_build
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
+    """The sample with its float model, calibrated on some of its images."""
+    app = copy_of_digits(tmp_path_factory.mktemp("quantize") / "app")
+    shutil.copy(DIGITS / "model_float.onnx", app / "model_float.onnx")
+    calibrate(app, 100)
+    entry = {"name": "digits", "file": "model_float.onnx"}
+    quantize = {"calibration": "calib.npz", "method": "minmax"}
+    (app / "tinyml.yaml").write_text(yaml.safe_dump({"models": [{**entry, "quantize": quantize}]}))
+    return west_build(app, app / "build", "qemu_cortex_m3")
+
+
+def calibrate(app: Path, count: int) -> None:
+    images = (load_digits().images / 16).astype(np.float32)[:count]
+    np.savez(app / "calib.npz", image=images)
+
+
+def test_the_build_makes_the_model_int8(build: Build) -> None:
+    source = build.generated("digits.c")
+    assert "int8 calibrated on calib.npz, method minmax" in source
+    assert "conv_s8" in source or "arm_convolve" in source
+    assert "conv_f32" not in source
+
+
+def test_the_image_still_recognises_digits(build: Build) -> None:
+    found = re.search(r"(\d+) of (\d+) (?:images )?right", build.in_qemu(until="right"))
+    assert found
+    assert int(found[1]) >= int(found[2]) - 2
+
+
+def test_new_calibration_data_rebuild_the_model(build: Build) -> None:
+    assert "no work to do" in build.again()
+    before = build.generated("digits_weights.h") + build.generated("digits.c")
+    calibrate(build.app, 20)
+    said = build.again()
+    assert "compiling model digits" in said
+    assert "digits: int8:" in said
+    assert build.generated("digits_weights.h") + build.generated("digits.c") != before
+    assert "no work to do" in build.again()
