@@ -47,7 +47,7 @@ class GridSample(Op):
         low, high = (0.0, size - 1.0) if self.align_corners else (-0.5, size - 0.5)
         v = (n + 1) / 2 * (size - 1) if self.align_corners else ((n + 1) * size - 1) / 2
         v = np.rint(v) if self.taps == 1 else v
-        if self.outside == "border":
+        if self.outside == "border" and self.taps != 4:  # cubic: neighbours one by one, as PyTorch does
             v = np.where((v < low) | (v > high), np.clip(v, 0, size - 1), v)
         elif self.outside == "reflection":
             v = _reflect(v, low, high)

@@ -62,7 +62,8 @@ static struct taps find(const struct tinyml_grid_sample *p, float n, int32_t siz
 		v = rintf(v);
 	}
 	if (v < low || v > high) {
-		if (p->outside == TINYML_OUTSIDE_BORDER) {
+		/* cubic: its neighbours are clamped one by one, as PyTorch does */
+		if (p->outside == TINYML_OUTSIDE_BORDER && p->taps != 4) {
 			v = tinyml_bounded(v, 0.0f, extent - 1.0f);
 		} else if (p->outside == TINYML_OUTSIDE_REFLECTION) {
 			v = reflect(v, low, high);
