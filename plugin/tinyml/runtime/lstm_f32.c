@@ -71,8 +71,9 @@ static void step(const struct tinyml_lstm_f32 *p, const float *x, float *state, 
 		if (p->projection == NULL) {
 			state[i] = out[i];
 		} else {
-			const float sum = dot(out, &p->projection[i * p->cells], p->cells) +
-					  (p->projection_bias != NULL ? p->projection_bias[i] : 0.0f);
+			const float sum =
+				dot(out, &p->projection[i * p->cells], p->cells) +
+				(p->projection_bias != NULL ? p->projection_bias[i] : 0.0f);
 
 			state[i] = clip(sum, p->projection_clip);
 		}

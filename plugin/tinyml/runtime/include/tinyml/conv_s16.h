@@ -15,8 +15,8 @@ extern "C" {
 
 struct tinyml_conv_s16 {
 	struct tinyml_window window;
-	int16_t group_in;          /* input channels that a filter reads */
-	int16_t group_out;         /* output channels that read the same input channels */
+	int16_t group_in;  /* input channels that a filter reads */
+	int16_t group_out; /* output channels that read the same input channels */
 	int16_t out_min;
 	int16_t out_max;
 	const int8_t *weights;     /* (out_c, kernel_h, kernel_w, group_in) */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/** Long short-term memory on quantised tensors: int8 input and output, int16 gates and cell state. */
+/** Long short-term memory on quantised tensors: int8 input and output, int16 gates and cell state.
+ */
 
 #ifndef TINYML_LSTM_H_
 #define TINYML_LSTM_H_
@@ -30,8 +31,8 @@ struct tinyml_lstm_s8 {
 	int32_t batches;
 	int32_t inputs;
 	int32_t cells;
-	int32_t step_stride;  /* rows from one step to the next */
-	int32_t batch_stride; /* rows from one batch to the next */
+	int32_t step_stride;                 /* rows from one step to the next */
+	int32_t batch_stride;                /* rows from one batch to the next */
 	struct tinyml_lstm_gate_s8 gates[4]; /* input, forget, cell, output */
 	struct tinyml_scale hidden_scale;
 	int32_t state_zero;

@@ -23,9 +23,9 @@ struct tinyml_lstm_f32 {
 	int32_t batches;
 	int32_t inputs;
 	int32_t cells;
-	int32_t outputs;      /* cells, if there is no projection */
-	int32_t step_stride;  /* rows from one step to the next */
-	int32_t batch_stride; /* rows from one batch to the next */
+	int32_t outputs;                      /* cells, if there is no projection */
+	int32_t step_stride;                  /* rows from one step to the next */
+	int32_t batch_stride;                 /* rows from one batch to the next */
 	struct tinyml_lstm_gate_f32 gates[4]; /* input, forget, cell, output */
 	float cell_clip;                      /* 0: none */
 	float projection_clip;                /* 0: none */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/** Functions in fixed point, equal bit for bit to those of the TensorFlow Lite reference kernels. */
+/** Functions in fixed point, equal bit for bit to those of the TensorFlow Lite reference kernels.
+ */
 
 #ifndef TINYML_TRANSCENDENTAL_H_
 #define TINYML_TRANSCENDENTAL_H_
@@ -66,8 +67,7 @@ static inline int32_t tinyml_one_over_one_plus(int32_t a)
 	int32_t x = 1515870810 + tinyml_doubling_high_multiply(half, -1010580540);
 
 	for (int32_t step = 0; step < 3; step++) {
-		const int32_t error =
-			(INT32_C(1) << 29) - tinyml_doubling_high_multiply(half, x);
+		const int32_t error = (INT32_C(1) << 29) - tinyml_doubling_high_multiply(half, x);
 
 		x += tinyml_saturating_shift_left(tinyml_doubling_high_multiply(x, error), 2);
 	}
@@ -138,7 +138,8 @@ static inline int32_t tinyml_twice_one_over_one_plus_s16(int32_t a)
 	for (int32_t step = 0; step < 3; step++) {
 		const int32_t error = (1 << 13) - tinyml_doubling_high_multiply_s16(half, x);
 
-		x += tinyml_saturating_shift_left_s16(tinyml_doubling_high_multiply_s16(x, error), 2);
+		x += tinyml_saturating_shift_left_s16(tinyml_doubling_high_multiply_s16(x, error),
+						      2);
 	}
 	return x;
 }
