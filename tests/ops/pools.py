@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from tests.support.cases import Case, onnx_case
 from tests.support.data import real, whole
 
 X1, X2, X3 = real(2, 3, 9), real(2, 3, 8, 7), real(1, 2, 5, 6, 4)
-WINDOWS: dict[str, dict[str, object]] = {
+WINDOWS: dict[str, dict[str, Any]] = {
     "plain": {"kernel_shape": [3, 2]},
     "strided": {"kernel_shape": [3, 3], "strides": [2, 3], "pads": [1, 0, 1, 2]},
     "dilated": {"kernel_shape": [2, 3], "dilations": [2, 2], "pads": [0, 1, 1, 0]},

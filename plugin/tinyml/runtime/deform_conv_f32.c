@@ -25,10 +25,9 @@ static float between(const struct tinyml_deform_conv *p, const float *plane, flo
 	const float b = v - (float)y;
 	const float a = u - (float)x;
 
-	return (1.0f - b) * ((1.0f - a) * element(p, plane, y, x) +
-			     a * element(p, plane, y, x + 1)) +
-	       b * ((1.0f - a) * element(p, plane, y + 1, x) +
-		    a * element(p, plane, y + 1, x + 1));
+	return (1.0f - b) *
+		       ((1.0f - a) * element(p, plane, y, x) + a * element(p, plane, y, x + 1)) +
+	       b * ((1.0f - a) * element(p, plane, y + 1, x) + a * element(p, plane, y + 1, x + 1));
 }
 
 /* What one input channel adds to one output element. `offset` and `mask` are those of its group. */

@@ -124,8 +124,7 @@ void tinyml_grid_sample_f32(const struct tinyml_grid_sample *p, const float *x, 
 			for (int32_t a = 0; a < 3; a++) {
 				const struct taps only = {{0}, {1.0f}, 1};
 
-				taps[a] = a < 3 - p->axes ? only
-							  : find(p, grid[2 - a], p->in[a]);
+				taps[a] = a < 3 - p->axes ? only : find(p, grid[2 - a], p->in[a]);
 			}
 			for (int32_t c = 0; c < p->channels; c++) {
 				y[c * p->positions + i] = gather(p, &x[c * plane], taps);

@@ -68,13 +68,13 @@ static float pool(const struct tinyml_roi_align *p, const float *plane, struct b
 	bool first = true;
 
 	for (int32_t i = 0; i < rows.samples; i++) {
-		const float v = rows.start + ((float)oy + ((float)i + 0.5f) / (float)rows.samples) *
-						     rows.size;
+		const float v = rows.start +
+				((float)oy + ((float)i + 0.5f) / (float)rows.samples) * rows.size;
 
 		for (int32_t j = 0; j < cols.samples; j++) {
 			const float u =
-				cols.start + ((float)ox + ((float)j + 0.5f) / (float)cols.samples) *
-						     cols.size;
+				cols.start +
+				((float)ox + ((float)j + 0.5f) / (float)cols.samples) * cols.size;
 			struct point y;
 			struct point x;
 			float value = 0.0f;
@@ -103,8 +103,7 @@ void tinyml_roi_align_f32(const struct tinyml_roi_align *p, const float *x, cons
 	for (int32_t r = 0; r < p->regions; r++) {
 		const struct bin cols = bin_of(p, rois[4 * r], rois[4 * r + 2], p->out_w);
 		const struct bin rows = bin_of(p, rois[4 * r + 1], rois[4 * r + 3], p->out_h);
-		const float *image =
-			&x[tinyml_index(batch[r], p->batches) * p->channels * plane];
+		const float *image = &x[tinyml_index(batch[r], p->batches) * p->channels * plane];
 
 		for (int32_t c = 0; c < p->channels; c++) {
 			for (int32_t oy = 0; oy < p->out_h; oy++) {
