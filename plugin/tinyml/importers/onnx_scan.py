@@ -20,9 +20,7 @@ MOST_STEPS = 64
 Body = Callable[[Sequence[Tensor]], Sequence[Tensor]]
 
 
-def unroll(
-    node: onnx.NodeProto, inputs: Sequence[Tensor | None], build: Builder, body: Body
-) -> list[Tensor]:
+def unroll(node: onnx.NodeProto, inputs: Sequence[Tensor | None], build: Builder, body: Body) -> list[Tensor]:
     """The final states, then all that the body gave in each step, joined."""
     attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute if a.name != "body"}
     count = int(attributes["num_scan_inputs"])

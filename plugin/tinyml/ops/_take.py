@@ -110,5 +110,3 @@ def _expression(sheet: Sheet, name: str, picks: Picks, axis: int) -> str:
         return f"{name} / {repeat}"
     small = np.int16 if int(numbers.max()) < 2**15 else np.int32
     return f"{sheet.table(f'axis{axis}', numbers.astype(small))}[{name}]"
-
-

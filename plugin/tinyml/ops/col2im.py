@@ -27,9 +27,7 @@ class Col2Im(Op):
 
     def positions(self) -> tuple[int, ...]:
         """How many patches there are along each axis."""
-        rows = zip(
-            self.image, self.kernel, self.strides, self.dilations, self.begins, self.ends, strict=True
-        )
+        rows = zip(self.image, self.kernel, self.strides, self.dilations, self.begins, self.ends, strict=True)
         return tuple((i + b + e - d * (k - 1) - 1) // s + 1 for i, k, s, d, b, e in rows)
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:

@@ -27,9 +27,7 @@ class ResizeNearest(Take):
     sampling: Sampling = NEAREST
 
     def picks(self, shape: Shape) -> tuple[Picks, ...]:
-        return tuple(
-            nearest(axis, size, self.sampling) for axis, size in zip(self.axes, shape, strict=True)
-        )
+        return tuple(nearest(axis, size, self.sampling) for axis, size in zip(self.axes, shape, strict=True))
 
     def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
         return replace(self, axes=tuple(self.axes[p] for p in perm))
@@ -122,9 +120,7 @@ class ResizeLoops(Kernel):
             sheet.depth -= 1
             sheet.line("}")
         target = " + ".join(
-            f"i{a} * {s}" if s > 1 else f"i{a}"
-            for a, s in enumerate(c.contiguous(y.shape))
-            if y.shape[a] > 1
+            f"i{a} * {s}" if s > 1 else f"i{a}" for a, s in enumerate(c.contiguous(y.shape)) if y.shape[a] > 1
         )
         value = "sum"
         if missing:

@@ -59,9 +59,7 @@ class Recurrent(Op):
         for n in range(batches):
             for s in range(int(lengths[n])):
                 t = int(lengths[n]) - 1 - s if self.reverse else s
-                h[n], cell[n] = step(
-                    self, x[t, n], h[n], cell[n], w, r, operands[B], operands[PEEPHOLES]
-                )
+                h[n], cell[n] = step(self, x[t, n], h[n], cell[n], w, r, operands[B], operands[PEEPHOLES])
                 every[t, n] = h[n]
         first = (every,) if self.sequence else ()
         return (*first, h, *([cell] if self.cell == "lstm" else []))
