@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,6 @@ class TierReport:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.counts: dict[str, tiers.Count] = {}
-        self.complaints: list[str] = []
 
     def _reasons(self) -> dict[str, str | None]:
         return {tier.name: tiers.reason_missing(tier) for tier in tiers.TIERS}
@@ -67,19 +67,19 @@ class TierReport:
         elif report.when == "call" or report.failed:
             count.ran += 1
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Iterator[None]:
+        yield  # whatever else is printed at the end comes before
         if session.config.option.collectonly:
             return
-        self.complaints = tiers.complaints(tiers.required(), self.counts, self._reasons())
-        if self.complaints:
+        complaints = tiers.complaints(tiers.required(), self.counts, self._reasons())
+        if complaints:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
-
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        terminalreporter.write_sep("-", "tiers")
-        terminalreporter.write_line(tiers.summary(self.counts, self._reasons()))
-        for complaint in self.complaints:
-            terminalreporter.write_line(complaint, red=True)
+        terminal = session.config.pluginmanager.get_plugin("terminalreporter")
+        if terminal is not None:
+            terminal.write_line(tiers.summary(self.counts, self._reasons()))
+            for complaint in complaints:
+                terminal.write_line(complaint, red=True)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
