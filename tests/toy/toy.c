@@ -16,15 +16,15 @@
 #endif
 
 enum mode { /* positive: so many rounds of a loop of two instructions */
-	BUS_FAULT = -1,
-	DIVISION_BY_ZERO = -2,
-	STACK_OVERFLOW = -3,
-	UNDEFINED_INSTRUCTION = -4,
-	ENDLESS_LOOP = -5,
-	FAILURE = -6,
-	DEEP_STACK = -7,
-	OUT_OF_BOUNDS = -8,
-	OVERFLOW = -9,
+	    BUS_FAULT = -1,
+	    DIVISION_BY_ZERO = -2,
+	    STACK_OVERFLOW = -3,
+	    UNDEFINED_INSTRUCTION = -4,
+	    ENDLESS_LOOP = -5,
+	    FAILURE = -6,
+	    DEEP_STACK = -7,
+	    OUT_OF_BOUNDS = -8,
+	    OVERFLOW = -9,
 };
 
 static const int16_t toy_offsets[256] = {[0] = 100, [1] = 200, [2] = 300, [3] = 400};

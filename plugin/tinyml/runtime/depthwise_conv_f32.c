@@ -21,8 +21,7 @@ static void position(const struct tinyml_conv_f32 *p, const float *x, float *y,
 			for (int32_t kx = cols.first; kx < cols.end; kx++) {
 				const int32_t ix = cols.start + kx * w->dilation_w;
 				const float in = channel[(iy * w->in_w + ix) * w->in_c];
-				const float k =
-					p->weights[(ky * w->kernel_w + kx) * w->out_c + oc];
+				const float k = p->weights[(ky * w->kernel_w + kx) * w->out_c + oc];
 
 				acc += in * k;
 			}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Puts images the model has never seen through it and prints what it takes them for. The outputs must
- * be those computed on the host, byte for byte.
+ * Puts images the model has never seen through it and prints what it takes them for. The outputs
+ * must be those computed on the host, byte for byte.
  */
 
 #include <stdbool.h>

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Reads three handwritten digits. The model is models/digits.onnx; the build turned it into digits.h. */
+/* Reads three handwritten digits. The model is models/digits.onnx; the build turned it into
+ * digits.h. */
 
 #include <stdio.h>
 #include <string.h>
 
 #include <digits.h>
 
-#define SIDE 8
+#define SIDE    8
 #define CLASSES 10
-#define COUNT 3
+#define COUNT   3
 
 /* From paper to ink in 17 steps. */
 static const char levels[] = " .,:;-~+=*oaxX#%@";

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define TINYML_DEFINE_SIGNED(suffix, type, wrapping)                                              \
+#define TINYML_DEFINE_SIGNED(suffix, type, wrapping)                                               \
 	static inline type tinyml_div_##suffix(type a, type b)                                     \
 	{                                                                                          \
 		if (b == -1) {                                                                     \

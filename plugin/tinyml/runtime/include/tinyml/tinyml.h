@@ -38,7 +38,7 @@ enum tinyml_type {
 /** An input or output of a model. real value = scale * (stored - zero_point), if scale is not 0. */
 struct tinyml_tensor {
 	const char *name;
-	void *data;           /* where it lives in the arena; NULL if the caller brings the memory */
+	void *data; /* where it lives in the arena; NULL if the caller brings the memory */
 	const int32_t *shape; /* rank extents */
 	uint32_t bytes;
 	float scale;

@@ -18,10 +18,13 @@ int main(void)
 		}
 
 		int code = digits_run();
-		int same = memcmp(digits_output(), held_back[i].logits, sizeof(held_back[i].logits)) == 0;
+		int same = memcmp(digits_output(), held_back[i].logits,
+				  sizeof(held_back[i].logits)) == 0;
 
 		printf("image %u: %s\n", (unsigned int)i,
-		       code != 0 ? "FAIL did not run" : same ? "PASS" : "FAIL output differs");
+		       code != 0 ? "FAIL did not run"
+		       : same    ? "PASS"
+				 : "FAIL output differs");
 		failed += code != 0 || !same;
 	}
 	return failed;

@@ -19,6 +19,6 @@ static void fault(void)
 }
 
 __attribute__((used, section(".vectors"))) static const void *const vectors[] = {
-	&stack_top, (void *)_start, (void *)fault, (void *)fault,
-	(void *)fault, (void *)fault, (void *)fault,
+	&stack_top,    (void *)_start, (void *)fault, (void *)fault,
+	(void *)fault, (void *)fault,  (void *)fault,
 };
