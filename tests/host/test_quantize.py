@@ -463,6 +463,8 @@ def test_platformio_option(tmp_path: Path) -> None:
 
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / "a.onnx").touch()
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "calib.npz").touch()
     options = {"custom_tinyml_quantize": "\ndata/calib.npz\nio=int8"}
     (model,) = platformio.read_models(tmp_path, options, platformio.Board(), "portable")
     assert model.quantize == Request(tmp_path / "data" / "calib.npz", io="int8")

@@ -33,7 +33,8 @@ def calls(manifest_path: Path) -> str:
             words += ["SHAPES", *(f"{name}={shape}" for name, shape in entry.shapes.items())]
         if entry.budget:
             words += ["BUDGET", *(f"{kind}={amount}" for kind, amount in entry.budget.items())]
-        if entry.quantize:
+        if request := entry.request(manifest_path.parent):
+            request.check_files()
             settings = entry.quantize.items()
             words += ["QUANTIZE", *(f"{key}={_absolute(key, text, manifest_path)}" for key, text in settings)]
         if entry.arena_region:

@@ -105,6 +105,9 @@ def read_models(project: Path, options: Mapping[str, str], board: Board, kernels
     models = []
     for entry in _entries(project, given.get("models")):
         chosen = entry.kernels or wanted
+        request = entry.request(project) or quantize
+        if request:
+            request.check_files()
         models.append(
             Model(
                 entry.name,
@@ -114,7 +117,7 @@ def read_models(project: Path, options: Mapping[str, str], board: Board, kernels
                 {**shapes, **entry.shapes},
                 limit,
                 entry.budget,
-                entry.request(project) or quantize,
+                request,
             )
         )
     return models
