@@ -161,11 +161,15 @@ class ConvTransposeLoops(Kernel):
             place = f"o{a}" if y[1 + a] > 1 else "0"
             place += f" + {op.pads[a]}" if op.pads[a] else ""
             back = f"k{a}" if op.dilations[a] == 1 else f"k{a} * {op.dilations[a]}"
-            sheet.line(f"const int32_t s{a} = {place} - {back};")
-            sheet.line(f"const int32_t i{a} = s{a} / {stride};")
+            if stride == 1:
+                sheet.line(f"const int32_t i{a} = {place} - {back};")
+                outside = f"i{a} < 0 || i{a} >= {x[1 + a]}"
+            else:
+                sheet.line(f"const int32_t s{a} = {place} - {back};")
+                sheet.line(f"const int32_t i{a} = s{a} / {stride};")
+                outside = f"s{a} < 0 || s{a} % {stride} != 0 || i{a} >= {x[1 + a]}"
             sheet.line()
-            aligned = f"s{a} % {stride} != 0 || " if stride > 1 else ""
-            with sheet.block(f"if (s{a} < 0 || {aligned}i{a} >= {x[1 + a]}) {{"):
+            with sheet.block(f"if ({outside}) {{"):
                 sheet.line("continue;")
         return len(op.strides)
 

@@ -97,10 +97,13 @@ class ResizeLoops(Kernel):
                 opened += 1
         sheet.line("float sum = 0.0f;")
         sheet.line()
-        place = [f"i{a} * {strides[a]}" for a in plain if y.shape[a] > 1]
-        factor: list[str] = []
-        inner = 0
-        for axis in resized:
+        base = sheet.x()
+        if place := [f"i{a} * {strides[a]}" for a in plain if y.shape[a] > 1]:
+            sheet.line(f"const float *in = &{base}[{' + '.join(place)}];")
+            sheet.line()
+            base = "in"
+        factor = ""
+        for number, axis in enumerate(resized):
             taps = tables[axis]
             assert taps is not None
             count = taps.places.shape[1]
@@ -111,12 +114,18 @@ class ResizeLoops(Kernel):
                 missing.append(f"{flag}[{_name(axis, y.shape)}]")
             sheet.line(f"for (int32_t k{axis} = 0; k{axis} < {count}; k{axis}++) {{")
             sheet.depth += 1
-            inner += 1
             index = f"{_name(axis, y.shape)} * {count} + k{axis}" if y.shape[axis] > 1 else f"k{axis}"
-            place.append(f"{at}[{index}] * {strides[axis]}")
-            factor.append(f"{by}[{index}]")
-        sheet.line(f"sum += {sheet.x()}[{' + '.join(place) or '0'}] * {' * '.join(factor) or '1.0f'};")
-        for _ in range(inner):
+            step = f" * {strides[axis]}" if strides[axis] > 1 else ""
+            if number == len(resized) - 1:
+                sheet.line(f"sum += {base}[{at}[{index}]{step}] * {factor}{by}[{index}];")
+            else:
+                sheet.line(f"const float *in{axis} = &{base}[{at}[{index}]{step}];")
+                sheet.line(f"const float f{axis} = {factor}{by}[{index}];")
+                sheet.line()
+                base, factor = f"in{axis}", f"f{axis} * "
+        if not resized:
+            sheet.line(f"sum = {base}[0];")
+        for _ in resized:
             sheet.depth -= 1
             sheet.line("}")
         target = " + ".join(
