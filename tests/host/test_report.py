@@ -67,6 +67,14 @@ def test_newer_fields_are_passed_over(report: Report, tmp_path: Path) -> None:
     assert facts.load(tmp_path / "r.json") == report
 
 
+def test_older_reports_are_read(report: Report, tmp_path: Path) -> None:
+    data = json.loads(report.to_json())
+    for layer in data["layers"]:
+        del layer["label"]  # added after the first version
+    (tmp_path / "r.json").write_text(json.dumps(data))
+    assert facts.load(tmp_path / "r.json").layers[0].label == ""
+
+
 @pytest.mark.parametrize("text", ["", "{}", '{"schema": 99}', "[]"])
 def test_other_files_are_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "r.json").write_text(text)

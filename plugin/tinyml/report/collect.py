@@ -103,6 +103,7 @@ def _layers(compiled: Compiled, live: list[int]) -> list[LayerFacts]:
                 step=step,
                 name=layer.name,
                 op=layer.op.kind,
+                label=layer.op.label(),
                 kernel=chosen.kernel.name,
                 library=chosen.kernel.library.value,
                 free=step in compiled.plan.free,

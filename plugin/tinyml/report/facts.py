@@ -6,7 +6,7 @@ Fields are added, never renamed or dropped, while ``SCHEMA`` stays the same.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,7 @@ class LayerFacts:
     outputs: list[str]
     shape: list[int]  # of its first output
     instructions: int | None = None
+    label: str = ""  # what it does, in a word: a family of operators is one ``op``
 
 
 @dataclass(frozen=True)
@@ -144,5 +145,6 @@ def load(path: Path) -> Report:
 
 
 def _read(kind: Any, data: Any) -> Any:
-    """An object from its fields; fields that a newer version added are passed over."""
-    return kind(**{f.name: data[f.name] for f in fields(kind)})
+    """An object from its fields. Those that a newer version added are passed over; those that an older one
+    did not have yet, and that have a default, are left to it."""
+    return kind(**{f.name: data[f.name] for f in fields(kind) if f.name in data or f.default is MISSING})

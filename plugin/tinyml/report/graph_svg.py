@@ -34,8 +34,8 @@ def graph_svg(report: Report, colors: dict[str, str]) -> str:
     for layer in report.layers:
         shape = "x".join(map(str, layer.shape)) or "scalar"
         title = f"{layer.op} {layer.name}\n{layer.kernel} ({layer.library})\n{layer.macs:,} MACs"
-        label = f"{layer.step}  {layer.op}  {shape}" + ("  (shares memory)" if layer.free else "")
-        parts.append(_box(layer.step + 1, label, colors[layer.op], title, layer.free))
+        label = f"{layer.step}  {layer.label}  {shape}" + ("  (shares memory)" if layer.free else "")
+        parts.append(_box(layer.step + 1, label, colors[layer.label], title, layer.free))
     parts.append(
         _box(rows - 1, ", ".join(_port(port) for port in report.outputs), "var(--input)", "the outputs")
     )

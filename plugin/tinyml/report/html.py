@@ -11,6 +11,9 @@ from tinyml.report.facts import LayerFacts, Report
 from tinyml.report.graph_svg import graph_svg
 from tinyml.report.memory_svg import memory_svg
 
+MOST = 24
+"""Layers in the table of costs; those behind it add up to little."""
+
 
 def page(report: Report, changed: Sequence[Changed] | None = None) -> str:
     """``changed``: what is different from an earlier report, if there is one."""
@@ -30,7 +33,8 @@ def page(report: Report, changed: Sequence[Changed] | None = None) -> str:
         changed=changed,
         memory=memory_svg(report, colors),
         graph=graph_svg(report, colors),
-        costs=_costs(report),
+        costs=_costs(report)[:MOST],
+        more=max(len(_costs(report)) - MOST, 0),
         colors=colors,
         unit="instructions" if report.measured else "MACs",
         budgets=_budgets(report),
@@ -47,9 +51,9 @@ def _colors(report: Report) -> dict[str, str]:
     """A hue for each operator, far from its neighbours'; the most frequent first."""
     counts: dict[str, int] = {}
     for layer in report.layers:
-        counts[layer.op] = counts.get(layer.op, 0) + 1
-    ordered = sorted(counts, key=lambda op: (-counts[op], op))
-    return {op: f"hsl({(205 + 137 * i) % 360} 55% 58%)" for i, op in enumerate(ordered)}
+        counts[layer.label] = counts.get(layer.label, 0) + 1
+    ordered = sorted(counts, key=lambda word: (-counts[word], word))
+    return {word: f"hsl({(205 + 137 * i) % 360} 55% 58%)" for i, word in enumerate(ordered)}
 
 
 def _cost(report: Report, layer: LayerFacts) -> int:

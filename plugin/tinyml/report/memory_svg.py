@@ -35,6 +35,7 @@ def memory_svg(report: Report, colors: dict[str, str]) -> str:
         'patternTransform="rotate(45)"><line x1="0" y1="0" x2="0" y2="6" class="hatch"/></pattern></defs>',
         *_grid(report, scale),
         *(_tensor(tensor, makers.get(tensor.name), scale, colors) for tensor in report.tensors),
+        *(_label(tensor, scale) for tensor in report.tensors if _is_alone(tensor, report.tensors)),
         *(_scratch(layer, scale) for layer in report.layers if layer.scratch_offset is not None),
         *_peak(report, scale),
         "</svg>",
@@ -56,19 +57,34 @@ def _tensor(tensor: TensorFacts, maker: LayerFacts | None, scale: _Scale, colors
     when = (
         f"layers {tensor.first} to {tensor.last}" if tensor.last > tensor.first else f"layer {tensor.first}"
     )
-    origin = f"{maker.op} {maker.name}" if maker else "input of the model"
+    origin = f"{maker.label} {maker.name}" if maker else "input of the model"
     title = (
         f"{tensor.name}\n{origin}\n{shape} {tensor.dtype}, {tensor.bytes:,} bytes\n"
         f"addresses {tensor.offset:,} to {tensor.offset + tensor.bytes:,}, {when}"
     )
-    color = colors[maker.op] if maker else "var(--input)"
-    drawn = _rect(x0 + 0.5, x1 - 0.5, y0, y1, f'class="tensor" style="fill:{color}"', title)
-    if x1 - x0 > 46 and y0 - y1 > 13:
-        label = shape if (x1 - x0) / 6.2 > len(shape) else ""
-        drawn += (
-            f'<text x="{(x0 + x1) / 2:.1f}" y="{(y0 + y1) / 2 + 4:.1f}" class="inside">{escape(label)}</text>'
-        )
-    return drawn
+    color = colors[maker.label] if maker else "var(--input)"
+    return _rect(x0 + 0.5, x1 - 0.5, y0, y1, f'class="tensor" style="fill:{color}"', title)
+
+
+def _is_alone(tensor: TensorFacts, others: list[TensorFacts]) -> bool:
+    """Whether no other tensor shares its place in the picture, so that words in it can be read."""
+    return not any(
+        other is not tensor
+        and min(tensor.last, other.last) >= max(tensor.first, other.first)
+        and tensor.offset < other.offset + other.bytes
+        and other.offset < tensor.offset + tensor.bytes
+        for other in others
+    )
+
+
+def _label(tensor: TensorFacts, scale: _Scale) -> str:
+    """The shape, where there is room for it."""
+    x0, x1 = scale.x(tensor.first), scale.x(tensor.last + 1)
+    y0, y1 = scale.y(tensor.offset), scale.y(tensor.offset + tensor.bytes)
+    shape = "x".join(map(str, tensor.shape)) or "scalar"
+    if y0 - y1 < 13 or x1 - x0 < 6.4 * len(shape) + 6:
+        return ""
+    return f'<text x="{(x0 + x1) / 2:.1f}" y="{(y0 + y1) / 2 + 4:.1f}" class="inside">{shape}</text>'
 
 
 def _scratch(layer: LayerFacts, scale: _Scale) -> str:

@@ -10,6 +10,9 @@ from rich.table import Table
 from tinyml.report.changes import Changed
 from tinyml.report.facts import Report
 
+NARROW = 110
+"""Below so many columns a terminal has no room for everything."""
+
 
 def show(report: Report, console: Console) -> None:
     """Layers, totals, what the passes saved."""
@@ -27,18 +30,22 @@ def show(report: Report, console: Console) -> None:
 def show_layers(report: Report, console: Console) -> None:
     """One line each; with instructions where they were counted."""
     profiled = report.measured is not None
+    narrow = console.width < NARROW
     total = sum(layer.instructions or 0 for layer in report.layers) or 1
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for title in ("#", "layer", "kernel"):
-        table.add_column(title, overflow="fold")
-    titles = ["MACs", "weights", "live"] + (["instructions", "share", "MAC/instr."] if profiled else [])
+    table.add_column("#", no_wrap=True)
+    for title, most in (("layer", 24), ("kernel", 24)):
+        table.add_column(title, no_wrap=True, overflow="ellipsis", max_width=most if narrow else None)
+    titles = ["MACs", "weights", "live"]
+    if profiled:
+        titles = ["instructions", "share"] if narrow else [*titles, "instructions", "share", "MAC/instr."]
     for title in titles:
         table.add_column(title, justify="right", no_wrap=True)
     for layer in report.layers:
         shape = "x".join(map(str, layer.shape)) or "scalar"
         cells = [
             str(layer.step),
-            f"{layer.op} {shape}",
+            f"{layer.label} {shape}",
             "shares memory" if layer.free else f"{layer.kernel} ({layer.library})",
             f"{layer.macs:,}" if layer.macs else "",
             f"{layer.weights_bytes:,}" if layer.weights_bytes else "",
@@ -46,11 +53,9 @@ def show_layers(report: Report, console: Console) -> None:
         ]
         if profiled:
             count = layer.instructions or 0
-            cells += [
-                f"{count:,}" if count else "",
-                f"{count / total:.1%}" if count else "",
-                f"{layer.macs / count:.2f}" if count and layer.macs else "",
-            ]
+            costs = [f"{count:,}" if count else "", f"{count / total:.1%}" if count else ""]
+            rate = f"{layer.macs / count:.2f}" if count and layer.macs else ""
+            cells = [*cells[:3], *costs] if narrow else [*cells, *costs, rate]
         style = "bold" if layer.step == report.peak_step else "dim" if layer.free else None
         table.add_row(*cells, style=style)
     console.print(table)

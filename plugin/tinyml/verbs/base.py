@@ -39,6 +39,17 @@ def add_app_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def roomy(console: Console) -> Console:
+    """For tables: a log has no width, so that lines in it need not be broken at the usual 80."""
+    import os
+
+    from rich.console import Console as NewConsole
+
+    if console.is_terminal or "COLUMNS" in os.environ:
+        return console
+    return NewConsole(file=console.file, width=160, highlight=False)
+
+
 def build_parser(verbs: Iterable[Verb], prog: str, version: str) -> argparse.ArgumentParser:
     """The command line of all verbs under one program name."""
     parser = argparse.ArgumentParser(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tinyml.app import folder
-from tinyml.verbs.base import Verb, add_app_argument
+from tinyml.verbs.base import Verb, add_app_argument, roomy
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -72,7 +72,7 @@ class Bench(Verb):
             args.models = [entry.path(app.root) for entry in app.manifest().models]
         before = _before(args) if args.against else None
         rows, failures = _measure(args, console)
-        _show(rows, console)
+        _show(rows, roomy(console))
         for failure in failures:
             console.print(failure, style="red", markup=False, soft_wrap=True)
         if args.json:

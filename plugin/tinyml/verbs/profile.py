@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tinyml.verbs.base import Verb
+from tinyml.verbs.base import Verb, roomy
 from tinyml.verbs.compile import add_model_arguments, options_from
 from tinyml.verbs.named import add_named_arguments, resolve
 
@@ -38,7 +38,7 @@ class Profile(Verb):
 
         resolve(args)
         report = collect(args.model, options_from(args, harness.find_machine(args.on).target.name), args.on)
-        text.show_layers(report, console)
+        text.show_layers(report, roomy(console))
         facts = report.measured
         if facts is not None:
             rate = f", {report.macs / facts.instructions:.2f} MAC per instruction" if report.macs else ""

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tinyml.verbs.base import Verb
+from tinyml.verbs.base import Verb, roomy
 from tinyml.verbs.compile import add_model_arguments, options_from
 from tinyml.verbs.named import add_named_arguments, resolve
 
@@ -55,10 +55,10 @@ class Report(Verb):
         if args.json and str(args.json) == "-":
             console.file.write(report.to_json())
         else:
-            text.show(report, console)
+            text.show(report, roomy(console))
             if changed is not None:
                 console.print()
-                text.show_changes(changed, console)
+                text.show_changes(changed, roomy(console))
         if args.json and str(args.json) != "-":
             write(args.json, report.to_json())
         if args.html:
