@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <tinyml/fixed_point.h>
@@ -36,6 +37,24 @@ static void accumulate(const struct tinyml_lstm_s8 *p, const struct tinyml_lstm_
 	}
 }
 
+/* tanh(a) or 1 / (1 + exp(-a)), a with integer_bits before the point; the result is in Q0.15. */
+static int32_t activation(int32_t a, int32_t integer_bits, bool is_tanh)
+{
+	/* exp(-2 |a|) is exp(-|a|) with the point one bit further to the right */
+	const int32_t e = tinyml_exp_s16(a > 0 ? -a : a, is_tanh ? integer_bits + 1 : integer_bits);
+	const int32_t quotient = tinyml_twice_one_over_one_plus_s16(e);
+
+	if (is_tanh) {
+		const int32_t size = tinyml_saturating_shift_left_s16(quotient - (1 << 13), 2);
+
+		return a == 0 ? 0 : a > 0 ? size : -size;
+	}
+
+	const int32_t positive = tinyml_saturating_shift_left_s16(quotient, 1);
+
+	return a == 0 ? 1 << 14 : a > 0 ? positive : INT16_MAX - positive;
+}
+
 static void step(const struct tinyml_lstm_s8 *p, const int8_t *x, int8_t *state, int16_t *cell,
 		 int16_t *gates)
 {
@@ -43,13 +62,18 @@ static void step(const struct tinyml_lstm_s8 *p, const int8_t *x, int8_t *state,
 	const int32_t new_shift = 15 + p->cell_integer_bits;
 
 	for (int32_t g = 0; g < 4; g++) {
-		accumulate(p, &p->gates[g], x, state, &gates[g * p->cells]);
+		int16_t *const gate = &gates[g * p->cells];
+
+		accumulate(p, &p->gates[g], x, state, gate);
+		for (int32_t i = 0; i < p->cells; i++) {
+			gate[i] = (int16_t)activation(gate[i], 3, g == CELL);
+		}
 	}
 	for (int32_t i = 0; i < p->cells; i++) {
-		const int32_t in = tinyml_logistic_s16(gates[INPUT * p->cells + i], 3);
-		const int32_t forget = tinyml_logistic_s16(gates[FORGET * p->cells + i], 3);
-		const int32_t new = tinyml_tanh_s16(gates[CELL * p->cells + i], 3);
-		const int32_t out = tinyml_logistic_s16(gates[OUTPUT * p->cells + i], 3);
+		const int32_t in = gates[INPUT * p->cells + i];
+		const int32_t forget = gates[FORGET * p->cells + i];
+		const int32_t new = gates[CELL * p->cells + i];
+		const int32_t out = gates[OUTPUT * p->cells + i];
 		int32_t c = tinyml_rounding_shift_right(forget * cell[i], 15);
 
 		c += tinyml_rounding_shift_right(in * new, new_shift);
@@ -57,7 +81,7 @@ static void step(const struct tinyml_lstm_s8 *p, const int8_t *x, int8_t *state,
 				 p->cell_limit == INT16_MAX ? INT16_MIN : -p->cell_limit,
 				 p->cell_limit);
 		cell[i] = (int16_t)c;
-		c = scaled(tinyml_tanh_s16(c, p->cell_integer_bits) * out, p->hidden_scale);
+		c = scaled(activation(c, p->cell_integer_bits, true) * out, p->hidden_scale);
 		state[i] = (int8_t)tinyml_clamp(c + p->state_zero, INT8_MIN, INT8_MAX);
 	}
 }

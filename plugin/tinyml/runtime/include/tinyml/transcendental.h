@@ -144,30 +144,4 @@ static inline int32_t tinyml_twice_one_over_one_plus_s16(int32_t a)
 	return x;
 }
 
-/** 1 / (1 + exp(-a)), a with integer_bits before the point; the result is in Q0.15. */
-static inline int32_t tinyml_logistic_s16(int32_t a, int32_t integer_bits)
-{
-	const int32_t e = tinyml_exp_s16(a > 0 ? -a : a, integer_bits);
-	const int32_t positive =
-		tinyml_saturating_shift_left_s16(tinyml_twice_one_over_one_plus_s16(e), 1);
-
-	if (a == 0) {
-		return 1 << 14;
-	}
-	return a > 0 ? positive : INT16_MAX - positive;
-}
-
-/** tanh(a), a with integer_bits before the point; the result is in Q0.15. */
-static inline int32_t tinyml_tanh_s16(int32_t a, int32_t integer_bits)
-{
-	const int32_t e = tinyml_exp_s16(a > 0 ? -a : a, integer_bits + 1);
-	const int32_t positive = tinyml_saturating_shift_left_s16(
-		tinyml_twice_one_over_one_plus_s16(e) - (1 << 13), 2);
-
-	if (a == 0) {
-		return 0;
-	}
-	return a > 0 ? positive : -positive;
-}
-
 #endif /* TINYML_TRANSCENDENTAL_H_ */
