@@ -71,8 +71,10 @@ def readable(path: Path) -> Iterator[None]:
     try:
         yield
     except BROKEN as error:
+        beyond = isinstance(error, struct.error | IndexError)
+        detail = "it refers to data that is not there" if beyond else str(error) or type(error).__name__
         raise ModelError(
-            f"{path} is a broken TensorFlow Lite file ({type(error).__name__}: {error})",
+            f"{path} is a broken TensorFlow Lite file: {detail}",
             "copy or convert the model again; it may have been cut off",
         ) from None
 
