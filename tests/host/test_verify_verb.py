@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -172,3 +173,23 @@ def test_distance(
 def test_signal_to_noise() -> None:
     assert signal_to_noise_db(np.array([1.0]), np.array([1.0])) == np.inf
     assert signal_to_noise_db(np.array([1.1]), np.array([1.0])) == pytest.approx(20)
+
+
+@pytest.mark.parametrize("name", ["mlperf_kws_int8", "mww_hey_jarvis_v2_int8", "har_ashwin_int8"])
+def test_tflite_against_litert(models_folder: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Google's own interpreter as the reference, state included."""
+    pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
+    assert main(["verify", str(models_folder / f"{name}.tflite"), "--reference", "litert"]) == 0
+    assert "agrees on host with ai-edge-litert" in capsys.readouterr().out
+
+
+def test_tflite_without_litert(
+    models_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The compiler's own operators are the reference then, and it is said."""
+    monkeypatch.setitem(sys.modules, "ai_edge_litert", None)
+    model = str(models_folder / "mlperf_kws_int8.tflite")
+    assert main(["verify", model, "--samples", "1"]) == 0
+    assert "with the compiler's own numpy operators" in capsys.readouterr().out
+    assert main(["verify", model, "--reference", "litert"]) == 1
+    assert "pip install ai-edge-litert" in capsys.readouterr().err
