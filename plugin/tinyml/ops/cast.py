@@ -26,6 +26,9 @@ class Cast(Op):
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
         return (converted(given(inputs, 0), self.dtype),)
 
+    def overwrites(self, layer: Layer) -> tuple[int, ...]:
+        return (0,)
+
     def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
         return self
 

@@ -87,6 +87,10 @@ class MaxPoolLoops(Kernel):
 
     name = "max-pool loops"
 
+    def overwrites(self, layer: Layer) -> tuple[int, ...]:
+        assert isinstance(layer.op, MaxPool)
+        return (0,) if layer.op.stays_behind(layer.input(0).shape) else ()
+
     def emit(self, layer: Layer, sheet: Sheet) -> None:
         op, dtype = layer.op, layer.input(0).dtype
         assert isinstance(op, MaxPool)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -57,9 +57,15 @@ class Pad(Op):
 
 
 class PadLoops(Kernel):
-    """Fill all of the output, then copy the input into its middle."""
+    """Move the input into the middle of the output, the last row first, then fill the borders.
+
+    No element moves towards the front, so that the output may be written over the input.
+    """
 
     name = "pad loops"
+
+    def overwrites(self, layer: Layer) -> tuple[int, ...]:
+        return (0,)
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
         op, x, y = layer.op, layer.input(0), layer.output
@@ -67,14 +73,44 @@ class PadLoops(Kernel):
         value = op.stored_value(y)
         if y.dtype.is_float and not np.isfinite(value):
             sheet.include("<math.h>")
-        with sheet.block(f"for (int32_t i = 0; i < {y.elements}; i++) {{"):
-            sheet.line(f"{sheet.y()}[i] = {c.number(value, y.dtype.numpy)};")
-        strides = c.contiguous(y.shape)
-        offset = sum(b * s for b, s in zip(op.begins, strides, strict=True))
-        walks = {"x": c.Walk(c.contiguous(x.shape)), "y": c.Walk(strides, offset)}
         if x.elements:
-            with sheet.loops(c.nest(x.shape, walks)) as index:
-                sheet.line(f"{sheet.y()}[{index['y']}] = {sheet.x()}[{index['x']}];")
+            self._move(op, x.shape, y, sheet)
+        for shape, offset in _borders(op, x.shape, y.shape):
+            with sheet.loops(c.nest(shape, {"y": c.Walk(c.contiguous(y.shape), offset)})) as index:
+                sheet.line(f"{sheet.y()}[{index['y']}] = {c.number(value, y.dtype.numpy)};")
+
+    def _move(self, op: Pad, shape: Shape, y: Tensor, sheet: Sheet) -> None:
+        """Rows reach from the last padded axis to the end; loops count from the last row to the first."""
+        padded = [axis for axis in range(len(shape)) if op.begins[axis] or op.ends[axis]]
+        row = padded[-1] if padded else 0
+        x_strides, y_strides = c.contiguous(shape)[:row], c.contiguous(y.shape)
+        lasts = [extent - 1 for extent in shape[:row]]
+        first = sum(b * s for b, s in zip(op.begins, y_strides, strict=True))
+        walks = {
+            "x": c.Walk(
+                tuple(-s for s in x_strides), sum(n * s for n, s in zip(lasts, x_strides, strict=True))
+            ),
+            "y": c.Walk(
+                tuple(-s for s in y_strides[:row]),
+                first + sum(n * s for n, s in zip(lasts, y_strides[:row], strict=True)),
+            ),
+        }
+        size = int(np.prod(shape[row:], dtype=np.int64)) * y.dtype.bytes
+        sheet.include("<string.h>")
+        with sheet.loops(c.nest(shape[:row], walks)) as index:
+            sheet.line(f"memmove(&{sheet.y()}[{index['y']}], &{sheet.x()}[{index['x']}], {size});")
+
+
+def _borders(op: Pad, inner: Shape, outer: Shape) -> Iterator[tuple[Shape, int]]:
+    """Boxes that cover what is not the input: their extents, and where they start."""
+    strides = c.contiguous(outer)
+    for axis in range(len(outer)):
+        start = sum(op.begins[a] * strides[a] for a in range(axis))
+        before, behind = (*inner[:axis],), outer[axis + 1 :]
+        if op.begins[axis]:
+            yield (*before, op.begins[axis], *behind), start
+        if op.ends[axis]:
+            yield (*before, op.ends[axis], *behind), start + (op.begins[axis] + inner[axis]) * strides[axis]
 
 
 register_kernels(Pad, PadLoops())

@@ -46,6 +46,9 @@ class Quantize(Op):
         low, high = self.dtype.limits
         return (np.clip(rounded.astype(np.float64) + zero_points, low, high).astype(self.dtype.numpy),)
 
+    def overwrites(self, layer: Layer) -> tuple[int, ...]:
+        return (0,)
+
     def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
         if self.quant.axis is None:
             return self

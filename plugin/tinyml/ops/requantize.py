@@ -30,6 +30,9 @@ class Requantize(Op):
             centred = fp.multiply_by_quantized_multiplier(centred, *fp.quantize_multiplier(x.scale / y.scale))
         return (np.clip(centred + y.zero_point, *layer.output.dtype.limits).astype(layer.output.dtype.numpy),)
 
+    def overwrites(self, layer: Layer) -> tuple[int, ...]:
+        return (0,)
+
 
 class RequantizeLoop(Kernel):
     """A rescale and a clamp per element; only an addition where the scales are equal."""
