@@ -112,7 +112,7 @@ def show(report: Report, console: Console) -> None:
     tried = ", ".join(f"{name} {decibels:.1f} dB" for name, decibels in report.methods.items())
     lines = [
         f"ranges: {report.method}" + (f" ({tried})" if len(report.methods) > 1 else ""),
-        f"outputs: {report.headline()}; largest error {report.largest_error:.4g}",
+        f"result: {report.headline()}; largest error {report.largest_error:.4g}",
         f"weights: {report.float_bytes:,} -> {report.int8_bytes:,} bytes; {report.sparsity}",
     ]
     if report.kept_float:

@@ -1,0 +1,211 @@
+"""Small models, one trait each: what becomes int8, what stays float, what is dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from tests.support.quantizing import kinds, saved
+from tinyml import importers
+from tinyml.errors import UnsupportedError
+from tinyml.ir import Array, DType, Graph, Node, Op, Tensor
+from tinyml.pipeline import Options, compile_model
+from tinyml.quantize import export
+from tinyml.quantize.engine import Quantized, quantize
+from tinyml.quantize.request import Request
+from tinyml.quantize.runtime import Session
+
+pytest.importorskip("onnxruntime", reason="the quantiser is onnxruntime's")
+
+
+def model_of(
+    nodes: list[onnx.NodeProto], constants: dict[str, Array], shape: list[int | str], opset: int = 17
+) -> onnx.ModelProto:
+    graph = helper.make_graph(
+        nodes,
+        "small",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+
+
+def quantize_small(
+    model: onnx.ModelProto,
+    folder: Path,
+    shape: tuple[int, ...],
+    change: Callable[[Request], Request] = lambda r: r,
+) -> Quantized:
+    onnx.save(model, folder / "small.onnx")
+    np.save(folder / "calib.npy", np.random.default_rng(1).uniform(-1, 1, (32, *shape)).astype(np.float32))
+    return quantize(folder / "small.onnx", change(Request(folder / "calib.npy", method="minmax")))
+
+
+WEIGHTS = np.random.default_rng(2).normal(0, 0.3, (4, 3, 3, 3)).astype(np.float32)
+CONV = helper.make_node("Conv", ["x", "w"], ["c"], "conv", pads=[1, 1, 1, 1])
+
+
+def node(op_type: str, inputs: str, output: str, **attributes: Any) -> onnx.NodeProto:
+    return helper.make_node(op_type, inputs.split(), [output], **attributes)
+
+
+BEHIND: dict[str, list[onnx.NodeProto]] = {
+    "Sigmoid": [node("Sigmoid", "c", "y")],
+    "Tanh": [node("Tanh", "c", "y")],
+    "HardSwish": [node("HardSwish", "c", "y")],
+    "LeakyRelu": [node("LeakyRelu", "c", "y", alpha=0.1)],
+    "Clip": [node("Clip", "c zero one", "y")],
+    "Add": [node("Relu", "c", "r"), node("Add", "c r", "y")],
+    "Mul": [node("Sigmoid", "c", "r"), node("Mul", "c r", "y")],
+    "Concat": [node("Sigmoid", "c", "r"), node("Concat", "c r", "y", axis=1)],
+    "MaxPool": [node("MaxPool", "c", "p", kernel_shape=[2, 2]), node("Relu", "p", "y")],
+    "AveragePool": [node("AveragePool", "c", "y", kernel_shape=[2, 2])],
+    "GlobalAveragePool": [node("GlobalAveragePool", "c", "y")],
+    "Pad": [node("Pad", "c pads", "y")],
+    "Slice": [node("Slice", "c starts ends", "y")],
+    "Softmax": [node("Flatten", "c", "f"), node("Softmax", "f", "y")],
+    "MatMul": [node("Flatten", "c", "f"), node("MatMul", "f matrix", "y")],
+}
+OPERANDS: dict[str, Array] = {
+    "zero": np.asarray(0, np.float32),
+    "one": np.asarray(1, np.float32),
+    "pads": np.asarray([0, 0, 1, 1, 0, 0, 1, 1]),
+    "starts": np.asarray([0, 0, 1, 1]),
+    "ends": np.asarray([1, 2, 3, 3]),
+    "matrix": np.random.default_rng(4).normal(0, 0.2, (100, 3)).astype(np.float32),
+}
+
+
+@pytest.mark.parametrize("name", BEHIND)
+def test_operator_becomes_integer(name: str, tmp_path: Path) -> None:
+    """Each of these behind a convolution: nothing but the borders of the model is float."""
+    used = {word for item in BEHIND[name] for word in item.input}
+    constants = {"w": WEIGHTS, **{word: value for word, value in OPERANDS.items() if word in used}}
+    model = model_of([CONV, *BEHIND[name]], constants, [1, 3, 5, 5])
+    result = quantize_small(model, tmp_path, (3, 5, 5))
+    compiled = compile_model(saved(result, tmp_path), Options("small", "cortex-m3"))
+    floats = [
+        layer.op.kind
+        for layer in compiled.graph.layers()
+        if layer.op.kind not in ("Quantize", "Dequantize") and layer.output.dtype.is_float
+        and layer.op.kind not in ("Reshape", "Transpose")  # of the float output, at the very end
+    ]  # fmt: skip
+    assert floats == []
+    assert result.report.decibels > 20
+
+
+def test_layers_without_an_integer_form_stay_float(tmp_path: Path) -> None:
+    """Quantising them would cost precision and save nothing."""
+    nodes = [
+        CONV,
+        helper.make_node("LpNormalization", ["c"], ["n"], "norm", axis=1),
+        helper.make_node("Sin", ["n"], ["y"], "sin"),
+    ]
+    result = quantize_small(model_of(nodes, {"w": WEIGHTS}, [1, 3, 5, 5]), tmp_path, (3, 5, 5))
+    assert {layer.name: layer.int8 for layer in result.report.layers} == {"conv": True}
+    compile_model(saved(result, tmp_path), Options("small", "cortex-m3"))
+
+
+def test_open_dimensions_and_an_old_opset(tmp_path: Path) -> None:
+    """Batch, height and width open, weights listed as inputs, opset 9: what older exporters write."""
+    nodes = [CONV, helper.make_node("Relu", ["c"], ["y"], "relu")]
+    model = model_of(nodes, {"w": WEIGHTS}, ["batch", 3, "h", "w_"], opset=9)
+    model.graph.input.append(helper.make_tensor_value_info("w", TensorProto.FLOAT, WEIGHTS.shape))
+    onnx.save(model, tmp_path / "open.onnx")
+    np.save(tmp_path / "calib.npy", np.random.default_rng(1).uniform(-1, 1, (32, 3, 6, 6)).astype(np.float32))
+    request = Request(tmp_path / "calib.npy", method="minmax")
+    result = quantize(tmp_path / "open.onnx", request, {"x": (1, 3, 6, 6)})
+    compiled = compile_model(saved(result, tmp_path), Options("small", "cortex-m3"))
+    assert compiled.graph.tensors[compiled.graph.inputs[0]].shape == (1, 3, 6, 6)
+    assert ("Conv", "int8") in kinds(compiled)
+
+
+def test_batch_normalisation_goes_into_the_weights(tmp_path: Path) -> None:
+    ones = np.ones(4, np.float32)
+    nodes = [CONV, helper.make_node("BatchNormalization", ["c", "g", "o", "m", "v"], ["y"], "bn")]
+    constants: dict[str, Array] = {"w": WEIGHTS, "g": ones * 2, "o": ones, "m": ones / 2, "v": ones * 3}
+    result = quantize_small(model_of(nodes, constants, [1, 3, 5, 5]), tmp_path, (3, 5, 5))
+    assert [layer.op_type for layer in result.report.layers] == ["Conv"]
+    assert result.report.decibels > 35
+
+
+def test_noisy_layer_is_warned_about(tmp_path: Path) -> None:
+    """One huge channel takes the range: the others drown, and the report says where and what to do."""
+    weights = WEIGHTS.copy()
+    weights[0] *= 3000
+    nodes = [
+        CONV,
+        helper.make_node("Mul", ["c", "scale"], ["y"], "balance"),
+    ]
+    scale = np.asarray([1 / 3000, 1, 1, 1], np.float32).reshape(1, 4, 1, 1)
+    model = model_of(nodes, {"w": weights, "scale": scale}, [1, 3, 5, 5])
+    model.graph.output.append(helper.make_tensor_value_info("c", TensorProto.FLOAT, None))  # no fusion
+    result = quantize_small(model, tmp_path, (3, 5, 5))
+    advice = "\n".join(result.report.advice())
+    assert "layer balance (Mul) has only" in advice
+    assert "--keep-float balance" in advice
+
+
+def test_sparsity_is_reported(tmp_path: Path) -> None:
+    weights = WEIGHTS.copy()
+    weights[1] = 0
+    weights[2, :, 0] = 0
+    result = quantize_small(
+        model_of([helper.make_node("Conv", ["x", "w"], ["y"], "conv")], {"w": weights}, [1, 3, 5, 5]),
+        tmp_path,
+        (3, 5, 5),
+    )
+    found = result.report.sparsity
+    assert (found.weights, found.zeros) == (108, 27 + 9)
+    assert (found.channels, found.dead_channels) == (4, 1)
+
+
+def test_dead_channels_are_dropped(tmp_path: Path) -> None:
+    """What pruning emptied is not in the firmware: the channel goes, and its share of the next layer."""
+    first, second = WEIGHTS.copy(), np.random.default_rng(6).normal(0, 0.2, (2, 4, 3, 3)).astype(np.float32)
+    first[1] = 0
+    nodes = [
+        helper.make_node("Conv", ["x", "w", "b"], ["c"], "conv1"),
+        helper.make_node("Relu", ["c"], ["r"], "relu"),
+        helper.make_node("Conv", ["r", "v"], ["y"], "conv2"),
+    ]
+    bias = np.asarray([0.1, 0.2, 0.3, 0.4], np.float32)
+    result = quantize_small(
+        model_of(nodes, {"w": first, "v": second, "b": bias}, [1, 3, 7, 7]), tmp_path, (3, 7, 7)
+    )
+    assert result.report.sparsity.dead_channels == 1
+    compiled = compile_model(saved(result, tmp_path), Options("small", "cortex-m3"))
+    weights = [layer.input(1).shape for layer in compiled.graph.layers() if layer.op.kind == "Conv"]
+    assert weights == [(3, 3, 3, 3), (2, 3, 3, 3)]
+
+
+@pytest.mark.parametrize("name", BEHIND)
+def test_graph_written_as_onnx_computes_the_same(name: str, tmp_path: Path) -> None:
+    """The way of TFLite models: whatever was imported, written as ONNX, gives the numbers it gave."""
+    used = {word for item in BEHIND[name] for word in item.input}
+    constants = {"w": WEIGHTS, **{word: value for word, value in OPERANDS.items() if word in used}}
+    model = model_of([CONV, *BEHIND[name]], constants, [1, 3, 5, 5])
+    onnx.save(model, tmp_path / "small.onnx")
+    written = export.to_onnx(importers.load(tmp_path / "small.onnx"))
+    x = np.random.default_rng(8).uniform(-1, 1, (1, 3, 5, 5)).astype(np.float32)
+    wanted, found = (Session(m).run({"x": x})["y"] for m in (model, written))
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_what_cannot_be_written_as_onnx_is_named() -> None:
+    @dataclass(frozen=True)
+    class Strange(Op):
+        pass
+
+    tensors = {name: Tensor(name, (1,), DType.FLOAT32) for name in "xy"}
+    graph = Graph("g", tensors, (Node("n", Strange(), ("x",), ("y",)),), ("x",), ("y",))
+    with pytest.raises(UnsupportedError, match="would need to write Strange as ONNX"):
+        export.to_onnx(graph)
