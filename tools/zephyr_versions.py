@@ -1,8 +1,8 @@
 """Does the module work with the Zephyr versions it promises? Tries each and writes the answer down.
 
 ``python -m tools.zephyr_versions [VERSION ...]`` makes a workspace per version in the cache folder, with the
-modules that this Zephyr itself pins, runs the digits sample in it with Twister, and renews those versions'
-lines in docs/ZEPHYR_VERSIONS.md.
+CMSIS that this Zephyr itself pins and the CMSIS-NN that our west.yml pins, runs the digits sample in it with
+Twister, and renews those versions' lines in docs/ZEPHYR_VERSIONS.md.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ from pathlib import Path
 from tools.environment import ROOT
 from tools.workspace import cache_folder, environment
 
-VERSIONS = ("v3.7.0", "v4.3.1", "v4.4.0")
-BOARDS = ("qemu_cortex_m3", "qemu_cortex_m4", "native_sim/native/64")
+VERSIONS = {"v3.7.0": "cmsis", "v4.3.1": "cmsis_6", "v4.4.0": "cmsis_6"}
+"""Each with its name for the headers of Cortex-M."""
+BOARDS = ("qemu_cortex_m3", "native_sim/native/64")
 BIN = Path(sys.executable).parent  # a Zephyr may need another Python than the rest: run this with that one
 WEST = str(BIN / "west")
 PAGE = ROOT / "docs" / "ZEPHYR_VERSIONS.md"
 HEADER = """\
 # Zephyr versions
 
-The digits sample in Twister, all outputs compared byte for byte with the host's, with the modules that each
-Zephyr pins itself. Written by `python -m tools.zephyr_versions`.
+The digits sample in Twister, all outputs compared byte for byte with the host's, with the CMSIS that each
+Zephyr pins itself and the CMSIS-NN that our west.yml pins. Written by `python -m tools.zephyr_versions`.
 
 | Zephyr | board | result |
 |---|---|---|
@@ -38,10 +39,22 @@ manifest:
       url: https://github.com/zephyrproject-rtos/zephyr
       revision: {version}
       import:
-        name-allowlist: [cmsis, cmsis_6, cmsis-nn]
+        name-allowlist: [{cmsis}]
+    - name: cmsis-nn
+      url: https://github.com/zephyrproject-rtos/cmsis-nn
+      revision: {cmsis_nn}
+      path: modules/lib/cmsis-nn
   self:
     path: manifest
 """
+
+
+def _pinned(project: str) -> str:
+    """The revision of a project in our own manifest."""
+    found = re.search(rf"name: {project}\n\s+revision: (\S+)", (ROOT / "west.yml").read_text())
+    if found is None:
+        raise SystemExit(f"west.yml pins no {project}")
+    return found[1]
 
 
 def make_workspace(version: str) -> Path:
@@ -49,7 +62,9 @@ def make_workspace(version: str) -> Path:
     place = cache_folder() / f"zephyr-{version}"
     for path, text in {
         ".west/config": "[manifest]\npath = manifest\nfile = west.yml\n",
-        "manifest/west.yml": MANIFEST.format(version=version),
+        "manifest/west.yml": MANIFEST.format(
+            version=version, cmsis=VERSIONS.get(version, "cmsis_6"), cmsis_nn=_pinned("cmsis-nn")
+        ),
     }.items():
         (place / path).parent.mkdir(parents=True, exist_ok=True)
         (place / path).write_text(text)
@@ -63,7 +78,6 @@ def try_boards(place: Path) -> dict[str, str]:
     out = place / "twister-out"
     command = [WEST, "twister", "-T", str(ROOT / "samples" / "digits"), "-j", "2"]
     command += ["-O", str(out), "--clobber-output", "-x", f"EXTRA_ZEPHYR_MODULES={ROOT}"]
-    command += ["--board-root", str(ROOT)]
     command += [word for board in BOARDS for word in ("-p", board)]
     settings = {**environment(place), "EXTRA_ZEPHYR_MODULES": str(ROOT)}
     settings["PATH"] = f"{BIN}{os.pathsep}{settings['PATH']}"

@@ -18,19 +18,25 @@ from tools import workspace
 
 ROOT = Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "samples" / "digits"
+TWISTER_SECONDS = 3600  # a dozen builds
 
 
-def run(command: list[str | Path], cwd: Path, check: bool = True) -> str:
+def environment() -> dict[str, str]:
+    """That of the workspace, with our boards."""
+    extra = {"EXTRA_ZEPHYR_MODULES": str(ROOT / "boards"), "COLUMNS": "200"}
+    return {**workspace.environment(workspace.location()), **extra}
+
+
+def run(command: list[str | Path], cwd: Path, check: bool = True, timeout_seconds: float = 1200) -> str:
     """Run a program of the workspace; what it printed. Fails with it, too."""
-    place = workspace.location()
     done = subprocess.run(
         [str(word) for word in command],
         cwd=cwd,
-        env={**workspace.environment(place), "COLUMNS": "200"},
+        env=environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=900,
+        timeout=timeout_seconds,
         check=False,
     )
     assert not check or done.returncode == 0, f"{command} failed:\n{done.stdout}"
@@ -66,7 +72,7 @@ class Build:
         output = []
         qemu = subprocess.Popen(
             ["ninja", "-C", str(self.folder), "run"],
-            env=workspace.environment(workspace.location()),
+            env=environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -131,7 +137,7 @@ def twister(folders: list[Path], boards: list[str], cwd: Path) -> dict[tuple[str
     words += [word for board in boards for word in ("-p", board)]
     out = cwd / "twister-out"
     command: list[str | Path] = ["west", "twister", *words, "-O", out, "-j", "2", "--clobber-output"]
-    said = run(command, cwd, check=False)
+    said = run(command, cwd, check=False, timeout_seconds=TWISTER_SECONDS)
     report = out / "twister.json"
     assert report.exists(), said
     return {

@@ -194,7 +194,7 @@ def _changes(
     changes[app.manifest_path] = edit.add_model(read_text(app.manifest_path), entry).encode()
     before = read_text(app.prj_conf_path)
     after = edit.switch_on(before)
-    if needs_maths(compiled.files[f"{entry.name}.c"]):
+    if needs_maths(compiled.files[f"{entry.name}.c"], compiled.summary):
         after = edit.switch_on(after, edit.FULL_LIBC)
     if after != before:
         changes[app.prj_conf_path] = after.encode()
