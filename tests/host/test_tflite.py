@@ -7,10 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.support.batch import Item, run_batch
 from tests.support.interpret import interpret
 from tests.support.tflite_case import Cases, f32, i8, ints
 from tests.support.tflite_writer import Call, Part, Value, write
 from tinyml import importers
+from tinyml.emit.model import Provenance
 from tinyml.errors import ConfigError, ModelError, UnsupportedError
 from tinyml.importers import tflite_graph
 from tinyml.ir import DType, Graph, Quant
@@ -20,6 +22,7 @@ from tinyml.pipeline import Options, compile_graph, optimize
 from tinyml.verify import verify
 
 PATH = Path("model.tflite")
+ORIGIN = Provenance("model.tflite", "00" * 32, "")
 FLAT = Quant.per_tensor(0.1, 3)
 
 
@@ -146,6 +149,23 @@ def test_a_variable_that_is_never_written_is_a_constant() -> None:
     assert interpret(optimize(graph), {"x": np.ones(2, np.float32)})["y"].tolist() == [1, 1]
 
 
+def test_weights_of_a_hybrid_layer_stay_bytes_in_flash() -> None:
+    """Quantised weights, float activations: computed in float, stored in a quarter of the space."""
+    rng = np.random.default_rng(3)
+    stored = rng.integers(-90, 90, (7, 40)).astype(np.int8)
+    w = Value.constant("w", stored, Quant.per_tensor(0.02, 0))
+    call = Call("FULLY_CONNECTED", ["x", "w", ""], ["y"], "FullyConnectedOptions")
+    graph = read(Part([f32("x", (2, 40)), w, f32("y", (2, 7))], [call], ["x"], ["y"]))
+    compiled = compile_graph(graph, "net", ORIGIN, Options(target="host"))
+    assert "static const int8_t net_dense1_weights[280]" in compiled.files["net_weights.h"]
+    x = rng.normal(0, 1, (2, 40)).astype(np.float32)
+    outcome = run_batch([Item("net", compiled.files, [{"x": x}])])["net"]
+    assert not outcome.failure
+    np.testing.assert_allclose(
+        outcome.outputs[0]["y"], x @ (stored * np.float32(0.02)).T, rtol=1e-4, atol=1e-4
+    )
+
+
 def test_int4_weights_are_unpacked() -> None:
     from tinyml.importers.tflite_values import _unpack_int4
 
@@ -256,8 +276,6 @@ def test_flipped_bytes_never_end_in_a_traceback() -> None:
 
 
 def test_compiles_under_its_own_name() -> None:
-    from tinyml.emit.model import Provenance
-
     graph = tflite_graph.read(PATH, convolution(), {})
-    compiled = compile_graph(graph, "net", Provenance("model.tflite", "00" * 32, ""), Options(target="host"))
+    compiled = compile_graph(graph, "net", ORIGIN, Options(target="host"))
     assert "int net_run(void)" in compiled.files["net.c"]

@@ -10,6 +10,7 @@ import numpy as np
 from tinyml import c
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Library, Sheet, register_kernels
+from tinyml.ops._byte_weights import ConvByteWeights
 from tinyml.ops._cmsis_conv import CONV_KERNELS, pointwise
 from tinyml.ops._conv_loops import ConvLoops
 from tinyml.ops._conv_records import (
@@ -137,7 +138,7 @@ class ConvFloat(Kernel):
         sheet.line(f"tinyml_conv_f32(&{name}, {sheet.x()}, {sheet.y()});")
 
 
-register_kernels(Conv, *CONV_KERNELS, ConvInt8(), ConvInt16(), ConvFloat(), ConvLoops())
+register_kernels(Conv, *CONV_KERNELS, ConvInt8(), ConvInt16(), ConvByteWeights(), ConvFloat(), ConvLoops())
 
 
 @onnx_op("Conv")

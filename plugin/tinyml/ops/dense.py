@@ -11,6 +11,7 @@ from tinyml import c
 from tinyml import fixed_point as fp
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Library, Sheet, register_kernels
+from tinyml.ops._byte_weights import DenseByteWeights
 from tinyml.ops._cmsis_dense import DENSE_KERNELS
 from tinyml.ops._conv_records import (
     constant_weights,
@@ -153,4 +154,4 @@ class DenseFloat(Kernel):
         sheet.line(f"tinyml_dense_f32(&{name}, {sheet.x()}, {sheet.y()});")
 
 
-register_kernels(Dense, *DENSE_KERNELS, DenseInt8(), DenseInt16(), DenseFloat())
+register_kernels(Dense, *DENSE_KERNELS, DenseInt8(), DenseInt16(), DenseByteWeights(), DenseFloat())

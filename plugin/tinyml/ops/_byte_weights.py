@@ -1,0 +1,136 @@
+"""Float layers whose weights are bytes times a scale: models with quantised weights and float activations.
+
+Their weights go to flash as bytes, a quarter of the size. The form is found in the numbers themselves, so
+that it does not matter which format or exporter a model came from, and it is used only where it is exact.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, cast
+
+import numpy as np
+
+from tinyml import c
+from tinyml.ir import Array, DType, Layer
+from tinyml.kernel import Kernel, Library, Sheet
+from tinyml.ops._conv_records import constant_weights, float_tensors, geometry, small_extents
+from tinyml.ops._quant import Clamp
+from tinyml.ops._window import Pads, Pair
+
+WORTHWHILE = 64  # elements; below that scales would cost more than bytes save
+_found: dict[int, tuple[Array, tuple[Array, Array] | None]] = {}
+
+
+def byte_form(filters: Array) -> tuple[Array, Array] | None:
+    """Bytes and one scale per filter (the first axis) whose products are ``filters``, bit for bit."""
+    known = _found.get(id(filters))
+    if known is None or known[0] is not filters:
+        _found.clear()  # asked for by the constraint and again by the kernel: one answer is enough
+        known = _found[id(filters)] = (filters, _search(filters))
+    return known[1]
+
+
+def _search(filters: Array) -> tuple[Array, Array] | None:
+    rows = filters.reshape(filters.shape[0], -1)
+    if rows.size < WORTHWHILE or rows.shape[1] < 8:
+        return None
+    bytes_, scales = np.zeros(rows.shape, np.int8), np.ones(len(rows), np.float32)
+    largest = 127  # filters of one tensor mostly have the same largest byte: try the last one first
+    for number, row in enumerate(rows):
+        top = np.abs(row).max()
+        if top == 0:
+            continue
+        for candidate in dict.fromkeys((largest, *range(127, 0, -1))):
+            scale = _scale(row, top, candidate)
+            if scale is not None:
+                break
+        else:
+            return None
+        largest = candidate
+        scales[number] = scale
+        bytes_[number] = np.rint(row / scale).astype(np.int8)
+    return bytes_.reshape(filters.shape), scales
+
+
+def _scale(row: Array, top: np.float32, largest: int) -> np.float32 | None:
+    """The scale with which ``top`` is ``largest`` steps and every element a whole number of them."""
+    guess = np.float32(top / np.float32(largest))
+    steps = np.rint(row / guess)
+    if np.abs(row / guess - steps).max() > 1e-3:
+        return None
+    for scale in (guess, np.nextafter(guess, np.float32(0)), np.nextafter(guess, np.float32(np.inf))):
+        if np.array_equal((steps.astype(np.float32) * scale).astype(np.float32), row):
+            return np.float32(scale)
+    return None
+
+
+class _Layer(Protocol):
+    strides: Pair
+    dilations: Pair
+    pads: Pads
+    clamp: Clamp
+
+
+def _filters(layer: Layer) -> Array:
+    """Weights with the output channels first, as the layer has them."""
+    return layer.input(1).value
+
+
+def bytes_times_scales(layer: Layer) -> bool:
+    """Each filter is bytes times one scale."""
+    return layer.input(1).dtype is DType.FLOAT32 and byte_form(_filters(layer)) is not None
+
+
+def _common(layer: Layer, sheet: Sheet, clamp: Clamp) -> dict[str, object]:
+    form = byte_form(_filters(layer))
+    assert form is not None
+    sheet.include("<math.h>")
+    sheet.include("<tinyml/byte_weights.h>")
+    return {
+        ".weights": sheet.table("weights", form[0]),
+        ".scales": sheet.table("scales", form[1]),
+        ".bias": sheet.table("bias", layer.input(2).value.reshape(-1)) if layer.has_input(2) else "NULL",
+        ".out_min": c.floating(clamp[0]),
+        ".out_max": c.floating(clamp[1]),
+    }
+
+
+class DenseByteWeights(Kernel):
+    """Matrix-vector products with weights of one byte, in portable C."""
+
+    name = "tinyml_dense_f32_s8"
+    library = Library.PORTABLE
+    sources = ("dense_f32_s8.c",)
+    constraints = (float_tensors, constant_weights, bytes_times_scales)
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        outputs, inputs = layer.input(1).shape
+        members = {
+            ".rows": layer.output.elements // outputs,
+            ".inputs": inputs,
+            ".outputs": outputs,
+            **_common(layer, sheet, cast(_Layer, layer.op).clamp),
+        }
+        name = sheet.record("struct tinyml_dense_f32_s8", "params", members)
+        sheet.line(f"tinyml_dense_f32_s8(&{name}, {sheet.x()}, {sheet.y()});")
+
+
+class ConvByteWeights(Kernel):
+    """Convolution with weights of one byte, in portable C."""
+
+    name = "tinyml_conv_f32_s8"
+    library = Library.PORTABLE
+    sources = ("conv_f32_s8.c",)
+    constraints = (float_tensors, constant_weights, small_extents, bytes_times_scales)
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        op = cast(_Layer, layer.op)
+        out, _, _, group_in = layer.input(1).shape
+        members = {
+            **geometry(layer, op.strides, op.dilations, op.pads),
+            ".group_in": group_in,
+            ".group_out": out * group_in // layer.input(0).shape[3],
+            **_common(layer, sheet, op.clamp),
+        }
+        name = sheet.record("struct tinyml_conv_f32_s8", "params", members)
+        sheet.line(f"tinyml_conv_f32_s8(&{name}, {sheet.x()}, {sheet.y()});")

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/** Float layers whose weights are bytes times one scale per output. */
+
+#ifndef TINYML_BYTE_WEIGHTS_H_
+#define TINYML_BYTE_WEIGHTS_H_
+
+#include <stdint.h>
+
+#include <tinyml/conv.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct tinyml_dense_f32_s8 {
+	int32_t rows;
+	int32_t inputs;
+	int32_t outputs;
+	const int8_t *weights; /* (outputs, inputs) */
+	const float *scales;   /* one per output */
+	const float *bias;     /* one per output, or NULL */
+	float out_min;
+	float out_max;
+};
+
+struct tinyml_conv_f32_s8 {
+	struct tinyml_window window;
+	int16_t group_in;      /* input channels that a filter reads */
+	int16_t group_out;     /* output channels that read the same input channels */
+	const int8_t *weights; /* (out_c, kernel_h, kernel_w, group_in) */
+	const float *scales;   /* one per output channel */
+	const float *bias;     /* one per output channel, or NULL */
+	float out_min;
+	float out_max;
+};
+
+void tinyml_dense_f32_s8(const struct tinyml_dense_f32_s8 *p, const float *x, float *y);
+void tinyml_conv_f32_s8(const struct tinyml_conv_f32_s8 *p, const float *x, float *y);
+
+static inline float tinyml_dot_f32_s8(const float *x, const int8_t *w, int32_t length, float sum)
+{
+	for (int32_t i = 0; i < length; i++) {
+		sum += x[i] * (float)w[i];
+	}
+	return sum;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TINYML_BYTE_WEIGHTS_H_ */
