@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from tinyml.ir import Array, DType, Graph, Node, Op, Tensor
 from tinyml.pipeline import Options, compile_model
 from tinyml.quantize import export
 from tinyml.quantize.engine import Quantized, quantize
+from tinyml.quantize.measure import EXACT
 from tinyml.quantize.request import Request
 from tinyml.quantize.runtime import Session
 
@@ -112,6 +113,27 @@ def test_layers_without_an_integer_form_stay_float(tmp_path: Path) -> None:
     result = quantize_small(model_of(nodes, {"w": WEIGHTS}, [1, 3, 5, 5]), tmp_path, (3, 5, 5))
     assert {layer.name: layer.int8 for layer in result.report.layers} == {"conv": True}
     compile_model(saved(result, tmp_path), Options("small", "cortex-m3"))
+
+
+def test_nothing_is_rounded_between_layers_kept_in_float(tmp_path: Path) -> None:
+    """A reshape between two float layers stays float, too; behind an int8 layer it is int8."""
+    nodes = [
+        CONV,
+        helper.make_node("Transpose", ["c"], ["t"], "turn", perm=[0, 2, 3, 1]),
+        helper.make_node("Flatten", ["t"], ["f"], "flat"),
+        helper.make_node("MatMul", ["f", "matrix"], ["y"], "dense"),
+    ]
+    model = model_of(nodes, {"w": WEIGHTS, "matrix": OPERANDS["matrix"]}, [1, 3, 5, 5])
+    both = quantize_small(model, tmp_path, (3, 5, 5), lambda r: replace(r, keep_float=("conv", "dense")))
+    assert not [node for node in both.model.graph.node if node.op_type == "QuantizeLinear"]
+    assert both.report.decibels == EXACT
+    one = quantize_small(model, tmp_path, (3, 5, 5), lambda r: replace(r, keep_float=("dense",)))
+    assert {layer.name: layer.int8 for layer in one.report.layers} == {
+        "conv": True,
+        "turn": True,
+        "flat": True,
+        "dense": False,
+    }
 
 
 def test_open_dimensions_and_an_old_opset(tmp_path: Path) -> None:

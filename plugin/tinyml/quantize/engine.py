@@ -14,7 +14,14 @@ from tinyml.quantize import data, measure, search
 from tinyml.quantize.calibrate import SETTINGS, Progress, Ranges, calibrate
 from tinyml.quantize.data import Samples
 from tinyml.quantize.integer_forms import float_nodes
-from tinyml.quantize.layers import FloatLayer, chosen, find_layers, fixed_in_float
+from tinyml.quantize.layers import (
+    MOVEMENT,
+    FloatLayer,
+    chosen,
+    find_layers,
+    fixed_in_float,
+    in_float_surroundings,
+)
 from tinyml.quantize.prepare import Prepared, float_bytes, prepare
 from tinyml.quantize.report import LayerNoise, Report
 from tinyml.quantize.request import Request
@@ -68,7 +75,11 @@ class _Work:
     def result(self) -> Quantized:
         kept = chosen(self.layers, self.request.keep_float)
         method, ranges, tried = self._best_method(kept)
-        candidates = [layer for layer in self.layers if layer.name not in self.float_anyway]
+        candidates = [
+            layer
+            for layer in self.layers
+            if layer.name not in self.float_anyway and layer.op_type not in MOVEMENT
+        ]
         if self.request.auto is not None:
             kept += search.smallest_set(
                 candidates,
@@ -110,6 +121,7 @@ class _Work:
         """The int8 model with these layers in float."""
         heads = [layer for layer in self.layers if layer.name in self.float_anyway]
         excluded = _nodes(kept) | _nodes(heads) | self.float_anyway
+        excluded |= in_float_surroundings(self.float_model, excluded)
         return insert_qdq(self.float_model, ranges, excluded)
 
     def _report(
@@ -122,6 +134,7 @@ class _Work:
         watched = measure.Reference(self.float_model, few, sorted(tensors & computed))
         noise = watched.compare(model, self.progress, "error of each layer").tensors
         held = {layer.name for layer in kept} | self.float_anyway
+        held |= in_float_surroundings(self.float_model, _nodes(kept) | self.float_anyway)
         layers = []
         for layer in self.layers:
             decibels = noise.get(layer.output)

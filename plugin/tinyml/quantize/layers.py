@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import onnx
@@ -23,6 +23,12 @@ CANDIDATES = frozenset(
 
 ACTIVATIONS = ("Relu", "Clip")
 """Become limits of the layer before them: never quantised, or kept, on their own."""
+
+MOVEMENT = frozenset(
+    ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Split", "Concat", "Pad", "Gather",
+     "Identity", "Expand", "Tile", "DepthToSpace", "SpaceToDepth")
+)  # fmt: skip
+"""Operators that only move numbers: they lose nothing and gain nothing."""
 
 WEIGHTED = ("Conv", "ConvTranspose", "Gemm", "MatMul")
 
@@ -65,6 +71,21 @@ def find_layers(model: onnx.ModelProto) -> list[FloatLayer]:
             last = after[0].output[0]
         layers.append(FloatLayer(node.name, node.op_type, tuple(nodes), tuple(node.input), last))
     return layers
+
+
+def in_float_surroundings(model: onnx.ModelProto, excluded: Collection[str]) -> set[str]:
+    """Nodes that only move numbers between float layers: int8 on the way would cost precision."""
+    near: dict[str, set[str]] = {node.name: set() for node in model.graph.node}
+    producers = {name: node.name for node in model.graph.node for name in node.output if name}
+    for node in model.graph.node:
+        for source in (producers[name] for name in node.input if name in producers):
+            near[node.name].add(source)
+            near[source].add(node.name)
+    int8 = {n.name for n in model.graph.node if n.op_type in CANDIDATES and n.name not in excluded}
+    found = {node.name for node in model.graph.node if node.op_type in MOVEMENT and node.name in int8}
+    while touched := {name for name in found if near[name] & (int8 - found)}:
+        found -= touched
+    return found
 
 
 def chosen(layers: Sequence[FloatLayer], names: Iterable[str]) -> list[FloatLayer]:

@@ -12,13 +12,6 @@ LOW_DECIBELS = 15.0
 """Below this a layer's output has lost too much: fewer than three good bits."""
 
 
-MOVEMENT = frozenset(
-    ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Split", "Concat", "Pad", "Gather",
-     "Identity", "Expand", "Tile", "DepthToSpace", "SpaceToDepth")
-)  # fmt: skip
-"""Operators that only move numbers: of no interest to a reader."""
-
-
 @dataclass(frozen=True)
 class LayerNoise:
     """One layer of the float model, and how its output fared."""

@@ -7,7 +7,6 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tinyml.quantize.report import MOVEMENT
 from tinyml.quantize.request import IO, KEYS, METHODS, Request, from_settings, settings
 from tinyml.verbs.base import Verb
 
@@ -91,6 +90,8 @@ class Quantize(Verb):
 def show(report: Report, console: Console) -> None:
     """The report as a table, the figures for the whole, and what to look at."""
     from rich.table import Table
+
+    from tinyml.quantize.layers import MOVEMENT
 
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("layer", overflow="fold")
