@@ -19,7 +19,8 @@ class Remove(Verb):
     """Take a model out of an application.
 
     Undoes `add`: the model leaves tinyml.yaml, and with the last one CONFIG_TINYML leaves prj.conf
-    (unless other CONFIG_TINYML_... options still need it). The model file itself is never deleted.
+    (unless other CONFIG_TINYML_... options still need it). CONFIG_REQUIRES_FULL_LIBC, a test that was
+    written for the model and the model file itself stay.
     """
 
     name = "remove"
