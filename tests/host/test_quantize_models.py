@@ -72,7 +72,8 @@ def test_published_model(name: str, models_folder: Path, tmp_path: Path) -> None
             noise.add(wanted[index].reshape(-1), answers[output].reshape(-1))
         worst.append(noise.decibels)
     print(f"{name}: {min(worst):.1f} dB as C, {result.report.decibels:.1f} dB as ONNX")
-    assert min(worst) == pytest.approx(STATED[name], abs=1.0)
+    # Another integer kernel may move the figure a little; a worse one is a defect, a much better one news.
+    assert STATED[name] - 1 <= min(worst) <= STATED[name] + 6
 
 
 def test_every_float_model_is_stated(models_folder: Path) -> None:

@@ -67,7 +67,7 @@ def _store(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 def _key(path: Path, request: Request, shapes: Mapping[str, Shape]) -> str:
-    """One hash over everything that decides the result, this code and onnxruntime included."""
+    """One hash over everything that decides the result: which layers have an integer form, too."""
     from tinyml.quantize import runtime
 
     digest = hashlib.sha256()
@@ -78,8 +78,11 @@ def _key(path: Path, request: Request, shapes: Mapping[str, Shape]) -> str:
         str(sorted(shapes.items())),
     ):
         digest.update(text.encode() + b"\0")
-    own = sorted(Path(__file__).parent.glob("*.py"))
-    for file in (*own, *_model_files(path), *request.files):
+    compiler = Path(__file__).parents[1]
+    own = [
+        file for part in ("importers", "ops", "passes", "quantize") for file in (compiler / part).glob("*.py")
+    ]
+    for file in (*sorted(own), *_model_files(path), *request.files):
         digest.update(file.name.encode() + b"\0")
         try:
             digest.update(hashlib.sha256(file.read_bytes()).digest())
