@@ -9,6 +9,7 @@ and, at the end of the run, takes the value of another tensor.
 from __future__ import annotations
 
 import enum
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -136,7 +137,7 @@ class Tensor:
 
     @property
     def elements(self) -> int:
-        return int(np.prod(self.shape, dtype=np.int64))
+        return math.prod(self.shape)
 
     @property
     def bytes(self) -> int:

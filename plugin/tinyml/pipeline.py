@@ -18,7 +18,7 @@ from tinyml.kernel import Library
 from tinyml.package.summary import summarize
 from tinyml.passes import PASSES
 from tinyml.passes.savings import Ledger, Saving
-from tinyml.plan import Plan, plan
+from tinyml.plan import Plan, lower_bound_bytes, plan
 from tinyml.quantize.request import Request
 from tinyml.schedule import same_order, schedule
 from tinyml.select import Selected, select
@@ -155,10 +155,14 @@ def _place(
     graph: Graph, target: Target, libraries: frozenset[Library], io_outside: bool
 ) -> tuple[Graph, tuple[Selected, ...], Plan]:
     """Schedule, select and plan; the order of the file stays where the other one needs no less memory."""
+    orders = [graph]
+    if not same_order((other := schedule(graph)).nodes, graph.nodes):
+        orders.append(other)
+    choices = [(ordered, select(ordered, target, libraries)) for ordered in orders]
+    bounds = {id(ordered): lower_bound_bytes(ordered, chosen, io_outside) for ordered, chosen in choices}
     results: list[tuple[Graph, tuple[Selected, ...], Plan]] = []
-    for ordered in (graph, schedule(graph)):
-        if results and same_order(ordered.nodes, graph.nodes):
+    for ordered, chosen in sorted(choices, key=lambda choice: bounds[id(choice[0])]):
+        if results and results[0][2].arena_bytes <= bounds[id(ordered)]:
             break
-        selected = select(ordered, target, libraries)
-        results.append((ordered, selected, plan(ordered, selected, io_outside)))
+        results.append((ordered, chosen, plan(ordered, chosen, io_outside)))
     return min(results, key=lambda result: result[2].arena_bytes)

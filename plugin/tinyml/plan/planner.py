@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tinyml.ir import Graph, Layer
 from tinyml.plan.problem import Block, Piece, Problem, Solution
 from tinyml.plan.regions import Place, Region, homes
 from tinyml.plan.solve import SEARCH_NODES, solve
-from tinyml.plan.storage import Group, Storage, honoured, share
+from tinyml.plan.storage import Group, Member, Storage, honoured, members_of, share
 from tinyml.plan.validate import Machine
 from tinyml.select import Selected
 
@@ -56,6 +56,18 @@ class Draft:
     def excess_bytes(self) -> int:
         return self.solution.arena_bytes - self.problem.lower_bound_bytes
 
+    def overlaid_outside(self) -> list[tuple[str, str]]:
+        """Pairs that lie over one another in a group that reaches over the bound."""
+        bound = self.problem.lower_bound_bytes
+        outside = {
+            id(group)
+            for group, block, offset in zip(
+                self.in_arena, self.problem.blocks, self.solution.offsets, strict=False
+            )
+            if offset + block.bytes > bound
+        }
+        return [pair for pair in self.storage.overlaid() if id(self.storage.groups[pair[0]]) in outside]
+
 
 def plan(graph: Graph, selected: Sequence[Selected], io_outside: bool = False) -> Plan:
     """Place everything that needs RAM for a while. ``io_outside``: the caller brings inputs and outputs."""
@@ -79,34 +91,51 @@ def plan(graph: Graph, selected: Sequence[Selected], io_outside: bool = False) -
     return result
 
 
+def lower_bound_bytes(graph: Graph, selected: Sequence[Selected], io_outside: bool = False) -> int:
+    """What a plan of these layers in this order needs at least."""
+    members = members_of(graph, [chosen.layer for chosen in selected])
+    return _unsolved(graph, selected, members, io_outside, frozenset()).problem.lower_bound_bytes
+
+
 def _best_draft(graph: Graph, selected: Sequence[Selected], io_outside: bool) -> Draft:
     """Share all that can be shared; where that makes shapes that do not fit together, a little less."""
-    best = _draft(graph, selected, io_outside, frozenset())
+    members = members_of(graph, [chosen.layer for chosen in selected])
     apart: frozenset[tuple[str, str]] = frozenset()
+    best = _draft(graph, selected, members, io_outside, apart)
     for _ in range(LOOSENED):
-        if not best.excess_bytes:
-            break
-        tries = [apart | {pair} for pair in best.storage.overlaid()]
-        drafts = [(_draft(graph, selected, io_outside, pairs, 0), pairs) for pairs in tries]
-        if not drafts:
-            break
-        found, pairs = min(drafts, key=lambda item: item[0].solution.arena_bytes)
+        tries = [apart | {pair} for pair in best.overlaid_outside()] if best.excess_bytes else []
+        drafts = [(_draft(graph, selected, members, io_outside, pairs), pairs) for pairs in tries]
+        found, pairs = min(drafts, key=lambda item: item[0].solution.arena_bytes, default=(best, apart))
         if found.solution.arena_bytes >= best.solution.arena_bytes:
             break
         best, apart = found, pairs
+    if best.excess_bytes:
+        best = replace(best, solution=solve(best.problem, SEARCH_NODES))
     return best
 
 
 def _draft(
     graph: Graph,
     selected: Sequence[Selected],
+    members: dict[str, Member],
     io_outside: bool,
     apart: frozenset[tuple[str, str]],
-    search_nodes: int = SEARCH_NODES,
+) -> Draft:
+    """What quick placement makes of it."""
+    draft = _unsolved(graph, selected, members, io_outside, apart)
+    return replace(draft, solution=solve(draft.problem, 0))
+
+
+def _unsolved(
+    graph: Graph,
+    selected: Sequence[Selected],
+    members: dict[str, Member],
+    io_outside: bool,
+    apart: frozenset[tuple[str, str]],
 ) -> Draft:
     layers = [chosen.layer for chosen in selected]
     overwrites = [chosen.overwrites for chosen in selected]
-    storage = share(graph, layers, overwrites, homes(graph, len(layers), io_outside), apart)
+    storage = share(graph, layers, members, overwrites, homes(graph, len(layers), io_outside), apart)
     in_arena = [group for group in storage.unique_groups() if group.home is None]
     blocks = [_block(storage, group) for group in in_arena]
     scratch_at: dict[int, int] = {}
@@ -114,8 +143,7 @@ def _draft(
         if chosen.scratch_bytes:
             scratch_at[step] = len(blocks)
             blocks.append(_scratch_block(chosen, step))
-    problem = Problem(tuple(blocks))
-    return Draft(storage, in_arena, scratch_at, problem, solve(problem, search_nodes))
+    return Draft(storage, in_arena, scratch_at, Problem(tuple(blocks)), Solution((), 0))
 
 
 def _block(storage: Storage, group: Group) -> Block:

@@ -74,9 +74,16 @@ class _Search:
     def __init__(self, packing: Packing, target: int, nodes: int) -> None:
         self.packing, self.target, self.left = packing, target, nodes
         blocks = packing.blocks
-        self.steps = 1 + max((block.last for block in blocks), default=0)
-        live = np.array([sum(block.live_bytes(step) for block in blocks) for step in range(self.steps)])
-        self.spare = target - live
+        count = 1 + max((block.last for block in blocks), default=0)
+        live = [sum(block.live_bytes(step) for block in blocks) for step in range(count)]
+        self.spare = target - np.array(live, np.int64)
+        steps = np.arange(count)
+        pieces = [(i, piece) for i, block in enumerate(blocks) for piece in block.pieces]
+        self.block = np.array([i for i, _ in pieces], np.int64)
+        self.offset = np.array([piece.offset for _, piece in pieces], np.int64)
+        self.size = np.array([piece.bytes for _, piece in pieces], np.int64)
+        first, last = (np.array([[getattr(p, end)] for _, p in pieces]) for end in ("first", "last"))
+        self.needed = ((first <= steps) & (steps <= last)).astype(np.int64)  # by piece and step
 
     def descend(self, placed: dict[int, int], floor: int) -> dict[int, int] | None:
         blocks = self.packing.blocks
@@ -105,9 +112,8 @@ class _Search:
 
     def _wasted(self, placed: dict[int, int], floor: int) -> npt.NDArray[np.int64]:
         """Bytes below ``floor`` that are unused, by step."""
-        used = np.zeros(self.steps, np.int64)
-        for index, offset in placed.items():
-            for piece in self.packing.blocks[index].pieces:
-                bottom = offset + piece.offset
-                used[piece.first : piece.last + 1] += max(min(bottom + piece.bytes, floor) - bottom, 0)
-        return floor - used
+        starts = np.full(len(self.packing.blocks), floor)
+        starts[list(placed.keys())] = list(placed.values())
+        bottom = starts[self.block] + self.offset
+        below = np.clip(np.minimum(bottom + self.size, floor) - bottom, 0, None)
+        return floor - np.asarray(below @ self.needed)

@@ -59,6 +59,7 @@ class Storage:
 def share(
     graph: Graph,
     layers: Sequence[Layer],
+    members: dict[str, Member],
     overwrites: Sequence[tuple[int, ...]],
     homes: Sequence[Home] = (),
     apart: frozenset[tuple[str, str]] = frozenset(),
@@ -71,7 +72,7 @@ def share(
     are not put in place all the same.
     """
     in_place = [pair for pair in _in_place_pairs(layers, overwrites) if pair not in apart]
-    storage = Storage(_members(graph, layers), frozenset(in_place))
+    storage = Storage(members, frozenset(in_place))
     for name in storage.members:
         storage.groups[name] = Group({name: 0})
     for home in homes:
@@ -87,7 +88,7 @@ def share(
     return storage
 
 
-def _members(graph: Graph, layers: Sequence[Layer]) -> dict[str, Member]:
+def members_of(graph: Graph, layers: Sequence[Layer]) -> dict[str, Member]:
     """Every tensor that needs RAM. Step 0 is the first layer; after the last one comes one more step."""
     end = len(layers)
     last_use: dict[str, int] = {}
