@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -119,11 +120,26 @@ def _operators(verdicts: Sequence[Verdict]) -> list[str]:
 
 
 def _reasons(verdicts: Sequence[Verdict]) -> list[str]:
-    by_reason: dict[str, list[str]] = defaultdict(list)
+    """Cases of the three lists by name; of the others only how many there are."""
+    named: dict[str, list[str]] = defaultdict(list)
+    counted: Counter[str] = Counter()
     for verdict in verdicts:
         if verdict.status == REFUSED and verdict.case.group != "other":
-            by_reason[verdict.reason].append(verdict.case.name.removeprefix("test_"))
-    rows = []
-    for reason, cases in sorted(by_reason.items(), key=lambda item: (-len(item[1]), item[0])):
-        rows.append(f"* {reason} ({len(cases)}: {', '.join(f'`{case}`' for case in cases)})")
-    return rows or ["No case of the three lists is refused."]
+            named[verdict.reason].append(f"`{verdict.case.name.removeprefix('test_')}`")
+        elif verdict.status == REFUSED:
+            counted[_general(verdict.reason)] += 1
+    rows = [
+        f"* {reason} ({len(cases)}: {', '.join(cases)})"
+        for reason, cases in sorted(named.items(), key=lambda item: (-len(item[1]), item[0]))
+    ]
+    rows = rows or ["No case of the three lists is refused."]
+    others = [
+        f"* {reason}: {count}" for reason, count in sorted(counted.items(), key=lambda i: (-i[1], i[0]))
+    ]
+    return [*rows, "", "Of the others:", "", *others] if others else rows
+
+
+def _general(reason: str) -> str:
+    """A reason without what differs from case to case: the names in it."""
+    first = reason.split("; ")[0]
+    return re.sub(r"'[^']*'", "…", first.split(" (")[0])
