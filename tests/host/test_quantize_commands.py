@@ -87,6 +87,9 @@ def test_verb_prints_and_saves(calibration: Path, tmp_path: Path, capsys: pytest
         (["--calibration", "nothing.npz"], "there is no calibration data nothing.npz"),
         (["-o", "int8.tflite"], "is not called so"),
         (["--range", "1"], "is not a range"),
+        (["--labels", "nothing.npy"], "there is no file of labels nothing.npy"),
+        (["--keep-float", "conv7"], "there is no layer called 'conv7'"),
+        (["--shape", "image=1x3x8x8"], "contradicts the model"),
     ],
 )
 def test_verb_refuses_in_words(
@@ -194,3 +197,16 @@ def test_guide_works_as_written(
 def test_guide_lists_every_key() -> None:
     rows = dict(re.findall(r"^\| `(\w+)` \| ([^|]*) \|$", GUIDE, re.MULTILINE))
     assert {key: rows.get(key) for key in KEYS} == KEYS
+
+
+@pytest.mark.parametrize("content", [None, b"", b"this is no model"], ids=["missing", "empty", "text"])
+def test_what_is_not_a_model_is_said(
+    content: bytes | None, calibration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = tmp_path / "m.onnx"
+    if content is not None:
+        model.write_bytes(content)
+    options = ["--calibration", str(calibration), "-o", str(tmp_path / "int8.onnx")]
+    assert cli.main(["quantize", str(model), *options]) == 1
+    said = capsys.readouterr().err
+    assert ("there is no model file" if content is None else "is not a model") in said

@@ -150,6 +150,15 @@ def test_open_dimensions_and_an_old_opset(tmp_path: Path) -> None:
     assert ("Conv", "int8") in kinds(compiled)
 
 
+def test_half_precision_is_refused(tmp_path: Path) -> None:
+    model = model_of([CONV, helper.make_node("Relu", ["c"], ["y"])], {"w": WEIGHTS}, [1, 3, 5, 5])
+    model.graph.initializer[0].CopyFrom(numpy_helper.from_array(WEIGHTS.astype(np.float16), "w"))
+    for value in (*model.graph.input, *model.graph.output):
+        value.type.tensor_type.elem_type = TensorProto.FLOAT16
+    with pytest.raises(UnsupportedError, match="holds float16 numbers"):
+        quantize_small(model, tmp_path, (3, 5, 5))
+
+
 def test_batch_normalisation_goes_into_the_weights(tmp_path: Path) -> None:
     ones = np.ones(4, np.float32)
     nodes = [CONV, helper.make_node("BatchNormalization", ["c", "g", "o", "m", "v"], ["y"], "bn")]

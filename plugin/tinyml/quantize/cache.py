@@ -12,7 +12,7 @@ from pathlib import Path
 
 import onnx
 
-from tinyml.errors import ConfigError
+from tinyml.errors import ConfigError, ModelError
 from tinyml.importers import onnx_model
 from tinyml.ir import Shape
 from tinyml.quantize.calibrate import Progress
@@ -97,8 +97,10 @@ def _model_files(path: Path) -> Iterable[Path]:
 
     try:
         content = path.read_bytes()
+    except FileNotFoundError:
+        raise ModelError(f"there is no model file {path}", "check the path") from None
     except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror}") from None
+        raise ModelError(f"cannot read {path}: {error.strerror}") from None
     if content[4:8] == TFLITE_MAGIC:
         return [path]
     bare = onnx.ModelProto()
