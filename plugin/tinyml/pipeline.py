@@ -145,9 +145,11 @@ def compile_graph(
     if options.expose:
         graph = replace(graph, outputs=tuple(dict.fromkeys((*graph.outputs, *options.expose))))
     graph, selected, placed = _place(graph, target, libraries, options.io == "caller")
-    files = emit(name, graph, placed, selected, target, origin)
-    summary = summarize(name, graph, selected, placed, target, origin.sha256, __version__)
-    files = {**files, f"{name}.json": summary.text}
+    emitted = emit(name, graph, placed, selected, target, origin)
+    summary = summarize(
+        name, graph, selected, placed, target, origin.sha256, __version__, emitted.weights_bytes
+    )
+    files = {**emitted.files, f"{name}.json": summary.text}
     return Compiled(name, graph, selected, placed, files, summary.data, tuple(ledger.entries))
 
 

@@ -29,15 +29,24 @@ class Provenance:
     options: str
 
 
+@dataclass(frozen=True)
+class Emitted:
+    """The generated files, their text by name, and how much flash the constant tables in them take."""
+
+    files: dict[str, str]
+    weights_bytes: int
+
+
 def emit(
     name: str, graph: Graph, plan: Plan, selected: Sequence[Selected], target: Target, origin: Provenance
-) -> dict[str, str]:
-    """File name -> text."""
+) -> Emitted:
+    """A compiled model as text."""
     addresses = Addresses(name, graph, plan, parameters(graph))
     tables, codes = _share_tables(layer_codes(name, plan, selected, target, addresses))
     states = _states(name, graph, addresses)
     inputs = ports(name, graph, graph.inputs, "input", addresses)
     outputs = ports(name, graph, graph.outputs, "output", addresses)
+    weights_bytes = sum(table.values.nbytes for table in tables)
     context = {
         "name": name,
         "NAME": name.upper(),
@@ -46,7 +55,7 @@ def emit(
         "target": target,
         "arena_bytes": plan.arena_bytes,
         "lower_bound_bytes": plan.lower_bound_bytes,
-        "weights_bytes": sum(table.values.nbytes for table in tables),
+        "weights_bytes": weights_bytes,
         "macs": sum(s.layer.op.macs(s.layer) for s in selected),
         "headers": _headers(codes, ["<string.h>"] if states else []),
         "inputs": inputs,
@@ -61,7 +70,8 @@ def emit(
         "sha256_bytes": [f"0x{origin.sha256[i : i + 2]}" for i in range(0, 16, 2)],
     }
     files = {f"{name}.c": "model.c.j2", f"{name}.h": "model.h.j2", f"{name}_weights.h": "weights.h.j2"}
-    return {file: _environment().get_template(template).render(context) for file, template in files.items()}
+    texts = {file: _environment().get_template(template).render(context) for file, template in files.items()}
+    return Emitted(texts, weights_bytes)
 
 
 def _run_parameters(inputs: Sequence[Port], outputs: Sequence[Port]) -> str:

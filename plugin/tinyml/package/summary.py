@@ -30,9 +30,9 @@ def summarize(
     target: Target,
     sha256: str,
     version: str,
+    weights_bytes: int,
 ) -> Summary:
     """Everything in plain JSON types."""
-    constants = {t.name: t for s in selected for t in s.layer.inputs if t is not None and t.is_constant}
     return Summary(
         {
             "name": name,
@@ -42,7 +42,7 @@ def summarize(
             "arena_bytes": plan.arena_bytes,
             "arena_lower_bound_bytes": plan.lower_bound_bytes,
             "state_bytes": sum(graph.tensors[state.tensor].bytes for state in graph.states),
-            "weights_bytes": sum(tensor.bytes for tensor in constants.values()),
+            "weights_bytes": weights_bytes,
             "macs": sum(s.layer.op.macs(s.layer) for s in selected),
             "inputs": [_tensor(graph.tensors[n]) for n in graph.inputs],
             "outputs": [_tensor(graph.tensors[n]) for n in graph.outputs],
