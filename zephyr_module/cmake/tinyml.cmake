@@ -100,6 +100,8 @@ function(tinyml_add_kernels)
   endif()
   add_library(tinyml_kernels STATIC EXCLUDE_FROM_ALL ${sources})
   tinyml_configure_library(tinyml_kernels)
+  # Zephyr 3.7 names the compiler's own library before those of the application, which need it, too.
+  target_link_libraries(tinyml_kernels PUBLIC ${TOOLCHAIN_LIBS})
   tinyml_has_cmsis_nn(has_cmsis_nn why_not)
   if(why_not)
     message(STATUS "TinyML: ${why_not}; models use the portable kernels")
