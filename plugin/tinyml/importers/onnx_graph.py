@@ -23,7 +23,18 @@ Values = dict[str, str]  # ONNX value name -> IR tensor name
 
 def read(model: onnx.ModelProto, name: str, shapes: Mapping[str, Shape]) -> Graph:
     """The whole model as a graph called ``name``."""
-    return _Reader(model).graph(name, shapes)
+    reader = _Reader(model)
+    try:
+        return reader.graph(name, shapes)
+    except (ModelError, UnsupportedError) as error:
+        if not reader.guessed or error.hint:
+            raise
+        guesses = ", ".join(f"{value} ({shape})" for value, shape in reader.guessed.items())
+        raise type(error)(
+            error.message,
+            f"the model leaves extents of an input open, which were taken as 1: {guesses}; "
+            f"give them: --shape {next(iter(reader.guessed))}=1x…",
+        ) from error
 
 
 class _Reader:
@@ -33,6 +44,7 @@ class _Reader:
         self.functions = {(f.domain, f.name): f for f in model.functions}
         self.build = Builder()
         self.complaints = Complaints()
+        self.guessed: dict[str, str] = {}  # inputs whose open extents were taken as 1
 
     def graph(self, name: str, shapes: Mapping[str, Shape]) -> Graph:
         proto = self.model.graph
@@ -70,6 +82,8 @@ class _Reader:
         dims = [d.dim_value if d.HasField("dim_value") and d.dim_value > 0 else None for d in kind.shape.dim]
         if wanted is None:
             shape = tuple(1 if d is None else d for d in dims)  # dynamic: batch or time, one at a time
+            if None in dims:
+                self.guessed[value.name] = "x".join("?" if d is None else str(d) for d in dims)
         else:
             fits = not kind.HasField("shape") or (
                 len(wanted) == len(dims) and all(d in (None, w) for d, w in zip(dims, wanted, strict=True))
