@@ -1,8 +1,7 @@
 """Published models on every QEMU core, with both kernel libraries, against their goldens.
 
-What must agree and how closely is said by ``Check`` in ``tests/support/goldens.py``. All samples run on the
-host (``tests/host/test_models.py``); here it is the first of each model, which shows what another core, its
-compiler and its kernels could change.
+What must agree and how closely is said by ``Check`` in ``tests/support/goldens.py``. Integer models run on all
+of their samples and steps, float models on the first; the host runs all (``tests/host/test_models.py``).
 """
 
 from __future__ import annotations
