@@ -1,7 +1,7 @@
 """Published models on every QEMU core, with both kernel libraries, against their goldens.
 
-What must agree and how closely is said by ``Check`` in ``tests/support/goldens.py``. Integer models run on all
-of their samples and steps, float models on the first; the host runs all (``tests/host/test_models.py``).
+What must agree and how closely is said by ``Check`` in ``tests/support/goldens.py``. Integer models run on
+all of their samples and steps, float models on the first; the host runs all (``tests/host/test_models.py``).
 """
 
 from __future__ import annotations
