@@ -168,6 +168,7 @@ def difference(name: str, found: Array, wanted: Array) -> str:
     if name in TFLITE and name.endswith("_int8"):
         allowed = 0.0
     else:
-        allowed = 1e-6 + 2e-5 * float(np.max(np.abs(wanted), initial=0.0))
+        largest = float(np.max(np.abs(wanted), initial=0.0))
+        allowed = max(1e-5 * largest, float(np.finfo(np.float32).eps))
     wrong = int(np.count_nonzero(error > allowed))
     return f"{wrong} of {error.size} differ, by up to {error.max():g} ({allowed:g} allowed)" if wrong else ""

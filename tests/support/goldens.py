@@ -83,6 +83,11 @@ class Published:
     def is_int8(self) -> bool:
         return self.row["numeric"] == "int8"
 
+    @property
+    def ends_in_float_softmax(self) -> bool:
+        """Whether its outputs are real numbers, equal only up to the order of additions."""
+        return not self.is_tflite and any(softmax for _, softmax in output_steps(self.path))
+
     @cached_property
     def arrays(self) -> dict[str, Array]:
         with np.load(self.path.with_suffix(".npz")) as file:
