@@ -52,8 +52,7 @@ def add_models(env: Any, as_library: bool) -> None:
     board = board_of(env)
     project = Path(env.subst("$PROJECT_DIR"))
     cmsis_nn = find_cmsis_nn(env) if as_library else None
-    kernels = "cmsis-nn" if cmsis_nn else "portable"
-    models = platformio.read_models(project, dict(env.GetProjectOptions()), board, kernels)
+    models = platformio.read_models(project, dict(env.GetProjectOptions()), board, cmsis_nn is not None)
     if any(model.quantize for model in models):
         requirements.install(requirements.QUANTIZE)
     folder = Path(env.subst("$BUILD_DIR")) / "tinyml"
@@ -156,6 +155,7 @@ def generate(target: list[Any], source: list[Any], env: Any) -> int:
             kernels=model.kernels,
             shapes=model.dimensions,
             quantize=model.quantize,
+            cmsis_nn=model.cmsis_nn,
         )
         compiled = compile_model(model.path, options)
         check_budget(compiled.summary, model, env["TINYML_BOARD"])

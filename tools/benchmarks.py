@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever 
 
 from tinyml import harness
 from tinyml.bench import record
-from tinyml.bench.measure import Row, measure
+from tinyml.bench.measure import CHOICES, Row, measure
 from tinyml.bench.peers import peers
 from tinyml.bench.table import groups, markdown
 from tinyml.errors import TinymlError
@@ -75,7 +75,7 @@ def measured(old: record.Record | None) -> record.Record:
     available = models()
     for path in available.values():
         for machine in MACHINES:
-            for kernels in ("portable", "cmsis-nn"):
+            for kernels in CHOICES:
                 print(f"{path.stem} on {machine} with {kernels}", flush=True)
                 try:
                     rows.append(measure(path, machine, kernels, Options()))

@@ -24,6 +24,23 @@ class Library(enum.Enum):
     CMSIS_NN = "cmsis-nn"  # Arm's library
 
 
+@dataclass(frozen=True)
+class Cost:
+    """What a kernel takes, measured on emulated cores: instructions per multiplication and per output.
+
+    Good enough to rank kernels that compute the same layer; one number each for cores without packed
+    arithmetic, with DSP instructions and with Helium.
+    """
+
+    plain: tuple[float, float]
+    dsp: tuple[float, float]
+    mve: tuple[float, float]
+
+    def instructions(self, layer: Layer, target: Target) -> float:
+        per_mac, per_output = self.mve if target.mve else self.dsp if target.dsp else self.plain
+        return per_mac * layer.op.macs(layer) + per_output * layer.output.elements
+
+
 Constraint = Callable[[Layer], bool]
 """Returns whether a layer is fine. Its docstring is the message and the documentation."""
 
@@ -149,6 +166,7 @@ class Kernel(ABC):
     library: ClassVar[Library] = Library.GENERATED
     sources: ClassVar[tuple[str, ...]] = ()  # runtime/*.c, or paths inside CMSIS-NN
     constraints: ClassVar[tuple[Constraint, ...]] = ()
+    cost: ClassVar[Cost | None] = None  # given where kernels of several libraries compete
 
     def runs_on(self, target: Target) -> bool:
         """Whether the core can execute this kernel."""

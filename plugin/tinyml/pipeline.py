@@ -33,7 +33,7 @@ LIBRARIES: Mapping[str, frozenset[Library]] = {
     "portable": frozenset({Library.GENERATED, Library.PORTABLE}),
     "cmsis-nn": frozenset(Library),
 }
-"""What each choice of ``--kernels`` allows; ``auto`` is decided by the shell that knows the build."""
+"""What each choice of ``--kernels`` allows; ``auto`` is what the build has, the cheaper for each layer."""
 
 IO_CHOICES = ("arena", "caller")
 """Where inputs and outputs may live."""
@@ -54,15 +54,17 @@ class Options:
 
     name: str = ""  # C prefix; default: the file's name
     target: str = "cortex-m3"
-    kernels: str = "auto"
+    kernels: str = "auto"  # or a key of LIBRARIES: CMSIS-NN wherever it has a kernel, or nowhere
     shapes: Mapping[str, Shape] = field(default_factory=dict)
     io: str = "arena"  # where inputs and outputs live: in the arena, or in buffers the caller gives
     expose: tuple[str, ...] = ()  # inner tensors that are outputs too, to look at them
     quantize: Request | None = None  # a float model is made int8 first
+    cmsis_nn: bool = False  # whether the build has CMSIS-NN, so that "auto" may use it
 
     def describe(self) -> str:
         """Options that are not the default, for the provenance comment."""
         parts = [f"kernels {self.kernels}"] if self.kernels != "auto" else []
+        parts += ["with CMSIS-NN"] if self.kernels == "auto" and self.cmsis_nn else []
         parts += [f"io {self.io}"] if self.io != "arena" else []
         parts += [f"shape {name}={'x'.join(map(str, shape))}" for name, shape in self.shapes.items()]
         parts += [self.quantize.describe()] if self.quantize else []
@@ -131,7 +133,6 @@ def compile_graph(
     target = find_target(options.target)
     if options.kernels not in ("auto", *LIBRARIES):
         raise ConfigError(f"there are no kernels called {options.kernels!r}", f"auto, {', '.join(LIBRARIES)}")
-    libraries = LIBRARIES["portable" if options.kernels == "auto" else options.kernels]
     if options.io not in IO_CHOICES:
         raise ConfigError(f"inputs and outputs cannot live in {options.io!r}", " or ".join(IO_CHOICES))
     ledger = Ledger()
@@ -144,7 +145,7 @@ def compile_graph(
     graph = optimize(graph, note)
     if options.expose:
         graph = replace(graph, outputs=tuple(dict.fromkeys((*graph.outputs, *options.expose))))
-    graph, selected, placed = _place(graph, target, libraries, options.io == "caller")
+    graph, selected, placed = _place(graph, target, options)
     emitted = emit(name, graph, placed, selected, target, origin)
     summary = summarize(
         name, graph, selected, placed, target, origin.sha256, __version__, emitted.weights_bytes
@@ -153,14 +154,22 @@ def compile_graph(
     return Compiled(name, graph, selected, placed, files, summary.data, tuple(ledger.entries))
 
 
-def _place(
-    graph: Graph, target: Target, libraries: frozenset[Library], io_outside: bool
-) -> tuple[Graph, tuple[Selected, ...], Plan]:
+def choose_kernels(graph: Graph, target: Target, kernels: str, cmsis_nn: bool) -> tuple[Selected, ...]:
+    """Select by a choice of ``--kernels``; ``cmsis_nn`` says what the build has."""
+    if kernels == "auto":
+        return select(graph, target, LIBRARIES["cmsis-nn" if cmsis_nn else "portable"], cheapest=True)
+    return select(graph, target, LIBRARIES[kernels])
+
+
+def _place(graph: Graph, target: Target, options: Options) -> tuple[Graph, tuple[Selected, ...], Plan]:
     """Schedule, select and plan; the order of the file stays where the other one needs no less memory."""
+    io_outside = options.io == "caller"
     orders = [graph]
     if not same_order((other := schedule(graph)).nodes, graph.nodes):
         orders.append(other)
-    choices = [(ordered, select(ordered, target, libraries)) for ordered in orders]
+    choices = [
+        (ordered, choose_kernels(ordered, target, options.kernels, options.cmsis_nn)) for ordered in orders
+    ]
     bounds = {id(ordered): lower_bound_bytes(ordered, chosen, io_outside) for ordered, chosen in choices}
     results: list[tuple[Graph, tuple[Selected, ...], Plan]] = []
     for ordered, chosen in sorted(choices, key=lambda choice: bounds[id(choice[0])]):

@@ -25,12 +25,26 @@ class Selected:
         return self.kernel.overwrites(self.layer)
 
 
-def select(graph: Graph, target: Target, libraries: frozenset[Library]) -> tuple[Selected, ...]:
-    """The first kernel of each operator that the target, the libraries and the layer allow."""
+TIE = 1.03
+"""Kernels whose costs differ by less are alike: the figures are averages over layers."""
+
+
+def select(
+    graph: Graph, target: Target, libraries: frozenset[Library], cheapest: bool = False
+) -> tuple[Selected, ...]:
+    """For each layer the first kernel that the target, the libraries and the layer allow.
+
+    With ``cheapest``, CMSIS-NN and our own kernels compete: fewer instructions win, and of two that take
+    about the same, the one with less memory in the arena.
+    """
     chosen: list[Selected] = []
     problems: list[str] = []
     for layer in graph.layers():
         kernel = _first_fit(layer, target, libraries)
+        if cheapest and isinstance(kernel, Kernel) and kernel.library is Library.CMSIS_NN:
+            kernel = _cheaper(
+                kernel, _first_fit(layer, target, libraries - {Library.CMSIS_NN}), layer, target
+            )
         if isinstance(kernel, Kernel):
             chosen.append(Selected(layer, kernel, kernel.scratch_bytes(layer, target)))
         else:
@@ -54,6 +68,21 @@ def _first_fit(layer: Layer, target: Target, libraries: frozenset[Library]) -> K
             return kernel
         refusals.append(f"{kernel.name} asks: {refusal}")
     return "; ".join(refusals) or "this operator has no kernel"
+
+
+def _cheaper(kernel: Kernel, rival: Kernel | str, layer: Layer, target: Target) -> Kernel:
+    """``kernel``, unless there is a rival, both costs are known, and the rival's is lower."""
+    if not isinstance(rival, Kernel) or kernel.cost is None or rival.cost is None:
+        return kernel
+    ratio = rival.cost.instructions(layer, target) / max(kernel.cost.instructions(layer, target), 1)
+    if 1 / TIE < ratio < TIE:
+        return min(rival, kernel, key=lambda each: _memory_bytes(each, layer, target))
+    return rival if ratio < 1 else kernel
+
+
+def _memory_bytes(kernel: Kernel, layer: Layer, target: Target) -> int:
+    """What a kernel adds to the arena while its layer runs."""
+    return kernel.scratch_bytes(layer, target) + (0 if kernel.overwrites(layer) else layer.output.bytes)
 
 
 def _types(layer: Layer) -> str:

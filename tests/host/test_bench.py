@@ -98,6 +98,7 @@ def test_names() -> None:
 
 def test_kernel_choices() -> None:
     assert kernel_choices("portable,cmsis-nn") == ["portable", "cmsis-nn"]
+    assert kernel_choices("auto") == ["auto"]
     with pytest.raises(ConfigError):
         kernel_choices("fast")
 

@@ -34,7 +34,7 @@ def project(tmp_path: Path) -> Path:
 
 def read(project: Path, board: Board | None = None, **options: str) -> list[Model]:
     given = {f"custom_tinyml_{name}": value for name, value in options.items()}
-    return platformio.read_models(project, {"platform": "native", **given}, board or Board(), "portable")
+    return platformio.read_models(project, {"platform": "native", **given}, board or Board(), cmsis_nn=False)
 
 
 def test_models_by_convention(project: Path) -> None:

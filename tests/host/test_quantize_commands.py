@@ -151,9 +151,9 @@ def test_platformio_option(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "calib.npz").touch()
     options = {"custom_tinyml_quantize": "\ndata/calib.npz\nio=int8"}
-    (model,) = platformio.read_models(tmp_path, options, platformio.Board(), "portable")
+    (model,) = platformio.read_models(tmp_path, options, platformio.Board(), cmsis_nn=False)
     assert model.quantize == Request(tmp_path / "data" / "calib.npz", io="int8")
-    (plain,) = platformio.read_models(tmp_path, {}, platformio.Board(), "portable")
+    (plain,) = platformio.read_models(tmp_path, {}, platformio.Board(), cmsis_nn=False)
     assert plain.key("x") != model.key("x")
 
 

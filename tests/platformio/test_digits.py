@@ -167,7 +167,9 @@ def test_cmsis_nn_among_the_libraries_is_used(make_project: MakeProject, tmp_pat
     (library / "Tests" / "test.c").write_text("#error this is not part of the library\n")
     project = sample(make_project(QEMU))
     project.write(
-        "platformio.ini", f"[env]\nlib_deps =\n    symlink://{REPOSITORY}\n    file://{library}\n{QEMU}"
+        "platformio.ini",
+        "[env]\ncustom_tinyml_kernels = cmsis-nn\n"
+        f"lib_deps =\n    symlink://{REPOSITORY}\n    file://{library}\n{QEMU}",
     )
     assert answers(project.build("-t", "qemu")) == ANSWERS
     assert "arm_convolve" in project.generated("digits.c", "m3").read_text()

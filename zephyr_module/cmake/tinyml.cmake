@@ -215,7 +215,7 @@ Compile a model into the application.
 
 <name>        the model's prefix in C: kws gives <kws.h> with kws_run(), kws_input(), kws_output()
 <file>        the .onnx or .tflite file, relative to the current source directory
-KERNELS       where the kernels come from; auto is what Kconfig says
+KERNELS       where the kernels come from; auto takes, for each layer, the one with fewer instructions
 SHAPES        shapes of inputs that the model leaves open
 BUDGET        more than this is an error; the memories of the board are a limit anyway
 ARENA_REGION  devicetree label of a zephyr,memory-region for the arena, instead of chosen tinyml,arena
@@ -240,16 +240,16 @@ function(zephyr_tinyml_model name file)
     message(FATAL_ERROR "TinyML: the file of model ${name} does not exist: ${model}")
   endif()
   tinyml_has_cmsis_nn(has_cmsis_nn why_not)
+  set(kernels auto)
+  set(library)
   if(has_cmsis_nn)
-    set(kernels cmsis-nn)
-  else()
-    set(kernels portable)
+    set(library --cmsis-nn)
   endif()
-  if(arg_KERNELS STREQUAL cmsis-nn AND NOT kernels STREQUAL cmsis-nn)
+  if(arg_KERNELS STREQUAL cmsis-nn AND NOT has_cmsis_nn)
     message(FATAL_ERROR
       "TinyML: model ${name} asks for CMSIS-NN, which this build does not have.\n"
       "  try: the project cmsis-nn (version 7 or later) in the west manifest, and CONFIG_TINYML_KERNELS_CMSIS_NN=y")
-  elseif(arg_KERNELS AND NOT arg_KERNELS STREQUAL auto)
+  elseif(arg_KERNELS)
     set(kernels ${arg_KERNELS})
   endif()
   tinyml_target(target)
@@ -271,7 +271,7 @@ function(zephyr_tinyml_model name file)
     OUTPUT ${generated}
     BYPRODUCTS ${dir}/${name}.json ${dir}/${name}_report.html ${dir}/${name}_report.json
     COMMAND ${python} -m tinyml compile ${model} -o ${dir} --name ${name} --report
-            --target ${target} --kernels ${kernels} ${shapes} ${quantize} ${limits} --depfile ${dir}/${name}.d
+            --target ${target} --kernels ${kernels} ${library} ${shapes} ${quantize} ${limits} --depfile ${dir}/${name}.d
     # Headers that come out the same keep their time, so that what includes them is not rebuilt.
     # The source must be newer than the model, or a Makefile would run this every time.
     COMMAND ${CMAKE_COMMAND} -E touch ${dir}/${name}.c

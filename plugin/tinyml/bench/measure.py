@@ -9,7 +9,7 @@ from typing import Any
 from tinyml import arrays, harness
 from tinyml.errors import ConfigError, ToolError
 from tinyml.harness.footprint import CMSIS_NN, LIBRARY, MODEL, RUNTIME
-from tinyml.pipeline import Options, compile_model
+from tinyml.pipeline import LIBRARIES, Options, compile_model
 from tinyml.workspace import find_cmsis_nn
 
 
@@ -62,6 +62,8 @@ class Row:
 
 
 OUTPUT_BYTES = 16
+CHOICES = ("auto", *LIBRARIES)
+"""Of kernels: ``auto`` is what users get, CMSIS-NN included where it is found."""
 
 
 def measure(path: Path, machine: str, kernels: str, options: Options, optimize: str = "-O2") -> Row:
@@ -72,7 +74,8 @@ def measure(path: Path, machine: str, kernels: str, options: Options, optimize: 
             f"{machine} does not count instructions",
             f"one of: {', '.join(name for name, m in harness.MACHINES.items() if m.clock)}",
         )
-    wanted = Options(options.name, place.target.name, kernels, options.shapes)
+    has_cmsis_nn = kernels == "auto" and find_cmsis_nn() is not None
+    wanted = Options(options.name, place.target.name, kernels, options.shapes, cmsis_nn=has_cmsis_nn)
     compiled = compile_model(path, wanted)
     inputs = arrays.load_inputs(None, compiled.graph)
     result = harness.run_files(
@@ -109,11 +112,8 @@ def title(path: Path) -> str:
 
 
 def kernel_choices(wanted: str) -> list[str]:
-    """``auto``: CMSIS-NN where it is found, as builds decide; otherwise a list with commas."""
-    if wanted == "auto":
-        return ["cmsis-nn" if find_cmsis_nn() else "portable"]
+    """A list with commas."""
     choices = [word for word in wanted.split(",") if word]
-    unknown = set(choices) - {"portable", "cmsis-nn"}
-    if unknown or not choices:
-        raise ConfigError(f"--kernels {wanted!r}", "auto, portable, cmsis-nn, or portable,cmsis-nn")
+    if not choices or not set(choices) <= set(CHOICES):
+        raise ConfigError(f"--kernels {wanted!r}", f"{', '.join(CHOICES)}, or several with commas")
     return choices

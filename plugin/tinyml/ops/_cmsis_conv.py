@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Protocol, cast
 
 from tinyml.ir import Layer
-from tinyml.kernel import Sheet
+from tinyml.kernel import Cost, Sheet
 from tinyml.ops import _cmsis_nn as nn
 from tinyml.ops._conv_records import constant_weights, small_extents
 from tinyml.ops._quant import Clamp
@@ -56,6 +56,7 @@ class Convolution(nn.RoundingKernel):
     """Shared by the kernels below: parameters, filter dimensions and the call."""
 
     upscale = False
+    cost = Cost(plain=(2.75, 55), dsp=(1.66, 27), mve=(0.2, 20))
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
         op = _window(layer)
@@ -130,6 +131,7 @@ class GeneralConv(Convolution):
     name = "arm_convolve_s8"
     sources = GENERAL
     constraints = COMMON
+    cost = Cost(plain=(2.75, 85), dsp=(1.66, 75), mve=(0.5, 25))
     upscale = True
 
     def scratch_bytes(self, layer: Layer, target: Target) -> int:
@@ -151,6 +153,8 @@ def three_by_three(layer: Layer) -> bool:
 class Depthwise(nn.RoundingKernel):
     """Shared by the depthwise kernels below."""
 
+    cost = Cost(plain=(16, 50), dsp=(8, 42), mve=(2, 5))
+
     def emit(self, layer: Layer, sheet: Sheet) -> None:
         op = _window(layer)
         multiple = layer.output.shape[3] // layer.input(0).shape[3]
@@ -167,6 +171,7 @@ class DepthwiseConv3x3(Depthwise):
     name = "arm_depthwise_conv_3x3_s8"
     sources = (f"{nn.CONVOLUTION}/arm_depthwise_conv_3x3_s8.c",)
     constraints = (*COMMON, one_filter_per_channel, three_by_three)
+    cost = Cost(plain=(6, 32), dsp=(4.6, 28), mve=(4.6, 28))
 
     def runs_on(self, target: Target) -> bool:
         return not target.mve

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tinyml.ir import Layer
-from tinyml.kernel import Sheet
+from tinyml.kernel import Cost, Sheet
 from tinyml.ops import _cmsis_nn as nn
 from tinyml.ops._conv_records import constant_weights
 from tinyml.ops._quant import quant_of
@@ -22,6 +22,8 @@ def per_tensor_weights(layer: Layer) -> bool:
 
 class DenseKernel(nn.RoundingKernel):
     """Shared by the two kernels below."""
+
+    cost = Cost(plain=(3.5, 50), dsp=(2.1, 45), mve=(0.5, 25))
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
         op: Any = layer.op

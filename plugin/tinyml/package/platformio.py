@@ -72,21 +72,23 @@ class Model:
     arena_limit_bytes: int | None = None
     budget: Mapping[str, int] = field(default_factory=dict)  # of tinyml.yaml
     quantize: Request | None = None
+    cmsis_nn: bool = False  # among the project's libraries
 
     def key(self, compiler: str) -> str:
         """Everything but the model's own bytes that decides what is generated."""
         shapes = ",".join(f"{name}={shape}" for name, shape in sorted(self.shapes.items()))
         limits = f"arena<={self.arena_limit_bytes} {sorted(self.budget.items())}"
         quantize = self.quantize.describe() if self.quantize else ""
-        return f"{self.name} {self.target} {self.kernels} [{shapes}] {limits} {quantize} compiler {compiler}"
+        kernels = f"{self.kernels} {self.cmsis_nn}"
+        return f"{self.name} {self.target} {kernels} [{shapes}] {limits} {quantize} compiler {compiler}"
 
     @property
     def dimensions(self) -> dict[str, tuple[int, ...]]:
         return {name: tuple(map(int, shape.split("x"))) for name, shape in self.shapes.items()}
 
 
-def read_models(project: Path, options: Mapping[str, str], board: Board, kernels: str) -> list[Model]:
-    """The models of a project. ``kernels`` is what "auto" means for this build.
+def read_models(project: Path, options: Mapping[str, str], board: Board, cmsis_nn: bool) -> list[Model]:
+    """The models of a project. ``cmsis_nn`` says whether it is among the project's libraries.
 
     ``custom_tinyml_models`` decides; without it a ``tinyml.yaml``; without that, every model file in
     the project's folder, ``models/`` or ``model/``.
@@ -104,7 +106,6 @@ def read_models(project: Path, options: Mapping[str, str], board: Board, kernels
     quantize = from_items(_items(given.get("quantize", "")), f"{PREFIX}quantize", project)
     models = []
     for entry in _entries(project, given.get("models")):
-        chosen = entry.kernels or wanted
         request = entry.request(project) or quantize
         if request:
             request.check_files()
@@ -113,11 +114,12 @@ def read_models(project: Path, options: Mapping[str, str], board: Board, kernels
                 entry.name,
                 _existing(project, entry),
                 target,
-                kernels if chosen == "auto" else chosen,
+                entry.kernels or wanted,
                 {**shapes, **entry.shapes},
                 limit,
                 entry.budget,
                 request,
+                cmsis_nn,
             )
         )
     return models

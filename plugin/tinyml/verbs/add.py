@@ -167,15 +167,13 @@ def _compile(
     from tinyml.pipeline import Options, compile_model
     from tinyml.workspace import find_cmsis_nn
 
-    kernels = entry.kernels or "auto"
-    if kernels == "auto":  # as the build decides it
-        kernels = "cmsis-nn" if find_cmsis_nn() else "portable"
     options = Options(
         name=entry.name,
         target=target,
-        kernels=kernels,
+        kernels=entry.kernels or "auto",
         shapes={name: tuple(map(int, shape.split("x"))) for name, shape in entry.shapes.items()},
         quantize=wanted,
+        cmsis_nn=find_cmsis_nn() is not None,
     )
     if not must_move:
         return compile_model(model, options)

@@ -49,7 +49,7 @@ class Bench(Verb):
             "--kernels",
             default="auto",
             metavar="K,...",
-            help="auto, portable, cmsis-nn, or both with a comma (default: CMSIS-NN where it is found)",
+            help="auto, portable, cmsis-nn, or several with commas (default: %(default)s, as builds choose)",
         )
         parser.add_argument(
             "--optimize", default="-O2", metavar="FLAG", help="the C compiler's option (default: %(default)s)"

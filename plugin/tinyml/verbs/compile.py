@@ -36,7 +36,8 @@ def add_option_arguments(parser: argparse.ArgumentParser, target: bool = True) -
         "--kernels",
         default="auto",
         choices=("auto", "portable", "cmsis-nn"),
-        help="which kernels generated code may call (default: %(default)s)",
+        help="cmsis-nn: wherever it has one; portable: none of its; auto: for each layer the one with fewer "
+        "instructions, of what the build has (default: %(default)s)",
     )
     parser.add_argument(
         "--shape",
@@ -70,7 +71,24 @@ def options_from(args: argparse.Namespace, target: str) -> Options:
         check_name(args.name)
     shapes = {name: tuple(map(int, text.split("x"))) for name, text in parse_shapes(args.shape).items()}
     request = from_items(args.quantize, "--quantize", Path())
-    return Options(args.name, target, args.kernels, shapes, getattr(args, "io", "arena"), quantize=request)
+    return Options(
+        args.name,
+        target,
+        args.kernels,
+        shapes,
+        getattr(args, "io", "arena"),
+        quantize=request,
+        cmsis_nn=_has_cmsis_nn(args),
+    )
+
+
+def _has_cmsis_nn(args: argparse.Namespace) -> bool:
+    """`compile` is told; verbs that build the model themselves look for it."""
+    from tinyml.workspace import find_cmsis_nn
+
+    if hasattr(args, "cmsis_nn"):
+        return bool(args.cmsis_nn)
+    return args.kernels == "auto" and find_cmsis_nn() is not None
 
 
 class Compile(Verb):
@@ -88,6 +106,11 @@ class Compile(Verb):
         add_model_arguments(parser)
         parser.add_argument(
             "-o", "--output", type=Path, required=True, metavar="DIR", help="the folder to write to"
+        )
+        parser.add_argument(
+            "--cmsis-nn",
+            action="store_true",
+            help="the build has CMSIS-NN: --kernels auto may choose from it",
         )
         parser.add_argument(
             "--io",

@@ -1,0 +1,52 @@
+"""Which library computes a layer: what was asked for, what the build has, what it costs on the core."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tinyml.kernel import Kernel, Library
+from tinyml.ops.conv import Conv
+from tinyml.pipeline import Options, compile_model
+from tinyml.select import Selected
+
+DIGITS = Path(__file__).parents[2] / "samples" / "digits" / "model.onnx"
+
+
+def convolutions(options: Options) -> set[Library]:
+    compiled = compile_model(DIGITS, options)
+    return {each.kernel.library for each in compiled.selected if isinstance(each.layer.op, Conv)}
+
+
+@pytest.mark.parametrize("target", ["cortex-m3", "cortex-m4", "cortex-m55"])
+def test_a_choice_is_kept(target: str) -> None:
+    assert convolutions(Options(target=target, kernels="portable", cmsis_nn=True)) == {Library.PORTABLE}
+    assert convolutions(Options(target=target, kernels="cmsis-nn")) == {Library.CMSIS_NN}
+
+
+def test_auto_takes_only_what_the_build_has() -> None:
+    assert convolutions(Options(target="cortex-m55")) == {Library.PORTABLE}
+
+
+def test_auto_follows_the_core() -> None:
+    """Helium is what CMSIS-NN uses and the portable kernels do not."""
+    assert convolutions(Options(target="cortex-m55", cmsis_nn=True)) == {Library.CMSIS_NN}
+    assert convolutions(Options(target="cortex-m3", cmsis_nn=True)) == {Library.PORTABLE}
+
+
+def test_provenance_tells_the_two_autos_apart() -> None:
+    assert Options(cmsis_nn=True).describe() == "with CMSIS-NN"
+    assert Options().describe() == ""
+    assert Options(kernels="portable", cmsis_nn=True).describe() == "kernels portable"
+
+
+def test_every_competing_kernel_has_a_cost() -> None:
+    """A kernel without one would win or lose unseen."""
+    selected = compile_model(DIGITS, Options(target="cortex-m55", kernels="cmsis-nn")).selected
+    assert all(_cost_known(each) for each in selected)
+
+
+def _cost_known(each: Selected) -> bool:
+    kernel: Kernel = each.kernel
+    return kernel.library is not Library.CMSIS_NN or kernel.cost is not None
