@@ -6,16 +6,14 @@ that it does not matter which format or exporter a model came from, and it is us
 
 from __future__ import annotations
 
-from typing import Protocol, cast
-
 import numpy as np
 
 from tinyml import c
 from tinyml.ir import Array, DType, Layer
 from tinyml.kernel import Kernel, Library, Sheet
 from tinyml.ops._conv_records import constant_weights, float_tensors, geometry, small_extents
+from tinyml.ops._convolution import convolution
 from tinyml.ops._quant import Clamp
-from tinyml.ops._window import Pads, Pair
 
 WORTHWHILE = 64  # elements; below that scales would cost more than bytes save
 _found: dict[int, tuple[Array, tuple[Array, Array] | None]] = {}
@@ -64,13 +62,6 @@ def _scale(row: Array, top: np.float32, largest: int) -> np.float32 | None:
     return None
 
 
-class _Layer(Protocol):
-    strides: Pair
-    dilations: Pair
-    pads: Pads
-    clamp: Clamp
-
-
 def _filters(layer: Layer) -> Array:
     """Weights with the output channels first, as the layer has them."""
     return layer.input(1).value
@@ -104,12 +95,15 @@ class DenseByteWeights(Kernel):
     constraints = (float_tensors, constant_weights, bytes_times_scales)
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
+        from tinyml.ops.dense import Dense
+
+        assert isinstance(layer.op, Dense)
         outputs, inputs = layer.input(1).shape
         members = {
             ".rows": layer.output.elements // outputs,
             ".inputs": inputs,
             ".outputs": outputs,
-            **_common(layer, sheet, cast(_Layer, layer.op).clamp),
+            **_common(layer, sheet, layer.op.clamp),
         }
         name = sheet.record("struct tinyml_dense_f32_s8", "params", members)
         sheet.line(f"tinyml_dense_f32_s8(&{name}, {sheet.x()}, {sheet.y()});")
@@ -124,13 +118,10 @@ class ConvByteWeights(Kernel):
     constraints = (float_tensors, constant_weights, small_extents, bytes_times_scales)
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
-        op = cast(_Layer, layer.op)
-        out, _, _, group_in = layer.input(1).shape
         members = {
-            **geometry(layer, op.strides, op.dilations, op.pads),
-            ".group_in": group_in,
-            ".group_out": out * group_in // layer.input(0).shape[3],
-            **_common(layer, sheet, op.clamp),
+            **geometry(layer),
+            ".groups": layer.input(0).shape[3] // layer.input(1).shape[3],
+            **_common(layer, sheet, convolution(layer).clamp),
         }
         name = sheet.record("struct tinyml_conv_f32_s8", "params", members)
         sheet.line(f"tinyml_conv_f32_s8(&{name}, {sheet.x()}, {sheet.y()});")

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol, cast
-
 import numpy as np
 
 from tinyml import c
 from tinyml.ir import Layer
 from tinyml.kernel import Kernel, Sheet
+from tinyml.ops._convolution import convolution
 from tinyml.ops._pool import PoolLoops, Window, flat_index
-from tinyml.ops._quant import Clamp
-
-
-class _Convolution(Protocol):
-    """What Conv and DepthwiseConv have in common."""
-
-    strides: tuple[int, ...]
-    dilations: tuple[int, ...]
-    pads: tuple[int, ...]
-    clamp: Clamp
 
 
 def one_plain_type(layer: Layer) -> bool:
@@ -35,7 +24,7 @@ class ConvLoops(Kernel):
     constraints = (one_plain_type,)
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
-        op, y, w = cast(_Convolution, layer.op), layer.output, layer.input(1)
+        op, y, w = convolution(layer), layer.output, layer.input(1)
         sizes = w.shape[1:-1]
         window = Window(tuple(sizes), op.strides, op.dilations, op.pads)
         zero = c.number(0, y.dtype.numpy)

@@ -7,8 +7,8 @@ import numpy as np
 from tinyml import c
 from tinyml.ir import Array, DType, Layer
 from tinyml.kernel import Sheet
-from tinyml.ops._quant import Clamp, clamp_range, is_quantized, output_multipliers, per_channel, quant_of
-from tinyml.ops._window import Pads, Pair
+from tinyml.ops._convolution import convolution
+from tinyml.ops._quant import clamp_range, is_quantized, output_multipliers, per_channel, quant_of
 
 SMALL = 1 << 15
 
@@ -39,9 +39,9 @@ def small_extents(layer: Layer) -> bool:
     return all(extent < SMALL for shape in shapes for extent in shape)
 
 
-def geometry(layer: Layer, strides: Pair, dilations: Pair, pads: Pads) -> dict[str, object]:
+def geometry(layer: Layer) -> dict[str, object]:
     """Members of struct tinyml_window."""
-    x, w, y = layer.input(0), layer.input(1), layer.output
+    op, x, w, y = convolution(layer), layer.input(0), layer.input(1), layer.output
     return {
         ".window.batches": x.shape[0],
         ".window.in_h": x.shape[1],
@@ -52,12 +52,12 @@ def geometry(layer: Layer, strides: Pair, dilations: Pair, pads: Pads) -> dict[s
         ".window.out_c": y.shape[3],
         ".window.kernel_h": w.shape[1],
         ".window.kernel_w": w.shape[2],
-        ".window.stride_h": strides[0],
-        ".window.stride_w": strides[1],
-        ".window.dilation_h": dilations[0],
-        ".window.dilation_w": dilations[1],
-        ".window.pad_top": pads[0],
-        ".window.pad_left": pads[1],
+        ".window.stride_h": op.strides[0],
+        ".window.stride_w": op.strides[1],
+        ".window.dilation_h": op.dilations[0],
+        ".window.dilation_w": op.dilations[1],
+        ".window.pad_top": op.pads[0],
+        ".window.pad_left": op.pads[1],
     }
 
 
@@ -80,21 +80,13 @@ def padded_weights(filters: Array) -> Array:
     return np.concatenate([flat, np.zeros(spare, flat.dtype)])
 
 
-def quantized_record(
-    layer: Layer,
-    sheet: Sheet,
-    filters: Array,
-    strides: Pair,
-    dilations: Pair,
-    pads: Pads,
-    clamp: Clamp,
-) -> dict[str, object]:
+def quantized_record(layer: Layer, sheet: Sheet, filters: Array) -> dict[str, object]:
     """Members of struct tinyml_conv_s8. ``filters`` are the weights, output channels first."""
-    channels = layer.output.shape[3]
+    op, channels = convolution(layer), layer.output.shape[3]
     multiplier, shift = output_multipliers(layer)
-    low, high = clamp_range(clamp, layer.output)
+    low, high = clamp_range(op.clamp, layer.output)
     return {
-        **geometry(layer, strides, dilations, pads),
+        **geometry(layer),
         ".weights": sheet.table("weights", padded_weights(filters)),
         ".bias": sheet.table("bias", folded_bias(layer, filters)),
         ".multiplier": sheet.table("multiplier", per_channel(multiplier, channels)),
@@ -107,16 +99,14 @@ def quantized_record(
     }
 
 
-def float_record(
-    layer: Layer, sheet: Sheet, strides: Pair, dilations: Pair, pads: Pads, clamp: Clamp
-) -> dict[str, object]:
+def float_record(layer: Layer, sheet: Sheet) -> dict[str, object]:
     """Members of struct tinyml_conv_f32."""
+    low, high = convolution(layer).clamp
     sheet.include("<math.h>")
-    bias = sheet.table("bias", layer.input(2).value) if layer.has_input(2) else "NULL"
     return {
-        **geometry(layer, strides, dilations, pads),
+        **geometry(layer),
         ".weights": sheet.table("weights", layer.input(1).value),
-        ".bias": bias,
-        ".out_min": c.floating(clamp[0]),
-        ".out_max": c.floating(clamp[1]),
+        ".bias": sheet.table("bias", layer.input(2).value) if layer.has_input(2) else "NULL",
+        ".out_min": c.floating(low),
+        ".out_max": c.floating(high),
     }

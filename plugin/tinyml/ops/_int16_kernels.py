@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol, cast
-
 import numpy as np
 
 from tinyml.ir import Array, DType, Layer
 from tinyml.kernel import Kernel, Library, Sheet
 from tinyml.ops._conv_records import constant_weights, geometry, small_extents
+from tinyml.ops._convolution import convolution
 from tinyml.ops._quant import Clamp, clamp_range, is_quantized, output_multipliers, per_channel, quant_of
-from tinyml.ops._window import Pads, Pair
-
-
-class _Convolution(Protocol):
-    strides: Pair
-    dilations: Pair
-    pads: Pads
-    clamp: Clamp
 
 
 def words_and_bytes(layer: Layer) -> bool:
@@ -57,13 +48,12 @@ class ConvInt16(Kernel):
     constraints = (words_and_bytes, wide_bias, constant_weights, small_extents)
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
-        op = cast(_Convolution, layer.op)
+        op = convolution(layer)
         weights = self.filters(layer)
         sheet.include("<tinyml/conv_s16.h>")
         members = {
-            **geometry(layer, op.strides, op.dilations, op.pads),
-            ".group_in": weights.shape[3],
-            ".group_out": self.group_out(layer),
+            **geometry(layer),
+            ".groups": layer.input(0).shape[3] // weights.shape[3],
             ".weights": sheet.table("weights", weights),
             **_scales(layer, sheet, weights.shape[0], op.clamp, output_multipliers(layer)),
         }
@@ -74,20 +64,12 @@ class ConvInt16(Kernel):
         """Weights with the output channels first."""
         return layer.input(1).value
 
-    def group_out(self, layer: Layer) -> int:
-        """Output channels that read the same input channels."""
-        out, _, _, group_in = layer.input(1).shape
-        return out * group_in // layer.input(0).shape[3]
-
 
 class DepthwiseConvInt16(ConvInt16):
     """A convolution in which every input channel is a group."""
 
     def filters(self, layer: Layer) -> Array:
         return np.ascontiguousarray(np.transpose(layer.input(1).value, (3, 1, 2, 0)))
-
-    def group_out(self, layer: Layer) -> int:
-        return layer.input(1).shape[3] // layer.input(0).shape[3]
 
 
 class DenseInt16(Kernel):

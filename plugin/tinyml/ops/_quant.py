@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +13,8 @@ from tinyml.ir import Array, DType, Layer, Quant, Tensor, given
 
 Clamp = tuple[float, float]
 NO_CLAMP: Clamp = (-np.inf, np.inf)
+Multipliers = tuple[Array, Array]
+"""Fixed-point factors, one per output channel or one for all: multipliers and shifts."""
 
 
 def quant_of(tensor: Tensor) -> Quant:
@@ -20,12 +24,12 @@ def quant_of(tensor: Tensor) -> Quant:
     return tensor.quant
 
 
-def output_multipliers(layer: Layer, x: int = 0, w: int = 1) -> tuple[Array, Array]:
+def output_multipliers(layer: Layer) -> Multipliers:
     """Per output channel, the fixed-point factor from accumulator to output: x.scale * w.scale / y.scale."""
-    x_scale = quant_of(layer.input(x)).scale
+    x_scale = quant_of(layer.input(0)).scale
     y_scale = quant_of(layer.output).scale
     pairs = [
-        fp.quantize_multiplier(x_scale * w_scale / y_scale) for w_scale in quant_of(layer.input(w)).scales
+        fp.quantize_multiplier(x_scale * w_scale / y_scale) for w_scale in quant_of(layer.input(1)).scales
     ]
     return (
         np.array([multiplier for multiplier, _ in pairs], np.int32),
@@ -43,9 +47,15 @@ def clamp_range(clamp: Clamp, tensor: Tensor) -> tuple[int, int]:
     )
 
 
-def requantize(acc: Array, layer: Layer, clamp: Clamp, w: int = 1, once: bool = False) -> Array:
+def requantize(
+    acc: Array,
+    layer: Layer,
+    clamp: Clamp,
+    once: bool = False,
+    factors: Callable[[Layer], Multipliers] = output_multipliers,
+) -> Array:
     """Accumulators (channels last) to the output's integers: scale, add the zero point, clamp."""
-    multiplier, shift = output_multipliers(layer, w=w)
+    multiplier, shift = factors(layer)
     low, high = clamp_range(clamp, layer.output)
     if layer.input(0).dtype is DType.INT16:
         scaled = fp.multiply_int64_by_quantized_multiplier(acc, multiplier, shift)
@@ -55,6 +65,22 @@ def requantize(acc: Array, layer: Layer, clamp: Clamp, w: int = 1, once: bool = 
         scaled = fp.multiply_by_quantized_multiplier(fp.wrap_int32(acc), multiplier, shift)
     shifted = scaled + quant_of(layer.output).zero_point
     return np.clip(shifted, low, high).astype(layer.output.dtype.numpy)
+
+
+def finished(
+    sums: Array,
+    layer: Layer,
+    inputs: Sequence[Array | None],
+    clamp: Clamp,
+    once: bool,
+    factors: Callable[[Layer], Multipliers] = output_multipliers,
+) -> Array:
+    """Sums of products (channels last) to a layer's output: bias (input 2), rescaling, clamp."""
+    if layer.has_input(2):
+        sums = sums + inputs[2]
+    if layer.input(0).quant is not None:
+        return requantize(sums, layer, clamp, once, factors)
+    return np.clip(sums, *clamp).astype(layer.output.dtype.numpy)
 
 
 def is_quantized(tensor: Tensor | None, *dtypes: DType) -> bool:
@@ -120,3 +146,12 @@ def integer_bias(operands: Sequence[Tensor | None]) -> list[Tensor]:
     steps = np.rint(real / np.asarray(scales))
     stored = np.clip(steps, fp.INT32_MIN, fp.INT32_MAX).astype(np.int32)
     return [Tensor.constant(f"{bias.name}/int32", stored, quant)]
+
+
+def integer_layer(
+    op: Any, inputs: Sequence[Tensor | None], output: Tensor
+) -> tuple[Any, Sequence[Tensor | None]] | None:
+    """``Op.quantized`` of a layer with weights: all bytes, rounded once as ONNX means it."""
+    if not all(is_quantized(tensor, DType.INT8, DType.UINT8) for tensor in (*inputs[:2], output)):
+        return None
+    return replace(op, round_once=True), [*inputs[:2], *integer_bias(inputs)]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from tinyml import c
-from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Library, Sheet, register_kernels
+from tinyml.ir import Array, Layer, Op, Tensor, TensorType
+from tinyml.kernel import Cost, Kernel, Library, Sheet, register_kernels
+from tinyml.ops import _convolution
 from tinyml.ops._byte_weights import ConvByteWeights
 from tinyml.ops._cmsis_conv import CONV_KERNELS, pointwise
 from tinyml.ops._conv_loops import ConvLoops
@@ -22,66 +23,33 @@ from tinyml.ops._conv_records import (
     quantized_record,
     small_extents,
 )
+from tinyml.ops._convolution import Convolution
 from tinyml.ops._int16_kernels import ConvInt16
 from tinyml.ops._layout import channels_first, channels_last, depthwise_weights
-from tinyml.ops._quant import NO_CLAMP, Clamp, centred, integer_bias, is_quantized, requantize
-from tinyml.ops._real import layer_weights
-from tinyml.ops._window import (
-    Pads,
-    Pair,
-    onnx_window,
-    output_extent,
-    tflite_pads,
-    windows,
-)
+from tinyml.ops._window import onnx_window
 from tinyml.ops.depthwise_conv import DepthwiseConv
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.targets import Target
 
 
 @dataclass(frozen=True)
-class Conv(Op):
-    """y = clamp(conv(x, weights) + bias). Inputs: x, weights, optional bias."""
+class Conv(Convolution):
+    """Every filter sees all input channels of its group. Inputs: x, weights, optional bias."""
 
-    strides: Pair = (1, 1)
-    dilations: Pair = (1, 1)
-    pads: Pads = (0, 0, 0, 0)
     groups: int = 1
-    clamp: Clamp = NO_CLAMP
-    round_once: bool = False  # else twice, as TensorFlow Lite does
 
-    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
-        x, w = given(inputs, 0), given(inputs, 1)
-        n, height, width, _ = x.shape
-        top, left, bottom, right = self.pads
-        out_h = output_extent(height, w.shape[1], self.strides[0], self.dilations[0], top + bottom)
-        out_w = output_extent(width, w.shape[2], self.strides[1], self.dilations[1], left + right)
-        return (TensorType((n, out_h, out_w, w.shape[0]), x.dtype),)
+    @property
+    def channel_axis(self) -> int:
+        return 0
 
-    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
-        x, w = centred(layer, inputs, 0), centred(layer, inputs, 1, channel_axis=0)
-        cols = windows(x, (w.shape[1], w.shape[2]), self.strides, self.dilations, self.pads, 0)
-        outs, ins = w.shape[0] // self.groups, x.shape[3] // self.groups
+    def sums(self, columns: Array, weights: Array) -> Array:
+        outs, ins = weights.shape[0] // self.groups, columns.shape[-1] // self.groups
         parts = []
         for g in range(self.groups):
-            columns = cols[..., g * ins : (g + 1) * ins]
-            filters = w[g * outs : (g + 1) * outs].reshape(outs, -1)
-            parts.append(columns.reshape(*cols.shape[:3], -1) @ filters.T)
-        acc = np.concatenate(parts, axis=-1)
-        if layer.has_input(2):
-            acc = acc + inputs[2]
-        if layer.input(0).quant is not None:
-            return (requantize(acc, layer, self.clamp, once=self.round_once),)
-        return (np.clip(acc, *self.clamp).astype(layer.output.dtype.numpy),)
-
-    def macs(self, layer: Layer) -> int:
-        return layer.output.elements * int(np.prod(layer.input(1).shape[1:]))
-
-    def quantized(
-        self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
-    ) -> tuple[Op, Sequence[Tensor | None]] | None:
-        bytes_only = all(is_quantized(t, DType.INT8, DType.UINT8) for t in (*inputs[:2], outputs[0]))
-        return (replace(self, round_once=True), [*inputs[:2], *integer_bias(inputs)]) if bytes_only else None
+            part = columns[..., g * ins : (g + 1) * ins]
+            filters = weights[g * outs : (g + 1) * outs].reshape(outs, -1)
+            parts.append(part.reshape(*columns.shape[:3], -1) @ filters.T)
+        return np.concatenate(parts, axis=-1)
 
 
 class ConvInt8(Kernel):
@@ -90,6 +58,7 @@ class ConvInt8(Kernel):
     name = "tinyml_conv_s8"
     library = Library.PORTABLE
     sources = ("conv_s8.c",)
+    cost = Cost(plain=(2.3, 55), dsp=(1.22, 43), mve=(1.22, 43))
     constraints = (int8_tensors, constant_weights, one_weight_zero, small_extents)
 
     def scratch_bytes(self, layer: Layer, target: Target) -> int:
@@ -106,8 +75,7 @@ class ConvInt8(Kernel):
     def emit(self, layer: Layer, sheet: Sheet) -> None:
         op = layer.op
         assert isinstance(op, Conv)
-        filters = layer.input(1).value
-        record = quantized_record(layer, sheet, filters, op.strides, op.dilations, op.pads, op.clamp)
+        record = quantized_record(layer, sheet, layer.input(1).value)
         sheet.include("<tinyml/conv.h>")
         widens = pointwise(layer) and layer.output.shape[3] > layer.input(0).shape[3]
         members = {
@@ -131,7 +99,7 @@ class ConvFloat(Kernel):
     def emit(self, layer: Layer, sheet: Sheet) -> None:
         op = layer.op
         assert isinstance(op, Conv)
-        record = float_record(layer, sheet, op.strides, op.dilations, op.pads, op.clamp)
+        record = float_record(layer, sheet)
         sheet.include("<tinyml/conv.h>")
         members = {**record, ".groups": op.groups}
         name = sheet.record("struct tinyml_conv_f32", "params", members)
@@ -166,20 +134,12 @@ def read_conv(
         op = DepthwiseConv(window.strides, window.dilations, window.pads)
     else:
         w = channels_last(build, w)
-        op = Conv(window.strides, window.dilations, window.pads, groups)
+        op = Conv(window.strides, window.dilations, window.pads, groups=groups)
     y = build.add1(op, [x, w] if bias is None else [x, w, bias], output)
     return channels_first(build, y, spatial)
 
 
 @tflite_op("CONV_2D")
 def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
-    from tflite import Padding
-
-    x, options = node.input(0), node.options
-    w = layer_weights(node, build, x, node.input(1))
-    strides = (options.StrideH(), options.StrideW())
-    dilations = (options.DilationHFactor(), options.DilationWFactor())
-    same = options.Padding() == Padding.SAME
-    pads = tflite_pads(same, (x.shape[1], x.shape[2]), (w.shape[1], w.shape[2]), strides, dilations)
-    op = Conv(strides, dilations, pads, x.shape[3] // w.shape[3], node.clamp)
-    return [build.add1(op, [x, w, node.optional(2)], node.outputs[0])]
+    groups = node.input(0).shape[3] // node.input(1).shape[3]
+    return _convolution.read_tflite(node, build, Conv(groups=groups))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from tinyml import c
 from tinyml import fixed_point as fp
-from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Library, Sheet, register_kernels
+from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
+from tinyml.kernel import Cost, Kernel, Library, Sheet, register_kernels
 from tinyml.ops._byte_weights import DenseByteWeights
 from tinyml.ops._cmsis_dense import DENSE_KERNELS
 from tinyml.ops._conv_records import (
@@ -24,10 +24,11 @@ from tinyml.ops._int16_kernels import DenseInt16
 from tinyml.ops._quant import (
     NO_CLAMP,
     Clamp,
+    Multipliers,
     centred,
     clamp_range,
-    integer_bias,
-    is_quantized,
+    finished,
+    integer_layer,
     output_multipliers,
     per_channel,
     quant_of,
@@ -47,23 +48,7 @@ class Dense(Op):
 
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
         x, w = centred(layer, inputs, 0), centred(layer, inputs, 1, channel_axis=0)
-        acc = x @ w.T
-        if layer.has_input(2):
-            acc = acc + inputs[2]
-        if layer.input(0).quant is None:
-            return (np.clip(acc, *self.clamp).astype(layer.output.dtype.numpy),)
-        multiplier, shift = multipliers(layer)
-        low, high = clamp_range(self.clamp, layer.output)
-        multiply = fp.multiply_by_quantized_multiplier
-        if self.round_once:
-            multiply = fp.multiply_by_quantized_multiplier_once
-        if layer.input(0).dtype is DType.INT16:
-            scaled = fp.multiply_int64_by_quantized_multiplier(acc, multiplier, shift)
-        else:
-            scaled = multiply(fp.wrap_int32(acc), multiplier, shift)
-        return (
-            np.clip(scaled + quant_of(layer.output).zero_point, low, high).astype(layer.output.dtype.numpy),
-        )
+        return (finished(x @ w.T, layer, inputs, self.clamp, self.round_once, multipliers),)
 
     def macs(self, layer: Layer) -> int:
         return layer.output.elements * layer.input(1).shape[1]
@@ -71,11 +56,10 @@ class Dense(Op):
     def quantized(
         self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
     ) -> tuple[Op, Sequence[Tensor | None]] | None:
-        bytes_only = all(is_quantized(t, DType.INT8, DType.UINT8) for t in (*inputs[:2], outputs[0]))
-        return (replace(self, round_once=True), [*inputs[:2], *integer_bias(inputs)]) if bytes_only else None
+        return integer_layer(self, inputs, outputs[0])
 
 
-def multipliers(layer: Layer) -> tuple[Array, Array]:
+def multipliers(layer: Layer) -> Multipliers:
     """As for a convolution, except that TFLite multiplies the two per-tensor scales in float32."""
     weights = quant_of(layer.input(1))
     if weights.per_channel:
@@ -91,6 +75,7 @@ class DenseInt8(Kernel):
     name = "tinyml_dense_s8"
     library = Library.PORTABLE
     sources = ("dense_s8.c",)
+    cost = Cost(plain=(3, 40), dsp=(2.1, 40), mve=(2.1, 40))
     constraints = (int8_tensors, constant_weights, one_weight_zero)
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:

@@ -4,53 +4,15 @@
 
 #include <tinyml/conv_s16.h>
 
-/* One filter at one position; x is the first input channel of its group. */
-static int64_t accumulate(const struct tinyml_conv_s16 *p, const int16_t *x, const int8_t *filter,
-			  struct tinyml_span rows, struct tinyml_span cols)
+static int16_t finish(const struct tinyml_conv_s16 *p, int64_t sum, int32_t oc)
 {
-	const struct tinyml_window *w = &p->window;
-	int64_t acc = 0;
-
-	for (int32_t ky = rows.first; ky < rows.end; ky++) {
-		const int32_t iy = rows.start + ky * w->dilation_h;
-
-		for (int32_t kx = cols.first; kx < cols.end; kx++) {
-			const int32_t ix = cols.start + kx * w->dilation_w;
-			const int16_t *in = &x[(iy * w->in_w + ix) * w->in_c];
-			const int8_t *k = &filter[(ky * w->kernel_w + kx) * p->group_in];
-
-			for (int32_t c = 0; c < p->group_in; c++) {
-				acc += in[c] * k[c];
-			}
-		}
-	}
-	return acc;
+	sum += p->bias != NULL ? p->bias[oc] : 0;
+	return tinyml_narrow_s64(sum, p->multiplier[oc], p->shift[oc], p->out_min, p->out_max);
 }
 
-void tinyml_conv_s16(const struct tinyml_conv_s16 *p, const int16_t *x, int16_t *y)
-{
-	const struct tinyml_window *w = &p->window;
-	const int32_t filter_size = w->kernel_h * w->kernel_w * p->group_in;
-
-	for (int32_t n = 0; n < w->batches; n++) {
-		for (int32_t o = 0; o < w->out_h * w->out_w; o++) {
-			const struct tinyml_span rows =
-				tinyml_span(o / w->out_w, w->stride_h, w->pad_top, w->kernel_h,
-					    w->dilation_h, w->in_h);
-			const struct tinyml_span cols =
-				tinyml_span(o % w->out_w, w->stride_w, w->pad_left, w->kernel_w,
-					    w->dilation_w, w->in_w);
-
-			for (int32_t oc = 0; oc < w->out_c; oc++) {
-				const int16_t *group = &x[oc / p->group_out * p->group_in];
-				int64_t acc = accumulate(p, group, &p->weights[oc * filter_size],
-							 rows, cols);
-
-				acc += p->bias != NULL ? p->bias[oc] : 0;
-				*y++ = tinyml_narrow_s64(acc, p->multiplier[oc], p->shift[oc],
-							 p->out_min, p->out_max);
-			}
-		}
-		x += w->in_h * w->in_w * w->in_c;
-	}
-}
+#define CONV_NAME   tinyml_conv_s16
+#define CONV_PARAMS struct tinyml_conv_s16
+#define CONV_X      int16_t
+#define CONV_WEIGHT int8_t
+#define CONV_SUM    int64_t
+#include "conv_loops.h"

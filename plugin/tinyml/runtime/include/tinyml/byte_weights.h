@@ -26,9 +26,8 @@ struct tinyml_dense_f32_s8 {
 
 struct tinyml_conv_f32_s8 {
 	struct tinyml_window window;
-	int16_t group_in;      /* input channels that a filter reads */
-	int16_t group_out;     /* output channels that read the same input channels */
-	const int8_t *weights; /* (out_c, kernel_h, kernel_w, group_in) */
+	int16_t groups;
+	const int8_t *weights; /* (out_c, kernel_h, kernel_w, in_c / groups) */
 	const float *scales;   /* one per output channel */
 	const float *bias;     /* one per output channel, or NULL */
 	float out_min;
@@ -37,14 +36,6 @@ struct tinyml_conv_f32_s8 {
 
 void tinyml_dense_f32_s8(const struct tinyml_dense_f32_s8 *p, const float *x, float *y);
 void tinyml_conv_f32_s8(const struct tinyml_conv_f32_s8 *p, const float *x, float *y);
-
-static inline float tinyml_dot_f32_s8(const float *x, const int8_t *w, int32_t length, float sum)
-{
-	for (int32_t i = 0; i < length; i++) {
-		sum += x[i] * (float)w[i];
-	}
-	return sum;
-}
 
 #ifdef __cplusplus
 }

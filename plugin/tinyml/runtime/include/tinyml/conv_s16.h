@@ -15,11 +15,10 @@ extern "C" {
 
 struct tinyml_conv_s16 {
 	struct tinyml_window window;
-	int16_t group_in;  /* input channels that a filter reads */
-	int16_t group_out; /* output channels that read the same input channels */
+	int16_t groups;
 	int16_t out_min;
 	int16_t out_max;
-	const int8_t *weights;     /* (out_c, kernel_h, kernel_w, group_in) */
+	const int8_t *weights;     /* (out_c, kernel_h, kernel_w, in_c / groups) */
 	const int64_t *bias;       /* one per output channel, or NULL */
 	const int32_t *multiplier; /* one per output channel, as shift */
 	const int8_t *shift;
