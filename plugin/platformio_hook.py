@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ PLUGIN = Path(inspect.getfile(lambda: None)).resolve().parent
 if str(PLUGIN) not in sys.path:
     sys.path.insert(0, str(PLUGIN))
 
+RUNTIME = PLUGIN / "tinyml" / "runtime"
+ZEPHYR_CMSIS_NN = ("modules", "lib", "cmsis-nn")
 DONE = "TINYML_OBJECTS"  # in the default environment: PlatformIO may read this script twice in a build
 
 
@@ -46,21 +49,29 @@ def complain(error: Exception) -> None:
 
 def add_models(env: Any, as_library: bool) -> None:
     """The generated sources as nodes, their folder as an include folder for everybody."""
-    from tinyml.package import platformio, requirements
+    from tinyml.package import cmsis_nn, platformio, requirements
 
     default = DefaultEnvironment()
     board = board_of(env)
     project = Path(env.subst("$PROJECT_DIR"))
-    cmsis_nn = find_cmsis_nn(env) if as_library else None
-    models = platformio.read_models(project, dict(env.GetProjectOptions()), board, cmsis_nn is not None)
+    build = Path(env.subst("$BUILD_DIR"))
+    options = dict(env.GetProjectOptions())
+    settings = platformio.read_settings(project, options)
+    found = list(library_folders(env))
+    library = cmsis_nn.choose(settings.cmsis_nn, found)
+    models = platformio.read_models(project, options, board, library is not None)
     if any(model.quantize for model in models):
         requirements.install(requirements.QUANTIZE)
-    folder = Path(env.subst("$BUILD_DIR")) / "tinyml"
-    includes = [str(folder), str(PLUGIN / "tinyml" / "runtime" / "include")]
-    if cmsis_nn:
-        includes.append(str(cmsis_nn / "Include"))
-        build_sources_only(env, cmsis_nn)
+    folder = build / "tinyml"
+    includes = [str(folder), str(RUNTIME / "include")]
+    if library:
+        includes.append(str(library / "Include"))
     show_includes(env, includes, as_library)
+    flags = [] if "debug" in env.GetBuildType() else [settings.optimize]
+    kernels = platformio.kernel_sources(RUNTIME, build)
+    if as_library:  # PlatformIO compiles the kernels, as library.json says
+        env.Append(CCFLAGS=flags)
+        env.Replace(SRC_FILTER=[f"+<{path.name}>" for path in kernels])
     if default.get(DONE) is not None:
         return
     if not models:
@@ -79,12 +90,17 @@ def add_models(env: Any, as_library: bool) -> None:
         env.Depends(nodes, env.Value(model.key(compiler)))
         others = platformio.external_files(model.path) + (model.quantize.files if model.quantize else [])
         env.Depends(nodes, [env.File(str(path)) for path in others])
-        objects += env.Object(nodes[0])
+        objects += compiled(env, nodes[0], flags)
         summaries.append(nodes[-1])
-    if not as_library:
-        objects += runtime_objects(env)
     default[DONE] = objects
     default.Append(PIOBUILDFILES=objects)
+    if not as_library:
+        default.Append(LIBS=archive(env, "tinyml", kernels, flags))
+    if library:
+        leave_to_us(env, library, as_library)
+        default.Append(LIBS=archive(env, "tinyml_cmsis_nn", cmsis_nn.sources(library), [*flags, "-w"]))
+    elif old := cmsis_nn.outdated(found):
+        print(f"tinyml: CMSIS-NN in {old} is older than version 7; models use the portable kernels")
     default.AddCustomTarget(
         "tinyml-report",
         summaries,
@@ -94,42 +110,57 @@ def add_models(env: Any, as_library: bool) -> None:
     )
 
 
-def find_cmsis_nn(env: Any) -> Path | None:
-    """CMSIS-NN, if it is among the project's libraries."""
+def compiled(env: Any, source: Any, flags: list[str], target: str | None = None) -> Any:
+    """An object with flags of its own, behind those that the platform may still be about to set."""
+    settings = {"CCCOM": f"{env['CCCOM']} $TINYML_FLAGS", "TINYML_FLAGS": flags}
+    return env.Object(target, source, **settings) if target else env.Object(source, **settings)
+
+
+def archive(env: Any, name: str, sources: list[Path], flags: list[str]) -> Any:
+    """An ordinary archive: of it the linker takes what the models call, nothing else."""
+    objects = [
+        compiled(env, env.File(str(path)), flags, f"$BUILD_DIR/{name}/{path.parent.name}/{path.stem}.o")
+        for path in sources
+    ]
+    return env.StaticLibrary(f"$BUILD_DIR/lib{name}", objects)
+
+
+def library_folders(env: Any) -> Iterator[Path]:
+    """Where CMSIS-NN may be: among the project's libraries, or among the modules that come with Zephyr."""
     for storage in map(Path, env.GetLibSourceDirs()):
         for item in sorted(storage.iterdir()) if storage.is_dir() else ():
-            path = item
             if LibraryPackageManager.is_symlink(str(item)):
-                path = Path(LibraryPackageManager.resolve_symlink(str(item))[0] or item)
-            if (path / "Include" / "arm_nnfunctions.h").is_file():
-                return path
-    return None
+                yield Path(LibraryPackageManager.resolve_symlink(str(item))[0] or item)
+            else:
+                yield item
+    if "zephyr" in env.get("PIOFRAMEWORK", []):
+        yield Path(env.PioPlatform().get_package_dir("framework-zephyr") or "", "_pio", *ZEPHYR_CMSIS_NN)
 
 
-def build_sources_only(env: Any, cmsis_nn: Path) -> None:
-    """CMSIS-NN has no manifest for PlatformIO, which would compile all of its repository, tests included."""
-    sources = cmsis_nn.resolve() / "Source"
+def leave_to_us(env: Any, cmsis_nn: Path, as_library: bool) -> None:
+    """Keep PlatformIO from compiling CMSIS-NN, whose manifest it lacks: it would take the tests, too."""
 
-    def skip_others(env: Any, node: Any) -> Any:
-        path = Path(node.srcnode().get_abspath()).resolve()
-        return None if cmsis_nn.resolve() in path.parents and sources not in path.parents else node
+    def skip(env: Any, node: Any) -> Any:
+        return None if cmsis_nn.resolve() in Path(node.srcnode().get_abspath()).resolve().parents else node
 
-    for each in (DefaultEnvironment(), *(builder.env for builder in env.GetLibBuilders())):
-        each.AddBuildMiddleware(skip_others)
+    DefaultEnvironment().AddBuildMiddleware(skip)  # libraries that PlatformIO looks at after us
+    if as_library:
+        for builder in env.GetLibBuilders():  # and those it has looked at already
+            builder.env.AddBuildMiddleware(skip)
 
 
 def show_includes(env: Any, includes: list[str], as_library: bool) -> None:
     """Let the project, and every library of it, include the generated headers."""
     env.AppendUnique(CPPPATH=includes)
-    DefaultEnvironment().AppendUnique(CPPPATH=includes)  # libraries that PlatformIO looks at after us
+    DefaultEnvironment().AppendUnique(CPPPATH=includes)
     if as_library:
-        for builder in env.GetLibBuilders():  # and those it has looked at already
+        for builder in env.GetLibBuilders():
             builder.env.AppendUnique(CPPPATH=includes)
 
 
 def board_of(env: Any) -> Any:
     """What PlatformIO knows of the board."""
-    from tinyml.package.platformio import Board
+    from tinyml.package.boards import Board
 
     if "BOARD" not in env:
         return Board()
@@ -138,6 +169,8 @@ def board_of(env: Any) -> Any:
         str(config.get("build.cpu", "")),
         config.get("upload.maximum_ram_size", None),
         config.get("upload.maximum_size", None),
+        str(config.get("build.mcu", "")),
+        str(config.get("build.march", "")),
     )
 
 
@@ -169,12 +202,6 @@ def generate(target: list[Any], source: list[Any], env: Any) -> int:
         path = Path(str(node))
         path.write_text(compiled.files[path.name], encoding="utf-8", newline="\n")
     return 0
-
-
-def runtime_objects(env: Any) -> list[Any]:
-    """The portable kernels; as a library PlatformIO builds them from ``library.json``."""
-    sources = env.CollectBuildFiles("$BUILD_DIR/tinyml_runtime", str(PLUGIN / "tinyml" / "runtime"))
-    return [node for source in sources for node in env.Object(source)]
 
 
 def print_reports(target: list[Any], source: list[Any], env: Any) -> None:

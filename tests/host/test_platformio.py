@@ -17,10 +17,13 @@ from onnx import TensorProto, helper, numpy_helper
 
 import tinyml
 from tinyml.errors import BudgetError, ConfigError
-from tinyml.package import platformio, requirements
-from tinyml.package.platformio import Board, Model
+from tinyml.package import cmsis_nn, platformio, requirements
+from tinyml.package.boards import Board
+from tinyml.package.platformio import Model
+from tinyml.workspace import CMSIS_NN_MARK
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+RUNTIME = REPOSITORY / "plugin" / "tinyml" / "runtime"
 
 
 @pytest.fixture
@@ -32,9 +35,12 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def read(project: Path, board: Board | None = None, **options: str) -> list[Model]:
-    given = {f"custom_tinyml_{name}": value for name, value in options.items()}
-    return platformio.read_models(project, {"platform": "native", **given}, board or Board(), cmsis_nn=False)
+def options(**given: str) -> dict[str, str]:
+    return {"platform": "native", **{f"custom_tinyml_{name}": value for name, value in given.items()}}
+
+
+def read(project: Path, board: Board | None = None, **given: str) -> list[Model]:
+    return platformio.read_models(project, options(**given), board or Board(), cmsis_nn=True)
 
 
 def test_models_by_convention(project: Path) -> None:
@@ -78,17 +84,85 @@ def test_options_reach_every_model(project: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "cpu, target",
+    "board, target",
     [
-        ("", "host"),
-        ("cortex-m4", "cortex-m4"),
-        ("Cortex-M0Plus", "cortex-m0"),
-        ("cortex-m85", "cortex-m55"),
-        ("xtensa", "host"),
+        (Board(), "host"),
+        (Board("cortex-m0"), "cortex-m0"),  # nRF51
+        (Board("Cortex-M0Plus"), "cortex-m0"),  # RP2040, SAMD21
+        (Board("cortex-m3"), "cortex-m3"),  # STM32F1
+        (Board("cortex-m4"), "cortex-m4"),  # nRF52, STM32F4
+        (Board("cortex-m4f"), "cortex-m4"),
+        (Board("cortex-m7"), "cortex-m7"),  # i.MX RT, STM32H7
+        (Board("cortex-m33"), "cortex-m33"),  # RP2350, STM32U5
+        (Board("cortex-m33", mcu="rp2350-riscv"), "riscv32"),
+        (Board("cortex-m85"), "cortex-m55"),  # RA8
+        (Board("cortex-a7"), "generic"),
+        (Board(march="rv32imac", mcu="fe310"), "riscv32"),
+        (Board(march="rv64imac", mcu="fu540"), "generic"),
+        (Board(mcu="esp32c3"), "riscv32"),
+        (Board(mcu="esp32p4"), "riscv32"),
+        (Board(mcu="esp32s3"), "generic"),  # Xtensa
+        (Board(mcu="esp8266"), "generic"),
     ],
+    ids=lambda value: value if isinstance(value, str) else value.cpu or value.mcu or "none",
 )
-def test_target_follows_the_board(project: Path, cpu: str, target: str) -> None:
-    assert {model.target for model in read(project, Board(cpu))} == {target}
+def test_target_follows_the_board(project: Path, board: Board, target: str) -> None:
+    assert {model.target for model in read(project, board)} == {target}
+
+
+@pytest.mark.parametrize("mcu", ["atmega328p", "attiny85", "at90can128", "avr128db48"])
+def test_processors_that_are_too_small_are_refused(project: Path, tmp_path: Path, mcu: str) -> None:
+    with pytest.raises(ConfigError, match=f"{mcu}, is an 8-bit AVR"):
+        read(project, Board(mcu=mcu))
+    assert read(project, Board(mcu=mcu), models="") == []
+
+
+def checkout(folder: Path, *files: Path) -> Path:
+    for file in files:
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        (folder / file).write_text("")
+    return folder
+
+
+def test_cmsis_nn_that_is_new_enough_is_taken(tmp_path: Path) -> None:
+    old = checkout(tmp_path / "old", CMSIS_NN_MARK)
+    new = checkout(tmp_path / "new", CMSIS_NN_MARK, cmsis_nn.VERSION_MARK)
+    assert cmsis_nn.choose(None, [tmp_path, old, new]) == new
+    assert cmsis_nn.choose(None, [tmp_path, old]) is None
+    assert cmsis_nn.outdated([tmp_path, old]) == old
+    assert cmsis_nn.outdated([tmp_path, new]) is None
+    assert cmsis_nn.choose(new, []) == new
+    assert cmsis_nn.sources(new) == [new / cmsis_nn.VERSION_MARK]
+    with pytest.raises(ConfigError, match="older than version 7"):
+        cmsis_nn.choose(old, [new])
+    with pytest.raises(ConfigError, match=r"there is no Include/arm_nnfunctions\.h in"):
+        cmsis_nn.choose(tmp_path / "nowhere", [new])
+
+
+def test_settings(project: Path) -> None:
+    assert platformio.read_settings(project, options()) == platformio.Settings(None, "-O2")
+    given = options(cmsis_nn="third_party\\CMSIS-NN", optimize="size")
+    assert platformio.read_settings(project, given) == platformio.Settings(
+        project / "third_party/CMSIS-NN", "-Os"
+    )
+    with pytest.raises(ConfigError, match="there is nothing called 'both'"):
+        platformio.read_settings(project, options(optimize="both"))
+
+
+def test_cmsis_nn_that_is_not_there_cannot_be_asked_for(project: Path) -> None:
+    with pytest.raises(ConfigError, match="model kws asks for CMSIS-NN, which the project does not have"):
+        platformio.read_models(project, options(kernels="cmsis-nn"), Board(), cmsis_nn=False)
+
+
+def test_kernels_without_maths_for_the_minimal_c_library(tmp_path: Path) -> None:
+    everything = platformio.kernel_sources(RUNTIME, tmp_path)
+    (tmp_path / "zephyr").mkdir()
+    (tmp_path / "zephyr" / ".config").write_text("CONFIG_PICOLIBC=y\n# CONFIG_MINIMAL_LIBC is not set\n")
+    assert platformio.kernel_sources(RUNTIME, tmp_path) == everything
+    (tmp_path / "zephyr" / ".config").write_text("CONFIG_MINIMAL_LIBC=y\n")
+    fewer = platformio.kernel_sources(RUNTIME, tmp_path)
+    assert RUNTIME / "conv_s8.c" in fewer
+    assert RUNTIME / "roi_align_f32.c" not in fewer
 
 
 def test_key_changes_with_everything_that_matters() -> None:

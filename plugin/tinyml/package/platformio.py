@@ -1,4 +1,4 @@
-"""What a PlatformIO project says about its models: which files, which options, which board.
+"""What a PlatformIO project says about its models: which files, which options.
 
 The hook (``platformio_hook.py``) puts the result into SCons' graph. Here is what can be decided, and
 tested, without SCons.
@@ -17,13 +17,16 @@ from typing import Any
 from tinyml.app import manifest
 from tinyml.errors import ConfigError
 from tinyml.package import budget
+from tinyml.package.boards import Board
 from tinyml.quantize.request import Request, from_items
-from tinyml.targets import TARGETS, find_target
+from tinyml.targets import find_target
 
 PREFIX = "custom_tinyml_"
 OPTIONS = {
     "models": "model files, one per line; `name=file` to choose the C prefix",
     "kernels": f"where the kernels come from: {', '.join(manifest.KERNELS)}",
+    "cmsis_nn": "folder of CMSIS-NN (default: where it is among the libraries, or comes with Zephyr)",
+    "optimize": "compile kernels and models for `speed` (the default) or `size`",
     "target": "the core to compile for (default: the board's)",
     "shapes": "shapes of inputs that a model leaves open, as `input=1x16x8`, one per line",
     "quantize": "make float models int8: calibration data, then `key=value` as in tinyml.yaml, one per line",
@@ -31,33 +34,9 @@ OPTIONS = {
 }
 """Every option, without its prefix ``custom_tinyml_``. The documentation is made from this table."""
 
+OPTIMIZE = {"speed": "-O2", "size": "-Os"}
 FOLDERS = ("models", "model", ".")
 SUFFIXES = (".onnx", ".tflite")
-
-# Cores that run another core's code: what they have and the compiler does not tell apart.
-_LIKE = {
-    "cortex-m0plus": "cortex-m0",
-    "cortex-m1": "cortex-m0",
-    "cortex-m23": "cortex-m0",
-    "cortex-m35p": "cortex-m33",
-    "cortex-m52": "cortex-m55",
-    "cortex-m85": "cortex-m55",
-}
-
-
-@dataclass(frozen=True)
-class Board:
-    """What PlatformIO knows of the board; nothing for the host."""
-
-    cpu: str = ""
-    ram_bytes: int | None = None
-    flash_bytes: int | None = None
-
-    @property
-    def target(self) -> str:
-        """The compiler's target. Any other core gets the portable C that the host gets."""
-        name = _LIKE.get(self.cpu.lower(), self.cpu.lower())
-        return name if name in TARGETS else "host"
 
 
 @dataclass(frozen=True)
@@ -72,7 +51,7 @@ class Model:
     arena_limit_bytes: int | None = None
     budget: Mapping[str, int] = field(default_factory=dict)  # of tinyml.yaml
     quantize: Request | None = None
-    cmsis_nn: bool = False  # among the project's libraries
+    cmsis_nn: bool = False  # whether the project has it
 
     def key(self, compiler: str) -> str:
         """Everything but the model's own bytes that decides what is generated."""
@@ -87,14 +66,33 @@ class Model:
         return {name: tuple(map(int, shape.split("x"))) for name, shape in self.shapes.items()}
 
 
+@dataclass(frozen=True)
+class Settings:
+    """What holds for all models: which CMSIS-NN the project names, and the compiler's flag."""
+
+    cmsis_nn: Path | None = None
+    optimize: str = OPTIMIZE["speed"]
+
+
+def read_settings(project: Path, options: Mapping[str, str]) -> Settings:
+    """Options that are not a model's own."""
+    given = _own_options(options)
+    named = given.get("cmsis_nn")
+    wanted = given.get("optimize", "speed")
+    if wanted not in OPTIMIZE:
+        raise ConfigError(
+            f"{PREFIX}optimize: there is nothing called {wanted!r}", f"one of: {', '.join(OPTIMIZE)}"
+        )
+    return Settings(project / _with_slashes(named) if named else None, OPTIMIZE[wanted])
+
+
 def read_models(project: Path, options: Mapping[str, str], board: Board, cmsis_nn: bool) -> list[Model]:
-    """The models of a project. ``cmsis_nn`` says whether it is among the project's libraries.
+    """The models of a project. ``cmsis_nn`` says whether the project has it.
 
     ``custom_tinyml_models`` decides; without it a ``tinyml.yaml``; without that, every model file in
     the project's folder, ``models/`` or ``model/``.
     """
     given = _own_options(options)
-    target = find_target(given["target"]).name if "target" in given else board.target
     shapes = parse_shapes(given.get("shapes", ""))
     wanted = given.get("kernels", "auto")
     if wanted not in manifest.KERNELS:
@@ -104,17 +102,27 @@ def read_models(project: Path, options: Mapping[str, str], board: Board, cmsis_n
         )
     limit = parse_bytes(given["arena"]) if "arena" in given else None
     quantize = from_items(_items(given.get("quantize", "")), f"{PREFIX}quantize", project)
+    entries = _entries(project, given.get("models"))
+    if not entries:
+        return []
+    target = find_target(given["target"]).name if "target" in given else board.target
     models = []
-    for entry in _entries(project, given.get("models")):
+    for entry in entries:
         request = entry.request(project) or quantize
         if request:
             request.check_files()
+        kernels = entry.kernels or wanted
+        if kernels == "cmsis-nn" and not cmsis_nn:
+            raise ConfigError(
+                f"model {entry.name} asks for CMSIS-NN, which the project does not have",
+                f"CMSIS-NN among lib_deps, or its folder as {PREFIX}cmsis_nn",
+            )
         models.append(
             Model(
                 entry.name,
                 _existing(project, entry),
                 target,
-                entry.kernels or wanted,
+                kernels,
                 {**shapes, **entry.shapes},
                 limit,
                 entry.budget,
@@ -164,8 +172,13 @@ def _listed(item: str) -> manifest.ModelEntry:
     name, equals, file = (part.strip() for part in item.partition("="))
     if not equals:
         name, file = "", item
-    file = file.replace("\\", "/")
+    file = _with_slashes(file)
     return manifest.ModelEntry(name or manifest.default_name(Path(file)), file)
+
+
+def _with_slashes(path: str) -> str:
+    """A path as it was written on Windows, for everybody."""
+    return path.replace("\\", "/")
 
 
 def _items(text: str) -> list[str]:
@@ -212,6 +225,18 @@ def parse_bytes(text: str) -> int:
     if not match:
         raise ConfigError(f"{PREFIX}arena: {text!r} is not an amount of memory", "bytes, or as 24K")
     return int(match[1]) * {"": 1, "k": 1024, "m": 1024 * 1024}[match[2].lower()]
+
+
+def kernel_sources(runtime: Path, build: Path) -> list[Path]:
+    """The portable kernels that a build can compile.
+
+    All of them, but with Zephyr's minimal C library, which has next to nothing of <math.h>.
+    """
+    config = build / "zephyr" / ".config"
+    minimal = config.is_file() and "CONFIG_MINIMAL_LIBC=y" in config.read_text(encoding="utf-8").splitlines()
+    maths = re.compile(r"#include <(math|tinyml/scalar)\.h>")
+    sources = sorted(runtime.glob("*.c"))
+    return [path for path in sources if not (minimal and maths.search(path.read_text(encoding="utf-8")))]
 
 
 def external_files(model: Path) -> list[Path]:

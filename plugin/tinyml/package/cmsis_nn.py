@@ -1,0 +1,43 @@
+"""Which CMSIS-NN a PlatformIO project has, if it has one that the generated code agrees with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from tinyml.errors import ConfigError
+from tinyml.workspace import CMSIS_NN_MARK
+
+VERSION_MARK = Path("Source", "FullyConnectedFunctions", "arm_fully_connected_per_channel_s8.c")
+"""A file that came with version 7, the first that the generated code agrees with."""
+
+
+def choose(named: Path | None, found: Iterable[Path]) -> Path | None:
+    """The folder that the project names, which must be right; else the first good one that was found."""
+    if named is not None:
+        if not (named / CMSIS_NN_MARK).is_file():
+            raise ConfigError(
+                f"custom_tinyml_cmsis_nn: there is no {CMSIS_NN_MARK.as_posix()} in {named}",
+                "the folder of a checkout of https://github.com/ARM-software/CMSIS-NN",
+            )
+        if not _new_enough(named):
+            raise ConfigError(
+                f"custom_tinyml_cmsis_nn: CMSIS-NN in {named} is older than version 7",
+                "version 7.0.0 or later, or leave the option out to use the portable kernels",
+            )
+        return named
+    return next(filter(_new_enough, found), None)
+
+
+def outdated(found: Iterable[Path]) -> Path | None:
+    """A CMSIS-NN that is there and cannot be used, to say so."""
+    return next((path for path in found if (path / CMSIS_NN_MARK).is_file() and not _new_enough(path)), None)
+
+
+def _new_enough(folder: Path) -> bool:
+    return (folder / CMSIS_NN_MARK).is_file() and (folder / VERSION_MARK).is_file()
+
+
+def sources(folder: Path) -> list[Path]:
+    """What is compiled of it; the rest of its repository is tests and scripts."""
+    return sorted((folder / "Source").glob("*/*.c"))
