@@ -104,7 +104,7 @@ def add_models(env: Any, as_library: bool) -> None:
     default.AddCustomTarget(
         "tinyml-report",
         summaries,
-        print_reports,
+        env.Action(print_reports, cmdstr=None),
         title="Model report",
         description="Memory and layers of the project's models",
     )

@@ -69,6 +69,13 @@ def platform(name: str) -> str:
     return f"platform = symlink://{PLATFORMS / name}"
 
 
+def describe_package(folder: Path, name: str, version: str) -> None:
+    """The file by which PlatformIO knows what it has installed."""
+    spec = {"owner": "platformio", "id": None, "name": name, "requirements": None, "uri": None}
+    content = {"type": "tool", "name": name, "version": version, "spec": spec}
+    (folder / ".piopm").write_text(json.dumps(content))
+
+
 @pytest.fixture(scope="session")
 def pio_environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Environment variables under which pio finds its SCons and never looks for a network."""
@@ -78,23 +85,7 @@ def pio_environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     scons = core / "packages" / "tool-scons"
     scons.mkdir(parents=True)
     (scons / "scons.py").write_text("from SCons.Script.Main import main\n\nmain()\n")
-    version = get_core_dependencies()["tool-scons"].lstrip("~^")
-    (scons / ".piopm").write_text(
-        json.dumps(
-            {
-                "type": "tool",
-                "name": "tool-scons",
-                "version": version,
-                "spec": {
-                    "owner": "platformio",
-                    "id": None,
-                    "name": "tool-scons",
-                    "requirements": None,
-                    "uri": None,
-                },
-            }
-        )
-    )
+    describe_package(scons, "tool-scons", get_core_dependencies()["tool-scons"].lstrip("~^"))
     return {
         **{name: value for name, value in os.environ.items() if not name.startswith("PLATFORMIO_")},
         "PLATFORMIO_CORE_DIR": str(core),

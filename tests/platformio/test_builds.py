@@ -53,9 +53,7 @@ def test_a_changed_option_regenerates(make_project: MakeProject) -> None:
     project.write("tinyml.yaml", "models:\n  - {name: digits, file: models/digits.onnx}\n")
     project.build()
     for option in ("kernels: portable", "shapes: {image: 1x1x8x8}"):
-        project.write(
-            "tinyml.yaml", f"models:\n  - {{name: digits, file: models/digits.onnx, {option}}}\n"
-        )
+        project.write("tinyml.yaml", f"models:\n  - {{name: digits, file: models/digits.onnx, {option}}}\n")
         assert "digits.onnx" in built(project.build())
         assert built(project.build()) == []
 

@@ -127,6 +127,7 @@ def test_golden_vectors(make_project: MakeProject, ini: str, environment: str) -
 def test_report(make_project: MakeProject) -> None:
     report = sample(make_project(HOST)).build("-t", "tinyml-report")
     assert "digits (for host)" in report
+    assert "print_reports" not in report
     assert "bytes of RAM (lower bound" in report
     assert "input    image: 1x1x8x8 float32, 256 bytes" in report
     assert re.search(r"^  conv2 +Conv +tinyml_conv_s8 +73,728 ", report, re.MULTILINE)

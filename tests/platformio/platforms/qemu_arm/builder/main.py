@@ -1,4 +1,7 @@
-"""Debian's arm-none-eabi-gcc with newlib's semihosting; `pio run -t qemu` runs the image."""
+"""Debian's arm-none-eabi-gcc with newlib's semihosting; `pio run -t qemu` runs the image.
+
+Zephyr brings its own C library, linker scripts and flags, and a BuildProgram() that links twice.
+"""
 
 from pathlib import Path
 
@@ -23,13 +26,17 @@ env.Replace(
     PROGNAME="firmware",
     PROGSUFFIX=".elf",
 )
-env.Append(
-    ASFLAGS=core,
-    CCFLAGS=[*core, "-Os", "-g", "-Wall", "-Wextra", "-ffunction-sections", "-fdata-sections"],
-    LINKFLAGS=[*core, "--specs=rdimon.specs", "-Wl,--gc-sections", f"-T{start / 'mps2.ld'}"],
-    LIBS=["m"],
-)
-env.BuildSources("$BUILD_DIR/start", str(start))
+if "zephyr" in env.get("PIOFRAMEWORK", []):
+    package = Path(env.PioPlatform().get_package_dir("framework-zephyr"))
+    env.SConscript(str(package / "scripts" / "platformio" / "platformio-build-pre.py"), exports={"env": env})
+else:
+    env.Append(
+        ASFLAGS=core,
+        CCFLAGS=[*core, "-Os", "-g", "-Wall", "-Wextra", "-ffunction-sections", "-fdata-sections"],
+        LINKFLAGS=[*core, "--specs=rdimon.specs", "-Wl,--gc-sections", f"-T{start / 'mps2.ld'}"],
+        LIBS=["m"],
+    )
+    env.BuildSources("$BUILD_DIR/start", str(start))
 image = env.BuildProgram()
 env.AddPlatformTarget(
     "qemu",
