@@ -24,6 +24,8 @@ def _workspaces() -> Iterator[Path]:
         yield Path(named)
     if zephyr := os.environ.get("ZEPHYR_BASE"):
         yield Path(zephyr).parent
+    here = Path.cwd()
+    yield from (folder for folder in (here, *here.parents) if (folder / ".west").is_dir())
     yield from sorted(cache_folder().glob("workspace-*"), key=lambda path: path.stat().st_mtime, reverse=True)
 
 

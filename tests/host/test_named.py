@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tinyml.cli import main
-from tinyml.verbs.named import BOARDS, _machine
+from tinyml.verbs.named import BOARDS, machine_of
 from tinyml.verbs.run import MACHINES
 
 APP = Path(__file__).parents[2] / "samples" / "digits"
@@ -15,16 +15,37 @@ APP = Path(__file__).parents[2] / "samples" / "digits"
 
 def test_every_board_is_a_machine() -> None:
     assert set(BOARDS.values()) == set(MACHINES)
-    assert _machine("native_sim/native/64") == "host"
-    assert _machine("mps3/corstone300/an547") == "qemu-cortex-m55"
+    assert machine_of("native_sim/native/64") == "host"
+    assert machine_of("mps3/corstone300/an547") == "qemu-cortex-m55"
 
 
 def test_model_by_its_name(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(APP / "src")
     assert main(["report", "digits"]) == 0
     assert "digits for cortex-m3" in capsys.readouterr().out
-    assert main(["verify", "digits", "-b", "native_sim", "--samples", "1"]) == 0
+    assert main(["verify", "digits", "--samples", "1"]) == 0
     assert "agrees on host" in capsys.readouterr().out
+
+
+def test_without_a_workspace_a_board_is_its_core(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And the output says so; a serial port has no such substitute."""
+    for name in ("TINYML_WORKSPACE", "ZEPHYR_BASE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    model = str(APP / "model.onnx")
+    assert main(["verify", model, "-b", "native_sim", "--samples", "1"]) == 0
+    said = capsys.readouterr().out
+    assert "no Zephyr image: there is no Zephyr here" in said
+    assert "agrees on host" in said
+    assert main(["verify", model, "-b", "nrf52840dk/nrf52840"]) == 1
+    assert "not a board that can be emulated" in capsys.readouterr().err
+    assert main(["verify", model, "-b", "native_sim", "--serial", "/dev/null"]) == 1
+    assert "there is no Zephyr here" in capsys.readouterr().err
+    assert main(["verify", model, "--serial", "/dev/null"]) == 1
+    assert "--serial needs the name of the board" in capsys.readouterr().err
 
 
 def test_model_by_its_name_from_elsewhere(

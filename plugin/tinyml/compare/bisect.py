@@ -8,10 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from tinyml import harness
 from tinyml.compare.difference import Difference, Tolerance, compare
 from tinyml.compare.interpret import evaluate, interpret
 from tinyml.compare.reference import Answer
+from tinyml.errors import BudgetError
+from tinyml.harness import Place
 from tinyml.ir import Array, Graph
 from tinyml.pipeline import Compiled, Options, compile_model
 
@@ -22,10 +23,10 @@ EXACT = Tolerance(0, 1e-5)
 
 
 def first_wrong_layer(
-    path: Path, options: Options, compiled: Compiled, machine: str, samples: Sequence[Mapping[str, Array]]
+    path: Path, options: Options, compiled: Compiled, place: Place, samples: Sequence[Mapping[str, Array]]
 ) -> str | None:
     """The first layer whose C computes something else than its operator in numpy, from the same inputs."""
-    runs = _all_tensors(path, options, compiled, machine, samples)
+    runs = _all_tensors(path, options, compiled, place, samples)
     for number, (values, sample) in enumerate(zip(runs, samples, strict=True)):
         known: dict[str, Array] = {**sample, **values}
         if compiled.graph.states and number:
@@ -46,15 +47,26 @@ def first_wrong_layer(
 
 
 def _all_tensors(
-    path: Path, options: Options, compiled: Compiled, machine: str, samples: Sequence[Mapping[str, Array]]
+    path: Path, options: Options, compiled: Compiled, place: Place, samples: Sequence[Mapping[str, Array]]
 ) -> list[dict[str, Array]]:
-    """What the C has in every tensor: it is built again with all of them as outputs."""
+    """What the C has in every tensor: it is built again with all of them as outputs.
+
+    Outputs are kept to the end of a run. Where there is no memory for so many, half of them at a time.
+    """
     inner = [t.name for chosen in compiled.selected for t in chosen.layer.outputs]
+    groups = [tuple(inner[i : i + EXPOSED_AT_ONCE]) for i in range(0, len(inner), EXPOSED_AT_ONCE)]
     runs: list[dict[str, Array]] = [{} for _ in samples]
-    for start in range(0, len(inner), EXPOSED_AT_ONCE):
-        names = tuple(inner[start : start + EXPOSED_AT_ONCE])
+    while groups:
+        names = groups.pop()
         exposed = compile_model(path, replace(options, expose=names))
-        result = harness.run_files(exposed.files, machine, samples, reset_before={0})
+        try:
+            result = place.run(exposed.files, samples)
+        except BudgetError:
+            if len(names) == 1:
+                raise
+            half = len(names) // 2
+            groups += [names[:half], names[half:]]
+            continue
         for values, outputs in zip(runs, result.outputs, strict=True):
             values.update(outputs)
     return runs

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tinyml import harness
 from tinyml.compare import bisect
 from tinyml.compare.difference import Difference, Tolerance, compare, slack_of, step_of
 from tinyml.compare.reference import TFLITE_MAGIC, Answer, Numpy, find_reference
+from tinyml.errors import TinymlError
+from tinyml.harness import Place
 from tinyml.ir import Array, Graph
 from tinyml.pipeline import Compiled, Options, compile_model
 
@@ -69,20 +70,20 @@ def subject(path: Path, options: Options) -> Subject:
 
 def check(
     model: Subject,
-    machine: str,
+    place: Place,
     samples: Sequence[Mapping[str, Array]],
     choice: str = "auto",
     steps: float | None = None,
     relative: float | None = None,
 ) -> Verdict:
-    """Run ``samples`` one after the other on ``machine`` and compare; explain a difference if there is one.
+    """Run ``samples`` one after the other on ``place`` and compare; explain a difference if there is one.
 
     Where the user gives no tolerance: integers of TFLite models are equal to a reference that rounds as
     CMSIS-NN does, all others are at most one step away; floats agree to 1e-5 of the largest value.
     """
     reference = find_reference(model.path, model.imported, choice)
     graph = model.compiled.graph
-    result = harness.run_files(model.compiled.files, machine, samples, reset_before={0})
+    result = place.run(model.compiled.files, samples)
     answers = reference.run(samples)
     by_default = 0 if model.is_tflite and reference.exact else 1
     limits = [
@@ -97,7 +98,7 @@ def check(
     if not verdict.fine:
         limit = max(limits, key=lambda t: t.relative)
         is_numpy = isinstance(reference, Numpy)
-        verdict.causes = list(_causes(model, machine, samples, answers, sizes, limit, is_numpy))
+        verdict.causes = list(_causes(model, place, samples, answers, sizes, limit, is_numpy))
     return verdict
 
 
@@ -110,14 +111,17 @@ def _tolerance(graph: Graph, name: str, steps: float, relative: float | None) ->
 
 def _causes(
     model: Subject,
-    machine: str,
+    place: Place,
     samples: Sequence[Mapping[str, Array]],
     answers: Sequence[Answer],
     sizes: Sequence[float | None],
     tolerance: Tolerance,
     is_numpy: bool,
 ) -> list[str]:
-    layer = bisect.first_wrong_layer(model.path, model.options, model.compiled, machine, samples)
+    try:
+        layer = bisect.first_wrong_layer(model.path, model.options, model.compiled, place, samples)
+    except TinymlError as error:  # they differ all the same
+        return [f"which layer it is could not be found out: {error}"]
     if layer is not None:
         return [layer]
     stage = bisect.first_wrong_stage(model.stages, samples, answers, sizes, tolerance)

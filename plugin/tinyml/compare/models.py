@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from tinyml import harness
 from tinyml.compare.check import Subject, subject
 from tinyml.compare.difference import signal_to_noise_db
 from tinyml.compare.reference import find_reference
 from tinyml.errors import ConfigError
+from tinyml.harness import Place
 from tinyml.ir import Array, Tensor
 from tinyml.pipeline import Options
 
@@ -25,11 +25,11 @@ class Likeness:
 
 
 def compare_models(
-    model: Subject, machine: str, samples: Sequence[Mapping[str, Array]], other: Path
+    model: Subject, place: Place, samples: Sequence[Mapping[str, Array]], other: Path
 ) -> Iterator[Likeness]:
-    """``model`` as C on ``machine`` beside ``other`` in its reference runtime, in real numbers."""
+    """``model`` as C on ``place`` beside ``other`` in its reference runtime, in real numbers."""
     ours = model.compiled.graph
-    result = harness.run_files(model.compiled.files, machine, samples, reset_before={0})
+    result = place.run(model.compiled.files, samples)
     theirs = subject(other, Options(target="host")).imported
     if len(theirs.inputs) != len(ours.inputs) or len(theirs.outputs) != len(ours.outputs):
         raise ConfigError(f"{other.name} has other inputs or outputs than {model.path.name}")

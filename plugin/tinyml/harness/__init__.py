@@ -1,8 +1,9 @@
-"""Generated C as a program: on the host, and on bare-metal QEMU with exact instruction counts."""
+"""Generated C as a program: on the host, on bare-metal QEMU with exact instruction counts, in Zephyr."""
 
 from tinyml.harness.build import Image, Options, build
 from tinyml.harness.footprint import Footprint, Sizes
 from tinyml.harness.machines import MACHINES, Machine, find_machine
+from tinyml.harness.place import Place, Standalone
 from tinyml.harness.run import Result, command, execute, run, run_files
 
 __all__ = [
@@ -11,8 +12,10 @@ __all__ = [
     "Image",
     "Machine",
     "Options",
+    "Place",
     "Result",
     "Sizes",
+    "Standalone",
     "build",
     "command",
     "execute",

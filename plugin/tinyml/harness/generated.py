@@ -33,6 +33,7 @@ class Generated:
     folder: Path
     name: str
     target: str
+    sha256: str  # of the model file, if it is known
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
     runtime_sources: tuple[str, ...]
@@ -54,6 +55,7 @@ def read_generated(folder: Path) -> Generated:
         folder=folder,
         name=str(summary["name"]),
         target=str(summary["target"]),
+        sha256=str(summary.get("sha256", "")),
         inputs=_ports(summary["inputs"]),
         outputs=_ports(summary["outputs"]),
         runtime_sources=tuple(summary["sources"].get("runtime", ())),

@@ -44,8 +44,13 @@ def encode(model: Generated, samples: Sequence[Mapping[str, Array]], reset_befor
     chunks = [struct.pack("<4I", MAGIC, len(samples), *sizes)]
     for index, sample in enumerate(samples):
         chunks.append(struct.pack("<I", FLAG_RESET if index in reset_before else 0))
-        chunks += [_input(port, sample, index) for port in model.inputs]
+        chunks.append(input_bytes(model, sample, index))
     return b"".join(chunks)
+
+
+def input_bytes(model: Generated, sample: Mapping[str, Array], index: int) -> bytes:
+    """All inputs of a sample, one after the other; ``index`` names it in messages."""
+    return b"".join(_input(port, sample, index) for port in model.inputs)
 
 
 def decode(model: Generated, content: bytes, count: int) -> Results:
@@ -56,7 +61,7 @@ def decode(model: Generated, content: bytes, count: int) -> Results:
     runs, outputs = [], []
     for offset in range(_COST.size, len(content), record):
         runs.append(_cost(content, offset))
-        outputs.append(_outputs(model, content, offset + _COST.size))
+        outputs.append(output_arrays(model, content[offset + _COST.size : offset + record]))
     return Results(_cost(content, 0), runs, outputs)
 
 
@@ -65,8 +70,9 @@ def _cost(content: bytes, offset: int) -> Cost:
     return Cost(status, Stamp(*words[:2]), Stamp(*words[2:]), stack_bytes)
 
 
-def _outputs(model: Generated, content: bytes, offset: int) -> dict[str, Array]:
-    arrays = {}
+def output_arrays(model: Generated, content: bytes) -> dict[str, Array]:
+    """All outputs, from their bytes one after the other."""
+    arrays, offset = {}, 0
     for port in model.outputs:
         flat = np.frombuffer(content[offset : offset + port.bytes], port.dtype.newbyteorder("<"))
         arrays[port.name] = flat.astype(port.dtype).reshape(port.shape)

@@ -8,9 +8,10 @@ from pathlib import Path
 from tinyml import arrays, harness
 from tinyml.errors import ToolError
 from tinyml.harness.footprint import CMSIS_NN, LIBRARY, MODEL, RUNTIME
+from tinyml.harness.zephyr import Cost
 from tinyml.ir import Array, Graph
 from tinyml.pipeline import Compiled, Options, compile_model
-from tinyml.report.facts import SCHEMA, LayerFacts, Measured, Report, StageFacts, TensorFacts
+from tinyml.report.facts import SCHEMA, LayerFacts, Measured, Profile, Report, StageFacts, TensorFacts
 from tinyml.report.html import page
 
 
@@ -92,6 +93,16 @@ def measured(report: Report, compiled: Compiled, machine: str, inputs: Path | No
     )
     layers = [replace(layer, instructions=costs.get(layer.step, 0)) for layer in report.layers]
     return replace(report, measured=facts, layers=layers)
+
+
+def profiled(report: Report, where: str, cost: Cost) -> Report:
+    """The report with what a run in a Zephyr image costs."""
+    counts = [(layer, cost.layers[layer.step]) for layer in report.layers]
+    if cost.unit == "cycles":
+        layers = [replace(layer, cycles=count) for layer, count in counts]
+    else:
+        layers = [replace(layer, instructions=count) for layer, count in counts]
+    return replace(report, profile=Profile(where, cost.unit, cost.total, cost.how), layers=layers)
 
 
 def _layers(compiled: Compiled, live: list[int]) -> list[LayerFacts]:

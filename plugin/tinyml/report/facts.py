@@ -45,6 +45,7 @@ class LayerFacts:
     outputs: list[str]
     shape: list[int]  # of its first output
     instructions: int | None = None
+    cycles: int | None = None  # on hardware, which counts these instead
     label: str = ""  # what it does, in a word: a family of operators is one ``op``
 
 
@@ -77,6 +78,16 @@ class Measured:
 
 
 @dataclass(frozen=True)
+class Profile:
+    """One run in a Zephyr image; ``unit`` is what was counted (instructions or cycles), ``how`` by what."""
+
+    where: str
+    unit: str
+    total: int
+    how: str
+
+
+@dataclass(frozen=True)
 class Report:
     schema: int
     model: str
@@ -99,6 +110,12 @@ class Report:
     measured: Measured | None = None
     ram_budget_bytes: int | None = None
     flash_budget_bytes: int | None = None
+    profile: Profile | None = None
+
+    @property
+    def cost_unit(self) -> str | None:
+        """What was counted of each layer, if anything was."""
+        return self.profile.unit if self.profile else "instructions" if self.measured else None
 
     @property
     def ram_bytes(self) -> int:
@@ -136,6 +153,7 @@ def load(path: Path) -> Report:
         data["tensors"] = [_read(TensorFacts, item) for item in data["tensors"]]
         data["stages"] = [_read(StageFacts, item) for item in data["stages"]]
         data["measured"] = _read(Measured, data["measured"]) if data["measured"] else None
+        data["profile"] = _read(Profile, data["profile"]) if data.get("profile") else None
         report: Report = _read(Report, data)
         return report
     except OSError as error:

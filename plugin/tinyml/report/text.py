@@ -28,20 +28,22 @@ def show(report: Report, console: Console) -> None:
 
 
 def show_layers(report: Report, console: Console) -> None:
-    """One line each; with instructions where they were counted."""
-    profiled = report.measured is not None
+    """One line each; with instructions or cycles where they were counted."""
+    unit = report.cost_unit
     narrow = console.width < NARROW
-    total = sum(layer.instructions or 0 for layer in report.layers) or 1
+    costs = [(layer.cycles if unit == "cycles" else layer.instructions) or 0 for layer in report.layers]
+    total = sum(costs) or 1
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("#", no_wrap=True)
     for title, most in (("layer", 24), ("kernel", 24)):
         table.add_column(title, no_wrap=True, overflow="ellipsis", max_width=most if narrow else None)
     titles = ["MACs", "weights", "live"]
-    if profiled:
-        titles = ["instructions", "share"] if narrow else [*titles, "instructions", "share", "MAC/instr."]
+    if unit:
+        rate = "MAC/cycle" if unit == "cycles" else "MAC/instr."
+        titles = [unit, "share"] if narrow else [*titles, unit, "share", rate]
     for title in titles:
         table.add_column(title, justify="right", no_wrap=True)
-    for layer in report.layers:
+    for layer, count in zip(report.layers, costs, strict=True):
         shape = "x".join(map(str, layer.shape)) or "scalar"
         cells = [
             str(layer.step),
@@ -51,11 +53,10 @@ def show_layers(report: Report, console: Console) -> None:
             f"{layer.weights_bytes:,}" if layer.weights_bytes else "",
             f"{layer.live_bytes:,}",
         ]
-        if profiled:
-            count = layer.instructions or 0
-            costs = [f"{count:,}" if count else "", f"{count / total:.1%}" if count else ""]
+        if unit:
+            share = [f"{count:,}" if count else "", f"{count / total:.1%}" if count else ""]
             rate = f"{layer.macs / count:.2f}" if count and layer.macs else ""
-            cells = [*cells[:3], *costs] if narrow else [*cells, *costs, rate]
+            cells = [*cells[:3], *share] if narrow else [*cells, *share, rate]
         style = "bold" if layer.step == report.peak_step else "dim" if layer.free else None
         table.add_row(*cells, style=style)
     console.print(table)

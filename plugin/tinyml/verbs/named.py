@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tinyml.app import folder
 from tinyml.errors import ConfigError, ModelError
+from tinyml.quantize.request import PATHS
 from tinyml.verbs.base import add_app_argument
 
 BOARDS = {
@@ -33,7 +34,12 @@ def add_named_arguments(parser: argparse.ArgumentParser) -> None:
 def resolve(args: argparse.Namespace) -> None:
     """Put a file into ``args.model``, a machine into ``args.on``, and what the application says."""
     if args.board:
-        args.on = _machine(args.board)
+        args.on = machine_of(args.board)
+    resolve_model(args)
+
+
+def resolve_model(args: argparse.Namespace) -> None:
+    """Put a file into ``args.model``, and beside it the options that the application has for it."""
     if args.model.exists() or (args.model.suffix and args.app is None):
         return
     listed = folder.find_application(args.app, Path.cwd())
@@ -49,10 +55,14 @@ def resolve(args: argparse.Namespace) -> None:
     args.shape = [f"{name}={shape}" for name, shape in entry.shapes.items()] + args.shape
     if args.kernels == "auto" and entry.kernels:
         args.kernels = entry.kernels
+    if not args.quantize:
+        args.quantize = [
+            f"{key}={listed.root / text if key in PATHS else text}" for key, text in entry.quantize.items()
+        ]
 
 
-def _machine(board: str) -> str:
-    """``native_sim/native/64`` is ``native_sim`` too."""
+def machine_of(board: str) -> str:
+    """The machine without Zephyr; ``native_sim/native/64`` is ``native_sim`` too."""
     for name, machine in BOARDS.items():
         if board == name or board.startswith(f"{name}/"):
             return machine

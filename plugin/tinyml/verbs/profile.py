@@ -7,42 +7,70 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tinyml.verbs.base import Verb, roomy
-from tinyml.verbs.compile import add_model_arguments, options_from
-from tinyml.verbs.named import add_named_arguments, resolve
+from tinyml.verbs.compile import add_model_arguments
+from tinyml.verbs.placing import Placed, add_place_arguments, placed
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from tinyml.report.facts import Report
+
 
 class Profile(Verb):
-    """Count the instructions of each layer on an emulated core.
+    """Count what each layer costs.
 
     The generated C has a macro around every layer, TINYML_LAYER, which is nothing unless a platform defines
-    it. Here it reads a clock that QEMU advances by the instruction.
+    it. On a machine without Zephyr (--on) it reads a clock that QEMU advances by the instruction. With -b
+    BOARD the model runs in a Zephyr image with CONFIG_TINYML_PROFILING: instructions again where the board
+    is QEMU's, cycles on hardware (--serial).
     """
 
     name = "profile"
-    help = "instructions of each layer on an emulated core"
+    help = "what each layer costs: instructions on an emulated core, cycles on hardware"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_model_arguments(parser, target=False)
-        add_named_arguments(parser)
         parser.add_argument("--on", default="qemu-cortex-m3", metavar="MACHINE", help="default: %(default)s")
         parser.add_argument("--json", type=Path, metavar="FILE", help="write the whole report for programs")
+        add_place_arguments(parser)
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
-        from tinyml import harness
         from tinyml.report import text
-        from tinyml.report.collect import collect
         from tinyml.verbs.report import write
 
-        resolve(args)
-        report = collect(args.model, options_from(args, harness.find_machine(args.on).target.name), args.on)
+        with placed(args, console, profiled=True) as chosen:
+            report = _report(args.model, chosen)
         text.show_layers(report, roomy(console))
-        facts = report.measured
-        if facts is not None:
-            rate = f", {report.macs / facts.instructions:.2f} MAC per instruction" if report.macs else ""
-            console.print(f"{report.model} on {facts.machine}: {facts.instructions:,} instructions{rate}")
+        console.print(_total(report), markup=False, soft_wrap=True)
         if args.json:
             write(args.json, report.to_json())
         return 0
+
+
+def _report(model: Path, chosen: Placed) -> Report:
+    from tinyml import arrays
+    from tinyml.harness.zephyr import ZephyrPlace
+    from tinyml.pipeline import compile_model
+    from tinyml.report import collect
+
+    place = chosen.place
+    if not isinstance(place, ZephyrPlace):
+        return collect.collect(model, chosen.options, place.name)
+    watch = collect.Watch()
+    compiled = compile_model(model, chosen.options, watch)
+    chosen.check(compiled)
+    report = collect.describe(compiled, model.name, chosen.options.kernels, watch.stages)
+    cost = place.profile(compiled.files, arrays.load_inputs(None, compiled.graph), len(compiled.selected))
+    return collect.profiled(report, place.name, cost)
+
+
+def _total(report: Report) -> str:
+    """The last line: the whole run, and what was counted."""
+    facts = report.profile
+    if facts is not None:
+        where, unit, total, how = facts.where, facts.unit, facts.total, f" ({facts.how})"
+    else:
+        assert report.measured is not None
+        where, unit, total, how = report.measured.machine, "instructions", report.measured.instructions, ""
+    rate = f", {report.macs / total:.2f} MAC per {unit.removesuffix('s')}" if report.macs and total else ""
+    return f"{report.model} on {where}: {total:,} {unit}{rate}{how}"

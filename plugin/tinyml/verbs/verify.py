@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tinyml.verbs.base import Verb
-from tinyml.verbs.compile import add_model_arguments, options_from
-from tinyml.verbs.named import add_named_arguments, resolve
+from tinyml.verbs.compile import add_model_arguments
+from tinyml.verbs.placing import add_place_arguments, placed
 from tinyml.verbs.run import MACHINES
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tinyml.compare.check import Subject, Verdict
+    from tinyml.harness import Place
     from tinyml.ir import Array
 
 EXIT_DIFFERS = 3
@@ -33,6 +34,9 @@ class Verify(Verb):
     With --against, the outputs are compared with those of another model that takes the same inputs, for
     example the float model that this one was quantised from: signal-to-noise ratio instead of equality.
 
+    With -b BOARD it runs inside a Zephyr image for that board, in the board's emulator or, with --serial,
+    on the board itself.
+
     Exit code: 0 if they agree, 3 if they differ, 1 if it could not be tried.
     """
 
@@ -41,7 +45,6 @@ class Verify(Verb):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_model_arguments(parser, target=False)
-        add_named_arguments(parser)
         parser.add_argument("--on", default="host", choices=MACHINES, help="where (default: %(default)s)")
         parser.add_argument("--input", type=Path, metavar="X.npz", help="arrays to feed")
         parser.add_argument(
@@ -61,6 +64,7 @@ class Verify(Verb):
         parser.add_argument(
             "--snr", type=float, default=20.0, metavar="DB", help="with --against: at least (default: 20 dB)"
         )
+        add_place_arguments(parser)
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
         from tinyml import arrays
@@ -68,16 +72,19 @@ class Verify(Verb):
         from tinyml.compare.samples import generated
         from tinyml.errors import ConfigError
 
-        resolve(args)
         if args.samples < 1:
             raise ConfigError("--samples must be at least 1")
-        model = check.subject(args.model, options_from(args, args.on.removeprefix("qemu-")))
-        graph = model.compiled.graph
-        samples = [arrays.load_inputs(args.input, graph)] if args.input else generated(graph, args.samples)
-        if args.against:
-            return _against(args, model, samples, console)
-        verdict = check.check(model, args.on, samples, args.reference, args.steps, args.tolerance)
-        return _show(verdict, args.on, console)
+        with placed(args, console) as chosen:
+            model = check.subject(args.model, chosen.options)
+            chosen.check(model.compiled)
+            graph = model.compiled.graph
+            samples = (
+                [arrays.load_inputs(args.input, graph)] if args.input else generated(graph, args.samples)
+            )
+            if args.against:
+                return _against(args, model, chosen.place, samples, console)
+            verdict = check.check(model, chosen.place, samples, args.reference, args.steps, args.tolerance)
+            return _show(verdict, chosen.place.name, console)
 
 
 def _show(verdict: Verdict, machine: str, console: Console) -> int:
@@ -110,12 +117,16 @@ def _show(verdict: Verdict, machine: str, console: Console) -> int:
 
 
 def _against(
-    args: argparse.Namespace, model: Subject, samples: Sequence[Mapping[str, Array]], console: Console
+    args: argparse.Namespace,
+    model: Subject,
+    place: Place,
+    samples: Sequence[Mapping[str, Array]],
+    console: Console,
 ) -> int:
     from tinyml.compare.models import compare_models
 
     worst = float("inf")
-    for found in compare_models(model, args.on, samples, args.against):
+    for found in compare_models(model, place, samples, args.against):
         worst = min(worst, found.snr_db)
         console.print(
             f"{found.output}: {found.snr_db:.1f} dB, largest difference {found.largest:.6g}",

@@ -1,0 +1,29 @@
+"""Where a compiled model can be made to run: what comparisons need to know of it, and no more."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+
+from tinyml.harness.run import Result, run_files
+from tinyml.ir import Array
+
+
+class Place(ABC):
+    """A machine or a board. ``name`` is how messages call it."""
+
+    name: str
+
+    @abstractmethod
+    def run(self, files: Mapping[str, str], samples: Sequence[Mapping[str, Array]]) -> Result:
+        """Build generated files (texts by name), forget all state, run ``samples`` one after the other."""
+
+
+class Standalone(Place):
+    """The host, or bare-metal QEMU."""
+
+    def __init__(self, machine: str) -> None:
+        self.name = machine
+
+    def run(self, files: Mapping[str, str], samples: Sequence[Mapping[str, Array]]) -> Result:
+        return run_files(files, self.name, samples, reset_before={0})

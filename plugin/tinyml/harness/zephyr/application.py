@@ -1,0 +1,37 @@
+"""The application around a model: a copy of ``c/zephyr`` with a tinyml.yaml."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from tinyml.app import edit
+from tinyml.app.manifest import FILE_NAME, ModelEntry
+from tinyml.quantize.request import PATHS
+
+SOURCES = Path(__file__).parents[1] / "c" / "zephyr"
+
+
+def write_application(folder: Path, entry: ModelEntry, settings: Sequence[str]) -> None:
+    """``entry`` has its paths as seen from the current folder; ``settings`` are further lines of prj.conf.
+
+    The memories that an application chose for the model are left out: they are those of its own board.
+    """
+    for source in (path for path in SOURCES.rglob("*") if path.is_file()):
+        place = folder / source.relative_to(SOURCES)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, place)
+    with (folder / "prj.conf").open("a", encoding="utf-8") as config:
+        config.writelines(f"{setting}\n" for setting in settings)
+    quantize = {
+        key: _seen_from(folder, text) if key in PATHS else text for key, text in entry.quantize.items()
+    }
+    moved = replace(entry, file=_seen_from(folder, entry.file), quantize=quantize)
+    (folder / FILE_NAME).write_text(edit.add_model("", moved), encoding="utf-8")
+
+
+def _seen_from(folder: Path, path: str) -> str:
+    return Path(os.path.relpath(Path(path).resolve(), folder.resolve())).as_posix()

@@ -1,0 +1,109 @@
+"""A build folder of west: made, made again with other generated files, and read."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from tinyml.errors import BudgetError, ConfigError, ToolError
+from tinyml.harness.zephyr.site import Site
+
+SHOWN_LINES = 15
+MINUTES = 20
+
+
+@dataclass(frozen=True)
+class Build:
+    """An image of the model called ``name``."""
+
+    site: Site
+    board: str
+    app: Path
+    folder: Path
+    name: str
+
+    def make(self, cmake: Sequence[str]) -> None:
+        """`west build`; what a folder has from the same options is used again."""
+        options = ["-GNinja", f"-DPROBE_MODEL={self.name}", *cmake]
+        stamp = self.app / "options.txt"
+        text = "\n".join([self.board, *options])
+        same = stamp.is_file() and stamp.read_text(encoding="utf-8") == text
+        stamp.write_text(text, encoding="utf-8")
+        (self.generated / f"{self.name}.c").unlink(missing_ok=True)  # it may be what replace_model() left
+        words = ["build", "-p", "auto" if same else "always", "-b", self.board, "-d", str(self.folder)]
+        self._west([*words, str(self.app), "--", *options])
+
+    def replace_model(self, files: Mapping[str, str]) -> None:
+        """Build again with other generated files; nothing happens if they are the same."""
+        changed = False
+        for name, text in files.items():
+            place = self.generated / name
+            if not place.is_file() or place.read_text(encoding="utf-8") != text:
+                place.write_text(text, encoding="utf-8")
+                changed = True
+        if changed:
+            self._west(["build", "-d", str(self.folder)])
+
+    def flash(self) -> None:
+        self._west(["flash", "--skip-rebuild", "-d", str(self.folder)])
+
+    @property
+    def generated(self) -> Path:
+        return self.folder / "tinyml" / self.name
+
+    @cached_property
+    def config(self) -> dict[str, str]:
+        """Kconfig symbols, as the image has them."""
+        text = (self.folder / "zephyr" / ".config").read_text(encoding="utf-8")
+        return dict(re.findall(r'(?m)^(CONFIG_\w+)="?(.*?)"?$', text))
+
+    @property
+    def compile_arguments(self) -> list[str]:
+        """How the build calls `tinyml compile`: the core, the kernels, everything else."""
+        asked = ["ninja", "-C", str(self.folder), "-t", "commands", f"tinyml/{self.name}/{self.name}.c"]
+        done = subprocess.run(asked, capture_output=True, text=True, check=False)
+        for line in reversed(done.stdout.splitlines()):
+            words = shlex.split(line)
+            if "compile" in words and "tinyml" in words:
+                start = words.index("compile") + 1
+                length = words[start:].index("&&") if "&&" in words[start:] else len(words)
+                return words[start : start + length]
+        raise ToolError(f"ninja does not tell how {self.name} is compiled:\n{done.stdout}{done.stderr}")
+
+    def _west(self, words: Sequence[str]) -> None:
+        command = [*self.site.west, *words]
+        try:
+            done = subprocess.run(
+                command,
+                cwd=self.site.zephyr,
+                env=self.site.environment(self.board),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                timeout=60 * MINUTES,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise ToolError(f"west {words[0]} for {self.board} took more than {MINUTES} minutes") from None
+        if done.returncode:
+            raise _failure(words[0], self.board, done.stdout)
+
+
+def _failure(verb: str, board: str, said: str) -> Exception:
+    """The lines of a long log that say what is wrong."""
+    if "No board named" in said or "Invalid BOARD" in said:
+        return ConfigError(f"Zephyr has no board called {board!r}", "`west boards` lists them")
+    lines = said.strip().splitlines()
+    first = next((i for i, line in enumerate(lines) if re.search(r"\berror\b|\bFATAL\b", line, re.I)), None)
+    kept = lines[-SHOWN_LINES:] if first is None else lines[first : first + SHOWN_LINES]
+    message = f"west {verb} for {board} failed:\n" + "\n".join(kept)
+    if "overflowed by" in said or "will not fit in region" in said or "allows" in said:
+        return BudgetError(message, "a smaller model, or a board with more memory")
+    return ToolError(message)

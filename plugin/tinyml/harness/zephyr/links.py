@@ -1,0 +1,163 @@
+"""Ways to the console of a board: an emulator's pipes, the pseudo terminal of native_sim, a serial port."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import re
+import signal
+import subprocess
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tinyml.errors import ConfigError, ToolError
+
+START_SECONDS = 20
+
+
+class Link(ABC):
+    """Bytes to and from a console."""
+
+    @abstractmethod
+    def read(self, seconds: float) -> bytes:
+        """What has come, or comes within ``seconds``; nothing if nothing does."""
+
+    @abstractmethod
+    def write(self, data: bytes) -> None: ...
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+    def __enter__(self) -> Link:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Program(Link):
+    """A program that plays the board, with all the processes it starts."""
+
+    def __init__(self, command: Sequence[str], cwd: Path, environment: Mapping[str, str]) -> None:
+        self.process = subprocess.Popen(
+            command,
+            cwd=cwd,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # so that what it starts ends with it
+        )
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self._writer = self.process.stdin.fileno()
+        self._came: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._listen(self.process.stdout.fileno())
+
+    def _listen(self, reader: int) -> None:
+        threading.Thread(target=self._pump, args=(reader,), daemon=True).start()
+
+    def _pump(self, reader: int) -> None:
+        with contextlib.suppress(OSError):  # a pseudo terminal whose other end is gone
+            while data := os.read(reader, 4096):
+                self._came.put(data)
+        self._came.put(b"")
+
+    def read(self, seconds: float) -> bytes:
+        try:
+            data = self._came.get(timeout=seconds)
+        except queue.Empty:
+            return b""
+        if not data:
+            raise ToolError("the emulator ended on its own", "run `west build -t run` to see why")
+        return data
+
+    def write(self, data: bytes) -> None:
+        try:
+            os.write(self._writer, data)
+        except OSError as error:
+            raise ToolError(f"the emulator does not listen: {error.strerror}") from None
+
+    def close(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+
+class NativeSim(Program):
+    """native_sim: an ordinary program, whose UART is a pseudo terminal that it names."""
+
+    def __init__(self, image: Path) -> None:
+        import tty  # not on Windows, where native_sim is not, either
+
+        self._terminal = -1
+        super().__init__([str(image)], image.parent, os.environ)
+        try:
+            name = self._terminal_name()
+            self._terminal = os.open(name, os.O_RDWR | os.O_NOCTTY)
+            tty.setraw(self._terminal)  # reading waits for a byte, which is not how it is handed over
+        except BaseException:
+            self.close()
+            raise
+        self._writer = self._terminal
+        self._listen(self._terminal)
+
+    def _terminal_name(self) -> str:
+        said, end = b"", time.monotonic() + START_SECONDS
+        while time.monotonic() < end:
+            said += self.read(0.2)
+            if found := re.search(rb"pseudotty: (\S+)\s", said):
+                return found[1].decode()
+        raise ToolError(f"native_sim does not name its serial port:\n{said.decode(errors='replace')}")
+
+    def close(self) -> None:
+        super().close()
+        if self._terminal >= 0:
+            os.close(self._terminal)
+            self._terminal = -1
+
+
+class SerialPort(Link):
+    """Hardware."""
+
+    def __init__(self, name: str, baud: int) -> None:
+        try:
+            import serial
+            from serial.tools import list_ports
+        except ImportError:
+            raise ToolError(
+                "pyserial is not installed", "pip install pyserial, or west-tinyml[serial]"
+            ) from None
+        self._errors: tuple[Any, ...] = (serial.SerialException, OSError)
+        try:
+            self._port = serial.Serial(name, baud, timeout=0.1, write_timeout=5)
+        except ValueError as error:
+            raise ConfigError(f"{name} cannot be used at {baud} baud: {error}") from None
+        except self._errors as error:
+            ports = ", ".join(port.device for port in list_ports.comports()) or "none"
+            raise ConfigError(
+                f"cannot open the serial port {name}: {error}", f"ports here: {ports}"
+            ) from None
+        self.name = name
+
+    def read(self, seconds: float) -> bytes:
+        try:
+            self._port.timeout = seconds
+            first: bytes = self._port.read(1)
+            return first + self._port.read(self._port.in_waiting) if first else b""
+        except self._errors as error:
+            raise ToolError(f"the serial port {self.name} is gone: {error}") from None
+
+    def write(self, data: bytes) -> None:
+        try:
+            self._port.write(data)
+        except self._errors as error:
+            raise ToolError(f"the serial port {self.name} does not take data: {error}") from None
+
+    def close(self) -> None:
+        self._port.close()

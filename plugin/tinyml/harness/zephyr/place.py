@@ -1,0 +1,154 @@
+"""A board as a place to run models: images for it, and a link to whatever plays it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tinyml.errors import ConfigError, ToolError
+from tinyml.harness.generated import Generated, read_generated
+from tinyml.harness.place import Place
+from tinyml.harness.run import Result
+from tinyml.harness.samples import input_bytes, output_arrays
+from tinyml.harness.zephyr.build import Build
+from tinyml.harness.zephyr.links import Link, NativeSim, Program, SerialPort
+from tinyml.harness.zephyr.talk import LOOP_INSTRUCTIONS, Conversation, Greeting, Ran
+from tinyml.ir import Array
+
+
+PROFILED_RUNS = 3
+"""The fewest count: an interrupt takes time in one of them, a cold cache in the first."""
+
+
+@dataclass(frozen=True)
+class Port:
+    """Real hardware: where it is connected, and whether images are put on it."""
+
+    name: str
+    baud: int = 115200
+    flash: bool = True
+
+
+@dataclass(frozen=True)
+class Cost:
+    """One profiled run. ``unit`` is what was counted: instructions or cycles."""
+
+    unit: str
+    total: int
+    layers: list[int]
+    how: str
+
+
+class ZephyrPlace(Place):
+    """An image that ``build`` has made, on its board."""
+
+    def __init__(self, build: Build, port: Port | None = None, timeout_seconds: float = 300) -> None:
+        self.build = build
+        self.port = port
+        self.timeout_seconds = timeout_seconds
+        self.name = f"{build.board} ({port.name if port else 'Zephyr image'})"
+        self.where = port.name if port else f"the image for {build.board}"
+        if port is None and not self._native and not self._qemu:
+            raise ConfigError(
+                f"{build.board} cannot be emulated here", "--serial PORT, with the board connected"
+            )
+
+    @property
+    def _native(self) -> bool:
+        return self.build.config.get("CONFIG_ARCH_POSIX") == "y"
+
+    @property
+    def _qemu(self) -> bool:
+        return self.build.config.get("CONFIG_QEMU_TARGET") == "y"
+
+    def run(self, files: Mapping[str, str], samples: Sequence[Mapping[str, Array]]) -> Result:
+        model = self._load(files)
+        outputs = []
+        with self._link() as link:
+            talk = Conversation(link, self.where)
+            self._check(model, talk.greet())
+            talk.reset()
+            for index, sample in enumerate(samples):
+                self._run(talk, model, sample, index)
+                data = talk.outputs(sum(port.bytes for port in model.outputs))
+                outputs.append(output_arrays(model, data))
+        return Result(outputs)
+
+    def profile(self, files: Mapping[str, str], sample: Mapping[str, Array], layers: int) -> Cost:
+        """What a run costs, layer by layer; the image must have been built with CONFIG_TINYML_PROFILING."""
+        if self._native:
+            raise ConfigError(
+                f"{self.build.board} cannot count: its time stands still while code runs",
+                "a QEMU board, --on qemu-cortex-m3, or hardware",
+            )
+        if self._qemu and self.build.config.get("CONFIG_QEMU_ICOUNT") != "y":
+            raise ConfigError(f"{self.build.board} does not count instructions", "CONFIG_QEMU_ICOUNT=y")
+        model = self._load(files)
+        with self._link() as link:
+            talk = Conversation(link, self.where)
+            greeting = talk.greet()
+            self._check(model, greeting)
+            totals, counts = [], []
+            for _ in range(PROFILED_RUNS):
+                talk.reset()
+                totals.append(self._run(talk, model, sample, 0).cycles)
+                counts.append([talk.layer_cycles(layer) for layer in range(layers)])
+        return self._cost(greeting, min(totals), [min(runs) for runs in zip(*counts, strict=True)])
+
+    def _cost(self, greeting: Greeting, run_cycles: int, cycles: Sequence[int]) -> Cost:
+        """Every layer is between two readings, and so is the run; what reading takes is taken away."""
+        empty = greeting.empty_cycles
+        layers = [max(0, count - empty) for count in cycles]
+        total = max(0, run_cycles - empty)
+        if not self._qemu:
+            return Cost("cycles", total, layers, f"of a clock of {greeting.clock_hz / 1e6:g} MHz")
+        rate = LOOP_INSTRUCTIONS / (greeting.loop_cycles - empty)  # instructions in one tick
+        return Cost(
+            "instructions",
+            round(total * rate),
+            [round(count * rate) for count in layers],
+            f"counted by QEMU, {rate:.2f} in a tick of the clock",
+        )
+
+    def _load(self, files: Mapping[str, str]) -> Generated:
+        """Have these generated files in the image."""
+        if self.port and not self.port.flash and self._differs(files):
+            raise ConfigError("another image is needed on the board", "leave out --no-flash")
+        self.build.replace_model(files)
+        if self.port and self.port.flash:
+            self.build.flash()
+        return read_generated(self.build.generated)
+
+    def _differs(self, files: Mapping[str, str]) -> bool:
+        folder = self.build.generated
+        return any((folder / name).read_text(encoding="utf-8") != text for name, text in files.items())
+
+    def _link(self) -> Link:
+        if self.port:
+            return SerialPort(self.port.name, self.port.baud)
+        if self._native:
+            return NativeSim(self.build.folder / "zephyr" / "zephyr.exe")
+        environment = self.build.site.environment(self.build.board)
+        return Program(["ninja", "-C", str(self.build.folder), "run"], self.build.folder, environment)
+
+    def _check(self, model: Generated, greeting: Greeting) -> None:
+        """Whether the board has the image that was built."""
+        inputs, outputs = (sum(port.bytes for port in ports) for ports in (model.inputs, model.outputs))
+        expected = _described(model.name, model.sha256[:16], inputs, outputs)
+        found = _described(greeting.name, greeting.sha256, greeting.input_bytes, greeting.output_bytes)
+        if found != expected:
+            raise ToolError(
+                f"{self.where} has another model: {found}; expected {expected}",
+                "leave out --no-flash, or flash this image first",
+            )
+
+    def _run(self, talk: Conversation, model: Generated, sample: Mapping[str, Array], index: int) -> Ran:
+        talk.feed(input_bytes(model, sample, index))
+        ran = talk.run(self.timeout_seconds)
+        if ran.status != 0:
+            raise ToolError(f"{model.name}_run() returned {ran.status} on sample {index}")
+        return ran
+
+
+def _described(name: str, sha256: str, input_bytes: int, output_bytes: int) -> str:
+    return f"{name} (SHA-256 {sha256}..., {input_bytes} bytes in, {output_bytes} out)"

@@ -1,0 +1,86 @@
+"""The west workspace that images are built in."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from tinyml.errors import ToolError
+from tinyml.workspace import find_zephyr
+
+PROJECT = Path(__file__).resolve().parents[4]
+"""This project, where the package lies in a clone of it; an installed package has no Zephyr module."""
+
+OUR_BOARDS = ("qemu_cortex_m4", "qemu_cortex_m7")
+
+
+@dataclass(frozen=True)
+class Site:
+    """A Zephyr tree, and the west that builds with it."""
+
+    zephyr: Path
+    west: tuple[str, ...]
+
+    @property
+    def version(self) -> str:
+        text = (self.zephyr / "VERSION").read_text(encoding="utf-8")
+        words = dict(line.split(" = ", 1) for line in text.splitlines() if " = " in line)
+        return ".".join(words.get(key, "0") for key in ("VERSION_MAJOR", "VERSION_MINOR", "PATCHLEVEL"))
+
+    def environment(self, board: str) -> dict[str, str]:
+        """What west and CMake see: this Zephyr, this project where the workspace lacks it, and our boards."""
+        settings = {**os.environ, "ZEPHYR_BASE": str(self.zephyr)}
+        if not {"ZEPHYR_TOOLCHAIN_VARIANT", "ZEPHYR_SDK_INSTALL_DIR"} & set(settings):
+            found = shutil.which("arm-none-eabi-gcc")
+            if found and not _has_sdk():
+                settings["ZEPHYR_TOOLCHAIN_VARIANT"] = "gnuarmemb"
+                settings["GNUARMEMB_TOOLCHAIN_PATH"] = str(Path(found).parents[1])
+        modules = [word for word in settings.get("EXTRA_ZEPHYR_MODULES", "").split(";") if word]
+        if not self._has_our_module():
+            modules.append(str(PROJECT))
+        if board.startswith(OUR_BOARDS) and str(PROJECT / "boards") not in modules:
+            modules.append(str(PROJECT / "boards"))
+        if modules:
+            settings["EXTRA_ZEPHYR_MODULES"] = ";".join(modules)
+        return settings
+
+    def _has_our_module(self) -> bool:
+        """Whether the workspace's manifest brings the module, as ours and those that import it do."""
+        command = [*self.west, "list", "-f", "{abspath}"]
+        done = subprocess.run(command, cwd=self.zephyr, capture_output=True, text=True, check=False)
+        modules = (Path(line) / "zephyr" / "module.yml" for line in done.stdout.splitlines())
+        return any(
+            "name: tinyml\n" in module.read_text(encoding="utf-8") for module in modules if module.is_file()
+        )
+
+
+def find_site() -> Site:
+    """The workspace to build in; raises ToolError, with what is missing, where there is none."""
+    zephyr = find_zephyr()
+    if zephyr is None:
+        raise ToolError(
+            "there is no Zephyr here: $ZEPHYR_BASE is not set, and this is not in a west workspace",
+            "run `west tinyml` inside the workspace",
+        )
+    if find_spec("west") is not None:
+        west: tuple[str, ...] = (sys.executable, "-m", "west")
+    elif found := shutil.which("west"):
+        west = (found,)
+    else:
+        raise ToolError("west was not found", "pip install west")
+    if not (PROJECT / "zephyr" / "module.yml").is_file():
+        raise ToolError(
+            "this installation of tinyml has no Zephyr module beside it",
+            "`west tinyml`, with west-tinyml in the workspace's manifest",
+        )
+    return Site(zephyr, west)
+
+
+def _has_sdk() -> bool:
+    """Zephyr finds its SDK by CMake's registry of packages."""
+    return (Path.home() / ".cmake" / "packages" / "Zephyr-sdk").is_dir()

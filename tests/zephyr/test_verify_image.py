@@ -1,0 +1,146 @@
+"""`verify` and `profile` inside Zephyr images, and over a serial port that native_sim plays."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.zephyr.building import DIGITS, change_model, copy_of_digits, run
+from tinyml.cli import main
+from tinyml.harness.zephyr import Build
+
+NATIVE = "native_sim/native/64"
+MODEL = str(DIGITS / "model.onnx")
+
+# A fault to be found: one layer is left out.
+SKIPS_A_LAYER = """\
+#define TINYML_LAYER(index, call) do { if ((index) != 3) { call; } } while (0)
+"""
+
+
+@pytest.fixture(scope="module")
+def builds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("builds")
+
+
+def test_an_image_agrees(builds: Path) -> None:
+    """From any folder, by the name that the application has for the model."""
+    image: list[str | Path] = ["-b", "qemu_cortex_m3", "-d", builds / "m3"]
+    said = run(["west", "tinyml", "verify", "digits", "--app", DIGITS, *image], builds)
+    assert "agrees on qemu_cortex_m3 (Zephyr image) with onnxruntime" in said
+    assert "40 of 40 values equal" in said
+    assert "no Zephyr image" not in said
+
+
+def test_a_wrong_layer_is_named(builds: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fault = builds / "fault.h"
+    fault.write_text(SKIPS_A_LAYER)
+    image = ["-b", "qemu_cortex_m3", "-d", str(builds / "m3"), f"--cmake=-DEXTRA_CFLAGS=-include{fault}"]
+    assert main(["verify", MODEL, "--name", "digits", *image]) == 3
+    said = capsys.readouterr().out
+    assert "differs on qemu_cortex_m3 (Zephyr image) from onnxruntime" in said
+    assert re.search(
+        r"layer 3, Conv 'conv2' .* is the first that differs from numpy on the same inputs", said
+    )
+
+
+def test_layers_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Instructions, as without Zephyr: loops whose code no flag of Zephyr's changes take the same number."""
+    kernels = ["--kernels", "portable", "--json"]
+    image, bare = tmp_path / "image.json", tmp_path / "bare.json"
+    assert main(["profile", MODEL, *kernels, str(image), "-b", "qemu_cortex_m3"]) == 0
+    assert "counted by QEMU" in capsys.readouterr().out
+    assert main(["profile", MODEL, *kernels, str(bare), "--on", "qemu-cortex-m3"]) == 0
+    reports = [json.loads(path.read_text()) for path in (image, bare)]
+    counts = [{layer["label"]: layer["instructions"] for layer in report["layers"]} for report in reports]
+    assert abs(counts[0]["quantize"] - counts[1]["quantize"]) < 10
+    total = reports[0]["profile"]["total"]
+    assert reports[0]["profile"]["unit"] == "instructions"
+    assert abs(sum(layer["instructions"] for layer in reports[0]["layers"]) - total) < 0.01 * total
+
+
+def test_native_sim_agrees_but_cannot_count(builds: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    image = ["-b", NATIVE, "-d", str(builds / "native")]
+    assert main(["verify", MODEL, "--name", "digits", *image]) == 0
+    assert main(["profile", MODEL, "--name", "digits", *image]) == 1
+    assert "time stands still" in capsys.readouterr().err
+
+
+def test_mistakes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", MODEL, "-b", "no_such_board"]) == 1
+    assert "Zephyr has no board called 'no_such_board'" in capsys.readouterr().err
+
+
+@dataclass
+class Bench:
+    """A board on the desk: flashing it starts native_sim, whose terminal then has the port's name."""
+
+    port: Path
+    running: list[subprocess.Popen[str]] = field(default_factory=list)
+
+    def flash(self, build: Build) -> None:
+        self.stop()
+        board = subprocess.Popen(
+            [build.folder / "zephyr" / "zephyr.exe"],
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        self.running.append(board)
+        assert board.stdout is not None
+        found = next(found for line in board.stdout if (found := re.search(r"pseudotty: (\S+)", line)))
+        self.port.unlink(missing_ok=True)
+        self.port.symlink_to(found[1])
+
+    def stop(self) -> None:
+        for board in self.running:
+            os.killpg(board.pid, signal.SIGKILL)
+            board.wait()
+        self.running.clear()
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    pytest.importorskip("serial")
+    desk = Bench(tmp_path / "ttyBoard")
+    monkeypatch.setattr(Build, "flash", lambda build: desk.flash(build))
+    yield desk
+    desk.stop()
+
+
+def test_over_a_serial_port(
+    bench: Bench, builds: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Flashed and compared; then the same image without flashing; then with another model on the board."""
+    app = copy_of_digits(tmp_path / "app")
+    board = ["--app", str(app), "-b", NATIVE, "-d", str(builds / "native"), "--serial", str(bench.port)]
+    assert main(["verify", "digits", *board]) == 0
+    assert f"agrees on {NATIVE} ({bench.port}) with onnxruntime" in capsys.readouterr().out
+    assert main(["verify", "digits", *board, "--no-flash"]) == 0
+    capsys.readouterr()
+    change_model(app / "model.onnx")
+    assert main(["verify", "digits", *board, "--no-flash"]) == 1
+    assert "has another model: digits (SHA-256 " in capsys.readouterr().err.replace("\n", " ")
+    bench.stop()
+    assert main(["verify", "digits", *board, "--no-flash"]) == 1
+    assert "cannot open the serial port" in capsys.readouterr().err
+
+
+def test_a_wrong_layer_over_a_serial_port(
+    bench: Bench, builds: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The search puts another image on the board; where it may not, they differ all the same."""
+    (tmp_path / "fault.h").write_text(SKIPS_A_LAYER)
+    board = ["-b", NATIVE, "-d", str(builds / "native"), "--serial", str(bench.port)]
+    fault = f"--cmake=-DEXTRA_CFLAGS=-include{tmp_path / 'fault.h'}"
+    assert main(["verify", MODEL, "--name", "digits", *board, fault]) == 3
+    assert "layer 3, Conv 'conv2'" in capsys.readouterr().out
+    assert len(bench.running) == 1
