@@ -32,9 +32,9 @@ class Cost:
     arithmetic, with DSP instructions and with Helium.
     """
 
-    plain: tuple[float, float]
-    dsp: tuple[float, float]
-    mve: tuple[float, float]
+    plain: tuple[float, float] = (0, 0)
+    dsp: tuple[float, float] = (0, 0)
+    mve: tuple[float, float] = (0, 0)
 
     def instructions(self, layer: Layer, target: Target) -> float:
         per_mac, per_output = self.mve if target.mve else self.dsp if target.dsp else self.plain

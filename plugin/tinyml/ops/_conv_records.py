@@ -80,17 +80,22 @@ def padded_weights(filters: Array) -> Array:
     return np.concatenate([flat, np.zeros(spare, flat.dtype)])
 
 
-def quantized_record(layer: Layer, sheet: Sheet, filters: Array) -> dict[str, object]:
-    """Members of struct tinyml_conv_s8. ``filters`` are the weights, output channels first."""
+def quantized_record(
+    layer: Layer, sheet: Sheet, filters: Array, packed: Array, order: Array | slice = slice(None)
+) -> dict[str, object]:
+    """Members of struct tinyml_conv_s8. ``filters`` are the weights, output channels first.
+
+    ``packed`` are the same as the kernel reads them, ``order`` is its order of the other tables.
+    """
     op, channels = convolution(layer), layer.output.shape[3]
     multiplier, shift = output_multipliers(layer)
     low, high = clamp_range(op.clamp, layer.output)
     return {
         **geometry(layer),
-        ".weights": sheet.table("weights", padded_weights(filters)),
-        ".bias": sheet.table("bias", folded_bias(layer, filters)),
-        ".multiplier": sheet.table("multiplier", per_channel(multiplier, channels)),
-        ".shift": sheet.table("shift", per_channel(shift, channels).astype(np.int8)),
+        ".weights": sheet.table("weights", packed),
+        ".bias": sheet.table("bias", folded_bias(layer, filters)[order]),
+        ".multiplier": sheet.table("multiplier", per_channel(multiplier, channels)[order]),
+        ".shift": sheet.table("shift", per_channel(shift, channels).astype(np.int8)[order]),
         ".in_zero": quant_of(layer.input(0)).zero_point,
         ".weight_zero": quant_of(layer.input(1)).zero_points[0],
         ".out_zero": quant_of(layer.output).zero_point,

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from tinyml import c
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType
-from tinyml.kernel import Cost, Kernel, Library, Sheet, register_kernels
+from tinyml.kernel import Constraint, Cost, Kernel, Library, Sheet, register_kernels
 from tinyml.ops import _convolution
+from tinyml.ops import _helium as helium
 from tinyml.ops._byte_weights import ConvByteWeights
 from tinyml.ops._cmsis_conv import CONV_KERNELS, pointwise
 from tinyml.ops._conv_loops import ConvLoops
@@ -20,6 +22,7 @@ from tinyml.ops._conv_records import (
     float_tensors,
     int8_tensors,
     one_weight_zero,
+    padded_weights,
     quantized_record,
     small_extents,
 )
@@ -59,7 +62,12 @@ class ConvInt8(Kernel):
     library = Library.PORTABLE
     sources = ("conv_s8.c",)
     cost = Cost(plain=(2.3, 55), dsp=(1.22, 43), mve=(1.22, 43))
-    constraints = (int8_tensors, constant_weights, one_weight_zero, small_extents)
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        int8_tensors,
+        constant_weights,
+        one_weight_zero,
+        small_extents,
+    )
 
     def scratch_bytes(self, layer: Layer, target: Target) -> int:
         """Two columns; cores with DSP instructions want them as int16 too."""
@@ -75,7 +83,8 @@ class ConvInt8(Kernel):
     def emit(self, layer: Layer, sheet: Sheet) -> None:
         op = layer.op
         assert isinstance(op, Conv)
-        record = quantized_record(layer, sheet, layer.input(1).value)
+        filters = layer.input(1).value
+        record = quantized_record(layer, sheet, filters, *self.packed(filters))
         sheet.include("<tinyml/conv.h>")
         widens = pointwise(layer) and layer.output.shape[3] > layer.input(0).shape[3]
         members = {
@@ -85,7 +94,37 @@ class ConvInt8(Kernel):
             ".round_once": c.boolean(op.round_once),
         }
         name = sheet.record("struct tinyml_conv_s8", "params", members)
-        sheet.line(f"tinyml_conv_s8(&{name}, {sheet.x()}, {sheet.y()}, {sheet.scratch});")
+        sheet.line(f"{self.name}(&{name}, {sheet.x()}, {sheet.y()}, {sheet.scratch});")
+
+    def packed(self, filters: Array) -> tuple[Array, Array | slice]:
+        """The weights as the kernel reads them, and its order of channels in other tables."""
+        return padded_weights(filters), slice(None)
+
+
+class ConvHelium(ConvInt8):
+    """Three windows meet two filters at a time, sixteen elements of each."""
+
+    name = "tinyml_conv_mve_s8"
+    sources = ("conv_mve_s8.c",)
+    cost = Cost(mve=(0.18, 8))
+    constraints = (
+        int8_tensors,
+        constant_weights,
+        helium.symmetric_weights,
+        helium.one_group,
+        helium.right_shifts,
+        small_extents,
+    )
+
+    def runs_on(self, target: Target) -> bool:
+        return target.mve
+
+    def scratch_bytes(self, layer: Layer, target: Target) -> int:
+        """Three columns in whole vectors."""
+        return 3 * helium.whole_vectors(int(np.prod(layer.input(1).shape[1:])))
+
+    def packed(self, filters: Array) -> tuple[Array, Array | slice]:
+        return helium.in_pairs(filters), helium.whole_fours(filters.shape[0])
 
 
 class ConvFloat(Kernel):
@@ -106,7 +145,16 @@ class ConvFloat(Kernel):
         sheet.line(f"tinyml_conv_f32(&{name}, {sheet.x()}, {sheet.y()});")
 
 
-register_kernels(Conv, *CONV_KERNELS, ConvInt8(), ConvInt16(), ConvByteWeights(), ConvFloat(), ConvLoops())
+register_kernels(
+    Conv,
+    *CONV_KERNELS,
+    ConvHelium(),
+    ConvInt8(),
+    ConvInt16(),
+    ConvByteWeights(),
+    ConvFloat(),
+    ConvLoops(),
+)
 
 
 @onnx_op("Conv")

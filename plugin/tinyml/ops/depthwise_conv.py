@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from tinyml import c
 from tinyml.ir import Array, Layer, Tensor
-from tinyml.kernel import Cost, Kernel, Library, Sheet, register_kernels
+from tinyml.kernel import Constraint, Cost, Kernel, Library, Sheet, register_kernels
 from tinyml.ops import _convolution
+from tinyml.ops import _helium as helium
 from tinyml.ops._cmsis_conv import DEPTHWISE_KERNELS
 from tinyml.ops._conv_loops import DepthwiseConvLoops
 from tinyml.ops._conv_records import (
@@ -19,6 +21,7 @@ from tinyml.ops._conv_records import (
     float_tensors,
     int8_tensors,
     one_weight_zero,
+    padded_weights,
     quantized_record,
     small_extents,
 )
@@ -56,7 +59,13 @@ class DepthwiseConvInt8(Kernel):
     library = Library.PORTABLE
     sources = ("depthwise_conv_s8.c",)
     cost = Cost(plain=(5.5, 32), dsp=(4.4, 28), mve=(4.4, 28))
-    constraints = (int8_tensors, constant_weights, one_weight_zero, small_extents, moderate_padding)
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        int8_tensors,
+        constant_weights,
+        one_weight_zero,
+        small_extents,
+        moderate_padding,
+    )
 
     def scratch_bytes(self, layer: Layer, target: Target) -> int:
         """The rows that the kernel spans, each with its padding."""
@@ -86,10 +95,46 @@ class DepthwiseConvInt8(Kernel):
         assert isinstance(op, DepthwiseConv)
         filters = np.transpose(layer.input(1).value, (3, 0, 1, 2))
         sheet.include("<tinyml/conv.h>")
-        members = quantized_record(layer, sheet, filters)
+        packed, order = self.packed(filters)
+        members = quantized_record(layer, sheet, filters, packed, order)
         members[".round_once"] = c.boolean(op.round_once)
         name = sheet.record("struct tinyml_conv_s8", "params", members)
-        sheet.line(f"tinyml_depthwise_conv_s8(&{name}, {sheet.x()}, {sheet.y()}, {sheet.scratch});")
+        sheet.line(f"{self.name}(&{name}, {sheet.x()}, {sheet.y()}, {sheet.scratch});")
+
+    def packed(self, filters: Array) -> tuple[Array, Array | slice]:
+        """The weights as the kernel reads them, and its order of channels in other tables."""
+        return padded_weights(filters), slice(None)
+
+
+class DepthwiseConvHelium(DepthwiseConvInt8):
+    """Sixteen channels at a time."""
+
+    name = "tinyml_depthwise_conv_mve_s8"
+    sources = ("depthwise_conv_mve_s8.c",)
+    cost = Cost(mve=(0.9, 7.5))
+    constraints = (
+        int8_tensors,
+        constant_weights,
+        helium.symmetric_weights,
+        helium.one_filter_per_channel,
+        helium.right_shifts,
+        helium.few_rows,
+        helium.sums_of_two,
+        small_extents,
+        moderate_padding,
+    )
+
+    def runs_on(self, target: Target) -> bool:
+        return target.mve
+
+    def scratch_bytes(self, layer: Layer, target: Target) -> int:
+        """The same rows; the last is read in whole vectors."""
+        return super().scratch_bytes(layer, target) + helium.LANES - 1
+
+    def packed(self, filters: Array) -> tuple[Array, Array | slice]:
+        channels = filters.shape[0]
+        blocks = filters.reshape(channels, -1)[helium.channel_blocks(channels)]
+        return blocks.transpose(0, 2, 1).reshape(-1), helium.channel_order(channels)
 
 
 class DepthwiseConvFloat(Kernel):
@@ -109,6 +154,7 @@ class DepthwiseConvFloat(Kernel):
 register_kernels(
     DepthwiseConv,
     *DEPTHWISE_KERNELS,
+    DepthwiseConvHelium(),
     DepthwiseConvInt8(),
     DepthwiseConvInt16(),
     DepthwiseConvFloat(),

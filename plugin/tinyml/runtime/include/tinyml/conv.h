@@ -56,12 +56,26 @@ struct tinyml_conv_f32 {
 void tinyml_conv_s8(const struct tinyml_conv_s8 *p, const int8_t *x, int8_t *y, void *scratch);
 void tinyml_conv_f32(const struct tinyml_conv_f32 *p, const float *x, float *y);
 
+/** The same for cores with Helium, with one group and no zero point of weights. Filters come in
+ * pairs, whose vectors of 16 elements alternate: see ops/_helium.py. The scratch memory holds three
+ * columns.
+ */
+void tinyml_conv_mve_s8(const struct tinyml_conv_s8 *p, const int8_t *x, int8_t *y, void *scratch);
+
 /** Weights are (out_c, kernel_h, kernel_w); out_c is a multiple of in_c; groups is not used.
  *
  * The scratch memory holds the rows that a kernel spans, with their padding.
  */
 void tinyml_depthwise_conv_s8(const struct tinyml_conv_s8 *p, const int8_t *x, int8_t *y,
 			      void *scratch);
+
+/** The same for cores with Helium, with as many output as input channels. Weights are at
+ * least -127. They and the other tables of channels come in blocks of sixteen: see ops/_helium.py.
+ * Up to 15 bytes are read past the end of the rows.
+ */
+#define TINYML_DEPTHWISE_MVE_ROWS 16 /* rows of the kernel at most */
+void tinyml_depthwise_conv_mve_s8(const struct tinyml_conv_s8 *p, const int8_t *x, int8_t *y,
+				  void *scratch);
 
 /** Weights are (kernel_h, kernel_w, out_c). */
 void tinyml_depthwise_conv_f32(const struct tinyml_conv_f32 *p, const float *x, float *y);

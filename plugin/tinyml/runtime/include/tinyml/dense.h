@@ -38,6 +38,12 @@ struct tinyml_dense_f32 {
 };
 
 void tinyml_dense_s8(const struct tinyml_dense_s8 *p, const int8_t *x, int8_t *y);
+
+/** For cores with Helium. Filters come in fours, whose vectors of 16 elements take turns; weights
+ * have no zero point.
+ */
+void tinyml_dense_mve_s8(const struct tinyml_dense_s8 *p, const int8_t *x, int8_t *y);
+
 void tinyml_dense_f32(const struct tinyml_dense_f32 *p, const float *x, float *y);
 
 #ifdef __cplusplus

@@ -1,0 +1,168 @@
+"""int8 layers of every geometry, with every choice of kernels, on every core: equal to numpy, byte for byte.
+
+All layers are in one model, so that a machine and a choice of kernels cost one build and one start.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from tinyml import harness
+from tinyml.emit.model import Provenance
+from tinyml.ir import Array, DType, Graph, Node, Quant, Shape, Tensor
+from tinyml.ops._convolution import Convolution
+from tinyml.ops.average_pool import AveragePool
+from tinyml.ops.binary import Binary
+from tinyml.ops.conv import Conv
+from tinyml.ops.dense import Dense
+from tinyml.ops.depthwise_conv import DepthwiseConv
+from tinyml.pipeline import Options, compile_graph
+from tinyml.workspace import find_cmsis_nn
+
+MACHINES = ["host", *(name for name, machine in harness.MACHINES.items() if machine.qemu)]
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """A layer with weights; ``scale`` is that of the output (that of the sums is about 0.0001)."""
+
+    op: Convolution | Dense
+    x: Shape
+    weights: Shape
+    zero: int = 0  # of the weights
+    scale: float = 0.1
+    lowest: int = -127  # of the weights
+    bias: bool = True
+
+
+SAME = (1, 1, 1, 1)
+RELU = (0.0, np.inf)
+WEIGHTED = {
+    "pointwise": Weighted(Conv(), (1, 5, 5, 64), (64, 1, 1, 64)),
+    "pointwise_odd": Weighted(Conv(clamp=RELU), (1, 5, 5, 33), (35, 1, 1, 33)),
+    "pointwise_tiny": Weighted(Conv(), (1, 3, 3, 7), (5, 1, 1, 7)),
+    "pointwise_one": Weighted(Conv(), (1, 1, 2, 16), (1, 1, 1, 16), bias=False),
+    "pointwise_stride": Weighted(Conv((2, 2)), (1, 6, 6, 16), (8, 1, 1, 16)),
+    "square": Weighted(Conv(pads=SAME), (1, 7, 7, 16), (12, 3, 3, 16)),
+    "square_stride": Weighted(Conv((2, 2), pads=(0, 0, 1, 1)), (1, 8, 8, 5), (6, 3, 3, 5)),
+    "first_of_audio": Weighted(Conv((2, 2), pads=(4, 1, 5, 1)), (1, 13, 10, 1), (8, 10, 4, 1)),
+    "dilated": Weighted(Conv(dilations=(2, 2), pads=(2, 2, 2, 2)), (2, 7, 7, 6), (3, 3, 3, 6)),
+    "groups": Weighted(Conv(pads=SAME, groups=2), (1, 5, 5, 6), (10, 3, 3, 3)),
+    "weight_zero": Weighted(Conv(pads=SAME), (1, 5, 5, 6), (3, 3, 3, 6), zero=5),
+    "all_weights": Weighted(Conv(pads=SAME), (1, 5, 5, 6), (3, 3, 3, 6), lowest=-128),
+    "fine_output": Weighted(Conv(), (1, 3, 3, 20), (6, 1, 1, 20), scale=0.00003),
+    "row": Weighted(Conv(pads=(0, 1, 0, 1)), (1, 1, 12, 8), (8, 1, 3, 8)),
+    "depthwise": Weighted(DepthwiseConv(pads=SAME), (1, 6, 5, 64), (1, 3, 3, 64)),
+    "depthwise_relu": Weighted(DepthwiseConv(pads=SAME, clamp=RELU), (1, 6, 5, 21), (1, 3, 3, 21)),
+    "depthwise_few": Weighted(DepthwiseConv(pads=SAME), (1, 6, 5, 3), (1, 3, 3, 3)),
+    "depthwise_stride": Weighted(DepthwiseConv((2, 2), pads=(0, 0, 1, 1)), (1, 8, 8, 20), (1, 3, 3, 20)),
+    "depthwise_5x5": Weighted(DepthwiseConv(pads=(2, 2, 2, 2)), (1, 7, 6, 17), (1, 5, 5, 17)),
+    "depthwise_7x7": Weighted(
+        DepthwiseConv((2, 2), pads=(3, 3, 3, 3)), (1, 8, 8, 16), (1, 7, 7, 16), scale=0.3
+    ),
+    "depthwise_2x4": Weighted(DepthwiseConv(), (1, 5, 8, 18), (1, 2, 4, 18)),
+    "depthwise_column": Weighted(DepthwiseConv(), (1, 12, 1, 40), (1, 5, 1, 40)),
+    "depthwise_dilated": Weighted(
+        DepthwiseConv(dilations=(1, 2), pads=(2, 4, 2, 4)), (1, 9, 8, 3), (1, 5, 5, 3)
+    ),
+    "depthwise_multiple": Weighted(DepthwiseConv(pads=SAME), (2, 5, 6, 3), (1, 3, 3, 6)),
+    "depthwise_zero": Weighted(DepthwiseConv(pads=SAME), (1, 5, 6, 8), (1, 3, 3, 8), zero=-3),
+    "depthwise_all": Weighted(DepthwiseConv(pads=SAME), (1, 5, 6, 8), (1, 3, 3, 8), lowest=-128),
+    "depthwise_fine": Weighted(
+        DepthwiseConv(pads=SAME), (1, 4, 4, 8), (1, 3, 3, 8), scale=0.00003, bias=False
+    ),
+    "dense": Weighted(Dense(), (1, 100), (13, 100)),
+    "dense_rows": Weighted(Dense(clamp=RELU), (3, 37), (8, 37)),
+    "dense_zero": Weighted(Dense(), (3, 37), (7, 37), zero=4),
+    "dense_fine": Weighted(Dense(), (1, 16), (5, 16), scale=0.00003),
+}
+
+
+class Sketch:
+    """A graph whose nodes have nothing to do with one another."""
+
+    def __init__(self) -> None:
+        self.rng = np.random.default_rng(7)
+        self.tensors: dict[str, Tensor] = {}
+        self.nodes: list[Node] = []
+
+    def tensor(self, name: str, shape: Shape, scale: float, zero: int) -> Tensor:
+        tensor = Tensor(name, shape, DType.INT8, Quant.per_tensor(scale, zero))
+        self.tensors[name] = tensor
+        return tensor
+
+    def constant(self, name: str, values: Array, quant: Quant | None = None) -> Tensor:
+        self.tensors[name] = Tensor.constant(name, values, quant)
+        return self.tensors[name]
+
+    def weighted(self, name: str, case: Weighted, once: bool) -> None:
+        op = replace(case.op, round_once=once)
+        axis = op.channel_axis if isinstance(op, Convolution) else 0
+        channels = case.weights[axis]
+        scales = tuple(self.rng.uniform(0.001, 0.003, channels))
+        values = self.rng.integers(case.lowest, 128, case.weights).astype(np.int8)
+        values.reshape(-1)[0] = case.lowest
+        x = self.tensor(f"{name}_x", case.x, 0.05, 3)
+        w = self.constant(f"{name}_w", values, Quant(scales, (case.zero,) * channels, axis))
+        inputs = [x.name, w.name]
+        if case.bias:
+            bias = self.rng.integers(-3000, 3000, channels).astype(np.int32)
+            inputs.append(self.constant(f"{name}_b", bias).name)
+        y = self.tensor(f"{name}_y", op.infer([x, w])[0].shape, case.scale, -7)
+        self.nodes.append(Node(name, op, tuple(inputs), (y.name,)))
+
+    def graph(self) -> Graph:
+        names = [name for node in self.nodes for name in node.inputs]
+        inputs = [name for name in names if not self.tensors[name].is_constant]
+        outputs = [node.outputs[0] for node in self.nodes]
+        return Graph("layers", self.tensors, tuple(self.nodes), tuple(inputs), tuple(outputs))
+
+
+def layers(once: bool) -> Graph:
+    sketch = Sketch()
+    for name, case in WEIGHTED.items():
+        sketch.weighted(name, case, once)
+    for name, shape, scales in (
+        ("add", (1, 5, 5, 7), (0.05, 0.021, 0.06)),
+        ("add_even", (1, 4, 4, 16), (0.05, 0.05, 0.1)),
+        ("add_small", (1, 1, 1, 3), (0.05, 0.002, 0.04)),
+    ):
+        a = sketch.tensor(f"{name}_a", shape, scales[0], 3)
+        b = sketch.tensor(f"{name}_b", shape, scales[1], -20)
+        y = sketch.tensor(f"{name}_y", shape, scales[2], -7)
+        sketch.nodes.append(Node(name, Binary("add"), (a.name, b.name), (y.name,)))
+    for name, shape, kernel, pads in (
+        ("pool_all", (1, 7, 5, 35), (7, 5), (0, 0, 0, 0)),
+        ("pool_pads", (1, 6, 6, 18), (3, 3), (1, 1, 1, 1)),
+    ):
+        x = sketch.tensor(f"{name}_x", shape, 0.05, 3)
+        op = AveragePool(kernel, (1, 1), (1, 1), pads)
+        y = sketch.tensor(f"{name}_y", op.infer([x])[0].shape, 0.05, 3)
+        sketch.nodes.append(Node(name, op, (x.name,), (y.name,)))
+    return sketch.graph()
+
+
+@pytest.mark.parametrize("once", [False, True], ids=["rounds-twice", "rounds-once"])
+@pytest.mark.parametrize("kernels", ["portable", "cmsis-nn"])
+@pytest.mark.parametrize("machine", MACHINES)
+def test_layers(machine: str, kernels: str, once: bool) -> None:
+    if kernels == "cmsis-nn" and find_cmsis_nn() is None:
+        pytest.skip("no CMSIS-NN here (TINYML_CMSIS_NN, or a west workspace)")
+    graph = layers(once)
+    rng = np.random.default_rng(8)
+    feed = {name: rng.integers(-128, 128, graph.tensors[name].shape).astype(np.int8) for name in graph.inputs}
+    target = harness.find_machine(machine).target.name
+    options = Options(target=target, kernels=kernels)
+    compiled = compile_graph(graph, "layers", Provenance("layers", "0" * 64, ""), options)
+    result = harness.run_files(compiled.files, machine, [feed])
+    different = []
+    for node in graph.nodes:
+        layer = graph.layer(node)
+        values = [feed.get(n, graph.tensors[n].data) for n in node.inputs]
+        (expected,) = node.op.evaluate(layer, values)
+        if not np.array_equal(result.outputs[0][node.outputs[0]], expected):
+            different.append(node.name)
+    assert not different
