@@ -15,7 +15,8 @@ from tinyml.plan.search import Packing, search
 PREFERRED_ALIGNMENTS = (16, 8, 4, 1)
 """Word and vector loads like aligned tensors; an alignment that costs no memory is taken."""
 
-REPAIRS = 100
+REPAIRED_BLOCKS = 1_000
+"""How many blocks repairs may place in all: the more blocks, the fewer repairs."""
 SEARCH_NODES = 3_000
 
 _ORDERS: tuple[Callable[[Block], tuple[int, ...]], ...] = (
@@ -69,7 +70,7 @@ def _quick(packing: Packing, bound: int) -> Solution:
 def _repair(packing: Packing, bound: int, best: Solution, order: Sequence[int]) -> Solution:
     seen = set()
     current, offsets = list(order), best.offsets
-    for _ in range(REPAIRS):
+    for _ in range(REPAIRED_BLOCKS // max(len(order), 1)):
         outside = [i for i in current if offsets[i] + packing.blocks[i].bytes > bound]
         current = outside + [i for i in current if i not in outside]
         if tuple(current) in seen:
