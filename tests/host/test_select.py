@@ -9,7 +9,8 @@ import pytest
 from tinyml.kernel import Kernel, Library
 from tinyml.ops.conv import Conv
 from tinyml.pipeline import Options, compile_model
-from tinyml.select import Selected
+from tinyml.select import TIE, Selected
+from tinyml.targets import find_target
 
 DIGITS = Path(__file__).parents[2] / "samples" / "digits" / "model.onnx"
 
@@ -29,10 +30,17 @@ def test_auto_takes_only_what_the_build_has() -> None:
     assert convolutions(Options(target="cortex-m55")) == {Library.PORTABLE}
 
 
-def test_auto_follows_the_core() -> None:
-    """Helium is what CMSIS-NN uses and the portable kernels do not."""
-    assert convolutions(Options(target="cortex-m55", cmsis_nn=True)) == {Library.CMSIS_NN}
-    assert convolutions(Options(target="cortex-m3", cmsis_nn=True)) == {Library.PORTABLE}
+@pytest.mark.parametrize("target", ["cortex-m3", "cortex-m4", "cortex-m55"])
+def test_auto_takes_the_cheaper(target: str) -> None:
+    def costs(options: Options) -> list[float]:
+        selected = compile_model(DIGITS, options).selected
+        core = find_target(target)
+        return [each.kernel.cost.instructions(each.layer, core) for each in selected if each.kernel.cost]
+
+    auto = costs(Options(target=target, cmsis_nn=True))
+    for kernels in ("portable", "cmsis-nn"):
+        others = costs(Options(target=target, kernels=kernels))
+        assert all(best <= other * TIE for best, other in zip(auto, others, strict=True))
 
 
 def test_provenance_tells_the_two_autos_apart() -> None:
