@@ -48,7 +48,7 @@ def test_every_layer_of_digits_is_int8(quantized: Quantized, tmp_path: Path) -> 
     assert found[-1] == ("Dequantize", "float32")
     assert {dtype for _, dtype in found[:-1]} == {"int8"}
     assert [kind for kind, _ in found if kind in ("Conv", "Dense")] == ["Conv", "Conv", "Dense"]
-    assert all(layer.int8 for layer in quantized.report.layers)
+    assert all(layer.kind == "int8" for layer in quantized.report.layers)
 
 
 def test_scheme_is_what_cmsis_nn_runs(quantized: Quantized, tmp_path: Path) -> None:

@@ -178,11 +178,13 @@ def test_labels_that_do_not_fit(tmp_path: Path) -> None:
 
 def test_settings_of_a_command_line() -> None:
     items = ["calib.npz", "keep_float=conv1", "keep_float=dense", "io=int8", "range=0:1", "mean=0.5,0.4"]
+    items += ["int16=conv2,conv3", "int16=conv4"]
     request = from_items(items, "--quantize", Path("app"))
     assert request == Request(
         Path("app/calib.npz"),
         io="int8",
         keep_float=("conv1", "dense"),
+        int16=("conv2", "conv3", "conv4"),
         scaling=Scaling(0.0, 1.0, (0.5, 0.4)),
     )
     assert from_items([], "--quantize", Path()) is None

@@ -111,7 +111,7 @@ def test_layers_without_an_integer_form_stay_float(tmp_path: Path) -> None:
         helper.make_node("Sin", ["n"], ["y"], "sin"),
     ]
     result = quantize_small(model_of(nodes, {"w": WEIGHTS}, [1, 3, 5, 5]), tmp_path, (3, 5, 5))
-    assert {layer.name: layer.int8 for layer in result.report.layers} == {"conv": True}
+    assert {layer.name: layer.kind for layer in result.report.layers} == {"conv": "int8"}
     compile_model(saved(result, tmp_path), Options("small", "cortex-m3"))
 
 
@@ -128,11 +128,11 @@ def test_nothing_is_rounded_between_layers_kept_in_float(tmp_path: Path) -> None
     assert not [node for node in both.model.graph.node if node.op_type == "QuantizeLinear"]
     assert both.report.decibels == EXACT
     one = quantize_small(model, tmp_path, (3, 5, 5), lambda r: replace(r, keep_float=("dense",)))
-    assert {layer.name: layer.int8 for layer in one.report.layers} == {
-        "conv": True,
-        "turn": True,
-        "flat": True,
-        "dense": False,
+    assert {layer.name: layer.kind for layer in one.report.layers} == {
+        "conv": "int8",
+        "turn": "int8",
+        "flat": "int8",
+        "dense": "float",
     }
 
 

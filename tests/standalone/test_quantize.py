@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,27 +14,30 @@ from tinyml import harness
 from tinyml.ir import Array
 from tinyml.pipeline import Compiled, Options, compile_model
 from tinyml.quantize.engine import Quantized, quantize
+from tinyml.quantize.measure import Noise
 from tinyml.quantize.request import Request
 
 pytest.importorskip("onnxruntime", reason="the quantiser is onnxruntime's")
 pytest.importorskip("sklearn", reason="the digits data come with scikit-learn")
 
-from tests.support import readouts
+from tests.support import readouts, spikes
+from tests.support.interpret import interpret
 
 DIGITS = Path(__file__).resolve().parents[2] / "samples" / "digits" / "model_float.onnx"
 MACHINE = "qemu-cortex-m3"
+QEMU = [name for name, machine in harness.MACHINES.items() if machine.qemu]
 
 
-def compiled(result: Quantized, folder: Path) -> Compiled:
+def compiled(result: Quantized, folder: Path, machine: str = MACHINE) -> Compiled:
     onnx.save(result.model, folder / "int8.onnx")
-    return compile_model(folder / "int8.onnx", Options("int8", harness.find_machine(MACHINE).target.name))
+    return compile_model(folder / "int8.onnx", Options("int8", harness.find_machine(machine).target.name))
 
 
-def answers(model: Compiled, images: Array) -> Array:
+def answers(model: Compiled, images: Array, machine: str = MACHINE) -> Array:
     (name,) = model.graph.inputs
     shape = model.graph.tensors[name].shape
     samples = [{name: image.reshape(shape)} for image in images]
-    outputs = harness.run_files(model.files, MACHINE, samples).outputs
+    outputs = harness.run_files(model.files, machine, samples).outputs
     return np.stack([next(iter(out.values())).reshape(-1) for out in outputs])
 
 
@@ -104,3 +108,20 @@ def test_mixed_model_on_the_device(tmp_path: Path) -> None:
     assert step is not None
     wanted = by_runtime(result.model, images)
     np.testing.assert_allclose(answers(model, images), wanted, atol=1.01 * step.scale)
+
+
+@pytest.mark.parametrize("machine", QEMU)
+def test_int16_on_the_device(machine: str, tmp_path: Path) -> None:
+    """int8 and int16 layers in one model: every core computes what numpy does, and what int8 cannot."""
+    path, request = spikes.write(tmp_path)
+    result = quantize(path, replace(request, int16=(spikes.WEAK,)))
+    model = compiled(result, tmp_path, machine)
+    assert {layer.output.dtype.value for layer in model.graph.layers()} == {"int16", "int8", "float32"}
+    images = spikes.inputs()[:8]
+    found = answers(model, images, machine)
+    (name,) = model.graph.inputs
+    wanted = [interpret(model.graph, {name: image[np.newaxis]}) for image in images]
+    np.testing.assert_array_equal(found, np.stack([next(iter(w.values())).reshape(-1) for w in wanted]))
+    noise = Noise()
+    noise.add(by_runtime(onnx.load(path), images), found)
+    assert noise.decibels > 35

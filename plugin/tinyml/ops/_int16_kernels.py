@@ -8,15 +8,12 @@ from tinyml.ir import Array, DType, Layer
 from tinyml.kernel import Kernel, Library, Sheet
 from tinyml.ops._conv_records import constant_weights, geometry, small_extents
 from tinyml.ops._convolution import convolution
-from tinyml.ops._quant import Clamp, clamp_range, is_quantized, output_multipliers, per_channel, quant_of
+from tinyml.ops._quant import Clamp, clamp_range, output_multipliers, per_channel, words_and_bytes
 
 
-def words_and_bytes(layer: Layer) -> bool:
+def words_by_bytes(layer: Layer) -> bool:
     """Input and output are int16, weights int8, all with zero points of 0."""
-    x, w, y = layer.input(0), layer.input(1), layer.output
-    if not (is_quantized(x, DType.INT16) and is_quantized(y, DType.INT16) and is_quantized(w, DType.INT8)):
-        return False
-    return not any(zero for tensor in (x, w, y) for zero in quant_of(tensor).zero_points)
+    return words_and_bytes(layer.input(0), layer.input(1), layer.output)
 
 
 def wide_bias(layer: Layer) -> bool:
@@ -45,7 +42,7 @@ class ConvInt16(Kernel):
     name = "tinyml_conv_s16"
     library = Library.PORTABLE
     sources = ("conv_s16.c",)
-    constraints = (words_and_bytes, wide_bias, constant_weights, small_extents)
+    constraints = (words_by_bytes, wide_bias, constant_weights, small_extents)
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
         op = convolution(layer)
@@ -78,7 +75,7 @@ class DenseInt16(Kernel):
     name = "tinyml_dense_s16"
     library = Library.PORTABLE
     sources = ("dense_s16.c",)
-    constraints = (words_and_bytes, wide_bias, constant_weights)
+    constraints = (words_by_bytes, wide_bias, constant_weights)
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
         from tinyml.ops.dense import Dense, multipliers

@@ -131,27 +131,40 @@ def centred(
 
 
 def integer_bias(operands: Sequence[Tensor | None]) -> list[Tensor]:
-    """The bias (operand 2) as int32 on the scale of the accumulator, x.scale * w.scale; [] if none."""
+    """The bias (operand 2) on the scale of the accumulator, x.scale * w.scale; [] if none.
+
+    It is int32, or int64 beside int16 activations, whose sums have 64 bits.
+    """
     bias = operands[2] if len(operands) > 2 else None
     if bias is None:
         return []
     x, w = given(operands, 0), given(operands, 1)
     scales = tuple(quant_of(x).scale * scale for scale in quant_of(w).scales)
     quant = Quant(scales, (0,) * len(scales), 0 if len(scales) > 1 else None)
+    kind = DType.INT64 if x.dtype is DType.INT16 else DType.INT32
     real = bias.value.astype(np.float64)
     if bias.quant is not None:
-        if bias.dtype is DType.INT32 and np.allclose(bias.quant.scales, scales, rtol=1e-5):
+        if bias.dtype is kind and np.allclose(bias.quant.scales, scales, rtol=1e-5):
             return [bias]
         real = real * np.asarray(bias.quant.scales)  # int32 biases have no zero point
     steps = np.rint(real / np.asarray(scales))
-    stored = np.clip(steps, fp.INT32_MIN, fp.INT32_MAX).astype(np.int32)
-    return [Tensor.constant(f"{bias.name}/int32", stored, quant)]
+    stored = np.clip(steps, fp.INT32_MIN, fp.INT32_MAX).astype(kind.numpy)
+    return [Tensor.constant(f"{bias.name}/{kind.value}", stored, quant)]
 
 
 def integer_layer(
     op: Any, inputs: Sequence[Tensor | None], output: Tensor
 ) -> tuple[Any, Sequence[Tensor | None]] | None:
-    """``Op.quantized`` of a layer with weights: all bytes, rounded once as ONNX means it."""
-    if not all(is_quantized(tensor, DType.INT8, DType.UINT8) for tensor in (*inputs[:2], output)):
-        return None
-    return replace(op, round_once=True), [*inputs[:2], *integer_bias(inputs)]
+    """``Op.quantized`` of a layer with weights: bytes, rounded once as ONNX means it, or words and bytes."""
+    if all(is_quantized(tensor, DType.INT8, DType.UINT8) for tensor in (*inputs[:2], output)):
+        return replace(op, round_once=True), [*inputs[:2], *integer_bias(inputs)]
+    if words_and_bytes(given(inputs, 0), given(inputs, 1), output):
+        return op, [*inputs[:2], *integer_bias(inputs)]
+    return None
+
+
+def words_and_bytes(x: Tensor, w: Tensor, y: Tensor) -> bool:
+    """Whether input and output are int16 and weights int8, all with zero points of 0."""
+    if not (is_quantized(x, DType.INT16) and is_quantized(y, DType.INT16) and is_quantized(w, DType.INT8)):
+        return False
+    return not any(zero for tensor in (x, w, y) for zero in quant_of(tensor).zero_points)

@@ -104,6 +104,7 @@ def _spread(build: Builder, values: Tensor, shape: Shape) -> Tensor:
 
 
 @onnx_op("QuantizeLinear")
+@onnx_op("QuantizeLinear", domain="com.microsoft")  # int16 in models of opsets before 21
 def read_quantize(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     given = parameters(node)
     dtype = DType.UINT8 if given.zero_point is None else given.zero_point.dtype
@@ -114,5 +115,6 @@ def read_quantize(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
 
 
 @onnx_op("DequantizeLinear")
+@onnx_op("DequantizeLinear", domain="com.microsoft")
 def read_dequantize(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     return [dequantize(build, node.input(0), parameters(node))]

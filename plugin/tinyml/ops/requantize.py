@@ -20,6 +20,8 @@ from tinyml.reading import Builder, TfliteNode, tflite_op
 class Requantize(Op):
     """Rescales by x.scale / y.scale in fixed point, as TFLite's QUANTIZE does."""
 
+    round_once: bool = False  # else twice, as TensorFlow Lite does
+
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         return (given(inputs, 0).type,)
 
@@ -27,7 +29,10 @@ class Requantize(Op):
         x, y = quant_of(layer.input(0)), quant_of(layer.output)
         centred = given(inputs, 0).astype(np.int64) - x.zero_point
         if x.scale != y.scale:
-            centred = fp.multiply_by_quantized_multiplier(centred, *fp.quantize_multiplier(x.scale / y.scale))
+            multiply = fp.multiply_by_quantized_multiplier
+            if self.round_once:
+                multiply = fp.multiply_by_quantized_multiplier_once
+            centred = multiply(centred, *fp.quantize_multiplier(x.scale / y.scale))
         return (np.clip(centred + y.zero_point, *layer.output.dtype.limits).astype(layer.output.dtype.numpy),)
 
     def overwrites(self, layer: Layer) -> tuple[int, ...]:
@@ -40,8 +45,10 @@ class RequantizeLoop(Kernel):
     name = "requantize loop"
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
+        assert isinstance(layer.op, Requantize)
         x, y = quant_of(layer.input(0)), quant_of(layer.output)
         low, high = layer.output.dtype.limits
+        function = "tinyml_rescale_once" if layer.op.round_once else "tinyml_rescale"
         sheet.include("<tinyml/fixed_point.h>")
         walk = c.Walk(c.contiguous(layer.output.shape))
         with sheet.loops(c.nest(layer.output.shape, {"i": walk})) as index:
@@ -49,7 +56,7 @@ class RequantizeLoop(Kernel):
             value = f"({sheet.x()}[{i}] - ({x.zero_point}))"
             if x.scale != y.scale:
                 multiplier, shift = fp.quantize_multiplier(x.scale / y.scale)
-                value = f"tinyml_rescale({value}, {multiplier}, {shift})"
+                value = f"{function}({value}, {multiplier}, {shift})"
             sheet.line(
                 f"{sheet.y()}[{i}] = ({layer.output.dtype.c})tinyml_clamp("
                 f"{value} + ({y.zero_point}), {low}, {high});"

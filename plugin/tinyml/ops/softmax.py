@@ -55,6 +55,8 @@ class Softmax(Op):
     ) -> tuple[Op, Sequence[Tensor | None]] | None:
         """With exp as a table: closer to the real function than TFLite's arithmetic, and quicker."""
         x, y = inputs[0], outputs[0]
+        if words.has_integer_form(x, y):
+            return (self, inputs) if self.axis in (-1, len(y.shape) - 1) else None
         if x is None or not lookup.takes(x, y):
             return None
         return SoftmaxTable(self.axis % len(y.shape), self.beta), inputs

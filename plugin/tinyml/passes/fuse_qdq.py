@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from tinyml.ir import Graph, Node, Tensor
+from tinyml.ir import DType, Graph, Node, Tensor
 from tinyml.ops.quantize import Dequantize, Quantize
+from tinyml.ops.requantize import Requantize
 from tinyml.passes.dead_code import remove_dead_code
 from tinyml.passes.editor import Editor
+
+SHORT = (DType.INT8, DType.UINT8, DType.INT16)
+"""Types that a rescaling in 32 bits has room for."""
 
 
 def fuse_qdq(graph: Graph) -> Graph:
@@ -15,6 +19,8 @@ def fuse_qdq(graph: Graph) -> Graph:
         _drop_round_trip(edit, node)
     for node in edit.sweep():
         _fuse(edit, node)
+    for node in edit.sweep():
+        _rescale(edit, node)
     return remove_dead_code(edit.graph())
 
 
@@ -29,6 +35,16 @@ def _drop_round_trip(edit: Editor, node: Node) -> None:
     if stored.dtype is node.op.dtype and stored.quant == node.op.quant:
         edit.replace(node, [])
         edit.substitute(node.outputs[0], stored.name)
+
+
+def _rescale(edit: Editor, node: Node) -> None:
+    """quantize(dequantize(q)) with other parameters, where int8 meets int16: from integers to integers."""
+    source = edit.producer(node.inputs[0]) if isinstance(node.op, Quantize) else None
+    if source is None or not isinstance(source.op, Dequantize):
+        return
+    stored, result = edit.tensors[source.inputs[0]], edit.tensors[node.outputs[0]]
+    if all(t.dtype in SHORT and t.quant is not None and not t.quant.per_channel for t in (stored, result)):
+        edit.replace(node, [Node(node.name, Requantize(round_once=True), source.inputs, node.outputs)])
 
 
 def _fuse(edit: Editor, node: Node) -> None:

@@ -22,6 +22,7 @@ from tinyml.quantize.layers import (
     fixed_in_float,
     in_float_surroundings,
 )
+from tinyml.quantize.precision import Precision, int16_nodes
 from tinyml.quantize.prepare import Prepared, float_bytes, prepare
 from tinyml.quantize.report import LayerNoise, Report
 from tinyml.quantize.request import Request
@@ -70,40 +71,44 @@ class _Work:
         if not self.layers:
             raise ConfigError("the model has no layer that could be int8", "compile it as it is")
         self.reference = measure.Reference(self.float_model, samples)
+        self._int8_only: frozenset[str] | None = None
         self.float_anyway = frozenset(n.name for n in self.float_model.graph.node if fixed_in_float(n))
 
     def result(self) -> Quantized:
-        kept = chosen(self.layers, self.request.keep_float)
-        method, ranges, tried = self._best_method(kept)
+        named = (self.request.keep_float, self.request.int16)
+        wanted = Precision(*(tuple(chosen(self.layers, names)) for names in named))
+        method, ranges, tried = self._best_method(wanted)
         candidates = [
             layer
             for layer in self.layers
             if layer.name not in self.float_anyway and layer.op_type not in MOVEMENT
         ]
         if self.request.auto is not None:
-            kept += search.smallest_set(
+            wanted = search.smallest_set(
                 candidates,
-                kept,
+                [layer for layer in candidates if not self._narrow(ranges) & {*layer.nodes}],
+                wanted,
                 self.request.auto,
                 lambda held: self.reference.compare(self._model(ranges, held)),
                 self.progress,
             )
-        model = self._model(ranges, kept)
-        report = self._report(model, method, tried, kept)
+        model = self._model(ranges, wanted)
+        report = self._report(model, method, tried, wanted, self._int16(ranges, wanted))
         if self.request.io == "int8":
             model = to_int8_interface(model)
         onnx.checker.check_model(model)
         return Quantized(model, report)
 
-    def _best_method(self, kept: Sequence[FloatLayer]) -> tuple[str, Ranges, dict[str, float]]:
+    def _best_method(self, wanted: Precision) -> tuple[str, Ranges, dict[str, float]]:
         """Ranges by the method asked for, or by the one that ends closest to float."""
         methods = list(SETTINGS) if self.request.method == "auto" else [self.request.method]
         found: dict[str, tuple[Ranges, float]] = {}
         for method in methods:
             ranges = calibrate(self.float_model, self.samples.inputs, method, self.progress)
             if not found:
-                self._find_integer_forms(ranges, kept)
-            outcome = self.reference.compare(self._model(ranges, kept), self.progress, f"error by {method}")
+                self._find_integer_forms(ranges, wanted.floats)
+                self._refuse_without_int16(ranges, wanted.words)
+            outcome = self.reference.compare(self._model(ranges, wanted), self.progress, f"error by {method}")
             found[method] = ranges, outcome.decibels
         best = max(found, key=lambda method: found[method][1])
         return best, found[best][0], {method: decibels for method, (_, decibels) in found.items()}
@@ -111,21 +116,52 @@ class _Work:
     def _find_integer_forms(self, ranges: Ranges, kept: Sequence[FloatLayer]) -> None:
         """Leave out what the compiler would compute in float anyway."""
         for _ in range(ROUNDS):
-            more = float_nodes(self._model(ranges, kept)) - self.float_anyway - _nodes(kept)
+            more = float_nodes(self._model(ranges, Precision(tuple(kept)))) - self.float_anyway - _nodes(kept)
             more &= {node.name for node in self.float_model.graph.node}
             if not more:
                 return
             self.float_anyway |= more
 
-    def _model(self, ranges: Ranges, kept: Sequence[FloatLayer]) -> onnx.ModelProto:
-        """The int8 model with these layers in float."""
+    def _narrow(self, ranges: Ranges) -> frozenset[str]:
+        """Nodes that have an integer form on int8 only: found by making everything int16, once."""
+        if self._int8_only is None:
+            everything = {node.name for node in self.float_model.graph.node} - self.float_anyway
+            model = insert_qdq(self.float_model, ranges, self.float_anyway, everything)
+            self._int8_only = frozenset(float_nodes(model) & everything)
+        return self._int8_only
+
+    def _refuse_without_int16(self, ranges: Ranges, words: Sequence[FloatLayer]) -> None:
+        for layer in words:
+            if {*layer.nodes} & (self._narrow(ranges) | self.float_anyway):
+                raise ConfigError(
+                    f"layer {layer.name} ({layer.op_type}) cannot be computed on int16",
+                    f"--keep-float {layer.name}",
+                )
+
+    def _floats(self, wanted: Precision) -> frozenset[str]:
+        """Nodes that stay float."""
         heads = [layer for layer in self.layers if layer.name in self.float_anyway]
-        excluded = _nodes(kept) | _nodes(heads) | self.float_anyway
-        excluded |= in_float_surroundings(self.float_model, excluded)
-        return insert_qdq(self.float_model, ranges, excluded)
+        excluded = _nodes(wanted.floats) | _nodes(heads) | self.float_anyway
+        return excluded | in_float_surroundings(self.float_model, excluded)
+
+    def _int16(self, ranges: Ranges, wanted: Precision) -> frozenset[str]:
+        """Nodes that compute on int16."""
+        if not wanted.words:
+            return frozenset()
+        never = self._floats(wanted) | self._narrow(ranges)
+        return frozenset(int16_nodes(self.float_model, ranges, self.layers, wanted.words, never))
+
+    def _model(self, ranges: Ranges, wanted: Precision) -> onnx.ModelProto:
+        """The quantised model with these layers in higher precision."""
+        return insert_qdq(self.float_model, ranges, self._floats(wanted), self._int16(ranges, wanted))
 
     def _report(
-        self, model: onnx.ModelProto, method: str, tried: Mapping[str, float], kept: Sequence[FloatLayer]
+        self,
+        model: onnx.ModelProto,
+        method: str,
+        tried: Mapping[str, float],
+        wanted: Precision,
+        int16: frozenset[str],
     ) -> Report:
         outcome = self.reference.compare(model, self.progress, "error at the outputs")
         few = Samples(self.samples.inputs[:WATCHED_SAMPLES])
@@ -133,16 +169,16 @@ class _Work:
         computed = {name for node in self.float_model.graph.node for name in node.output}
         watched = measure.Reference(self.float_model, few, sorted(tensors & computed))
         noise = watched.compare(model, self.progress, "error of each layer").tensors
-        held = {layer.name for layer in kept} | self.float_anyway
-        held |= in_float_surroundings(self.float_model, _nodes(kept) | self.float_anyway)
+        floats = self._floats(wanted)
         layers = []
         for layer in self.layers:
             decibels = noise.get(layer.output)
             sources = [noise[name] for name in layer.inputs if name in noise]
             lost = max(min(sources) - decibels, 0.0) if sources and decibels is not None else None
-            layers.append(LayerNoise(layer.name, layer.op_type, layer.name not in held, decibels, lost))
+            kind = "float" if layer.name in floats else "int16" if layer.name in int16 else "int8"
+            layers.append(LayerNoise(layer.name, layer.op_type, kind, decibels, lost))
         warnings = list(self.samples.warnings)
-        if not any(layer.int8 for layer in layers):
+        if all(layer.kind == "float" for layer in layers):
             warnings.append("no layer is int8: the model stays as it is")
         return Report(
             method,
@@ -155,7 +191,8 @@ class _Work:
             outcome.accuracy_float,
             outcome.accuracy_int8,
             tuple(layers),
-            tuple(layer.name for layer in kept),
+            tuple(layer.name for layer in wanted.floats),
+            tuple(layer.name for layer in wanted.words),
             float_bytes(self.float_model),
             float_bytes(model),
             sparsity_of(self.float_model),

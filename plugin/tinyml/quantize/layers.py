@@ -96,7 +96,7 @@ def chosen(layers: Sequence[FloatLayer], names: Iterable[str]) -> list[FloatLaye
         if name not in known:
             close = difflib.get_close_matches(name, known, 3)
             hint = f"did you mean {' or '.join(close)}?" if close else _listed([one.name for one in layers])
-            raise ConfigError(f"there is no layer called {name!r} that could be kept in float", hint)
+            raise ConfigError(f"there is no layer called {name!r} that could be quantised", hint)
         found.append(known[name])
     return found
 

@@ -18,7 +18,7 @@ class LayerNoise:
 
     name: str
     op_type: str
-    int8: bool
+    kind: str  # of its activations: int8, int16 or float
     decibels: float | None  # signal-to-noise ratio of its output; None where nothing can be compared
     lost_here: float | None  # how much lower than that of its worst input
 
@@ -38,6 +38,7 @@ class Report:
     accuracy_int8: float | None
     layers: tuple[LayerNoise, ...]
     kept_float: tuple[str, ...]
+    int16: tuple[str, ...]
     float_bytes: int
     int8_bytes: int
     sparsity: Sparsity = field(default_factory=Sparsity)
@@ -58,7 +59,7 @@ class Report:
         found = [
             layer
             for layer in self.layers
-            if layer.int8
+            if layer.kind != "float"
             and layer.decibels is not None
             and layer.decibels < LOW_DECIBELS
             and (layer.lost_here is None or layer.lost_here > 1.0)
@@ -68,11 +69,14 @@ class Report:
     def advice(self) -> list[str]:
         """Warnings, each with what to try."""
         lines = list(self.warnings)
-        lines += [
-            f"layer {layer.name} ({layer.op_type}) has only {layer.decibels:.1f} dB left: "
-            f"--keep-float {layer.name} keeps it in float"
-            for layer in self.weakest()[:5]
-        ]
+        for layer in self.weakest()[:5]:
+            name = layer.name
+            remedies = [f"--keep-float {name} keeps it in float"]
+            if layer.kind == "int8":
+                remedies.insert(0, f"--int16 {name} gives it int16 activations")
+            lines.append(
+                f"layer {name} ({layer.op_type}) has only {layer.decibels:.1f} dB left: {', '.join(remedies)}"
+            )
         return lines
 
     def as_json(self) -> dict[str, Any]:
@@ -86,6 +90,7 @@ class Report:
                 **data,
                 "layers": tuple(LayerNoise(**layer) for layer in data["layers"]),
                 "kept_float": tuple(data["kept_float"]),
+                "int16": tuple(data["int16"]),
                 "sparsity": Sparsity(**data["sparsity"]),
                 "warnings": tuple(data["warnings"]),
             }

@@ -50,6 +50,7 @@ class Request:
     method: str = "auto"
     io: str = "float"
     keep_float: tuple[str, ...] = ()
+    int16: tuple[str, ...] = ()
     labels: Path | None = None
     auto: Goal | None = None
     scaling: Scaling = Scaling()
@@ -86,6 +87,7 @@ class Request:
         parts += [f"method {self.method}"] if self.method != "auto" else []
         parts += [f"io {self.io}"] if self.io != "float" else []
         parts += [f"keep float {name}" for name in self.keep_float]
+        parts += [f"int16 {name}" for name in self.int16]
         parts += [f"lose at most {self.auto}"] if self.auto and self.auto.points is not None else []
         parts += [f"at least {self.auto}"] if self.auto and self.auto.decibels is not None else []
         if self.scaling.low is not None:
@@ -105,8 +107,9 @@ KEYS = {
     "method": f"how ranges are found: {', '.join(METHODS)}",
     "io": f"inputs and outputs afterwards: {' or '.join(IO)}",
     "keep_float": "layers to leave in float",
+    "int16": "layers to give int16 activations",
     "labels": "the right class of each calibration sample: .npy, .npz or .csv",
-    "auto": "keep as few layers in float as it takes to lose at most this: 0.5 (points) or 30dB",
+    "auto": "more than int8 for as few layers as it takes to lose at most this: 0.5 (points) or 30dB",
     "range": "what the smallest and the largest pixel or sample become: 0:1",
     "mean": "subtracted after the range, per channel",
     "std": "divided by after the mean, per channel",
@@ -115,6 +118,7 @@ KEYS = {
 """Every setting, as tinyml.yaml, CMake and platformio.ini write it. The documentation is made from this."""
 
 PATHS = ("calibration", "labels")
+LISTS = ("keep_float", "int16")
 
 
 def settings(value: object, where: str) -> dict[str, str]:
@@ -143,7 +147,7 @@ def parse_items(items: Iterable[str], where: str) -> dict[str, str]:
         if not equals or (key.strip() not in KEYS and not re.fullmatch(r"[a-z_]+", key.strip())):
             key, text = "calibration", item
         key, text = key.strip(), text.strip()
-        found[key] = f"{found[key]},{text}" if key == "keep_float" and key in found else text
+        found[key] = f"{found[key]},{text}" if key in LISTS and key in found else text
     return settings(found, where)
 
 
@@ -163,7 +167,7 @@ def from_settings(given: Mapping[str, str], folder: Path) -> Request:
         folder / given["calibration"],
         given.get("method", Request.method),
         given.get("io", Request.io),
-        tuple(name for name in given.get("keep_float", "").split(",") if name),
+        *(tuple(name for name in given.get(key, "").split(",") if name) for key in LISTS),
         folder / given["labels"] if "labels" in given else None,
         parse_goal(given["auto"]) if "auto" in given else None,
         Scaling(

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import numpy as np
 import onnx
-from onnx import TensorProto
 
 from tinyml.errors import ConfigError
 from tinyml.quantize import runtime
 from tinyml.quantize.calibrate import Ranges
-from tinyml.quantize.layers import CANDIDATES
-
-SOFTMAX_SCALE, SOFTMAX_ZERO_POINT = 1 / 256, -128
-"""A softmax is between 0 and 1 whatever the calibration saw; its integer kernels know only this scale."""
+from tinyml.quantize.layers import ACTIVATIONS, CANDIDATES
+from tinyml.quantize.precision import overrides
 
 
-def insert_qdq(model: onnx.ModelProto, ranges: Ranges, excluded: Collection[str]) -> onnx.ModelProto:
-    """int8: weights per channel and symmetric, activations with a zero point, biases int32."""
+def insert_qdq(
+    model: onnx.ModelProto, ranges: Ranges, excluded: Collection[str], int16: Collection[str] = ()
+) -> onnx.ModelProto:
+    """Weights int8, per channel and symmetric; activations int8 with a zero point, or int16 without.
+
+    ``excluded`` nodes stay float, ``int16`` nodes read and write int16. Biases are int32.
+    """
     runtime.require()
     from onnxruntime.quantization import QuantType
     from onnxruntime.quantization.calibrate import CalibrationMethod, TensorsData
@@ -28,18 +31,12 @@ def insert_qdq(model: onnx.ModelProto, ranges: Ranges, excluded: Collection[str]
     from onnxruntime.quantization.quant_utils import save_and_reload_model_with_shape_infer
 
     limits = {name: (np.float32(low), np.float32(high)) for name, (low, high) in ranges.items()}
-    overrides = {
-        node.output[0]: [{
-            "scale": np.array(SOFTMAX_SCALE, np.float32),
-            "zero_point": np.array(SOFTMAX_ZERO_POINT, np.int8),
-        }]
-        for node in model.graph.node
-        if node.op_type == "Softmax" and node.output[0] in ranges and node.name not in excluded
-    }  # fmt: skip
     present = sorted({node.op_type for node in model.graph.node} & CANDIDATES)
     with runtime.quiet():
         copy = onnx.ModelProto()
         copy.CopyFrom(model)
+        hidden = _hide_activations(copy, int16)
+        told = overrides(copy, ranges, int16, excluded)
         quantizer = QDQQuantizer(
             save_and_reload_model_with_shape_infer(copy),
             per_channel=True,
@@ -50,16 +47,51 @@ def insert_qdq(model: onnx.ModelProto, ranges: Ranges, excluded: Collection[str]
             nodes_to_quantize=[],
             nodes_to_exclude=sorted(excluded),
             op_types_to_quantize=present,
-            extra_options={"TensorQuantOverrides": overrides},
+            extra_options={"TensorQuantOverrides": told},
         )
         quantizer.quantize_model()
         with tempfile.TemporaryDirectory(prefix="tinyml-") as folder:
             path = Path(folder, "int8.onnx")
             quantizer.model.save_model_to_file(str(path), False)
             result = onnx.load(path)
+    _show_activations(result, model, hidden)
     del result.metadata_props[:]
     result.producer_name, result.producer_version = "west-tinyml", ""
     return result
+
+
+def _hide_activations(model: onnx.ModelProto, int16: Collection[str]) -> dict[str, onnx.NodeProto]:
+    """Take out the activations behind int16 layers; returns them by the name of the node they follow.
+
+    onnxruntime leaves a Relu to the saturation of the int8 behind it, whose lowest number is zero. That of
+    int16 is not: the Relu must stay, and must stay next to its layer.
+    """
+    producers = {name: node for node in model.graph.node for name in node.output}
+    count = Counter(name for node in model.graph.node for name in node.input)
+    count.update(value.name for value in model.graph.output)
+    hidden = {}
+    for node in [n for n in model.graph.node if n.op_type in ACTIVATIONS and n.name in int16]:
+        source = producers.get(node.input[0])
+        if source is not None and source.name in int16 and count[node.input[0]] == 1:
+            hidden[source.name] = node
+            source.output[0] = node.output[0]
+            model.graph.node.remove(node)
+    return hidden
+
+
+def _show_activations(
+    result: onnx.ModelProto, model: onnx.ModelProto, hidden: Mapping[str, onnx.NodeProto]
+) -> None:
+    """Put them back, each with the limits that it has as constants."""
+    present = {tensor.name for tensor in result.graph.initializer}
+    for source in [node for node in result.graph.node if node.name in hidden]:
+        again = hidden[source.name]
+        again.input[0], again.output[0] = f"{again.name}/unlimited", source.output[0]
+        source.output[0] = again.input[0]
+        result.graph.node.insert(list(result.graph.node).index(source) + 1, again)
+        limits = [t for t in model.graph.initializer if t.name in again.input and t.name not in present]
+        result.graph.initializer.extend(limits)
+        present |= {tensor.name for tensor in limits}
 
 
 def borders(model: onnx.ModelProto) -> dict[str, str]:
@@ -74,7 +106,7 @@ def borders(model: onnx.ModelProto) -> dict[str, str]:
 
 
 def to_int8_interface(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Inputs and outputs as the int8 numbers themselves; tensors of other types stay as they are."""
+    """Inputs and outputs as the stored numbers themselves; tensors of float layers stay as they are."""
     result = onnx.ModelProto()
     result.CopyFrom(model)
     graph = result.graph
@@ -94,10 +126,13 @@ def _int8_inputs(graph: onnx.GraphProto) -> int:
         if not readers or any(node.op_type != "QuantizeLinear" for node in readers):
             continue
         stored = {node.output[0] for node in readers}
+        kinds = {_stored_type(graph, node) for node in readers}
+        if len(kinds) > 1:
+            continue
         for node in readers:
             graph.node.remove(node)
         _rename(graph, dict.fromkeys(stored, value.name))
-        value.type.tensor_type.elem_type = TensorProto.INT8
+        value.type.tensor_type.elem_type = kinds.pop()
         changed += 1
     return changed
 
@@ -112,11 +147,16 @@ def _int8_outputs(graph: onnx.GraphProto) -> int:
         stored = source.input[0]
         if stored in {item.name for item in (*graph.input, *graph.output)}:
             continue
+        value.type.tensor_type.elem_type = _stored_type(graph, source)
         graph.node.remove(source)
         _rename(graph, {stored: value.name})
-        value.type.tensor_type.elem_type = TensorProto.INT8
         changed += 1
     return changed
+
+
+def _stored_type(graph: onnx.GraphProto, node: onnx.NodeProto) -> int:
+    """int8 or int16: the type of the zero point."""
+    return next(tensor.data_type for tensor in graph.initializer if tensor.name == node.input[2])
 
 
 def _rename(graph: onnx.GraphProto, names: Mapping[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""Which layers to keep in float so that no more is lost than the user allows: as few as can be found."""
+"""Which layers need more than int8 so that no more is lost than the user allows: as few as can be found."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from tinyml.errors import ConfigError
 from tinyml.quantize.calibrate import Progress
 from tinyml.quantize.layers import FloatLayer
 from tinyml.quantize.measure import Outcome
+from tinyml.quantize.precision import Precision
 from tinyml.quantize.request import Goal
 
-Trial = Callable[[Sequence[FloatLayer]], Outcome]
-"""Quantise all layers but these, and measure."""
+Trial = Callable[[Precision], Outcome]
+"""Quantise with these layers in higher precision, and measure."""
+
+Layers = tuple[FloatLayer, ...]
 
 
 def reached(goal: Goal, outcome: Outcome) -> bool:
@@ -21,39 +24,76 @@ def reached(goal: Goal, outcome: Outcome) -> bool:
 
 
 def smallest_set(
-    layers: Sequence[FloatLayer], already: Sequence[FloatLayer], goal: Goal, trial: Trial, progress: Progress
-) -> list[FloatLayer]:
-    """Layers to keep beside those of ``already``.
+    layers: Sequence[FloatLayer],
+    widened: Sequence[FloatLayer],
+    already: Precision,
+    goal: Goal,
+    trial: Trial,
+    progress: Progress,
+) -> Precision:
+    """Layers in higher precision, beside those of ``already``; ``widened`` are those that int16 can compute.
 
-    First each layer is quantised alone: the noise it makes by itself is its rank. Then the shortest
-    prefix of that ranking that reaches the goal is found by halving, and last each layer of it goes
-    back to int8 if the goal allows. No layer of the result can be left out.
+    First each layer is quantised alone: the noise it makes by itself is its rank. If int16 everywhere
+    reaches the goal, no layer needs float. Else layers are kept in float, and go to int16 where that does.
     """
-    free = [layer for layer in layers if layer not in already]
-    if reached(goal, trial(already)):
-        return []
-    own: list[tuple[float, int]] = []
-    for index, layer in enumerate(free):
-        others = [other for other in layers if other is not layer]
-        own.append((trial(others).decibels, index))
-        progress("layers one by one", index + 1, len(free))
-    ranked = [free[index] for _, index in sorted(own)]
-    low, high = 0, len(ranked)
-    if not reached(goal, trial([*already, *ranked])):
+
+    def good(floats: Layers, words: Layers) -> bool:
+        return reached(goal, trial(Precision((*already.floats, *floats), (*already.words, *words))))
+
+    if good((), ()):
+        return already
+    taken = (*already.floats, *already.words)
+    ranked = _ranked([layer for layer in layers if layer not in taken], layers, trial, progress)
+    wide = tuple(layer for layer in ranked if layer in widened)
+    if wide and good((), wide):
+        words = _fewest(wide, lambda some: good((), some), progress)
+        return _in_order(layers, already, (), words)
+    if not good(ranked, ()):
         raise ConfigError(
             f"the goal ({goal}) is not reached even with every layer in float",
             "allow more, or check the labels",
         )
+    floats, words = _fewest(ranked, lambda some: good(some, ()), progress), ()
+    for layer in (layer for layer in reversed(floats) if layer in widened):
+        fewer = tuple(other for other in floats if other is not layer)
+        if good(fewer, (*words, layer)):
+            floats, words = fewer, (*words, layer)
+    return _in_order(layers, already, floats, words)
+
+
+def _ranked(
+    free: Sequence[FloatLayer], layers: Sequence[FloatLayer], trial: Trial, progress: Progress
+) -> Layers:
+    """The worst first: the one that makes most noise as the only int8 layer of a float model."""
+    own: list[tuple[float, int]] = []
+    for index, layer in enumerate(free):
+        others = tuple(other for other in layers if other is not layer)
+        own.append((trial(Precision(others)).decibels, index))
+        progress("layers one by one", index + 1, len(free))
+    return tuple(free[index] for _, index in sorted(own))
+
+
+def _fewest(ranked: Layers, good: Callable[[Layers], bool], progress: Progress) -> Layers:
+    """The shortest start of the ranking that is good, by halving, without what it can do without."""
+    low, high = 0, len(ranked)
     while high - low > 1:
         middle = (low + high) // 2
-        if reached(goal, trial([*already, *ranked[:middle]])):
+        if good(ranked[:middle]):
             high = middle
         else:
             low = middle
     kept = ranked[:high]
-    for layer in list(reversed(kept)):
-        fewer = [other for other in kept if other is not layer]
+    for layer in reversed(kept):
+        fewer = tuple(other for other in kept if other is not layer)
         progress("back to int8", len(ranked) - len(fewer), len(ranked))
-        if reached(goal, trial([*already, *fewer])):
+        if good(fewer):
             kept = fewer
-    return [layer for layer in layers if layer in kept]
+    return kept
+
+
+def _in_order(layers: Sequence[FloatLayer], already: Precision, floats: Layers, words: Layers) -> Precision:
+    """In the order of the model, which is how a report lists them."""
+    return Precision(
+        (*already.floats, *(layer for layer in layers if layer in floats)),
+        (*already.words, *(layer for layer in layers if layer in words)),
+    )

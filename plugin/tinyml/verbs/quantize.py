@@ -50,10 +50,16 @@ class Quantize(Verb):
         choice("--io", choices=IO, help="inputs and outputs of the int8 model (default: float)")
         choice("--keep-float", action="append", metavar="LAYER", help="leave a layer in float (repeatable)")
         choice(
+            "--int16",
+            action="append",
+            metavar="LAYER",
+            help="give a layer int16 activations, and those around it (repeatable)",
+        )
+        choice(
             "--auto",
             metavar="LOSS",
-            help="keep as few layers in float as it takes to lose at most LOSS: 0.5 (points of accuracy; "
-            "without labels, per cent of decisions changed) or 30dB (signal-to-noise ratio of the outputs)",
+            help="int16, or else float, for as few layers as it takes to lose at most LOSS: 0.5 (points of "
+            "accuracy; without labels, per cent of decisions changed) or 30dB (signal-to-noise ratio of the outputs)",
         )
         choice("--labels", metavar="FILE", help="the right class of each calibration sample")
         choice("--range", metavar="LOW:HIGH", help=f"{KEYS['range']}, -1:1 ...")
@@ -105,7 +111,7 @@ def show(report: Report, console: Console) -> None:
         table.add_row(
             layer.name,
             layer.op_type,
-            "int8" if layer.int8 else "float",
+            layer.kind,
             "" if layer.decibels is None else f"{layer.decibels:.1f} dB",
             "" if layer.lost_here is None else f"{layer.lost_here:.1f} dB",
         )
@@ -118,6 +124,8 @@ def show(report: Report, console: Console) -> None:
     ]
     if report.kept_float:
         lines.append(f"kept in float: {', '.join(report.kept_float)}")
+    if report.int16:
+        lines.append(f"int16 activations: {', '.join(report.int16)}")
     for line in lines:
         console.print(line, markup=False, soft_wrap=True)
     for line in report.advice():

@@ -1,0 +1,143 @@
+"""Layers with int16 activations among int8 ones: which tensors are int16, and where the two kinds meet.
+
+A layer is weak because of the tensors around it: what it reads was rounded too coarsely, or what it writes.
+So it is these tensors that become int16, and every layer that touches one of them computes on int16.
+Weights stay int8. Between the kinds, integers are rescaled to integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import onnx
+
+from tinyml.quantize.calibrate import PASSING, SHARED, Ranges
+from tinyml.quantize.layers import CANDIDATES, MOVEMENT, WEIGHTED, FloatLayer
+
+FOLLOWING = frozenset((*PASSING, *SHARED, *MOVEMENT))
+"""Operators whose output is of the kind of their inputs: int16 passes through them."""
+
+INT8, INT16 = np.dtype(np.int8), np.dtype(np.int16)
+
+SOFTMAX = {INT8: (1 / 256, -128), INT16: (1 / 32768, 0)}
+"""Scale and zero point: a softmax is between 0 and 1 whatever was seen; its kernels know only these."""
+
+Override = dict[str, Any]
+"""What onnxruntime's quantiser is told about one tensor."""
+
+
+@dataclass(frozen=True)
+class Precision:
+    """What is not int8: layers in float, layers with int16 activations."""
+
+    floats: tuple[FloatLayer, ...] = ()
+    words: tuple[FloatLayer, ...] = ()
+
+
+def int16_nodes(
+    model: onnx.ModelProto,
+    ranges: Ranges,
+    layers: Iterable[FloatLayer],
+    words: Iterable[FloatLayer],
+    never: Collection[str],
+) -> set[str]:
+    """Nodes that compute on int16 if the activations around ``words`` are; none of ``never``."""
+    together = {node: layer.nodes for layer in layers for node in layer.nodes}
+    tensors: set[str] = set()
+    for layer in words:
+        tensors |= {name for name in (*layer.inputs, layer.output) if name in ranges}
+    while True:
+        found = {
+            name
+            for node in model.graph.node
+            if node.op_type in CANDIDATES and node.name not in never and _touches(node, tensors)
+            for name in together.get(node.name, (node.name,))
+        }
+        more = {
+            name
+            for node in model.graph.node
+            if node.name in found and node.op_type in FOLLOWING
+            for name in (*node.input, *node.output)
+            if name in ranges
+        }
+        if more <= tensors:
+            return found
+        tensors |= more
+
+
+def _touches(node: onnx.NodeProto, tensors: Collection[str]) -> bool:
+    return any(name in tensors for name in (*node.input, *node.output))
+
+
+@dataclass
+class _Place:
+    """A tensor between nodes that are quantised."""
+
+    source: onnx.NodeProto | None = None
+    wide: set[str] = field(default_factory=set)  # readers on int16
+    narrow: set[str] = field(default_factory=set)  # readers on int8
+    weights: bool = False
+
+    def kind(self, int16: Collection[str]) -> np.dtype[Any]:
+        """int16 if its producer computes so; real numbers become int16 if anybody wants them so."""
+        if self.source is not None:
+            return INT16 if self.source.name in int16 else INT8
+        return INT16 if self.wide else INT8
+
+
+def overrides(
+    model: onnx.ModelProto, ranges: Ranges, int16: Collection[str], excluded: Collection[str]
+) -> dict[str, list[Override]]:
+    """For all tensors that are not plainly int8."""
+    constants = {t.name for t in model.graph.initializer if t.data_type == onnx.TensorProto.FLOAT}
+    result = {}
+    for name, place in _places(model, int16, excluded):
+        kind = place.kind(int16)
+        if name in constants:
+            if kind == INT16 and not place.narrow and not place.weights:
+                result[name] = [_override(INT16)]
+        elif name in ranges:
+            found = _override(kind, place.source is not None and place.source.op_type == "Softmax")
+            others = place.narrow if kind == INT16 else place.wide
+            if others:
+                found["convert"] = {
+                    **_override(INT8 if kind == INT16 else INT16, typed=True),
+                    "recv_nodes": others,
+                }
+            if found:
+                result[name] = [found]
+    return result
+
+
+def _places(
+    model: onnx.ModelProto, int16: Collection[str], excluded: Collection[str]
+) -> Iterator[tuple[str, _Place]]:
+    places: dict[str, _Place] = {}
+    for node in model.graph.node:
+        if node.op_type not in CANDIDATES or node.name in excluded:
+            continue
+        for name in node.output:
+            places.setdefault(name, _Place()).source = node
+        for name in node.input:
+            place = places.setdefault(name, _Place())
+            (place.wide if node.name in int16 else place.narrow).add(node.name)
+            place.weights |= node.op_type in WEIGHTED
+    yield from places.items()
+
+
+def _override(kind: np.dtype[Any], softmax: bool = False, typed: bool = False) -> Override:
+    """int8 is what the quantiser does by itself."""
+    from onnxruntime.quantization import QuantType
+
+    found: Override = {}
+    if kind == INT16 or typed:
+        found["quant_type"] = QuantType.QInt16 if kind == INT16 else QuantType.QInt8
+    if softmax:
+        scale, zero_point = SOFTMAX[kind]
+        found |= {"scale": np.array(scale, np.float32), "zero_point": np.array(zero_point, kind)}
+    elif kind == INT16:
+        found["symmetric"] = True
+    return found

@@ -1,0 +1,140 @@
+"""int16 activations where int8 is too coarse: better numbers, the same integers in numpy and in C."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from tests.host.test_quantize_operators import BEHIND, CONV, OPERANDS, WEIGHTS, model_of, quantize_small
+from tests.support import spikes
+from tests.support.interpret import interpret
+from tests.support.quantizing import kinds, saved
+from tinyml import harness
+from tinyml.errors import ConfigError
+from tinyml.ir import Array, DType
+from tinyml.pipeline import Compiled, Options, compile_model
+from tinyml.quantize.engine import Quantized, quantize
+from tinyml.quantize.measure import Noise
+from tinyml.quantize.request import Goal
+from tinyml.quantize.runtime import Session
+
+pytest.importorskip("onnxruntime", reason="the quantiser is onnxruntime's")
+
+
+def compiled(result: Quantized, folder: Path) -> Compiled:
+    return compile_model(saved(result, folder), Options("wide", "host"))
+
+
+def as_c(model: Compiled, images: Array) -> Array:
+    (name,) = model.graph.inputs
+    outputs = harness.run_files(model.files, "host", [{name: image[np.newaxis]} for image in images]).outputs
+    return np.stack([next(iter(out.values())).reshape(-1) for out in outputs])
+
+
+def in_numpy(model: Compiled, images: Array) -> Array:
+    (name,) = model.graph.inputs
+    answers = [interpret(model.graph, {name: image[np.newaxis]}) for image in images]
+    return np.stack([next(iter(out.values())).reshape(-1) for out in answers])
+
+
+def decibels(wanted: Array, found: Array) -> float:
+    noise = Noise()
+    noise.add(wanted, found)
+    return noise.decibels
+
+
+def test_int16_hears_what_int8_does_not(tmp_path: Path) -> None:
+    """20 dB more at the outputs, as C; the weak layer and its neighbour are int16, the others int8."""
+    path, request = spikes.write(tmp_path)
+    images = spikes.inputs()[:16]
+    in_float = np.concatenate([Session(onnx.load(path)).run({"x": image[None]})["y"] for image in images])
+    narrow = quantize(path, request)
+    wide = quantize(path, replace(request, int16=(spikes.WEAK,)))
+    models = [compiled(result, tmp_path) for result in (narrow, wide)]
+    found = [as_c(model, images) for model in models]
+    assert decibels(in_float, found[0]) < 15
+    assert decibels(in_float, found[1]) > 35
+    np.testing.assert_array_equal(found[1], in_numpy(models[1], images))
+    assert [(layer.name, layer.kind) for layer in wide.report.layers] == [
+        ("gain", "int16"),
+        ("pool", "int16"),
+        ("conv2", "int16"),
+        ("conv3", "int8"),
+        ("flat", "int8"),
+        ("dense", "int8"),
+    ]
+    layers = [kind for kind in kinds(models[1]) if kind[0] != "Reshape"]
+    assert layers == [
+        ("Quantize", "int16"),
+        ("Conv", "int16"),
+        ("MaxPool", "int16"),
+        ("Conv", "int16"),
+        ("Requantize", "int8"),
+        ("DepthwiseConv", "int8"),
+        ("Dense", "int8"),
+        ("Dequantize", "float32"),
+    ]
+    first = next(layer for layer in models[1].graph.layers() if layer.op.kind == "Conv")
+    assert (first.input(1).dtype, first.input(2).dtype) == (DType.INT8, DType.INT64)
+
+
+def test_warning_offers_int16(tmp_path: Path) -> None:
+    path, request = spikes.write(tmp_path)
+    advice = "\n".join(quantize(path, request).report.advice())
+    assert f"--int16 {spikes.WEAK} gives it int16 activations, --keep-float {spikes.WEAK}" in advice
+
+
+def test_auto_takes_int16_before_float(tmp_path: Path) -> None:
+    path, request = spikes.write(tmp_path)
+    report = quantize(path, replace(request, auto=Goal(decibels=30))).report
+    assert (report.int16, report.kept_float) == ((spikes.WEAK,), ())
+    assert report.decibels >= 30
+
+
+def test_auto_takes_float_where_int16_is_not_enough(tmp_path: Path) -> None:
+    """Weights are int8 all the same; only float gets rid of their noise."""
+    path, request = spikes.write(tmp_path)
+    report = quantize(path, replace(request, auto=Goal(decibels=48))).report
+    assert report.int16 == (spikes.WEAK,)  # whose weights, one per filter, are exact
+    assert report.kept_float
+    assert report.decibels >= 48
+    fewer = quantize(path, replace(request, keep_float=report.kept_float)).report
+    assert fewer.decibels < 48
+
+
+def test_int16_interface(tmp_path: Path) -> None:
+    """The numbers of an input beside an int16 layer are int16, those of an output beside int8 are int8."""
+    path, request = spikes.write(tmp_path)
+    result = quantize(path, replace(request, int16=(spikes.WEAK,), io="int8"))
+    graph = compiled(result, tmp_path).graph
+    assert graph.tensors[graph.inputs[0]].dtype is DType.INT16
+    assert graph.tensors[graph.outputs[0]].dtype is DType.INT8
+
+
+@pytest.mark.parametrize("name", BEHIND)
+def test_any_operator_behind_an_int16_layer(name: str, tmp_path: Path) -> None:
+    """On int16 if it has such a form, on int8 if not, never on float; C and numpy agree bit for bit."""
+    used = {word for item in BEHIND[name] for word in item.input}
+    constants = {"w": WEIGHTS, **{word: value for word, value in OPERANDS.items() if word in used}}
+    model = model_of([CONV, *BEHIND[name]], constants, [1, 3, 5, 5])
+    narrow = quantize_small(model, tmp_path, (3, 5, 5))
+    wide = quantize_small(model, tmp_path, (3, 5, 5), lambda request: replace(request, int16=("conv",)))
+    built = compiled(wide, tmp_path)
+    borders = ("Quantize", "Dequantize", "Reshape", "Transpose")
+    assert [kind for kind in kinds(built) if kind[0] not in borders and kind[1] == "float32"] == []
+    assert ("Conv", "int16") in kinds(built)
+    assert wide.report.decibels > narrow.report.decibels - 0.5
+    images = np.random.default_rng(9).uniform(-1, 1, (4, 3, 5, 5)).astype(np.float32)
+    np.testing.assert_array_equal(as_c(built, images), in_numpy(built, images))
+    onnx_answers = [Session(wide.model).run({"x": image[None]})["y"].reshape(-1) for image in images]
+    assert decibels(np.stack(onnx_answers), as_c(built, images)) > 35
+
+
+def test_layer_without_an_int16_form_is_refused(tmp_path: Path) -> None:
+    model = model_of([CONV, *BEHIND["Tanh"]], {"w": WEIGHTS}, [1, 3, 5, 5])
+    with pytest.raises(ConfigError, match=r"layer y \(Tanh\) cannot be computed on int16"):
+        quantize_small(model, tmp_path, (3, 5, 5), lambda request: replace(request, int16=("y",)))
