@@ -15,7 +15,6 @@ from tinyml.harness.zephyr.links import Link, NativeSim, Program, SerialPort
 from tinyml.harness.zephyr.talk import LOOP_INSTRUCTIONS, Conversation, Greeting, Ran
 from tinyml.ir import Array
 
-
 PROFILED_RUNS = 3
 """The fewest count: an interrupt takes time in one of them, a cold cache in the first."""
 
