@@ -24,7 +24,7 @@ if str(PLUGIN) not in sys.path:
 
 RUNTIME = PLUGIN / "tinyml" / "runtime"
 ZEPHYR_CMSIS_NN = ("modules", "lib", "cmsis-nn")
-DONE = "TINYML_OBJECTS"  # in the default environment: PlatformIO may read this script twice in a build
+DONE = "TINYML_ADDED"  # in the default environment: PlatformIO may read this script twice in a build
 
 
 def main(env: Any, as_library: bool) -> None:
@@ -72,35 +72,22 @@ def add_models(env: Any, as_library: bool) -> None:
     if as_library:  # PlatformIO compiles the kernels, as library.json says
         env.Append(CCFLAGS=flags)
         env.Replace(SRC_FILTER=[f"+<{path.name}>" for path in kernels])
-    if default.get(DONE) is not None:
+    if default.get(DONE):
         return
     if not models:
         print(f"tinyml: no models found; put {' or '.join(platformio.SUFFIXES)} files into models/")
+    elif not library and (old := cmsis_nn.outdated(found)):
+        print(f"tinyml: CMSIS-NN in {old} is older than version 7; models use the portable kernels")
     platformio.remove_stale(folder, [model.name for model in models])
-    compiler = platformio.fingerprint(PLUGIN / "tinyml")
-    objects, summaries = [], []
-    for model in models:
-        nodes = env.Command(
-            [env.File(str(folder / name)) for name in platformio.generated_files(model.name)],
-            env.File(str(model.path)),
-            env.VerboseAction(generate, f"Compiling model {model.path.name}"),
-            TINYML_MODEL=model,
-            TINYML_BOARD=board,
-        )
-        env.Depends(nodes, env.Value(model.key(compiler)))
-        others = platformio.external_files(model.path) + (model.quantize.files if model.quantize else [])
-        env.Depends(nodes, [env.File(str(path)) for path in others])
-        objects += compiled(env, nodes[0], flags)
-        summaries.append(nodes[-1])
-    default[DONE] = objects
-    default.Append(PIOBUILDFILES=objects)
+    default[DONE] = True
+    summaries = [add_model(env, model, board, folder, flags) for model in models]
     if not as_library:
         default.Append(LIBS=archive(env, "tinyml", kernels, flags))
     if library:
         leave_to_us(env, library, as_library)
         default.Append(LIBS=archive(env, "tinyml_cmsis_nn", cmsis_nn.sources(library), [*flags, "-w"]))
-    elif old := cmsis_nn.outdated(found):
-        print(f"tinyml: CMSIS-NN in {old} is older than version 7; models use the portable kernels")
+    if "zephyr" not in env.get("PIOFRAMEWORK", []):  # which has its own idea of libraries
+        default.AppendUnique(LIBS=["m"])  # for float models; not every platform links it
     default.AddCustomTarget(
         "tinyml-report",
         summaries,
@@ -108,6 +95,24 @@ def add_models(env: Any, as_library: bool) -> None:
         title="Model report",
         description="Memory and layers of the project's models",
     )
+
+
+def add_model(env: Any, model: Any, board: Any, folder: Path, flags: list[str]) -> Any:
+    """Make a model's C and object parts of the program; returns the node of its summary."""
+    from tinyml.package import platformio
+
+    nodes = env.Command(
+        [env.File(str(folder / name)) for name in platformio.generated_files(model.name)],
+        env.File(str(model.path)),
+        env.VerboseAction(generate, f"Compiling model {model.path.name}"),
+        TINYML_MODEL=model,
+        TINYML_BOARD=board,
+    )
+    env.Depends(nodes, env.Value(model.key(platformio.fingerprint(PLUGIN / "tinyml"))))
+    others = platformio.external_files(model.path) + (model.quantize.files if model.quantize else [])
+    env.Depends(nodes, [env.File(str(path)) for path in others])
+    DefaultEnvironment().Append(PIOBUILDFILES=compiled(env, nodes[0], flags))
+    return nodes[-1]
 
 
 def compiled(env: Any, source: Any, flags: list[str], target: str | None = None) -> Any:

@@ -8,7 +8,9 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import onnx
 import pytest
+from onnx import TensorProto, helper
 
 from tests.platformio.conftest import REPOSITORY, MakeProject, platform
 from tests.platformio.test_digits import HOST, QEMU, SAMPLE, answers, sample
@@ -127,6 +129,25 @@ def test_private_libraries_see_the_headers(make_project: MakeProject) -> None:
     subprocess.run([project.program()], check=True)
 
 
+def test_float_models_find_the_maths_library(make_project: MakeProject) -> None:
+    """Few platforms for the host link it of themselves."""
+    project = make_project(HOST)
+    value = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 4]) for name in "xy"]
+    nodes = [helper.make_node("Tanh", ["x"], ["t"]), helper.make_node("Softmax", ["t"], ["y"])]
+    (project.folder / "models").mkdir()
+    onnx.save(
+        helper.make_model(helper.make_graph(nodes, "squash", value[:1], value[1:])),
+        project.folder / "models" / "squash.onnx",
+    )
+    project.write(
+        "src/main.c",
+        "#include <stdio.h>\n#include <squash.h>\n"
+        'int main(void) { squash_run(); printf("%.2f\\n", (double)squash_output()[0]); return 0; }\n',
+    )
+    project.build()
+    assert subprocess.run([project.program()], capture_output=True, text=True, check=True).stdout == "0.25\n"
+
+
 @pytest.mark.parametrize(
     "option, message, hint",
     [
@@ -148,6 +169,13 @@ def test_private_libraries_see_the_headers(make_project: MakeProject) -> None:
         ("custom_tinyml_arena = 100", "bytes of RAM, custom_tinyml_arena allows 100", "a smaller model"),
         ("custom_tinyml_arena = lots", "'lots' is not an amount of memory", "bytes, or as 24K"),
         ("board_upload.maximum_ram_size = 64", "bytes of RAM, the board allows 64", "a smaller model"),
+        (
+            "custom_tinyml_kernels = cmsis-nn",
+            "model digits asks for CMSIS-NN, which the project does not have",
+            "its folder as custom_tinyml_cmsis_nn",
+        ),
+        ("custom_tinyml_cmsis_nn = nowhere", "there is no Include/arm_nnfunctions.h in", "a checkout of"),
+        ("board_build.mcu = atmega328p", "atmega328p, is an 8-bit AVR", "a board with Cortex-M"),
         ("custom_tinyml_target = cortex-m9", "there is no target called 'cortex-m9'", "cortex-m4"),
     ],
 )

@@ -4,5 +4,5 @@ from SCons.Script import Default, DefaultEnvironment
 
 env = DefaultEnvironment()
 env.Replace(PROGNAME="program", SIZETOOL=None)
-env.Append(CCFLAGS=["-O1", "-Wall", "-Wextra", "-Werror"], LIBS=["m"])
+env.Append(CCFLAGS=["-O1", "-Wall", "-Wextra", "-Werror"])
 Default(env.BuildProgram())

@@ -34,7 +34,6 @@ else:
         ASFLAGS=core,
         CCFLAGS=[*core, "-Os", "-g", "-Wall", "-Wextra", "-ffunction-sections", "-fdata-sections"],
         LINKFLAGS=[*core, "--specs=rdimon.specs", "-Wl,--gc-sections", f"-T{start / 'mps2.ld'}"],
-        LIBS=["m"],
     )
     env.BuildSources("$BUILD_DIR/start", str(start))
 image = env.BuildProgram()
