@@ -16,6 +16,7 @@ from tinyml.workspace import find_cmsis_nn
 SAMPLE = REPOSITORY / "samples" / "platformio_digits"
 HOST = f"[env:host]\n{platform('host')}\n"
 QEMU = f"[env:m3]\n{platform('qemu_arm')}\nboard = mps2_an385\n"
+RISCV = f"[env:rv32]\n{platform('qemu_riscv')}\nboard = virt\n"
 ANSWERS = ["this is a 0", "this is a 3", "this is a 4"]
 
 
@@ -24,6 +25,12 @@ def sample(project: Project) -> Project:
     shutil.copytree(SAMPLE / "src", project.folder / "src")
     shutil.copytree(SAMPLE / "models", project.folder / "models")
     return project
+
+
+def require(*programs: str) -> None:
+    """Skip a test for want of programs that only it needs."""
+    if absent := [name for name in programs if shutil.which(name) is None]:
+        pytest.skip(f"no {', '.join(absent)}")
 
 
 def answers(output: str) -> list[str]:
@@ -54,6 +61,14 @@ def test_on_qemu_cortex_m3(make_project: MakeProject) -> None:
     project = sample(make_project(QEMU))
     assert answers(project.build("-t", "qemu")) == ANSWERS
     assert '"target": "cortex-m3"' in project.generated("digits.json", "m3").read_text()
+
+
+def test_on_qemu_riscv(make_project: MakeProject) -> None:
+    """No Cortex-M: the same plain C, named after what it runs on."""
+    require("riscv64-unknown-elf-gcc", "qemu-system-riscv32")
+    project = sample(make_project(RISCV))
+    assert answers(project.build("-t", "qemu")) == ANSWERS
+    assert '"target": "riscv32"' in project.generated("digits.json", "rv32").read_text()
 
 
 def test_in_an_arduino_sketch(make_project: MakeProject) -> None:
@@ -100,18 +115,23 @@ def test_as_a_pre_script(make_project: MakeProject) -> None:
     assert answers(project.build("-t", "qemu")) == ANSWERS
 
 
-@pytest.mark.parametrize("ini, environment", [(HOST, "host"), (QEMU, "m3")], ids=["host", "qemu"])
-def test_golden_vectors(make_project: MakeProject, ini: str, environment: str) -> None:
+SEMIHOSTED = ["-nographic", "-monitor", "none", "-serial", "null"]
+SEMIHOSTED += ["-semihosting-config", "enable=on,target=native", "-kernel"]
+MACHINES = {
+    "host": (HOST, []),
+    "m3": (QEMU, ["qemu-system-arm", "-M", "mps2-an385", *SEMIHOSTED]),
+    "rv32": (RISCV, ["qemu-system-riscv32", "-M", "virt", "-bios", "none", *SEMIHOSTED]),
+}
+
+
+@pytest.mark.parametrize("environment", MACHINES)
+def test_golden_vectors(make_project: MakeProject, environment: str) -> None:
     """``pio test``: 40 cases, each one image whose output must be the host's byte for byte."""
-    folder = f"${{platformio.build_dir}}/{environment}"
-    command = {
-        "host": ["timeout", "60", f"{folder}/program"],
-        "m3": [
-            *("timeout", "60", "qemu-system-arm", "-M", "mps2-an385", "-nographic", "-monitor", "none"),
-            *("-serial", "null", "-semihosting-config", "enable=on,target=native"),
-            *("-kernel", f"{folder}/firmware.elf"),
-        ],
-    }[environment]
+    ini, emulator = MACHINES[environment]
+    if environment == "rv32":
+        require("riscv64-unknown-elf-gcc", "qemu-system-riscv32")
+    program = "firmware.elf" if emulator else "program"
+    command = ["timeout", "60", *emulator, f"${{platformio.build_dir}}/{environment}/{program}"]
     lines = "".join(f"    {word}\n" for word in command)
     inputs = REPOSITORY / "samples" / "digits" / "src"
     project = make_project(

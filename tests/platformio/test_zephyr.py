@@ -17,7 +17,7 @@ import yaml
 
 from tests.platformio.conftest import REPOSITORY, MakeProject, Project, describe_package
 from tests.platformio.test_builds import built
-from tests.platformio.test_digits import QEMU, SAMPLE
+from tests.platformio.test_digits import QEMU, SAMPLE, require
 from tinyml.workspace import find_cmsis_nn
 
 INPUTS = REPOSITORY / "samples" / "digits" / "src"
@@ -38,8 +38,7 @@ def zephyr_package(pio_environment: dict[str, str]) -> Path:
     if not (found / "scripts" / "platformio" / "platformio-build.py").is_file():
         pytest.skip("no framework-zephyr of PlatformIO's here (TINYML_PIO_ZEPHYR names its folder)")
     tools = {name: shutil.which(name) for name in ("arm-none-eabi-gcc", "cmake", "dtc", "ninja", "gperf")}
-    if absent := [name for name, path in tools.items() if path is None]:
-        pytest.skip(f"no {', '.join(absent)}, which Zephyr needs")
+    require(*tools)
     packages = Path(pio_environment["PLATFORMIO_CORE_DIR"]) / "packages"
     for name, path in tools.items():
         program = Path(str(path))
