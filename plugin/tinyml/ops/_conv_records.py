@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tinyml import c
@@ -40,8 +42,20 @@ def small_extents(layer: Layer) -> bool:
 
 
 def geometry(layer: Layer) -> dict[str, object]:
-    """Members of struct tinyml_window."""
-    op, x, w, y = convolution(layer), layer.input(0), layer.input(1), layer.output
+    """Members of struct tinyml_window for a convolution."""
+    op = convolution(layer)
+    return window_members(layer, layer.input(1).shape[1:3], op.strides, op.dilations, op.pads)
+
+
+def window_members(
+    layer: Layer,
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pads: Sequence[int],
+) -> dict[str, object]:
+    """Members of struct tinyml_window, which is called ``window``."""
+    x, y = layer.input(0), layer.output
     return {
         ".window.batches": x.shape[0],
         ".window.in_h": x.shape[1],
@@ -50,14 +64,14 @@ def geometry(layer: Layer) -> dict[str, object]:
         ".window.out_h": y.shape[1],
         ".window.out_w": y.shape[2],
         ".window.out_c": y.shape[3],
-        ".window.kernel_h": w.shape[1],
-        ".window.kernel_w": w.shape[2],
-        ".window.stride_h": op.strides[0],
-        ".window.stride_w": op.strides[1],
-        ".window.dilation_h": op.dilations[0],
-        ".window.dilation_w": op.dilations[1],
-        ".window.pad_top": op.pads[0],
-        ".window.pad_left": op.pads[1],
+        ".window.kernel_h": kernel[0],
+        ".window.kernel_w": kernel[1],
+        ".window.stride_h": strides[0],
+        ".window.stride_w": strides[1],
+        ".window.dilation_h": dilations[0],
+        ".window.dilation_w": dilations[1],
+        ".window.pad_top": pads[0],
+        ".window.pad_left": pads[1],
     }
 
 
@@ -87,20 +101,28 @@ def quantized_record(
 
     ``packed`` are the same as the kernel reads them, ``order`` is its order of the other tables.
     """
-    op, channels = convolution(layer), layer.output.shape[3]
+    channels = layer.output.shape[3]
     multiplier, shift = output_multipliers(layer)
-    low, high = clamp_range(op.clamp, layer.output)
     return {
         **geometry(layer),
         ".weights": sheet.table("weights", packed),
         ".bias": sheet.table("bias", folded_bias(layer, filters)[order]),
         ".multiplier": sheet.table("multiplier", per_channel(multiplier, channels)[order]),
         ".shift": sheet.table("shift", per_channel(shift, channels).astype(np.int8)[order]),
+        **limits(layer),
+    }
+
+
+def limits(layer: Layer) -> dict[str, object]:
+    """Members that say where zero is, what outputs are limited to, and how they are rounded."""
+    low, high = clamp_range(convolution(layer).clamp, layer.output)
+    return {
         ".in_zero": quant_of(layer.input(0)).zero_point,
         ".weight_zero": quant_of(layer.input(1)).zero_points[0],
         ".out_zero": quant_of(layer.output).zero_point,
         ".out_min": low,
         ".out_max": high,
+        ".round_once": c.boolean(convolution(layer).round_once),
     }
 
 

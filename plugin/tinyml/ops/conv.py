@@ -27,6 +27,7 @@ from tinyml.ops._conv_records import (
     small_extents,
 )
 from tinyml.ops._convolution import Convolution
+from tinyml.ops._dsp_conv import ConvDsp
 from tinyml.ops._int16_kernels import ConvInt16
 from tinyml.ops._layout import channels_first, channels_last, depthwise_weights
 from tinyml.ops._window import onnx_window
@@ -61,7 +62,7 @@ class ConvInt8(Kernel):
     name = "tinyml_conv_s8"
     library = Library.PORTABLE
     sources = ("conv_s8.c",)
-    cost = Cost(plain=(2.3, 55), dsp=(1.22, 43), mve=(1.22, 43))
+    cost = Cost(plain=(2.3, 50), dsp=(2.3, 50), mve=(2.3, 50))
     constraints: ClassVar[tuple[Constraint, ...]] = (
         int8_tensors,
         constant_weights,
@@ -70,9 +71,8 @@ class ConvInt8(Kernel):
     )
 
     def scratch_bytes(self, layer: Layer, target: Target) -> int:
-        """Two columns; cores with DSP instructions want them as int16 too."""
-        column = -(-int(np.prod(layer.input(1).shape[1:])) // 4) * 4
-        return (2 + 4 if target.dsp else 2) * column
+        """Two columns."""
+        return 2 * -(-int(np.prod(layer.input(1).shape[1:])) // 4) * 4
 
     def overwrites(self, layer: Layer) -> tuple[int, ...]:
         """A 1x1 convolution reads every position before it writes there, the last first if it widens."""
@@ -91,7 +91,6 @@ class ConvInt8(Kernel):
             **record,
             ".groups": op.groups,
             ".from_the_end": c.boolean(widens),
-            ".round_once": c.boolean(op.round_once),
         }
         name = sheet.record("struct tinyml_conv_s8", "params", members)
         sheet.line(f"{self.name}(&{name}, {sheet.x()}, {sheet.y()}, {sheet.scratch});")
@@ -149,6 +148,7 @@ register_kernels(
     Conv,
     *CONV_KERNELS,
     ConvHelium(),
+    ConvDsp(),
     ConvInt8(),
     ConvInt16(),
     ConvByteWeights(),

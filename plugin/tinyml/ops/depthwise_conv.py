@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from tinyml import c
 from tinyml.ir import Array, Layer, Tensor
-from tinyml.kernel import Constraint, Cost, Kernel, Library, Sheet, register_kernels
+from tinyml.kernel import Cost, Kernel, Library, Sheet, register_kernels
 from tinyml.ops import _convolution
 from tinyml.ops import _helium as helium
 from tinyml.ops._cmsis_conv import DEPTHWISE_KERNELS
@@ -20,13 +18,12 @@ from tinyml.ops._conv_records import (
     float_record,
     float_tensors,
     int8_tensors,
-    one_weight_zero,
-    padded_weights,
     quantized_record,
     small_extents,
 )
 from tinyml.ops._convolution import Convolution
 from tinyml.ops._int16_kernels import DepthwiseConvInt16
+from tinyml.ops._planes import DepthwiseDsp, DepthwisePlanes
 from tinyml.reading import Builder, TfliteNode, tflite_op
 from tinyml.targets import Target
 
@@ -52,30 +49,37 @@ def moderate_padding(layer: Layer) -> bool:
     return all(op.pads[i] <= op.dilations[i] * (kernel[i] - 1) for i in range(2))
 
 
-class DepthwiseConvInt8(Kernel):
-    """Integer depthwise convolution in portable C, through a ring of rows."""
+class DepthwiseConvHelium(Kernel):
+    """Sixteen channels at a time, through a ring of rows."""
 
-    name = "tinyml_depthwise_conv_s8"
+    name = "tinyml_depthwise_conv_mve_s8"
     library = Library.PORTABLE
-    sources = ("depthwise_conv_s8.c",)
-    cost = Cost(plain=(5.5, 32), dsp=(4.4, 28), mve=(4.4, 28))
-    constraints: ClassVar[tuple[Constraint, ...]] = (
+    sources = ("depthwise_conv_mve_s8.c",)
+    cost = Cost(mve=(0.9, 7.5))
+    constraints = (
         int8_tensors,
         constant_weights,
-        one_weight_zero,
+        helium.symmetric_weights,
+        helium.one_filter_per_channel,
+        helium.right_shifts,
+        helium.few_rows,
+        helium.sums_of_two,
         small_extents,
         moderate_padding,
     )
 
+    def runs_on(self, target: Target) -> bool:
+        return target.mve
+
     def scratch_bytes(self, layer: Layer, target: Target) -> int:
-        """The rows that the kernel spans, each with its padding."""
+        """The rows that the kernel spans, each with its padding; the last is read in whole vectors."""
         op = layer.op
         assert isinstance(op, DepthwiseConv)
         _, kernel_h, kernel_w, _ = layer.input(1).shape
         _, _, in_w, channels = layer.input(0).shape
         reach = (kernel_w - 1) * op.dilations[1] + (layer.output.shape[2] - 1) * op.strides[1] + 1
         rows = (kernel_h - 1) * op.dilations[0] + 1
-        return rows * max(reach, op.pads[1] + in_w) * channels
+        return rows * max(reach, op.pads[1] + in_w) * channels + helium.LANES - 1
 
     def overwrites(self, layer: Layer) -> tuple[int, ...]:
         """The output may take over rows of the input that are in the ring already."""
@@ -95,46 +99,12 @@ class DepthwiseConvInt8(Kernel):
         assert isinstance(op, DepthwiseConv)
         filters = np.transpose(layer.input(1).value, (3, 0, 1, 2))
         sheet.include("<tinyml/conv.h>")
-        packed, order = self.packed(filters)
-        members = quantized_record(layer, sheet, filters, packed, order)
-        members[".round_once"] = c.boolean(op.round_once)
-        name = sheet.record("struct tinyml_conv_s8", "params", members)
-        sheet.line(f"{self.name}(&{name}, {sheet.x()}, {sheet.y()}, {sheet.scratch});")
-
-    def packed(self, filters: Array) -> tuple[Array, Array | slice]:
-        """The weights as the kernel reads them, and its order of channels in other tables."""
-        return padded_weights(filters), slice(None)
-
-
-class DepthwiseConvHelium(DepthwiseConvInt8):
-    """Sixteen channels at a time."""
-
-    name = "tinyml_depthwise_conv_mve_s8"
-    sources = ("depthwise_conv_mve_s8.c",)
-    cost = Cost(mve=(0.9, 7.5))
-    constraints = (
-        int8_tensors,
-        constant_weights,
-        helium.symmetric_weights,
-        helium.one_filter_per_channel,
-        helium.right_shifts,
-        helium.few_rows,
-        helium.sums_of_two,
-        small_extents,
-        moderate_padding,
-    )
-
-    def runs_on(self, target: Target) -> bool:
-        return target.mve
-
-    def scratch_bytes(self, layer: Layer, target: Target) -> int:
-        """The same rows; the last is read in whole vectors."""
-        return super().scratch_bytes(layer, target) + helium.LANES - 1
-
-    def packed(self, filters: Array) -> tuple[Array, Array | slice]:
         channels = filters.shape[0]
         blocks = filters.reshape(channels, -1)[helium.channel_blocks(channels)]
-        return blocks.transpose(0, 2, 1).reshape(-1), helium.channel_order(channels)
+        weights = blocks.transpose(0, 2, 1).reshape(-1)
+        members = quantized_record(layer, sheet, filters, weights, helium.channel_order(channels))
+        name = sheet.record("struct tinyml_conv_s8", "params", members)
+        sheet.line(f"{self.name}(&{name}, {sheet.x()}, {sheet.y()}, {sheet.scratch});")
 
 
 class DepthwiseConvFloat(Kernel):
@@ -155,7 +125,8 @@ register_kernels(
     DepthwiseConv,
     *DEPTHWISE_KERNELS,
     DepthwiseConvHelium(),
-    DepthwiseConvInt8(),
+    DepthwiseDsp(),
+    DepthwisePlanes(),
     DepthwiseConvInt16(),
     DepthwiseConvFloat(),
     DepthwiseConvLoops(),

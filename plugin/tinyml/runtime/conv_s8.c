@@ -70,8 +70,7 @@ static int32_t sum_of(const int8_t *column, int32_t count)
 }
 
 /* All filters of a group at the two positions of a pair. */
-static void filters(const struct tinyml_conv_s8 *p, const struct group *g, struct pair *pair,
-		    void *scratch)
+static void filters(const struct tinyml_conv_s8 *p, const struct group *g, struct pair *pair)
 {
 	/* A single last window is its own partner. Local copies: what is written to y could be *p
 	 * for all that the compiler knows. */
@@ -86,12 +85,6 @@ static void filters(const struct tinyml_conv_s8 *p, const struct group *g, struc
 	const int32_t end = g->first_out + g->out_c;
 	int8_t *y0 = pair->y[0], *y1 = pair->y[last];
 
-#if TINYML_PAIRS
-	tinyml_widen(c0, column, scratch, 0);
-	tinyml_widen(c1, column, scratch, 1);
-#else
-	(void)scratch;
-#endif
 	for (int32_t oc = g->first_out; oc < end; oc += 2) {
 		/* A last odd filter meets itself: the second result is the first one again. */
 		const int32_t next = oc + 1 < end ? 1 : 0;
@@ -100,11 +93,7 @@ static void filters(const struct tinyml_conv_s8 *p, const struct group *g, struc
 		const int32_t e0 = q.shift[oc], e1 = q.shift[oc + next];
 		int32_t acc[4] = {b0 - zero0, b0 - zero1, b1 - zero0, b1 - zero1};
 
-#if TINYML_PAIRS
-		tinyml_dot_2x2(w, &w[next * column], scratch, column, acc);
-#else
 		tinyml_dot_2x2(w, &w[next * column], c0, c1, column, acc);
-#endif
 		w += 2 * column;
 		y0[oc] = tinyml_output_s8(acc[0], m0, e0, &to);
 		y1[oc] = tinyml_output_s8(acc[1], m0, e0, &to);
@@ -119,7 +108,7 @@ static void convolve(const struct tinyml_conv_s8 *p, const struct group *g, cons
 {
 	const struct tinyml_window *w = &p->window;
 	const int32_t column_bytes = (g->column + 3) & ~3;
-	int8_t *bytes = &((int8_t *)scratch)[TINYML_PAIRS * 4 * column_bytes];
+	int8_t *bytes = scratch;
 	struct pair pair = {.count = 0};
 
 	for (int32_t row = 0; row < w->out_h; row++) {
@@ -140,12 +129,12 @@ static void convolve(const struct tinyml_conv_s8 *p, const struct group *g, cons
 			pair.column[i] = column;
 			pair.y[i] = &y[(oy * w->out_w + ox) * w->out_c];
 			if (pair.count == 2) {
-				filters(p, g, &pair, scratch);
+				filters(p, g, &pair);
 			}
 		}
 	}
 	if (pair.count == 1) {
-		filters(p, g, &pair, scratch);
+		filters(p, g, &pair);
 	}
 }
 

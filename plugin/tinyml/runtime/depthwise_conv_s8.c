@@ -1,148 +1,145 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
+/* Depthwise convolutions, channel by channel, two outputs of a row at a time. */
+
 #include <stdbool.h>
-#include <stddef.h>
-#include <string.h>
 
 #include <tinyml/conv.h>
 
 #include "output_s8.h"
+#include "plane_s8.h"
 
-/*
- * The rows that a row of output needs are copied into a ring of rows, with padding around them. So
- * no window meets a border, and the output may be written over the input.
- */
-struct ring {
-	int8_t *rows;
-	int32_t count;     /* rows in the ring: what the kernel spans */
-	int32_t row_bytes; /* of a row with its padding */
-	int32_t next; /* first row of the input that is not in the ring yet (may be negative) */
+/* What is the same for all outputs of a channel. */
+struct channel {
+	const int8_t *weights;
+	int32_t weight_zero;
+	int32_t bias;
+	int32_t multiplier;
+	int32_t shift;
+	struct tinyml_output to;
 };
 
-static int8_t *ring_row(const struct ring *ring, int32_t row)
+/* Make the compiler forget how a pointer came to be: it would keep sums of it in memory. */
+#define KEEP(pointer) __asm__("" : "+r"(pointer))
+
+/* Write two outputs, the second first: it may be the same place. */
+static inline void write_two(const struct channel *c, int32_t s0, int32_t s1, int8_t *y,
+			     int32_t step)
 {
-	/* Rows above the input have negative numbers, never more than there are in the ring. */
-	return &ring->rows[(row + ring->count) % ring->count * ring->row_bytes];
+	y[step] = tinyml_output_s8(s1, c->multiplier, c->shift, &c->to);
+	y[0] = tinyml_output_s8(s0, c->multiplier, c->shift, &c->to);
 }
 
-/* Read rows of the input into the ring until it holds every row before `end`. */
-static void ring_fill(struct ring *ring, const struct tinyml_conv_s8 *p, const int8_t *x,
-		      int32_t end)
+/* A 3x3 kernel, whose windows overlap if they are neighbours. */
+static inline __attribute__((always_inline)) void plane_3x3(const struct tinyml_window *window,
+							    const struct channel *channel,
+							    const struct tinyml_plane *plane,
+							    int8_t *first, bool neighbours)
 {
-	const struct tinyml_window *w = &p->window;
-	const int32_t in_bytes = w->in_w * w->in_c;
+	const struct channel c = *channel;
+	const int32_t width = plane->width, step = plane->y_step, stride = window->stride_w;
+	const int8_t *row = plane->at, *w = c.weights;
 
-	for (; ring->next < end; ring->next++) {
-		int8_t *row = ring_row(ring, ring->next);
+	for (int32_t rows = window->out_h; rows > 0; rows--, first += plane->y_line) {
+		const int8_t *x = row;
+		int8_t *y = first;
 
-		memset(row, p->in_zero, (size_t)ring->row_bytes);
-		if (ring->next >= 0 && ring->next < w->in_h) {
-			memcpy(&row[w->pad_left * w->in_c], &x[ring->next * in_bytes],
-			       (size_t)in_bytes);
-		}
-	}
-}
+		for (int32_t left = window->out_w; left > 0; left -= 2) {
+			int32_t s0 = c.bias, s1 = s0;
 
-/* Windows at one or two neighbouring positions: 3x3, one filter per channel. Functions of their
- * own, because inlined into one another they need more registers than there are.
- */
-__attribute__((noinline)) static void one_3x3(const struct tinyml_conv_s8 *p,
-					      const struct tinyml_output *to,
-					      const int8_t *const at[3], int8_t *y)
-{
-	const int32_t channels = p->window.in_c;
-	const int32_t *bias = p->bias, *multiplier = p->multiplier;
-	const int8_t *shift = p->shift, *w = p->weights, *r0 = at[0], *r1 = at[1], *r2 = at[2];
-	const struct tinyml_output out = *to;
-
-	for (const int8_t *end = r0 + channels; r0 < end; r0++, r1++, r2++, w += 9) {
-		int32_t acc = *bias++;
-
-		acc += r0[0] * w[0] + r0[channels] * w[1] + r0[2 * channels] * w[2];
-		acc += r1[0] * w[3] + r1[channels] * w[4] + r1[2 * channels] * w[5];
-		acc += r2[0] * w[6] + r2[channels] * w[7] + r2[2 * channels] * w[8];
-		*y++ = tinyml_output_s8(acc, *multiplier++, *shift++, &out);
-	}
-}
-
-__attribute__((noinline)) static void two_3x3(const struct tinyml_conv_s8 *p,
-					      const struct tinyml_output *to,
-					      const int8_t *const at[3], int8_t *y)
-{
-	const int32_t channels = p->window.in_c;
-	const int32_t *bias = p->bias, *multiplier = p->multiplier;
-	const int8_t *shift = p->shift, *w = p->weights, *r0 = at[0], *r1 = at[1], *r2 = at[2];
-	const struct tinyml_output out = *to;
-
-	for (const int8_t *end = r0 + channels; r0 < end; r0++, r1++, r2++, w += 9, y++) {
-		int32_t a = *bias++, b = a, multiply, shift_by;
-
-#define TINYML_ROW(row, first)                                                                     \
+			if (left == 1) { /* a last odd output is computed with the one before it */
+				x -= stride;
+				y -= step;
+			}
+#define ROW(taps)                                                                                  \
 	do {                                                                                       \
-		const int32_t w0 = w[first], w1 = w[(first) + 1], w2 = w[(first) + 2];             \
-		const int32_t x1 = (row)[channels], x2 = (row)[2 * channels];                      \
-		a += (row)[0] * w0 + x1 * w1 + x2 * w2;                                            \
-		b += x1 * w0 + x2 * w1 + (row)[3 * channels] * w2;                                 \
+		const int32_t w0 = (taps)[0], w1 = (taps)[1], w2 = (taps)[2];                      \
+		int32_t value = at[0];                                                             \
+		s0 += value * w0;                                                                  \
+		value = at[1];                                                                     \
+		s0 += value * w1;                                                                  \
+		if (neighbours) {                                                                  \
+			s1 += value * w0;                                                          \
+			value = at[2];                                                             \
+			s0 += value * w2;                                                          \
+			s1 += value * w1;                                                          \
+			s1 += at[3] * w2;                                                          \
+		} else {                                                                           \
+			s0 += at[2] * w2;                                                          \
+			s1 += at[stride] * w0;                                                     \
+			s1 += at[stride + 1] * w1;                                                 \
+			s1 += at[stride + 2] * w2;                                                 \
+		}                                                                                  \
+		at += width;                                                                       \
+		KEEP(at);                                                                          \
 	} while (0)
-		TINYML_ROW(r0, 0);
-		TINYML_ROW(r1, 3);
-		TINYML_ROW(r2, 6);
-#undef TINYML_ROW
-		multiply = *multiplier++;
-		shift_by = *shift++;
-		y[0] = tinyml_output_s8(a, multiply, shift_by, &out);
-		y[channels] = tinyml_output_s8(b, multiply, shift_by, &out);
+			const int8_t *at = x;
+			ROW(w);
+			ROW(w + 3);
+			ROW(w + 6);
+#undef ROW
+			write_two(&c, s0, s1, y, step);
+			x += 2 * stride;
+			y += 2 * step;
+		}
+		row += window->stride_h * width;
 	}
 }
 
-/* One row of output of a 3x3 kernel. */
-static void row_3x3(const struct tinyml_conv_s8 *p, const struct ring *ring, int32_t top, int8_t *y)
+__attribute__((noinline)) static void plane_3x3_dense(const struct tinyml_window *w,
+						      const struct channel *c,
+						      const struct tinyml_plane *plane, int8_t *y)
 {
-	const struct tinyml_window *w = &p->window;
-	const struct tinyml_output to =
-		tinyml_output(p->round_once, p->out_zero, p->out_min, p->out_max);
-	const int8_t *at[3] = {ring_row(ring, top), ring_row(ring, top + 1),
-			       ring_row(ring, top + 2)};
-
-	for (int32_t ox = 0, done; ox < w->out_w; ox += done) {
-		done = w->stride_w == 1 && ox + 1 < w->out_w ? 2 : 1;
-		if (done == 2) {
-			two_3x3(p, &to, at, y);
-		} else {
-			one_3x3(p, &to, at, y);
-		}
-		for (int32_t i = 0; i < 3; i++) {
-			at[i] += done * w->stride_w * w->in_c;
-		}
-		y += done * w->out_c;
-	}
+	plane_3x3(w, c, plane, y, true);
 }
 
-/* One row of output of any kernel, dilation, channel multiple and weight zero point. */
-static void row_any(const struct tinyml_conv_s8 *p, const struct ring *ring, int32_t top, int8_t *y)
+__attribute__((noinline)) static void plane_3x3_strided(const struct tinyml_window *w,
+							const struct channel *c,
+							const struct tinyml_plane *plane, int8_t *y)
 {
-	const struct tinyml_window *w = &p->window;
-	const struct tinyml_output to =
-		tinyml_output(p->round_once, p->out_zero, p->out_min, p->out_max);
-	const int32_t multiple = w->out_c / w->in_c, step = w->dilation_w * w->in_c;
-	const int32_t kernel_w = w->kernel_w, weight_zero = p->weight_zero;
+	plane_3x3(w, c, plane, y, false);
+}
 
-	for (int32_t ox = 0; ox < w->out_w; ox++) {
-		const int8_t *k = p->weights;
+/* Any kernel. */
+__attribute__((noinline)) static void plane_any(const struct tinyml_window *window,
+						const struct channel *channel,
+						const struct tinyml_plane *plane, int8_t *first)
+{
+	const struct channel c = *channel;
+	const bool several = window->out_w > 1; /* else an output is its own neighbour */
+	const int32_t gap = several ? window->stride_w : 0, step = several ? plane->y_step : 0;
+	const int32_t kernel_w = window->kernel_w, dilation = window->dilation_w;
+	const int32_t down = window->dilation_h * plane->width;
+	const int8_t *row = plane->at;
 
-		for (int32_t oc = 0; oc < w->out_c; oc++) {
-			const int32_t at = ox * w->stride_w * w->in_c + oc / multiple;
-			int32_t acc = p->bias[oc];
+	for (int32_t rows = window->out_h; rows > 0; rows--, first += plane->y_line) {
+		const int8_t *from = row;
+		int8_t *y = first;
 
-			for (int32_t ky = 0; ky < w->kernel_h; ky++) {
-				const int8_t *in = &ring_row(ring, top + ky * w->dilation_h)[at];
+		for (int32_t left = window->out_w; left > 0; left -= 2) {
+			const int8_t *w = c.weights, *x;
+			int32_t s0 = c.bias, s1 = s0;
 
-				for (int32_t kx = 0; kx < kernel_w; kx++, in += step) {
-					acc += *in * (*k++ - weight_zero);
+			if (left == 1) {
+				from -= gap;
+				y -= step;
+			}
+			x = from;
+			for (int32_t ky = window->kernel_h; ky > 0; ky--, x += down) {
+				const int8_t *at = x;
+
+				for (const int8_t *end = w + kernel_w; w < end; at += dilation) {
+					const int32_t weight = *w++ - c.weight_zero;
+
+					s0 += at[0] * weight;
+					s1 += at[gap] * weight;
 				}
 			}
-			*y++ = tinyml_output_s8(acc, p->multiplier[oc], p->shift[oc], &to);
+			write_two(&c, s0, s1, y, step);
+			from += 2 * gap;
+			y += 2 * step;
 		}
+		row += window->stride_h * plane->width;
 	}
 }
 
@@ -150,29 +147,34 @@ void tinyml_depthwise_conv_s8(const struct tinyml_conv_s8 *p, const int8_t *x, i
 			      void *scratch)
 {
 	const struct tinyml_window *w = &p->window;
+	const int32_t multiple = w->out_c / w->in_c;
 	const bool usual = w->kernel_h == 3 && w->kernel_w == 3 && w->dilation_h == 1 &&
-			   w->dilation_w == 1 && w->in_c == w->out_c && p->weight_zero == 0;
-	const int32_t reach = (w->kernel_w - 1) * w->dilation_w + (w->out_w - 1) * w->stride_w + 1;
-	const int32_t given = w->pad_left + w->in_w;
+			   w->dilation_w == 1 && w->out_w > 1 && p->weight_zero == 0;
+	struct channel c = {
+		.weight_zero = p->weight_zero,
+		.to = tinyml_output(p->round_once, p->out_zero, p->out_min, p->out_max),
+	};
 
 	for (int32_t n = 0; n < w->batches; n++) {
-		struct ring ring = {
-			.rows = scratch,
-			.count = (w->kernel_h - 1) * w->dilation_h + 1,
-			.row_bytes = (reach > given ? reach : given) * w->in_c,
-			.next = -w->pad_top,
-		};
+		const struct tinyml_plane plane = tinyml_plane(p, scratch);
 
-		for (int32_t oy = 0; oy < w->out_h; oy++, y += w->out_w * w->out_c) {
-			const int32_t top = oy * w->stride_h - w->pad_top;
-
-			ring_fill(&ring, p, x, top + ring.count);
-			if (usual) {
-				row_3x3(p, &ring, top, y);
+		c.weights = p->weights;
+		for (int32_t i = 0; i < w->out_c; i++, c.weights += w->kernel_h * w->kernel_w) {
+			if (i % multiple == 0) {
+				tinyml_plane_fill(&plane, w, &x[i / multiple]);
+			}
+			c.bias = p->bias[i];
+			c.multiplier = p->multiplier[i];
+			c.shift = p->shift[i];
+			if (!usual) {
+				plane_any(w, &c, &plane, &y[i]);
+			} else if (w->stride_w == 1) {
+				plane_3x3_dense(w, &c, &plane, &y[i]);
 			} else {
-				row_any(p, &ring, top, y);
+				plane_3x3_strided(w, &c, &plane, &y[i]);
 			}
 		}
 		x += w->in_h * w->in_w * w->in_c;
+		y += w->out_h * w->out_w * w->out_c;
 	}
 }

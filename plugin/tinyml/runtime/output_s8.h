@@ -15,8 +15,8 @@
 #include <tinyml/fixed_point.h>
 
 struct tinyml_output {
-	int32_t nudge;      /* what the first rounding adds: 2^30, or 0 if there is only one */
-	int32_t sign;       /* all ones if negative halves round away from zero, else 0 */
+	int32_t nudge; /* what the first rounding adds, doubled: 2^31, or 0 if there is only one */
+	int32_t sign;  /* all ones if negative halves round away from zero, else 0 */
 	int32_t twice_zero; /* 2 * zero point + 1, added before the last halving */
 	int32_t low;
 	int32_t high;
@@ -26,7 +26,7 @@ struct tinyml_output {
 static inline struct tinyml_output tinyml_output(bool once, int32_t zero, int32_t low, int32_t high)
 {
 	return (struct tinyml_output){
-		.nudge = once ? 0 : 1 << 30,
+		.nudge = once ? 0 : INT32_MIN,
 		.sign = once ? 0 : -1,
 		.twice_zero = 2 * zero + 1,
 		.low = low,
@@ -35,27 +35,32 @@ static inline struct tinyml_output tinyml_output(bool once, int32_t zero, int32_
 	};
 }
 
-static inline int32_t tinyml_saturate_s8(int32_t x)
+/* x / 2, limited to int8. */
+static inline int32_t tinyml_halve_s8(int32_t x)
 {
 #if defined(__ARM_FEATURE_SAT) && __ARM_FEATURE_SAT
-	__asm__("ssat %0, #8, %1" : "=r"(x) : "r"(x));
+	__asm__("ssat %0, #8, %1, asr #1" : "=r"(x) : "r"(x));
 	return x;
 #else
-	return tinyml_clamp(x, INT8_MIN, INT8_MAX);
+	return tinyml_clamp(x >> 1, INT8_MIN, INT8_MAX);
 #endif
 }
 
-/* (a * b + nudge) >> 31 */
-static inline int32_t tinyml_scale(int32_t a, int32_t b, int32_t nudge)
+/* (acc * multiplier + nudge / 2) >> 31, for multipliers from 2^30: all that shifts right have one.
+ */
+static inline int32_t tinyml_scale(int32_t acc, int32_t multiplier, int32_t nudge)
 {
 #if defined(__arm__) && __ARM_ARCH >= 7
-	int32_t low = nudge, high = 0;
+	/* Doubled, the multiplier is a factor f of 32 bits, or f - 2^32 with its sign; and acc * f
+	 * is acc * (f - 2^32) + acc * 2^32. So the result is the upper half of a sum, without a
+	 * shift. */
+	const int32_t factor = (int32_t)((uint32_t)multiplier << 1);
+	int32_t low = nudge, high = acc;
 
-	/* Two instructions fewer than what the compiler makes of the expression below. */
-	__asm__("smlal %0, %1, %2, %3" : "+r"(low), "+r"(high) : "r"(a), "r"(b));
-	return (int32_t)((uint32_t)high << 1 | (uint32_t)low >> 31);
+	__asm__("smlal %0, %1, %2, %3" : "+r"(low), "+r"(high) : "r"(acc), "r"(factor));
+	return high;
 #else
-	return (int32_t)(((int64_t)a * b + nudge) >> 31);
+	return (int32_t)(((int64_t)acc * multiplier + (uint32_t)nudge / 2u) >> 31);
 #endif
 }
 
@@ -75,12 +80,12 @@ static inline int8_t tinyml_output_s8(int32_t acc, int32_t multiplier, int32_t s
 	if (__builtin_expect(shift < 0, 1)) {
 		q = tinyml_scale(acc, multiplier, to->nudge);
 		q += (q >> 31) & to->sign;
-		q = ((q >> ~shift) + to->twice_zero) >> 1;
+		q = (q >> ~shift) + to->twice_zero;
 	} else {
-		q = tinyml_rescale_large(acc, multiplier, shift, to->sign == 0) +
-		    (to->twice_zero >> 1);
+		q = 2 * tinyml_rescale_large(acc, multiplier, shift, to->sign == 0) +
+		    to->twice_zero;
 	}
-	q = tinyml_saturate_s8(q);
+	q = tinyml_halve_s8(q);
 	if (to->narrow) {
 		q = tinyml_clamp(q, to->low, to->high);
 	}

@@ -33,6 +33,7 @@ struct tinyml_conv_s8 {
 	int16_t out_max;
 	bool round_once;           /* see tinyml_rescale_once() */
 	bool from_the_end;         /* compute the last position first */
+	bool transposed;           /* rows of the window are columns of the tensors */
 	const int8_t *weights;     /* readable up to three bytes past its end */
 	const int32_t *bias;       /* less the part of the zero points: see folded_bias() */
 	const int32_t *multiplier; /* one per output channel, as bias and shift */
@@ -56,6 +57,12 @@ struct tinyml_conv_f32 {
 void tinyml_conv_s8(const struct tinyml_conv_s8 *p, const int8_t *x, int8_t *y, void *scratch);
 void tinyml_conv_f32(const struct tinyml_conv_f32 *p, const float *x, float *y);
 
+/** The same for cores with DSP instructions. Weights are a stream of words, with biases,
+ * multipliers and shifts between them: see ops/_dsp.py. The scratch memory holds two columns of
+ * int16, and one of int8 if the input channels of a group are not whole words.
+ */
+void tinyml_conv_dsp_s8(const struct tinyml_conv_s8 *p, const int8_t *x, int8_t *y, void *scratch);
+
 /** The same for cores with Helium, with one group and no zero point of weights. Filters come in
  * pairs, whose vectors of 16 elements alternate: see ops/_helium.py. The scratch memory holds three
  * columns.
@@ -64,8 +71,12 @@ void tinyml_conv_mve_s8(const struct tinyml_conv_s8 *p, const int8_t *x, int8_t 
 
 /** Weights are (out_c, kernel_h, kernel_w); out_c is a multiple of in_c; groups is not used.
  *
- * The scratch memory holds the rows that a kernel spans, with their padding.
+ * The scratch memory holds one channel with its padding, as far as windows reach. For cores with
+ * DSP instructions, which read it in words, there are three bytes more, and for all kernels but 3x3
+ * the weights of a channel as int16: see ops/_planes.py.
  */
+void tinyml_depthwise_conv_dsp_s8(const struct tinyml_conv_s8 *p, const int8_t *x, int8_t *y,
+				  void *scratch);
 void tinyml_depthwise_conv_s8(const struct tinyml_conv_s8 *p, const int8_t *x, int8_t *y,
 			      void *scratch);
 

@@ -39,6 +39,12 @@ struct tinyml_dense_f32 {
 
 void tinyml_dense_s8(const struct tinyml_dense_s8 *p, const int8_t *x, int8_t *y);
 
+/** The same for cores with DSP instructions. Weights are a stream of words, with biases,
+ * multipliers and shifts between them, four filters at a time, the last ones one by one: see
+ * ops/_dsp.py.
+ */
+void tinyml_dense_dsp_s8(const struct tinyml_dense_s8 *p, const int8_t *x, int8_t *y);
+
 /** For cores with Helium. Filters come in fours, whose vectors of 16 elements take turns; weights
  * have no zero point.
  */
