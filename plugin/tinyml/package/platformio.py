@@ -18,6 +18,7 @@ from tinyml.app import manifest
 from tinyml.errors import ConfigError
 from tinyml.package import budget
 from tinyml.package.boards import Board
+from tinyml.package.maths import needs_maths
 from tinyml.quantize.request import Request, from_items
 from tinyml.targets import find_target
 
@@ -234,9 +235,8 @@ def kernel_sources(runtime: Path, build: Path) -> list[Path]:
     """
     config = build / "zephyr" / ".config"
     minimal = config.is_file() and "CONFIG_MINIMAL_LIBC=y" in config.read_text(encoding="utf-8").splitlines()
-    maths = re.compile(r"#include <(math|tinyml/scalar)\.h>")
     sources = sorted(runtime.glob("*.c"))
-    return [path for path in sources if not (minimal and maths.search(path.read_text(encoding="utf-8")))]
+    return [path for path in sources if not (minimal and needs_maths(path.read_text(encoding="utf-8")))]
 
 
 def external_files(model: Path) -> list[Path]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -15,6 +14,7 @@ from tinyml import c
 from tinyml.app import edit
 from tinyml.app.manifest import ModelEntry
 from tinyml.ir import Array, DType
+from tinyml.package import maths
 
 PLATFORMS = ("qemu_cortex_m3", "mps2/an385", "native_sim", "native_sim/native/64")
 """Boards that every supported Zephyr has: Twister refuses a test that names others."""
@@ -80,7 +80,7 @@ def test_files(
 def needs_maths(source: str, summary: Mapping[str, Any]) -> bool:
     """Whether a model's C, or a kernel it uses, calls what Zephyr's minimal C library does not have."""
     kernels = [(RUNTIME / name).read_text(encoding="utf-8") for name in summary["sources"]["runtime"]]
-    return any(re.search(r"#include <(math|tinyml/scalar)\.h>", text) for text in (source, *kernels))
+    return any(map(maths.needs_maths, (source, *kernels)))
 
 
 def _tables(word: str, samples: Sequence[Sequence[Array]]) -> list[_Table]:
