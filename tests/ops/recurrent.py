@@ -24,22 +24,29 @@ def case(
     states: bool = False,
     peepholes: bool = False,
     batch_first: bool = False,
+    coarse: bool = False,
     **attributes: Any,
 ) -> Case:
-    """A layer with random weights, which are constants unless ``known`` is False."""
-    rows = GATES[op] * HIDDEN
-    x = real(BATCHES, STEPS, INPUTS) if batch_first else real(STEPS, BATCHES, INPUTS)
+    """A layer with random weights, which are constants unless ``known`` is False.
+
+    ``coarse`` weights are bytes times a scale, enough of them to be stored so.
+    """
+    inputs, hidden = (9, 8) if coarse else (INPUTS, HIDDEN)
+    rows = GATES[op] * hidden
+    x = real(BATCHES, STEPS, inputs) if batch_first else real(STEPS, BATCHES, inputs)
     weights = [
-        real(directions, rows, INPUTS, seed=1),
-        real(directions, rows, HIDDEN, seed=2),
+        real(directions, rows, inputs, seed=1),
+        real(directions, rows, hidden, seed=2),
         real(directions, 2 * rows, seed=3),
     ]
+    if coarse:
+        weights[:2] = [np.rint(w * 30) * np.float32(0.02) for w in weights[:2]]
     operands: list[Array | Const | None] = [x, *(Const(w) if known else w for w in weights), lengths]
-    shape = (BATCHES, directions, HIDDEN) if batch_first else (directions, BATCHES, HIDDEN)
+    shape = (BATCHES, directions, hidden) if batch_first else (directions, BATCHES, hidden)
     operands.append(real(*shape, seed=4) if states else None)
     if op == "LSTM":
         operands.append(real(*shape, seed=5) if states else None)
-        operands.append(Const(real(directions, 3 * HIDDEN, seed=6)) if peepholes else None)
+        operands.append(Const(real(directions, 3 * hidden, seed=6)) if peepholes else None)
     while operands[-1] is None:
         operands.pop()
     outputs = 3 if op == "LSTM" else 2
@@ -48,7 +55,7 @@ def case(
         op,
         operands,
         outputs=outputs,
-        hidden_size=HIDDEN,
+        hidden_size=hidden,
         layout=int(batch_first),
         atol=1e-5,
         **attributes,
@@ -64,6 +71,8 @@ FUNCTIONS = {
 
 CASES: list[Case] = [
     *(case(f"{op}_plain", op) for op in GATES),
+    *(case(f"{op}_bytes", op, coarse=True, directions=2, direction="bidirectional") for op in GATES),
+    case("GRU_bytes_linear", "GRU", coarse=True, linear_before_reset=1),
     *(case(f"{op}_data", op, known=False, states=True) for op in GATES),
     *(case(f"{op}_reverse", op, direction="reverse", states=True) for op in GATES),
     *(case(f"{op}_both_ways", op, directions=2, direction="bidirectional", states=True) for op in GATES),

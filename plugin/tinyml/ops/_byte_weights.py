@@ -15,7 +15,8 @@ from tinyml.ops._conv_records import constant_weights, float_tensors, geometry, 
 from tinyml.ops._convolution import convolution
 from tinyml.ops._quant import Clamp
 
-WORTHWHILE = 64  # elements; below that scales would cost more than bytes save
+WORTHWHILE = 64  # elements; below that it is not worth another kernel
+SHORTEST = 3  # elements of a filter; below that its scale would cost what bytes save
 _found: dict[int, tuple[Array, tuple[Array, Array] | None]] = {}
 
 
@@ -30,7 +31,7 @@ def byte_form(filters: Array) -> tuple[Array, Array] | None:
 
 def _search(filters: Array) -> tuple[Array, Array] | None:
     rows = filters.reshape(filters.shape[0], -1)
-    if rows.size < WORTHWHILE or rows.shape[1] < 8:
+    if rows.size < WORTHWHILE or rows.shape[1] < SHORTEST:
         return None
     bytes_, scales = np.zeros(rows.shape, np.int8), np.ones(len(rows), np.float32)
     largest = 127  # filters of one tensor mostly have the same largest byte: try the last one first

@@ -11,11 +11,15 @@ import numpy as np
 from tinyml import c
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Library, Sheet, register_kernels
+from tinyml.ops._byte_weights import byte_form
 from tinyml.ops._rnn_cells import CELLS, GATES, Activation, activate
 from tinyml.targets import Target
 
 X, W, R, B, LENGTHS, H0, C0, PEEPHOLES = range(8)
 SHARED = ("recurrent.c", "recurrent_activations.c")
+PRODUCTS = {"tinyml_add_product_f32": "recurrent_product_f32.c",
+            "tinyml_add_product_f32_s8": "recurrent_product_f32_s8.c"}  # fmt: skip
+"""The function that multiplies by a matrix, and the file it is in."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,22 @@ def short_lengths(layer: Layer) -> bool:
     return not layer.has_input(LENGTHS) or layer.input(LENGTHS).dtype is DType.INT32
 
 
+def _product(matrix: Tensor) -> str:
+    """Weights that are bytes times a scale per row take a quarter of the flash."""
+    bytes_ = matrix.is_constant and byte_form(matrix.value) is not None
+    return "tinyml_add_product_f32_s8" if bytes_ else "tinyml_add_product_f32"
+
+
+def _matrix(layer: Layer, sheet: Sheet, index: int, name: str) -> str:
+    """The initialiser of a struct tinyml_matrix."""
+    matrix = layer.input(index)
+    form = byte_form(matrix.value) if matrix.is_constant else None
+    if form is None:
+        return f"{{{_product(matrix)}, {sheet.x(index)}, NULL}}"
+    values, scales = sheet.table(name, form[0]), sheet.table(f"{name}_scales", form[1])
+    return f"{{{_product(matrix)}, {values}, {scales}}}"
+
+
 class RecurrentFloat(Kernel):
     """Step by step, batch by batch; the gates of one step are scratch."""
 
@@ -100,9 +120,14 @@ class RecurrentFloat(Kernel):
     def scratch_bytes(self, layer: Layer, target: Target) -> int:
         return 4 * GATES[self.cell] * layer.input(R).shape[1]
 
+    def runtime_sources(self, layer: Layer) -> tuple[str, ...]:
+        products = {PRODUCTS[_product(layer.input(i))] for i in (W, R)}
+        return (*self.sources, *sorted(products))
+
     def emit(self, layer: Layer, sheet: Sheet) -> None:
         op = layer.op
         assert isinstance(op, Recurrent)
+        sheet.include("<stddef.h>")
         sheet.include("<tinyml/recurrent.h>")
         steps, batches, inputs = layer.input(X).shape
         members: dict[str, object] = {
@@ -118,7 +143,9 @@ class RecurrentFloat(Kernel):
         for letter, act in zip("fgh", op.activations, strict=False):
             function = f"tinyml_act_{act.name}"
             members[letter] = f"{{{function}, {c.floating(act.alpha)}, {c.floating(act.beta)}}}"
-        names = {X: "x", W: "w", R: "r", B: "b", LENGTHS: "lengths", H0: "h0", C0: "c0"}
+        for index, letter in ((W, "w"), (R, "r")):
+            members[letter] = _matrix(layer, sheet, index, letter)
+        names = {X: "x", B: "b", LENGTHS: "lengths", H0: "h0", C0: "c0"}
         names[PEEPHOLES] = "peepholes"
         members |= {word: sheet.x(i) for i, word in names.items() if layer.has_input(i)}
         words = ["y"] if op.sequence else []

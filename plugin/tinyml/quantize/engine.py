@@ -16,6 +16,7 @@ from tinyml.quantize.data import Samples
 from tinyml.quantize.integer_forms import float_nodes
 from tinyml.quantize.layers import (
     MOVEMENT,
+    RECURRENT,
     FloatLayer,
     chosen,
     find_layers,
@@ -24,6 +25,7 @@ from tinyml.quantize.layers import (
 )
 from tinyml.quantize.precision import Precision, int16_nodes
 from tinyml.quantize.prepare import Prepared, float_bytes, prepare
+from tinyml.quantize.recurrent import shrink_weights
 from tinyml.quantize.report import LayerNoise, Report
 from tinyml.quantize.request import Request
 from tinyml.quantize.rewrite import insert_qdq, to_int8_interface
@@ -81,7 +83,8 @@ class _Work:
         candidates = [
             layer
             for layer in self.layers
-            if layer.name not in self.float_anyway and layer.op_type not in MOVEMENT
+            if layer.op_type in RECURRENT
+            or (layer.name not in self.float_anyway and layer.op_type not in MOVEMENT)
         ]
         if self.request.auto is not None:
             wanted = search.smallest_set(
@@ -153,7 +156,13 @@ class _Work:
 
     def _model(self, ranges: Ranges, wanted: Precision) -> onnx.ModelProto:
         """The quantised model with these layers in higher precision."""
-        return insert_qdq(self.float_model, ranges, self._floats(wanted), self._int16(ranges, wanted))
+        model = insert_qdq(self.float_model, ranges, self._floats(wanted), self._int16(ranges, wanted))
+        shrink_weights(model, self._byte_weights(wanted))
+        return model
+
+    def _byte_weights(self, wanted: Precision) -> frozenset[str]:
+        """Recurrent nodes, except for those that shall stay float."""
+        return _nodes([layer for layer in self.layers if layer.op_type in RECURRENT]) - _nodes(wanted.floats)
 
     def _report(
         self,
@@ -176,6 +185,7 @@ class _Work:
             sources = [noise[name] for name in layer.inputs if name in noise]
             lost = max(min(sources) - decibels, 0.0) if sources and decibels is not None else None
             kind = "float" if layer.name in floats else "int16" if layer.name in int16 else "int8"
+            kind = "int8 weights" if layer.name in self._byte_weights(wanted) else kind
             layers.append(LayerNoise(layer.name, layer.op_type, kind, decibels, lost))
         warnings = list(self.samples.warnings)
         if all(layer.kind == "float" for layer in layers):

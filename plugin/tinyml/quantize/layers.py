@@ -30,6 +30,9 @@ MOVEMENT = frozenset(
 )  # fmt: skip
 """Operators that only move numbers: they lose nothing and gain nothing."""
 
+RECURRENT = ("LSTM", "GRU", "RNN")
+"""Operators whose weights become int8 while their activations stay float."""
+
 WEIGHTED = ("Conv", "ConvTranspose", "Gemm", "MatMul")
 
 
@@ -51,6 +54,7 @@ def fixed_in_float(node: onnx.NodeProto) -> bool:
 
 def find_layers(model: onnx.ModelProto) -> list[FloatLayer]:
     """In the order of the file; only operators that can be quantised."""
+    constants = {tensor.name for tensor in model.graph.initializer}
     readers: dict[str, list[onnx.NodeProto]] = {}
     for node in model.graph.node:
         for name in node.input:
@@ -59,6 +63,9 @@ def find_layers(model: onnx.ModelProto) -> list[FloatLayer]:
     inside: set[str] = set()
     layers = []
     for node in model.graph.node:
+        if node.op_type in RECURRENT and constants >= {*node.input[1:3]}:
+            output = next(name for name in node.output if name)
+            layers.append(FloatLayer(node.name, node.op_type, (node.name,), tuple(node.input[:1]), output))
         if node.domain not in ("", "ai.onnx", "com.microsoft") or node.op_type not in CANDIDATES:
             continue
         if node.name in inside or fixed_in_float(node):

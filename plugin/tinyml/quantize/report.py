@@ -18,7 +18,7 @@ class LayerNoise:
 
     name: str
     op_type: str
-    kind: str  # of its activations: int8, int16 or float
+    kind: str  # of its activations: int8, int16 or float; "int8 weights" with activations in float
     decibels: float | None  # signal-to-noise ratio of its output; None where nothing can be compared
     lost_here: float | None  # how much lower than that of its worst input
 

@@ -167,7 +167,8 @@ def from_settings(given: Mapping[str, str], folder: Path) -> Request:
         folder / given["calibration"],
         given.get("method", Request.method),
         given.get("io", Request.io),
-        *(tuple(name for name in given.get(key, "").split(",") if name) for key in LISTS),
+        _names(given, "keep_float"),
+        _names(given, "int16"),
         folder / given["labels"] if "labels" in given else None,
         parse_goal(given["auto"]) if "auto" in given else None,
         Scaling(
@@ -178,6 +179,10 @@ def from_settings(given: Mapping[str, str], folder: Path) -> Request:
         ),
         int(samples),
     )
+
+
+def _names(given: Mapping[str, str], key: str) -> tuple[str, ...]:
+    return tuple(name for name in given.get(key, "").split(",") if name)
 
 
 def parse_goal(text: str) -> Goal:

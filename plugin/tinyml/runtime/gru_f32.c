@@ -4,23 +4,6 @@
 
 #include <tinyml/recurrent.h>
 
-/* The reset gate acts on what the recurrent matrix makes of the state. */
-static void reset_behind(const struct tinyml_recurrent *p, const float *h, const float *reset,
-			 float *candidate)
-{
-	const int32_t hidden = p->hidden;
-
-	for (int32_t i = 0; i < hidden; i++) {
-		const float *r = &p->r[(2 * hidden + i) * hidden];
-		float sum = p->b != NULL ? p->b[5 * hidden + i] : 0.0f;
-
-		for (int32_t k = 0; k < hidden; k++) {
-			sum += r[k] * h[k];
-		}
-		candidate[i] += reset[i] * sum;
-	}
-}
-
 static void cell(const struct tinyml_recurrent *p, const float *x, float *h, float *c)
 {
 	const int32_t hidden = p->hidden;
@@ -30,23 +13,29 @@ static void cell(const struct tinyml_recurrent *p, const float *x, float *h, flo
 
 	(void)c;
 	tinyml_start_gates(update, p, 0, 2 * hidden, 3 * hidden);
-	tinyml_add_product(update, p->r, h, 2 * hidden, hidden);
+	p->r.add_product(update, &p->r, 0, h, 2 * hidden, hidden);
 	for (int32_t i = 0; i < hidden; i++) {
 		candidate[i] = p->b != NULL ? p->b[2 * hidden + i] : 0.0f;
 	}
-	tinyml_add_product(update, p->w, x, 3 * hidden, p->inputs);
+	p->w.add_product(update, &p->w, 0, x, 3 * hidden, p->inputs);
 	for (int32_t i = 0; i < hidden; i++) {
 		update[i] = tinyml_activate(p, p->f, update[i]);
 		reset[i] = tinyml_activate(p, p->f, reset[i]);
 	}
 	if (p->linear_before_reset) {
-		reset_behind(p, h, reset, candidate);
+		/* The reset gate acts on what the matrix makes of the state. */
+		for (int32_t i = 0; i < hidden; i++) {
+			float sum = p->b != NULL ? p->b[5 * hidden + i] : 0.0f;
+
+			p->r.add_product(&sum, &p->r, 2 * hidden + i, h, 1, hidden);
+			candidate[i] += reset[i] * sum;
+		}
 	} else {
 		for (int32_t i = 0; i < hidden; i++) {
 			reset[i] *= h[i];
 			candidate[i] += p->b != NULL ? p->b[5 * hidden + i] : 0.0f;
 		}
-		tinyml_add_product(candidate, &p->r[2 * hidden * hidden], reset, hidden, hidden);
+		p->r.add_product(candidate, &p->r, 2 * hidden, reset, hidden, hidden);
 	}
 	for (int32_t i = 0; i < hidden; i++) {
 		const float fresh = tinyml_activate(p, p->g, candidate[i]);

@@ -5,18 +5,6 @@
 
 #include <tinyml/recurrent.h>
 
-void tinyml_add_product(float *y, const float *w, const float *x, int32_t rows, int32_t columns)
-{
-	for (int32_t row = 0; row < rows; row++) {
-		float sum = 0.0f;
-
-		for (int32_t i = 0; i < columns; i++) {
-			sum += *w++ * x[i];
-		}
-		y[row] += sum;
-	}
-}
-
 void tinyml_start_gates(float *y, const struct tinyml_recurrent *p, int32_t first, int32_t rows,
 			int32_t gates)
 {

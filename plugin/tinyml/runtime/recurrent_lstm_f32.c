@@ -14,8 +14,8 @@ static void cell(const struct tinyml_recurrent *p, const float *x, float *h, flo
 	float *fresh = &p->scratch[3 * hidden];
 
 	tinyml_start_gates(in, p, 0, 4 * hidden, 4 * hidden);
-	tinyml_add_product(in, p->w, x, 4 * hidden, p->inputs);
-	tinyml_add_product(in, p->r, h, 4 * hidden, hidden);
+	p->w.add_product(in, &p->w, 0, x, 4 * hidden, p->inputs);
+	p->r.add_product(in, &p->r, 0, h, 4 * hidden, hidden);
 	for (int32_t i = 0; i < hidden; i++) {
 		if (peep != NULL) {
 			in[i] += peep[i] * c[i];

@@ -9,8 +9,8 @@ static void cell(const struct tinyml_recurrent *p, const float *x, float *h, flo
 
 	(void)c;
 	tinyml_start_gates(gate, p, 0, hidden, hidden);
-	tinyml_add_product(gate, p->w, x, hidden, p->inputs);
-	tinyml_add_product(gate, p->r, h, hidden, hidden);
+	p->w.add_product(gate, &p->w, 0, x, hidden, p->inputs);
+	p->r.add_product(gate, &p->r, 0, h, hidden, hidden);
 	for (int32_t i = 0; i < hidden; i++) {
 		h[i] = tinyml_activate(p, p->f, gate[i]);
 	}

@@ -59,7 +59,8 @@ class Quantize(Verb):
             "--auto",
             metavar="LOSS",
             help="int16, or else float, for as few layers as it takes to lose at most LOSS: 0.5 (points of "
-            "accuracy; without labels, per cent of decisions changed) or 30dB (signal-to-noise ratio of the outputs)",
+            "accuracy; without labels, per cent of decisions changed) or 30dB (signal-to-noise ratio of the "
+            "outputs)",
         )
         choice("--labels", metavar="FILE", help="the right class of each calibration sample")
         choice("--range", metavar="LOW:HIGH", help=f"{KEYS['range']}, -1:1 ...")

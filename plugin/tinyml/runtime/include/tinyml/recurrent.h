@@ -31,6 +31,20 @@ float tinyml_act_elu(float x, float alpha, float beta);
 float tinyml_act_softsign(float x, float alpha, float beta);
 float tinyml_act_softplus(float x, float alpha, float beta);
 
+/** Weights, and how to multiply by them: floats, or bytes with one scale per row. */
+struct tinyml_matrix {
+	/** y += rows of w from `row` on, times x; each row is `columns` long. */
+	void (*add_product)(float *y, const struct tinyml_matrix *w, int32_t row, const float *x,
+			    int32_t rows, int32_t columns);
+	const void *values;
+	const float *scales; /* only for bytes */
+};
+
+void tinyml_add_product_f32(float *y, const struct tinyml_matrix *w, int32_t row, const float *x,
+			    int32_t rows, int32_t columns);
+void tinyml_add_product_f32_s8(float *y, const struct tinyml_matrix *w, int32_t row, const float *x,
+			       int32_t rows, int32_t columns);
+
 /** A layer and where its tensors are. Pointers that may be NULL say so. */
 struct tinyml_recurrent {
 	int32_t steps;
@@ -43,9 +57,9 @@ struct tinyml_recurrent {
 	float clip;               /* largest magnitude that reaches an activation; 0: no limit */
 	struct tinyml_activation f, g, h;
 
+	struct tinyml_matrix w; /* (gates * hidden, inputs) */
+	struct tinyml_matrix r; /* (gates * hidden, hidden) */
 	const float *x;         /* (steps, batches, inputs) */
-	const float *w;         /* (gates * hidden, inputs) */
-	const float *r;         /* (gates * hidden, hidden) */
 	const float *b;         /* (2 * gates * hidden): for w, then for r; or NULL */
 	const float *peepholes; /* LSTM: (3 * hidden); or NULL */
 	const int32_t *lengths; /* steps of each batch; NULL: all */
@@ -68,9 +82,6 @@ typedef void (*tinyml_cell)(const struct tinyml_recurrent *p, const float *x, fl
 
 /** Runs a cell over all steps and batches. */
 void tinyml_recurrent_run(const struct tinyml_recurrent *p, tinyml_cell cell);
-
-/** y = w * x, row by row, each plus the number that stands there already. */
-void tinyml_add_product(float *y, const float *w, const float *x, int32_t rows, int32_t columns);
 
 /** y = the biases of `rows` gates from gate row `first` on; `gates` is how many rows there are. */
 void tinyml_start_gates(float *y, const struct tinyml_recurrent *p, int32_t first, int32_t rows,
