@@ -1,7 +1,8 @@
 """Binary operators on quantised tensors, in the integer arithmetic of TensorFlow Lite.
 
 Sums bring both operands to one scale with room below the point (``headroom``), add, and rescale once
-more. Products need one rescale. The largest and the smallest need none: scales are equal.
+more; of bytes, most can be computed in one step instead (``linear_sum``). Products need one rescale. The
+largest and the smallest need none: scales are equal.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from tinyml import c
 from tinyml import fixed_point as fp
 from tinyml.ir import Array, DType, Layer, Tensor, TensorType
 from tinyml.kernel import Sheet
-from tinyml.ops._quant import Clamp, clamp_range, quant_of
+from tinyml.ops import _linear_sum
+from tinyml.ops._linear_sum import LinearSum
+from tinyml.ops._quant import Clamp, clamp_range, limited, quant_of
 
 Rescale = tuple[int, int]  # multiplier and shift
 
@@ -103,6 +106,28 @@ def _scaled(function: str, layer: Layer, a: Array, b: Array) -> Array:
     return fp.multiply_by_quantized_multiplier(total, *rescale.y)
 
 
+def linear_sum(function: str, clamp: Clamp, layer: Layer) -> LinearSum | None:
+    """The same in one step, if the layer adds or subtracts bytes and there is such a step."""
+    y = layer.output
+    if function not in ("add", "sub") or y.dtype.bytes != 1:
+        return None
+    quants = [quant_of(t) for t in (layer.input(0), layer.input(1), y)]
+    key = (function, clamp, y.dtype, *quants)
+    if key not in _LINEAR_SUMS:
+        low, high = y.dtype.limits
+        a, b = quants[0].scale / quants[2].scale, quants[1].scale / quants[2].scale
+        _LINEAR_SUMS[key] = _linear_sum.find(
+            lambda a, b: evaluate(function, clamp, layer, a, b),
+            np.arange(low, high + 1),
+            (a, b if function == "add" else -b),
+        )
+    return _LINEAR_SUMS[key]
+
+
+_LINEAR_SUMS: dict[tuple[object, ...], LinearSum | None] = {}
+"""Forms found so far: a layer is asked for its own several times, and finding it takes a while."""
+
+
 def emit(function: str, clamp: Clamp, layer: Layer, sheet: Sheet) -> None:
     """The operator as C loops."""
     y = layer.output
@@ -113,6 +138,7 @@ def emit(function: str, clamp: Clamp, layer: Layer, sheet: Sheet) -> None:
     }
     sheet.include("<tinyml/fixed_point.h>")
     low, high = clamp_range(clamp, y)
+    form = linear_sum(function, clamp, layer)
     with sheet.loops(c.nest(y.shape, walks)) as index:
         a, b = f"{sheet.x(0)}[{index['a']}]", f"{sheet.x(1)}[{index['b']}]"
         if function in UNSCALED:
@@ -120,12 +146,15 @@ def emit(function: str, clamp: Clamp, layer: Layer, sheet: Sheet) -> None:
             sheet.line(f"const {y.dtype.c} a = {a};")
             sheet.line(f"const {y.dtype.c} b = {b};")
             value = f"a {sign} b ? a : b"
+        elif form is not None:
+            sheet.line(f"const int32_t sum = {form.c(a, b)};")
+            value = "sum"
         else:
             zero = quant_of(y).zero_point
             scaled = _scaled_c(function, layer, sheet, _centred(layer, 0, a), _centred(layer, 1, b))
             value = f"{scaled} + ({zero})" if zero else scaled
         sheet.line()
-        sheet.line(f"{sheet.y()}[{index['y']}] = ({y.dtype.c})tinyml_clamp({value}, {low}, {high});")
+        sheet.line(f"{sheet.y()}[{index['y']}] = ({y.dtype.c}){limited(value, low, high)};")
 
 
 def _scaled_c(function: str, layer: Layer, sheet: Sheet, a: str, b: str) -> str:

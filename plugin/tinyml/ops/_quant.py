@@ -47,6 +47,13 @@ def clamp_range(clamp: Clamp, tensor: Tensor) -> tuple[int, int]:
     )
 
 
+def limited(value: str, low: int, high: int) -> str:
+    """A C expression for ``value`` between two limits; <tinyml/fixed_point.h> has the functions."""
+    if (low, high) == DType.INT8.limits:
+        return f"tinyml_saturate_s8({value})"
+    return f"tinyml_clamp({value}, {low}, {high})"
+
+
 def requantize(
     acc: Array,
     layer: Layer,

@@ -9,14 +9,15 @@ import numpy as np
 
 from tinyml.errors import UnsupportedError
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.kernel import Kernel, Library, Sheet, register_kernels
 from tinyml.ops import _binary_int8 as integers
 from tinyml.ops import _compare_int8 as comparisons
 from tinyml.ops._binary_functions import FUNCTIONS
 from tinyml.ops._elementwise import apply_clamp, broadcast, emit_loops, fill, replaceable
-from tinyml.ops._quant import NO_CLAMP, Clamp
+from tinyml.ops._quant import NO_CLAMP, Clamp, clamp_range
 from tinyml.ops._real import in_real_numbers
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.targets import Target
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,45 @@ class BinaryQuantized(Kernel):
         integers.emit(layer.op.function, layer.op.clamp, layer, sheet)
 
 
+def one_step(layer: Layer) -> bool:
+    """The layer adds int8 tensors of one shape, and one linear step gives every byte that three give."""
+    assert isinstance(layer.op, Binary)
+    a, b, y = layer.input(0), layer.input(1), layer.output
+    if not a.shape == b.shape == y.shape or y.dtype is not DType.INT8:
+        return False
+    return integers.linear_sum(layer.op.function, layer.op.clamp, layer) is not None
+
+
+class AddHelium(Kernel):
+    """Four sums at a time."""
+
+    name = "tinyml_add_mve_s8"
+    library = Library.PORTABLE
+    sources = ("add_mve_s8.c",)
+    constraints = (integer_form, one_step)
+
+    def runs_on(self, target: Target) -> bool:
+        return target.mve
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        assert isinstance(layer.op, Binary)
+        form = integers.linear_sum(layer.op.function, layer.op.clamp, layer)
+        assert form is not None
+        low, high = clamp_range(layer.op.clamp, layer.output)
+        sheet.include("<tinyml/add.h>")
+        members = {
+            ".count": layer.output.elements,
+            ".a_factor": form.a_factor,
+            ".b_factor": form.b_factor,
+            ".offset": form.offset,
+            ".shift": form.shift,
+            ".out_min": low,
+            ".out_max": high,
+        }
+        name = sheet.record("struct tinyml_add_s8", "params", members)
+        sheet.line(f"{self.name}(&{name}, {sheet.x(0)}, {sheet.x(1)}, {sheet.y()});")
+
+
 def comparable_bytes(layer: Layer) -> bool:
     """A comparison of int8 tensors that are quantised per tensor with scales below 1."""
     assert isinstance(layer.op, Binary)
@@ -120,7 +160,7 @@ class BinaryLoops(Kernel):
         emit_loops(layer, sheet, value, op.clamp)
 
 
-register_kernels(Binary, BinaryQuantized(), CompareQuantized(), BinaryLoops())
+register_kernels(Binary, AddHelium(), BinaryQuantized(), CompareQuantized(), BinaryLoops())
 
 
 ONNX_NAMES = {

@@ -39,15 +39,18 @@ APART void gather_any(const struct tinyml_conv_s8 *p, const int8_t *x, int32_t o
 	const struct tinyml_span cols =
 		tinyml_span(ox, w->stride_w, w->pad_left, w->kernel_w, w->dilation_w, w->in_w);
 	const int32_t in_c = w->in_c, row_bytes = w->kernel_w * in_c;
+	/* Neighbours in a column that are neighbours in the input, too. */
+	const int32_t together = w->dilation_w == 1 ? cols.end - cols.first : 1;
 
 	tinyml_fill(column, (int8_t)p->in_zero, w->kernel_h * row_bytes);
 	for (int32_t ky = rows.first; ky < rows.end; ky++) {
 		const int32_t row = rows.start + ky * w->dilation_h;
 
-		for (int32_t kx = cols.first; kx < cols.end; kx++) {
+		for (int32_t kx = cols.first; kx < cols.end; kx += together) {
 			const int32_t at = row * w->in_w + cols.start + kx * w->dilation_w;
 
-			tinyml_copy(&column[ky * row_bytes + kx * in_c], &x[at * in_c], in_c);
+			tinyml_copy(&column[ky * row_bytes + kx * in_c], &x[at * in_c],
+				    together * in_c);
 		}
 	}
 }

@@ -50,4 +50,15 @@ static inline int32_t tinyml_clamp(int32_t x, int32_t low, int32_t high)
 	return x < low ? low : x > high ? high : x;
 }
 
+/** x, limited to what int8 holds. */
+static inline int32_t tinyml_saturate_s8(int32_t x)
+{
+#if defined(__ARM_FEATURE_SAT) && __ARM_FEATURE_SAT
+	__asm__("ssat %0, #8, %1" : "=r"(x) : "r"(x)); /* which compilers do not think of */
+	return x;
+#else
+	return tinyml_clamp(x, INT8_MIN, INT8_MAX);
+#endif
+}
+
 #endif /* TINYML_FIXED_POINT_H_ */
