@@ -42,8 +42,12 @@ def test_most_sums_have_one_step_and_it_is_exact(function: str) -> None:
     assert found >= 15
 
 
-def test_halves_away_from_zero_are_no_line() -> None:
+def test_halves_away_from_zero_are_a_line_a_little_steeper() -> None:
     def mean(a: Array, b: Array) -> Array:
         return np.asarray(np.sign(a + b) * ((np.abs(a + b) + 1) // 2))
 
-    assert _linear_sum.find(mean, np.arange(-128, 128), (0.5, 0.5)) is None
+    assert _linear_sum.find(mean, np.arange(-128, 128), (0.5, 0.5)) is not None
+
+
+def test_what_is_no_line() -> None:
+    assert _linear_sum.find(np.maximum, np.arange(-128, 128), (0.5, 0.5)) is None

@@ -3,8 +3,7 @@
 The fixed-point arithmetic of TensorFlow Lite rescales both operands and then their sum, and rounds each
 time. But bytes make only 65,536 pairs. Where a linear form in 32 bits gives the right byte for every pair,
 it is the same function at a fraction of the cost. It is found by trying, and exact because all pairs are
-looked at. Where there is none (a result halfway between two bytes goes away from zero, which no line does),
-the fixed-point arithmetic remains.
+looked at. Where none is found, the fixed-point arithmetic remains.
 """
 
 from __future__ import annotations
