@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from tinyml import c
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.kernel import Constraint, Kernel, Library, Sheet, register_kernels
+from tinyml.ops._conv_records import window_members
 from tinyml.ops._pool import PoolLoops, Window, read_pool
 from tinyml.ops._quant import NO_CLAMP, Clamp, clamp_range, is_quantized
 from tinyml.ops._window import tflite_pads
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.targets import Target
 
 
 @dataclass(frozen=True)
@@ -85,7 +89,7 @@ class AveragePoolQuantized(Kernel):
     """Integer sums; the quotient is rounded to the nearest, halves away from zero."""
 
     name = "integer average-pool loops"
-    constraints = (integer_form,)
+    constraints: ClassVar[tuple[Constraint, ...]] = (integer_form,)
 
     def overwrites(self, layer: Layer) -> tuple[int, ...]:
         assert isinstance(layer.op, AveragePool)
@@ -112,6 +116,41 @@ class AveragePoolQuantized(Kernel):
             half = str(counts.reshape(-1)[0] // 2) if same else "count / 2"
             sheet.line(f"sum = (sum > 0 ? sum + {half} : sum - {half}) / {count};")
             sheet.line(f"{sheet.y()}[{out}] = ({y.dtype.c})tinyml_clamp(sum, {low}, {high});")
+
+
+def two_spatial_axes(layer: Layer) -> bool:
+    """The input is NHWC with extents below 32768."""
+    return len(layer.input(0).shape) == 4 and max(layer.input(0).shape) < 1 << 15
+
+
+def whole_blocks(layer: Layer) -> bool:
+    """Elements are int8, channels a multiple of 8, windows at most 255 elements of which each sees one."""
+    op, x = layer.op, layer.input(0)
+    assert isinstance(op, AveragePool)
+    small = math.prod(op.kernel) <= 255 and bool(np.all(op.counts(x.shape) > 0))
+    return x.dtype is DType.INT8 and x.shape[-1] % 8 == 0 and small
+
+
+class AveragePoolInt8(AveragePoolQuantized):
+    """Sums of several channels at a time, in 16 bits."""
+
+    name = "tinyml_average_pool_s8"
+    library = Library.PORTABLE
+    sources = ("average_pool_s8.c",)
+    constraints = (integer_form, two_spatial_axes, whole_blocks)
+
+    def runs_on(self, target: Target) -> bool:
+        return target.dsp
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        op = layer.op
+        assert isinstance(op, AveragePool)
+        low, high = clamp_range(op.clamp, layer.output)
+        sheet.include("<tinyml/pool.h>")
+        window = window_members(layer, op.kernel, op.strides, op.dilations, op.pads)
+        members = {**window, ".out_min": low, ".out_max": high}
+        name = sheet.record("struct tinyml_pool_s8", "params", members)
+        sheet.line(f"{self.name}(&{name}, {sheet.x()}, {sheet.y()});")
 
 
 class AveragePoolLoops(Kernel):
@@ -158,7 +197,7 @@ class AveragePoolLoops(Kernel):
             sheet.line(f"{sheet.y()}[{out}] = {value};")
 
 
-register_kernels(AveragePool, AveragePoolQuantized(), AveragePoolLoops())
+register_kernels(AveragePool, AveragePoolInt8(), AveragePoolQuantized(), AveragePoolLoops())
 
 
 @onnx_op("AveragePool", "GlobalAveragePool")

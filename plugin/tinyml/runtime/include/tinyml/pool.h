@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/** Pools over NHWC tensors. */
+
+#ifndef TINYML_POOL_H_
+#define TINYML_POOL_H_
+
+#include <tinyml/conv.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct tinyml_pool_s8 {
+	struct tinyml_window window;
+	int16_t out_min;
+	int16_t out_max;
+};
+
+/** The mean of what a window sees of the input, rounded, halves away from zero.
+ *
+ * For cores with packed arithmetic. Channels are a multiple of 8, and a window has at most 255
+ * elements: 16 bits hold their sum. The output may take the place of an input of which no window
+ * begins before its output.
+ */
+void tinyml_average_pool_s8(const struct tinyml_pool_s8 *p, const int8_t *x, int8_t *y);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TINYML_POOL_H_ */
