@@ -175,31 +175,36 @@ void tinyml_conv_mve_s8(const struct tinyml_conv_s8 *p, const int8_t *x, int8_t 
 {
 	const struct tinyml_window *w = &p->window;
 	const int32_t column = w->kernel_h * w->kernel_w * w->in_c;
-	const int32_t positions = w->batches * w->out_h * w->out_w;
+	const int32_t rows = w->batches * w->out_h;
 	const int32_t step = p->from_the_end ? -w->out_c : w->out_c;
 	struct columns columns = {.first = scratch};
+	int32_t left = rows * w->out_w;
 
 	columns.vectors = (column + TINYML_LANES - 1) / TINYML_LANES;
 	columns.stride = columns.vectors * TINYML_LANES;
 	columns.spare = columns.stride - column;
 	tinyml_fill(scratch, 0, WINDOWS * columns.stride);
-	for (int32_t i = 0; i < positions; i++) {
-		const int32_t at = p->from_the_end ? positions - 1 - i : i;
-		const int32_t row = at / w->out_w, item = row / w->out_h;
+	y += p->from_the_end ? (left - 1) * w->out_c : 0;
+	for (int32_t i = 0; i < rows; i++) {
+		const int32_t row = p->from_the_end ? rows - 1 - i : i;
+		const int32_t item = row / w->out_h, oy = row - item * w->out_h;
+		const int8_t *from = &x[item * w->in_h * w->in_w * w->in_c];
 
-		/* A copy even where the input could be read in place: outputs of a 1x1 convolution
-		 * may then be written over its inputs. */
-		gather(p, &x[item * w->in_h * w->in_w * w->in_c], row - item * w->out_h,
-		       at - row * w->out_w, &columns.first[columns.count++ * columns.stride]);
-		if (columns.count == WINDOWS || i == positions - 1) {
-			int8_t *to = &y[at * w->out_c - (columns.count - 1) * step];
-
-			if (p->round_once) {
-				filters_once(p, &columns, to, step);
-			} else {
-				filters_twice(p, &columns, to, step);
+		for (int32_t j = 0; j < w->out_w; j++) {
+			/* A copy even where the input could be read in place: outputs of a 1x1
+			 * convolution may then be written over its inputs. */
+			gather(p, from, oy, p->from_the_end ? w->out_w - 1 - j : j,
+			       &columns.first[columns.count++ * columns.stride]);
+			left--;
+			if (columns.count == WINDOWS || left == 0) {
+				if (p->round_once) {
+					filters_once(p, &columns, y, step);
+				} else {
+					filters_twice(p, &columns, y, step);
+				}
+				y += columns.count * step;
+				columns.count = 0;
 			}
-			columns.count = 0;
 		}
 	}
 }
