@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -23,16 +24,58 @@ def key_table() -> str:
     return "\n".join(["| key | meaning |", "|---|---|", *rows])
 
 
+@dataclass
+class Symbol:
+    """A Kconfig symbol or choice, as far as a reader of the page wants to know it."""
+
+    kind: str
+    name: str
+    prompt: str = ""
+    help: list[str] = field(default_factory=list)
+
+    def row(self) -> str:
+        name = f"`{self.name}` (choice)" if self.kind == "choice" else f"`CONFIG_{self.name}`"
+        return f"| {name} | {' '.join([f'{self.prompt}.', *self.help])} |"
+
+
+def symbols(text: str) -> list[Symbol]:
+    """Every symbol and choice of a Kconfig file, in order. A help text ends where its indentation does."""
+    found: list[Symbol] = []
+    indent: int | None = None  # of the help text that is being read, once its first line is known
+    in_help = False
+    for line in text.splitlines():
+        words = line.split()
+        depth = len(line.expandtabs(8)) - len(line.expandtabs(8).lstrip())
+        if in_help and words:
+            indent = depth if indent is None else indent
+            if depth >= indent:
+                found[-1].help += words
+                continue
+            in_help = False
+        if not words:
+            continue
+        if words[0] in ("config", "menuconfig", "choice"):
+            found.append(Symbol(words[0], words[1]))
+        elif words[0] == "help":
+            in_help, indent = True, None
+        elif words[0] in ("bool", "int", "string", "prompt") and '"' in line:
+            found[-1].prompt = line.split('"')[1]
+        elif words[0] == "source" and "Kconfig.template.log_config" in line:
+            found.append(_log_level(text))
+    return found
+
+
+def _log_level(text: str) -> Symbol:
+    """What Zephyr's template makes of ``module = NAME``."""
+    module = re.search(r"(?m)^module = (\w+)$", text)
+    assert module, "the template for log levels needs a module's name"
+    levels = "OFF, ERR, WRN, INF, DBG or DEFAULT"
+    return Symbol("config", f"{module[1]}_LOG_LEVEL_*", f"Log level, with CONFIG_LOG: {levels}")
+
+
 def symbol_table() -> str:
     """Every Kconfig symbol with its prompt and help."""
-    rows = []
-    for block in re.split(r"(?m)^(?=(?:menu)?config )", KCONFIG.read_text())[1:]:
-        name = block.split()[1]
-        prompt = re.search(r'(?:bool|int|string) "(.*)"', block)
-        text = re.search(r"(?ms)^\thelp\n((?:\t  .*\n|\n)+)", block)
-        words = " ".join(text[1].split()) if text else ""
-        title = prompt[1] if prompt else ""
-        rows.append(f"| `CONFIG_{name}` | {title}. {words}".rstrip() + " |")
+    rows = [symbol.row() for symbol in symbols(KCONFIG.read_text())]
     return "\n".join(["| symbol | meaning |", "|---|---|", *rows])
 
 

@@ -73,6 +73,7 @@ INVALID = {
     "budget kind": ("models: [{name: a, file: a, budget: {rom: 1K}}]\n", "budget: there is no key 'rom'"),
     "budget size": ("models: [{name: a, file: a, budget: {ram: 1G}}]\n", "'1G' is not an amount of memory"),
     "budget": ("models: [{name: a, file: a, budget: 1K}]\n", "'budget' must be a mapping, found a text"),
+    "weights": ("models: [{name: a, file: a, weights: 1}]\n", "must be flash, ram or a label"),
     "region": ("models: [{name: a, file: a, arena_region: '&x'}]\n", "must be a label of the devicetree"),
     "absolute": ("models: [{name: a, file: /a.onnx}]\n", "'file' is an absolute path, '/a.onnx'"),
     "drive": ("models: [{name: a, file: 'C:\\a.onnx'}]\n", "'file' is an absolute path"),
@@ -283,12 +284,12 @@ def test_cmake_gets_a_call_for_each_model(tmp_path: Path) -> None:
     path = tmp_path / "tinyml.yaml"
     path.write_text(
         'models:\n- {name: a, file: "x ;$]=].onnx", kernels: portable, shapes: {"i:0": 1x2}, '
-        "budget: {ram: 1K}, arena_region: dtcm}\n"
+        "budget: {ram: 1K}, arena_region: dtcm, weights: ram}\n"
     )
     base = tmp_path.as_posix()
     assert cmake.calls(path) == (
         f"zephyr_tinyml_model([=[a]=] [==[{base}/x ;$]=].onnx]==] [=[KERNELS]=] [=[portable]=] "
-        "[=[SHAPES]=] [=[i:0=1x2]=] [=[BUDGET]=] [=[ram=1024]=] [=[ARENA_REGION]=] [=[dtcm]=])\n"
+        "[=[SHAPES]=] [=[i:0=1x2]=] [=[BUDGET]=] [=[ram=1024]=] [=[ARENA_REGION]=] [=[dtcm]=] [=[WEIGHTS]=] [=[ram]=])\n"
     )
 
 

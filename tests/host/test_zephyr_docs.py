@@ -16,3 +16,45 @@ def test_every_key_and_symbol_is_in_the_tables() -> None:
         "| `CONFIG_TINYML_KERNELS_PORTABLE` | Portable C only. Kernels in plain C"
         in zephyr_docs.symbol_table()
     )
+
+
+KCONFIG = """
+menuconfig SWITCH
+        bool "A switch"
+        help
+          First line,
+
+          second paragraph.
+
+if SWITCH
+
+choice WAY
+        prompt "Which way"
+        default LEFT
+        help
+          Decide.
+
+config LEFT
+        bool "Left"
+        help
+          No
+            indentation ends here.
+        depends on SWITCH
+
+config RIGHT
+        bool "Right"
+
+endchoice
+
+endif # SWITCH
+"""
+
+
+def test_a_help_text_ends_with_its_indentation() -> None:
+    rows = [symbol.row() for symbol in zephyr_docs.symbols(KCONFIG)]
+    assert rows == [
+        "| `CONFIG_SWITCH` | A switch. First line, second paragraph. |",
+        "| `WAY` (choice) | Which way. Decide. |",
+        "| `CONFIG_LEFT` | Left. No indentation ends here. |",
+        "| `CONFIG_RIGHT` | Right. |",
+    ]

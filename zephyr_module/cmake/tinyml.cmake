@@ -4,6 +4,7 @@
 # are global in CMake, so an application calls zephyr_tinyml_model() after find_package(Zephyr).
 
 include_guard(GLOBAL)
+include(${CMAKE_CURRENT_LIST_DIR}/memory.cmake)
 
 get_filename_component(TINYML_MODULE_DIR ${CMAKE_CURRENT_LIST_DIR}/../.. ABSOLUTE)
 set(TINYML_PLUGIN_DIR  ${TINYML_MODULE_DIR}/plugin)
@@ -46,8 +47,12 @@ function(tinyml_target out)
     set(target cortex-m3)
   elseif(CONFIG_CPU_CORTEX_M)
     set(target cortex-m0)
+  elseif(CONFIG_ARCH_POSIX)
+    set(target host) # native_sim
+  elseif(CONFIG_RISCV AND NOT CONFIG_64BIT)
+    set(target riscv32)
   else()
-    set(target host) # plain C: native_sim, RISC-V, Xtensa
+    set(target generic) # plain C: Xtensa, Cortex-A
   endif()
   set(${out} ${target} PARENT_SCOPE)
 endfunction()
@@ -72,14 +77,15 @@ endfunction()
 function(tinyml_has_cmsis_nn out out_why_not)
   set(has FALSE)
   set(why_not "")
-  if(NOT DEFINED ZEPHYR_CMSIS_NN_MODULE_DIR)
-    set(why_not "this workspace has no project cmsis-nn")
-  elseif(CONFIG_TINYML_KERNELS_CMSIS_NN)
+  if(NOT CONFIG_TINYML_KERNELS_PORTABLE)
     # A function that came with version 7, the first that the generated code agrees with.
-    if(EXISTS ${ZEPHYR_CMSIS_NN_MODULE_DIR}/Source/FullyConnectedFunctions/arm_fully_connected_per_channel_s8.c)
-      set(has TRUE)
-    else()
+    set(new Source/FullyConnectedFunctions/arm_fully_connected_per_channel_s8.c)
+    if(NOT DEFINED ZEPHYR_CMSIS_NN_MODULE_DIR)
+      set(why_not "this workspace has no project cmsis-nn")
+    elseif(NOT EXISTS ${ZEPHYR_CMSIS_NN_MODULE_DIR}/${new})
       set(why_not "cmsis-nn in this workspace is older than version 7")
+    else()
+      set(has TRUE)
     endif()
   endif()
   set(${out} ${has} PARENT_SCOPE)
@@ -144,47 +150,6 @@ function(tinyml_add_models_of_application)
   include(${calls})
 endfunction()
 
-# Where a model's arena goes, and how large that is: `--limit` options for the compiler. ``label`` is the
-# model's own choice of a region, empty for the application's (chosen tinyml,arena) or none.
-function(tinyml_memory_limits out name label)
-  set(limits "")
-  set(region "")
-  if(label)
-    dt_nodelabel(region NODELABEL ${label})
-    set(said "arena_region: ${label}, of model ${name}")
-  else()
-    dt_chosen(region PROPERTY "tinyml,arena")
-    set(said "chosen tinyml,arena")
-  endif()
-  if(region)
-    dt_prop(region_name PATH ${region} PROPERTY "zephyr,memory-region")
-    dt_node_has_status(enabled PATH ${region} STATUS okay)
-  endif()
-  if((label AND NOT region) OR (region AND (NOT region_name OR NOT enabled)))
-    message(FATAL_ERROR
-      "TinyML: ${said} must name an enabled devicetree node with compatible = \"zephyr,memory-region\".\n"
-      "  found: ${region}\n"
-      "  try: the label of such a node (dtcm, ocram, ...), or an overlay that adds the compatible to one; "
-      "without a choice the arena is in zephyr,sram.")
-  endif()
-  if(region)
-    dt_reg_size(size PATH ${region})
-    math(EXPR size "${size}")
-    list(APPEND limits "--limit=arena=${size},memory region ${region_name}")
-  elseif(CONFIG_SRAM_SIZE)
-    math(EXPR size "${CONFIG_SRAM_SIZE} * 1024")
-    list(APPEND limits "--limit=ram=${size},the board")
-  endif()
-  if(CONFIG_FLASH_LOAD_SIZE)
-    math(EXPR size "${CONFIG_FLASH_LOAD_SIZE}")
-    list(APPEND limits "--limit=flash=${size},the code partition")
-  elseif(CONFIG_XIP AND CONFIG_FLASH_SIZE)
-    math(EXPR size "${CONFIG_FLASH_SIZE} * 1024")
-    list(APPEND limits "--limit=flash=${size},the board")
-  endif()
-  set(${out} "${limits}" PARENT_SCOPE)
-endfunction()
-
 # What a quantised model depends on besides its file: the data named in QUANTIZE settings.
 function(tinyml_calibration_files out)
   set(files)
@@ -210,6 +175,7 @@ Compile a model into the application.
     [SHAPES <input>=1x16x8 ...]
     [BUDGET arena|ram|flash=<bytes> ...]
     [ARENA_REGION <label>]
+    [WEIGHTS flash|ram|<label>]
     [QUANTIZE calibration=<data> [<key>=<value> ...]]
   )
 
@@ -219,13 +185,14 @@ KERNELS       where the kernels come from; auto takes, for each layer, the one w
 SHAPES        shapes of inputs that the model leaves open
 BUDGET        more than this is an error; the memories of the board are a limit anyway
 ARENA_REGION  devicetree label of a zephyr,memory-region for the arena, instead of chosen tinyml,arena
+WEIGHTS       where the weights go: flash, RAM (copied at boot), or the zephyr,memory-region of that label
 QUANTIZE      make a float model int8, calibrated on <data>; keys as in tinyml.yaml. Absolute paths
 
 The generated files are in <build>/tinyml/<name>. The model is a library of its own,
 tinyml_model_<name>, linked to the application.
 ]==]
 function(zephyr_tinyml_model name file)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "KERNELS;ARENA_REGION" "SHAPES;BUDGET;QUANTIZE")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "KERNELS;ARENA_REGION;WEIGHTS" "SHAPES;BUDGET;QUANTIZE")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "zephyr_tinyml_model(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -244,11 +211,14 @@ function(zephyr_tinyml_model name file)
   set(library)
   if(has_cmsis_nn)
     set(library --cmsis-nn)
+    if(CONFIG_TINYML_KERNELS_CMSIS_NN)
+      set(kernels cmsis-nn)
+    endif()
   endif()
   if(arg_KERNELS STREQUAL cmsis-nn AND NOT has_cmsis_nn)
     message(FATAL_ERROR
       "TinyML: model ${name} asks for CMSIS-NN, which this build does not have.\n"
-      "  try: the project cmsis-nn (version 7 or later) in the west manifest, and CONFIG_TINYML_KERNELS_CMSIS_NN=y")
+      "  try: the project cmsis-nn (version 7 or later) in the west manifest, and not CONFIG_TINYML_KERNELS_PORTABLE=y")
   elseif(arg_KERNELS)
     set(kernels ${arg_KERNELS})
   endif()
@@ -258,7 +228,12 @@ function(zephyr_tinyml_model name file)
   set(quantize ${arg_QUANTIZE})
   list(TRANSFORM quantize PREPEND --quantize=)
   tinyml_calibration_files(calibration ${arg_QUANTIZE})
-  tinyml_memory_limits(limits ${name} "${arg_ARENA_REGION}")
+  tinyml_arena_node(arena_node arena_node_in_c ${name} "${arg_ARENA_REGION}")
+  tinyml_weights_node(weights_node ${name} "${arg_WEIGHTS}")
+  tinyml_memory_limits(limits "${arena_node}" "${weights_node}")
+  if(arg_WEIGHTS STREQUAL ram)
+    list(APPEND limits --weights-in-ram)
+  endif()
   foreach(budget IN LISTS arg_BUDGET)
     list(APPEND limits "--limit=${budget},the budget of model ${name}")
   endforeach()
@@ -280,13 +255,14 @@ function(zephyr_tinyml_model name file)
     COMMENT "TinyML: compiling model ${name} for ${target}"
     VERBATIM
   )
+  add_custom_target(tinyml_compile_${name} DEPENDS ${generated})
   add_library(tinyml_model_${name} STATIC ${generated})
+  add_dependencies(tinyml_model_${name} tinyml_compile_${name})
   tinyml_configure_library(tinyml_model_${name})
   target_include_directories(tinyml_model_${name} PUBLIC ${dir})
-  target_link_libraries(tinyml_model_${name} PRIVATE tinyml_kernels)
-  if(arg_ARENA_REGION)
-    target_compile_definitions(tinyml_model_${name} PRIVATE TINYML_ARENA_REGION=${arg_ARENA_REGION})
-  endif()
+  tinyml_place_weights(${name} "${arg_WEIGHTS}" "${weights_node}")
+  tinyml_want_arena(${name} "${arena_node}" "${arena_node_in_c}")
+  target_link_libraries(tinyml_model_${name} PRIVATE tinyml_arenas tinyml_kernels)
   target_link_libraries(app PUBLIC tinyml_model_${name})
   if(CONFIG_TINYML_REGISTRY)
     get_property(entry GLOBAL PROPERTY TINYML_REGISTRY_ENTRY)

@@ -5,32 +5,26 @@
 #ifndef TINYML_PORT_H_
 #define TINYML_PORT_H_
 
-#include <zephyr/devicetree.h>
-#include <zephyr/linker/devicetree_regions.h>
-#include <zephyr/toolchain.h>
-
-/*
- * Where arenas go: the region that the model's arena_region names, or the one that the devicetree
- * has chosen, or else .noinit. They are never zeroed at boot: a model writes before it reads.
+/* Arenas and their locks are defined in a source that CMake writes, because models may share them.
  */
-#if defined(TINYML_ARENA_REGION)
-#define TINYML_ARENA_NODE DT_NODELABEL(TINYML_ARENA_REGION)
-#elif DT_HAS_CHOSEN(tinyml_arena)
-#define TINYML_ARENA_NODE DT_CHOSEN(tinyml_arena)
+#define TINYML_ARENA(model, size_bytes)                                                            \
+	extern uint8_t model##_arena[size_bytes] __attribute__((aligned(TINYML_ARENA_ALIGNMENT))); \
+	extern struct tinyml_lock model##_lock
+#define TINYML_LOCK(model) &model##_lock
+
+/* Constants, if a model's `weights:` says so: in RAM, copied there with all that has an initial
+ * value, or in a memory of their own, by a linker script that CMake writes. */
+#if defined(TINYML_WEIGHTS_IN_RAM)
+#define TINYML_WEIGHTS_SECTION(model) __attribute__((section(".data.tinyml_weights." #model)))
+#elif defined(TINYML_WEIGHTS_IN)
+#define TINYML_WEIGHTS_SECTION(model)                                                              \
+	__attribute__((section(".tinyml_weights." TINYML_WEIGHTS_IN "." #model)))
 #endif
 
-#ifdef TINYML_ARENA_NODE
-#if !DT_NODE_HAS_STATUS(TINYML_ARENA_NODE, okay) ||                                                \
-	!DT_NODE_HAS_PROP(TINYML_ARENA_NODE, zephyr_memory_region)
-#error "The node for TinyML arenas (chosen tinyml,arena, or arena_region) must be an enabled zephyr,memory-region"
-#endif
-/* Zephyr's linker script gathers sections that are called like a region, or begin with its name. */
-#define TINYML_ARENA_SECTION(model)                                                                \
-	__attribute__((                                                                            \
-		section(LINKER_DT_NODE_REGION_NAME(TINYML_ARENA_NODE) ".tinyml_arena." #model)))
-#else
-/* Gathered by linker/tinyml_arena.ld. */
-#define TINYML_ARENA_SECTION(model) __attribute__((section(".tinyml_arena." #model)))
+#ifdef CONFIG_TINYML_CLAIM_CHECK
+/** Assert that the calling thread may use a model. */
+void tinyml_check_claim(struct tinyml_lock *lock, const char *model);
+#define TINYML_CHECK_CLAIM(model) tinyml_check_claim(&model##_lock, #model)
 #endif
 
 #ifdef CONFIG_TINYML_PROFILING

@@ -5,23 +5,21 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include <tinyml/claim.h>
 #include <tinyml/profile.h>
 #include <tinyml/registry.h>
+#include <tinyml/values.h>
 #include <zephyr/kernel.h>
 #include <zephyr/shell/shell.h>
 
 #define SHOWN_ELEMENTS 8
+#define PATIENCE       K_SECONDS(5) /* with a thread that has claimed the model */
 
-static const struct {
-	const char *name;
-	size_t bytes;
-} types[] = {
-	[TINYML_FLOAT32] = {"float32", 4}, [TINYML_FLOAT64] = {"float64", 8},
-	[TINYML_INT8] = {"int8", 1},       [TINYML_UINT8] = {"uint8", 1},
-	[TINYML_INT16] = {"int16", 2},     [TINYML_UINT16] = {"uint16", 2},
-	[TINYML_INT32] = {"int32", 4},     [TINYML_UINT32] = {"uint32", 4},
-	[TINYML_INT64] = {"int64", 8},     [TINYML_UINT64] = {"uint64", 8},
-	[TINYML_BOOL] = {"bool", 1},
+static const char *const type_names[] = {
+	[TINYML_FLOAT32] = "float32", [TINYML_FLOAT64] = "float64", [TINYML_INT8] = "int8",
+	[TINYML_UINT8] = "uint8",     [TINYML_INT16] = "int16",     [TINYML_UINT16] = "uint16",
+	[TINYML_INT32] = "int32",     [TINYML_UINT32] = "uint32",   [TINYML_INT64] = "int64",
+	[TINYML_UINT64] = "uint64",   [TINYML_BOOL] = "bool",
 };
 
 static const struct tinyml_model *find(const struct shell *sh, const char *name)
@@ -51,7 +49,7 @@ static void print_tensor(const struct shell *sh, const char *kind,
 	for (size_t i = 0; i < tensor->rank; i++) {
 		shell_fprintf(sh, SHELL_NORMAL, "%s%d", i == 0 ? "" : "x", (int)tensor->shape[i]);
 	}
-	shell_fprintf(sh, SHELL_NORMAL, " %s, %u bytes", types[tensor->type].name,
+	shell_fprintf(sh, SHELL_NORMAL, " %s, %u bytes", type_names[tensor->type],
 		      (unsigned int)tensor->bytes);
 	if (tensor->scale != 0.0f) {
 		shell_fprintf(sh, SHELL_NORMAL, ", scale ");
@@ -63,7 +61,7 @@ static void print_tensor(const struct shell *sh, const char *kind,
 
 static void print_element(const struct shell *sh, const struct tinyml_tensor *tensor, size_t index)
 {
-	const uint8_t *at = (const uint8_t *)tensor->data + index * types[tensor->type].bytes;
+	const uint8_t *at = (const uint8_t *)tensor->data + index * tinyml_type_bytes(tensor->type);
 
 	shell_fprintf(sh, SHELL_NORMAL, " ");
 	switch (tensor->type) {
@@ -136,11 +134,6 @@ static int cmd_info(const struct shell *sh, size_t argc, char **argv)
 /* Run a model on what is in its inputs; the cycles it took, or a negative error. */
 static int64_t timed_run(const struct shell *sh, const struct tinyml_model *model)
 {
-	if (model->run == NULL) {
-		shell_error(sh, "%s takes its buffers from the application", model->name);
-		return -ENOTSUP;
-	}
-
 	uint32_t start = k_cycle_get_32();
 	int status = model->run();
 	uint32_t cycles = k_cycle_get_32() - start;
@@ -152,15 +145,8 @@ static int64_t timed_run(const struct shell *sh, const struct tinyml_model *mode
 	return cycles;
 }
 
-static int cmd_run(const struct shell *sh, size_t argc, char **argv)
+static int run_and_show(const struct shell *sh, const struct tinyml_model *model)
 {
-	const struct tinyml_model *model = find(sh, argv[1]);
-
-	ARG_UNUSED(argc);
-	if (model == NULL) {
-		return -ENOENT;
-	}
-
 	int64_t cycles = timed_run(sh, model);
 
 	if (cycles < 0) {
@@ -170,7 +156,7 @@ static int cmd_run(const struct shell *sh, size_t argc, char **argv)
 		    (unsigned int)k_cyc_to_us_near32((uint32_t)cycles));
 	for (size_t i = 0; i < model->output_count; i++) {
 		const struct tinyml_tensor *output = &model->outputs[i];
-		size_t count = output->bytes / types[output->type].bytes;
+		size_t count = tinyml_elements(output);
 
 		shell_fprintf(sh, SHELL_NORMAL, "%s:", output->name);
 		for (size_t j = 0; j < MIN(count, SHOWN_ELEMENTS); j++) {
@@ -181,15 +167,39 @@ static int cmd_run(const struct shell *sh, size_t argc, char **argv)
 	return 0;
 }
 
-#ifdef CONFIG_TINYML_PROFILING
-static int cmd_profile(const struct shell *sh, size_t argc, char **argv)
+/* Do something with a model while no other thread may. */
+static int claimed(const struct shell *sh, const char *name,
+		   int (*action)(const struct shell *, const struct tinyml_model *))
 {
-	const struct tinyml_model *model = find(sh, argv[1]);
+	const struct tinyml_model *model = find(sh, name);
 
-	ARG_UNUSED(argc);
 	if (model == NULL) {
 		return -ENOENT;
 	}
+	if (model->run == NULL) {
+		shell_error(sh, "%s takes its buffers from the application", model->name);
+		return -ENOTSUP;
+	}
+	if (tinyml_claim(model, PATIENCE) != 0) {
+		shell_error(sh, "%s is in use by another thread", model->name);
+		return -EBUSY;
+	}
+
+	int status = action(sh, model);
+
+	tinyml_release(model);
+	return status;
+}
+
+static int cmd_run(const struct shell *sh, size_t argc, char **argv)
+{
+	ARG_UNUSED(argc);
+	return claimed(sh, argv[1], run_and_show);
+}
+
+#ifdef CONFIG_TINYML_PROFILING
+static int profile_and_show(const struct shell *sh, const struct tinyml_model *model)
+{
 	tinyml_profile_reset();
 
 	int64_t cycles = timed_run(sh, model);
@@ -205,6 +215,12 @@ static int cmd_profile(const struct shell *sh, size_t argc, char **argv)
 	}
 	shell_print(sh, "%s: %u cycles", model->name, (unsigned int)cycles);
 	return 0;
+}
+
+static int cmd_profile(const struct shell *sh, size_t argc, char **argv)
+{
+	ARG_UNUSED(argc);
+	return claimed(sh, argv[1], profile_and_show);
 }
 #endif
 

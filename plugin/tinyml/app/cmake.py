@@ -39,6 +39,8 @@ def calls(manifest_path: Path) -> str:
             words += ["QUANTIZE", *(f"{key}={_absolute(key, text, manifest_path)}" for key, text in settings)]
         if entry.arena_region:
             words += ["ARENA_REGION", entry.arena_region]
+        if entry.weights:
+            words += ["WEIGHTS", entry.weights]
         lines.append(f"zephyr_tinyml_model({' '.join(map(_quoted, words))})\n")
     return "".join(lines)
 

@@ -41,6 +41,8 @@ KEYS = {
     "budget": "what it may need at most, as `ram: 24K`: arena, ram (arena and state) and flash (weights)",
     "quantize": "make a float model int8 in the build, calibrated as `calibration: calib.npz` says",
     "arena_region": "Zephyr: label of the zephyr,memory-region for the arena (default: chosen tinyml,arena)",
+    "weights": "Zephyr: where the weights go: flash (default), ram (copied there at boot, for speed), "
+    "or the label of a zephyr,memory-region",
 }
 """Every key of a model in the manifest. The documentation is made from this table."""
 
@@ -64,6 +66,7 @@ class ModelEntry:
     budget: Mapping[str, int] = field(default_factory=dict)  # bytes, by kind
     arena_region: str | None = None
     quantize: Mapping[str, str] = field(default_factory=dict)  # settings; paths relative to the manifest
+    weights: str | None = None  # flash, ram or a label of the devicetree
 
     def path(self, folder: Path) -> Path:
         return folder / self.file
@@ -83,6 +86,8 @@ class ModelEntry:
             written["budget"] = dict(self.budget)
         if self.arena_region is not None:
             written["arena_region"] = self.arena_region
+        if self.weights is not None:
+            written["weights"] = self.weights
         if self.quantize:
             written["quantize"] = dict(self.quantize)
         return written
@@ -188,18 +193,23 @@ def _entry(item: object, where: str) -> ModelEntry:
         raise ConfigError(
             f"{where}: there are no kernels called {kernels!r}", f"one of: {', '.join(KERNELS)}"
         )
-    region = item.get("arena_region")
-    if region is not None and (not isinstance(region, str) or not re.fullmatch(r"[A-Za-z_]\w*", region)):
-        raise ConfigError(f"{where}: 'arena_region' must be a label of the devicetree", "arena_region: dtcm")
     return ModelEntry(
         item["name"],
         _checked_file(item["file"], where),
         kernels,
         checked_shapes(item.get("shapes"), where),
         _budget(item.get("budget"), where),
-        region,
+        _label(item, "arena_region", "a label of the devicetree", "dtcm", where),
         _quantize(item.get("quantize"), where),
+        _label(item, "weights", "flash, ram or a label of the devicetree", "ram", where),
     )
+
+
+def _label(item: Mapping[str, object], key: str, what: str, example: str, where: str) -> str | None:
+    value = item.get(key)
+    if value is None or (isinstance(value, str) and re.fullmatch(r"[A-Za-z_]\w*", value)):
+        return value
+    raise ConfigError(f"{where}: {key!r} must be {what}", f"{key}: {example}")
 
 
 def parse_bytes(text: str) -> int:

@@ -64,7 +64,7 @@ def emit(
         "run_parameters": _run_parameters(inputs, outputs) if plan.io_outside else "void",
         "layers": codes,
         "initializer": c.initializer,
-        "tables": [_table_text(table) for table in tables],
+        "tables": [_table_text(name, table) for table in tables],
         "states": states,
         "states_need_reset": any(not state["zero"] for state in states),
         "sha256_bytes": [f"0x{origin.sha256[i : i + 2]}" for i in range(0, 16, 2)],
@@ -132,13 +132,13 @@ def _replace_word(line: str, old: str, new: str) -> str:
     return re.sub(rf"\b{re.escape(old)}\b", new, line)
 
 
-def _table_text(table: Table) -> dict[str, object]:
+def _table_text(model: str, table: Table) -> dict[str, object]:
     values: Array = table.values
-    dtype = DType.of(values)
+    array = f"{table.name}[{max(values.size, 1)}]"
     return {
-        "name": table.name,
-        "c_type": dtype.c,
-        "length": max(values.size, 1),
+        "declaration": c.wrap(
+            f"static const {DType.of(values).c} {array} TINYML_WEIGHTS_SECTION({model}) = {{", ""
+        ),
         "rows": c.table_rows(values) if values.size else [f"{c.TAB}0"],
         "shape": "x".join(str(extent) for extent in values.shape) or "1",
     }

@@ -34,12 +34,17 @@ def check(
     arena: Sequence[Limit] = (),
     ram: Sequence[Limit] = (),
     flash: Sequence[Limit] = (),
+    weights_in_ram: bool = False,
 ) -> None:
     """Refuse a model, by its summary, that goes over a limit on its arena, all its RAM or its flash."""
     all_ram = summary["arena_bytes"] + summary["state_bytes"]
+    words = "arena and state need"
+    if weights_in_ram:  # and in flash, from where they are copied at boot
+        all_ram += summary["weights_bytes"]
+        words = "arena, state and weights need"
     for limits, what, needed, memory in (
         (arena, "the arena needs", summary["arena_bytes"], "RAM"),
-        (ram, "arena and state need", all_ram, "RAM"),
+        (ram, words, all_ram, "RAM"),
         (flash, "the weights need", summary["weights_bytes"], "flash"),
     ):
         for limit in limits:
@@ -51,12 +56,14 @@ def check(
                 )
 
 
-def check_all(summary: Mapping[str, Any], limits: Iterable[tuple[str, Limit]]) -> None:
+def check_all(
+    summary: Mapping[str, Any], limits: Iterable[tuple[str, Limit]], weights_in_ram: bool = False
+) -> None:
     """``check`` with limits as ``parse_limit`` gives them."""
     by_kind: dict[str, list[Limit]] = {kind: [] for kind in BUDGETS}
     for kind, limit in limits:
         by_kind[kind].append(limit)
-    check(summary, **by_kind)
+    check(summary, **by_kind, weights_in_ram=weights_in_ram)
 
 
 def _heaviest(summary: Mapping[str, Any], memory: str) -> str:

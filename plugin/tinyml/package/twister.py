@@ -71,7 +71,7 @@ def test_files(
         "CMakeLists.txt": _render("test_cmake.txt.j2", context),
         "prj.conf": "\n".join(settings) + "\n",
         "testcase.yaml": _render("testcase.yaml.j2", context),
-        "tinyml.yaml": edit.add_model("", replace(entry, file=file, arena_region=None)),
+        "tinyml.yaml": edit.add_model("", replace(entry, file=file, arena_region=None, weights=None)),
         "src/main.c": _render("test_main.c.j2", context),
         "src/golden.h": _render("test_golden.h.j2", context),
     }

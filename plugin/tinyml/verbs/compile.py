@@ -126,6 +126,9 @@ class Compile(Verb):
             help="refuse a model that needs more; WHOSE limit it is goes into the message (repeatable)",
         )
         parser.add_argument(
+            "--weights-in-ram", action="store_true", help="the build copies the weights to RAM"
+        )
+        parser.add_argument(
             "--depfile", type=Path, metavar="FILE", help="also write a Makefile-style dependency file"
         )
         parser.add_argument(
@@ -162,7 +165,7 @@ class Compile(Verb):
         limits = [budget.parse_limit(text) for text in args.limit]
         options = options_from(args, args.target)
         compiled = compile_model(args.model, options, show)
-        budget.check_all(compiled.summary, limits)
+        budget.check_all(compiled.summary, limits, args.weights_in_ram)
         write_files(args.output, compiled.files)
         if args.report:
             write_files(args.output, report_files(compiled, args.model.name, options.kernels, watch.stages))

@@ -15,7 +15,7 @@
 #include <tinyml/dense.h>
 #include <tinyml/quantize.h>
 
-#if TINYML_RUNTIME_INTERFACE != 1
+#if TINYML_RUNTIME_INTERFACE != 2
 #error "digits.c was generated for another version of the tinyml runtime: generate it again"
 #endif
 #if TINYML_CORE_DSP != 0 || TINYML_CORE_MVE != 0
@@ -25,8 +25,7 @@
 #include "digits_weights.h"
 
 /* All tensors of a run live here; the comment of each layer says where. */
-static uint8_t digits_arena[1680]
-	TINYML_ARENA_SECTION(digits) __attribute__((aligned(TINYML_ARENA_ALIGNMENT)));
+TINYML_ARENA(digits, 1680);
 
 #define AT(type, offset) ((type *)(void *)&digits_arena[offset])
 
@@ -50,8 +49,8 @@ static const struct tinyml_conv_s8 digits_conv1_params = {
 	},
 	.weights = digits_conv1_weights, .bias = digits_conv1_bias,
 	.multiplier = digits_conv1_multiplier, .shift = digits_conv1_shift, .in_zero = -128,
-	.weight_zero = 0, .out_zero = -128, .out_min = -128, .out_max = 127, .groups = 1,
-	.from_the_end = false, .round_once = true,
+	.weight_zero = 0, .out_zero = -128, .out_min = -128, .out_max = 127, .round_once = true,
+	.groups = 1, .from_the_end = false,
 };
 
 /* 2: conv, 4,608 MACs, by tinyml_conv_s8
@@ -72,8 +71,8 @@ static const struct tinyml_conv_s8 digits_conv2_params = {
 	},
 	.weights = digits_conv2_weights, .bias = digits_conv2_bias,
 	.multiplier = digits_conv2_multiplier, .shift = digits_conv2_shift, .in_zero = -128,
-	.weight_zero = 0, .out_zero = -128, .out_min = -128, .out_max = 127, .groups = 1,
-	.from_the_end = false, .round_once = true,
+	.weight_zero = 0, .out_zero = -128, .out_min = -128, .out_max = 127, .round_once = true,
+	.groups = 1, .from_the_end = false,
 };
 
 /* 3: conv, 73,728 MACs, by tinyml_conv_s8
@@ -144,6 +143,7 @@ static void digits_dequantize1(const int8_t *x, float *y)
 
 int digits_run(void)
 {
+	TINYML_CHECK_CLAIM(digits);
 	TINYML_LAYER(0, digits_quantize1(AT(float, 0), AT(int8_t, 0)));
 	TINYML_LAYER(2, digits_conv1(AT(int8_t, 0), AT(int8_t, 1024), AT(void, 64)));
 	TINYML_LAYER(3, digits_conv2(AT(int8_t, 1024), AT(int8_t, 0), AT(void, 1536)));
@@ -201,4 +201,5 @@ const struct tinyml_model digits_model = {
 	.output_count = 1,
 	.sha256 = { 0x10, 0x69, 0x7d, 0x9d, 0x1e, 0x59, 0x80, 0x6d },
 	.arena_bytes = DIGITS_ARENA_BYTES,
+	.lock = TINYML_LOCK(digits),
 };

@@ -3,7 +3,7 @@
  */
 
 /* 75 */
-static const int8_t digits_conv1_weights[75] = {
+static const int8_t digits_conv1_weights[75] TINYML_WEIGHTS_SECTION(digits) = {
 	23, 3, 0, -59, -11, -51, 35, 127, -52, 22, 105, 76, 21, -62, 24, 52, -127, -40, -117, -92,
 	-85, 32, -49, 28, 64, 29, -127, -34, 12, 38, -113, -26, -91, -26, 127, -3, 31, 77, -41, 21,
 	37, 35, -75, 20, 127, -75, 62, 34, -29, 127, 66, -60, 21, 53, -7, 75, 13, 79, 127, -42, 37,
@@ -11,23 +11,23 @@ static const int8_t digits_conv1_weights[75] = {
 };
 
 /* 8 */
-static const int32_t digits_conv1_bias[8] = {
+static const int32_t digits_conv1_bias[8] TINYML_WEIGHTS_SECTION(digits) = {
 	8227, 15299, -30794, -7711, 33261, 26642, 40769, 8825,
 };
 
 /* 8 */
-static const int32_t digits_conv1_multiplier[8] = {
+static const int32_t digits_conv1_multiplier[8] TINYML_WEIGHTS_SECTION(digits) = {
 	1170962172, 2105919346, 1426430886, 1146216793, 1323662869, 1524252202, 1253144544,
 	1090006240,
 };
 
 /* 8 */
-static const int8_t digits_conv1_shift[8] = {
+static const int8_t digits_conv1_shift[8] TINYML_WEIGHTS_SECTION(digits) = {
 	-8, -9, -8, -8, -8, -8, -8, -8,
 };
 
 /* 1152 */
-static const int8_t digits_conv2_weights[1152] = {
+static const int8_t digits_conv2_weights[1152] TINYML_WEIGHTS_SECTION(digits) = {
 	14, -36, 15, -87, -32, -46, -72, 58, -12, -17, 72, -127, 11, 22, 23, 52, 64, -59, 25, -2,
 	38, 37, -73, 0, -35, -64, 64, -60, 45, 27, 68, 63, -47, -56, -52, 37, -10, -18, -14, 39, -1,
 	-10, 35, -49, 6, 29, 50, 105, -28, -21, -19, -66, 46, -53, 21, -72, 67, 36, -56, 5, -35,
@@ -87,25 +87,25 @@ static const int8_t digits_conv2_weights[1152] = {
 };
 
 /* 16 */
-static const int32_t digits_conv2_bias[16] = {
+static const int32_t digits_conv2_bias[16] TINYML_WEIGHTS_SECTION(digits) = {
 	-17977, -69631, -52521, 27198, 1805, -31350, -54590, 9147, 16563, -6684, 14397, -28144,
 	83681, 67017, 39768, -30045,
 };
 
 /* 16 */
-static const int32_t digits_conv2_multiplier[16] = {
+static const int32_t digits_conv2_multiplier[16] TINYML_WEIGHTS_SECTION(digits) = {
 	1171796918, 1296624180, 1218377639, 1656900214, 1151678560, 2122630966, 1777153261,
 	1113835759, 1193500911, 1144932295, 1167157836, 1911198208, 1829149588, 2143371670,
 	2108533639, 1263287802,
 };
 
 /* 16 */
-static const int8_t digits_conv2_shift[16] = {
+static const int8_t digits_conv2_shift[16] TINYML_WEIGHTS_SECTION(digits) = {
 	-8, -8, -8, -9, -8, -9, -9, -8, -8, -8, -8, -9, -9, -9, -9, -8,
 };
 
 /* 10x256 */
-static const int8_t digits_dense1_weights[2560] = {
+static const int8_t digits_dense1_weights[2560] TINYML_WEIGHTS_SECTION(digits) = {
 	-7, 22, -29, -13, 5, 66, 27, -34, -14, -33, -53, -25, 11, -25, 24, 33, 4, -24, 42, 41, -72,
 	-27, -19, -19, 20, 33, 58, -7, -24, 2, 41, -48, 5, -16, -2, -18, -4, 11, 10, 22, 23, -38,
 	38, -53, 2, 25, -38, 27, -63, 39, -75, 13, -51, -57, -127, 61, -24, -1, -51, -41, 71, -7,
@@ -231,18 +231,18 @@ static const int8_t digits_dense1_weights[2560] = {
 };
 
 /* 10 */
-static const int32_t digits_dense1_bias[10] = {
+static const int32_t digits_dense1_bias[10] TINYML_WEIGHTS_SECTION(digits) = {
 	-235422, -255820, -62883, -107994, -166489, -132293, -159615, -94719, -151891, -154729,
 };
 
 /* 10 */
-static const int32_t digits_dense1_multiplier[10] = {
+static const int32_t digits_dense1_multiplier[10] TINYML_WEIGHTS_SECTION(digits) = {
 	1631924372, 1922997065, 1909023433, 1517715046, 1623665826, 1195445963, 1193011514,
 	1694698538, 1838775521, 1130597932,
 };
 
 /* 10 */
-static const int8_t digits_dense1_shift[10] = {
+static const int8_t digits_dense1_shift[10] TINYML_WEIGHTS_SECTION(digits) = {
 	-10, -10, -10, -10, -10, -9, -9, -10, -10, -9,
 };
 

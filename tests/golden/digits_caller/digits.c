@@ -4,8 +4,8 @@
  * Model:    model.onnx
  * SHA-256:  10697d9d1e59806d2dc756f65880314af39148c4f60a960edc8b732e089e9562
  * Compiler: tinyml 0.1.0, target cortex-m4, kernels portable, io caller
- * Arena:    1968 bytes of RAM (no plan needs less than 1968)
- * Weights:  4093 bytes of flash
+ * Arena:    1824 bytes of RAM (no plan needs less than 1824)
+ * Weights:  4144 bytes of flash
  * Work:     80,896 multiply-accumulates per run
  */
 
@@ -15,7 +15,7 @@
 #include <tinyml/dense.h>
 #include <tinyml/quantize.h>
 
-#if TINYML_RUNTIME_INTERFACE != 1
+#if TINYML_RUNTIME_INTERFACE != 2
 #error "digits.c was generated for another version of the tinyml runtime: generate it again"
 #endif
 #if TINYML_CORE_DSP != 1 || TINYML_CORE_MVE != 0
@@ -25,15 +25,14 @@
 #include "digits_weights.h"
 
 /* All tensors of a run live here; the comment of each layer says where. */
-static uint8_t digits_arena[1968]
-	TINYML_ARENA_SECTION(digits) __attribute__((aligned(TINYML_ARENA_ALIGNMENT)));
+TINYML_ARENA(digits, 1824);
 
 #define AT(type, offset) ((type *)(void *)&digits_arena[offset])
 
 /* 0: quantize, by quantize loop
  *    "image_QuantizeLinear"
  *    1x1x8x8 -> 1x1x8x8
- *    arena input 0 -> 80..144
+ *    arena input 0 -> 0..64
  */
 static void digits_quantize1(const float *x, int8_t *y)
 {
@@ -48,20 +47,19 @@ static const struct tinyml_conv_s8 digits_conv1_params = {
 		.kernel_h = 3, .kernel_w = 3, .stride_h = 1, .stride_w = 1, .dilation_h = 1,
 		.dilation_w = 1, .pad_top = 1, .pad_left = 1,
 	},
-	.weights = digits_conv1_weights, .bias = digits_conv1_bias,
-	.multiplier = digits_conv1_multiplier, .shift = digits_conv1_shift, .in_zero = -128,
-	.weight_zero = 0, .out_zero = -128, .out_min = -128, .out_max = 127, .groups = 1,
-	.from_the_end = false, .round_once = true,
+	.in_zero = -128, .weight_zero = 0, .out_zero = -128, .out_min = -128, .out_max = 127,
+	.round_once = true, .weights = (const int8_t *)digits_conv1_filters, .groups = 1,
+	.from_the_end = false,
 };
 
-/* 2: conv, 4,608 MACs, by tinyml_conv_s8
+/* 2: conv, 4,608 MACs, by tinyml_conv_dsp_s8
  *    "conv1"
  *    1x8x8x1 -> 1x8x8x8
- *    arena 80..144 -> 1024..1536
+ *    arena 0..64 -> 1024..1536
  */
 static void digits_conv1(const int8_t *x, int8_t *y, void *scratch)
 {
-	tinyml_conv_s8(&digits_conv1_params, x, y, scratch);
+	tinyml_conv_dsp_s8(&digits_conv1_params, x, y, scratch);
 }
 
 static const struct tinyml_conv_s8 digits_conv2_params = {
@@ -70,20 +68,19 @@ static const struct tinyml_conv_s8 digits_conv2_params = {
 		.kernel_h = 3, .kernel_w = 3, .stride_h = 1, .stride_w = 1, .dilation_h = 1,
 		.dilation_w = 1, .pad_top = 1, .pad_left = 1,
 	},
-	.weights = digits_conv2_weights, .bias = digits_conv2_bias,
-	.multiplier = digits_conv2_multiplier, .shift = digits_conv2_shift, .in_zero = -128,
-	.weight_zero = 0, .out_zero = -128, .out_min = -128, .out_max = 127, .groups = 1,
-	.from_the_end = false, .round_once = true,
+	.in_zero = -128, .weight_zero = 0, .out_zero = -128, .out_min = -128, .out_max = 127,
+	.round_once = true, .weights = (const int8_t *)digits_conv2_filters, .groups = 1,
+	.from_the_end = false,
 };
 
-/* 3: conv, 73,728 MACs, by tinyml_conv_s8
+/* 3: conv, 73,728 MACs, by tinyml_conv_dsp_s8
  *    "conv2"
  *    1x8x8x8 -> 1x8x8x16
  *    arena 1024..1536 -> 0..1024
  */
 static void digits_conv2(const int8_t *x, int8_t *y, void *scratch)
 {
-	tinyml_conv_s8(&digits_conv2_params, x, y, scratch);
+	tinyml_conv_dsp_s8(&digits_conv2_params, x, y, scratch);
 }
 
 /* 4: max_pool, by max-pool loops
@@ -114,20 +111,18 @@ static void digits_max_pool1(const int8_t *x, int8_t *y)
 }
 
 static const struct tinyml_dense_s8 digits_dense1_params = {
-	.rows = 1, .inputs = 256, .outputs = 10, .weights = digits_dense1_weights,
-	.bias = digits_dense1_bias, .multiplier = digits_dense1_multiplier,
-	.shift = digits_dense1_shift, .weight_zero = 0, .out_zero = 34, .out_min = -128,
-	.out_max = 127, .round_once = true,
+	.rows = 1, .inputs = 256, .outputs = 10, .weights = (const int8_t *)digits_dense1_filters,
+	.weight_zero = 0, .out_zero = 34, .out_min = -128, .out_max = 127, .round_once = true,
 };
 
-/* 6: dense, 2,560 MACs, by tinyml_dense_s8
+/* 6: dense, 2,560 MACs, by tinyml_dense_dsp_s8
  *    "dense"
  *    1x256 -> 1x10
  *    arena 0..256 -> 256..266
  */
 static void digits_dense1(const int8_t *x, int8_t *y)
 {
-	tinyml_dense_s8(&digits_dense1_params, x, y);
+	tinyml_dense_dsp_s8(&digits_dense1_params, x, y);
 }
 
 /* 7: dequantize, by dequantize loop
@@ -144,8 +139,9 @@ static void digits_dequantize1(const int8_t *x, float *y)
 
 int digits_run(const float *input, float *output)
 {
-	TINYML_LAYER(0, digits_quantize1(input, AT(int8_t, 80)));
-	TINYML_LAYER(2, digits_conv1(AT(int8_t, 80), AT(int8_t, 1024), AT(void, 0)));
+	TINYML_CHECK_CLAIM(digits);
+	TINYML_LAYER(0, digits_quantize1(input, AT(int8_t, 0)));
+	TINYML_LAYER(2, digits_conv1(AT(int8_t, 0), AT(int8_t, 1024), AT(void, 64)));
 	TINYML_LAYER(3, digits_conv2(AT(int8_t, 1024), AT(int8_t, 0), AT(void, 1536)));
 	TINYML_LAYER(4, digits_max_pool1(AT(int8_t, 0), AT(int8_t, 0)));
 	TINYML_LAYER(6, digits_dense1(AT(int8_t, 0), AT(int8_t, 256)));
@@ -190,4 +186,5 @@ const struct tinyml_model digits_model = {
 	.output_count = 1,
 	.sha256 = { 0x10, 0x69, 0x7d, 0x9d, 0x1e, 0x59, 0x80, 0x6d },
 	.arena_bytes = DIGITS_ARENA_BYTES,
+	.lock = TINYML_LOCK(digits),
 };

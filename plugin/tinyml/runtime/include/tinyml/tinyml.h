@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 /** Generated code names the interface it was written for and refuses any other. */
-#define TINYML_RUNTIME_INTERFACE 1
+#define TINYML_RUNTIME_INTERFACE 2
 
 #ifdef __cplusplus
 extern "C" {
@@ -47,6 +47,8 @@ struct tinyml_tensor {
 	uint8_t rank;
 };
 
+struct tinyml_lock; /* of the platform, if it has threads */
+
 struct tinyml_model {
 	const char *name;
 	int (*run)(void);    /* 0 on success; NULL if <name>_run() takes the caller's buffers */
@@ -57,15 +59,39 @@ struct tinyml_model {
 	uint8_t output_count;
 	uint8_t sha256[8]; /* first bytes of the model file's SHA-256 */
 	uint32_t arena_bytes;
+	struct tinyml_lock *lock; /* guards the arena; NULL where the platform has no locks */
 };
 
-/* A platform may say where arenas go by defining TINYML_ARENA_SECTION(model), for example as
- * __attribute__((section(".noinit.tinyml." #model))). The default is ordinary zeroed RAM. */
+/** Every arena, and every tensor in it that a kernel reads as words or vectors, starts here. */
+#define TINYML_ARENA_ALIGNMENT 16
+
+/* A platform may define any of what follows in a header that TINYML_PORT_HEADER names. */
 #ifdef TINYML_PORT_HEADER
 #include TINYML_PORT_HEADER
 #endif
+
+/* Where a model's arena and its tables of constants go, for example
+ * __attribute__((section(".noinit.tinyml." #model))). The default is ordinary RAM and flash. */
 #ifndef TINYML_ARENA_SECTION
 #define TINYML_ARENA_SECTION(model)
+#endif
+#ifndef TINYML_WEIGHTS_SECTION
+#define TINYML_WEIGHTS_SECTION(model)
+#endif
+
+/* The arena itself. Where models share one, it is only declared here and defined elsewhere. */
+#ifndef TINYML_ARENA
+#define TINYML_ARENA(model, size_bytes)                                                            \
+	static uint8_t model##_arena[size_bytes] TINYML_ARENA_SECTION(model)                       \
+		__attribute__((aligned(TINYML_ARENA_ALIGNMENT)))
+#endif
+
+/* What guards the arena between threads, and what a run or reset does first to check that. */
+#ifndef TINYML_LOCK
+#define TINYML_LOCK(model) NULL
+#endif
+#ifndef TINYML_CHECK_CLAIM
+#define TINYML_CHECK_CLAIM(model) ((void)0)
 #endif
 
 /* A platform that profiles defines TINYML_LAYER(index, call), which is around every layer of a run,
@@ -92,9 +118,6 @@ struct tinyml_model {
 #else
 #define TINYML_CORE_MVE 0
 #endif
-
-/** Every arena, and every tensor in it that a kernel reads as words or vectors, starts here. */
-#define TINYML_ARENA_ALIGNMENT 16
 
 #ifdef __cplusplus
 }

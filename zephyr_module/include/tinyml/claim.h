@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/**
+ * Models in an application with several threads.
+ *
+ * Inputs and outputs lie in a model's arena, so a thread claims the model before it fills the input
+ * and releases it when it has read the output. Models that share an arena are claimed together:
+ *
+ *	tinyml_claim(&kws_model, K_FOREVER);
+ *	memcpy(kws_input(), samples, KWS_INPUT_BYTES);
+ *	kws_run();
+ *	best = largest(kws_output());
+ *	tinyml_release(&kws_model);
+ *
+ * A model that only one thread uses, in an arena that no other thread uses, needs none of this, and
+ * then no lock is in the image. With CONFIG_ASSERT, a second thread that comes without a claim is
+ * found at its first run.
+ */
+
+#ifndef TINYML_CLAIM_H_
+#define TINYML_CLAIM_H_
+
+#include <tinyml/tinyml.h>
+#include <zephyr/kernel.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** One for each arena; the build makes them. */
+struct tinyml_lock {
+#ifdef CONFIG_MULTITHREADING
+	struct k_mutex mutex;
+#endif
+#ifdef CONFIG_TINYML_CLAIM_CHECK
+	k_tid_t user; /* the thread that used the arena last */
+#endif
+};
+
+/**
+ * Keep all other threads from a model, its state and its arena. Waits at most @a timeout for those
+ * that have it. May be nested; not for interrupts.
+ *
+ * @return 0, -EBUSY (with K_NO_WAIT) or -EAGAIN if it was not to be had in time.
+ */
+int tinyml_claim(const struct tinyml_model *model, k_timeout_t timeout);
+
+/** Let others have the model. Only for the thread that claimed it. */
+void tinyml_release(const struct tinyml_model *model);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TINYML_CLAIM_H_ */

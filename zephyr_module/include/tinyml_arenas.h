@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* For the source that CMake writes, which defines the arenas of all models and their locks. */
+
+#ifndef TINYML_ARENAS_H_
+#define TINYML_ARENAS_H_
+
+#include <tinyml/claim.h>
+#include <tinyml/tinyml.h>
+#include <zephyr/devicetree.h>
+#include <zephyr/linker/devicetree_regions.h>
+#include <zephyr/toolchain.h>
+
+/*
+ * Where an arena goes: into a region of the devicetree, or with all others into .noinit, by
+ * linker/tinyml_arena.ld. Neither is zeroed at boot: a model writes before it reads. Zephyr's
+ * linker script gathers sections that are called like a region, or begin with its name.
+ */
+#define TINYML_IN_REGION(arena, node)                                                              \
+	__attribute__((section(LINKER_DT_NODE_REGION_NAME(node) ".tinyml_arena." #arena)))
+#define TINYML_IN_NOINIT(arena) __attribute__((section(".tinyml_arena." #arena)))
+
+/* The part of one model. Even a model that keeps nothing there has an address. */
+#define TINYML_PART(model, arena_bytes) uint8_t model[(arena_bytes) > 0 ? (arena_bytes) : 1]
+
+#ifdef CONFIG_MULTITHREADING
+/* Not K_MUTEX_DEFINE(), whose section is always kept: a lock that nobody uses takes no memory. */
+#define TINYML_LOCK_INIT(lock) {.mutex = Z_MUTEX_INITIALIZER(lock.mutex)}
+#else
+#define TINYML_LOCK_INIT(lock)                                                                     \
+	{                                                                                          \
+	}
+#endif
+
+/* An arena as large as the largest of its parts, and its lock. */
+#define TINYML_DEFINE_ARENA(arena, placed)                                                         \
+	static union tinyml_arena_##arena tinyml_arena_##arena placed                              \
+		__attribute__((aligned(TINYML_ARENA_ALIGNMENT)));                                  \
+	static struct tinyml_lock tinyml_lock_##arena = TINYML_LOCK_INIT(tinyml_lock_##arena)
+
+/* The names by which a model knows them. */
+#define TINYML_GIVE_ARENA(model, arena)                                                            \
+	extern uint8_t model##_arena[sizeof(tinyml_arena_##arena.model)] ALIAS_OF(                 \
+		tinyml_arena_##arena);                                                             \
+	extern struct tinyml_lock model##_lock ALIAS_OF(tinyml_lock_##arena)
+
+#endif /* TINYML_ARENAS_H_ */
