@@ -11,7 +11,7 @@ import onnx
 import pytest
 from onnx import TensorProto
 
-from tests.support.quantizing import FLOAT, digits, write_calibration
+from tests.support.quantizing import FLOAT, GUIDE, digits, snippet, write_calibration
 from tinyml import cli
 from tinyml.errors import ConfigError
 from tinyml.quantize.engine import Quantized, quantize
@@ -144,29 +144,20 @@ def test_manifest_refuses_in_words(text: str, message: str) -> None:
 
 
 def test_platformio_option(tmp_path: Path) -> None:
-    from tinyml.package import platformio
+    from tinyml.package import boards, platformio
 
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / "a.onnx").touch()
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "calib.npz").touch()
     options = {"custom_tinyml_quantize": "\ndata/calib.npz\nio=int8"}
-    (model,) = platformio.read_models(tmp_path, options, platformio.Board(), cmsis_nn=False)
+    (model,) = platformio.read_models(tmp_path, options, boards.Board(), cmsis_nn=False)
     assert model.quantize == Request(tmp_path / "data" / "calib.npz", io="int8")
-    (plain,) = platformio.read_models(tmp_path, {}, platformio.Board(), cmsis_nn=False)
+    (plain,) = platformio.read_models(tmp_path, {}, boards.Board(), cmsis_nn=False)
     assert plain.key("x") != model.key("x")
 
 
 # The guide, as written.
-
-GUIDE = (Path(__file__).parents[2] / "docs" / "quantize.md").read_text(encoding="utf-8")
-
-
-def snippet(name: str) -> str:
-    """The code behind the mark ``<!-- tested: name -->``."""
-    found = re.search(rf"<!-- tested: {name} -->\n```\w+\n(.*?)```", GUIDE, re.DOTALL)
-    assert found, f"the guide has no tested code called {name}"
-    return found[1]
 
 
 def test_guide_works_as_written(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 
@@ -15,6 +16,14 @@ from tinyml.quantize.engine import Quantized
 
 SAMPLE = Path(__file__).parents[2] / "samples" / "digits"
 FLOAT = SAMPLE / "model_float.onnx"
+GUIDE = (Path(__file__).parents[2] / "docs" / "quantize.md").read_text(encoding="utf-8")
+
+
+def snippet(name: str) -> str:
+    """The code in the guide behind the mark ``<!-- tested: name -->``."""
+    found = re.search(rf"<!-- tested: {name} -->\n```\w+\n(.*?)```", GUIDE, re.DOTALL)
+    assert found, f"the guide has no tested code called {name}"
+    return found[1]
 
 
 @cache

@@ -8,13 +8,13 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from tinyml.quantize.layers import WEIGHTED
+from tinyml.quantize.layers import RECURRENT, WEIGHTED
 from tinyml.quantize.prepare import constants
 
 
 @dataclass(frozen=True)
 class Sparsity:
-    """Counts over the weights of convolutions and dense layers."""
+    """Counts over the weights of convolutions, dense and recurrent layers."""
 
     weights: int = 0
     zeros: int = 0
@@ -37,6 +37,10 @@ def sparsity_of(model: onnx.ModelProto) -> Sparsity:
     values = constants(model)
     weights = zeros = channels = dead = 0
     for node in model.graph.node:
+        for name in node.input[1:3] if node.op_type in RECURRENT else ():
+            if name in values:
+                array = numpy_helper.to_array(values[name])
+                weights, zeros = weights + array.size, zeros + int((array == 0).sum())
         if node.op_type not in WEIGHTED or len(node.input) < 2 or node.input[1] not in values:
             continue
         array = numpy_helper.to_array(values[node.input[1]])
