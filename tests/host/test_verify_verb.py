@@ -120,6 +120,15 @@ def test_wrong_reader_is_named(
     assert "Clamp 'bend' is the first node that differs" in printed
 
 
+def test_a_model_that_is_quantised_on_the_way(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The reference runs what the float model becomes, so that they agree to the step."""
+    pytest.importorskip("onnxruntime")
+    images = np.random.default_rng(3).uniform(0, 1, (20, 1, 8, 8)).astype(np.float32)
+    np.savez(tmp_path / "calibration.npz", image=images)
+    assert main(["verify", FLOAT, "--quantize", str(tmp_path / "calibration.npz")]) == 0
+    assert "agrees on host with onnxruntime" in capsys.readouterr().out
+
+
 def test_against_another_model(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", DIGITS, "--against", FLOAT]) == 0
     assert main(["verify", DIGITS, "--against", FLOAT, "--snr", "90"]) == 3

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
-import signal
 import subprocess
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
+from tinyml.harness.zephyr.links import Program
 from tools import workspace
 
 ROOT = Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "samples" / "digits"
 TWISTER_SECONDS = 3600  # a dozen builds
+QEMU_SECONDS = 120
 
 
 def environment() -> dict[str, str]:
@@ -68,27 +69,13 @@ class Build:
         return {Path(name).name for name in objects if "zephyr/" not in name}
 
     def in_qemu(self, until: str) -> str:
-        """Run the image until a line contains ``until``; all that it printed."""
-        output = []
-        qemu = subprocess.Popen(
-            ["ninja", "-C", str(self.folder), "run"],
-            env=environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,  # ninja alone would not take QEMU with it
-        )
-        assert qemu.stdout
-        try:
-            for line in qemu.stdout:
-                output.append(line)
-                if until in line:
-                    break
-        finally:
-            os.killpg(qemu.pid, signal.SIGTERM)
-            qemu.wait(30)
-        return "".join(output)
+        """Run the image until it prints ``until``; all that it printed. Nothing of it goes on running."""
+        said, end = "", time.monotonic() + QEMU_SECONDS
+        with Program(["ninja", "-C", str(self.folder), "run"], self.folder, environment()) as qemu:
+            while until not in said:
+                assert time.monotonic() < end, f"no {until!r} within {QEMU_SECONDS} seconds:\n{said}"
+                said += qemu.read(1).decode(errors="replace")
+        return said
 
 
 def copy_of_digits(folder: Path) -> Path:

@@ -1,4 +1,8 @@
-"""Workspaces that are not ours: this project as one of several in the user's own manifest (T2 and T3)."""
+"""Workspaces that are not ours: this project as one of several in the user's own manifest (T2 and T3).
+
+`west init` and `west update` are real. Zephyr and its modules are not fetched again: the new workspace has
+hard links to those of ours, with the revisions that its manifest asks for.
+"""
 
 from __future__ import annotations
 
@@ -9,32 +13,36 @@ from pathlib import Path
 
 import pytest
 
-from tests.zephyr.building import ROOT, copy_of_digits
+from tests.zephyr.building import ROOT, Build, copy_of_digits
 from tools import workspace
 
-PROJECTS = """\
+PROJECT = "modules/lib/west-tinyml"
+
+T2 = """\
 manifest:
   projects:
     - name: zephyr
       url: https://github.com/zephyrproject-rtos/zephyr
-      revision: v4.3.1
+      revision: {zephyr}
       west-commands: scripts/west-commands.yml
     - name: cmsis_6
       url: https://github.com/zephyrproject-rtos/CMSIS_6
-      revision: main
+      revision: {cmsis_6}
       path: modules/hal/cmsis_6
     - name: west-tinyml
-      url: https://example.com/west-tinyml
-      revision: main
+      url: {url}
+      revision: {revision}
       path: modules/lib/west-tinyml
+      west-commands: plugin/west-commands.yml
+  self:
+    path: app
 """
-T2 = f"{PROJECTS}      west-commands: plugin/west-commands.yml\n  self:\n    path: app\n"
 T3 = """\
 manifest:
   projects:
     - name: west-tinyml
-      url: https://example.com/west-tinyml
-      revision: main
+      url: {url}
+      revision: {revision}
       path: modules/lib/west-tinyml
       import: true
   self:
@@ -42,29 +50,44 @@ manifest:
 """
 
 
-def make_workspace(top: Path, manifest_folder: str, manifest: str) -> None:
-    (top / ".west").mkdir(parents=True)
-    (top / ".west" / "config").write_text(f"[manifest]\npath = {manifest_folder}\nfile = west.yml\n")
-    (top / manifest_folder).mkdir(exist_ok=True)
-    (top / manifest_folder / "west.yml").write_text(manifest)
+def git(folder: Path, *words: str) -> str:
+    command = ["git", "-C", str(folder), *words]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
-def linked_copy(source: Path, copy: Path) -> None:
-    """A tree of hard links: Zephyr finds its workspace by its own real path, so no symbolic link."""
+@pytest.fixture(autouse=True)
+def clone() -> None:
+    if not (ROOT / ".git").exists():
+        pytest.skip("west fetches with git, and this is not a clone")
+
+
+def ours() -> dict[str, str]:
+    """This project as a manifest names it: what is committed."""
+    return {"url": ROOT.as_uri(), "revision": git(ROOT, "rev-parse", "HEAD")}
+
+
+def linked_copy(top: Path, path: str) -> str:
+    """A project as a tree of hard links; its revision. Files that git writes into are copied."""
 
     def link(one: str, other: str) -> None:
+        mutable = "/.git/" in one and "/objects/" not in one
         try:
-            os.link(one, other)
+            if mutable:
+                shutil.copy2(one, other)
+            else:
+                os.link(one, other)
         except OSError:  # another file system
             shutil.copy2(one, other)
 
-    shutil.copytree(source, copy, symlinks=True, copy_function=link)
+    # Zephyr finds its workspace by its own real path, so a symbolic link would lead to ours.
+    shutil.copytree(workspace.location() / path, top / path, symlinks=True, copy_function=link)
+    return git(top / path, "rev-parse", "HEAD")
 
 
 def west(top: Path, *words: str | Path) -> str:
     """Run west inside a workspace, with nothing in the environment that would lead it to another one."""
     environment = workspace.environment(top)
-    del environment["TINYML_WORKSPACE"]
+    del environment["TINYML_WORKSPACE"], environment["ZEPHYR_BASE"]
     done = subprocess.run(
         ["west", *map(str, words)],
         cwd=top,
@@ -78,16 +101,21 @@ def west(top: Path, *words: str | Path) -> str:
     return done.stdout
 
 
+def update(top: Path) -> None:
+    """`west update`, which finds what is there already; only this project is cloned."""
+    west(top, "update", "--fetch", "smart")
+    assert git(top / PROJECT, "rev-parse", "HEAD") == ours()["revision"]
+
+
 def test_application_as_manifest_without_cmsis_nn(tmp_path: Path) -> None:
     """T2: the user's application holds the manifest. Without cmsis-nn: portable kernels, and a word of it."""
     top = tmp_path / "t2"
     app = copy_of_digits(top / "app")
     (app / "tinyml.yaml").unlink()
-    make_workspace(top, "app", T2)
-    linked_copy(workspace.location() / "zephyr", top / "zephyr")
-    linked_copy(workspace.location() / "modules" / "hal" / "cmsis_6", top / "modules" / "hal" / "cmsis_6")
-    (top / "modules" / "lib").mkdir(parents=True)
-    (top / "modules" / "lib" / "west-tinyml").symlink_to(ROOT, target_is_directory=True)
+    revisions = {"zephyr": linked_copy(top, "zephyr"), "cmsis_6": linked_copy(top, "modules/hal/cmsis_6")}
+    (app / "west.yml").write_text(T2.format(**revisions, **ours()))
+    west(top, "init", "-l", "app")
+    update(top)
 
     west(top, "tinyml", "add", app / "model.onnx", "--name", "digits", "--app", app)
     said = west(top, "build", "-b", "native_sim/native/64", "-d", top / "build", app)
@@ -101,17 +129,20 @@ def test_application_as_manifest_without_cmsis_nn(tmp_path: Path) -> None:
 
 def test_manifest_that_imports_ours(tmp_path: Path) -> None:
     """T3: a manifest repository of its own imports ours, and with it Zephyr, CMSIS-NN and our command."""
-    if not (ROOT / ".git").exists():
-        pytest.skip("west imports from git, and this is not a clone")
     top = tmp_path / "t3"
-    make_workspace(top, "manifest", T3)
-    project = top / "modules" / "lib" / "west-tinyml"
-    subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", str(ROOT), str(project)], check=True)
-    subprocess.run(["git", "-C", str(project), "update-ref", "refs/heads/manifest-rev", "HEAD"], check=True)
+    linked_copy(top, "zephyr")
+    git(top / "zephyr", "tag", "--force", "v4.3.1")
+    for path in ("modules/hal/cmsis_6", "modules/lib/cmsis-nn"):
+        linked_copy(top, path)
+    (top / "manifest").mkdir()
+    (top / "manifest" / "west.yml").write_text(T3.format(**ours()))
+    west(top, "init", "-l", "manifest")
+    update(top)
 
     listed = west(top, "list", "-f", "{name} {path}").split("\n")
-    assert {"zephyr zephyr", "cmsis-nn modules/lib/cmsis-nn", "west-tinyml modules/lib/west-tinyml"} <= set(
-        listed
-    )
+    assert {"zephyr zephyr", "cmsis-nn modules/lib/cmsis-nn", f"west-tinyml {PROJECT}"} <= set(listed)
+    assert not [line for line in listed if line.startswith("hal_")], "a group that is off"
     app = copy_of_digits(top / "app")
     assert "digits" in west(top, "tinyml", "list", "--app", app)
+    west(top, "build", "-b", "qemu_cortex_m3", "-d", top / "build", app)
+    assert "PASS: 0 of 40 outputs differ" in Build(app, top / "build").in_qemu(until="right")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from tinyml.compare.reference import TFLITE_MAGIC, Answer, Numpy, find_reference
 from tinyml.errors import TinymlError
 from tinyml.harness import Place
 from tinyml.ir import Array, Graph
-from tinyml.pipeline import Compiled, Options, compile_model
+from tinyml.pipeline import Compiled, Options, compile_model, quantize_model
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,8 @@ def check(
     Where the user gives no tolerance: integers of TFLite models are equal to a reference that rounds as
     CMSIS-NN does, all others are at most one step away; floats agree to 1e-5 of the largest value.
     """
-    reference = find_reference(model.path, model.imported, choice)
+    with _reference_file(model) as file:
+        reference = find_reference(file, model.imported, choice)
     graph = model.compiled.graph
     result = place.run(model.compiled.files, samples)
     answers = reference.run(samples)
@@ -100,6 +103,19 @@ def check(
         is_numpy = isinstance(reference, Numpy)
         verdict.causes = list(_causes(model, place, samples, answers, sizes, limit, is_numpy))
     return verdict
+
+
+@contextmanager
+def _reference_file(model: Subject) -> Iterator[Path]:
+    """What the reference reads: the model's file, or what it became where it is quantised on the way."""
+    if model.options.quantize is None:
+        yield model.path
+        return
+    content = quantize_model(model.path, model.options.quantize, model.options.shapes).content
+    with tempfile.TemporaryDirectory(prefix="tinyml-") as folder:
+        file = Path(folder) / f"{model.path.stem}_int8.onnx"
+        file.write_bytes(content)
+        yield file
 
 
 def _tolerance(graph: Graph, name: str, steps: float, relative: float | None) -> Tolerance:

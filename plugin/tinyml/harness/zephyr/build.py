@@ -35,7 +35,8 @@ class Build:
         same = stamp.is_file() and stamp.read_text(encoding="utf-8") == text
         stamp.write_text(text, encoding="utf-8")
         (self.generated / f"{self.name}.c").unlink(missing_ok=True)  # it may be what replace_model() left
-        words = ["build", "-p", "auto" if same else "always", "-b", self.board, "-d", str(self.folder)]
+        words = ["build", "--no-sysbuild", "-p", "auto" if same else "always"]
+        words += ["-b", self.board, "-d", str(self.folder)]
         self._west([*words, str(self.app), "--", *options])
 
     def replace_model(self, files: Mapping[str, str]) -> None:

@@ -1,0 +1,43 @@
+"""Real boards: there is none here to run on, but their images are built."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.zephyr.building import DIGITS, TWISTER_SECONDS, run, twister
+from tinyml.cli import main
+
+pytestmark = pytest.mark.timeout(TWISTER_SECONDS)
+
+BOARDS = {
+    "nrf52840dk/nrf52840": "hal_nordic",
+    "nucleo_f446re": "hal_stm32",
+    "nucleo_h743zi": "hal_stm32",
+}
+
+
+def require(project: str) -> None:
+    """Skip where the workspace lacks the project, by name."""
+    told = run(["west", "list", "-f", "{name} {cloned}"], DIGITS)
+    if f"{project} cloned" not in told.splitlines():
+        pytest.skip(
+            f"no {project} in the workspace: west config manifest.group-filter -- +boards; west update"
+        )
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_digits_are_built(board: str, tmp_path: Path) -> None:
+    require(BOARDS[board])
+    results = twister([DIGITS], [board], tmp_path)
+    (ended,) = (status for (name, _), status in results.items() if BOARDS[board][4:7] in name)
+    assert ended.split()[0] in ("passed", "not"), results  # "not run", which is all that was asked for
+
+
+def test_a_board_without_an_emulator_wants_a_port(capsys: pytest.CaptureFixture[str]) -> None:
+    require("hal_nordic")
+    assert main(["verify", str(DIGITS / "model.onnx"), "-b", "nrf52840dk/nrf52840"]) == 1
+    said = capsys.readouterr().err
+    assert "nrf52840dk/nrf52840 cannot be emulated here" in said
+    assert "--serial PORT" in said
