@@ -265,6 +265,9 @@ def test_a_folder_that_is_no_application_is_refused(tmp_path: Path) -> None:
             folder.find_application(tmp_path / name, tmp_path)
     with pytest.raises(ConfigError, match="not inside a Zephyr application"):
         folder.find_application(None, tmp_path / "empty")
+    (tmp_path / "empty" / "platformio.ini").touch()
+    with pytest.raises(ConfigError, match="is a PlatformIO project"):
+        folder.find_application(None, tmp_path / "empty")
 
 
 def test_what_travels_with_an_application(tmp_path: Path) -> None:

@@ -42,6 +42,11 @@ def find_application(given: Path | None, start: Path) -> Application:
     for folder in (start.resolve(), *start.resolve().parents):
         if _not_an_application(folder) is None:
             return Application(folder)
+    if (start / "platformio.ini").is_file():
+        raise ConfigError(
+            f"{start} is a PlatformIO project, where `pio run` finds models by itself",
+            "put the model into models/, and this project into lib_deps; docs/platformio.md tells more",
+        )
     raise ConfigError(
         f"{start} is not inside a Zephyr application: neither it nor a folder above has a CMakeLists.txt "
         "with find_package(Zephyr ...)",

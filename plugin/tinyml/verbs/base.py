@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -58,7 +59,7 @@ def build_parser(verbs: Iterable[Verb], prog: str, version: str) -> argparse.Arg
     parser.add_argument("--version", action="version", version=f"west-tinyml {version}")
     choices = parser.add_subparsers(metavar="VERB", required=True)
     for verb in verbs:
-        description = (type(verb).__doc__ or verb.help).strip()
+        description = inspect.cleandoc(type(verb).__doc__ or verb.help)
         sub = choices.add_parser(
             verb.name,
             help=verb.help,
