@@ -134,13 +134,17 @@ def layers(once: bool) -> Graph:
         b = sketch.tensor(f"{name}_b", shape, scales[1], -20)
         y = sketch.tensor(f"{name}_y", shape, scales[2], -7)
         sketch.nodes.append(Node(name, Binary("add"), (a.name, b.name), (y.name,)))
-    for name, shape, kernel, pads in (
-        ("pool_all", (1, 7, 5, 35), (7, 5), (0, 0, 0, 0)),
-        ("pool_pads", (1, 6, 6, 18), (3, 3), (1, 1, 1, 1)),
+    for name, shape, kernel, pads, scale in (
+        ("pool_all", (1, 7, 5, 35), (7, 5), (0, 0, 0, 0), 0.05),
+        ("pool_blocks", (1, 7, 5, 24), (7, 5), (0, 0, 0, 0), 0.05),
+        ("pool_stride", (2, 6, 6, 16), (2, 2), (0, 0, 0, 0), 0.05),
+        ("pool_scale", (1, 4, 6, 16), (3, 3), (0, 0, 0, 0), 0.03),
+        ("pool_pads", (1, 6, 6, 16), (3, 3), (1, 1, 1, 1), 0.05),
     ):
         x = sketch.tensor(f"{name}_x", shape, 0.05, 3)
-        op = AveragePool(kernel, (1, 1), (1, 1), pads)
-        y = sketch.tensor(f"{name}_y", op.infer([x])[0].shape, 0.05, 3)
+        strides = (2, 2) if name == "pool_stride" else (1, 1)
+        op = AveragePool(kernel, strides, (1, 1), pads)
+        y = sketch.tensor(f"{name}_y", op.infer([x])[0].shape, scale, 3)
         sketch.nodes.append(Node(name, op, (x.name,), (y.name,)))
     return sketch.graph()
 

@@ -16,8 +16,8 @@ from tinyml import c
 from tinyml import fixed_point as fp
 from tinyml.ir import Array, DType, Layer, Tensor, TensorType
 from tinyml.kernel import Sheet
-from tinyml.ops import _linear_sum
-from tinyml.ops._linear_sum import LinearSum
+from tinyml.ops import _linear
+from tinyml.ops._linear import Linear
 from tinyml.ops._quant import Clamp, clamp_range, limited, quant_of
 
 Rescale = tuple[int, int]  # multiplier and shift
@@ -106,7 +106,7 @@ def _scaled(function: str, layer: Layer, a: Array, b: Array) -> Array:
     return fp.multiply_by_quantized_multiplier(total, *rescale.y)
 
 
-def linear_sum(function: str, clamp: Clamp, layer: Layer) -> LinearSum | None:
+def linear_sum(function: str, clamp: Clamp, layer: Layer) -> Linear | None:
     """The same in one step, if the layer adds or subtracts bytes and there is such a step."""
     y = layer.output
     if function not in ("add", "sub") or y.dtype.bytes != 1:
@@ -116,7 +116,7 @@ def linear_sum(function: str, clamp: Clamp, layer: Layer) -> LinearSum | None:
     if key not in _LINEAR_SUMS:
         low, high = y.dtype.limits
         a, b = quants[0].scale / quants[2].scale, quants[1].scale / quants[2].scale
-        _LINEAR_SUMS[key] = _linear_sum.find(
+        _LINEAR_SUMS[key] = _linear.find(
             lambda a, b: evaluate(function, clamp, layer, a, b),
             np.arange(low, high + 1),
             (a, b if function == "add" else -b),
@@ -124,7 +124,7 @@ def linear_sum(function: str, clamp: Clamp, layer: Layer) -> LinearSum | None:
     return _LINEAR_SUMS[key]
 
 
-_LINEAR_SUMS: dict[tuple[object, ...], LinearSum | None] = {}
+_LINEAR_SUMS: dict[tuple[object, ...], Linear | None] = {}
 """Forms found so far: a layer is asked for its own several times, and finding it takes a while."""
 
 

@@ -13,8 +13,10 @@ from tinyml import c
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Constraint, Kernel, Library, Sheet, register_kernels
 from tinyml.ops._conv_records import window_members
+from tinyml.ops._integer_mean import alike, from_sum, linear_mean
+from tinyml.ops._linear import Linear
 from tinyml.ops._pool import PoolLoops, Window, read_pool
-from tinyml.ops._quant import NO_CLAMP, Clamp, clamp_range, is_quantized
+from tinyml.ops._quant import NO_CLAMP, Clamp, clamp_range, limited, quant_of
 from tinyml.ops._window import tflite_pads
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.targets import Target
@@ -38,15 +40,25 @@ class AveragePool(Window):
         counts = self.counts(x.shape)
         if layer.output.quant is not None:
             total = self.windows(x.astype(np.int64), 0).sum(axis=taps)
-            nearest = np.sign(total) * ((np.abs(total) + counts // 2) // counts)
-            return (np.clip(nearest, *clamp_range(self.clamp, layer.output)).astype(x.dtype),)
+            found = from_sum(total, counts, quant_of(layer.input(0)), quant_of(layer.output))
+            return (np.clip(found, *clamp_range(self.clamp, layer.output)).astype(x.dtype),)
         mean = self.windows(x, 0).sum(axis=taps) / counts
         return (np.clip(mean, *self.clamp).astype(layer.output.dtype.numpy),)
 
     def quantized(
         self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
     ) -> tuple[Op, Sequence[Tensor | None]] | None:
-        return (self, inputs) if same_quantization(inputs[0], outputs[0]) and not self.pads_count else None
+        return (self, inputs) if self.has_integer_form(inputs[0], outputs[0]) else None
+
+    def has_integer_form(self, x: Tensor | None, y: Tensor) -> bool:
+        """Whether sums of stored integers are enough."""
+        return not self.pads_count and (alike(x, y) or self.line(x, y) is not None)
+
+    def line(self, x: Tensor | None, y: Tensor) -> Linear | None:
+        """From the sum of a window to its mean in one step, if there is one."""
+        if x is None or y.quant is None or self.pads_count:
+            return None
+        return linear_mean(self.counts(x.shape), x, y, clamp_range(self.clamp, y))
 
     @property
     def pads_count(self) -> bool:
@@ -73,20 +85,14 @@ def real_numbers(layer: Layer) -> bool:
     return layer.input(0).dtype.is_float and layer.output.dtype.is_float
 
 
-def same_quantization(x: Tensor | None, y: Tensor) -> bool:
-    """Whether the stored integers of both mean the same, so that their mean is the mean."""
-    types = (DType.INT8, DType.UINT8, DType.INT16)
-    return x is not None and is_quantized(x, *types) and x.quant == y.quant and x.dtype is y.dtype
-
-
 def integer_form(layer: Layer) -> bool:
-    """Input and output are quantised alike, and padding does not count."""
+    """Input and output are quantised, alike or as bytes with windows of one size; padding does not count."""
     assert isinstance(layer.op, AveragePool)
-    return same_quantization(layer.input(0), layer.output) and not layer.op.pads_count
+    return layer.op.has_integer_form(layer.input(0), layer.output)
 
 
 class AveragePoolQuantized(Kernel):
-    """Integer sums; the quotient is rounded to the nearest, halves away from zero."""
+    """Integer sums."""
 
     name = "integer average-pool loops"
     constraints: ClassVar[tuple[Constraint, ...]] = (integer_form,)
@@ -98,24 +104,24 @@ class AveragePoolQuantized(Kernel):
     def emit(self, layer: Layer, sheet: Sheet) -> None:
         op, y = layer.op, layer.output
         assert isinstance(op, AveragePool)
-        counts = op.counts(layer.input(0).shape)
-        same = bool(np.all(counts == counts.reshape(-1)[0]))
-        low, high = clamp_range(op.clamp, y)
+        line = op.line(layer.input(0), y)
         sheet.include("<tinyml/fixed_point.h>")
         loops = PoolLoops(layer, sheet)
         with loops.outputs() as out:
             sheet.line("int32_t sum = 0;")
-            if not same:
+            if line is None:
                 sheet.line("int32_t count = 0;")
             sheet.line()
             with loops.taps() as place:
                 sheet.line(f"sum += {sheet.x()}[{place}];")
-                if not same:
+                if line is None:
                     sheet.line("count++;")
-            count = str(counts.reshape(-1)[0]) if same else "count"
-            half = str(counts.reshape(-1)[0] // 2) if same else "count / 2"
-            sheet.line(f"sum = (sum > 0 ? sum + {half} : sum - {half}) / {count};")
-            sheet.line(f"{sheet.y()}[{out}] = ({y.dtype.c})tinyml_clamp(sum, {low}, {high});")
+            if line is None:
+                sheet.line("sum = (sum > 0 ? sum + count / 2 : sum - count / 2) / count;")
+            else:
+                sheet.line(f"sum = {line.c('sum')};")
+            value = limited("sum", *clamp_range(op.clamp, y))
+            sheet.line(f"{sheet.y()}[{out}] = ({y.dtype.c}){value};")
 
 
 def two_spatial_axes(layer: Layer) -> bool:
@@ -124,11 +130,11 @@ def two_spatial_axes(layer: Layer) -> bool:
 
 
 def whole_blocks(layer: Layer) -> bool:
-    """Elements are int8, channels a multiple of 8, windows at most 255 elements of which each sees one."""
+    """Elements are int8, channels a multiple of 8, and windows have at most 255 elements, all of them."""
     op, x = layer.op, layer.input(0)
     assert isinstance(op, AveragePool)
-    small = math.prod(op.kernel) <= 255 and bool(np.all(op.counts(x.shape) > 0))
-    return x.dtype is DType.INT8 and x.shape[-1] % 8 == 0 and small
+    small = math.prod(op.kernel) <= 255 and x.dtype is DType.INT8 and x.shape[-1] % 8 == 0
+    return small and op.line(x, layer.output) is not None
 
 
 class AveragePoolInt8(AveragePoolQuantized):
@@ -145,10 +151,18 @@ class AveragePoolInt8(AveragePoolQuantized):
     def emit(self, layer: Layer, sheet: Sheet) -> None:
         op = layer.op
         assert isinstance(op, AveragePool)
+        line = op.line(layer.input(0), layer.output)
+        assert line is not None
         low, high = clamp_range(op.clamp, layer.output)
         sheet.include("<tinyml/pool.h>")
-        window = window_members(layer, op.kernel, op.strides, op.dilations, op.pads)
-        members = {**window, ".out_min": low, ".out_max": high}
+        members = {
+            **window_members(layer, op.kernel, op.strides, op.dilations, op.pads),
+            ".shift": line.shift,
+            ".out_min": low,
+            ".out_max": high,
+            ".factor": line.factors[0],
+            ".offset": line.offset,
+        }
         name = sheet.record("struct tinyml_pool_s8", "params", members)
         sheet.line(f"{self.name}(&{name}, {sheet.x()}, {sheet.y()});")
 

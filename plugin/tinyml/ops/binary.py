@@ -102,8 +102,8 @@ class AddHelium(Kernel):
         sheet.include("<tinyml/add.h>")
         members = {
             ".count": layer.output.elements,
-            ".a_factor": form.a_factor,
-            ".b_factor": form.b_factor,
+            ".a_factor": form.factors[0],
+            ".b_factor": form.factors[1],
             ".offset": form.offset,
             ".shift": form.shift,
             ".out_min": low,

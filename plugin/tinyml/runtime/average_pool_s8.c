@@ -64,14 +64,12 @@ static inline void add_up(const int8_t *x, const struct view *view, int16_t sums
 static void position(const struct tinyml_pool_s8 *p, const int8_t *x, const struct view *view,
 		     int8_t *y)
 {
-	const int32_t count = view->height * view->width, half = count / 2;
 	int16_t sums[CHANNELS];
 
 	for (int32_t c = 0; c < p->window.in_c; c += CHANNELS, y += CHANNELS) {
 		add_up(&x[c], view, sums);
 		for (int32_t i = 0; i < CHANNELS; i++) {
-			const int32_t sum = sums[i];
-			const int32_t mean = (sum > 0 ? sum + half : sum - half) / count;
+			const int32_t mean = (sums[i] * p->factor + p->offset) >> p->shift;
 
 			y[i] = (int8_t)tinyml_clamp(mean, p->out_min, p->out_max);
 		}

@@ -13,15 +13,18 @@ extern "C" {
 
 struct tinyml_pool_s8 {
 	struct tinyml_window window;
+	int16_t shift;
 	int16_t out_min;
 	int16_t out_max;
+	int32_t factor;
+	int32_t offset;
 };
 
-/** The mean of what a window sees of the input, rounded, halves away from zero.
+/** The mean of each window: (sum * factor + offset) >> shift, limited (see ops/_linear.py).
  *
  * For cores with packed arithmetic. Channels are a multiple of 8, and a window has at most 255
- * elements: 16 bits hold their sum. The output may take the place of an input of which no window
- * begins before its output.
+ * elements: 16 bits hold their sum. All windows see as many. The output may take the place of an
+ * input of which no window begins before its output.
  */
 void tinyml_average_pool_s8(const struct tinyml_pool_s8 *p, const int8_t *x, int8_t *y);
 

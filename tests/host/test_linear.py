@@ -7,7 +7,7 @@ import pytest
 
 from tinyml.ir import Array, DType, Layer, Quant, Tensor
 from tinyml.ops import _binary_int8 as integers
-from tinyml.ops import _linear_sum
+from tinyml.ops import _linear
 from tinyml.ops._quant import NO_CLAMP
 from tinyml.ops.binary import Binary
 
@@ -34,7 +34,7 @@ def test_most_sums_have_one_step_and_it_is_exact(function: str) -> None:
         if form is None:
             continue
         found += 1
-        sums = a * form.a_factor + b * form.b_factor + form.offset
+        sums = a * form.factors[0] + b * form.factors[1] + form.offset
         assert np.abs(sums).max() < 1 << 31
         assert np.array_equal(
             np.clip(sums >> form.shift, -128, 127), integers.evaluate(function, NO_CLAMP, case, a, b)
@@ -46,8 +46,8 @@ def test_halves_away_from_zero_are_a_line_a_little_steeper() -> None:
     def mean(a: Array, b: Array) -> Array:
         return np.asarray(np.sign(a + b) * ((np.abs(a + b) + 1) // 2))
 
-    assert _linear_sum.find(mean, np.arange(-128, 128), (0.5, 0.5)) is not None
+    assert _linear.find(mean, np.arange(-128, 128), (0.5, 0.5)) is not None
 
 
 def test_what_is_no_line() -> None:
-    assert _linear_sum.find(np.maximum, np.arange(-128, 128), (0.5, 0.5)) is None
+    assert _linear.find(np.maximum, np.arange(-128, 128), (0.5, 0.5)) is None
