@@ -13,6 +13,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from tests.support.quantizing import kinds, saved
+from tests.support.tflite_writer import Call, Part, Value, write
 from tinyml import importers
 from tinyml.errors import UnsupportedError
 from tinyml.ir import Array, DType, Graph, Node, Op, Tensor
@@ -150,13 +151,42 @@ def test_open_dimensions_and_an_old_opset(tmp_path: Path) -> None:
     assert ("Conv", "int8") in kinds(compiled)
 
 
-def test_half_precision_is_refused(tmp_path: Path) -> None:
-    model = model_of([CONV, helper.make_node("Relu", ["c"], ["y"])], {"w": WEIGHTS}, [1, 3, 5, 5])
+def test_half_precision_is_widened(tmp_path: Path) -> None:
+    """Weights, interface and casts in 16 bits: quantised as the float32 model that it is in effect."""
+    nodes = [
+        CONV,
+        helper.make_node("Cast", ["c"], ["h"], "cast", to=TensorProto.FLOAT16),
+        node("Relu", "h", "y"),
+    ]
+    model = model_of(nodes, {"w": WEIGHTS}, [1, 3, 5, 5])
     model.graph.initializer[0].CopyFrom(numpy_helper.from_array(WEIGHTS.astype(np.float16), "w"))
     for value in (*model.graph.input, *model.graph.output):
         value.type.tensor_type.elem_type = TensorProto.FLOAT16
-    with pytest.raises(UnsupportedError, match="holds float16 numbers"):
-        quantize_small(model, tmp_path, (3, 5, 5))
+    result = quantize_small(model, tmp_path, (3, 5, 5))
+    assert [(layer.op_type, layer.kind) for layer in result.report.layers] == [("Conv", "int8")]
+    assert result.report.decibels > 35
+    compiled = compile_model(saved(result, tmp_path), Options("small", "cortex-m3"))
+    assert compiled.graph.tensors[compiled.graph.inputs[0]].dtype is DType.FLOAT32
+
+
+def test_tflite_with_half_precision_weights(tmp_path: Path) -> None:
+    """What the TFLite converter calls float16 quantisation: weights are widened when the model runs."""
+    weights = np.random.default_rng(5).normal(0, 0.3, (4, 12)).astype(np.float16)
+    values = [
+        *(Value(name, shape) for name, shape in (("x", (1, 12)), ("w", (4, 12)), ("y", (1, 4)))),
+        Value.constant("half", weights),
+    ]
+    calls = [
+        Call("DEQUANTIZE", ["half"], ["w"], "DequantizeOptions"),
+        Call("FULLY_CONNECTED", ["x", "w", ""], ["y"], "FullyConnectedOptions"),
+    ]
+    (tmp_path / "half.tflite").write_bytes(write(Part(values, calls, ["x"], ["y"])))
+    np.save(tmp_path / "calib.npy", np.random.default_rng(1).uniform(-1, 1, (32, 12)).astype(np.float32))
+    result = quantize(tmp_path / "half.tflite", Request(tmp_path / "calib.npy", method="minmax"))
+    assert ("Gemm", "int8") in [(layer.op_type, layer.kind) for layer in result.report.layers]
+    assert result.report.decibels > 35
+    compiled = compile_model(saved(result, tmp_path), Options("small", "cortex-m3"))
+    assert ("Dense", "int8") in kinds(compiled)
 
 
 def test_batch_normalisation_goes_into_the_weights(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from tinyml.importers import TFLITE_MAGIC, load, onnx_model
 from tinyml.ir import Shape
 from tinyml.quantize import export, runtime
 from tinyml.quantize.data import Input
+from tinyml.quantize.halves import widen
 from tinyml.quantize.layers import ACTIVATIONS
 from tinyml.reading import dtype_of
 
@@ -42,7 +43,7 @@ def prepare(path: Path, shapes: Mapping[str, Shape]) -> Prepared:
     is_tflite = content[4:8] == TFLITE_MAGIC
     model = export.to_onnx(graph) if is_tflite else onnx_model.parse(path, content)
     _refuse_quantized(model, path)
-    _refuse_half(model, path)
+    widen(model.graph)
     _drop_default_inputs(model)
     _fix_shapes(model, {name: graph.tensors[name].shape for name in graph.inputs})
     model = _optimized(model)
@@ -65,15 +66,6 @@ def _refuse_quantized(model: onnx.ModelProto, path: Path) -> None:
         raise ConfigError(
             f"{path} is quantised already (it has {found[0]})",
             "compile it as it is, or quantise the float model",
-        )
-
-
-def _refuse_half(model: onnx.ModelProto, path: Path) -> None:
-    kinds = {value.type.tensor_type.elem_type for value in (*model.graph.input, *model.graph.output)}
-    kinds |= {tensor.data_type for tensor in model.graph.initializer}
-    if kinds & {onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16}:
-        raise UnsupportedError(
-            f"{path} holds float16 numbers; quantising starts from float32", "export the model as float32"
         )
 
 
