@@ -101,15 +101,20 @@ def quantized_record(
 
     ``packed`` are the same as the kernel reads them, ``order`` is its order of the other tables.
     """
+    return {**geometry(layer), **channel_tables(layer, sheet, filters, packed, order), **limits(layer)}
+
+
+def channel_tables(
+    layer: Layer, sheet: Sheet, filters: Array, packed: Array, order: Array | slice
+) -> dict[str, object]:
+    """Members that point to constants: weights, and what each channel has."""
     channels = layer.output.shape[3]
     multiplier, shift = output_multipliers(layer)
     return {
-        **geometry(layer),
         ".weights": sheet.table("weights", packed),
         ".bias": sheet.table("bias", folded_bias(layer, filters)[order]),
         ".multiplier": sheet.table("multiplier", per_channel(multiplier, channels)[order]),
         ".shift": sheet.table("shift", per_channel(shift, channels).astype(np.int8)[order]),
-        **limits(layer),
     }
 
 

@@ -17,8 +17,8 @@ from tinyml.ops._conv_records import (
     small_extents,
 )
 from tinyml.ops._convolution import convolution
-from tinyml.ops._dsp import right_shifts
 from tinyml.ops._quant import quant_of
+from tinyml.ops._stream import right_shifts
 from tinyml.ops._window import Pair
 from tinyml.targets import Target
 

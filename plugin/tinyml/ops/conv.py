@@ -4,32 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from tinyml import c
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType
-from tinyml.kernel import Constraint, Cost, Kernel, Library, Sheet, register_kernels
+from tinyml.kernel import Cost, Kernel, Library, Sheet, register_kernels
 from tinyml.ops import _convolution
 from tinyml.ops import _helium as helium
 from tinyml.ops._byte_weights import ConvByteWeights
-from tinyml.ops._cmsis_conv import CONV_KERNELS, pointwise
+from tinyml.ops._cmsis_conv import CONV_KERNELS
 from tinyml.ops._conv_loops import ConvLoops
 from tinyml.ops._conv_records import (
+    channel_tables,
     constant_weights,
     float_record,
     float_tensors,
     int8_tensors,
-    one_weight_zero,
-    padded_weights,
-    quantized_record,
     small_extents,
 )
 from tinyml.ops._convolution import Convolution
-from tinyml.ops._dsp_conv import ConvDsp
 from tinyml.ops._int16_kernels import ConvInt16
 from tinyml.ops._layout import channels_first, channels_last, depthwise_weights
+from tinyml.ops._stream_conv import ConvDsp, ConvInt8
 from tinyml.ops._window import onnx_window
 from tinyml.ops.depthwise_conv import DepthwiseConv
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
@@ -56,50 +52,6 @@ class Conv(Convolution):
         return np.concatenate(parts, axis=-1)
 
 
-class ConvInt8(Kernel):
-    """Integer convolution in portable C; takes any groups, dilations and weight zero point."""
-
-    name = "tinyml_conv_s8"
-    library = Library.PORTABLE
-    sources = ("conv_s8.c",)
-    cost = Cost(plain=(2.3, 50), dsp=(2.3, 50), mve=(2.3, 50))
-    constraints: ClassVar[tuple[Constraint, ...]] = (
-        int8_tensors,
-        constant_weights,
-        one_weight_zero,
-        small_extents,
-    )
-
-    def scratch_bytes(self, layer: Layer, target: Target) -> int:
-        """Two columns."""
-        return 2 * -(-int(np.prod(layer.input(1).shape[1:])) // 4) * 4
-
-    def overwrites(self, layer: Layer) -> tuple[int, ...]:
-        """A 1x1 convolution reads every position before it writes there, the last first if it widens."""
-        op = layer.op
-        assert isinstance(op, Conv)
-        return (0,) if pointwise(layer) and op.strides == (1, 1) else ()
-
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
-        op = layer.op
-        assert isinstance(op, Conv)
-        filters = layer.input(1).value
-        record = quantized_record(layer, sheet, filters, *self.packed(filters))
-        sheet.include("<tinyml/conv.h>")
-        widens = pointwise(layer) and layer.output.shape[3] > layer.input(0).shape[3]
-        members = {
-            **record,
-            ".groups": op.groups,
-            ".from_the_end": c.boolean(widens),
-        }
-        name = sheet.record("struct tinyml_conv_s8", "params", members)
-        sheet.line(f"{self.name}(&{name}, {sheet.x()}, {sheet.y()}, {sheet.scratch});")
-
-    def packed(self, filters: Array) -> tuple[Array, Array | slice]:
-        """The weights as the kernel reads them, and its order of channels in other tables."""
-        return padded_weights(filters), slice(None)
-
-
 class ConvHelium(ConvInt8):
     """Three windows meet two filters at a time, sixteen elements of each."""
 
@@ -122,8 +74,11 @@ class ConvHelium(ConvInt8):
         """Three columns in whole vectors."""
         return 3 * helium.whole_vectors(int(np.prod(layer.input(1).shape[1:])))
 
-    def packed(self, filters: Array) -> tuple[Array, Array | slice]:
-        return helium.in_pairs(filters), helium.whole_fours(filters.shape[0])
+    def tables(self, layer: Layer, sheet: Sheet) -> dict[str, object]:
+        filters = layer.input(1).value
+        return channel_tables(
+            layer, sheet, filters, helium.in_pairs(filters), helium.whole_fours(filters.shape[0])
+        )
 
 
 class ConvFloat(Kernel):

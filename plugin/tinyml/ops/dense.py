@@ -12,7 +12,6 @@ from tinyml import c
 from tinyml import fixed_point as fp
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Constraint, Cost, Kernel, Library, Sheet, register_kernels
-from tinyml.ops import _dsp as dsp
 from tinyml.ops import _helium as helium
 from tinyml.ops._byte_weights import DenseByteWeights
 from tinyml.ops._cmsis_dense import DENSE_KERNELS
@@ -36,6 +35,7 @@ from tinyml.ops._quant import (
     per_channel,
     quant_of,
 )
+from tinyml.ops._stream import filter_stream, shrinking
 from tinyml.targets import Target
 
 
@@ -74,7 +74,7 @@ def multipliers(layer: Layer) -> Multipliers:
 
 
 class DenseInt8(Kernel):
-    """Integer matrix-vector products in portable C; takes any weight zero point."""
+    """A row meets four filters at a time, in plain C; takes any weight zero point."""
 
     name = "tinyml_dense_s8"
     library = Library.PORTABLE
@@ -106,44 +106,29 @@ class DenseInt8(Kernel):
         sheet.line(f"{self.name}(&{name}, {sheet.x()}, {sheet.y()});")
 
     def tables(self, layer: Layer, sheet: Sheet) -> dict[str, object]:
-        """Members that point to constants."""
-        filters = layer.input(1).value
-        multiplier, shift = (per_channel(values, filters.shape[0]) for values in multipliers(layer))
-        return {
-            ".weights": sheet.table("weights", self.packed(filters)),
-            ".bias": sheet.table("bias", folded_bias(layer, filters)),
-            ".multiplier": sheet.table("multiplier", multiplier),
-            ".shift": sheet.table("shift", shift.astype(np.int8)),
-        }
-
-    def packed(self, filters: Array) -> Array:
-        """The weights as the kernel reads them."""
-        return filters
-
-
-class DenseDsp(DenseInt8):
-    """A row meets four filters at a time, four elements of each."""
-
-    name = "tinyml_dense_dsp_s8"
-    sources = ("dense_dsp_s8.c",)
-    cost = Cost(dsp=(1.45, 20), mve=(1.45, 20))
-    constraints = (*DenseInt8.constraints, dsp.shrinking(multipliers))
-
-    def runs_on(self, target: Target) -> bool:
-        return target.dsp
-
-    def tables(self, layer: Layer, sheet: Sheet) -> dict[str, object]:
-        """One stream of words; filters that do not make a last four come one by one."""
+        """Members that point to constants: filters in fours, the last ones one by one."""
         filters = layer.input(1).value
         bias, outputs = folded_bias(layer, filters), filters.shape[0]
         factors = [per_channel(values, outputs) for values in multipliers(layer)]
         whole = outputs - outputs % 4
         parts = [
-            dsp.filter_stream(filters[part], bias[part], (factors[0][part], factors[1][part]), together)
+            filter_stream(filters[part], bias[part], (factors[0][part], factors[1][part]), together)
             for part, together in ((slice(whole), 4), (slice(whole, outputs), 1))
             if part.stop > (part.start or 0)
         ]
         return {".weights": f"(const int8_t *){sheet.table('filters', np.concatenate(parts))}"}
+
+
+class DenseDsp(DenseInt8):
+    """The same with DSP instructions, in pairs of int16."""
+
+    name = "tinyml_dense_dsp_s8"
+    sources = ("dense_dsp_s8.c",)
+    cost = Cost(dsp=(1.45, 20), mve=(1.45, 20))
+    constraints = (*DenseInt8.constraints, shrinking(multipliers))
+
+    def runs_on(self, target: Target) -> bool:
+        return target.dsp
 
 
 class DenseHelium(DenseInt8):
@@ -157,8 +142,15 @@ class DenseHelium(DenseInt8):
     def runs_on(self, target: Target) -> bool:
         return target.mve
 
-    def packed(self, filters: Array) -> Array:
-        return helium.in_fours(filters)
+    def tables(self, layer: Layer, sheet: Sheet) -> dict[str, object]:
+        filters = layer.input(1).value
+        multiplier, shift = (per_channel(values, filters.shape[0]) for values in multipliers(layer))
+        return {
+            ".weights": sheet.table("weights", helium.in_fours(filters)),
+            ".bias": sheet.table("bias", folded_bias(layer, filters)),
+            ".multiplier": sheet.table("multiplier", multiplier),
+            ".shift": sheet.table("shift", shift.astype(np.int8)),
+        }
 
 
 class DenseFloat(Kernel):

@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Dense layers with DSP instructions: an input meets four filters at a time. */
+/* Dense layers with DSP instructions, in pairs of int16. */
 
-#include <stdbool.h>
-
-#include <tinyml/dense.h>
 #include <tinyml/tinyml.h>
 
 #if TINYML_CORE_DSP
 
 #include "dsp_s8.h"
 
-/* sums[i] += filter i · x over `words` words; the four filters take turns, a word each. Compilers
- * need a fifth more instructions for this loop. Returns what comes behind the filters.
- */
-static inline const uint32_t *dot_4x1(const uint32_t *filters, const int8_t *x, int32_t words,
-				      int32_t sums[4])
+/* Compilers need a fifth more instructions for this loop. */
+static inline const uint32_t *dot_four(const uint32_t *filters, const int8_t *x, int32_t words,
+				       int32_t sums[4])
 {
 	const int8_t *end = x + 4 * words;
 	int32_t s0 = sums[0], s1 = sums[1], s2 = sums[2], s3 = sums[3];
@@ -51,80 +46,36 @@ static inline const uint32_t *dot_4x1(const uint32_t *filters, const int8_t *x, 
 	return filters;
 }
 
-/* The same for one filter. */
-static inline const uint32_t *dot_1x1(const uint32_t *filter, const int8_t *x, int32_t words,
+static inline const uint32_t *dot_one(const uint32_t *filter, const int8_t *x, int32_t words,
 				      int32_t *sum)
 {
+	int32_t s = *sum;
+
 	for (const uint32_t *end = filter + words; filter != end; x += 4) {
 		const uint32_t word = tinyml_load_word(x), w = *filter++;
 
-		*sum = __smlad(tinyml_even_bytes(word), tinyml_even_bytes(w), *sum);
-		*sum = __smlad(tinyml_odd_bytes(word), tinyml_odd_bytes(w), *sum);
+		s = __smlad(tinyml_even_bytes(word), tinyml_even_bytes(w), s);
+		s = __smlad(tinyml_odd_bytes(word), tinyml_odd_bytes(w), s);
 	}
+	*sum = s;
 	return filter;
 }
 
-static int32_t sum_of(const int8_t *x, int32_t count)
+static inline int8_t finish(int32_t sum, int32_t factor, int32_t exponent,
+			    const struct tinyml_output *to)
 {
-	int32_t sum = 0;
+	const int32_t q = to->sign == 0
+				  ? tinyml_output_dsp(sum, factor, exponent, true, to->twice_zero)
+				  : tinyml_output_dsp(sum, factor, exponent, false, to->twice_zero);
 
-	for (int32_t i = 0; i < count; i++) {
-		sum += x[i];
-	}
-	return sum;
+	return (int8_t)(to->narrow ? tinyml_clamp(q, to->low, to->high) : q);
 }
+
+#include "dense_stream_s8.h"
 
 void tinyml_dense_dsp_s8(const struct tinyml_dense_s8 *p, const int8_t *x, int8_t *y)
 {
-	const struct tinyml_dense_s8 q = *p;
-	const bool narrow = q.out_min > INT8_MIN || q.out_max < INT8_MAX;
-	const int32_t whole = q.inputs / 4, rest = q.inputs % 4;
-
-	for (int32_t row = 0; row < q.rows; row++, x += q.inputs) {
-		const int32_t shared = q.weight_zero != 0 ? q.weight_zero * sum_of(x, q.inputs) : 0;
-		const uint32_t *w = (const uint32_t *)(const void *)q.weights;
-		int8_t last[4] = {0};
-
-		memcpy(last, &x[4 * whole], (size_t)rest);
-		for (int32_t left = q.outputs; left > 0;) {
-			const int32_t count = left >= 4 ? 4 : 1;
-			int32_t sums[4] = {0};
-
-			for (int32_t i = 0; i < count; i++) {
-				sums[i] = (int32_t)*w++ - shared;
-			}
-			if (count == 4) {
-				if (whole > 0) {
-					w = dot_4x1(w, x, whole, sums);
-				}
-				if (rest > 0) {
-					w = dot_4x1(w, last, 1, sums);
-				}
-			} else {
-				w = dot_1x1(w, x, whole, sums);
-				w = dot_1x1(w, last, rest > 0, sums);
-			}
-			for (int32_t i = 0; i < count; i++) {
-				const int32_t factor = (int32_t)w[i];
-				const int32_t exponent = ((const int8_t *)&w[count])[i];
-				int32_t output;
-
-				if (q.round_once) {
-					output = tinyml_output_dsp(sums[i], factor, exponent, true,
-								   2 * q.out_zero + 1);
-				} else {
-					output = tinyml_output_dsp(sums[i], factor, exponent, false,
-								   2 * q.out_zero + 1);
-				}
-				if (narrow) {
-					output = tinyml_clamp(output, q.out_min, q.out_max);
-				}
-				*y++ = (int8_t)output;
-			}
-			w += count + 1;
-			left -= count;
-		}
-	}
+	multiply(p, x, y);
 }
 
 #endif /* TINYML_CORE_DSP */

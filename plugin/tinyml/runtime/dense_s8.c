@@ -1,49 +1,62 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include <tinyml/dense.h>
+/* Dense layers in plain C. */
 
-#include "gemm_s8.h"
 #include "output_s8.h"
 
-static int32_t sum_of(const int8_t *x, int32_t count)
+static inline const uint32_t *dot_four(const uint32_t *filters, const int8_t *x, int32_t words,
+				       int32_t sums[4])
 {
-	int32_t sum = 0;
+	const int8_t *w = (const int8_t *)filters;
+	int32_t s0 = sums[0], s1 = sums[1], s2 = sums[2], s3 = sums[3];
 
-	for (int32_t i = 0; i < count; i++) {
-		sum += x[i];
+	for (const int8_t *end = x + 4 * words; x != end; x += 4, w += 16) {
+#define STEP(i)                                                                                    \
+	do {                                                                                       \
+		const int32_t value = x[i];                                                        \
+		s0 += w[i] * value;                                                                \
+		s1 += w[4 + (i)] * value;                                                          \
+		s2 += w[8 + (i)] * value;                                                          \
+		s3 += w[12 + (i)] * value;                                                         \
+	} while (0)
+		STEP(0);
+		STEP(1);
+		STEP(2);
+		STEP(3);
+#undef STEP
 	}
-	return sum;
+	sums[0] = s0;
+	sums[1] = s1;
+	sums[2] = s2;
+	sums[3] = s3;
+	return filters + 4 * words;
 }
+
+static inline const uint32_t *dot_one(const uint32_t *filter, const int8_t *x, int32_t words,
+				      int32_t *sum)
+{
+	const int8_t *w = (const int8_t *)filter;
+	int32_t s = *sum;
+
+	for (const int8_t *end = x + 4 * words; x != end; x += 4, w += 4) {
+		s += w[0] * x[0];
+		s += w[1] * x[1];
+		s += w[2] * x[2];
+		s += w[3] * x[3];
+	}
+	*sum = s;
+	return filter + words;
+}
+
+static inline int8_t finish(int32_t sum, int32_t factor, int32_t exponent,
+			    const struct tinyml_output *to)
+{
+	return tinyml_output_s8(sum, (int32_t)((uint32_t)factor >> 1), ~exponent, to);
+}
+
+#include "dense_stream_s8.h"
 
 void tinyml_dense_s8(const struct tinyml_dense_s8 *p, const int8_t *x, int8_t *y)
 {
-	const struct tinyml_output to =
-		tinyml_output(p->round_once, p->out_zero, p->out_min, p->out_max);
-
-	for (int32_t row = 0; row < p->rows; row++, x += p->inputs, y += p->outputs) {
-		const int32_t shared =
-			p->weight_zero != 0 ? p->weight_zero * sum_of(x, p->inputs) : 0;
-		const int8_t *w = p->weights;
-
-		for (int32_t o = 0; o < p->outputs; o += 4) {
-			/* The last outputs may be fewer than four: some are then computed twice. */
-			const int32_t last = p->outputs - 1 - o;
-			const int32_t at[4] = {o, o + (last < 1 ? last : 1),
-					       o + (last < 2 ? last : 2),
-					       o + (last < 3 ? last : 3)};
-			int32_t acc[4];
-
-			for (int32_t i = 0; i < 4; i++) {
-				acc[i] = p->bias[at[i]] - shared;
-			}
-			tinyml_dot_4x1(&w[0], &w[(at[1] - o) * p->inputs],
-				       &w[(at[2] - o) * p->inputs], &w[(at[3] - o) * p->inputs], x,
-				       p->inputs, acc);
-			for (int32_t i = 0; i < 4; i++) {
-				y[at[i]] = tinyml_output_s8(acc[i], p->multiplier[at[i]],
-							    p->shift[at[i]], &to);
-			}
-			w += 4 * p->inputs;
-		}
-	}
+	multiply(p, x, y);
 }

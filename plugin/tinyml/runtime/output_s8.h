@@ -14,6 +14,10 @@
 
 #include <tinyml/fixed_point.h>
 
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "weights are laid out for little-endian processors"
+#endif
+
 struct tinyml_output {
 	int32_t nudge; /* what the first rounding adds, doubled: 2^31, or 0 if there is only one */
 	int32_t sign;  /* all ones if negative halves round away from zero, else 0 */

@@ -47,8 +47,8 @@ static const struct tinyml_conv_s8 digits_conv1_params = {
 		.kernel_h = 3, .kernel_w = 3, .stride_h = 1, .stride_w = 1, .dilation_h = 1,
 		.dilation_w = 1, .pad_top = 1, .pad_left = 1,
 	},
-	.in_zero = -128, .weight_zero = 0, .out_zero = -128, .out_min = -128, .out_max = 127,
-	.round_once = true, .weights = (const int8_t *)digits_conv1_filters, .groups = 1,
+	.weights = (const int8_t *)digits_conv1_filters, .in_zero = -128, .weight_zero = 0,
+	.out_zero = -128, .out_min = -128, .out_max = 127, .round_once = true, .groups = 1,
 	.from_the_end = false,
 };
 
@@ -68,8 +68,8 @@ static const struct tinyml_conv_s8 digits_conv2_params = {
 		.kernel_h = 3, .kernel_w = 3, .stride_h = 1, .stride_w = 1, .dilation_h = 1,
 		.dilation_w = 1, .pad_top = 1, .pad_left = 1,
 	},
-	.in_zero = -128, .weight_zero = 0, .out_zero = -128, .out_min = -128, .out_max = 127,
-	.round_once = true, .weights = (const int8_t *)digits_conv2_filters, .groups = 1,
+	.weights = (const int8_t *)digits_conv2_filters, .in_zero = -128, .weight_zero = 0,
+	.out_zero = -128, .out_min = -128, .out_max = 127, .round_once = true, .groups = 1,
 	.from_the_end = false,
 };
 

@@ -34,7 +34,7 @@ struct tinyml_conv_s8 {
 	bool round_once;           /* see tinyml_rescale_once() */
 	bool from_the_end;         /* compute the last position first */
 	bool transposed;           /* rows of the window are columns of the tensors */
-	const int8_t *weights;     /* readable up to three bytes past its end */
+	const int8_t *weights;     /* as the kernel wants them */
 	const int32_t *bias;       /* less the part of the zero points: see folded_bias() */
 	const int32_t *multiplier; /* one per output channel, as bias and shift */
 	const int8_t *shift;
@@ -49,21 +49,21 @@ struct tinyml_conv_f32 {
 	const float *bias; /* one per output channel, or NULL */
 };
 
-/** Weights are (out_c, kernel_h, kernel_w, in_c / groups).
+/** Weights are a stream of words, with biases, multipliers and shifts between them: see
+ * ops/_stream.py.
  *
- * The scratch memory of the integer convolution holds two columns of kernel_h * kernel_w * in_c /
- * groups elements, as ops/conv.py computes it for each core.
+ * The scratch memory holds three columns of kernel_h * kernel_w * in_c / groups elements in whole
+ * words, and one more if the channels of a group are not whole words.
  */
 void tinyml_conv_s8(const struct tinyml_conv_s8 *p, const int8_t *x, int8_t *y, void *scratch);
-void tinyml_conv_f32(const struct tinyml_conv_f32 *p, const float *x, float *y);
 
-/** The same for cores with DSP instructions. Weights are a stream of words, with biases,
- * multipliers and shifts between them: see ops/_dsp.py. The scratch memory holds two columns of
- * int16, and one of int8 if the input channels of a group are not whole words.
- */
+/** The same for cores with DSP instructions; columns are two, but of int16. */
 void tinyml_conv_dsp_s8(const struct tinyml_conv_s8 *p, const int8_t *x, int8_t *y, void *scratch);
 
-/** The same for cores with Helium, with one group and no zero point of weights. Filters come in
+/** Weights are (out_c, kernel_h, kernel_w, in_c / groups). */
+void tinyml_conv_f32(const struct tinyml_conv_f32 *p, const float *x, float *y);
+
+/** For cores with Helium, with one group and no zero point of weights. Filters come in
  * pairs, whose vectors of 16 elements alternate: see ops/_helium.py. The scratch memory holds three
  * columns.
  */

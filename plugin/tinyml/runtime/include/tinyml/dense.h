@@ -16,7 +16,7 @@ struct tinyml_dense_s8 {
 	int32_t rows;
 	int32_t inputs;
 	int32_t outputs;
-	const int8_t *weights;     /* (outputs, inputs) */
+	const int8_t *weights;     /* as the kernel wants them */
 	const int32_t *bias;       /* less the part of the zero points: see folded_bias() */
 	const int32_t *multiplier; /* one per output, as bias and shift */
 	const int8_t *shift;
@@ -37,12 +37,12 @@ struct tinyml_dense_f32 {
 	float out_max;
 };
 
+/** Weights are a stream of words, with biases, multipliers and shifts between them, four filters at
+ * a time, the last ones one by one: see ops/_stream.py.
+ */
 void tinyml_dense_s8(const struct tinyml_dense_s8 *p, const int8_t *x, int8_t *y);
 
-/** The same for cores with DSP instructions. Weights are a stream of words, with biases,
- * multipliers and shifts between them, four filters at a time, the last ones one by one: see
- * ops/_dsp.py.
- */
+/** The same for cores with DSP instructions. */
 void tinyml_dense_dsp_s8(const struct tinyml_dense_s8 *p, const int8_t *x, int8_t *y);
 
 /** For cores with Helium. Filters come in fours, whose vectors of 16 elements take turns; weights

@@ -1,4 +1,4 @@
-"""Our kernels for cores with DSP instructions: how filters are laid out, and what they ask of a layer."""
+"""Filters as a stream of words, as kernels in portable C read them, and what those ask of a layer."""
 
 from __future__ import annotations
 
