@@ -16,8 +16,6 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 PLATFORMS = Path(__file__).resolve().parent / "platforms"
 TIMEOUT_SECONDS = 300
 
-collect_ignore = ["golden"]  # a project for `pio test`, whose files are named as PlatformIO wants them
-
 
 @dataclass(frozen=True)
 class Project:

@@ -14,6 +14,7 @@ from tests.platformio.conftest import REPOSITORY, MakeProject, Project, platform
 from tinyml.workspace import find_cmsis_nn
 
 SAMPLE = REPOSITORY / "samples" / "platformio_digits"
+GOLDEN = REPOSITORY / "samples" / "platformio_test"
 HOST = f"[env:host]\n{platform('host')}\n"
 QEMU = f"[env:m3]\n{platform('qemu_arm')}\nboard = mps2_an385\n"
 RISCV = f"[env:rv32]\n{platform('qemu_riscv')}\nboard = virt\n"
@@ -137,10 +138,27 @@ def test_golden_vectors(make_project: MakeProject, environment: str) -> None:
     project = make_project(
         f"{ini}test_framework = custom\ntest_testing_command =\n{lines}build_flags = '-I{inputs}'\n"
     )
-    shutil.copytree(Path(__file__).parent / "golden" / "test", project.folder / "test")
+    shutil.copytree(GOLDEN / "test", project.folder / "test")
     shutil.copytree(SAMPLE / "models", project.folder / "models")
     done = project.pio("test", "-vv")
     assert done.returncode == 0, done.stdout
+    assert "40 test cases: 40 succeeded" in done.stdout
+
+
+def test_sample_of_a_test(make_project: MakeProject) -> None:
+    """The sample as it is, but for the platform, which is PlatformIO's registry's."""
+    project = make_project("", name="samples/platformio_test")
+    shutil.copytree(GOLDEN / "test", project.folder / "test")
+    ini = (GOLDEN / "platformio.ini").read_text()
+    for theirs, ours in {
+        "platform = native": platform("host"),
+        "symlink://../..": f"symlink://{REPOSITORY}",
+        "../digits": str(REPOSITORY / "samples" / "digits"),
+    }.items():
+        assert theirs in ini
+        ini = ini.replace(theirs, ours)
+    project.write("platformio.ini", ini)
+    done = project.pio("test")
     assert "40 test cases: 40 succeeded" in done.stdout
 
 

@@ -17,7 +17,7 @@ import yaml
 
 from tests.platformio.conftest import REPOSITORY, MakeProject, Project, describe_package
 from tests.platformio.test_builds import built
-from tests.platformio.test_digits import QEMU, SAMPLE, require
+from tests.platformio.test_digits import GOLDEN, QEMU, SAMPLE, require
 from tinyml.workspace import find_cmsis_nn
 
 INPUTS = REPOSITORY / "samples" / "digits" / "src"
@@ -68,8 +68,7 @@ def environment(package: Path) -> str:
 def golden(project: Project, package: Path) -> Project:
     """A Zephyr application that compares the model's outputs on 40 images with the host's, byte for byte."""
     shutil.copytree(SAMPLE / "models", project.folder / "models")
-    program = Path(__file__).parent / "golden" / "test" / "test_digits" / "main.c"
-    project.write("src/main.c", program.read_text())
+    project.write("src/main.c", (GOLDEN / "test" / "test_digits" / "main.c").read_text())
     project.write("zephyr/CMakeLists.txt", CMAKE)
     project.write("zephyr/prj.conf", "CONFIG_MAIN_STACK_SIZE=4096\n")
     project.write("west.yml", yaml.safe_dump(installed_modules(package)))
