@@ -74,8 +74,8 @@ def _log_level(text: str) -> Symbol:
 
 
 def symbol_table() -> str:
-    """Every Kconfig symbol with its prompt and help."""
-    rows = [symbol.row() for symbol in symbols(KCONFIG.read_text())]
+    """Every Kconfig symbol that can be set, with its prompt and help."""
+    rows = [symbol.row() for symbol in symbols(KCONFIG.read_text()) if symbol.prompt]
     return "\n".join(["| symbol | meaning |", "|---|---|", *rows])
 
 

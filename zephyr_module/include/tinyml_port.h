@@ -29,14 +29,13 @@ void tinyml_check_claim(struct tinyml_lock *lock, const char *model);
 
 #ifdef CONFIG_TINYML_PROFILING
 #include <tinyml/profile.h>
-#include <zephyr/kernel.h>
 
 #define TINYML_LAYER(index, call)                                                                  \
 	do {                                                                                       \
-		uint32_t tinyml_started = k_cycle_get_32();                                        \
+		uint32_t tinyml_started = tinyml_profile_clock();                                  \
                                                                                                    \
 		call;                                                                              \
-		tinyml_profile_record(index, k_cycle_get_32() - tinyml_started);                   \
+		tinyml_profile_record(index, tinyml_profile_clock() - tinyml_started);             \
 	} while (0)
 #endif
 

@@ -134,9 +134,9 @@ static int cmd_info(const struct shell *sh, size_t argc, char **argv)
 /* Run a model on what is in its inputs; the cycles it took, or a negative error. */
 static int64_t timed_run(const struct shell *sh, const struct tinyml_model *model)
 {
-	uint32_t start = k_cycle_get_32();
+	uint32_t start = tinyml_profile_clock();
 	int status = model->run();
-	uint32_t cycles = k_cycle_get_32() - start;
+	uint32_t cycles = tinyml_profile_clock() - start;
 
 	if (status != 0) {
 		shell_error(sh, "%s did not run: %d", model->name, status);
@@ -153,7 +153,7 @@ static int run_and_show(const struct shell *sh, const struct tinyml_model *model
 		return (int)cycles;
 	}
 	shell_print(sh, "%s: %u cycles, %u us", model->name, (unsigned int)cycles,
-		    (unsigned int)k_cyc_to_us_near32((uint32_t)cycles));
+		    (unsigned int)(1000000ULL * (uint64_t)cycles / tinyml_profile_clock_hz()));
 	for (size_t i = 0; i < model->output_count; i++) {
 		const struct tinyml_tensor *output = &model->outputs[i];
 		size_t count = tinyml_elements(output);

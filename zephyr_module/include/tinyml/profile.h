@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/** Cycles of every layer of the last run. Needs CONFIG_TINYML_PROFILING. */
+/** Cycles of every layer of the last run, with CONFIG_TINYML_PROFILING; and the clock they are of.
+ */
 
 #ifndef TINYML_PROFILE_H_
 #define TINYML_PROFILE_H_
@@ -8,9 +9,34 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <zephyr/kernel.h>
+#ifdef CONFIG_TINYML_PROFILING_COUNTER
+#include <zephyr/timing/timing.h>
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/** Now, in cycles: of the core's own counter, or of Zephyr's clock where it has none. */
+static inline uint32_t tinyml_profile_clock(void)
+{
+#ifdef CONFIG_TINYML_PROFILING_COUNTER
+	return (uint32_t)timing_counter_get();
+#else
+	return k_cycle_get_32();
+#endif
+}
+
+/** How many cycles of that clock are a second. */
+static inline uint32_t tinyml_profile_clock_hz(void)
+{
+#ifdef CONFIG_TINYML_PROFILING_COUNTER
+	return (uint32_t)timing_freq_get();
+#else
+	return (uint32_t)sys_clock_hw_cycles_per_sec();
+#endif
+}
 
 /** Forget the last run. */
 void tinyml_profile_reset(void);

@@ -105,6 +105,6 @@ def _failure(verb: str, board: str, said: str) -> Exception:
     first = next((i for i, line in enumerate(lines) if re.search(r"\berror\b|\bFATAL\b", line, re.I)), None)
     kept = lines[-SHOWN_LINES:] if first is None else lines[first : first + SHOWN_LINES]
     message = f"west {verb} for {board} failed:\n" + "\n".join(kept)
-    if "overflowed by" in said or "will not fit in region" in said or "allows" in said:
+    if "overflowed by" in said or "will not fit in region" in said or re.search(r"\ballows \d", said):
         return BudgetError(message, "a smaller model, or a board with more memory")
     return ToolError(message)

@@ -23,14 +23,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <tinyml/profile.h>
 #include <tinyml/tinyml.h>
 #include <zephyr/device.h>
 #include <zephyr/drivers/uart.h>
 #include <zephyr/kernel.h>
 #include <zephyr/sys/util.h>
-#ifdef CONFIG_TINYML_PROFILING
-#include <tinyml/profile.h>
-#endif
 
 #define LINE_BYTES        160 /* tinyml.harness.zephyr.talk sends no longer ones */
 #define MOST_BYTES        64  /* of a tensor in one line */
@@ -139,9 +137,9 @@ static uint8_t *byte_at(const struct tinyml_tensor *tensors, size_t count, uint3
 /* What the clock counts between two readings with nothing in between. */
 static uint32_t empty_cycles(void)
 {
-	uint32_t before = k_cycle_get_32();
+	uint32_t before = tinyml_profile_clock();
 
-	return k_cycle_get_32() - before;
+	return tinyml_profile_clock() - before;
 }
 
 /*
@@ -153,7 +151,7 @@ static uint32_t loop_cycles(void)
 #ifdef CONFIG_CPU_CORTEX_M
 	uint32_t left = LOOP_INSTRUCTIONS / 3;
 	unsigned int key = irq_lock();
-	uint32_t before = k_cycle_get_32();
+	uint32_t before = tinyml_profile_clock();
 
 	__asm__ volatile("1: sub %0, #1\n"
 			 "cmp %0, #0\n"
@@ -162,7 +160,7 @@ static uint32_t loop_cycles(void)
 			 :
 			 : "cc");
 
-	uint32_t cycles = k_cycle_get_32() - before;
+	uint32_t cycles = tinyml_profile_clock() - before;
 
 	irq_unlock(key);
 	return cycles;
@@ -180,7 +178,7 @@ static void say_hello(char *words, size_t size)
 	snprintf(words, size, "model %s %s %x %x %x %x %x", model->name, hash,
 		 (unsigned int)total_bytes(model->inputs, model->input_count),
 		 (unsigned int)total_bytes(model->outputs, model->output_count),
-		 (unsigned int)sys_clock_hw_cycles_per_sec(), (unsigned int)empty_cycles(),
+		 (unsigned int)tinyml_profile_clock_hz(), (unsigned int)empty_cycles(),
 		 (unsigned int)loop_cycles());
 }
 
@@ -218,9 +216,9 @@ static void run(char *words, size_t size)
 #ifdef CONFIG_TINYML_PROFILING
 	tinyml_profile_reset();
 #endif
-	uint32_t before = k_cycle_get_32();
+	uint32_t before = tinyml_profile_clock();
 	int status = model->run();
-	uint32_t cycles = k_cycle_get_32() - before;
+	uint32_t cycles = tinyml_profile_clock() - before;
 
 	snprintf(words, size, "ran %x %x", (unsigned int)status, (unsigned int)cycles);
 }

@@ -1,0 +1,89 @@
+"""Building images with west: its command lines, and the few lines of its log that say what is wrong."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tinyml.app.manifest import ModelEntry, load
+from tinyml.errors import BudgetError, ConfigError, ToolError
+from tinyml.harness.zephyr import Build, Site, write_application
+
+# Notes what it was asked for, prints what the test wants, and fails if that is anything.
+WEST = """\
+import pathlib, sys
+here = pathlib.Path(__file__).parent
+with (here / "asked.txt").open("a") as notes:
+    notes.write(" ".join(sys.argv[1:]) + "\\n")
+said = (here / "said.txt").read_text() if (here / "said.txt").exists() else ""
+print(said)
+sys.exit(bool(said) and sys.argv[1] != "list")
+"""
+
+
+@pytest.fixture
+def build(tmp_path: Path) -> Build:
+    (tmp_path / "west.py").write_text(WEST)
+    (tmp_path / "zephyr").mkdir()
+    (tmp_path / "app").mkdir()
+    site = Site(tmp_path / "zephyr", (sys.executable, str(tmp_path / "west.py")))
+    return Build(site, "a_board", tmp_path / "app", tmp_path / "build", "kws")
+
+
+def asked(build: Build) -> list[str]:
+    lines = (build.app.parent / "asked.txt").read_text().splitlines()
+    return [line for line in lines if not line.startswith("list")]
+
+
+def test_the_same_options_build_what_is_out_of_date_others_everything(build: Build) -> None:
+    build.make(["-DX=1"])
+    build.make(["-DX=1"])
+    build.make([])
+    first, second, third = asked(build)
+    assert first.startswith("build --no-sysbuild -p always -b a_board")
+    assert first.endswith("-- -GNinja -DPROBE_MODEL=kws -DX=1")
+    assert "-p auto" in second
+    assert "-p always" in third
+
+
+def test_flashing(build: Build) -> None:
+    build.flash()
+    assert asked(build) == [f"flash --skip-rebuild -d {build.folder}"]
+
+
+def test_generated_files_are_built_when_they_change(build: Build) -> None:
+    build.generated.mkdir(parents=True)
+    build.replace_model({"kws.c": "int a;\n"})
+    build.replace_model({"kws.c": "int a;\n"})
+    assert asked(build) == [f"build -d {build.folder}"]
+
+
+@pytest.mark.parametrize(
+    "said,kind,words",
+    [
+        ("No board named 'a_board' found.", ConfigError, "Zephyr has no board called 'a_board'"),
+        ("a\nld: region `RAM' overflowed by 10 bytes\nb", BudgetError, "overflowed by 10 bytes"),
+        ("quiet\nmain.c:1:1: error: broken\nmore", ToolError, "error: broken\nmore"),
+        ("\n".join(f"line {i}" for i in range(100)), ToolError, "line 99"),
+    ],
+)
+def test_failures(build: Build, said: str, kind: type[Exception], words: str) -> None:
+    (build.app.parent / "said.txt").write_text(said)
+    with pytest.raises(kind) as caught:
+        build.make([])
+    assert words in str(caught.value)
+    assert "quiet" not in str(caught.value)
+    assert "line 1\n" not in str(caught.value)
+
+
+def test_paths_are_seen_from_the_application(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    entry = ModelEntry("kws", "models/kws.onnx", quantize={"calibration": "data.npz", "io": "int8"})
+    write_application(tmp_path / "a" / "b", entry, ["CONFIG_X=y"])
+    (model,) = load(tmp_path / "a" / "b" / "tinyml.yaml").models
+    assert model.file == "../../models/kws.onnx"
+    assert model.quantize == {"calibration": "../../data.npz", "io": "int8"}
+    assert (tmp_path / "a" / "b" / "prj.conf").read_text().endswith("CONFIG_X=y\n")
+    assert (tmp_path / "a" / "b" / "src" / "main.c").is_file()
