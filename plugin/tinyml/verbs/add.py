@@ -224,7 +224,7 @@ def _report(
         console.print(
             f"copied to {entry.file} (the original lies outside the application's repository)", markup=False
         )
-    console.print(f"added {entry.name} ({entry.file}) to {app.manifest_path}", markup=False)
+    console.print(f"added {entry.name} ({entry.file}) to {app.manifest_path}", markup=False, soft_wrap=True)
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     table.add_row("arena", f"{summary['arena_bytes']:,} bytes of RAM")
     if summary.get("state_bytes"):

@@ -144,5 +144,5 @@ def _show_changes(changes: Sequence[Change], args: argparse.Namespace, console: 
         style = "red" if change.ratio > limit else "green" if change.ratio < 1 else None
         console.print(str(change), style=style, markup=False, soft_wrap=True)
     if not changes:
-        console.print(f"nothing changed since {args.against}", markup=False)
+        console.print(f"nothing changed since {args.against}", markup=False, soft_wrap=True)
     return any(change.ratio > limit for change in changes)

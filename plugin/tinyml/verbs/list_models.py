@@ -31,7 +31,9 @@ class ListModels(Verb):
         app = folder.find_application(args.app, Path.cwd())
         models = app.manifest().models
         if not models:
-            console.print(f"{app.root} has no models; `west tinyml add MODEL` adds one", markup=False)
+            console.print(
+                f"{app.root} has no models; `west tinyml add MODEL` adds one", markup=False, soft_wrap=True
+            )
             return 0
         table = Table("name", "file", "bytes", "options", box=None, padding=(0, 2, 0, 0))
         missing = False

@@ -46,5 +46,7 @@ class Remove(Verb):
         if len(listed.models) == 1 and edit.switch_off(config) != config:
             changes[app.prj_conf_path] = edit.switch_off(config).encode()
         files.replace_all(changes)
-        console.print(f"removed {entry.name}; its file {entry.file} stays where it is", markup=False)
+        console.print(
+            f"removed {entry.name}; its file {entry.file} stays where it is", markup=False, soft_wrap=True
+        )
         return 0

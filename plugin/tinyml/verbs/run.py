@@ -56,5 +56,5 @@ class Run(Verb):
         console.print(f"{compiled.name} on {args.on}: {', '.join(facts)}", markup=False)
         if args.output:
             arrays.save_outputs(args.output, compiled.graph, outputs)
-            console.print(f"saved to {args.output}", markup=False)
+            console.print(f"saved to {args.output}", markup=False, soft_wrap=True)
         return 0
