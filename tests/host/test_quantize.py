@@ -155,3 +155,10 @@ def test_auto_keeps_nothing_where_int8_is_good_enough(calibration: Path) -> None
 def test_models_that_are_int8_already_are_refused(calibration: Path) -> None:
     with pytest.raises(ConfigError, match="is quantised already"):
         quantize(SAMPLE / "model.onnx", Request(calibration))
+
+
+def test_wrong_labels_are_doubted(tmp_path: Path) -> None:
+    images, labels, held_back = digits()
+    np.savez(tmp_path / "c.npz", image=images[~held_back][:32], labels=9 - labels[~held_back][:32])
+    report = quantize(FLOAT, Request(tmp_path / "c.npz", method="minmax")).report
+    assert "the float model itself is right on only" in "\n".join(report.advice())

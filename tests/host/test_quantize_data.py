@@ -135,7 +135,9 @@ BAD: list[tuple[str, Array, Input, str]] = [
     ("other size", ramp(20, 3, 5, 6), IMAGE, "have shape 20x3x5x6; the model takes 1x3x4x6"),
     ("channels last", ramp(20, 4, 6, 3), IMAGE, r"array.transpose\(0, 3, 1, 2\)"),
     ("pixels", np.full((20, 3, 4, 6), 200, np.uint8), IMAGE, r"whole numbers \(uint8, 200..200\)"),
-    ("not finite", np.full((20, 8), np.nan, np.float32), SOUND, "not finite"),
+    ("not finite", np.full((20, 8), np.nan, np.float32), SOUND, "not finite numbers, the first in sample 0"),
+    ("nothing", np.zeros((0, 3, 4, 6), np.float32), IMAGE, "has no samples for 'image'"),
+    ("flat", ramp(20, 72), IMAGE, r"array.reshape\(-1, 3, 4, 6\)"),
     ("beyond the type", np.full((20, 8), 300), Input("t", (1, 8), DType.UINT8), r"do not fit uint8 \(300"),
     ("halves", np.full((20, 8), 0.5), Input("t", (1, 8), DType.INT32), "do not fit int32"),
     ("words", np.full((20, 8), "a"), SOUND, "not numbers"),
@@ -162,9 +164,67 @@ def test_missing_arrays_and_files_are_named(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     with pytest.raises(ConfigError, match="neither images nor WAV files"):
         load(tmp_path / "folder", SOUND)
-    (tmp_path / "c.csv").write_text("1,2,3\n4,5\n")
-    with pytest.raises(ConfigError, match="line 2 is not 3 numbers: 4,5"):
+
+
+def test_csv_with_decimal_commas(tmp_path: Path) -> None:
+    rows = ramp(20, 8)
+    text = "\n".join(";".join(f"{cell:.9g}".replace(".", ",") for cell in row) for row in rows)
+    (tmp_path / "c.csv").write_text(text)
+    np.testing.assert_array_equal(stacked(load(tmp_path / "c.csv", SOUND), "audio"), rows.reshape(20, 1, 8))
+
+
+@pytest.mark.parametrize(
+    "content,message",
+    [
+        ("1,2,3\n4,5\n", "line 2 is not 3 numbers: 4,5"),
+        ("1,2,x\n4,5,6\n", "line 1 is not 3 numbers: 1,2,x"),  # no header: there are numbers in it
+        ("a,b\n", "no lines with numbers"),
+        ("a,b,label\n1,2,cat\n", r"line 2 is not 1 numbers: cat\n.*class numbers 0, 1, 2"),
+        ("a,b,label\n1,2\n", "line 2 is not 1 numbers: \n"),
+        ("1,2,3\n4,5,6\n", "has 3 numbers in a line; the model takes 8"),
+    ],
+)
+def test_csv_that_does_not_fit(tmp_path: Path, content: str, message: str) -> None:
+    (tmp_path / "c.csv").write_text(content)
+    with pytest.raises(ConfigError) as refusal:
         load(tmp_path / "c.csv", SOUND)
+    assert refusal.match(f"(?s).*{message}")
+
+
+def write_wav(path: Path, content: bytes, channels: int = 1) -> None:
+    path.parent.mkdir(exist_ok=True)
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(channels)
+        file.setsampwidth(2)
+        file.setframerate(16000)
+        file.writeframes(content)
+
+
+def test_large_folders_are_sampled_and_keep_their_classes(tmp_path: Path) -> None:
+    """Only as many files are read as are used; classes are counted over all of them, hidden ones are none."""
+    for number in range(9):
+        write_wav(tmp_path / "b" / f"{number}.wav", bytes(16))
+    write_wav(tmp_path / "a" / "one.wav", bytes(16))
+    write_wav(tmp_path / "c" / "one.wav", bytes(16))
+    write_wav(tmp_path / ".cache" / "one.wav", bytes(16))
+    (tmp_path / "b" / "3.wav").write_bytes(b"broken, and not among the three that are read")
+    found = load(tmp_path, SOUND, samples=3)
+    assert found.labels is not None
+    assert found.labels.tolist() == [0, 1, 2]
+
+
+def test_sound_that_was_cut_off(tmp_path: Path) -> None:
+    write_wav(tmp_path / "a.wav", bytes(range(64)), channels=2)
+    whole = (tmp_path / "a.wav").read_bytes()
+    (tmp_path / "a.wav").write_bytes(whole[:-3])
+    assert len(load(tmp_path, SOUND)) == 1
+
+
+def test_images_of_16_bits(tmp_path: Path) -> None:
+    pillow = pytest.importorskip("PIL.Image", reason="reading images needs Pillow")
+    pillow.fromarray(np.full((4, 6), 0x8000, np.uint16)).save(tmp_path / "a.png")
+    found = load(tmp_path, Input("image", (1, 1, 4, 6), DType.FLOAT32))
+    np.testing.assert_allclose(found.inputs[0]["image"], 0x80 / 255, atol=1e-6)
 
 
 def test_labels_that_do_not_fit(tmp_path: Path) -> None:
@@ -172,7 +232,10 @@ def test_labels_that_do_not_fit(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="19 labels for 20 samples"):
         load(tmp_path / "c.npz", SOUND)
     np.savez(tmp_path / "c.npz", audio=ramp(20, 8), labels=np.full(20, 0.5))
-    with pytest.raises(ConfigError, match="class numbers"):
+    with pytest.raises(ConfigError, match=r"whole numbers\n.*class numbers 0, 1, 2"):
+        load(tmp_path / "c.npz", SOUND)
+    np.savez(tmp_path / "c.npz", audio=ramp(20, 8), labels=np.full(20, "cat"))
+    with pytest.raises(ConfigError, match="must be whole numbers"):
         load(tmp_path / "c.npz", SOUND)
 
 

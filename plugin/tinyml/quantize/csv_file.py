@@ -13,14 +13,19 @@ from tinyml.ir import Array
 LABELS = ("label", "labels", "class", "target")
 """Headers of a column that holds the right answer and is no input."""
 
+CLASSES = "class numbers 0, 1, 2 ... in the order of the model's outputs"
+
 
 def read(path: Path, elements: int) -> tuple[Array, Array | None]:
     """Rows of ``elements`` numbers, and the labels where a header names them."""
-    header, rows = _table(path)
+    header, lines = _table(path)
     label = next((i for i, name in enumerate(header) if name.strip().lower() in LABELS), None)
-    labels = None if label is None else rows[:, label]
+    labels = None
     if label is not None:
-        rows = np.delete(rows, label, axis=1)
+        cells = [line[label : label + 1] or [""] for line in lines]
+        labels = _numbers(path, cells, header, CLASSES)[:, 0]
+        lines = [line[:label] + line[label + 1 :] for line in lines]
+    rows = _numbers(path, lines, header, f"{elements} numbers in each line, and nothing else")
     if rows.shape[1] != elements:
         raise ConfigError(
             f"{path} has {rows.shape[1]} numbers in a line; the model takes {elements}",
@@ -31,40 +36,49 @@ def read(path: Path, elements: int) -> tuple[Array, Array | None]:
 
 def column(path: Path) -> Array:
     """One number per line."""
-    _, rows = _table(path)
+    header, lines = _table(path)
+    rows = _numbers(path, lines, header, CLASSES)
     if rows.shape[1] != 1:
         raise ConfigError(f"{path} has {rows.shape[1]} columns", "one number per line: the class")
     return rows[:, 0]
 
 
-def _table(path: Path) -> tuple[list[str], Array]:
+def _table(path: Path) -> tuple[list[str], list[list[str]]]:
+    """The header, or nothing, and the lines. A header has no number in it, or names the labels."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as stream:
             sample = stream.read(4096)
             stream.seek(0)
-            lines = [line for line in csv.reader(stream, delimiter=_delimiter(sample)) if any(line)]
+            delimiter = _delimiter(sample)
+            lines = [line for line in csv.reader(stream, delimiter=delimiter) if any(line)]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise ConfigError(f"cannot read {path}: {error}") from None
-    header: list[str] = []
-    if lines and not _numeric(lines[0]):
-        header = lines.pop(0)
+    if delimiter == ";":  # then a comma is the decimal point of half of Europe
+        lines = [[cell.replace(",", ".") for cell in line] for line in lines]
+    first = lines[0] if lines else []
+    named = any(cell.strip().lower() in LABELS for cell in first)
+    header = lines.pop(0) if first and (named or not any(map(_is_number, first))) else []
     if not lines:
-        raise ConfigError(f"{path} has no lines with numbers")
+        raise ConfigError(f"{path} has no lines with numbers", "one sample per line")
+    return header, lines
+
+
+def _numbers(path: Path, lines: list[list[str]], header: list[str], hint: str) -> Array:
     for number, line in enumerate(lines, 2 if header else 1):
-        if len(line) != len(lines[0]) or not _numeric(line):
-            raise ConfigError(f"{path}: line {number} is not {len(lines[0])} numbers: {','.join(line)[:60]}")
-    return header, np.asarray([[float(cell) for cell in line] for line in lines], np.float32)
+        if len(line) != len(lines[0]) or not all(map(_is_number, line)):
+            found = ",".join(line)[:60]
+            raise ConfigError(f"{path}: line {number} is not {len(lines[0])} numbers: {found}", hint)
+    return np.asarray([[float(cell) for cell in line] for line in lines], np.float32)
 
 
 def _delimiter(sample: str) -> str:
     first = sample.splitlines()[0] if sample else ""
-    return max((",", ";", "\t"), key=first.count)
+    return next((mark for mark in (";", "\t") if mark in first), ",")
 
 
-def _numeric(line: list[str]) -> bool:
+def _is_number(cell: str) -> bool:
     try:
-        for cell in line:
-            float(cell)
+        float(cell)
     except ValueError:
         return False
     return True

@@ -49,7 +49,7 @@ def load(request: Request, inputs: Sequence[Input]) -> Samples:
     labels: Array | None = None
     request.check_files()
     if path.is_dir():
-        table, labels = _folder(path, inputs, request.scaling)
+        table, labels = _folder(path, inputs, request)
     elif path.suffix.lower() == ".csv":
         only = _only(inputs, path)
         rows, labels = csv_file.read(path, only.elements)
@@ -80,13 +80,24 @@ def scaled(array: Array, scaling: Scaling, full: float | None, path: Path) -> Ar
     return values
 
 
-def _folder(path: Path, inputs: Sequence[Input], scaling: Scaling) -> tuple[dict[str, Array], Array | None]:
+def _folder(path: Path, inputs: Sequence[Input], request: Request) -> tuple[dict[str, Array], Array | None]:
+    """No more files than samples are asked for: a folder may hold the whole training set.
+
+    A file of labels has one for each file of the folder; then all are read.
+    """
     only = _only(inputs, path)
     for reader in (image_folder, wav_folder):
         if files := reader.find(path):
-            array, labels = reader.read(path, files, only.shape, scaling)
-            return {only.name: array}, labels
+            places = spread(len(files), request.samples if request.labels is None else len(files))
+            chosen = [files[place] for place in places]
+            array, origin = reader.read(path, chosen, only.shape, request.scaling)
+            return {only.name: array}, image_folder.classes(path, files, origin)
     raise ConfigError(f"{path} holds neither images nor WAV files", FORMATS)
+
+
+def spread(count: int, wanted: int) -> list[int]:
+    """At most ``wanted`` of ``count`` places, the first and the last among them."""
+    return np.unique(np.linspace(0, count - 1, min(count, wanted)).round().astype(int)).tolist()
 
 
 def _only(inputs: Sequence[Input], path: Path) -> Input:
@@ -182,6 +193,10 @@ def split(array: Array, wanted: Input, path: Path) -> Array:
     row = shape[1:] if shape[:1] == (1,) else shape
     hint = f"an array of shape N{'x' if row else ''}{text(row) if row else ''}, one row per sample"
     inner = array.shape[1:]
+    if not array.size:
+        raise ConfigError(f"{path} has no samples for {wanted.name!r}", hint)
+    if int(np.prod(inner)) == wanted.elements:
+        hint = f"array.reshape({', '.join(map(str, (-1, *row)))}), if the order of the numbers is right"
     for order in itertools.permutations(range(len(inner))):
         if tuple(inner[axis] for axis in order) == row and order != tuple(range(len(inner))):
             axes = ", ".join(str(axis + 1) for axis in order)
@@ -228,7 +243,7 @@ def _samples(
             warnings.append(f"all calibration values of {wanted.name} are equal: its range is a guess")
     if count < 16:
         warnings.append(f"only {count} calibration samples: ranges may be too narrow (100 are typical)")
-    chosen = np.unique(np.linspace(0, count - 1, min(count, request.samples)).round().astype(int))
+    chosen = spread(count, request.samples)
     picked = tuple({name: array[index] for name, array in rows.items()} for index in chosen)
     return Samples(picked, None if labels is None else labels[chosen], tuple(warnings))
 
@@ -237,7 +252,12 @@ def _typed(array: Array, wanted: Input, path: Path) -> Array:
     if wanted.dtype.is_float:
         values = array.astype(wanted.dtype.numpy)
         if not np.isfinite(values).all():
-            raise ConfigError(f"{path}: the data for {wanted.name!r} hold values that are not finite numbers")
+            bad = int(np.argwhere(~np.isfinite(values).reshape(len(values), -1).all(axis=1))[0, 0])
+            raise ConfigError(
+                f"{path}: the data for {wanted.name!r} hold values that are not finite numbers, "
+                f"the first in sample {bad}",
+                "leave such samples out",
+            )
         return values
     with np.errstate(invalid="ignore"):
         values = array.astype(wanted.dtype.numpy)
@@ -256,6 +276,6 @@ def _classes(labels: Array, count: int, path: Path) -> Array:
     flat = flat.reshape(-1)
     if len(flat) != count:
         raise ConfigError(f"{path} has {len(flat)} labels for {count} samples", "one for each sample")
-    if not np.array_equal(flat, np.asarray(flat).astype(np.int64)):
-        raise ConfigError(f"{path}: labels must be class numbers 0, 1, 2 ...")
+    if flat.dtype.kind not in "iufb" or not np.array_equal(flat, flat.astype(np.int64)):
+        raise ConfigError(f"{path}: labels must be whole numbers", csv_file.CLASSES)
     return flat.astype(np.int64)

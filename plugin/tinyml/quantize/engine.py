@@ -34,6 +34,9 @@ from tinyml.quantize.sparsity import sparsity_of
 WATCHED_SAMPLES = 32
 """All activations of so many samples are kept in memory to compare layers."""
 
+DOUBTFUL = 0.5
+"""A float model that is right less often than this was asked the wrong questions."""
+
 ROUNDS = 4
 """At most: leaving a node in float may leave a neighbour without its integer form."""
 
@@ -190,6 +193,12 @@ class _Work:
         warnings = list(self.samples.warnings)
         if all(layer.kind == "float" for layer in layers):
             warnings.append("no layer is int8: the model stays as it is")
+        if outcome.accuracy_float is not None and outcome.accuracy_float < DOUBTFUL:
+            warnings.append(
+                f"the float model itself is right on only {100 * outcome.accuracy_float:.0f} % of the "
+                "samples: are labels and preparation (--range, --mean, --std) those of the training? "
+                "Subfolders are classes in alphabetical order"
+            )
         return Report(
             method,
             dict(tried),

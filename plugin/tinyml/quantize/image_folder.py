@@ -16,12 +16,14 @@ CHANNELS = {1: "L", 3: "RGB", 4: "RGBA"}
 """Channels of the model -> the mode an image is converted to."""
 
 
-def find(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES)
+def find(folder: Path, suffixes: Sequence[str] = SUFFIXES) -> list[Path]:
+    """Files by their endings; nothing whose name, or whose folder's, begins with a dot."""
+    found = (path for path in folder.rglob("*") if path.suffix.lower() in suffixes)
+    return sorted(p for p in found if not any(part.startswith(".") for part in p.relative_to(folder).parts))
 
 
-def read(folder: Path, files: Sequence[Path], shape: Shape, scaling: Scaling) -> tuple[Array, Array | None]:
-    """Images resized to the model's size, 0..1 unless the scaling says otherwise."""
+def read(folder: Path, files: Sequence[Path], shape: Shape, scaling: Scaling) -> tuple[Array, list[Path]]:
+    """Images resized to the model's size, 0..1 unless the scaling says otherwise; the file of each."""
     try:
         from PIL import Image, UnidentifiedImageError
     except ImportError:
@@ -33,7 +35,9 @@ def read(folder: Path, files: Sequence[Path], shape: Shape, scaling: Scaling) ->
     samples = []
     for path in files:
         try:
-            with Image.open(path) as image:
+            with Image.open(path) as opened:
+                wide = opened.mode.startswith("I")  # 16 bits, which a conversion would cut off at 255
+                image = opened.point(lambda value: value / 256).convert("L") if wide else opened
                 sized = image.convert(CHANNELS[channels]).resize((width, height), Image.Resampling.BILINEAR)
                 pixels = np.asarray(sized, np.float32).reshape(height, width, channels)
         except (OSError, UnidentifiedImageError) as error:
@@ -47,7 +51,7 @@ def read(folder: Path, files: Sequence[Path], shape: Shape, scaling: Scaling) ->
             if numbers:
                 values = combine(values, np.asarray(numbers, np.float32))
         samples.append(values.transpose(2, 0, 1) if first else values)
-    return np.stack(samples).astype(np.float32).reshape(-1, *shape), classes(folder, files)
+    return np.stack(samples).astype(np.float32).reshape(-1, *shape), list(files)
 
 
 def layout(shape: Shape, folder: Path) -> tuple[int, int, int, bool]:
@@ -63,10 +67,16 @@ def layout(shape: Shape, folder: Path) -> tuple[int, int, int, bool]:
     )
 
 
-def classes(folder: Path, files: Sequence[Path]) -> Array | None:
-    """The number of each file's subfolder, in alphabetical order; None where files lie in no subfolder."""
-    names = [path.relative_to(folder).parts[0] if path.parent != folder else "" for path in files]
-    known = sorted(set(names))
+def classes(folder: Path, files: Sequence[Path], origin: Sequence[Path]) -> Array | None:
+    """The number of the subfolder that each sample comes from, in alphabetical order of all of them.
+
+    None where files lie in no subfolder.
+    """
+
+    def name(path: Path) -> str:
+        return path.relative_to(folder).parts[0] if path.parent != folder else ""
+
+    known = sorted({name(path) for path in files})
     if "" in known or len(known) < 2:
         return None
-    return np.asarray([known.index(name) for name in names])
+    return np.asarray([known.index(name(path)) for path in origin])

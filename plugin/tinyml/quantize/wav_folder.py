@@ -10,18 +10,18 @@ import numpy as np
 
 from tinyml.errors import ConfigError
 from tinyml.ir import Array, Shape
-from tinyml.quantize.image_folder import classes
+from tinyml.quantize import image_folder
 from tinyml.quantize.request import Scaling
 
 SUFFIXES = (".wav", ".wave")
 
 
 def find(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES)
+    return image_folder.find(folder, SUFFIXES)
 
 
-def read(folder: Path, files: Sequence[Path], shape: Shape, scaling: Scaling) -> tuple[Array, Array | None]:
-    """Each file cut into pieces as long as the input; -1..1 unless the scaling says otherwise."""
+def read(folder: Path, files: Sequence[Path], shape: Shape, scaling: Scaling) -> tuple[Array, list[Path]]:
+    """Each file cut into pieces as long as the input, -1..1 unless scaled otherwise; the file of each."""
     length = int(np.prod(shape, dtype=np.int64))
     if length != max(shape, default=0):
         raise ConfigError(
@@ -48,7 +48,7 @@ def read(folder: Path, files: Sequence[Path], shape: Shape, scaling: Scaling) ->
             raise ConfigError("mean or std has several numbers; sound has one channel")
         if numbers:
             values = combine(values, numbers[0])
-    return values.astype(np.float32).reshape(-1, *shape), classes(folder, origin)
+    return values.astype(np.float32).reshape(-1, *shape), origin
 
 
 def samples(path: Path) -> tuple[int, Array]:
@@ -59,6 +59,7 @@ def samples(path: Path) -> tuple[int, Array]:
             raw = np.frombuffer(file.readframes(file.getnframes()), np.uint8)
     except (OSError, EOFError, wave.Error) as error:
         raise ConfigError(f"{path} cannot be read as a WAV file: {error}", "PCM, 8 to 32 bits") from None
+    raw = raw[: raw.size - raw.size % (width * channels)]  # a file that was cut off may end inside a sample
     if width == 1:  # the one width that WAV stores without a sign
         whole = raw.astype(np.int64) - 128
     else:
