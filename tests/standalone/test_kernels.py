@@ -63,6 +63,8 @@ WEIGHTED = {
     "depthwise_7x7": Weighted(
         DepthwiseConv((2, 2), pads=(3, 3, 3, 3)), (1, 8, 8, 16), (1, 7, 7, 16), scale=0.3
     ),
+    "depthwise_one": Weighted(DepthwiseConv(), (1, 3, 3, 9), (1, 3, 3, 9)),
+    "depthwise_long": Weighted(DepthwiseConv(), (1, 11, 1, 6), (1, 10, 1, 6)),
     "depthwise_2x4": Weighted(DepthwiseConv(), (1, 5, 8, 18), (1, 2, 4, 18)),
     "depthwise_column": Weighted(DepthwiseConv(), (1, 12, 1, 40), (1, 5, 1, 40)),
     "depthwise_dilated": Weighted(

@@ -56,7 +56,7 @@ class Convolution(nn.RoundingKernel):
     """Shared by the kernels below: parameters, filter dimensions and the call."""
 
     upscale = False
-    cost = Cost(plain=(2.75, 55), dsp=(1.66, 27), mve=(0.2, 20))
+    cost = Cost(plain=(2.8, 34), dsp=(1.65, 40), mve=(0.19, 15))
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
         op = _window(layer)
@@ -131,7 +131,7 @@ class GeneralConv(Convolution):
     name = "arm_convolve_s8"
     sources = GENERAL
     constraints = COMMON
-    cost = Cost(plain=(2.75, 85), dsp=(1.66, 75), mve=(0.5, 25))
+    cost = Cost(plain=(2.55, 87), dsp=(1.6, 92), mve=(0.12, 37))
     upscale = True
 
     def scratch_bytes(self, layer: Layer, target: Target) -> int:
@@ -153,7 +153,7 @@ def three_by_three(layer: Layer) -> bool:
 class Depthwise(nn.RoundingKernel):
     """Shared by the depthwise kernels below."""
 
-    cost = Cost(plain=(16, 50), dsp=(8, 42), mve=(2, 5))
+    cost = Cost(plain=(12, 60), dsp=(6.6, 52), mve=(1.4, 11))
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
         op = _window(layer)
@@ -171,7 +171,7 @@ class DepthwiseConv3x3(Depthwise):
     name = "arm_depthwise_conv_3x3_s8"
     sources = (f"{nn.CONVOLUTION}/arm_depthwise_conv_3x3_s8.c",)
     constraints = (*COMMON, one_filter_per_channel, three_by_three)
-    cost = Cost(plain=(6, 32), dsp=(4.6, 28), mve=(4.6, 28))
+    cost = Cost(plain=(9.2, 1), dsp=(7.8, 1), mve=(7.8, 1))
 
     def runs_on(self, target: Target) -> bool:
         return not target.mve

@@ -23,7 +23,7 @@ def per_tensor_weights(layer: Layer) -> bool:
 class DenseKernel(nn.RoundingKernel):
     """Shared by the two kernels below."""
 
-    cost = Cost(plain=(3.5, 50), dsp=(2.1, 45), mve=(0.5, 25))
+    cost = Cost(plain=(3.5, 47), dsp=(1.9, 64), mve=(0.45, 23))
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
         op: Any = layer.op

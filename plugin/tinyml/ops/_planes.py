@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -29,7 +30,8 @@ class DepthwisePlanes(Kernel):
     name = "tinyml_depthwise_conv_s8"
     library = Library.PORTABLE
     sources = ("depthwise_conv_s8.c",)
-    cost = Cost(plain=(4, 24), dsp=(4, 24), mve=(4, 24))
+    ways = "tinyml_depthwise_"
+    cost = Cost(plain=(5.5, 5), dsp=(5.5, 5), mve=(5.5, 5))
     constraints: ClassVar[tuple[Constraint, ...]] = (
         int8_tensors,
         constant_weights,
@@ -60,7 +62,16 @@ class DepthwisePlanes(Kernel):
             members = {_turned(member): value for member, value in members.items()}
             members[".transposed"] = "true"
         name = sheet.record("struct tinyml_conv_s8", "params", members)
-        sheet.line(f"{self.name}(&{name}, {sheet.x()}, {sheet.y()}, {sheet.scratch});")
+        way = f"{self.ways}{self.way(layer)}"
+        sheet.line(f"{self.name}(&{name}, {sheet.x()}, {sheet.y()}, {sheet.scratch}, &{way});")
+
+    def way(self, layer: Layer) -> str:
+        """How the kernel is walked: the end of a name in <tinyml/conv.h>."""
+        _, stride = _along(layer, convolution(layer).strides)
+        several = _along(layer, layer.output.shape[1:3])[1] > 1
+        if not (three_by_three(layer) and several):
+            return "any"
+        return "3x3" if stride == 1 else "3x3_strided"
 
 
 class DepthwiseDsp(DepthwisePlanes):
@@ -68,7 +79,8 @@ class DepthwiseDsp(DepthwisePlanes):
 
     name = "tinyml_depthwise_conv_dsp_s8"
     sources = ("depthwise_conv_dsp_s8.c",)
-    cost = Cost(dsp=(2.4, 24), mve=(2.4, 24))
+    ways = "tinyml_depthwise_dsp_"
+    cost = Cost(dsp=(2.7, 14), mve=(2.7, 14))
     constraints = (*DepthwisePlanes.constraints, right_shifts)
 
     def runs_on(self, target: Target) -> bool:
@@ -77,13 +89,31 @@ class DepthwiseDsp(DepthwisePlanes):
     def scratch_bytes(self, layer: Layer, target: Target) -> int:
         """The plane, which is read in words; then the weights of a channel as int16, in whole words."""
         plane = -(-(super().scratch_bytes(layer, target) + 3) // 4) * 4
-        op, kernel = convolution(layer), layer.input(1).shape[1:3]
-        if kernel == (3, 3) and op.dilations == (1, 1) and not quant_of(layer.input(1)).zero_points[0]:
+        if three_by_three(layer):
             return plane
-        rows, cols, dilation = kernel[0], kernel[1], op.dilations[1]
-        if transposed(layer):
-            rows, cols, dilation = cols, rows, op.dilations[0]
-        return plane + 8 * rows * (((cols - 1) * dilation + 4) // 4)
+        rows, _ = _along(layer, layer.input(1).shape[1:3])
+        return plane + 8 * rows * -(-self.reach(layer) // 4)
+
+    def reach(self, layer: Layer) -> int:
+        """Elements that a row of the kernel spans."""
+        _, cols = _along(layer, layer.input(1).shape[1:3])
+        return (cols - 1) * _along(layer, convolution(layer).dilations)[1] + 1
+
+    def way(self, layer: Layer) -> str:
+        _, stride = _along(layer, convolution(layer).strides)
+        kind = "3x3" if three_by_three(layer) else "two_words" if 5 <= self.reach(layer) <= 7 else "any"
+        return kind if kind == "any" or stride == 1 else f"{kind}_strided"
+
+
+def three_by_three(layer: Layer) -> bool:
+    """Whether it is the usual kernel: there are quicker ways to walk it."""
+    weights, dilations = layer.input(1), convolution(layer).dilations
+    return weights.shape[1:3] == (3, 3) and dilations == (1, 1) and not quant_of(weights).zero_points[0]
+
+
+def _along(layer: Layer, extents: Sequence[int]) -> Pair:
+    """Down and along, as the kernel sees it, which may go down columns."""
+    return (extents[1], extents[0]) if transposed(layer) else (extents[0], extents[1])
 
 
 def transposed(layer: Layer) -> bool:

@@ -31,7 +31,7 @@ class ConvInt8(Kernel):
     name = "tinyml_conv_s8"
     library = Library.PORTABLE
     sources = ("conv_s8.c",)
-    cost = Cost(plain=(2.1, 35), dsp=(2.1, 35), mve=(2.1, 35))
+    cost = Cost(plain=(2.1, 30), dsp=(2.1, 30), mve=(2.1, 30))
     constraints: ClassVar[tuple[Constraint, ...]] = (
         int8_tensors,
         constant_weights,
@@ -76,7 +76,7 @@ class ConvDsp(ConvInt8):
 
     name = "tinyml_conv_dsp_s8"
     sources = ("conv_dsp_s8.c",)
-    cost = Cost(dsp=(1.02, 19), mve=(1.02, 19))
+    cost = Cost(dsp=(1.1, 19), mve=(1.1, 19))
     constraints = (*ConvInt8.constraints, right_shifts)
     column_bytes = 4
 

@@ -79,7 +79,7 @@ class DenseInt8(Kernel):
     name = "tinyml_dense_s8"
     library = Library.PORTABLE
     sources = ("dense_s8.c",)
-    cost = Cost(plain=(2.7, 40), dsp=(2.7, 40), mve=(2.7, 40))
+    cost = Cost(plain=(2.6, 45), dsp=(2.6, 45), mve=(2.6, 45))
     constraints: ClassVar[tuple[Constraint, ...]] = (int8_tensors, constant_weights, one_weight_zero)
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
@@ -124,7 +124,7 @@ class DenseDsp(DenseInt8):
 
     name = "tinyml_dense_dsp_s8"
     sources = ("dense_dsp_s8.c",)
-    cost = Cost(dsp=(1.45, 20), mve=(1.45, 20))
+    cost = Cost(dsp=(1.45, 40), mve=(1.45, 40))
     constraints = (*DenseInt8.constraints, shrinking(multipliers))
 
     def runs_on(self, target: Target) -> bool:

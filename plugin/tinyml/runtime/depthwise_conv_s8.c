@@ -86,24 +86,11 @@ static inline __attribute__((always_inline)) void plane_3x3(const struct tinyml_
 	}
 }
 
-__attribute__((noinline)) static void plane_3x3_dense(const struct tinyml_window *w,
-						      const struct channel *c,
-						      const struct tinyml_plane *plane, int8_t *y)
-{
-	plane_3x3(w, c, plane, y, true);
-}
-
-__attribute__((noinline)) static void plane_3x3_strided(const struct tinyml_window *w,
-							const struct channel *c,
-							const struct tinyml_plane *plane, int8_t *y)
-{
-	plane_3x3(w, c, plane, y, false);
-}
-
 /* Any kernel. */
-__attribute__((noinline)) static void plane_any(const struct tinyml_window *window,
-						const struct channel *channel,
-						const struct tinyml_plane *plane, int8_t *first)
+static inline __attribute__((always_inline)) void plane_any(const struct tinyml_window *window,
+							    const struct channel *channel,
+							    const struct tinyml_plane *plane,
+							    int8_t *first)
 {
 	const struct channel c = *channel;
 	const bool several = window->out_w > 1; /* else an output is its own neighbour */
@@ -143,13 +130,30 @@ __attribute__((noinline)) static void plane_any(const struct tinyml_window *wind
 	}
 }
 
+struct tinyml_depthwise {
+	void (*walk)(const struct tinyml_window *w, const struct channel *c,
+		     const struct tinyml_plane *plane, int8_t *y);
+};
+
+/* One function each: only what a model uses is linked. */
+#define WAY(name, call)                                                                            \
+	__attribute__((noinline)) static void walk_##name(                                         \
+		const struct tinyml_window *w, const struct channel *c,                            \
+		const struct tinyml_plane *plane, int8_t *y)                                       \
+	{                                                                                          \
+		call;                                                                              \
+	}                                                                                          \
+	const struct tinyml_depthwise tinyml_depthwise_##name = {walk_##name};
+WAY(3x3, plane_3x3(w, c, plane, y, true))
+WAY(3x3_strided, plane_3x3(w, c, plane, y, false))
+WAY(any, plane_any(w, c, plane, y))
+#undef WAY
+
 void tinyml_depthwise_conv_s8(const struct tinyml_conv_s8 *p, const int8_t *x, int8_t *y,
-			      void *scratch)
+			      void *scratch, const struct tinyml_depthwise *way)
 {
 	const struct tinyml_window *w = &p->window;
 	const int32_t multiple = w->out_c / w->in_c;
-	const bool usual = w->kernel_h == 3 && w->kernel_w == 3 && w->dilation_h == 1 &&
-			   w->dilation_w == 1 && w->out_w > 1 && p->weight_zero == 0;
 	struct channel c = {
 		.weight_zero = p->weight_zero,
 		.to = tinyml_output(p->round_once, p->out_zero, p->out_min, p->out_max),
@@ -160,19 +164,13 @@ void tinyml_depthwise_conv_s8(const struct tinyml_conv_s8 *p, const int8_t *x, i
 
 		c.weights = p->weights;
 		for (int32_t i = 0; i < w->out_c; i++, c.weights += w->kernel_h * w->kernel_w) {
-			if (i % multiple == 0) {
+			if (multiple == 1 || i % multiple == 0) {
 				tinyml_plane_fill(&plane, w, &x[i / multiple]);
 			}
 			c.bias = p->bias[i];
 			c.multiplier = p->multiplier[i];
 			c.shift = p->shift[i];
-			if (!usual) {
-				plane_any(w, &c, &plane, &y[i]);
-			} else if (w->stride_w == 1) {
-				plane_3x3_dense(w, &c, &plane, &y[i]);
-			} else {
-				plane_3x3_strided(w, &c, &plane, &y[i]);
-			}
+			way->walk(w, &c, &plane, &y[i]);
 		}
 		x += w->in_h * w->in_w * w->in_c;
 		y += w->out_h * w->out_w * w->out_c;

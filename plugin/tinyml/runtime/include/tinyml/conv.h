@@ -71,14 +71,27 @@ void tinyml_conv_mve_s8(const struct tinyml_conv_s8 *p, const int8_t *x, int8_t 
 
 /** Weights are (out_c, kernel_h, kernel_w); out_c is a multiple of in_c; groups is not used.
  *
- * The scratch memory holds one channel with its padding, as far as windows reach. For cores with
- * DSP instructions, which read it in words, there are three bytes more, and for all kernels but 3x3
- * the weights of a channel as int16: see ops/_planes.py.
+ * The scratch memory holds one channel with its padding, as far as windows reach. `way` fits the
+ * kernel: see ops/_planes.py. Only those that are named are linked.
  */
-void tinyml_depthwise_conv_dsp_s8(const struct tinyml_conv_s8 *p, const int8_t *x, int8_t *y,
-				  void *scratch);
+struct tinyml_depthwise;
+extern const struct tinyml_depthwise tinyml_depthwise_3x3;         /* stride 1 along rows */
+extern const struct tinyml_depthwise tinyml_depthwise_3x3_strided; /* any other stride */
+extern const struct tinyml_depthwise tinyml_depthwise_any;
 void tinyml_depthwise_conv_s8(const struct tinyml_conv_s8 *p, const int8_t *x, int8_t *y,
-			      void *scratch);
+			      void *scratch, const struct tinyml_depthwise *way);
+
+/** The same for cores with DSP instructions. They read the plane in words, up to three bytes past
+ * its end; behind that are, for all kernels but 3x3, the weights of a channel as int16.
+ */
+struct tinyml_depthwise_dsp;
+extern const struct tinyml_depthwise_dsp tinyml_depthwise_dsp_3x3;
+extern const struct tinyml_depthwise_dsp tinyml_depthwise_dsp_3x3_strided;
+extern const struct tinyml_depthwise_dsp tinyml_depthwise_dsp_two_words; /* rows of 5 to 7 */
+extern const struct tinyml_depthwise_dsp tinyml_depthwise_dsp_two_words_strided;
+extern const struct tinyml_depthwise_dsp tinyml_depthwise_dsp_any;
+void tinyml_depthwise_conv_dsp_s8(const struct tinyml_conv_s8 *p, const int8_t *x, int8_t *y,
+				  void *scratch, const struct tinyml_depthwise_dsp *way);
 
 /** The same for cores with Helium, with as many output as input channels. Weights are at
  * least -127. They and the other tables of channels come in blocks of sixteen: see ops/_helium.py.
