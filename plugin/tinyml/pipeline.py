@@ -148,7 +148,7 @@ def compile_graph(
     graph, selected, placed = _place(graph, target, options)
     emitted = emit(name, graph, placed, selected, target, origin)
     summary = summarize(
-        name, graph, selected, placed, target, origin.sha256, __version__, emitted.weights_bytes
+        name, graph, selected, placed, target, origin.sha256, __version__, emitted.layer_bytes
     )
     files = {**emitted.files, f"{name}.json": summary.text}
     return Compiled(name, graph, selected, placed, files, summary.data, tuple(ledger.entries))

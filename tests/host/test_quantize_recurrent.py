@@ -62,6 +62,8 @@ def test_weights_take_one_byte_each(op_type: str, options: dict[str, Any], tmp_p
     scales = 2 * options.get("directions", 1) * GATES[op_type] * HIDDEN
     saved_bytes = plain.summary["weights_bytes"] - compiled.summary["weights_bytes"]
     assert saved_bytes == 3 * weights - 4 * scales
+    by_layer = [item["weights_bytes"] for item in compiled.summary["layers"]]
+    assert sum(by_layer) == compiled.summary["weights_bytes"]
     samples = np.random.default_rng(3).uniform(-1, 1, (4, STEPS, 1, INPUTS)).astype(np.float32)
     (name,) = compiled.graph.inputs
     found = harness.run_files(compiled.files, "host", [{name: sample} for sample in samples]).outputs

@@ -31,10 +31,13 @@ class Provenance:
 
 @dataclass(frozen=True)
 class Emitted:
-    """The generated files, their text by name, and how much flash the constant tables in them take."""
+    """The generated files, their text by name, and how much flash the constant tables of each layer take.
+
+    A table that layers share counts for the first of them.
+    """
 
     files: dict[str, str]
-    weights_bytes: int
+    layer_bytes: tuple[int, ...]
 
 
 def emit(
@@ -46,7 +49,7 @@ def emit(
     states = _states(name, graph, addresses)
     inputs = ports(name, graph, graph.inputs, "input", addresses)
     outputs = ports(name, graph, graph.outputs, "output", addresses)
-    weights_bytes = sum(table.values.nbytes for table in tables)
+    layer_bytes = _layer_bytes(plan, len(selected), codes, tables)
     context = {
         "name": name,
         "NAME": name.upper(),
@@ -55,7 +58,7 @@ def emit(
         "target": target,
         "arena_bytes": plan.arena_bytes,
         "lower_bound_bytes": plan.lower_bound_bytes,
-        "weights_bytes": weights_bytes,
+        "weights_bytes": sum(layer_bytes),
         "macs": sum(s.layer.op.macs(s.layer) for s in selected),
         "headers": _headers(codes, ["<string.h>"] if states else []),
         "inputs": inputs,
@@ -71,7 +74,18 @@ def emit(
     }
     files = {f"{name}.c": "model.c.j2", f"{name}.h": "model.h.j2", f"{name}_weights.h": "weights.h.j2"}
     texts = {file: _environment().get_template(template).render(context) for file, template in files.items()}
-    return Emitted(texts, weights_bytes)
+    return Emitted(texts, layer_bytes)
+
+
+def _layer_bytes(
+    plan: Plan, layers: int, codes: Sequence[LayerCode], printed: Sequence[Table]
+) -> tuple[int, ...]:
+    names = {table.name for table in printed}
+    found = [0] * layers
+    working = [step for step in range(layers) if step not in plan.free]
+    for step, code in zip(working, codes, strict=True):
+        found[step] = sum(table.values.nbytes for table in code.tables if table.name in names)
+    return tuple(found)
 
 
 def _run_parameters(inputs: Sequence[Port], outputs: Sequence[Port]) -> str:

@@ -30,9 +30,9 @@ def summarize(
     target: Target,
     sha256: str,
     version: str,
-    weights_bytes: int,
+    layer_bytes: Sequence[int],
 ) -> Summary:
-    """Everything in plain JSON types."""
+    """Everything in plain JSON types; ``layer_bytes`` are those of each layer's tables."""
     return Summary(
         {
             "name": name,
@@ -42,11 +42,14 @@ def summarize(
             "arena_bytes": plan.arena_bytes,
             "arena_lower_bound_bytes": plan.lower_bound_bytes,
             "state_bytes": sum(graph.tensors[state.tensor].bytes for state in graph.states),
-            "weights_bytes": weights_bytes,
+            "weights_bytes": sum(layer_bytes),
             "macs": sum(s.layer.op.macs(s.layer) for s in selected),
             "inputs": [_tensor(graph.tensors[n]) for n in graph.inputs],
             "outputs": [_tensor(graph.tensors[n]) for n in graph.outputs],
-            "layers": [_layer(s, plan.problem.live_bytes(step)) for step, s in enumerate(selected)],
+            "layers": [
+                _layer(s, weights, plan.problem.live_bytes(step))
+                for step, (s, weights) in enumerate(zip(selected, layer_bytes, strict=True))
+            ],
             "sources": {
                 "runtime": sorted({f for s in selected for f in s.kernel.runtime_sources(s.layer)}),
                 "cmsis-nn": sorted({f for s in selected for f in s.kernel.cmsis_nn_sources(s.layer)}),
@@ -67,7 +70,7 @@ def _tensor(tensor: Tensor) -> dict[str, Any]:
     }
 
 
-def _layer(chosen: Selected, live_bytes: int) -> dict[str, Any]:
+def _layer(chosen: Selected, weights_bytes: int, live_bytes: int) -> dict[str, Any]:
     layer = chosen.layer
     return {
         "name": layer.name,
@@ -75,7 +78,7 @@ def _layer(chosen: Selected, live_bytes: int) -> dict[str, Any]:
         "kernel": chosen.kernel.name,
         "library": chosen.kernel.library.value,
         "macs": layer.op.macs(layer),
-        "weights_bytes": sum(t.bytes for t in layer.inputs if t is not None and t.is_constant),
+        "weights_bytes": weights_bytes,
         "scratch_bytes": chosen.scratch_bytes,
         "live_bytes": live_bytes,  # of the arena, while it runs
         "outputs": [t.name for t in layer.outputs],

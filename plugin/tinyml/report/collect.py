@@ -119,7 +119,7 @@ def _layers(compiled: Compiled, live: list[int]) -> list[LayerFacts]:
                 library=chosen.kernel.library.value,
                 free=step in compiled.plan.free,
                 macs=layer.op.macs(layer),
-                weights_bytes=sum(t.bytes for t in layer.inputs if t is not None and t.is_constant),
+                weights_bytes=compiled.summary["layers"][step]["weights_bytes"],
                 scratch_bytes=chosen.scratch_bytes,
                 scratch_offset=compiled.plan.scratch.get(step),
                 live_bytes=live[step],
