@@ -1,9 +1,9 @@
-"""Writes docs/BENCHMARKS.md from benchmarks/record.json; with ``--measure``, the record too.
+"""Writes docs/BENCHMARKS.md, and its overview into README.md, from benchmarks/record.json.
 
 ``python -m tools.benchmarks [--check | --measure]``
 
 The record holds the digits sample and, where the folder of published models is (``TINYML_MODELS``), the
-models that figures of others exist for. Rows of models that are absent stay as they were.
+models that figures of others exist for. ``--measure`` renews it; rows of models that are absent stay.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever 
 from tinyml import harness
 from tinyml.bench import record
 from tinyml.bench.measure import CHOICES, Row, measure
+from tinyml.bench.overview import overview
 from tinyml.bench.peers import peers
 from tinyml.bench.table import groups, markdown
 from tinyml.errors import TinymlError
@@ -29,6 +30,8 @@ from tinyml.pipeline import Options
 
 RECORD = ROOT / "benchmarks" / "record.json"
 PAGE = ROOT / "docs" / "BENCHMARKS.md"
+README = ROOT / "README.md"
+MARKS = ("<!-- overview -->\n", "<!-- /overview -->\n")
 DIGITS = ROOT / "samples" / "digits" / "model.onnx"
 MACHINES = [name for name, machine in harness.MACHINES.items() if machine.clock]
 
@@ -43,6 +46,9 @@ instructions ({compiler}, -O2). They are not cycles, and QEMU says nothing about
 test harness are not counted. RAM is the arena, state and variables; the stack's high-water mark is beside it.
 The input is the pattern x[i] = (31 i + 7) mod 256 - 128. The ratio behind a peer's count is to our best row.
 Measure your own model: `tinyml bench model.tflite --on qemu-cortex-m4`.
+
+First what a user gets (kernels auto) and, in brackets, how many times as much TensorFlow Lite Micro with
+CMSIS-NN needs; then every figure.
 """
 
 
@@ -50,11 +56,18 @@ def page(kept: record.Record) -> str:
     found = list(groups(kept.rows))
     sources = "\n".join(f"- **{name}**: {source}" for name, source in peers().sources.items())
     return (
-        f"{INTRODUCTION.format(compiler=kept.compiler)}\n{markdown(found)}\n"
+        f"{INTRODUCTION.format(compiler=kept.compiler)}\n{overview(kept.rows)}\n\n{markdown(found)}\n"
         f"## Where the figures of others come from\n\n"
         f"Measured with the same compiler, emulator, models and input (`plugin/tinyml/bench/peers.yaml`).\n\n"
         f"{sources}\n"
     )
+
+
+def readme(kept: record.Record) -> str:
+    """README.md with the overview between its marks."""
+    before, rest = README.read_text(encoding="utf-8").split(MARKS[0])
+    _, after = rest.split(MARKS[1])
+    return f"{before}{MARKS[0]}{overview(kept.rows)}\n{MARKS[1]}{after}"
 
 
 def models() -> dict[str, Path]:
@@ -96,14 +109,15 @@ def main() -> int:
         for change in record.compare(old.rows, new.rows) if old else ():
             print(change)
         record.save(RECORD, new)
-    text = page(record.load(RECORD))
-    if not args.check:
-        PAGE.write_text(text, encoding="utf-8")
-        return 0
-    if PAGE.is_file() and PAGE.read_text(encoding="utf-8") == text:
-        return 0
-    print(f"{PAGE.relative_to(ROOT)} is not current: python -m tools.benchmarks", file=sys.stderr)
-    return 1
+    kept = record.load(RECORD)
+    current = True
+    for path, text in ((PAGE, page(kept)), (README, readme(kept))):
+        if not args.check:
+            path.write_text(text, encoding="utf-8")
+        elif not path.is_file() or path.read_text(encoding="utf-8") != text:
+            print(f"{path.relative_to(ROOT)} is not current: python -m tools.benchmarks", file=sys.stderr)
+            current = False
+    return 0 if current else 1
 
 
 if __name__ == "__main__":

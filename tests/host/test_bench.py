@@ -38,9 +38,10 @@ ROW = Row(
 )
 
 
-def test_page_is_current() -> None:
-    current = benchmarks.page(record.load(benchmarks.RECORD))
-    assert benchmarks.PAGE.read_text() == current, "run: python -m tools.benchmarks"
+def test_pages_are_current() -> None:
+    kept = record.load(benchmarks.RECORD)
+    assert benchmarks.PAGE.read_text() == benchmarks.page(kept), "run: python -m tools.benchmarks"
+    assert benchmarks.README.read_text() == benchmarks.readme(kept), "run: python -m tools.benchmarks"
 
 
 def test_record_survives_a_file(tmp_path: Path) -> None:
