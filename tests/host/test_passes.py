@@ -19,6 +19,7 @@ from tinyml.ops.dense import Dense
 from tinyml.ops.depthwise_conv import DepthwiseConv
 from tinyml.ops.max_pool import MaxPool
 from tinyml.ops.pad import Pad
+from tinyml.ops.quantize import Dequantize, Quantize
 from tinyml.ops.requantize import Requantize
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.transpose import Transpose
@@ -28,6 +29,7 @@ from tinyml.passes.common import merge_common
 from tinyml.passes.dilate import use_dilation
 from tinyml.passes.fold_scale import fold_scale
 from tinyml.passes.fuse_pad import fuse_pad
+from tinyml.passes.fuse_qdq import fuse_qdq
 from tinyml.passes.no_ops import remove_no_ops
 from tinyml.verify import verify
 
@@ -345,3 +347,33 @@ def batches(s: Sketch) -> Tensor:
 )
 def test_use_dilation(make: Make, left: str) -> None:
     check(make, use_dilation, left)
+
+
+def to_words(s: Sketch) -> Tensor:
+    x = s.add(Dequantize(), s.input((1, 6, 5, 4), quant=BYTES))
+    return s.add(Quantize(DType.INT16, Quant.per_tensor(0.0003, 0)), x)
+
+
+def to_bytes_and_back(s: Sketch) -> Tensor:
+    """Requantising twice: what is between is never real."""
+    x = s.add(Dequantize(), s.add(Quantize(DType.INT16, Quant.per_tensor(0.0003, 0)), floats(s)))
+    x = s.add(Dequantize(), s.add(Quantize(DType.INT8, BYTES), x))
+    return s.add(Quantize(DType.INT16, Quant.per_tensor(0.0004, 0)), x)
+
+
+def to_long_words(s: Sketch) -> Tensor:
+    x = s.add(Dequantize(), s.input((1, 6, 5, 4), quant=BYTES))
+    return s.add(Quantize(DType.INT32, Quant.per_tensor(1e-9, 0)), x)
+
+
+@pytest.mark.parametrize(
+    "make,left",
+    [
+        (to_words, "Requantize"),
+        (to_bytes_and_back, "Quantize Requantize Requantize"),
+        (to_long_words, "Dequantize Quantize"),  # 32 bits have no room for it
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_integers_are_rescaled_to_integers(make: Make, left: str) -> None:
+    check(make, fuse_qdq, left)
