@@ -47,26 +47,28 @@ static inline void multiply(const struct tinyml_dense_s8 *p, const int8_t *x, in
 		for (int32_t i = 0; i < rest; i++) { /* no byte past the end is read */
 			last[i] = x[4 * whole + i];
 		}
-		for (int32_t left = outputs; left > 0;) {
-			const int32_t count = left >= 4 ? 4 : 1;
-			int32_t sums[4] = {0};
+		for (int32_t left = outputs / 4; left > 0; left--, y += 4) {
+			const int32_t *bias = (const int32_t *)w;
+			int32_t sums[4] = {bias[0] - shared, bias[1] - shared, bias[2] - shared,
+					   bias[3] - shared};
+			const int8_t *exponent;
 
-			for (int32_t i = 0; i < count; i++) {
-				sums[i] = (int32_t)*w++ - shared;
-			}
-			if (count == 4) {
-				w = whole > 0 ? dot_four(w, x, whole, sums) : w;
-				w = rest > 0 ? dot_four(w, last, 1, sums) : w;
-			} else {
-				w = dot_one(w, x, whole, sums);
-				w = dot_one(w, last, rest > 0, sums);
-			}
-			for (int32_t i = 0; i < count; i++) {
-				*y++ = finish(sums[i], (int32_t)w[i],
-					      ((const int8_t *)&w[count])[i], &to);
-			}
-			w += count + 1;
-			left -= count;
+			w = whole > 0 ? dot_four(w + 4, x, whole, sums) : w + 4;
+			w = rest > 0 ? dot_four(w, last, 1, sums) : w;
+			exponent = (const int8_t *)&w[4];
+			y[0] = finish(sums[0], (int32_t)w[0], exponent[0], &to);
+			y[1] = finish(sums[1], (int32_t)w[1], exponent[1], &to);
+			y[2] = finish(sums[2], (int32_t)w[2], exponent[2], &to);
+			y[3] = finish(sums[3], (int32_t)w[3], exponent[3], &to);
+			w += 5;
+		}
+		for (int32_t left = outputs % 4; left > 0; left--) {
+			int32_t sum = (int32_t)w[0] - shared;
+
+			w = dot_one(w + 1, x, whole, &sum);
+			w = dot_one(w, last, rest > 0, &sum);
+			*y++ = finish(sum, (int32_t)w[0], *(const int8_t *)&w[1], &to);
+			w += 2;
 		}
 	}
 }
