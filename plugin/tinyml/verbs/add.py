@@ -15,6 +15,7 @@ from tinyml.targets import TARGETS, find_target
 from tinyml.verbs import make_test
 from tinyml.verbs.base import Verb, add_app_argument
 from tinyml.verbs.compile import add_quantize_argument
+from tinyml.verbs.shapes import parse_shapes
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -87,17 +88,6 @@ class Add(Verb):
         if args.test:
             make_test.said(console, app, place)
         return 0
-
-
-def parse_shapes(given: list[str]) -> dict[str, str]:
-    """``["audio=1x16x8"]`` as a mapping; checked like the shapes in a manifest."""
-    shapes = {}
-    for text in given:
-        name, equals, shape = text.rpartition("=")
-        if not equals or not name:
-            raise ConfigError(f"--shape {text!r} names no input", "--shape input=1x16x8")
-        shapes[name] = shape
-    return manifest.checked_shapes(shapes, "--shape")
 
 
 def _existing(model: Path) -> Path:

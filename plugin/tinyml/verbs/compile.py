@@ -65,11 +65,11 @@ def options_from(args: argparse.Namespace, target: str) -> Options:
     """The pipeline's options from parsed arguments."""
     from tinyml.app.manifest import check_name
     from tinyml.pipeline import Options
-    from tinyml.verbs.add import parse_shapes
+    from tinyml.verbs.shapes import shapes_by_input
 
     if args.name:
         check_name(args.name)
-    shapes = {name: tuple(map(int, text.split("x"))) for name, text in parse_shapes(args.shape).items()}
+    shapes = shapes_by_input(args.shape)
     request = from_items(args.quantize, "--quantize", Path())
     return Options(
         args.name,

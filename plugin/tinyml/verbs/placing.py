@@ -111,7 +111,7 @@ def _built(args: argparse.Namespace, site: Site, folder: Path, profiled: bool) -
     from tinyml.package.twister import needs_maths
     from tinyml.pipeline import compile_model
     from tinyml.quantize.request import parse_items
-    from tinyml.verbs.add import parse_shapes
+    from tinyml.verbs.shapes import parse_shapes
 
     here = compile_model(args.model, options_from(args, "host"))
     entry = ModelEntry(

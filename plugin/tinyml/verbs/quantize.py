@@ -71,14 +71,14 @@ class Quantize(Verb):
     def run(self, args: argparse.Namespace, console: Console) -> int:
         from tinyml.errors import ConfigError
         from tinyml.pipeline import quantize_model
-        from tinyml.verbs.add import parse_shapes
         from tinyml.verbs.progress import Bars
+        from tinyml.verbs.shapes import shapes_by_input
 
         if args.output.suffix.lower() != ".onnx":
             raise ConfigError(f"the int8 model is ONNX; {args.output} is not called so", "-o int8.onnx")
         given = {key: getattr(args, key) for key in KEYS if getattr(args, key) is not None}
         request = from_settings(settings(given, "quantize"), Path())
-        shapes = {name: tuple(map(int, text.split("x"))) for name, text in parse_shapes(args.shape).items()}
+        shapes = shapes_by_input(args.shape)
         with Bars() as bars:
             quantized = quantize_model(args.model, request, shapes, bars.advance)
         try:
