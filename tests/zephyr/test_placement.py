@@ -1,6 +1,8 @@
-"""Where the arena goes: by devicetree for all models, by tinyml.yaml for one. On our QEMU Cortex-M4."""
+"""Where arena and weights go: by devicetree for all models, by tinyml.yaml for one. On our QEMU Cortex-M4."""
 
 from __future__ import annotations
+
+import re
 
 import pytest
 
@@ -65,4 +67,37 @@ def test_a_wrong_choice_is_explained(build: Build) -> None:
         assert "arena_region: dtcm, of model digits must name an enabled devicetree node" in said
     finally:
         overlay.write_text(CHOSEN % "psram0")
+        manifest.write_text(before)
+
+
+def weights(build: Build) -> set[tuple[int, str]]:
+    """Address and section of every table in the image."""
+    tables = re.findall(r"(?m)^static const \w+ (\w+)\[", build.generated("digits_weights.h"))
+    assert tables
+    names = symbols(build.elf)
+    return {(names[table][0], names[table][2]) for table in tables if table in names}
+
+
+def test_weights_go_elsewhere(build: Build) -> None:
+    """Into flash with the rest, into another memory, or with the variables into RAM; and the image runs."""
+    manifest = build.app / "tinyml.yaml"
+    before = manifest.read_text()
+    try:
+        for choice, section, memory in (
+            ("flash", "rodata", range(0x400000)),
+            ("psram0", "tinyml_weights_PSRAM", PSRAM),
+            ("ram", "datas", range(0x20000000, 0x20400000)),
+        ):
+            manifest.write_text(f"{before}    weights: {choice}\n")
+            build.again()
+            found = weights(build)
+            assert {name for _, name in found} == {section}
+            assert all(address in memory for address, _ in found)
+            assert "PASS: 0 of 40 outputs differ" in build.in_qemu(until="right")
+        told = run(["ninja", "-C", build.folder, "-t", "commands", "tinyml/digits/digits.c"], build.folder)
+        assert "--weights-in-ram" in told
+        manifest.write_text(before + "    weights: nowhere\n")
+        said = " ".join(build.again(check=False).split())
+        assert "weights: nowhere, of model digits must name an enabled devicetree node" in said
+    finally:
         manifest.write_text(before)

@@ -1,4 +1,4 @@
-"""Two threads, two models: shared and exclusive arenas, with claims and without, and the check of claims."""
+"""Several threads: shared and exclusive arenas, with claims and without, the check of claims, user mode."""
 
 from __future__ import annotations
 
@@ -9,19 +9,27 @@ from tests.zephyr.building import ROOT, TWISTER_SECONDS, twister
 pytestmark = pytest.mark.timeout(TWISTER_SECONDS)
 
 M3, NATIVE = "qemu_cortex_m3", "native_sim/native/64"
+MPU = "mps2/an385"
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], str]:
-    return twister([ROOT / "tests" / "zephyr" / "threads"], [M3, NATIVE], tmp_path_factory.mktemp("threads"))
+    tests = ROOT / "tests" / "zephyr"
+    boards = [M3, NATIVE, MPU]
+    return twister([tests / "threads", tests / "userspace"], boards, tmp_path_factory.mktemp("threads"))
 
 
-@pytest.mark.parametrize("board", [M3, NATIVE])
-@pytest.mark.parametrize("arena", ["shared", "exclusive", "check"])
-def test_two_threads(results: dict[tuple[str, str], str], arena: str, board: str) -> None:
-    ended = [
-        status
-        for (name, place), status in results.items()
-        if name == f"tinyml.threads.{arena}" and place.startswith(board)
-    ]
+@pytest.mark.parametrize(
+    "test,board",
+    [
+        *(
+            (f"tinyml.threads.{arena}", board)
+            for arena in ("shared", "exclusive", "check")
+            for board in (M3, NATIVE)
+        ),
+        ("tinyml.userspace", MPU),
+    ],
+)
+def test_threads(results: dict[tuple[str, str], str], test: str, board: str) -> None:
+    ended = [status for (name, place), status in results.items() if name == test and place.startswith(board)]
     assert ended == ["passed"], results

@@ -104,6 +104,11 @@ function(tinyml_place_weights model where node)
 "tinyml_weights_${region} : ALIGN(16) { *(\".tinyml_weights.${region}.*\") } > ${region} AT> ${region}
 ")
       zephyr_linker_sources(SECTIONS ${script})
+      if(CONFIG_CMAKE_LINKER_GENERATOR) # the same in its words
+        zephyr_linker_section(NAME tinyml_weights_${region} VMA ${region} LMA ${region} NOINPUT)
+        zephyr_linker_section_configure(
+          SECTION tinyml_weights_${region} INPUT ".tinyml_weights.${region}.*")
+      endif()
     endif()
   endif()
 endfunction()

@@ -7,6 +7,7 @@
 
 #include <tinyml/claim.h>
 #include <tinyml/tinyml.h>
+#include <zephyr/app_memory/app_memdomain.h>
 #include <zephyr/devicetree.h>
 #include <zephyr/linker/devicetree_regions.h>
 #include <zephyr/toolchain.h>
@@ -18,25 +19,32 @@
  */
 #define TINYML_IN_REGION(arena, node)                                                              \
 	__attribute__((section(LINKER_DT_NODE_REGION_NAME(node) ".tinyml_arena." #arena)))
+#ifdef CONFIG_USERSPACE
+/* Where threads in user mode can reach it; Zephyr zeroes all of that. */
+#define TINYML_IN_NOINIT(arena) K_APP_BMEM(tinyml_partition)
+#else
 #define TINYML_IN_NOINIT(arena) __attribute__((section(".tinyml_arena." #arena)))
+#endif
 
 /* The part of one model. Even a model that keeps nothing there has an address. */
 #define TINYML_PART(model, arena_bytes) uint8_t model[(arena_bytes) > 0 ? (arena_bytes) : 1]
 
-#ifdef CONFIG_MULTITHREADING
-/* Not K_MUTEX_DEFINE(), whose section is always kept: a lock that nobody uses takes no memory. */
-#define TINYML_LOCK_INIT(lock) {.mutex = Z_MUTEX_INITIALIZER(lock.mutex)}
+#if defined(CONFIG_USERSPACE)
+/* System calls take only mutexes in Zephyr's own section, which is always kept. */
+#define TINYML_DEFINE_LOCK(lock) K_MUTEX_DEFINE(lock)
+#elif defined(CONFIG_MULTITHREADING)
+/* Elsewhere, so that a lock that nobody uses takes no memory. */
+#define TINYML_DEFINE_LOCK(lock)                                                                   \
+	static struct tinyml_lock lock = {.mutex = Z_MUTEX_INITIALIZER(lock.mutex)}
 #else
-#define TINYML_LOCK_INIT(lock)                                                                     \
-	{                                                                                          \
-	}
+#define TINYML_DEFINE_LOCK(lock) static struct tinyml_lock lock
 #endif
 
 /* An arena as large as the largest of its parts, and its lock. */
 #define TINYML_DEFINE_ARENA(arena, placed)                                                         \
 	static union tinyml_arena_##arena tinyml_arena_##arena placed                              \
 		__attribute__((aligned(TINYML_ARENA_ALIGNMENT)));                                  \
-	static struct tinyml_lock tinyml_lock_##arena = TINYML_LOCK_INIT(tinyml_lock_##arena)
+	TINYML_DEFINE_LOCK(tinyml_lock_##arena)
 
 /* The names by which a model knows them. */
 #define TINYML_GIVE_ARENA(model, arena)                                                            \

@@ -27,6 +27,11 @@ void tinyml_check_claim(struct tinyml_lock *lock, const char *model);
 #define TINYML_CHECK_CLAIM(model) tinyml_check_claim(&model##_lock, #model)
 #endif
 
+#ifdef CONFIG_MINIMAL_LIBC /* its <math.h> has no such constants */
+#define INFINITY __builtin_inff()
+#define NAN      __builtin_nanf("")
+#endif
+
 #ifdef CONFIG_TINYML_PROFILING
 #include <tinyml/profile.h>
 

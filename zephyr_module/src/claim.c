@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 #include <tinyml/claim.h>
+#include <zephyr/app_memory/app_memdomain.h>
 #include <zephyr/logging/log.h>
 #include <zephyr/sys/__assert.h>
 
 LOG_MODULE_REGISTER(tinyml, CONFIG_TINYML_LOG_LEVEL);
+
+#ifdef CONFIG_USERSPACE
+K_APPMEM_PARTITION_DEFINE(tinyml_partition);
+#endif
 
 int tinyml_claim(const struct tinyml_model *model, k_timeout_t timeout)
 {

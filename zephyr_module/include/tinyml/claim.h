@@ -48,6 +48,18 @@ int tinyml_claim(const struct tinyml_model *model, k_timeout_t timeout);
 /** Let others have the model. Only for the thread that claimed it. */
 void tinyml_release(const struct tinyml_model *model);
 
+#ifdef CONFIG_USERSPACE
+/** Arenas, state and weights in RAM of all models, for the memory domain of threads in user mode.
+ */
+extern struct k_mem_partition tinyml_partition;
+
+/** Let a thread in user mode claim a model. */
+static inline void tinyml_grant(const struct tinyml_model *model, k_tid_t thread)
+{
+	k_object_access_grant(&model->lock->mutex, thread);
+}
+#endif
+
 #ifdef __cplusplus
 }
 #endif
