@@ -87,29 +87,51 @@ static inline void add(struct column *column, const int8_t *from, int32_t count)
 	}
 }
 
-/* A window that reaches beyond the input, where there is nothing but its zero
- * point, or one with gaps.
- */
+/* Add so many elements that lie outside of the input, where there is nothing but its zero point. */
+static void add_padding(struct column *column, int32_t zero, int32_t count)
+{
+	int8_t zeros[4];
+
+	memset(zeros, zero, sizeof(zeros));
+	for (; count > 0; count -= 4) {
+		add(column, zeros, count < 4 ? count : 4);
+	}
+}
+
+static inline int32_t limited(int32_t value, int32_t high)
+{
+	return value < 0 ? 0 : value > high ? high : value;
+}
+
+/* A window that reaches beyond the input, or one with gaps. */
 __attribute__((noinline)) static void gather_any(const struct tinyml_conv_s8 *p,
 						 const struct group *g, const int8_t *x,
 						 int32_t top, int32_t left, struct column *column)
 {
 	const struct tinyml_window *w = &p->window;
-	int8_t zeros[4];
+	const int32_t in_c = g->in_c, in_w = w->in_w, kernel_w = w->kernel_w, zero = p->in_zero;
+	/* Elements of a row that are neighbours in the input, too: taps, or all of the row. */
+	const bool gaps = w->dilation_w != 1 || in_c != w->in_c;
+	const int32_t piece = gaps ? 1 : kernel_w;
 
-	memset(zeros, p->in_zero, sizeof(zeros));
 	for (int32_t ky = 0; ky < w->kernel_h; ky++) {
 		const int32_t row = top + ky * w->dilation_h;
 
-		for (int32_t kx = 0; kx < w->kernel_w; kx++) {
+		for (int32_t kx = 0; kx < kernel_w; kx += piece) {
 			const int32_t col = left + kx * w->dilation_w;
+			const int32_t first = limited(-col, piece);
+			const int32_t end = limited(in_w - col, piece);
 
-			if (row >= 0 && row < w->in_h && col >= 0 && col < w->in_w) {
-				add(column, &x[(row * w->in_w + col) * w->in_c], g->in_c);
+			if (row < 0 || row >= w->in_h || first >= end) {
+				add_padding(column, zero, piece * in_c);
 				continue;
 			}
-			for (int32_t i = g->in_c; i > 0; i -= 4) {
-				add(column, zeros, i < 4 ? i : 4);
+			if (first > 0) {
+				add_padding(column, zero, first * in_c);
+			}
+			add(column, &x[(row * in_w + col + first) * w->in_c], (end - first) * in_c);
+			if (end < piece) {
+				add_padding(column, zero, (piece - end) * in_c);
 			}
 		}
 	}
