@@ -109,11 +109,9 @@ def test_two_environments_with_different_models(make_project: MakeProject) -> No
     for environment in ("host", "float"):
         done = subprocess.run([project.program(environment)], capture_output=True, text=True, check=True)
         assert answers(done.stdout)[0] == "this is a 0"
-    weights = [
-        project.generated("digits_weights.h", environment).read_text() for environment in ("host", "float")
-    ]
-    assert "int8_t" in weights[0]
-    assert "int8_t" not in weights[1]
+    sources = [project.generated("digits.c", environment).read_text() for environment in ("host", "float")]
+    assert ["_f32" in source for source in sources] == [False, True]
+    assert ["_s8" in source for source in sources] == [True, False]
 
 
 def test_private_libraries_see_the_headers(make_project: MakeProject) -> None:
