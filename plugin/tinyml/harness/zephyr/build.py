@@ -14,6 +14,7 @@ from tinyml.errors import BudgetError, ConfigError, ToolError
 from tinyml.harness.zephyr.site import Site
 
 SHOWN_LINES = 15
+_TROUBLE = re.compile(r"\berror: |\bundefined reference|^CMake Error|^FAILED: |^FATAL ERROR|^ERROR: ")
 MINUTES = 20
 
 
@@ -102,7 +103,7 @@ def _failure(verb: str, board: str, said: str) -> Exception:
     if "No board named" in said or "Invalid BOARD" in said:
         return ConfigError(f"Zephyr has no board called {board!r}", "`west boards` lists them")
     lines = said.strip().splitlines()
-    first = next((i for i, line in enumerate(lines) if re.search(r"\berror\b|\bFATAL\b", line, re.I)), None)
+    first = next((i for i, line in enumerate(lines) if _TROUBLE.search(line)), None)
     kept = lines[-SHOWN_LINES:] if first is None else lines[first : first + SHOWN_LINES]
     message = f"west {verb} for {board} failed:\n" + "\n".join(kept)
     if "overflowed by" in said or "will not fit in region" in said or re.search(r"\ballows \d", said):
