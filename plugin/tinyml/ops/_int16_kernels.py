@@ -9,6 +9,7 @@ from tinyml.kernel import Kernel, Library, Sheet
 from tinyml.ops._conv_records import constant_weights, geometry, small_extents
 from tinyml.ops._convolution import convolution
 from tinyml.ops._quant import Clamp, clamp_range, output_multipliers, per_channel, words_and_bytes
+from tinyml.targets import Target
 
 
 def words_by_bytes(layer: Layer) -> bool:
@@ -44,6 +45,10 @@ class ConvInt16(Kernel):
     sources = ("conv_s16.c",)
     constraints = (words_by_bytes, wide_bias, constant_weights, small_extents)
 
+    def scratch_bytes(self, layer: Layer, target: Target) -> int:
+        """What one filter sees."""
+        return 2 * self.filters(layer)[0].size
+
     def emit(self, layer: Layer, sheet: Sheet) -> None:
         op = convolution(layer)
         weights = self.filters(layer)
@@ -55,7 +60,7 @@ class ConvInt16(Kernel):
             **_scales(layer, sheet, weights.shape[0], op.clamp, output_multipliers(layer)),
         }
         name = sheet.record("struct tinyml_conv_s16", "params", members)
-        sheet.line(f"tinyml_conv_s16(&{name}, {sheet.x()}, {sheet.y()});")
+        sheet.line(f"tinyml_conv_s16(&{name}, {sheet.x()}, {sheet.y()}, {sheet.scratch});")
 
     def filters(self, layer: Layer) -> Array:
         """Weights with the output channels first."""

@@ -13,7 +13,5 @@ static float finish(const struct tinyml_conv_f32_s8 *p, float sum, int32_t oc)
 
 #define CONV_NAME   tinyml_conv_f32_s8
 #define CONV_PARAMS struct tinyml_conv_f32_s8
-#define CONV_X      float
 #define CONV_WEIGHT int8_t
-#define CONV_SUM    float
 #include "conv_loops.h"

@@ -4,15 +4,63 @@
 
 #include <tinyml/conv_s16.h>
 
-static int16_t finish(const struct tinyml_conv_s16 *p, int64_t sum, int32_t oc)
+/* The input that a filter sees at one position, in the order of its weights; outside there are
+ * zeros. */
+static void gather(const struct tinyml_window *w, const int16_t *x, struct tinyml_span rows,
+		   struct tinyml_span cols, int32_t channels, int16_t *column)
 {
-	sum += p->bias != NULL ? p->bias[oc] : 0;
-	return tinyml_narrow_s64(sum, p->multiplier[oc], p->shift[oc], p->out_min, p->out_max);
+	for (int32_t ky = 0; ky < w->kernel_h; ky++) {
+		const int32_t row = (rows.start + ky * w->dilation_h) * w->in_w;
+		const bool row_inside = ky >= rows.first && ky < rows.end;
+
+		for (int32_t kx = 0; kx < w->kernel_w; kx++) {
+			const int32_t at = (row + cols.start + kx * w->dilation_w) * w->in_c;
+			const bool inside = row_inside && kx >= cols.first && kx < cols.end;
+
+			for (int32_t c = 0; c < channels; c++) {
+				*column++ = inside ? x[at + c] : 0;
+			}
+		}
+	}
 }
 
-#define CONV_NAME   tinyml_conv_s16
-#define CONV_PARAMS struct tinyml_conv_s16
-#define CONV_X      int16_t
-#define CONV_WEIGHT int8_t
-#define CONV_SUM    int64_t
-#include "conv_loops.h"
+/* All output channels of one position. */
+static void position(const struct tinyml_conv_s16 *p, const int16_t *x, int16_t *y,
+		     struct tinyml_span rows, struct tinyml_span cols, int16_t *column)
+{
+	const struct tinyml_window *w = &p->window;
+	const int32_t group_in = w->in_c / p->groups;
+	const int32_t group_out = w->out_c / p->groups;
+	const int32_t length = w->kernel_h * w->kernel_w * group_in;
+	const int8_t *filter = p->weights;
+
+	for (int32_t oc = 0; oc < w->out_c; oc++) {
+		int64_t sum = p->bias != NULL ? p->bias[oc] : 0;
+
+		if (oc % group_out == 0) {
+			gather(w, &x[oc / group_out * group_in], rows, cols, group_in, column);
+		}
+		sum = tinyml_add_products_s16(sum, column, filter, length);
+		y[oc] = tinyml_narrow_s64(sum, p->multiplier[oc], p->shift[oc], p->out_min,
+					  p->out_max);
+		filter += length;
+	}
+}
+
+void tinyml_conv_s16(const struct tinyml_conv_s16 *p, const int16_t *x, int16_t *y, void *scratch)
+{
+	const struct tinyml_window *w = &p->window;
+
+	for (int32_t n = 0; n < w->batches; n++) {
+		for (int32_t o = 0; o < w->out_h * w->out_w; o++) {
+			position(p, x, y,
+				 tinyml_span(o / w->out_w, w->stride_h, w->pad_top, w->kernel_h,
+					     w->dilation_h, w->in_h),
+				 tinyml_span(o % w->out_w, w->stride_w, w->pad_left, w->kernel_w,
+					     w->dilation_w, w->in_w),
+				 scratch);
+			y += w->out_c;
+		}
+		x += w->in_h * w->in_w * w->in_c;
+	}
+}

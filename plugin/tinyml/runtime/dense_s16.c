@@ -12,9 +12,7 @@ void tinyml_dense_s16(const struct tinyml_dense_s16 *p, const int16_t *x, int16_
 		for (int32_t o = 0; o < p->outputs; o++) {
 			int64_t acc = p->bias != NULL ? p->bias[o] : 0;
 
-			for (int32_t i = 0; i < p->inputs; i++) {
-				acc += x[i] * w[i];
-			}
+			acc = tinyml_add_products_s16(acc, x, w, p->inputs);
 			w += p->inputs;
 			*y++ = tinyml_narrow_s64(acc, p->multiplier[o], p->shift[o], p->out_min,
 						 p->out_max);

@@ -36,8 +36,36 @@ struct tinyml_dense_s16 {
 	int16_t out_max;
 };
 
-void tinyml_conv_s16(const struct tinyml_conv_s16 *p, const int16_t *x, int16_t *y);
+/** The scratch memory holds the input of one filter: kernel_h * kernel_w * in_c / groups words. */
+void tinyml_conv_s16(const struct tinyml_conv_s16 *p, const int16_t *x, int16_t *y, void *scratch);
 void tinyml_dense_s16(const struct tinyml_dense_s16 *p, const int16_t *x, int16_t *y);
+
+/** A sum and the products of x and w. */
+static inline int64_t tinyml_add_products_s16(int64_t sum, const int16_t *x, const int8_t *w,
+					      int32_t length)
+{
+	while (length > 0) {
+		/* 23 bits a product: so many fit into 32 bits, which are quicker to add */
+		const int32_t count = length < 256 ? length : 256;
+		int32_t part = 0;
+		int32_t i = 0;
+
+		for (; i < count - 3; i += 4) {
+			part += x[i] * w[i];
+			part += x[i + 1] * w[i + 1];
+			part += x[i + 2] * w[i + 2];
+			part += x[i + 3] * w[i + 3];
+		}
+		for (; i < count; i++) {
+			part += x[i] * w[i];
+		}
+		sum += part;
+		x += count;
+		w += count;
+		length -= count;
+	}
+	return sum;
+}
 
 /** x * multiplier * 2^(shift - 31) with 16 bits of the multiplier, limited to low and high. */
 static inline int16_t tinyml_narrow_s64(int64_t x, int32_t multiplier, int32_t shift, int32_t low,
