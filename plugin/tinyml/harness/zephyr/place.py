@@ -15,6 +15,9 @@ from tinyml.harness.zephyr.links import Link, NativeSim, Program, SerialPort
 from tinyml.harness.zephyr.talk import LOOP_INSTRUCTIONS, Conversation, Greeting, Ran
 from tinyml.ir import Array
 
+HARDWARE_SECONDS, EMULATOR_SECONDS = 20.0, 120.0
+"""How long the first answer may take; an emulator may start slowly on a busy computer."""
+
 PROFILED_RUNS = 3
 """The fewest count: an interrupt takes time in one of them, a cold cache in the first."""
 
@@ -65,7 +68,7 @@ class ZephyrPlace(Place):
         outputs = []
         with self._link() as link:
             talk = Conversation(link, self.where)
-            self._check(model, talk.greet())
+            self._check(model, talk.greet(HARDWARE_SECONDS if self.port else EMULATOR_SECONDS))
             talk.reset()
             for index, sample in enumerate(samples):
                 self._run(talk, model, sample, index)
@@ -85,7 +88,7 @@ class ZephyrPlace(Place):
         model = self._load(files)
         with self._link() as link:
             talk = Conversation(link, self.where)
-            greeting = talk.greet()
+            greeting = talk.greet(HARDWARE_SECONDS if self.port else EMULATOR_SECONDS)
             self._check(model, greeting)
             totals, counts = [], []
             for _ in range(PROFILED_RUNS):

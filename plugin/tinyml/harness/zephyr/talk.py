@@ -15,7 +15,6 @@ OUTPUT_BYTES = 64
 LOOP_INSTRUCTIONS = 99_999
 ANSWER_SECONDS = 3.0
 TRIES = 4
-GREETING_SECONDS = 20.0
 
 _LINE = re.compile(rb"@([ -?A-~]+) ([0-9a-f]{4})\r?\n")
 
@@ -46,8 +45,9 @@ class Conversation:
         self.link = link
         self.where = where
         self._text = b""
+        self._number = 0
 
-    def greet(self, seconds: float = GREETING_SECONDS) -> Greeting:
+    def greet(self, seconds: float) -> Greeting:
         """Ask until there is an answer: the board may still be starting."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -107,9 +107,13 @@ class Conversation:
 
     def _ask_once(self, question: str, kind: str, seconds: float) -> list[str] | None:
         """The words behind ``kind``; None if the answer is another, broken or late."""
-        crc = binascii.crc_hqx(question.encode(), 0)
-        self._text = self._text[-2000:] if kind == "model" else b""
-        self.link.write(f"@{question} {crc:04x}\n".encode())
+        if kind == "model":  # asked again and again: any answer will do, and what else is said is of interest
+            number, self._text = 0, self._text[-2000:]
+        else:
+            number, self._text = self._number + 1, b""
+            self._number = number
+        line = f"{number:x} {question}".encode()
+        self.link.write(b"@%b %04x\n" % (line, binascii.crc_hqx(line, 0)))
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             self._text += self.link.read(left)
@@ -119,8 +123,8 @@ class Conversation:
                 self._text = self._text[found.end() :]
                 if binascii.crc_hqx(found[1], 0) != int(found[2], 16):
                     continue
-                first, *words = found[1].decode().split()
-                if first == kind:
+                answered, first, *words = found[1].decode().split()
+                if first == kind and int(answered, 16) == number:
                     return words
                 if first == "bad":
                     return None

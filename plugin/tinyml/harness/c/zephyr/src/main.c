@@ -5,10 +5,11 @@
  *
  * Question and answer are lines of text, so that whatever else a board prints does no harm:
  *
- *     @words 1a2b
+ *     @7 words 1a2b
  *
- * 1a2b is the CRC-16 (CCITT, as in XMODEM) of the words. A question with another one is answered
- * by "bad". Numbers and bytes are hexadecimal.
+ * 7 is the number of the question, which its answer repeats: one that comes late is not taken for
+ * the next. 1a2b is the CRC-16 (CCITT, as in XMODEM) of all between @ and it. A question with
+ * another one is answered by "0 bad". Numbers and bytes are hexadecimal.
  *
  *     hello               model NAME SHA256 INPUT_BYTES OUTPUT_BYTES CLOCK_HZ EMPTY_CYCLES
  *                         LOOP_CYCLES, of LOOP_INSTRUCTIONS; 0 where that is not known
@@ -102,13 +103,15 @@ static void put(const char *text)
 	}
 }
 
-static void answer(const char *words)
+static void answer(uint32_t number, const char *words)
 {
+	static char line[LINE_BYTES + 10];
 	char end[CRC_DIGITS + 3];
 
-	snprintf(end, sizeof(end), " %04x\n", crc16(words, strlen(words)));
+	snprintf(line, sizeof(line), "%x %s", (unsigned int)number, words);
+	snprintf(end, sizeof(end), " %04x\n", crc16(line, strlen(line)));
 	put("@");
-	put(words);
+	put(line);
 	put(end);
 }
 
@@ -223,10 +226,12 @@ static void run(char *words, size_t size)
 	snprintf(words, size, "ran %x %x", (unsigned int)status, (unsigned int)cycles);
 }
 
-static void reply(const char *question)
+static void reply(const char *line)
 {
 	static char words[LINE_BYTES];
 	char *rest;
+	uint32_t number = strtoul(line, &rest, 16);
+	const char *question = rest + (*rest == ' ');
 
 	if (strcmp(question, "hello") == 0) {
 		say_hello(words, sizeof(words));
@@ -255,7 +260,7 @@ static void reply(const char *question)
 	} else {
 		snprintf(words, sizeof(words), "bad");
 	}
-	answer(words);
+	answer(number, words);
 }
 
 int main(void)
@@ -266,7 +271,7 @@ int main(void)
 		if (question != NULL) {
 			reply(question);
 		} else {
-			answer("bad");
+			answer(0, "bad");
 		}
 	}
 	return 0;
