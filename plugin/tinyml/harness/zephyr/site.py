@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -41,7 +42,7 @@ class Site:
                 settings["ZEPHYR_TOOLCHAIN_VARIANT"] = "gnuarmemb"
                 settings["GNUARMEMB_TOOLCHAIN_PATH"] = str(Path(found).parents[1])
         modules = [word for word in settings.get("EXTRA_ZEPHYR_MODULES", "").split(";") if word]
-        if not self._has_our_module():
+        if not self.has_module:
             modules.append(str(PROJECT))
         if board.startswith(OUR_BOARDS) and str(PROJECT / "boards") not in modules:
             modules.append(str(PROJECT / "boards"))
@@ -49,7 +50,8 @@ class Site:
             settings["EXTRA_ZEPHYR_MODULES"] = ";".join(modules)
         return settings
 
-    def _has_our_module(self) -> bool:
+    @cached_property
+    def has_module(self) -> bool:
         """Whether the workspace's manifest brings the module, as ours and those that import it do."""
         command = [*self.west, "list", "-f", "{abspath}"]
         done = subprocess.run(command, cwd=self.zephyr, capture_output=True, text=True, check=False)
@@ -73,12 +75,13 @@ def find_site() -> Site:
         west = (found,)
     else:
         raise ToolError("west was not found", "pip install west")
-    if not (PROJECT / "zephyr" / "module.yml").is_file():
+    site = Site(zephyr, west)
+    if not (PROJECT / "zephyr" / "module.yml").is_file() and not site.has_module:
         raise ToolError(
-            "this installation of tinyml has no Zephyr module beside it",
-            "`west tinyml`, with west-tinyml in the workspace's manifest",
+            f"neither the workspace of {zephyr} nor this installation of tinyml has the Zephyr module",
+            "west-tinyml in the workspace's manifest, and `west update`",
         )
-    return Site(zephyr, west)
+    return site
 
 
 def _has_sdk() -> bool:
