@@ -78,6 +78,15 @@ def multiply_int64_by_quantized_multiplier(x: Ints, multiplier: Ints | int, shif
     return (np.asarray(x, np.int64) * reduced + rounding) >> total_shift
 
 
+def multiply_int64_by_quantized_multiplier_once(x: Ints, multiplier: Ints | int, shift: Ints | int) -> Ints:
+    """For 64-bit accumulators (below 2**47) with all bits of the multiplier, rounded once, halves up."""
+    exponent = 31 - np.asarray(shift, np.int64)  # 17 or more
+    multiplier = np.asarray(multiplier, np.int64)
+    wide = np.asarray(x, np.int64)
+    product = (wide >> 16) * multiplier + ((wide & 0xFFFF) * multiplier >> 16)  # the lowest 16 bits are gone
+    return (product + (np.int64(1) << (exponent - 17))) >> (exponent - 16)
+
+
 def wrap_int32(x: Ints) -> Ints:
     """What a C int32_t would hold."""
     return np.asarray(x, np.int64).astype(np.int32).astype(np.int64)

@@ -13,8 +13,9 @@ from tests.host.test_quantize_operators import BEHIND, CONV, OPERANDS, WEIGHTS, 
 from tests.support import spikes
 from tests.support.interpret import interpret
 from tests.support.quantizing import kinds, saved
-from tinyml import harness
+from tinyml import cli, harness
 from tinyml.errors import ConfigError
+from tinyml.fixed_point import multiply_int64_by_quantized_multiplier_once, quantize_multiplier
 from tinyml.ir import Array, DType
 from tinyml.pipeline import Compiled, Options, compile_model
 from tinyml.quantize.engine import Quantized, quantize
@@ -113,6 +114,29 @@ def test_int16_interface(tmp_path: Path) -> None:
     graph = compiled(result, tmp_path).graph
     assert graph.tensors[graph.inputs[0]].dtype is DType.INT16
     assert graph.tensors[graph.outputs[0]].dtype is DType.INT8
+
+
+def test_inline_and_verified(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Quantised while it is compiled; and what comes out is what onnxruntime computes on int16."""
+    path, request = spikes.write(tmp_path)
+    everything = replace(request, int16=("gain", "conv2", "conv3", "dense"))
+    inline = compile_model(path, Options("wide", "host", quantize=everything))
+    assert {dtype for _, dtype in kinds(inline)} == {"int16", "float32"}
+    saved(quantize(path, everything), tmp_path)
+    assert cli.main(["verify", str(tmp_path / "int8.onnx")]) == 0
+    assert "agrees on host" in capsys.readouterr().out
+
+
+def test_rounding_once_is_exact() -> None:
+    """Against arithmetic without limits, over all magnitudes that sums and factors have."""
+    random = np.random.default_rng(5)
+    sums = random.integers(-(2**46), 2**46, 2000) >> random.integers(0, 40, 2000)
+    for factor in (1.7e-9, 3.1e-5, 0.4999, 0.9999999, 3.75):
+        multiplier, shift = quantize_multiplier(factor)
+        found = multiply_int64_by_quantized_multiplier_once(sums, multiplier, shift)
+        exponent = 31 - shift
+        wanted = [(int(x) * multiplier + (1 << (exponent - 1))) >> exponent for x in sums]
+        assert found.tolist() == wanted
 
 
 @pytest.mark.parametrize("name", BEHIND)

@@ -65,7 +65,9 @@ def compare(found: Array, wanted: Array, step: float | None, tolerance: Toleranc
     else:
         unit, allowed = "steps", tolerance.steps
         distance = distance / step if step else distance
-        allowed = allowed * 1.001 if step else allowed  # a step in floats is rounded
+        if step and allowed:  # a step in floats is rounded: of int16, so small beside the value, by more
+            largest = float(np.abs(w[np.isfinite(w)]).max(initial=0.0))
+            allowed += max(1e-3, 2 * float(np.finfo(np.float32).eps) * largest / step)
     ends = (float(f[worst]), float(w[worst])) if apart.size else (0.0, 0.0)
     return Difference(w.size, int(same.sum()), distance, unit, allowed, worst, *ends)
 

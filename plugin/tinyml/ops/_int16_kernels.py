@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+from tinyml import c
 from tinyml.ir import Array, DType, Layer
 from tinyml.kernel import Kernel, Library, Sheet
 from tinyml.ops._conv_records import constant_weights, geometry, small_extents
-from tinyml.ops._convolution import convolution
-from tinyml.ops._quant import Clamp, clamp_range, output_multipliers, per_channel, words_and_bytes
+from tinyml.ops._convolution import Convolution, convolution
+from tinyml.ops._quant import Multipliers, clamp_range, output_multipliers, per_channel, words_and_bytes
 from tinyml.targets import Target
+
+if TYPE_CHECKING:
+    from tinyml.ops.dense import Dense
 
 
 def words_by_bytes(layer: Layer) -> bool:
@@ -22,11 +28,16 @@ def wide_bias(layer: Layer) -> bool:
     return not layer.has_input(2) or layer.input(2).dtype is DType.INT64
 
 
+def small_factors(layer: Layer) -> bool:
+    """From sums to outputs, scales shrink, or grow less than 2**14 times."""
+    return bool(np.max(output_multipliers(layer)[1]) <= 14)
+
+
 def _scales(
-    layer: Layer, sheet: Sheet, channels: int, clamp: Clamp, scales: tuple[Array, Array]
+    layer: Layer, sheet: Sheet, op: Convolution | Dense, channels: int, scales: Multipliers
 ) -> dict[str, object]:
     """Members that all of these records have."""
-    low, high = clamp_range(clamp, layer.output)
+    low, high = clamp_range(op.clamp, layer.output)
     bias = sheet.table("bias", layer.input(2).value.reshape(-1)) if layer.has_input(2) else "NULL"
     return {
         ".bias": bias,
@@ -34,6 +45,7 @@ def _scales(
         ".shift": sheet.table("shift", per_channel(scales[1], channels).astype(np.int8)),
         ".out_min": low,
         ".out_max": high,
+        ".round_once": c.boolean(op.round_once),
     }
 
 
@@ -43,7 +55,7 @@ class ConvInt16(Kernel):
     name = "tinyml_conv_s16"
     library = Library.PORTABLE
     sources = ("conv_s16.c",)
-    constraints = (words_by_bytes, wide_bias, constant_weights, small_extents)
+    constraints = (words_by_bytes, wide_bias, constant_weights, small_factors, small_extents)
 
     def scratch_bytes(self, layer: Layer, target: Target) -> int:
         """What one filter sees."""
@@ -57,7 +69,7 @@ class ConvInt16(Kernel):
             **geometry(layer),
             ".groups": layer.input(0).shape[3] // weights.shape[3],
             ".weights": sheet.table("weights", weights),
-            **_scales(layer, sheet, weights.shape[0], op.clamp, output_multipliers(layer)),
+            **_scales(layer, sheet, op, weights.shape[0], output_multipliers(layer)),
         }
         name = sheet.record("struct tinyml_conv_s16", "params", members)
         sheet.line(f"tinyml_conv_s16(&{name}, {sheet.x()}, {sheet.y()}, {sheet.scratch});")
@@ -80,7 +92,7 @@ class DenseInt16(Kernel):
     name = "tinyml_dense_s16"
     library = Library.PORTABLE
     sources = ("dense_s16.c",)
-    constraints = (words_by_bytes, wide_bias, constant_weights)
+    constraints = (words_by_bytes, wide_bias, constant_weights, small_factors)
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
         from tinyml.ops.dense import Dense, multipliers
@@ -93,7 +105,7 @@ class DenseInt16(Kernel):
             ".inputs": inputs,
             ".outputs": outputs,
             ".weights": sheet.table("weights", layer.input(1).value),
-            **_scales(layer, sheet, outputs, layer.op.clamp, multipliers(layer)),
+            **_scales(layer, sheet, layer.op, outputs, multipliers(layer)),
         }
         name = sheet.record("struct tinyml_dense_s16", "params", members)
         sheet.line(f"tinyml_dense_s16(&{name}, {sheet.x()}, {sheet.y()});")

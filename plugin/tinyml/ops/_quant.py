@@ -65,7 +65,10 @@ def requantize(
     multiplier, shift = factors(layer)
     low, high = clamp_range(clamp, layer.output)
     if layer.input(0).dtype is DType.INT16:
-        scaled = fp.multiply_int64_by_quantized_multiplier(acc, multiplier, shift)
+        multiply = fp.multiply_int64_by_quantized_multiplier
+        scaled = (fp.multiply_int64_by_quantized_multiplier_once if once else multiply)(
+            acc, multiplier, shift
+        )
     elif once:
         scaled = fp.multiply_by_quantized_multiplier_once(fp.wrap_int32(acc), multiplier, shift)
     else:
@@ -162,11 +165,10 @@ def integer_bias(operands: Sequence[Tensor | None]) -> list[Tensor]:
 def integer_layer(
     op: Any, inputs: Sequence[Tensor | None], output: Tensor
 ) -> tuple[Any, Sequence[Tensor | None]] | None:
-    """``Op.quantized`` of a layer with weights: bytes, rounded once as ONNX means it, or words and bytes."""
-    if all(is_quantized(tensor, DType.INT8, DType.UINT8) for tensor in (*inputs[:2], output)):
+    """``Op.quantized`` of a layer with weights: all bytes, or words and bytes; rounded once, as in ONNX."""
+    bytes_only = all(is_quantized(tensor, DType.INT8, DType.UINT8) for tensor in (*inputs[:2], output))
+    if bytes_only or words_and_bytes(given(inputs, 0), given(inputs, 1), output):
         return replace(op, round_once=True), [*inputs[:2], *integer_bias(inputs)]
-    if words_and_bytes(given(inputs, 0), given(inputs, 1), output):
-        return op, [*inputs[:2], *integer_bias(inputs)]
     return None
 
 

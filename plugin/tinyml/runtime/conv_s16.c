@@ -41,8 +41,10 @@ static void position(const struct tinyml_conv_s16 *p, const int16_t *x, int16_t 
 			gather(w, &x[oc / group_out * group_in], rows, cols, group_in, column);
 		}
 		sum = tinyml_add_products_s16(sum, column, filter, length);
-		y[oc] = tinyml_narrow_s64(sum, p->multiplier[oc], p->shift[oc], p->out_min,
-					  p->out_max);
+		y[oc] = p->round_once ? tinyml_narrow_s64_once(sum, p->multiplier[oc], p->shift[oc],
+							       p->out_min, p->out_max)
+				      : tinyml_narrow_s64(sum, p->multiplier[oc], p->shift[oc],
+							  p->out_min, p->out_max);
 		filter += length;
 	}
 }

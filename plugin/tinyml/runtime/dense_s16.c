@@ -14,8 +14,11 @@ void tinyml_dense_s16(const struct tinyml_dense_s16 *p, const int16_t *x, int16_
 
 			acc = tinyml_add_products_s16(acc, x, w, p->inputs);
 			w += p->inputs;
-			*y++ = tinyml_narrow_s64(acc, p->multiplier[o], p->shift[o], p->out_min,
-						 p->out_max);
+			*y++ = p->round_once
+				       ? tinyml_narrow_s64_once(acc, p->multiplier[o], p->shift[o],
+								p->out_min, p->out_max)
+				       : tinyml_narrow_s64(acc, p->multiplier[o], p->shift[o],
+							   p->out_min, p->out_max);
 		}
 		x += p->inputs;
 	}

@@ -5,6 +5,7 @@
 #ifndef TINYML_CONV_S16_H_
 #define TINYML_CONV_S16_H_
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <tinyml/conv.h>
@@ -18,6 +19,7 @@ struct tinyml_conv_s16 {
 	int16_t groups;
 	int16_t out_min;
 	int16_t out_max;
+	bool round_once;           /* see tinyml_narrow_s64_once() */
 	const int8_t *weights;     /* (out_c, kernel_h, kernel_w, in_c / groups) */
 	const int64_t *bias;       /* one per output channel, or NULL */
 	const int32_t *multiplier; /* one per output channel, as shift */
@@ -34,6 +36,7 @@ struct tinyml_dense_s16 {
 	const int8_t *shift;
 	int16_t out_min;
 	int16_t out_max;
+	bool round_once; /* see tinyml_narrow_s64_once() */
 };
 
 /** The scratch memory holds the input of one filter: kernel_h * kernel_w * in_c / groups words. */
@@ -67,16 +70,35 @@ static inline int64_t tinyml_add_products_s16(int64_t sum, const int16_t *x, con
 	return sum;
 }
 
-/** x * multiplier * 2^(shift - 31) with 16 bits of the multiplier, limited to low and high. */
+static inline int16_t tinyml_limit_s64(int64_t x, int32_t low, int32_t high)
+{
+	return (int16_t)(x < low ? low : x > high ? high : x);
+}
+
+/** x * multiplier * 2^(shift - 31), limited to low and high, with 16 bits of the multiplier: as
+ * TensorFlow Lite computes it.
+ */
 static inline int16_t tinyml_narrow_s64(int64_t x, int32_t multiplier, int32_t shift, int32_t low,
 					int32_t high)
 {
 	const int64_t factor =
 		multiplier < 0x7FFF0000 ? (multiplier + (INT32_C(1) << 15)) >> 16 : 0x7FFF;
 	const int32_t exponent = 15 - shift;
-	const int64_t scaled = (x * factor + (INT64_C(1) << (exponent - 1))) >> exponent;
 
-	return (int16_t)(scaled < low ? low : scaled > high ? high : scaled);
+	return tinyml_limit_s64((x * factor + (INT64_C(1) << (exponent - 1))) >> exponent, low,
+				high);
+}
+
+/** The same with all bits, halves up, for models whose origin computes in real numbers. x has at
+ * most 48 bits; the lowest 16 of the product are dropped before it would no longer fit.
+ */
+static inline int16_t tinyml_narrow_s64_once(int64_t x, int32_t multiplier, int32_t shift,
+					     int32_t low, int32_t high)
+{
+	const int64_t product = (x >> 16) * multiplier + (((x & 0xFFFF) * multiplier) >> 16);
+	const int32_t exponent = 15 - shift;
+
+	return tinyml_limit_s64((product + (INT64_C(1) << (exponent - 1))) >> exponent, low, high);
 }
 
 #ifdef __cplusplus
