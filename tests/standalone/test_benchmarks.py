@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tinyml.bench import record, revision
-from tinyml.bench.measure import Row, measure
+from tinyml.bench.measure import CHOICES, Row, measure
 from tinyml.bench.peers import peers
 from tinyml.pipeline import Options
 from tinyml.workspace import find_cmsis_nn
@@ -24,7 +24,7 @@ def describe(row: Row) -> str:
 def test_no_growth(row: Row) -> None:
     if row.sha256 not in MODELS:
         pytest.skip(f"{row.model} is not here (TINYML_MODELS names its folder)")
-    if row.kernels == "cmsis-nn" and find_cmsis_nn() is None:
+    if row.kernels != "portable" and find_cmsis_nn() is None:
         pytest.skip("no CMSIS-NN here (TINYML_CMSIS_NN, or a west workspace)")
     if record.compiler_name() != KEPT.compiler:
         pytest.skip(f"the record holds for {KEPT.compiler}")
@@ -39,9 +39,25 @@ def test_no_growth(row: Row) -> None:
 def test_every_machine_and_library_is_recorded() -> None:
     digits = [row for row in KEPT.rows if row.model == "digits"]
     assert {(row.machine, row.kernels) for row in digits} == {
-        (machine, kernels) for machine in benchmarks.MACHINES for kernels in ("portable", "cmsis-nn")
+        (machine, kernels) for machine in benchmarks.MACHINES for kernels in CHOICES
     }
     assert {row.sha256 for row in digits} <= set(MODELS), "the digits model changed: measure again"
+
+
+def test_auto_is_the_better_choice() -> None:
+    """What users get is no worse than the better of both libraries, on any model and core."""
+    best: dict[tuple[str, str], int] = {}
+    for row in KEPT.rows:
+        if row.kernels != "auto":
+            key = (row.model, row.machine)
+            best[key] = min(row.instructions, best.get(key, row.instructions))
+    worse = [
+        f"{row.model} on {row.machine}: {row.instructions:,}, not {best[row.model, row.machine]:,}"
+        for row in KEPT.rows
+        if row.kernels == "auto" and row.instructions > best[row.model, row.machine] * (1 + TOLERANCE)
+    ]
+    assert best
+    assert not worse, "\n".join(worse)
 
 
 def test_against_a_commit() -> None:

@@ -57,7 +57,7 @@ class ConvHelium(ConvInt8):
 
     name = "tinyml_conv_mve_s8"
     sources = ("conv_mve_s8.c",)
-    cost = Cost(mve=(0.18, 8))
+    cost = Cost(mve=(0.13, 13))
     constraints = (
         int8_tensors,
         constant_weights,

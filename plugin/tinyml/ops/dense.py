@@ -136,7 +136,7 @@ class DenseHelium(DenseInt8):
 
     name = "tinyml_dense_mve_s8"
     sources = ("dense_mve_s8.c",)
-    cost = Cost(mve=(0.16, 10))
+    cost = Cost(mve=(0.12, 25))
     constraints = (int8_tensors, constant_weights, helium.symmetric_weights, helium.shrinking(multipliers))
 
     def runs_on(self, target: Target) -> bool:
