@@ -1,0 +1,32 @@
+"""Limits on memory: what counts as RAM when a build copies the weights there."""
+
+from __future__ import annotations
+
+import pytest
+
+from tinyml.errors import BudgetError
+from tinyml.package import budget
+
+SUMMARY = {
+    "name": "kws",
+    "arena_bytes": 1000,
+    "state_bytes": 200,
+    "weights_bytes": 300,
+    "layers": [
+        {"name": "conv1", "live_bytes": 900, "weights_bytes": 300, "macs": 1, "kernel": "conv_s8"},
+    ],
+}
+
+
+def test_weights_are_in_flash() -> None:
+    budget.check_all(SUMMARY, [budget.parse_limit("ram=1200")])
+    with pytest.raises(BudgetError, match="arena and state need 1200 bytes of RAM, the board allows 1199"):
+        budget.check_all(SUMMARY, [budget.parse_limit("ram=1199,the board")])
+
+
+def test_weights_in_ram_count_there_and_in_flash() -> None:
+    budget.check_all(SUMMARY, [budget.parse_limit("ram=1500")], weights_in_ram=True)
+    with pytest.raises(BudgetError, match="arena, state and weights need 1500 bytes of RAM"):
+        budget.check_all(SUMMARY, [budget.parse_limit("ram=1499")], weights_in_ram=True)
+    with pytest.raises(BudgetError, match="the weights need 300 bytes of flash"):
+        budget.check_all(SUMMARY, [budget.parse_limit("flash=299")], weights_in_ram=True)
