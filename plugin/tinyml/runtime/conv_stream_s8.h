@@ -76,7 +76,7 @@ static inline void add_bytes(int8_t *to, const int8_t *from, int32_t count)
 }
 
 /* Add a piece of a window to a column. */
-static inline void add(struct column *column, const int8_t *from, int32_t count)
+__attribute__((noinline)) static void add(struct column *column, const int8_t *from, int32_t count)
 {
 	if (column->whole_words) {
 		add_words(column->to, from, count);

@@ -16,8 +16,6 @@
 #ifndef TINYML_DENSE_STREAM_S8_H_
 #define TINYML_DENSE_STREAM_S8_H_
 
-#include <string.h>
-
 #include <tinyml/dense.h>
 
 #include "output_s8.h"
@@ -42,10 +40,11 @@ static inline void multiply(const struct tinyml_dense_s8 *p, const int8_t *x, in
 	for (int32_t row = p->rows; row > 0; row--, x += inputs) {
 		const int32_t shared = weight_zero != 0 ? weight_zero * sum_of(x, inputs) : 0;
 		const uint32_t *w = (const uint32_t *)(const void *)p->weights;
-		int8_t last[4] = {0};
+		uint32_t last_word = 0; /* put together: no byte past the end is read */
+		const int8_t *last = (const int8_t *)&last_word;
 
-		for (int32_t i = 0; i < rest; i++) { /* no byte past the end is read */
-			last[i] = x[4 * whole + i];
+		for (int32_t i = inputs; i > 4 * whole; i--) {
+			last_word = last_word << 8 | (uint8_t)x[i - 1];
 		}
 		for (int32_t left = outputs / 4; left > 0; left--, y += 4) {
 			const int32_t *bias = (const int32_t *)w;
