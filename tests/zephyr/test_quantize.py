@@ -16,12 +16,12 @@ from tests.zephyr.building import DIGITS, Build, copy_of_digits, west_build
 
 @pytest.fixture(scope="module")
 def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
-    """The sample with its float model, calibrated on some of its images."""
+    """The sample with its float model, calibrated on some of its images; the last layers with int16."""
     app = copy_of_digits(tmp_path_factory.mktemp("quantize") / "app")
     shutil.copy(DIGITS / "model_float.onnx", app / "model_float.onnx")
     calibrate(app, 100)
     entry = {"name": "digits", "file": "model_float.onnx"}
-    quantize = {"calibration": "calib.npz", "method": "minmax"}
+    quantize = {"calibration": "calib.npz", "method": "minmax", "int16": ["dense"]}
     (app / "tinyml.yaml").write_text(yaml.safe_dump({"models": [{**entry, "quantize": quantize}]}))
     return west_build(app, app / "build", "qemu_cortex_m3")
 
@@ -33,7 +33,8 @@ def calibrate(app: Path, count: int) -> None:
 
 def test_the_build_makes_the_model_int8(build: Build) -> None:
     source = build.generated("digits.c")
-    assert "int8 calibrated on calib.npz, method minmax" in source
+    assert "int8 calibrated on calib.npz, method minmax, int16 dense" in source
+    assert "tinyml_dense_s16" in source
     assert "conv_s8" in source or "arm_convolve" in source
     assert "conv_f32" not in source
 
