@@ -5,29 +5,12 @@ The sizes are those of the library's own get_buffer_size functions for code buil
 
 from __future__ import annotations
 
-from typing import Protocol, cast
-
 from tinyml.ir import Layer
 from tinyml.kernel import Cost, Sheet
 from tinyml.ops import _cmsis_nn as nn
 from tinyml.ops._conv_records import constant_weights, small_extents
-from tinyml.ops._quant import Clamp
-from tinyml.ops._window import Pads, Pair
+from tinyml.ops._convolution import convolution
 from tinyml.targets import Target
-
-
-class Windowed(Protocol):
-    """What Conv and DepthwiseConv have in common."""
-
-    strides: Pair
-    dilations: Pair
-    pads: Pads
-    clamp: Clamp
-
-
-def _window(layer: Layer) -> Windowed:
-    return cast(Windowed, layer.op)
-
 
 COMMON = (nn.int8_operands, constant_weights, nn.symmetric_weights, small_extents)
 GEMM = f"{nn.SUPPORT}/arm_nn_mat_mult_nt_t_s8.c"
@@ -44,12 +27,12 @@ GENERAL = (
 def pointwise(layer: Layer) -> bool:
     """The kernel is 1x1 without padding or groups."""
     x, w = layer.input(0), layer.input(1)
-    return w.shape[1:3] == (1, 1) and not any(_window(layer).pads) and w.shape[3] == x.shape[3]
+    return w.shape[1:3] == (1, 1) and not any(convolution(layer).pads) and w.shape[3] == x.shape[3]
 
 
 def unit_stride(layer: Layer) -> bool:
     """The stride is 1."""
-    return _window(layer).strides == (1, 1)
+    return convolution(layer).strides == (1, 1)
 
 
 class Convolution(nn.RoundingKernel):
@@ -59,7 +42,7 @@ class Convolution(nn.RoundingKernel):
     cost = Cost(plain=(2.8, 34), dsp=(1.65, 40), mve=(0.19, 15))
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
-        op = _window(layer)
+        op = convolution(layer)
         members = nn.window_params(layer, op.strides, op.dilations, op.pads, op.clamp)
         params = sheet.record("cmsis_nn_conv_params", "params", members)
         filter_dims = nn.shape_dims(sheet, "filter_dims", layer.input(1).shape)
@@ -85,7 +68,7 @@ class StridedPointwiseConv(Convolution):
 
 def one_row(layer: Layer) -> bool:
     """Input, kernel and output are one row high, undilated, ungrouped, with padding split evenly."""
-    op, x, w, y = _window(layer), layer.input(0), layer.input(1), layer.output
+    op, x, w, y = convolution(layer), layer.input(0), layer.input(1), layer.output
     if not (x.shape[1] == w.shape[1] == y.shape[1] == 1 and w.shape[3] == x.shape[3]):
         return False
     stride, left, kernel = op.strides[1], op.pads[1], w.shape[2]
@@ -106,7 +89,7 @@ class RowConv(Convolution):
         return target.mve
 
     def scratch_bytes(self, layer: Layer, target: Target) -> int:
-        op, x, w, y = _window(layer), layer.input(0), layer.input(1), layer.output
+        op, x, w, y = convolution(layer), layer.input(0), layer.input(1), layer.output
         stride, pad, kernel, channels = op.strides[1], op.pads[1], w.shape[2], x.shape[3]
         uneven = ((y.shape[2] - 1) * stride + kernel - x.shape[2]) % 2
         right = max(1, -(-(pad + uneven) // stride)) if pad + uneven else 0
@@ -141,12 +124,12 @@ class GeneralConv(Convolution):
 def one_filter_per_channel(layer: Layer) -> bool:
     """As many output as input channels, one item per batch, no dilation."""
     x, y = layer.input(0), layer.output
-    return x.shape[3] == y.shape[3] and x.shape[0] == 1 and _window(layer).dilations == (1, 1)
+    return x.shape[3] == y.shape[3] and x.shape[0] == 1 and convolution(layer).dilations == (1, 1)
 
 
 def three_by_three(layer: Layer) -> bool:
     """The kernel is 3x3 with at most one row and column of padding before the input."""
-    top, left, _, _ = _window(layer).pads
+    top, left, _, _ = convolution(layer).pads
     return layer.input(1).shape[1:3] == (3, 3) and top <= 1 and left <= 1
 
 
@@ -156,7 +139,7 @@ class Depthwise(nn.RoundingKernel):
     cost = Cost(plain=(12, 60), dsp=(6.6, 52), mve=(1.4, 11))
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
-        op = _window(layer)
+        op = convolution(layer)
         multiple = layer.output.shape[3] // layer.input(0).shape[3]
         members = nn.window_params(layer, op.strides, op.dilations, op.pads, op.clamp)
         params = sheet.record("cmsis_nn_dw_conv_params", "params", {**members, ".ch_mult": multiple})
