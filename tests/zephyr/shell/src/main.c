@@ -7,6 +7,7 @@
 
 #include <digits.h>
 #include <second.h>
+#include <tinyml/claim.h>
 #include <tinyml/registry.h>
 #include <zephyr/shell/shell.h>
 #include <zephyr/shell/shell_dummy.h>
@@ -98,6 +99,34 @@ ZTEST(tinyml_shell, test_profile)
 	expect("tinyml profile digits", 0, "layer 0: ");
 	expect("tinyml profile digits", 0, " cycles, ");
 	expect("tinyml profile digits", 0, "digits: ");
+}
+
+static K_SEM_DEFINE(done, 0, 1);
+
+static void hold_digits(void *unused, void *unused2, void *unused3)
+{
+	ARG_UNUSED(unused);
+	ARG_UNUSED(unused2);
+	ARG_UNUSED(unused3);
+	tinyml_claim(&digits_model, K_FOREVER);
+	k_sem_take(&done, K_FOREVER);
+	tinyml_release(&digits_model);
+}
+
+static K_THREAD_STACK_DEFINE(holder_stack, 1024);
+
+ZTEST(tinyml_shell, test_model_in_use)
+{
+	static struct k_thread holder;
+
+	k_thread_create(&holder, holder_stack, K_THREAD_STACK_SIZEOF(holder_stack), hold_digits,
+			NULL, NULL, NULL, K_HIGHEST_THREAD_PRIO, 0, K_NO_WAIT);
+	k_msleep(1); /* tests are not preempted */
+	expect("tinyml run digits", -EBUSY, "digits is in use by another thread");
+	expect("tinyml run second", 0, "second: ");
+	k_sem_give(&done);
+	k_thread_join(&holder, K_FOREVER);
+	expect("tinyml run digits", 0, "digits: ");
 }
 
 ZTEST(tinyml_shell, test_unknown_model)
