@@ -20,8 +20,8 @@ def test_published_model(name: str, models_folder: Path, tmp_path: Path) -> None
     print(name, found)
     # Another integer kernel may move the figure a little; a worse one is a defect, a much better one news.
     assert said.decibels - 1 <= found.decibels <= said.decibels + 6
-    assert found.float_bytes == pytest.approx(said.float_bytes, rel=0.02)
-    assert found.int8_bytes == pytest.approx(said.int8_bytes, rel=0.02)
+    assert found.float_bytes == pytest.approx(said.float_bytes, rel=0.05)
+    assert found.int8_bytes == pytest.approx(said.int8_bytes, rel=0.05)
 
 
 def test_every_float_model_is_stated(models_folder: Path) -> None:
