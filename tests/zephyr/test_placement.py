@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -101,3 +102,14 @@ def test_weights_go_elsewhere(build: Build) -> None:
         assert "weights: nowhere, of model digits must name an enabled devicetree node" in said
     finally:
         manifest.write_text(before)
+
+
+def test_the_linker_script_that_cmake_writes(tmp_path: Path) -> None:
+    """Zephyr's other way to write it knows our sections, too."""
+    app = copy_of_digits(tmp_path / "app")
+    with (app / "tinyml.yaml").open("a") as manifest:
+        manifest.write("    weights: psram0\n")
+    build = west_build(app, tmp_path / "build", BOARD, "-DCONFIG_CMAKE_LINKER_GENERATOR=y")
+    assert symbols(build.elf)["digits_arena"][2] == ".noinit"
+    assert {name for _, name in weights(build)} == {"tinyml_weights_PSRAM"}
+    assert "PASS: 0 of 40 outputs differ" in build.in_qemu(until="right")
