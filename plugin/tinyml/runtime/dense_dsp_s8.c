@@ -8,6 +8,8 @@
 
 #include "dsp_s8.h"
 
+#ifdef __ARM_FEATURE_UNALIGNED
+
 /* Compilers need a fifth more instructions for this loop. */
 static inline const uint32_t *dot_four(const uint32_t *filters, const int8_t *x, int32_t words,
 				       int32_t sums[4])
@@ -45,6 +47,25 @@ static inline const uint32_t *dot_four(const uint32_t *filters, const int8_t *x,
 	sums[3] = s3;
 	return filters;
 }
+
+#else /* rows of the input may begin anywhere, and loads may trap */
+
+static inline const uint32_t *dot_four(const uint32_t *filters, const int8_t *x, int32_t words,
+				       int32_t sums[4])
+{
+	for (const int8_t *end = x + 4 * words; x != end; x += 4) {
+		const uint32_t word = tinyml_load_word(x);
+		const int16x2_t even = tinyml_even_bytes(word), odd = tinyml_odd_bytes(word);
+
+		for (int32_t i = 0; i < 4; i++, filters++) {
+			sums[i] = __smlad(tinyml_even_bytes(*filters), even, sums[i]);
+			sums[i] = __smlad(tinyml_odd_bytes(*filters), odd, sums[i]);
+		}
+	}
+	return filters;
+}
+
+#endif
 
 static inline const uint32_t *dot_one(const uint32_t *filter, const int8_t *x, int32_t words,
 				      int32_t *sum)
