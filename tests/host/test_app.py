@@ -292,7 +292,8 @@ def test_cmake_gets_a_call_for_each_model(tmp_path: Path) -> None:
     base = tmp_path.as_posix()
     assert cmake.calls(path) == (
         f"zephyr_tinyml_model([=[a]=] [==[{base}/x ;$]=].onnx]==] [=[KERNELS]=] [=[portable]=] "
-        "[=[SHAPES]=] [=[i:0=1x2]=] [=[BUDGET]=] [=[ram=1024]=] [=[ARENA_REGION]=] [=[dtcm]=] [=[WEIGHTS]=] [=[ram]=])\n"
+        "[=[SHAPES]=] [=[i:0=1x2]=] [=[BUDGET]=] [=[ram=1024]=] [=[ARENA_REGION]=] [=[dtcm]=] "
+        "[=[WEIGHTS]=] [=[ram]=])\n"
     )
 
 

@@ -33,7 +33,7 @@ from tinyml.ops.softmax import Softmax
 from tinyml.ops.transpose import Transpose
 from tinyml.ops.unary import Unary
 from tinyml.ops.where import Where
-from tinyml.quantize.export import Writer, writes
+from tinyml.quantize.export_writer import Writer, writes
 
 BINARY = {function: name for name, function in BINARY_NAMES.items()} | {
     "max": "Max",
