@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /**
- * Convolutions: several windows meet two filters at a time. Windows are copied
- * into columns; the filters are a stream of words, with what their sums need:
- * see ops/_stream.py.
+ * Convolutions: several windows meet two filters at a time. Windows are copied into columns; the
+ * filters are a stream of words, with what their sums need (ops/_stream.py).
  *
- * The file that includes this says how many windows there are and what it does
- * with them:
- *
- *   WINDOWS      at a time
- *   WORD_STEP    words that four elements of all columns take
- *   put_word()   puts four elements into a column
- *   dot()        adds products to sums[filter * WINDOWS + window], returns what
- * follows the filters sum_column() adds up the elements of a column finish()
- * makes outputs of sums
+ * The file that includes this says how many WINDOWS there are at a time, and how many words four
+ * elements of all columns take (WORD_STEP). It defines put_word(), which puts four elements into a
+ * column; dot(), which adds products to sums[filter * WINDOWS + window] and returns what follows
+ * the filters; sum_column(), which adds up a column; and finish(), which makes outputs of sums.
  */
 
 #ifndef TINYML_CONV_STREAM_S8_H_
