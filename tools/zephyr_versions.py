@@ -82,8 +82,9 @@ def try_boards(place: Path) -> dict[str, str]:
     settings = {**environment(place), "EXTRA_ZEPHYR_MODULES": str(ROOT)}
     settings["PATH"] = f"{BIN}{os.pathsep}{settings['PATH']}"
     del settings["TINYML_WORKSPACE"]
-    subprocess.run(command, cwd=place, env=settings, check=False)
     report = out / "twister.json"
+    report.unlink(missing_ok=True)  # a Twister that does not even start must not leave an old answer
+    subprocess.run(command, cwd=place, env=settings, check=False)
     if not report.exists():
         return dict.fromkeys(BOARDS, "Twister did not run")
     results = {}
