@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from tinyml import c
-from tinyml.ir import Array, Layer, Op, Tensor
+from tinyml.ir import Array, Layer, Op
 from tinyml.targets import Target
 
 
@@ -219,10 +219,3 @@ def kernels_of(op: type[Op]) -> tuple[Kernel, ...]:
 def kernel_table() -> Mapping[type[Op], tuple[Kernel, ...]]:
     """All operators that have kernels (for the generated documentation)."""
     return _KERNELS
-
-
-def variable_inputs(layer: Layer) -> list[tuple[int, Tensor]]:
-    """Inputs that are not constants, with their index: the layer function's parameters."""
-    return [
-        (i, tensor) for i, tensor in enumerate(layer.inputs) if tensor is not None and not tensor.is_constant
-    ]

@@ -113,11 +113,18 @@ def _comment(step: int, chosen: Selected, addresses: Addresses) -> list[str]:
     work = f", {macs:,} MACs" if macs else ""
     shapes = " + ".join(shape_text(t.shape) for t in operands) or "nothing"
     places = ", ".join(addresses.describe(t) for t in operands) or "nothing"
+    results = ", ".join(addresses.describe(t) for t in layer.outputs)
+    scratch = ""
+    if chosen.scratch_bytes:
+        start = addresses.plan.scratch[step]
+        scratch = f", scratch {start}..{start + chosen.scratch_bytes}"
     indent = " *    "
     return [
         f"/* {step}: {layer.op.label()}{work}, by {chosen.kernel.name}",
         f"{indent}{c.string(c.printable(layer.name))}",
         *c.wrap(f"{shapes} -> {' + '.join(shape_text(t.shape) for t in layer.outputs)}", indent),
-        *c.wrap(f"arena {places} -> {', '.join(addresses.describe(t) for t in layer.outputs)}", indent),
+        *c.wrap(
+            f"arena {places} -> {', '.join(addresses.describe(t) for t in layer.outputs)}{scratch}", indent
+        ),
         " */",
     ]

@@ -8,11 +8,11 @@ from __future__ import annotations
 from tinyml.ir import Layer
 from tinyml.kernel import Cost, Sheet
 from tinyml.ops import _cmsis_nn as nn
-from tinyml.ops._conv_records import constant_weights, small_extents
+from tinyml.ops._conv_records import constant_weights, int8_tensors, small_extents, symmetric_weights
 from tinyml.ops._convolution import convolution
 from tinyml.targets import Target
 
-COMMON = (nn.int8_operands, constant_weights, nn.symmetric_weights, small_extents)
+COMMON = (int8_tensors, constant_weights, symmetric_weights, small_extents)
 GEMM = f"{nn.SUPPORT}/arm_nn_mat_mult_nt_t_s8.c"
 GENERAL = (
     f"{nn.CONVOLUTION}/arm_convolve_s8.c",

@@ -9,7 +9,7 @@ import numpy as np
 from tinyml.ir import Layer
 from tinyml.kernel import Cost, Sheet
 from tinyml.ops import _cmsis_nn as nn
-from tinyml.ops._conv_records import constant_weights
+from tinyml.ops._conv_records import constant_weights, int8_tensors, symmetric_weights
 from tinyml.ops._quant import quant_of
 
 FULLY_CONNECTED = "Source/FullyConnectedFunctions"
@@ -67,7 +67,7 @@ class DenseInt8Tensor(DenseKernel):
 
     name = "arm_fully_connected_s8"
     sources = (f"{FULLY_CONNECTED}/arm_fully_connected_s8.c", f"{nn.SUPPORT}/arm_nn_vec_mat_mult_t_s8.c")
-    constraints = (nn.int8_operands, constant_weights, nn.symmetric_weights, per_tensor_weights)
+    constraints = (int8_tensors, constant_weights, symmetric_weights, per_tensor_weights)
 
     def _quant(self, layer: Layer, sheet: Sheet) -> str:
         from tinyml.ops.dense import multipliers
@@ -88,7 +88,7 @@ class DenseInt8Channel(DenseKernel):
         f"{FULLY_CONNECTED}/arm_fully_connected_per_channel_s8.c",
         f"{nn.SUPPORT}/arm_nn_vec_mat_mult_t_per_ch_s8.c",
     )
-    constraints = (nn.int8_operands, constant_weights, nn.symmetric_weights)
+    constraints = (int8_tensors, constant_weights, symmetric_weights)
 
 
 DENSE_KERNELS = (DenseInt8Tensor(), DenseInt8Channel())

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tinyml.ir import DType, Layer
+from tinyml.ir import Layer
 from tinyml.kernel import Kernel, Library, Sheet
-from tinyml.ops._quant import Clamp, clamp_range, is_quantized, output_multipliers, per_channel, quant_of
+from tinyml.ops._quant import Clamp, clamp_range, output_multipliers, per_channel, quant_of
 from tinyml.ops._window import Pads, Pair
 
 HEADER = "<arm_nnfunctions.h>"
@@ -42,16 +42,6 @@ class RoundingKernel(Kernel):
 
     def cmsis_nn_sources(self, layer: Layer) -> tuple[str, ...]:
         return NEEDED_BY_ONCE if header(layer) == HEADER_ONCE else self.sources
-
-
-def symmetric_weights(layer: Layer) -> bool:
-    """Weights have zero points of 0."""
-    return not any(quant_of(layer.input(1)).zero_points)
-
-
-def int8_operands(layer: Layer) -> bool:
-    """Input, weights and output are int8, quantised."""
-    return all(is_quantized(t, DType.INT8) for t in (*layer.inputs[:2], layer.output))
 
 
 def dims(sheet: Sheet, suffix: str, n: int, h: int, w: int, c: int) -> str:

@@ -35,6 +35,11 @@ def one_weight_zero(layer: Layer) -> bool:
     return len(set(quant_of(layer.input(1)).zero_points)) == 1
 
 
+def symmetric_weights(layer: Layer) -> bool:
+    """Weights have zero points of 0."""
+    return not any(quant_of(layer.input(1)).zero_points)
+
+
 def small_extents(layer: Layer) -> bool:
     """Every extent is below 32768."""
     shapes = (layer.input(0).shape, layer.input(1).shape, layer.output.shape)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tinyml.ir import Array, Layer
-from tinyml.ops._quant import Multipliers, output_multipliers, quant_of
+from tinyml.ops._quant import Multipliers, output_multipliers
 
 LANES = 16  # bytes of a vector
 DEPTHWISE_ROWS = 16  # TINYML_DEPTHWISE_MVE_ROWS
@@ -70,11 +70,6 @@ def channel_order(channels: int) -> Array:
     """
     blocks = channel_blocks(channels)
     return np.asarray(blocks.reshape(-1, 4, 4).transpose(0, 2, 1).reshape(-1))
-
-
-def symmetric_weights(layer: Layer) -> bool:
-    """Weights have zero points of 0."""
-    return not any(quant_of(layer.input(1)).zero_points)
 
 
 def shrinking(multipliers: Callable[[Layer], Multipliers]) -> Callable[[Layer], bool]:

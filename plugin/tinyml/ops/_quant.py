@@ -98,15 +98,6 @@ def is_quantized(tensor: Tensor | None, *dtypes: DType) -> bool:
     return tensor is not None and tensor.quant is not None and tensor.dtype in dtypes
 
 
-def quantized_weights(weights: Tensor) -> bool:
-    """Whether weights are int8 with zero points of 0, which is what the fast integer kernels take."""
-    return is_quantized(weights, DType.INT8) and not any(quant_of(weights).zero_points)
-
-
-def all_float(tensors: Sequence[Tensor | None]) -> bool:
-    return all(t is None or t.dtype is DType.FLOAT32 for t in tensors)
-
-
 def per_channel(values: Array, channels: int) -> Array:
     """One value per channel, repeating the single one of a per-tensor quantisation."""
     return np.broadcast_to(values, (channels,)).copy() if values.size == 1 else values

@@ -21,6 +21,7 @@ from tinyml.ops._conv_records import (
     float_tensors,
     int8_tensors,
     small_extents,
+    symmetric_weights,
 )
 from tinyml.ops._convolution import Convolution
 from tinyml.ops._int16_kernels import ConvInt16
@@ -61,7 +62,7 @@ class ConvHelium(ConvInt8):
     constraints = (
         int8_tensors,
         constant_weights,
-        helium.symmetric_weights,
+        symmetric_weights,
         helium.one_group,
         helium.right_shifts,
         small_extents,

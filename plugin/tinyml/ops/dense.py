@@ -21,6 +21,7 @@ from tinyml.ops._conv_records import (
     folded_bias,
     int8_tensors,
     one_weight_zero,
+    symmetric_weights,
 )
 from tinyml.ops._int16_kernels import DenseInt16
 from tinyml.ops._quant import (
@@ -137,7 +138,7 @@ class DenseHelium(DenseInt8):
     name = "tinyml_dense_mve_s8"
     sources = ("dense_mve_s8.c",)
     cost = Cost(mve=(0.12, 25))
-    constraints = (int8_tensors, constant_weights, helium.symmetric_weights, helium.shrinking(multipliers))
+    constraints = (int8_tensors, constant_weights, symmetric_weights, helium.shrinking(multipliers))
 
     def runs_on(self, target: Target) -> bool:
         return target.mve

@@ -20,6 +20,7 @@ from tinyml.ops._conv_records import (
     int8_tensors,
     quantized_record,
     small_extents,
+    symmetric_weights,
 )
 from tinyml.ops._convolution import Convolution
 from tinyml.ops._int16_kernels import DepthwiseConvInt16
@@ -59,7 +60,7 @@ class DepthwiseConvHelium(Kernel):
     constraints = (
         int8_tensors,
         constant_weights,
-        helium.symmetric_weights,
+        symmetric_weights,
         helium.one_filter_per_channel,
         helium.right_shifts,
         helium.few_rows,

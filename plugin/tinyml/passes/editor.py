@@ -114,10 +114,6 @@ class Editor:
         for node in olds:
             self._leave(node)
 
-    def insert_before(self, place: Node, new: Node) -> None:
-        slot = self._slot_of[id(place)]
-        self._enter(new, slot, self._index_in(slot, place))
-
     def remove(self, node: Node) -> None:
         self._leave(node)
 

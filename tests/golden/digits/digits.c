@@ -55,7 +55,7 @@ static const struct tinyml_conv_s8 digits_conv1_params = {
 /* 2: conv, 4,608 MACs, by tinyml_conv_s8
  *    "conv1"
  *    1x8x8x1 -> 1x8x8x8
- *    arena 0..64 -> 1024..1536
+ *    arena 0..64 -> 1024..1536, scratch 64..112
  */
 static void digits_conv1(const int8_t *x, int8_t *y, void *scratch)
 {
@@ -76,7 +76,7 @@ static const struct tinyml_conv_s8 digits_conv2_params = {
 /* 3: conv, 73,728 MACs, by tinyml_conv_s8
  *    "conv2"
  *    1x8x8x8 -> 1x8x8x16
- *    arena 1024..1536 -> 0..1024
+ *    arena 1024..1536 -> 0..1024, scratch 1536..1752
  */
 static void digits_conv2(const int8_t *x, int8_t *y, void *scratch)
 {
