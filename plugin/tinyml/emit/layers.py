@@ -123,8 +123,6 @@ def _comment(step: int, chosen: Selected, addresses: Addresses) -> list[str]:
         f"/* {step}: {layer.op.label()}{work}, by {chosen.kernel.name}",
         f"{indent}{c.string(c.printable(layer.name))}",
         *c.wrap(f"{shapes} -> {' + '.join(shape_text(t.shape) for t in layer.outputs)}", indent),
-        *c.wrap(
-            f"arena {places} -> {', '.join(addresses.describe(t) for t in layer.outputs)}{scratch}", indent
-        ),
+        *c.wrap(f"arena {places} -> {results}{scratch}", indent),
         " */",
     ]
