@@ -11,7 +11,10 @@ from typing import Any
 import pytest
 
 from tests import tiers
+from tests.support import orphans
 from tools import workspace
+
+orphans.end_with_this_process()
 
 # Programs that were installed beside this Python (west, pio) are found, activated environment or not.
 os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"

@@ -95,3 +95,25 @@ def test_a_file_that_shares_builds_stays_on_one_worker() -> None:
     scope = scheduler._split_scope
     assert scope("tests/zephyr/test_build.py::test_a") == scope("tests/zephyr/test_build.py::test_b[1]")
     assert scope("tests/host/test_ops.py::test_a") != scope("tests/host/test_ops.py::test_b")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends processes with their parent")
+def test_a_crash_fails_the_run_and_does_not_hang_it(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(
+        "from tests.support import orphans\norphans.end_with_this_process()\n"
+    )
+    (tmp_path / "test_crash.py").write_text(
+        "import os, signal\ndef test_crash():\n    os.kill(os.getpid(), signal.SIGSEGV)\n"
+    )
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-n", "1", "-p", "no:cacheprovider", str(tmp_path)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert run.returncode == 1
+    assert "crashed while running 'test_crash.py::test_crash'" in run.stdout

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tinyml.compare.interpret import interpret
 from tinyml.errors import ConfigError, ToolError
 from tinyml.ir import Array, Graph
@@ -126,9 +128,12 @@ class LiteRt(Reference):
     def _inner(self) -> dict[str, Array]:
         found = {}
         for detail in self.model.get_tensor_details():
+            # Handles of variables claim to be arrays of strings: reading one follows whatever is in its bytes.
+            if not np.issubdtype(detail["dtype"], np.number):
+                continue
             try:
                 found[detail["name"]] = self.model.get_tensor(detail["index"]).copy()
-            except ValueError:  # not computed, or not readable
+            except ValueError:  # not computed
                 continue
         return found
 
