@@ -128,7 +128,7 @@ class LiteRt(Reference):
     def _inner(self) -> dict[str, Array]:
         found = {}
         for detail in self.model.get_tensor_details():
-            # Handles of variables claim to be arrays of strings: reading one follows whatever is in its bytes.
+            # Handles of variables claim to be arrays of strings: reading one follows whatever its bytes are.
             if not np.issubdtype(detail["dtype"], np.number):
                 continue
             try:
