@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from tinyml import c
 from tinyml.ir import Array, DType, Layer
 from tinyml.kernel import Kernel, Library, Sheet
-from tinyml.ops._conv_records import constant_weights, float_tensors, geometry, small_extents
-from tinyml.ops._convolution import convolution
-from tinyml.ops._quant import Clamp
+from tinyml.ops._conv_records import (
+    constant_weights,
+    float_limits,
+    float_tensors,
+    geometry,
+    matrix,
+    small_extents,
+)
 
 WORTHWHILE = 64  # elements; below that it is not worth another kernel
 SHORTEST = 3  # elements of a filter; below that its scale would cost what bytes save
@@ -63,27 +67,20 @@ def _scale(row: Array, top: np.float32, largest: int) -> np.float32 | None:
     return None
 
 
-def _filters(layer: Layer) -> Array:
-    """Weights with the output channels first, as the layer has them."""
-    return layer.input(1).value
-
-
 def bytes_times_scales(layer: Layer) -> bool:
     """Each filter is bytes times one scale."""
-    return layer.input(1).dtype is DType.FLOAT32 and byte_form(_filters(layer)) is not None
+    return layer.input(1).dtype is DType.FLOAT32 and byte_form(layer.input(1).value) is not None
 
 
-def _common(layer: Layer, sheet: Sheet, clamp: Clamp) -> dict[str, object]:
-    form = byte_form(_filters(layer))
+def _common(layer: Layer, sheet: Sheet) -> dict[str, object]:
+    """Members that both of these records have."""
+    form = byte_form(layer.input(1).value)
     assert form is not None
-    sheet.include("<math.h>")
     sheet.include("<tinyml/byte_weights.h>")
     return {
         ".weights": sheet.table("weights", form[0]),
         ".scales": sheet.table("scales", form[1]),
-        ".bias": sheet.table("bias", layer.input(2).value.reshape(-1)) if layer.has_input(2) else "NULL",
-        ".out_min": c.floating(clamp[0]),
-        ".out_max": c.floating(clamp[1]),
+        **float_limits(layer, sheet),
     }
 
 
@@ -96,16 +93,7 @@ class DenseByteWeights(Kernel):
     constraints = (float_tensors, constant_weights, bytes_times_scales)
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
-        from tinyml.ops.dense import Dense
-
-        assert isinstance(layer.op, Dense)
-        outputs, inputs = layer.input(1).shape
-        members = {
-            ".rows": layer.output.elements // outputs,
-            ".inputs": inputs,
-            ".outputs": outputs,
-            **_common(layer, sheet, layer.op.clamp),
-        }
+        members = {**matrix(layer), **_common(layer, sheet)}
         name = sheet.record("struct tinyml_dense_f32_s8", "params", members)
         sheet.line(f"tinyml_dense_f32_s8(&{name}, {sheet.x()}, {sheet.y()});")
 
@@ -122,7 +110,7 @@ class ConvByteWeights(Kernel):
         members = {
             **geometry(layer),
             ".groups": layer.input(0).shape[3] // layer.input(1).shape[3],
-            **_common(layer, sheet, convolution(layer).clamp),
+            **_common(layer, sheet),
         }
         name = sheet.record("struct tinyml_conv_f32_s8", "params", members)
         sheet.line(f"tinyml_conv_f32_s8(&{name}, {sheet.x()}, {sheet.y()});")

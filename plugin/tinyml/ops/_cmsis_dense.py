@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
 from tinyml.ir import Layer
 from tinyml.kernel import Cost, Sheet
 from tinyml.ops import _cmsis_nn as nn
-from tinyml.ops._conv_records import constant_weights, int8_tensors, symmetric_weights
+from tinyml.ops._conv_records import constant_weights, folded_bias, int8_tensors, symmetric_weights
 from tinyml.ops._quant import quant_of
+from tinyml.ops._weighted import weighted
 
 FULLY_CONNECTED = "Source/FullyConnectedFunctions"
 
@@ -26,11 +23,10 @@ class DenseKernel(nn.RoundingKernel):
     cost = Cost(plain=(3.5, 47), dsp=(1.9, 64), mve=(0.45, 23))
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
-        op: Any = layer.op
         outputs, inputs = layer.input(1).shape
         rows = layer.output.elements // outputs
         sheet.include(nn.header(layer))
-        members = {**nn.offsets(layer), ".filter_offset": 0, **nn.activation(op.clamp, layer)}
+        members = {**nn.offsets(layer), ".filter_offset": 0, **nn.activation(weighted(layer).clamp, layer)}
         params = sheet.record("cmsis_nn_fc_params", "params", members)
         arguments = [
             self._context(layer, sheet),
@@ -54,10 +50,7 @@ class DenseKernel(nn.RoundingKernel):
         """With Helium the kernel starts from bias + input offset * sum of weights: known now, so in flash."""
         if not sheet.target.mve:
             return nn.context(sheet, 0)
-        sums = layer.input(1).value.astype(np.int64).sum(axis=1) * -quant_of(layer.input(0)).zero_point
-        if layer.has_input(2):
-            sums = sums + layer.input(2).value.reshape(-1)
-        table = sheet.table("sums", sums.astype(np.int32))
+        table = sheet.table("sums", folded_bias(layer, layer.input(1).value))
         sheet.line(f"const cmsis_nn_context context = {{(void *){table}, sizeof({table})}};")
         return "&context"
 
@@ -70,9 +63,7 @@ class DenseInt8Tensor(DenseKernel):
     constraints = (int8_tensors, constant_weights, symmetric_weights, per_tensor_weights)
 
     def _quant(self, layer: Layer, sheet: Sheet) -> str:
-        from tinyml.ops.dense import multipliers
-
-        multiplier, shift = multipliers(layer)
+        multiplier, shift = weighted(layer).multipliers(layer)
         return sheet.record(
             "cmsis_nn_per_tensor_quant_params",
             "quant",

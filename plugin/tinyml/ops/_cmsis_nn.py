@@ -12,7 +12,8 @@ import numpy as np
 
 from tinyml.ir import Layer
 from tinyml.kernel import Kernel, Library, Sheet
-from tinyml.ops._quant import Clamp, clamp_range, output_multipliers, per_channel, quant_of
+from tinyml.ops._quant import Clamp, clamp_range, quant_of
+from tinyml.ops._weighted import channel_multipliers, weighted
 from tinyml.ops._window import Pads, Pair
 
 HEADER = "<arm_nnfunctions.h>"
@@ -29,7 +30,7 @@ NEEDED_BY_ONCE = (  # what runtime/cmsis_nn_once.c calls without a rounding in i
 
 def header(layer: Layer) -> str:
     """The header that declares the functions with the rounding that the layer asks for."""
-    return HEADER_ONCE if getattr(layer.op, "round_once", False) else HEADER
+    return HEADER_ONCE if weighted(layer).round_once else HEADER
 
 
 class RoundingKernel(Kernel):
@@ -85,14 +86,13 @@ def window_params(
 
 def channel_quant(layer: Layer, sheet: Sheet) -> str:
     """A constant cmsis_nn_per_channel_quant_params; its members lack a const that they deserve."""
-    multiplier, shift = output_multipliers(layer)
-    channels = layer.output.shape[-1]
+    multiplier, shift = channel_multipliers(layer)
     return sheet.record(
         "cmsis_nn_per_channel_quant_params",
         "quant",
         {
-            ".multiplier": f"(int32_t *){sheet.table('multiplier', per_channel(multiplier, channels))}",
-            ".shift": f"(int32_t *){sheet.table('shift', per_channel(shift, channels).astype(np.int32))}",
+            ".multiplier": f"(int32_t *){sheet.table('multiplier', multiplier)}",
+            ".shift": f"(int32_t *){sheet.table('shift', shift)}",
         },
     )
 

@@ -1,4 +1,4 @@
-"""The parameter records that convolution kernels take in C, and the constraints they share."""
+"""The parameter records that kernels with weights take in C, and the constraints they share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from tinyml import c
 from tinyml.ir import Array, DType, Layer
 from tinyml.kernel import Sheet
 from tinyml.ops._convolution import convolution
-from tinyml.ops._quant import clamp_range, is_quantized, output_multipliers, per_channel, quant_of
+from tinyml.ops._quant import clamp_range, is_quantized, quant_of
+from tinyml.ops._weighted import channel_multipliers, weighted
 
 SMALL = 1 << 15
 
@@ -80,6 +81,12 @@ def window_members(
     }
 
 
+def matrix(layer: Layer) -> dict[str, object]:
+    """Members of all records of dense layers."""
+    outputs, inputs = layer.input(1).shape
+    return {".rows": layer.output.elements // outputs, ".inputs": inputs, ".outputs": outputs}
+
+
 def folded_bias(layer: Layer, filters: Array) -> Array:
     """The bias with all that depends on zero points and weights alone added to it.
 
@@ -110,40 +117,69 @@ def quantized_record(
 
 
 def channel_tables(
-    layer: Layer, sheet: Sheet, filters: Array, packed: Array, order: Array | slice
+    layer: Layer, sheet: Sheet, filters: Array, packed: Array, order: Array | slice = slice(None)
 ) -> dict[str, object]:
     """Members that point to constants: weights, and what each channel has."""
-    channels = layer.output.shape[3]
-    multiplier, shift = output_multipliers(layer)
     return {
         ".weights": sheet.table("weights", packed),
         ".bias": sheet.table("bias", folded_bias(layer, filters)[order]),
-        ".multiplier": sheet.table("multiplier", per_channel(multiplier, channels)[order]),
-        ".shift": sheet.table("shift", per_channel(shift, channels).astype(np.int8)[order]),
+        **factor_tables(layer, sheet, order),
+    }
+
+
+def factor_tables(layer: Layer, sheet: Sheet, order: Array | slice = slice(None)) -> dict[str, object]:
+    """Members that point to the factors from sums to outputs."""
+    multiplier, shift = channel_multipliers(layer)
+    return {
+        ".multiplier": sheet.table("multiplier", multiplier[order]),
+        ".shift": sheet.table("shift", shift.astype(np.int8)[order]),
     }
 
 
 def limits(layer: Layer) -> dict[str, object]:
     """Members that say where zero is, what outputs are limited to, and how they are rounded."""
-    low, high = clamp_range(convolution(layer).clamp, layer.output)
+    return {".in_zero": quant_of(layer.input(0)).zero_point, **folded_limits(layer)}
+
+
+def folded_limits(layer: Layer) -> dict[str, object]:
+    """The same for a kernel that need not know where zero is in the input: the bias has it."""
     return {
-        ".in_zero": quant_of(layer.input(0)).zero_point,
         ".weight_zero": quant_of(layer.input(1)).zero_points[0],
         ".out_zero": quant_of(layer.output).zero_point,
+        **rounding(layer),
+    }
+
+
+def rounding(layer: Layer) -> dict[str, object]:
+    """Members that say what outputs are limited to, and how they are rounded."""
+    low, high = clamp_range(weighted(layer).clamp, layer.output)
+    return {
         ".out_min": low,
         ".out_max": high,
-        ".round_once": c.boolean(convolution(layer).round_once),
+        ".round_once": c.boolean(weighted(layer).round_once),
     }
 
 
 def float_record(layer: Layer, sheet: Sheet) -> dict[str, object]:
     """Members of struct tinyml_conv_f32."""
-    low, high = convolution(layer).clamp
-    sheet.include("<math.h>")
     return {
         **geometry(layer),
         ".weights": sheet.table("weights", layer.input(1).value),
-        ".bias": sheet.table("bias", layer.input(2).value) if layer.has_input(2) else "NULL",
+        **float_limits(layer, sheet),
+    }
+
+
+def float_limits(layer: Layer, sheet: Sheet) -> dict[str, object]:
+    """What a kernel does with sums of floats: adds the bias, and limits them, maybe to infinity."""
+    low, high = weighted(layer).clamp
+    sheet.include("<math.h>")
+    return {
+        ".bias": bias_table(layer, sheet),
         ".out_min": c.floating(low),
         ".out_max": c.floating(high),
     }
+
+
+def bias_table(layer: Layer, sheet: Sheet) -> str:
+    """The bias as the model has it, if it has one."""
+    return sheet.table("bias", layer.input(2).value.reshape(-1)) if layer.has_input(2) else "NULL"

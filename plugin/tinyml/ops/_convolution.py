@@ -1,4 +1,4 @@
-"""What Conv and DepthwiseConv have in common: the window, the sum's way to the output, the TFLite options."""
+"""What Conv and DepthwiseConv have in common: the window and the TFLite options."""
 
 from __future__ import annotations
 
@@ -6,29 +6,20 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
-from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
-from tinyml.ops._quant import NO_CLAMP, Clamp, centred, finished, integer_layer
+from tinyml.ir import Array, Layer, Tensor, TensorType, given
 from tinyml.ops._real import layer_weights
+from tinyml.ops._weighted import Weighted
 from tinyml.ops._window import Pads, Pair, output_extent, tflite_pads, windows
 from tinyml.reading import Builder, TfliteNode
 
 
 @dataclass(frozen=True)
-class Convolution(Op):
-    """y = clamp(window sums of x and weights + bias), NHWC. Inputs: x, weights, optional bias."""
+class Convolution(Weighted):
+    """The sums of x and weights over a window that slides over x, NHWC."""
 
     strides: Pair = (1, 1)
     dilations: Pair = (1, 1)
     pads: Pads = (0, 0, 0, 0)
-    clamp: Clamp = NO_CLAMP
-    round_once: bool = False  # else twice, as TensorFlow Lite does
-
-    @property
-    @abstractmethod
-    def channel_axis(self) -> int:
-        """The axis of the weights that counts output channels."""
 
     @abstractmethod
     def sums(self, columns: Array, weights: Array) -> Array:
@@ -42,19 +33,9 @@ class Convolution(Op):
         out_w = output_extent(width, w.shape[2], self.strides[1], self.dilations[1], left + right)
         return (TensorType((n, out_h, out_w, w.shape[self.channel_axis]), x.dtype),)
 
-    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
-        x, w = centred(layer, inputs, 0), centred(layer, inputs, 1, channel_axis=self.channel_axis)
-        columns = windows(x, (w.shape[1], w.shape[2]), self.strides, self.dilations, self.pads, 0)
-        return (finished(self.sums(columns, w), layer, inputs, self.clamp, self.round_once),)
-
-    def macs(self, layer: Layer) -> int:
-        weights = layer.input(1).shape
-        return layer.output.elements * int(np.prod(weights)) // weights[self.channel_axis]
-
-    def quantized(
-        self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
-    ) -> tuple[Op, Sequence[Tensor | None]] | None:
-        return integer_layer(self, inputs, outputs[0])
+    def accumulate(self, x: Array, weights: Array) -> Array:
+        kernel = (weights.shape[1], weights.shape[2])
+        return self.sums(windows(x, kernel, self.strides, self.dilations, self.pads, 0), weights)
 
 
 def convolution(layer: Layer) -> Convolution:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from tinyml.ir import Array, Layer
-from tinyml.ops._quant import Multipliers, output_multipliers
+from tinyml.ops._weighted import largest_shift, weighted
 
 LANES = 16  # bytes of a vector
 DEPTHWISE_ROWS = 16  # TINYML_DEPTHWISE_MVE_ROWS
@@ -72,18 +70,9 @@ def channel_order(channels: int) -> Array:
     return np.asarray(blocks.reshape(-1, 4, 4).transpose(0, 2, 1).reshape(-1))
 
 
-def shrinking(multipliers: Callable[[Layer], Multipliers]) -> Callable[[Layer], bool]:
-    """A constraint on the factors from sums to outputs."""
-
-    def right_shifts(layer: Layer) -> bool:
-        """Every output's scale is above that of its sums: less than half of it where it rounds once."""
-        _, shift = multipliers(layer)
-        return bool(np.all(shift < 0 if getattr(layer.op, "round_once", False) else shift <= 0))
-
-    return right_shifts
-
-
-right_shifts = shrinking(output_multipliers)
+def right_shifts(layer: Layer) -> bool:
+    """Every output's scale is above that of its sums: less than half of it where it rounds once."""
+    return largest_shift(layer) <= (-1 if weighted(layer).round_once else 0)
 
 
 def one_group(layer: Layer) -> bool:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from tinyml import c
 from tinyml.ir import Array, DType, Layer
 from tinyml.kernel import Kernel, Library, Sheet
-from tinyml.ops._conv_records import constant_weights, geometry, small_extents
-from tinyml.ops._convolution import Convolution, convolution
-from tinyml.ops._quant import Multipliers, clamp_range, output_multipliers, per_channel, words_and_bytes
+from tinyml.ops._conv_records import (
+    bias_table,
+    constant_weights,
+    factor_tables,
+    geometry,
+    matrix,
+    rounding,
+    small_extents,
+)
+from tinyml.ops._quant import words_and_bytes
+from tinyml.ops._weighted import largest_shift
 from tinyml.targets import Target
-
-if TYPE_CHECKING:
-    from tinyml.ops.dense import Dense
 
 
 def words_by_bytes(layer: Layer) -> bool:
@@ -30,23 +32,12 @@ def wide_bias(layer: Layer) -> bool:
 
 def small_factors(layer: Layer) -> bool:
     """From sums to outputs, scales shrink, or grow less than 2**14 times."""
-    return bool(np.max(output_multipliers(layer)[1]) <= 14)
+    return largest_shift(layer) <= 14
 
 
-def _scales(
-    layer: Layer, sheet: Sheet, op: Convolution | Dense, channels: int, scales: Multipliers
-) -> dict[str, object]:
-    """Members that all of these records have."""
-    low, high = clamp_range(op.clamp, layer.output)
-    bias = sheet.table("bias", layer.input(2).value.reshape(-1)) if layer.has_input(2) else "NULL"
-    return {
-        ".bias": bias,
-        ".multiplier": sheet.table("multiplier", per_channel(scales[0], channels)),
-        ".shift": sheet.table("shift", per_channel(scales[1], channels).astype(np.int8)),
-        ".out_min": low,
-        ".out_max": high,
-        ".round_once": c.boolean(op.round_once),
-    }
+def _common(layer: Layer, sheet: Sheet) -> dict[str, object]:
+    """Members that both of these records have."""
+    return {".bias": bias_table(layer, sheet), **factor_tables(layer, sheet), **rounding(layer)}
 
 
 class ConvInt16(Kernel):
@@ -62,14 +53,13 @@ class ConvInt16(Kernel):
         return 2 * self.filters(layer)[0].size
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
-        op = convolution(layer)
         weights = self.filters(layer)
         sheet.include("<tinyml/conv_s16.h>")
         members = {
             **geometry(layer),
             ".groups": layer.input(0).shape[3] // weights.shape[3],
             ".weights": sheet.table("weights", weights),
-            **_scales(layer, sheet, op, weights.shape[0], output_multipliers(layer)),
+            **_common(layer, sheet),
         }
         name = sheet.record("struct tinyml_conv_s16", "params", members)
         sheet.line(f"tinyml_conv_s16(&{name}, {sheet.x()}, {sheet.y()}, {sheet.scratch});")
@@ -95,17 +85,11 @@ class DenseInt16(Kernel):
     constraints = (words_by_bytes, wide_bias, constant_weights, small_factors)
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
-        from tinyml.ops.dense import Dense, multipliers
-
-        assert isinstance(layer.op, Dense)
-        outputs, inputs = layer.input(1).shape
         sheet.include("<tinyml/conv_s16.h>")
         members = {
-            ".rows": layer.output.elements // outputs,
-            ".inputs": inputs,
-            ".outputs": outputs,
+            **matrix(layer),
             ".weights": sheet.table("weights", layer.input(1).value),
-            **_scales(layer, sheet, layer.op, outputs, multipliers(layer)),
+            **_common(layer, sheet),
         }
         name = sheet.record("struct tinyml_dense_s16", "params", members)
         sheet.line(f"tinyml_dense_s16(&{name}, {sheet.x()}, {sheet.y()});")

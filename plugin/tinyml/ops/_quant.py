@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -54,15 +52,9 @@ def limited(value: str, low: int, high: int) -> str:
     return f"tinyml_clamp({value}, {low}, {high})"
 
 
-def requantize(
-    acc: Array,
-    layer: Layer,
-    clamp: Clamp,
-    once: bool = False,
-    factors: Callable[[Layer], Multipliers] = output_multipliers,
-) -> Array:
+def requantize(acc: Array, layer: Layer, factors: Multipliers, clamp: Clamp, once: bool = False) -> Array:
     """Accumulators (channels last) to the output's integers: scale, add the zero point, clamp."""
-    multiplier, shift = factors(layer)
+    multiplier, shift = factors
     low, high = clamp_range(clamp, layer.output)
     if layer.input(0).dtype is DType.INT16:
         multiply = fp.multiply_int64_by_quantized_multiplier
@@ -75,22 +67,6 @@ def requantize(
         scaled = fp.multiply_by_quantized_multiplier(fp.wrap_int32(acc), multiplier, shift)
     shifted = scaled + quant_of(layer.output).zero_point
     return np.clip(shifted, low, high).astype(layer.output.dtype.numpy)
-
-
-def finished(
-    sums: Array,
-    layer: Layer,
-    inputs: Sequence[Array | None],
-    clamp: Clamp,
-    once: bool,
-    factors: Callable[[Layer], Multipliers] = output_multipliers,
-) -> Array:
-    """Sums of products (channels last) to a layer's output: bias (input 2), rescaling, clamp."""
-    if layer.has_input(2):
-        sums = sums + inputs[2]
-    if layer.input(0).quant is not None:
-        return requantize(sums, layer, clamp, once, factors)
-    return np.clip(sums, *clamp).astype(layer.output.dtype.numpy)
 
 
 def is_quantized(tensor: Tensor | None, *dtypes: DType) -> bool:
@@ -151,16 +127,6 @@ def integer_bias(operands: Sequence[Tensor | None]) -> list[Tensor]:
     steps = np.rint(real / np.asarray(scales))
     stored = np.clip(steps, fp.INT32_MIN, fp.INT32_MAX).astype(kind.numpy)
     return [Tensor.constant(f"{bias.name}/{kind.value}", stored, quant)]
-
-
-def integer_layer(
-    op: Any, inputs: Sequence[Tensor | None], output: Tensor
-) -> tuple[Any, Sequence[Tensor | None]] | None:
-    """``Op.quantized`` of a layer with weights: all bytes, or words and bytes; rounded once, as in ONNX."""
-    bytes_only = all(is_quantized(tensor, DType.INT8, DType.UINT8) for tensor in (*inputs[:2], output))
-    if bytes_only or words_and_bytes(given(inputs, 0), given(inputs, 1), output):
-        return replace(op, round_once=True), [*inputs[:2], *integer_bias(inputs)]
-    return None
 
 
 def words_and_bytes(x: Tensor, w: Tensor, y: Tensor) -> bool:

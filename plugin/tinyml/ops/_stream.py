@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from tinyml.ir import Array, Layer
-from tinyml.ops._quant import Multipliers, output_multipliers, per_channel
+from tinyml.ops._quant import Multipliers, per_channel
+from tinyml.ops._weighted import largest_shift
 
 
 def filter_stream(
@@ -43,14 +42,6 @@ def filter_stream(
     return np.concatenate(parts, axis=1).astype(np.int32).reshape(-1)
 
 
-def shrinking(multipliers: Callable[[Layer], Multipliers]) -> Callable[[Layer], bool]:
-    """A constraint on the factors from sums to outputs."""
-
-    def right_shifts(layer: Layer) -> bool:
-        """Every output's scale is more than twice that of its sums."""
-        return bool(np.all(multipliers(layer)[1] < 0))
-
-    return right_shifts
-
-
-right_shifts = shrinking(output_multipliers)
+def right_shifts(layer: Layer) -> bool:
+    """Every output's scale is more than twice that of its sums."""
+    return largest_shift(layer) < 0

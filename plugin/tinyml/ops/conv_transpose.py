@@ -56,7 +56,7 @@ class ConvTranspose(Op):
         if layer.has_input(2):
             acc = acc + inputs[2]
         if layer.output.quant is not None:
-            return (requantize(acc, layer, self.clamp),)
+            return (requantize(acc, layer, output_multipliers(layer), self.clamp),)
         return (np.clip(acc, *self.clamp).astype(layer.output.dtype.numpy),)
 
     def quantized(

@@ -215,7 +215,7 @@ def read_fully_connected(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
         x = build.add1(Reshape((x.elements // w.shape[1], w.shape[1])), [x])
     w = layer_weights(node, build, x, w)
     if w.is_constant:
-        return [build.add1(Dense(node.clamp), [x, w, bias], node.outputs[0])]
+        return [build.add1(Dense(clamp=node.clamp), [x, w, bias], node.outputs[0])]
     if bias is not None or node.clamp != NO_CLAMP:
         raise UnsupportedError(
             f"{node.op_type} operator {node.name!r}: weights that are computed, with bias or activation"
