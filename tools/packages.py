@@ -11,18 +11,21 @@ from pathlib import Path
 
 from tools.console import StepError, run_logged, step
 
+# The compiler of this tree, whatever is installed.
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "plugin"))
+
+from tinyml.toolchains import ARM, RISCV, Part, Toolchain
+
 
 def _command(name: str) -> Callable[[], bool]:
     return lambda: shutil.which(name) is not None
 
 
-def _newlib() -> bool:
-    """gcc answers with a bare name when it has no such file."""
-    gcc = shutil.which("arm-none-eabi-gcc")
-    if gcc is None:
-        return False
-    answer = subprocess.run([gcc, "-print-file-name=libc.a"], capture_output=True, text=True, check=False)
-    return Path(answer.stdout.strip()).is_absolute()
+def _parts(toolchain: Toolchain) -> dict[str, Callable[[], bool]]:
+    def here(part: Part) -> Callable[[], bool]:
+        return lambda: part not in toolchain.missing()
+
+    return {part.debian: here(part) for part in toolchain.parts}
 
 
 def _venv() -> bool:
@@ -41,13 +44,13 @@ PACKAGES: dict[str, Callable[[], bool]] = {
     "ninja-build": _command("ninja"),
     "gperf": _command("gperf"),
     "device-tree-compiler": _command("dtc"),
-    "gcc-arm-none-eabi": _command("arm-none-eabi-gcc"),
-    "libnewlib-arm-none-eabi": _newlib,
-    "qemu-system-arm": _command("qemu-system-arm"),
+    **_parts(ARM),
 }
 
+# Those without which only a few tests are skipped: a distribution that lacks them is no obstacle.
+OPTIONAL = _parts(RISCV)
 
-FOR_BARE_METAL = ("gcc", "gcc-arm-none-eabi", "libnewlib-arm-none-eabi", "qemu-system-arm")
+FOR_BARE_METAL = ("gcc", *_parts(ARM))
 """All that the standalone harness needs; the rest is for Zephyr."""
 
 
@@ -75,23 +78,31 @@ def _prefix() -> list[str] | None:
 
 
 def ensure(log: Path) -> list[str]:
-    """Install what is missing where that is allowed; returns what is still missing."""
-    wanted = missing()
-    with step("system packages", f"installing {' '.join(wanted)}") as current:
-        if not wanted:
+    """Install what is missing where that is allowed; returns what is still missing and not optional."""
+    wanted, extra = missing(), [package for package, here in OPTIONAL.items() if not here()]
+    with step("system packages", f"installing {' '.join(wanted + extra)}") as current:
+        if not wanted + extra:
             current.result = "all there"
             return []
         prefix = _prefix()
         if prefix is None:
-            current.skip(f"missing {', '.join(wanted)}; run: {install_command(wanted)}")
+            current.skip(f"missing {', '.join(wanted + extra)}; run: {install_command(wanted + extra)}")
             return wanted
         apt = [*prefix, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q"]
-        hint = f"run it by hand: {install_command(wanted)}"
+        hint = f"run it by hand: {install_command(wanted + extra)}"
+        install = [*apt, "install", "-y", "--no-install-recommends"]
         try:
             run_logged([*apt, "update"], log, hint)
-            run_logged([*apt, "install", "-y", "--no-install-recommends", *wanted], log, hint)
+            if wanted:
+                run_logged([*install, *wanted], log, hint)
         except StepError as error:
             current.skip(f"{error}; {error.hint}")
-        else:
-            current.result = f"installed {', '.join(wanted)}"
+            return missing()
+        current.result = f"installed {', '.join(wanted)}" if wanted else "all there that is needed"
+        if extra:
+            try:
+                run_logged([*install, *extra], log, "")
+                current.result += f"; for RISC-V: {', '.join(extra)}"
+            except StepError:
+                current.result += f"; not for RISC-V (optional): {', '.join(extra)}"
     return missing()

@@ -12,7 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from tinyml import workspace
 from tinyml.errors import TinymlError
+from tinyml.toolchains import ARM, RISCV, Toolchain
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,16 +29,18 @@ COMPILE = "compile models"
 QUANTIZE = "quantise, compare"
 HOST = "run on the host"
 QEMU = "run on QEMU"
+QEMU_RISCV = "run on QEMU, RISC-V"
 ZEPHYR = "build with Zephyr"
 PLATFORMIO = "build with PlatformIO"
-PURPOSES = (COMPILE, QUANTIZE, HOST, QEMU, ZEPHYR, PLATFORMIO)
+PURPOSES = (COMPILE, QUANTIZE, HOST, QEMU, QEMU_RISCV, ZEPHYR, PLATFORMIO)
 
-QEMU_MACHINES = {
+ARM_MACHINES = {
     "mps2-an385": "Cortex-M3",
     "mps2-an386": "Cortex-M4",
     "mps2-an500": "Cortex-M7",
     "mps3-an547": "Cortex-M55",
 }
+RISCV_MACHINES = {"virt": "RV32"}
 SECONDS = 10  # longest that a program may take to tell its version
 
 
@@ -104,23 +107,32 @@ def _host() -> list[Row]:
     return [Row(HOST, f"C compiler {compiler}", _version(compiler, "--version"), ("gcc",))]
 
 
-def _arm_compiler(purpose: str) -> Row:
-    found = _version("arm-none-eabi-gcc", "--version")
-    return Row(purpose, "arm-none-eabi-gcc", found, ("gcc-arm-none-eabi",))
+def _compiler(purpose: str, toolchain: Toolchain) -> Row:
+    part = toolchain.compiler
+    return Row(purpose, part.name, _version(part.name, "--version"), (part.debian,))
+
+
+def _emulation(purpose: str, toolchain: Toolchain, machines: Mapping[str, str]) -> list[Row]:
+    library, emulator = toolchain.library, toolchain.emulator
+    known = _ask(emulator.name, "-machine", "help")
+    rows = [
+        _compiler(purpose, toolchain),
+        Row(purpose, library.name, "" if library in toolchain.missing() else "present", (library.debian,)),
+        Row(purpose, emulator.name, _version(emulator.name, "--version"), (emulator.debian,)),
+    ]
+    for machine, core in machines.items():
+        found = "emulated" if re.search(rf"^{machine}\b", known, re.MULTILINE) else ""
+        hint = "QEMU 7.2 or later has all these machines"
+        rows.append(Row(purpose, f"{core} ({machine})", found, hint=hint))
+    return rows
 
 
 def _qemu() -> list[Row]:
-    libc = Path(_ask("arm-none-eabi-gcc", "-print-file-name=libc.a").strip())
-    machines = _ask("qemu-system-arm", "-machine", "help")
-    rows = [
-        _arm_compiler(QEMU),
-        Row(QEMU, "newlib", "present" if libc.is_absolute() else "", ("libnewlib-arm-none-eabi",)),
-        Row(QEMU, "qemu-system-arm", _version("qemu-system-arm", "--version"), ("qemu-system-arm",)),
-    ]
-    for machine, core in QEMU_MACHINES.items():
-        found = "emulated" if re.search(rf"^{machine}\b", machines, re.MULTILINE) else ""
-        rows.append(Row(QEMU, f"{core} ({machine})", found, hint="QEMU 6.2 or later has all these machines"))
-    return rows
+    return _emulation(QEMU, ARM, ARM_MACHINES)
+
+
+def _qemu_riscv() -> list[Row]:
+    return _emulation(QEMU_RISCV, RISCV, RISCV_MACHINES)
 
 
 def _zephyr_version(tree: Path) -> str:
@@ -152,7 +164,7 @@ def _zephyr() -> list[Row]:
         Row(ZEPHYR, "ninja", _version("ninja", "--version"), ("ninja-build",)),
         Row(ZEPHYR, "dtc", _version("dtc", "--version"), ("device-tree-compiler",)),
         Row(ZEPHYR, "gperf", _version("gperf", "--version"), ("gperf",)),
-        _arm_compiler(ZEPHYR),
+        _compiler(ZEPHYR, ARM),
         Row(ZEPHYR, "Zephyr", where, hint=get),
         Row(ZEPHYR, "choice of toolchain", toolchain, hint=set_it, optional=True),
         _cmsis_nn(),
@@ -163,7 +175,15 @@ def _platformio() -> list[Row]:
     return _packages(PLATFORMIO, "platformio", ("platformio",))
 
 
-CHECKS: tuple[Callable[[], list[Row]], ...] = (_compile, _quantize, _host, _qemu, _zephyr, _platformio)
+CHECKS: tuple[Callable[[], list[Row]], ...] = (
+    _compile,
+    _quantize,
+    _host,
+    _qemu,
+    _qemu_riscv,
+    _zephyr,
+    _platformio,
+)
 
 
 def examine() -> list[Row]:

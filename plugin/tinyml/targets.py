@@ -52,7 +52,7 @@ _ALL = (
         fpu=True,
         gcc_flags=("-mcpu=cortex-m55", "-mfloat-abi=hard"),
     ),
-    Target("riscv32", "RISC-V of 32 bits, as plain C", gcc_flags=("-march=rv32imc", "-mabi=ilp32")),
+    Target("riscv32", "RISC-V of 32 bits, as plain C", gcc_flags=("-march=rv32imac", "-mabi=ilp32")),
     Target(
         "generic", "any other processor of 32 or 64 bits, as plain C: Xtensa, Cortex-A, RISC-V of 64 bits"
     ),

@@ -111,7 +111,7 @@ def test_command_line(
     monkeypatch.setattr("tinyml.bench.measure.measure", lambda *_: replace(ROW, instructions=5000))
     record.save(tmp_path / "old.json", record.Record("gcc 1", (ROW,)))
     arguments = ["bench", "kws.tflite", "--on", "qemu-cortex-m4", "--kernels", "cmsis-nn"]
-    monkeypatch.setattr("tinyml.bench.record.compiler_name", lambda: "gcc 1")
+    monkeypatch.setattr("tinyml.bench.record.compiler_name", lambda machines: "gcc 1")
     assert main([*arguments, "--json", str(tmp_path / "new.json")]) == 0
     assert json.loads((tmp_path / "new.json").read_text())["rows"][0]["instructions"] == 5000
     assert main([*arguments, "--against", str(tmp_path / "old.json")]) == 1

@@ -43,6 +43,7 @@ def test_a_bare_machine_compiles_but_runs_nothing(bare_machine: Path) -> None:
     assert able[doctor.COMPILE]
     assert not able[doctor.HOST]
     assert not able[doctor.QEMU]
+    assert not able[doctor.QEMU_RISCV]
     assert not able[doctor.ZEPHYR]
     text = shown(rows)
     assert "no   run on QEMU" in text

@@ -118,6 +118,11 @@ def test_unknown_machine(folder: Path) -> None:
             "qemu-cortex-m3",
             "arm-none-eabi-gcc(.|\n)*apt-get install gcc-arm-none-eabi libnewlib-arm-none-eabi",
         ),
+        (
+            "qemu-riscv32",
+            "riscv64-unknown-elf-gcc and picolibc were not found(.|\n)*"
+            "apt-get install gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf",
+        ),
     ],
 )
 def test_missing_compiler(tmp_path: Path, machine: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,11 +133,25 @@ def test_missing_compiler(tmp_path: Path, machine: str, words: str, monkeypatch:
         harness.run(tmp_path, machine, [toy.sample()])
 
 
-def test_missing_qemu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "machine, package", [("qemu-cortex-m3", "qemu-system-arm"), ("qemu-riscv32", "qemu-system-misc")]
+)
+def test_missing_qemu(tmp_path: Path, machine: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    image = harness.Image(tmp_path / "image", harness.find_machine("qemu-cortex-m3"))
-    with pytest.raises(ToolError, match="apt-get install qemu-system-arm"):
+    image = harness.Image(tmp_path / "image", harness.find_machine(machine))
+    with pytest.raises(ToolError, match=f"apt-get install {package}"):
         harness.command(image)
+
+
+def test_missing_c_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A compiler alone: GCC prints the bare name of a file that it does not find."""
+    toy.write(tmp_path, "riscv32")
+    compiler = tmp_path / "riscv64-unknown-elf-gcc"
+    compiler.write_text('#!/bin/sh\necho "${1#-print-file-name=}"\n')
+    compiler.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ToolError, match=r"picolibc was not found(.|\n)*install picolibc-riscv64-unknown-elf"):
+        harness.run(tmp_path, "qemu-riscv32", [toy.sample()])
 
 
 def test_missing_cmsis_nn(tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,12 +248,14 @@ LOAD /c/model.o
 .bss            0x20000000       0x14
  .bss.arena     0x20000000       0x14 /c/model.o
  COMMON         0x20000014        0x4 /c/start up.o
+.tbss           0x20000018        0x4
+ .tbss.errno    0x20000018        0x4 /usr/lib/libc.a(errno.o)
 """
     footprint = read_map(text, {Path("/c/model.o"): MODEL, Path("/c/start up.o"): HARNESS})
     assert footprint.part(MODEL) == Sizes(text=0x168, rodata=0x10, bss=0x14)
     assert footprint.part(HARNESS) == Sizes(text=0x40, bss=4)
-    assert footprint.part(LIBRARY) == Sizes(text=0x20)
-    assert footprint.total == Sizes(text=0x188, rodata=0x10, bss=0x14)
+    assert footprint.part(LIBRARY) == Sizes(text=0x20, bss=4)
+    assert footprint.total == Sizes(text=0x188, rodata=0x10, bss=0x18)
     assert footprint.weights_bytes == 0x10
     assert footprint.code_bytes == 0x188
 
@@ -246,3 +267,16 @@ def test_fault_in_words() -> None:
     said = faults.explain(values, 0x20000000, [(0x41, "main"), (0x121, "kws_run"), (0x201, "after")])
     assert said == "a data access to memory that does not exist, address 0xf0000000, in kws_run (0x00000130)"
     assert faults.registers("no such thing") == {}
+
+
+@pytest.mark.parametrize(
+    "cause, words",
+    [
+        (2, "an instruction this core does not have, in kws_run (0x80000130)"),
+        (7, "a data access to memory that does not exist, address 0xf0000000, in kws_run (0x80000130)"),
+        (24, "unknown cause, mcause 0x00000018, in kws_run (0x80000130)"),
+    ],
+)
+def test_riscv_fault_in_words(cause: int, words: str) -> None:
+    values = {"mcause": cause, "address": 0xF0000000, "sp": 0x84010100, "pc": 0x80000130}
+    assert faults.explain(values, 0x84010000, [(0x80000120, "kws_run"), (0x80000200, "after")]) == words

@@ -51,6 +51,7 @@ def test_apt_is_called_with_what_is_missing_only(
 ) -> None:
     here = {"fake-a": False, "fake-b": True}
     monkeypatch.setattr(packages, "PACKAGES", {name: lambda name=name: here[name] for name in here})
+    monkeypatch.setattr(packages, "OPTIONAL", {})
     monkeypatch.setattr(
         packages, "_prefix", lambda: ["sh", "-c", 'echo "$@" >> "$0"', str(tmp_path / "calls")]
     )
@@ -58,6 +59,18 @@ def test_apt_is_called_with_what_is_missing_only(
     calls = (tmp_path / "calls").read_text().splitlines()
     assert calls[0].endswith("apt-get -q update")
     assert calls[1].endswith("apt-get -q install -y --no-install-recommends fake-a")
+
+
+def test_optional_packages_are_no_obstacle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They are installed by themselves, so that an unknown one does not keep the others out."""
+    monkeypatch.setattr(packages, "PACKAGES", {"fake-a": lambda: (tmp_path / "fake-a").exists()})
+    monkeypatch.setattr(packages, "OPTIONAL", {"fake-o": lambda: False})
+    fake = f'case "$*" in *fake-o) exit 100;; *fake-a) touch {tmp_path}/fake-a;; esac'
+    monkeypatch.setattr(packages, "_prefix", lambda: ["sh", "-c", fake])
+    assert packages.ensure(tmp_path / "log") == []
+    assert "packages: installed fake-a; not for RISC-V (optional): fake-o" in capsys.readouterr().out
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from tinyml.pipeline import Compiled, Options, compile_model
 from tinyml.workspace import find_cmsis_nn
 
 MODEL = Path(__file__).resolve().parents[2] / "samples" / "digits" / "model.onnx"
-QEMU = [name for name, machine in harness.MACHINES.items() if machine.qemu]
+QEMU = [name for name, machine in harness.MACHINES.items() if machine.board]
 
 
 @cache

@@ -22,7 +22,7 @@ from tinyml.ops.depthwise_conv import DepthwiseConv
 from tinyml.pipeline import Options, compile_graph
 from tinyml.workspace import find_cmsis_nn
 
-MACHINES = ["host", *(name for name, machine in harness.MACHINES.items() if machine.qemu)]
+MACHINES = ["host", *(name for name, machine in harness.MACHINES.items() if machine.board)]
 
 
 @dataclass(frozen=True)

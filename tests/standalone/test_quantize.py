@@ -25,7 +25,7 @@ from tests.support.interpret import interpret
 
 DIGITS = Path(__file__).resolve().parents[2] / "samples" / "digits" / "model_float.onnx"
 MACHINE = "qemu-cortex-m3"
-QEMU = [name for name, machine in harness.MACHINES.items() if machine.qemu]
+QEMU = [name for name, machine in harness.MACHINES.items() if machine.board]
 
 
 def compiled(result: Quantized, folder: Path, machine: str = MACHINE) -> Compiled:

@@ -13,7 +13,7 @@ from tinyml.kernel import Sheet, kernels_of
 from tinyml.ops.max_pool import MaxPool
 
 DIGITS = str(Path(__file__).resolve().parents[2] / "samples" / "digits" / "model.onnx")
-MACHINES = [name for name, machine in harness.MACHINES.items() if machine.qemu]
+MACHINES = [name for name, machine in harness.MACHINES.items() if machine.board]
 
 
 @pytest.mark.parametrize("machine", MACHINES)

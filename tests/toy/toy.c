@@ -37,7 +37,7 @@ static int32_t toy_count;
 
 static volatile int32_t toy_zero;
 
-#ifdef __arm__
+#if defined(__arm__)
 __attribute__((naked, noinline)) static void toy_loop(int32_t rounds)
 {
 	(void)rounds;
@@ -53,6 +53,22 @@ __attribute__((naked, unused)) static int toy_counted(void)
 		       "bne 1b\n"
 		       "movs r0, #0\n"
 		       "bx lr\n");
+}
+#elif defined(__riscv)
+__attribute__((naked, noinline)) static void toy_loop(int32_t rounds)
+{
+	(void)rounds;
+	__asm volatile("1: addi a0, a0, -1\n"
+		       "bnez a0, 1b\n"
+		       "ret\n");
+}
+__attribute__((naked, unused)) static int toy_counted(void)
+{
+	__asm volatile("li a0, 1000\n"
+		       "1: addi a0, a0, -1\n"
+		       "bnez a0, 1b\n"
+		       "li a0, 0\n"
+		       "ret\n");
 }
 #else
 static void toy_loop(int32_t rounds)
@@ -90,6 +106,9 @@ static int toy_misbehave(int32_t mode)
 	case STACK_OVERFLOW:
 		return (int)toy_recurse(0);
 	case UNDEFINED_INSTRUCTION:
+#ifdef __riscv /* where the built-in is a breakpoint */
+		__asm volatile("unimp");
+#endif
 		__builtin_trap();
 	case ENDLESS_LOOP:
 		while (toy_zero == 0) {

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from tinyml.bench.measure import Row
 from tinyml.errors import ConfigError
-from tinyml.harness.tools import arm_compiler
+from tinyml.harness import find_machine
+from tinyml.harness.tools import cross_compiler, host_compiler
 
 SCHEMA = 1
 COSTS = ("instructions", "constants_bytes", "code_bytes", "ram_bytes", "stack_bytes")
@@ -52,9 +53,15 @@ class Change:
         )
 
 
-def compiler_name() -> str:
-    """The first line in which the Arm compiler says who it is."""
-    return next((line for line in arm_compiler().identity.splitlines() if "gcc" in line and "(" in line), "?")
+def compiler_name(machines: Iterable[str]) -> str:
+    """The first line in which the compilers for these machines say who they are."""
+    boards = [find_machine(name).board for name in machines]
+    found = [cross_compiler(board.toolchain) if board else host_compiler() for board in boards]
+    names = (
+        next((line for line in compiler.identity.splitlines() if "gcc" in line and "(" in line), "?")
+        for compiler in found
+    )
+    return ", ".join(dict.fromkeys(names))
 
 
 def save(path: Path, record: Record) -> None:

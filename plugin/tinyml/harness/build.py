@@ -9,9 +9,9 @@ from pathlib import Path
 from tinyml.errors import BudgetError, ConfigError, ToolError
 from tinyml.harness.footprint import CMSIS_NN, HARNESS, MODEL, RUNTIME, Footprint, read_map
 from tinyml.harness.generated import Generated
-from tinyml.harness.machines import Machine
+from tinyml.harness.machines import Board, Machine
 from tinyml.harness.objects import Unit, compile_all, excerpt
-from tinyml.harness.tools import Compiler, arm_compiler, host_compiler
+from tinyml.harness.tools import Compiler, cross_compiler, host_compiler
 from tinyml.workspace import require_cmsis_nn
 
 HARNESS_C = Path(__file__).parent / "c"
@@ -48,15 +48,17 @@ def build(model: Generated, machine: Machine, folder: Path, options: Options | N
     """Compile and link ``model`` with the harness into ``folder``."""
     options = options or Options()
     _check(model, machine, options)
-    compiler = arm_compiler() if machine.qemu else host_compiler()
+    board = machine.board
+    compiler = cross_compiler(board.toolchain) if board else host_compiler()
     units = _units(model, machine, options)
     objects = compile_all(compiler, units)
     image = folder / "image"
-    if not machine.qemu:
+    if board is None:
         _link(compiler, [*_host_flags(options), *map(str, objects), "-lm", "-o", str(image)])
         return Image(image, machine)
     map_file = folder / "image.map"
-    _link(compiler, [*_qemu_link_flags(machine, map_file), *map(str, objects), "-lm", "-o", str(image)])
+    flags = _board_link_flags(machine, board, map_file)
+    _link(compiler, [*flags, *map(str, objects), "-lm", "-o", str(image)])
     parts = {path: unit.part for path, unit in zip(objects, units, strict=True)}
     footprint = read_map(map_file.read_text(encoding="utf-8"), parts)
     return Image(image, machine, footprint, options.profile)
@@ -68,7 +70,7 @@ def _check(model: Generated, machine: Machine, options: Options) -> None:
             f"{model.name} was compiled for {model.target}, but {machine.name} is a {machine.target.name}",
             f"compile it again with --target {machine.target.name}",
         )
-    if options.sanitize and machine.qemu:
+    if options.sanitize and machine.board:
         raise ConfigError(f"there are no sanitizers on {machine.name}", "use them on the host")
     if options.profile and machine.clock is None:
         raise ConfigError(f"{machine.name} does not count instructions", "profile on a QEMU machine")
@@ -76,7 +78,8 @@ def _check(model: Generated, machine: Machine, options: Options) -> None:
 
 def _units(model: Generated, machine: Machine, options: Options) -> list[Unit]:
     """Every source of the program, the model's first."""
-    base = (*machine.target.gcc_flags, *(SECTIONS if machine.qemu else _host_flags(options)))
+    board = machine.board
+    base = (*machine.target.gcc_flags, *(_board_flags(board) if board else _host_flags(options)))
     warnings = WARNINGS if options.strict else ()
     defines = tuple(f"-D{define}" for define in options.defines)
     ours = ("-std=c11", *base, options.optimize, *warnings, *defines)
@@ -105,22 +108,26 @@ def _units(model: Generated, machine: Machine, options: Options) -> list[Unit]:
 
 def _port(machine: Machine) -> tuple[str, ...]:
     """The sources by which the harness meets the machine."""
-    if machine.clock is None:
+    if machine.board is None:
         return ("port_host.c",)
-    return ("port_qemu.c", "startup.c", machine.clock.source)
+    return ("port_qemu.c", machine.board.startup, machine.board.clock.source)
 
 
 def _host_flags(options: Options) -> tuple[str, ...]:
     return SANITIZERS if options.sanitize else ()
 
 
-def _qemu_link_flags(machine: Machine, map_file: Path) -> list[str]:
+def _board_flags(board: Board) -> tuple[str, ...]:
+    return (*board.toolchain.compile_flags, *SECTIONS)
+
+
+def _board_link_flags(machine: Machine, board: Board, map_file: Path) -> list[str]:
     return [
         *machine.target.gcc_flags,
         "-nostartfiles",
-        "--specs=nosys.specs",
+        *board.toolchain.link_flags,
         f"-L{HARNESS_C}",
-        f"-T{machine.linker_script}",
+        f"-T{board.linker_script}",
         "-Wl,--gc-sections",
         *("-Xlinker", f"-Map={map_file}"),  # not -Wl, which would split a path at its commas
     ]

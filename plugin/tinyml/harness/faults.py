@@ -22,7 +22,21 @@ _CAUSES = {
     24: "an unaligned access",
     25: "a division by zero",
 }
-"""Bits of the Configurable Fault Status Register."""
+"""Bits of Arm's Configurable Fault Status Register."""
+
+_RISCV_CAUSES = {
+    0: "a jump to an odd address",
+    1: "an instruction was fetched from memory that does not exist",
+    2: "an instruction this core does not have",
+    3: "a breakpoint",
+    4: "an unaligned access",
+    5: "a data access to memory that does not exist",
+    6: "an unaligned access",
+    7: "a data access to memory that does not exist",
+}
+"""Values of RISC-V's mcause."""
+
+_RISCV_WITH_ADDRESS = (4, 5, 6, 7)
 
 
 def registers(console: str) -> dict[str, int]:
@@ -35,15 +49,24 @@ def registers(console: str) -> dict[str, int]:
 
 def explain(values: dict[str, int], stack_limit: int, symbols: list[tuple[int, str]]) -> str:
     """One line: the cause, and where. ``symbols`` are the image's functions, by rising address."""
-    status = values.get("cfsr", 0)
-    causes = [text for bit, text in _CAUSES.items() if status >> bit & 1]
+    causes, has_address = _riscv(values["mcause"]) if "mcause" in values else _arm(values.get("cfsr", 0))
     if values.get("sp", stack_limit) < stack_limit:
         causes = ["the stack overflowed"]
-    if status & 0x8080:  # the fault address register is valid
+    if has_address:
         causes.append(f"address 0x{values.get('address', 0):08x}")
     if "pc" in values:
         causes.append(f"in {function_at(values['pc'], symbols)} (0x{values['pc']:08x})")
-    return ", ".join(causes) or f"unknown cause, CFSR 0x{status:08x}"
+    return ", ".join(causes)
+
+
+def _arm(status: int) -> tuple[list[str], bool]:
+    """The causes, and whether the fault address register is valid."""
+    causes = [text for bit, text in _CAUSES.items() if status >> bit & 1]
+    return causes or [f"unknown cause, CFSR 0x{status:08x}"], status & 0x8080 != 0
+
+
+def _riscv(cause: int) -> tuple[list[str], bool]:
+    return [_RISCV_CAUSES.get(cause, f"unknown cause, mcause 0x{cause:08x}")], cause in _RISCV_WITH_ADDRESS
 
 
 def function_at(address: int, symbols: list[tuple[int, str]]) -> str:

@@ -60,7 +60,7 @@ class Footprint:
         return self.total.flash - self.weights_bytes
 
 
-_OUTPUT = re.compile(r"^\.(text|rodata|data|bss)\b")
+_OUTPUT = re.compile(r"^\.(?:t(?=data|bss))?(text|rodata|data|bss)\b")  # .tdata, .tbss: per thread
 _INPUT = re.compile(r"^ (?:[.\w]\S*)?\s+0x([0-9a-f]+)\s+0x([0-9a-f]+) (\S.*)$")
 
 

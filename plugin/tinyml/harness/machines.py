@@ -6,12 +6,7 @@ from dataclasses import dataclass
 
 from tinyml.errors import ConfigError, ToolError
 from tinyml.targets import Target, find_target
-
-INSTRUCTION_SHIFT = 6
-"""QEMU's ``-icount shift``: one instruction takes 2**6 ns. The clocks below tick faster than that, so
-that no two instructions share a tick and a reading can be turned back into an exact count."""
-
-INSTRUCTION_NS = 2**INSTRUCTION_SHIFT
+from tinyml.toolchains import ARM, RISCV, Toolchain
 
 
 @dataclass(frozen=True)
@@ -26,6 +21,13 @@ class Clock:
     """Turns readings into the number of instructions since the clock was started."""
 
     source: str  # the C file that drives it
+    shift = 6
+    """QEMU's ``-icount shift``: one instruction takes 2**6 ns. The timers below tick faster than that, so
+    that no two instructions share a tick and a reading can be turned back into an exact count."""
+
+    @property
+    def instruction_ns(self) -> int:
+        return int(2**self.shift)
 
     def instructions(self, stamp: Stamp) -> int:
         raise NotImplementedError
@@ -45,8 +47,8 @@ class CmsdkTimer(Clock):
         wrap_ns = 2**32 * self.tick_ns
         wraps = max(0, round((stamp.coarse * self.coarse_ns - stamp.fine * self.tick_ns) / wrap_ns))
         ticks = stamp.fine + wraps * 2**32
-        count = (ticks + 1) * self.tick_ns // INSTRUCTION_NS
-        return _checked(count, -(-count * INSTRUCTION_NS // self.tick_ns) - 1, ticks)
+        count = (ticks + 1) * self.tick_ns // self.instruction_ns
+        return _checked(count, -(-count * self.instruction_ns // self.tick_ns) - 1, ticks)
 
 
 class SystemCounter(Clock):
@@ -57,8 +59,18 @@ class SystemCounter(Clock):
     def instructions(self, stamp: Stamp) -> int:
         ticks = stamp.coarse << 32 | stamp.fine
         quarter_ns = 125  # one tick, in units of 0.25 ns
-        count = -(-ticks * quarter_ns // (4 * INSTRUCTION_NS))
-        return _checked(count, count * 4 * INSTRUCTION_NS // quarter_ns, ticks)
+        count = -(-ticks * quarter_ns // (4 * self.instruction_ns))
+        return _checked(count, count * 4 * self.instruction_ns // quarter_ns, ticks)
+
+
+class InstructionCounter(Clock):
+    """RISC-V's minstret, 64 bits. QEMU 7.2 shows nanoseconds in it: without a shift, one per instruction."""
+
+    source = "clock_riscv.c"
+    shift = 0
+
+    def instructions(self, stamp: Stamp) -> int:
+        return stamp.coarse << 32 | stamp.fine
 
 
 def _checked(count: int, expected_ticks: int, ticks: int) -> int:
@@ -72,22 +84,44 @@ def _checked(count: int, expected_ticks: int, ticks: int) -> int:
 
 
 @dataclass(frozen=True)
+class Board:
+    """A machine of QEMU's, bare: how to build for it and how it counts."""
+
+    name: str  # QEMU's
+    toolchain: Toolchain
+    linker_script: str
+    startup: str  # the C file with reset and faults
+    clock: Clock
+
+
+def _mps(name: str, linker_script: str, clock: Clock) -> Board:
+    return Board(name, ARM, linker_script, "startup_arm.c", clock)
+
+
+@dataclass(frozen=True)
 class Machine:
-    """A place to run: ``qemu`` is the board QEMU plays, None for the host."""
+    """A place to run: the host, or a board that QEMU plays."""
 
     name: str
     target: Target
-    qemu: str | None = None
-    linker_script: str = ""
-    clock: Clock | None = None
+    board: Board | None = None
+
+    @property
+    def clock(self) -> Clock | None:
+        return self.board.clock if self.board else None
 
 
 _ALL = (
     Machine("host", find_target("host")),
-    Machine("qemu-cortex-m3", find_target("cortex-m3"), "mps2-an385", "mps2.ld", CmsdkTimer()),
-    Machine("qemu-cortex-m4", find_target("cortex-m4"), "mps2-an386", "mps2.ld", CmsdkTimer()),
-    Machine("qemu-cortex-m7", find_target("cortex-m7"), "mps2-an500", "mps2.ld", CmsdkTimer()),
-    Machine("qemu-cortex-m55", find_target("cortex-m55"), "mps3-an547", "mps3.ld", SystemCounter()),
+    Machine("qemu-cortex-m3", find_target("cortex-m3"), _mps("mps2-an385", "mps2.ld", CmsdkTimer())),
+    Machine("qemu-cortex-m4", find_target("cortex-m4"), _mps("mps2-an386", "mps2.ld", CmsdkTimer())),
+    Machine("qemu-cortex-m7", find_target("cortex-m7"), _mps("mps2-an500", "mps2.ld", CmsdkTimer())),
+    Machine("qemu-cortex-m55", find_target("cortex-m55"), _mps("mps3-an547", "mps3.ld", SystemCounter())),
+    Machine(
+        "qemu-riscv32",
+        find_target("riscv32"),
+        Board("virt", RISCV, "virt.ld", "startup_riscv.c", InstructionCounter()),
+    ),
 )
 
 MACHINES = {machine.name: machine for machine in _ALL}

@@ -14,7 +14,7 @@ from tinyml.harness import faults, tools
 from tinyml.harness.build import Image, Options, build
 from tinyml.harness.footprint import Footprint
 from tinyml.harness.generated import Generated, read_generated
-from tinyml.harness.machines import INSTRUCTION_SHIFT, Machine, find_machine
+from tinyml.harness.machines import Board, Machine, find_machine
 from tinyml.harness.objects import excerpt
 from tinyml.harness.profile import read_profile
 from tinyml.harness.samples import Cost, Results, decode, encode
@@ -110,11 +110,12 @@ def execute(
 
 def command(image: Image) -> list[str]:
     """The command line that runs an image, in the image's folder."""
-    if image.machine.qemu is None:
+    board = image.machine.board
+    if board is None:
         return [str(image.path)]
     return [
-        *(str(tools.qemu()), "-machine", image.machine.qemu),
-        *("-icount", f"shift={INSTRUCTION_SHIFT}"),
+        *(str(tools.qemu(board.toolchain)), "-machine", board.name, *board.toolchain.emulator_flags),
+        *("-icount", f"shift={board.clock.shift}"),
         *("-display", "none", "-monitor", "none", "-serial", "none"),
         *("-chardev", "stdio,id=console"),
         *("-semihosting-config", "enable=on,target=native,chardev=console"),
@@ -157,13 +158,14 @@ def _start(image: Image, model: Generated, timeout_seconds: float) -> str:
         ) from None
     if done.returncode == 0:
         return done.stdout
-    if machine.qemu and done.returncode == EXIT_FAULT:
-        raise ToolError(f"{model.name} crashed on {machine.name}: {_fault(image, done.stdout)}")
+    if machine.board and done.returncode == EXIT_FAULT:
+        said = _fault(image.path, machine.board, done.stdout)
+        raise ToolError(f"{model.name} crashed on {machine.name}: {said}")
     said = excerpt(f"{done.stdout}\n{done.stderr}")
     raise ToolError(f"{model.name} failed on {machine.name} with exit status {done.returncode}:\n{said}")
 
 
-def _fault(image: Image, console: str) -> str:
-    symbols = tools.symbols(image.path)
+def _fault(image: Path, board: Board, console: str) -> str:
+    symbols = tools.symbols(board.toolchain, image)
     limit = next((address for address, name in symbols if name == "image_stack_limit"), 0)
     return faults.explain(faults.registers(console), limit, symbols)

@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from tinyml.errors import ToolError
+from tinyml.toolchains import Toolchain
 
 
 @dataclass(frozen=True)
@@ -29,24 +30,24 @@ def host_compiler() -> Compiler:
     raise ToolError(f"no C compiler found ({named or 'gcc, cc, clang'})", "sudo apt-get install gcc")
 
 
-def arm_compiler() -> Compiler:
-    """Arm's GNU compiler for bare metal, with a C library."""
-    found = shutil.which("arm-none-eabi-gcc")
-    if found is None:
+def cross_compiler(toolchain: Toolchain) -> Compiler:
+    """A compiler for bare metal, with a C library."""
+    absent = [part for part in toolchain.missing() if part != toolchain.emulator]
+    if absent:
+        names = " and ".join(part.name for part in absent)
         raise ToolError(
-            "arm-none-eabi-gcc was not found",
-            "sudo apt-get install gcc-arm-none-eabi libnewlib-arm-none-eabi",
+            f"{names} {'was' if len(absent) == 1 else 'were'} not found",
+            f"sudo apt-get install {' '.join(part.debian for part in absent)}",
         )
-    if not _has_c_library(found):
-        raise ToolError("arm-none-eabi-gcc has no C library", "sudo apt-get install libnewlib-arm-none-eabi")
-    return _compiler(found)
+    return _compiler(str(shutil.which(toolchain.compiler.name)))
 
 
-def qemu() -> Path:
-    """The emulator of 32-bit Arm machines."""
-    found = shutil.which("qemu-system-arm")
+def qemu(toolchain: Toolchain) -> Path:
+    """The emulator of what a toolchain compiles for."""
+    part = toolchain.emulator
+    found = shutil.which(part.name)
     if found is None:
-        raise ToolError("qemu-system-arm was not found", "sudo apt-get install qemu-system-arm")
+        raise ToolError(f"{part.name} was not found", f"sudo apt-get install {part.debian}")
     return Path(found)
 
 
@@ -59,16 +60,10 @@ def _compiler(path: str) -> Compiler:
     return Compiler(Path(path), f"{path}\n{done.stdout}\n{machine.stdout}")
 
 
-@cache
-def _has_c_library(path: str) -> bool:
-    """GCC prints the bare name when it does not find the file."""
-    done = subprocess.run([path, "-print-file-name=libc.a"], capture_output=True, text=True, check=False)
-    return done.stdout.strip() != "libc.a"
-
-
-def symbols(image: Path) -> list[tuple[int, str]]:
-    """Addresses and names in an Arm image, by rising address."""
-    nm = str(arm_compiler().path.with_name("arm-none-eabi-nm"))
+def symbols(toolchain: Toolchain, image: Path) -> list[tuple[int, str]]:
+    """Addresses and names in an image, by rising address."""
+    compiler = cross_compiler(toolchain).path
+    nm = str(compiler.with_name(compiler.name.removesuffix("gcc") + "nm"))
     done = subprocess.run([nm, "-n", str(image)], capture_output=True, text=True, check=True)
     columns = (line.split() for line in done.stdout.splitlines())
     return [(int(row[0], 16), row[2]) for row in columns if len(row) == 3]

@@ -43,7 +43,7 @@ class Bench(Verb):
         )
         add_app_argument(parser)
         parser.add_argument(
-            "--on", default=MACHINES, metavar="M,...", help="machines, with commas (default: all that count)"
+            "--on", default=MACHINES, metavar="M,...", help="machines, with commas (default: every Cortex-M)"
         )
         parser.add_argument(
             "--kernels",
@@ -76,7 +76,8 @@ class Bench(Verb):
         for failure in failures:
             console.print(failure, style="red", markup=False, soft_wrap=True)
         if args.json:
-            record.save(args.json, record.Record(record.compiler_name(), tuple(rows)))
+            compiler = record.compiler_name(row.machine for row in rows)
+            record.save(args.json, record.Record(compiler, tuple(rows)))
         if before is not None:
             worse = _show_changes(list(record.compare(before.rows, rows)), args, console)
             return 1 if worse or failures else 0

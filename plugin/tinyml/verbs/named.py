@@ -19,6 +19,7 @@ BOARDS = {
     "qemu_cortex_m7": "qemu-cortex-m7",
     "mps2/an500": "qemu-cortex-m7",
     "mps3/corstone300/an547": "qemu-cortex-m55",
+    "qemu_riscv32": "qemu-riscv32",
 }
 """Zephyr's boards that are a core we can run without Zephyr."""
 

@@ -12,11 +12,11 @@ from tinyml.verbs.compile import add_model_arguments, options_from
 if TYPE_CHECKING:
     from rich.console import Console
 
-MACHINES = ("host", "qemu-cortex-m3", "qemu-cortex-m4", "qemu-cortex-m7", "qemu-cortex-m55")
+MACHINES = ("host", "qemu-cortex-m3", "qemu-cortex-m4", "qemu-cortex-m7", "qemu-cortex-m55", "qemu-riscv32")
 
 
 class Run(Verb):
-    """Run a model as compiled C, on this machine or on a Cortex-M in QEMU.
+    """Run a model as compiled C, on this machine or on a Cortex-M or RISC-V core in QEMU.
 
     The input file holds one array per input, by tensor name or as in0, in1, ... in the model's order.
     The output file gets every output under both names. Without an input file, a fixed pattern is used.

@@ -20,10 +20,15 @@ extern const struct tinyml_model TINYML_HARNESS_MODEL;
 
 /* One instruction long on every core, so that the cost of calling is known exactly. On the host
  * nothing is counted. */
-#ifdef __arm__
+#if defined(__arm__)
 __attribute__((naked)) static int nothing(void)
 {
 	__asm volatile("bx lr");
+}
+#elif defined(__riscv)
+__attribute__((naked)) static int nothing(void)
+{
+	__asm volatile("ret");
 }
 #else
 static int nothing(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The harness on a bare Cortex-M: files and console by semihosting, cost by the machine's clock and
+/* The harness on a bare core: files and console by semihosting, cost by the machine's clock and
  * by painting the stack. */
 
 #include "clock.h"
@@ -98,7 +98,11 @@ void port_measure(int (*function)(void), struct port_cost *cost)
 	const volatile uint32_t *top;
 
 	clock_start();
+#ifdef __riscv
+	__asm volatile("mv %0, sp" : "=r"(top));
+#else
 	__asm volatile("mov %0, sp" : "=r"(top));
+#endif
 	paint(image_stack_limit, top);
 	clock_read(&cost->before);
 	cost->status = function();

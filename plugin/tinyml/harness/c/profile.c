@@ -3,6 +3,7 @@
 #include "profile.h"
 
 #include "clock.h"
+#include "report.h"
 
 #define MAX_LAYERS 2048u
 
@@ -42,14 +43,8 @@ void profile_reset(void)
 
 static void print_word(uint32_t value)
 {
-	char text[10];
-
-	for (uint32_t i = 0; i < 8u; i++) {
-		text[7u - i] = "0123456789abcdef"[(value >> (4u * i)) & 0xfu];
-	}
-	text[8] = ' ';
-	text[9] = '\0';
-	port_print(text);
+	report_word(value);
+	port_print(" ");
 }
 
 static void print_reading(const char *title, const struct reading *reading)

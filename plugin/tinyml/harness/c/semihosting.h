@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Arm semihosting: requests that QEMU (or a debugger) answers on behalf of the image. */
+/* Semihosting, as Arm defined it and RISC-V took it over: requests that QEMU (or a debugger)
+ * answers on behalf of the image. */
 
 #ifndef TINYML_HARNESS_SEMIHOSTING_H_
 #define TINYML_HARNESS_SEMIHOSTING_H_
@@ -18,11 +19,28 @@ enum semihosting_operation {
 
 static inline intptr_t semihosting(enum semihosting_operation operation, const void *argument)
 {
-	register intptr_t r0 __asm("r0") = (intptr_t)operation;
-	register const void *r1 __asm("r1") = argument;
+#ifdef __riscv
+	register intptr_t result __asm("a0") = (intptr_t)operation;
+	register const void *parameter __asm("a1") = argument;
 
-	__asm volatile("bkpt 0xab" : "+r"(r0) : "r"(r1) : "memory");
-	return r0;
+	/* These three, none of them compressed and all in one page, are the request. */
+	__asm volatile(".option push\n"
+		       ".option norvc\n"
+		       ".balign 16\n"
+		       "slli x0, x0, 0x1f\n"
+		       "ebreak\n"
+		       "srai x0, x0, 7\n"
+		       ".option pop\n"
+		       : "+r"(result)
+		       : "r"(parameter)
+		       : "memory");
+#else
+	register intptr_t result __asm("r0") = (intptr_t)operation;
+	register const void *parameter __asm("r1") = argument;
+
+	__asm volatile("bkpt 0xab" : "+r"(result) : "r"(parameter) : "memory");
+#endif
+	return result;
 }
 
 #endif /* TINYML_HARNESS_SEMIHOSTING_H_ */

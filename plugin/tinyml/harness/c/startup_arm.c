@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "port.h"
+#include "report.h"
 
 #define SCB_CCR   (*(volatile uint32_t *)0xe000ed14u)
 #define SCB_CFSR  (*(volatile uint32_t *)0xe000ed28u)
@@ -57,31 +58,19 @@ _Noreturn void image_start(void)
 	port_exit(main());
 }
 
-static void print_word(const char *name, uint32_t value)
-{
-	char text[] = " 00000000";
-
-	for (int i = 0; i < 8; i++) {
-		text[8 - i] = "0123456789abcdef"[(value >> (4 * i)) & 15u];
-	}
-	port_print(name);
-	port_print(text);
-	port_print("\n");
-}
-
 _Noreturn void image_fault(const uint32_t *frame, uint32_t exc_return)
 {
 	static const char *const names[8] = {"r0", "r1", "r2", "r3", "r12", "lr", "pc", "xpsr"};
 
 	port_print("fault\n");
-	print_word("cfsr", SCB_CFSR);
-	print_word("hfsr", SCB_HFSR);
-	print_word("address", SCB_BFAR);
-	print_word("sp", (uint32_t)(uintptr_t)frame);
-	print_word("exc_return", exc_return);
+	report_register("cfsr", SCB_CFSR);
+	report_register("hfsr", SCB_HFSR);
+	report_register("address", SCB_BFAR);
+	report_register("sp", (uint32_t)(uintptr_t)frame);
+	report_register("exc_return", exc_return);
 	if (frame >= image_stack_limit && frame + 8 <= image_stack_top) {
 		for (int i = 0; i < 8; i++) {
-			print_word(names[i], frame[i]);
+			report_register(names[i], frame[i]);
 		}
 	}
 	port_exit(EXIT_FAULT);

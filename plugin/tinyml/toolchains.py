@@ -1,0 +1,70 @@
+"""The programs that compile for bare metal and emulate it: by which names they go, and who brings them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Part:
+    """A program or library, and Debian's (and Ubuntu's) package of it."""
+
+    name: str
+    debian: str
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """A GNU cross compiler, its C library, and the emulator of what it compiles for."""
+
+    compiler: Part
+    library: Part
+    emulator: Part
+    library_file: str  # which the compiler finds if the library is there
+    compile_flags: tuple[str, ...] = ()
+    link_flags: tuple[str, ...] = ()
+    emulator_flags: tuple[str, ...] = ()
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (self.compiler, self.library, self.emulator)
+
+    def missing(self) -> Iterator[Part]:
+        """What is not here."""
+        path = shutil.which(self.compiler.name)
+        if path is None:
+            yield self.compiler
+        if path is None or not _finds(path, self.library_file):
+            yield self.library
+        if shutil.which(self.emulator.name) is None:
+            yield self.emulator
+
+
+def _finds(compiler: str, file: str) -> bool:
+    """GCC answers with the bare name when it does not find the file."""
+    done = subprocess.run([compiler, f"-print-file-name={file}"], capture_output=True, text=True, check=False)
+    return Path(done.stdout.strip()).is_absolute()
+
+
+ARM = Toolchain(
+    compiler=Part("arm-none-eabi-gcc", "gcc-arm-none-eabi"),
+    library=Part("newlib", "libnewlib-arm-none-eabi"),
+    emulator=Part("qemu-system-arm", "qemu-system-arm"),
+    library_file="libc.a",
+    link_flags=("--specs=nosys.specs",),
+)
+
+_PICOLIBC = "--specs=picolibc.specs"  # Debian's RISC-V compiler has no C library of its own
+RISCV = Toolchain(
+    compiler=Part("riscv64-unknown-elf-gcc", "gcc-riscv64-unknown-elf"),
+    library=Part("picolibc", "picolibc-riscv64-unknown-elf"),
+    emulator=Part("qemu-system-riscv32", "qemu-system-misc"),
+    library_file="picolibc.specs",
+    compile_flags=(_PICOLIBC,),
+    link_flags=(_PICOLIBC,),
+    emulator_flags=("-bios", "none"),
+)
