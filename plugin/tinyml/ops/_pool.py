@@ -10,10 +10,10 @@ import numpy as np
 
 from tinyml.errors import ModelError
 from tinyml.ir import Array, Layer, Op, Shape, Tensor
-from tinyml.kernel import Sheet
+from tinyml.kernel import Kernel, Sheet
 from tinyml.ops._layout import channels_first, channels_last
-from tinyml.ops._window import onnx_pads
-from tinyml.reading import Builder, OnnxNode
+from tinyml.ops._window import onnx_pads, tflite_pads
+from tinyml.reading import Builder, OnnxNode, TfliteNode
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,12 @@ class Window(Op):
         view = view[chosen]
         return np.moveaxis(view, 1 + rank, -1)
 
+    @property
+    def taps(self) -> tuple[int, ...]:
+        """The axes of ``windows`` along which the elements of one window lie."""
+        rank = len(self.kernel)
+        return tuple(range(1 + rank, 1 + 2 * rank))
+
     def stays_behind(self, shape: Shape) -> bool:
         """Whether no window of an input of ``shape`` begins before the place of its output.
 
@@ -81,6 +87,14 @@ class Window(Op):
         last = (self._extent(axis, size) - 1) * self.strides[axis] - self.pads[axis]
         span = self.dilations[axis] * (self.kernel[axis] - 1) + 1
         return self.pads[axis] == 0 and last + span <= size
+
+
+class PoolKernel(Kernel):
+    """A kernel that computes outputs from the first to the last, each when all of its window is read."""
+
+    def overwrites(self, layer: Layer) -> tuple[int, ...]:
+        assert isinstance(layer.op, Window)
+        return (0,) if layer.op.stays_behind(layer.input(0).shape) else ()
 
 
 class PoolLoops:
@@ -191,3 +205,14 @@ def read_pool(node: OnnxNode, build: Builder, make: Callable[..., Op], **extra: 
     ceil = bool(node.attr("ceil_mode", 0)) and auto_pad == "NOTSET"
     op = make(kernel, strides, dilations, (*begins, *ends), ceil, **extra)
     return tuple(channels_first(build, y, rank) for y in build.add(op, [channels_last(build, x)]))
+
+
+def read_tflite_pool(node: TfliteNode, build: Builder, make: Callable[..., Op]) -> list[Tensor]:
+    """AVERAGE_POOL_2D and MAX_POOL_2D, which have the same options."""
+    from tflite import Padding
+
+    x, options = node.input(0), node.options
+    kernel = (options.FilterHeight(), options.FilterWidth())
+    strides = (options.StrideH(), options.StrideW())
+    pads = tflite_pads(options.Padding() == Padding.SAME, (x.shape[1], x.shape[2]), kernel, strides)
+    return [build.add1(make(kernel, strides, (1, 1), pads, clamp=node.clamp), [x], node.outputs[0])]

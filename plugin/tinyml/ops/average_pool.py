@@ -11,13 +11,12 @@ import numpy as np
 
 from tinyml import c
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import Constraint, Kernel, Library, Sheet, register_kernels
+from tinyml.kernel import Constraint, Library, Sheet, register_kernels
 from tinyml.ops._conv_records import window_members
 from tinyml.ops._integer_mean import alike, from_sum, linear_mean
 from tinyml.ops._linear import Linear
-from tinyml.ops._pool import PoolLoops, Window, read_pool
+from tinyml.ops._pool import PoolKernel, PoolLoops, Window, read_pool, read_tflite_pool
 from tinyml.ops._quant import NO_CLAMP, Clamp, clamp_range, limited, quant_of
-from tinyml.ops._window import tflite_pads
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.targets import Target
 
@@ -35,14 +34,12 @@ class AveragePool(Window):
 
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
         x = given(inputs, 0)
-        rank = len(self.kernel)
-        taps = tuple(range(1 + rank, 1 + 2 * rank))
         counts = self.counts(x.shape)
         if layer.output.quant is not None:
-            total = self.windows(x.astype(np.int64), 0).sum(axis=taps)
+            total = self.windows(x.astype(np.int64), 0).sum(axis=self.taps)
             found = from_sum(total, counts, quant_of(layer.input(0)), quant_of(layer.output))
             return (np.clip(found, *clamp_range(self.clamp, layer.output)).astype(x.dtype),)
-        mean = self.windows(x, 0).sum(axis=taps) / counts
+        mean = self.windows(x, 0).sum(axis=self.taps) / counts
         return (np.clip(mean, *self.clamp).astype(layer.output.dtype.numpy),)
 
     def quantized(
@@ -77,7 +74,7 @@ class AveragePool(Window):
             found = free.windows(ones, 0)[kept]
         else:
             found = self.windows(ones, 0)
-        return np.asarray(found.sum(axis=tuple(range(1 + rank, 1 + 2 * rank))))
+        return np.asarray(found.sum(axis=self.taps))
 
 
 def real_numbers(layer: Layer) -> bool:
@@ -91,15 +88,11 @@ def integer_form(layer: Layer) -> bool:
     return layer.op.has_integer_form(layer.input(0), layer.output)
 
 
-class AveragePoolQuantized(Kernel):
+class AveragePoolQuantized(PoolKernel):
     """Integer sums."""
 
     name = "integer average-pool loops"
     constraints: ClassVar[tuple[Constraint, ...]] = (integer_form,)
-
-    def overwrites(self, layer: Layer) -> tuple[int, ...]:
-        assert isinstance(layer.op, AveragePool)
-        return (0,) if layer.op.stays_behind(layer.input(0).shape) else ()
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
         op, y = layer.op, layer.output
@@ -167,15 +160,11 @@ class AveragePoolInt8(AveragePoolQuantized):
         sheet.line(f"{self.name}(&{name}, {sheet.x()}, {sheet.y()});")
 
 
-class AveragePoolLoops(Kernel):
+class AveragePoolLoops(PoolKernel):
     """Sums inside loops; the divisor is a constant where all windows hold as many elements."""
 
     name = "average-pool loops"
     constraints = (real_numbers,)
-
-    def overwrites(self, layer: Layer) -> tuple[int, ...]:
-        assert isinstance(layer.op, AveragePool)
-        return (0,) if layer.op.stays_behind(layer.input(0).shape) else ()
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
         op, dtype = layer.op, layer.output.dtype
@@ -221,11 +210,4 @@ def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
 
 @tflite_op("AVERAGE_POOL_2D")
 def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
-    from tflite import Padding
-
-    x, options = node.input(0), node.options
-    kernel = (options.FilterHeight(), options.FilterWidth())
-    strides = (options.StrideH(), options.StrideW())
-    pads = tflite_pads(options.Padding() == Padding.SAME, (x.shape[1], x.shape[2]), kernel, strides)
-    op = AveragePool(kernel, strides, (1, 1), pads, clamp=node.clamp)
-    return [build.add1(op, [x], node.outputs[0])]
+    return read_tflite_pool(node, build, AveragePool)

@@ -9,8 +9,8 @@ import numpy as np
 
 from tinyml import c
 from tinyml.ir import Array, DType, Layer, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Sheet, register_kernels
-from tinyml.ops._pool import PoolLoops, Window, read_pool
+from tinyml.kernel import Sheet, register_kernels
+from tinyml.ops._pool import PoolKernel, PoolLoops, Window, read_pool
 from tinyml.reading import Builder, OnnxNode, onnx_op
 
 
@@ -26,9 +26,8 @@ class LpPool(Window):
 
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
         x = given(inputs, 0)
-        rank = len(self.kernel)
         powers = np.abs(self.windows(x, 0)) ** self.p
-        total = powers.sum(axis=tuple(range(1 + rank, 1 + 2 * rank)))
+        total = powers.sum(axis=self.taps)
         return ((total ** (1 / self.p)).astype(layer.output.dtype.numpy),)
 
 
@@ -37,7 +36,7 @@ def single_precision(layer: Layer) -> bool:
     return layer.input(0).dtype is DType.FLOAT32
 
 
-class LpPoolLoops(Kernel):
+class LpPoolLoops(PoolKernel):
     """Sums of powers inside loops; no powf where p is 1 or 2."""
 
     name = "lp-pool loops"

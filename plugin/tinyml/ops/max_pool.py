@@ -9,10 +9,9 @@ import numpy as np
 
 from tinyml import c
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Sheet, register_kernels
-from tinyml.ops._pool import PoolLoops, Window, read_pool
+from tinyml.kernel import Sheet, register_kernels
+from tinyml.ops._pool import PoolKernel, PoolLoops, Window, read_pool, read_tflite_pool
 from tinyml.ops._quant import NO_CLAMP, Clamp, clamp_range
-from tinyml.ops._window import tflite_pads
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 
@@ -38,9 +37,8 @@ class MaxPool(Window):
         x = given(inputs, 0)
         lowest = lowest_value(layer.input(0).dtype)
         rank = len(self.kernel)
-        taps = tuple(range(1 + rank, 1 + 2 * rank))
         found = self.windows(x, lowest)
-        largest = found.max(axis=taps, initial=lowest)
+        largest = found.max(axis=self.taps, initial=lowest)
         largest = np.clip(largest, *stored_limits(self.clamp, layer.output)).astype(x.dtype)
         if not self.indices:
             return (largest,)
@@ -82,14 +80,10 @@ def stored_limits(clamp: Clamp, tensor: Tensor) -> tuple[float, float]:
     return clamp_range(clamp, tensor) if tensor.quant is not None else clamp
 
 
-class MaxPoolLoops(Kernel):
+class MaxPoolLoops(PoolKernel):
     """Loops over the output and over the window, which is cut at the borders of the input."""
 
     name = "max-pool loops"
-
-    def overwrites(self, layer: Layer) -> tuple[int, ...]:
-        assert isinstance(layer.op, MaxPool)
-        return (0,) if layer.op.stays_behind(layer.input(0).shape) else ()
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
         op, dtype = layer.op, layer.input(0).dtype
@@ -139,10 +133,4 @@ def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
 
 @tflite_op("MAX_POOL_2D")
 def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
-    from tflite import Padding
-
-    x, options = node.input(0), node.options
-    kernel = (options.FilterHeight(), options.FilterWidth())
-    strides = (options.StrideH(), options.StrideW())
-    pads = tflite_pads(options.Padding() == Padding.SAME, (x.shape[1], x.shape[2]), kernel, strides)
-    return [build.add1(MaxPool(kernel, strides, (1, 1), pads, False, node.clamp), [x], node.outputs[0])]
+    return read_tflite_pool(node, build, MaxPool)
