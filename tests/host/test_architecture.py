@@ -1,9 +1,9 @@
-"""The import arrows point one way: a module imports only from layers below its own."""
+"""The import arrows point one way: from layer to layer downwards, and inside a layer never in a circle."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -14,8 +14,8 @@ PACKAGE = PLUGIN / "tinyml"
 # From the ground up. Modules in one layer do not know each other; a package may import itself.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors",),
-    ("c", "ir", "fixed_point", "targets", "workspace"),
-    ("arrays", "kernel", "reading", "verify", "text"),
+    ("c", "ir", "fixed_point", "targets", "toolchains", "workspace"),
+    ("arrays", "interpret", "kernel", "reading", "states", "verify", "text"),
     ("ops",),
     ("importers",),
     ("inventory",),
@@ -41,28 +41,32 @@ STAGES = {"importers", "passes", "schedule", "select", "plan", "emit"}  # only p
 SHELLS = [path for path in (PLUGIN / "west_commands.py", PLUGIN / "platformio_hook.py") if path.exists()]
 
 
-def imports(source: str, module: tuple[str, ...]) -> Iterator[str]:
-    """The modules of ours that ``source`` imports, by their first name below ``tinyml``."""
+def names(source: str, module: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """What ``source`` imports of ours: modules, and what is in them, each as its path below ``tinyml``."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             targets = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{'.'.join(module)}: write imports in full, from tinyml"
-            base = node.module or ""
-            targets = [f"{base}.{alias.name}" for alias in node.names] if base == "tinyml" else [base]
+            targets = [f"{node.module}.{alias.name}" for alias in node.names]
         else:
             continue
         for target in targets:
             parts = target.split(".")
             if parts[0] == "tinyml" and len(parts) > 1 and not parts[1].startswith("__version"):
-                yield parts[1]
+                yield tuple(parts[1:])
+
+
+def imports(source: str, module: tuple[str, ...]) -> set[str]:
+    """The modules of ours that ``source`` imports, by their first name."""
+    return {name[0] for name in names(source, module)}
 
 
 def wrong_arrows(source: str, module: tuple[str, ...]) -> list[str]:
     """What is wrong with the imports of one module, in words."""
     own = module[0]
     found = []
-    for target in sorted(set(imports(source, module))):
+    for target in sorted(imports(source, module)):
         if target not in RANK:
             found.append(f"{'.'.join(module)} imports {target}, which has no place in LAYERS")
         elif target != own and RANK[target] >= RANK[own]:
@@ -88,7 +92,42 @@ def test_imports_point_down(module: tuple[str, ...], path: Path) -> None:
 
 
 def test_the_package_itself_imports_nothing() -> None:
-    assert list(imports((PACKAGE / "__init__.py").read_text(), ("__init__",))) == []
+    assert imports((PACKAGE / "__init__.py").read_text(), ("__init__",)) == set()
+
+
+def arrows() -> dict[str, set[str]]:
+    """The modules that each module imports, wherever in its text."""
+    files = {tuple(part for part in parts if part != "__init__"): path for parts, path in modules()}
+    found: dict[str, set[str]] = {}
+    for module, path in files.items():
+        targets = (name if name in files else name[:-1] for name in names(path.read_text(), module))
+        found[".".join(module)] = {".".join(target) for target in targets if target in files}
+    return found
+
+
+def circles(arrows: Mapping[str, set[str]]) -> dict[str, set[str]]:
+    """What is left of the arrows without the modules that import none, or that none imports."""
+    left = {module: set(targets) for module, targets in arrows.items()}
+    while True:
+        imported = set().union(*left.values())
+        kept = {module for module, targets in left.items() if targets and module in imported}
+        if kept == left.keys():
+            return left
+        left = {module: left[module] & kept for module in kept}
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    assert circles(arrows()) == {}
+
+
+def test_circles_are_found() -> None:
+    straight = {"top": {"a", "ground"}, "ground": set[str]()}
+    assert circles({**straight, "a": {"b", "ground"}, "b": {"c"}, "c": {"a"}}) == {
+        "a": {"b"},
+        "b": {"c"},
+        "c": {"a"},
+    }
+    assert circles({**straight, "a": {"b", "ground"}, "b": {"c"}, "c": set()}) == {}
 
 
 @pytest.mark.parametrize("path", SHELLS, ids=lambda path: path.name)
