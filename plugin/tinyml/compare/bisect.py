@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from tinyml.compare.difference import Difference, Tolerance, compare
-from tinyml.compare.interpret import evaluate, interpret
 from tinyml.compare.reference import Answer
 from tinyml.errors import BudgetError
 from tinyml.harness import Place
+from tinyml.interpret import evaluate, interpret
 from tinyml.ir import Array, Graph
 from tinyml.pipeline import Compiled, Options, compile_model
 

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from tinyml.compare.interpret import interpret
 from tinyml.errors import ConfigError, ToolError
+from tinyml.interpret import initial_state, interpret
 from tinyml.ir import Array, Graph
+from tinyml.states import states_of
 
 CHOICES = ("auto", "onnxruntime", "litert", "numpy")
 TFLITE_MAGIC = b"TFL3"
@@ -69,14 +70,19 @@ class OnnxRuntime(Reference):
 
         self.name = f"onnxruntime {onnxruntime.__version__}"
         model = onnx.load(path)
-        self.outputs = [value.name for value in model.graph.output]
+        self.states = states_of(model)
+        firsts = initial_state(graph).values()
+        self.first = {state.input: first for state, first in zip(self.states, firsts, strict=True)}
+        updates = {state.output for state in self.states}
+        outputs = [value.name for value in model.graph.output]
+        self.outputs = [name for name in outputs if name not in updates]
         self.inner = {
             node.name or next(iter(node.output), ""): node.output[0]
             for node in model.graph.node
             if node.output and node.output[0]
         }
         wanted = dict.fromkeys(self.inner.values())
-        model.graph.output.extend(onnx.ValueInfoProto(name=n) for n in wanted if n not in self.outputs)
+        model.graph.output.extend(onnx.ValueInfoProto(name=n) for n in wanted if n not in outputs)
         options = onnxruntime.SessionOptions()
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         options.log_severity_level = 4
@@ -87,8 +93,10 @@ class OnnxRuntime(Reference):
     def run(self, samples: Sequence[Mapping[str, Array]]) -> list[Answer]:
         names = [value.name for value in self.session.get_outputs()]
         answers = []
+        state = self.first
         for sample in samples:
-            found = dict(zip(names, self.session.run(names, dict(sample)), strict=True))
+            found = dict(zip(names, self.session.run(names, {**sample, **state}), strict=True))
+            state = {s.input: found[s.output] for s in self.states}
             inner = {node: found[output] for node, output in self.inner.items()}
             answers.append(Answer([found[name] for name in self.outputs], inner))
         return answers

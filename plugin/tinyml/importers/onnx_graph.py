@@ -15,8 +15,10 @@ from tinyml.importers.onnx_functions import bind_attributes, schema_body
 from tinyml.importers.onnx_scan import unroll
 from tinyml.importers.outputs import finish_outputs
 from tinyml.importers.unsupported import Complaints
+from tinyml.importers.variables import declared_states
 from tinyml.ir import DType, Graph, Shape, Tensor, TensorType
 from tinyml.reading import ONNX_READERS, Builder, OnnxNode, dtype_of
+from tinyml.states import states_of
 
 Values = dict[str, str]  # ONNX value name -> IR tensor name
 
@@ -49,27 +51,32 @@ class _Reader:
     def graph(self, name: str, shapes: Mapping[str, Shape]) -> Graph:
         proto = self.model.graph
         values: Values = {}
-        initial = {tensor.name for tensor in proto.initializer}
-        inputs = [value for value in proto.input if value.name not in initial]
-        unknown = set(shapes) - {value.name for value in inputs}
+        remembered = {state.input: state for state in states_of(self.model)}
+        constants = [tensor for tensor in proto.initializer if tensor.name not in remembered]
+        known = {*remembered, *(tensor.name for tensor in constants)}
+        inputs = [value for value in proto.input if value.name not in known]
+        unknown = set(shapes) - {value.name for value in inputs} - set(remembered)
         if unknown:
             raise ConfigError(
                 f"the model has no input called {', '.join(sorted(unknown))}",
                 f"its inputs are {', '.join(value.name for value in inputs)}",
             )
-        for value in inputs:
-            values[value.name] = self._input(value, shapes.get(value.name)).name
-        self._initializers(proto, values)
+        for value in proto.input:
+            if value in inputs or value.name in remembered:
+                values[value.name] = self._input(value, shapes.get(value.name)).name
+        self._initializers(constants, values)
         self._nodes(proto.node, values, self.opsets)
         self.complaints.raise_if_any()
-        outputs = []
         for value in proto.output:
             if value.name not in values:
                 raise ModelError(f"no node computes the model's output {value.name!r}")
-            outputs.append(values[value.name])
+        states = declared_states(self.build, list(remembered.values()), values)
+        updates = {state.output for state in remembered.values()}
+        names = [value.name for value in proto.output if value.name not in updates]
         graph_inputs = tuple(values[value.name] for value in inputs)
-        graph = Graph(name, self.build.tensors, tuple(self.build.nodes), graph_inputs, tuple(outputs))
-        return finish_outputs(graph, [value.name for value in proto.output])
+        outputs = tuple(values[name] for name in names)
+        graph = Graph(name, self.build.tensors, tuple(self.build.nodes), graph_inputs, outputs, states)
+        return finish_outputs(graph, names)
 
     def _input(self, value: onnx.ValueInfoProto, wanted: Shape | None) -> Tensor:
         kind = value.type.tensor_type
@@ -96,8 +103,8 @@ class _Reader:
             shape = wanted
         return self.build.tensor(value.name, TensorType(shape, _dtype(kind.elem_type, value.name)))
 
-    def _initializers(self, proto: onnx.GraphProto, values: Values) -> None:
-        for tensor in proto.initializer:
+    def _initializers(self, tensors: Iterable[onnx.TensorProto], values: Values) -> None:
+        for tensor in tensors:
             _dtype(tensor.data_type, tensor.name)
             values[tensor.name] = self.build.constant(_array(tensor), tensor.name).name
 
@@ -189,7 +196,7 @@ class _Reader:
         wanted = "then_branch" if bool(condition.data.reshape(())) else "else_branch"
         graph = next(a.g for a in node.attribute if a.name == wanted)
         inner = dict(values)
-        self._initializers(graph, inner)
+        self._initializers(graph.initializer, inner)
         self._nodes(graph.node, inner, opsets)
         return self._results((value.name for value in graph.output), inner)
 
@@ -201,7 +208,7 @@ class _Reader:
         def step(operands: Sequence[Tensor]) -> Sequence[Tensor]:
             inner = dict(values)
             inner.update({v.name: t.name for v, t in zip(graph.input, operands, strict=True)})
-            self._initializers(graph, inner)
+            self._initializers(graph.initializer, inner)
             self._nodes(graph.node, inner, opsets)
             return self._results((value.name for value in graph.output), inner)
 

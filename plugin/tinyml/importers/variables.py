@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 
-from tinyml.errors import UnsupportedError
+from tinyml.errors import ModelError, UnsupportedError
 from tinyml.ir import Array, Node, State, Tensor, TensorType
 from tinyml.ops.reshape import Reshape
 from tinyml.reading import Builder
+from tinyml.states import EXAMPLE, Remembered
 
 
 @dataclass
@@ -71,7 +72,7 @@ class Variables:
                 self._freeze(variable, state)
                 continue
             if current.is_constant or any(v.state is current for v in self._found.values()):
-                current = self._copy(current)
+                current = copied(self.build, current)
             states.append(State(state.name, current.name, variable.initial))
         return tuple(states)
 
@@ -82,8 +83,30 @@ class Variables:
             state.name, data.astype(state.dtype.numpy).reshape(state.shape), state.quant
         )
 
-    def _copy(self, tensor: Tensor) -> Tensor:
-        """A tensor of its own with the same value, as the update of a state must be."""
-        copy = self.build.tensor(f"{tensor.name}/next", tensor.type)
-        self.build.nodes.append(Node(copy.name, Reshape(tensor.shape), (tensor.name,), (copy.name,)))
-        return copy
+
+def copied(build: Builder, tensor: Tensor) -> Tensor:
+    """A tensor of its own with the same value, as the update of a state must be."""
+    copy = build.tensor(f"{tensor.name}/next", tensor.type)
+    build.nodes.append(Node(copy.name, Reshape(tensor.shape), (tensor.name,), (copy.name,)))
+    return copy
+
+
+def declared_states(
+    build: Builder, remembered: Sequence[Remembered], values: Mapping[str, str]
+) -> tuple[State, ...]:
+    """The states of an ONNX model; ``values`` are the tensors behind its names."""
+    olds = {values[state.input] for state in remembered}
+    states = []
+    for state in remembered:
+        old, new = (build.tensors[values[name]] for name in (state.input, state.output))
+        first = state.initial if state.initial is not None else np.zeros(old.shape, old.dtype.numpy)
+        if (old.shape, old.dtype) != (new.shape, new.dtype) or first.shape != old.shape:
+            raise ModelError(
+                f"the state {state.input!r} ({old.dtype.value} {old.shape}), its first value {first.shape} "
+                f"and {state.output!r} ({new.dtype.value} {new.shape}) do not fit each other",
+                EXAMPLE,
+            )
+        if new.is_constant or new.name in olds:
+            new = copied(build, new)
+        states.append(State(old.name, new.name, first.astype(old.dtype.numpy)))
+    return tuple(states)

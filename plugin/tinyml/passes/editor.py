@@ -138,7 +138,8 @@ class Editor:
         if before is None or self.only_reader(source) is not node:
             return False
         outputs = tuple(result if name == source else name for name in before.outputs)
-        self.replace([before, node], [replace(before, outputs=outputs)])
+        self.replace(before, [replace(before, outputs=outputs)])  # in its place: it may have other readers
+        self.remove(node)
         return True
 
     def substitute(self, old: str, new: str) -> None:

@@ -13,6 +13,7 @@ import onnx
 from tinyml.ir import Array
 from tinyml.quantize import runtime
 from tinyml.quantize.layers import CANDIDATES
+from tinyml.states import Remembered
 
 Ranges = dict[str, tuple[float, float]]
 """Tensor name -> smallest and largest value that int8 shall express."""
@@ -38,9 +39,13 @@ PASSING = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "
 
 
 def calibrate(
-    model: onnx.ModelProto, samples: Sequence[Mapping[str, Array]], method: str, progress: Progress
+    model: onnx.ModelProto,
+    samples: Sequence[Mapping[str, Array]],
+    method: str,
+    progress: Progress,
+    states: Sequence[Remembered] = (),
 ) -> Ranges:
-    """Ranges by one of onnxruntime's methods."""
+    """Ranges by one of onnxruntime's methods; ``samples`` are values of all inputs, states included."""
     runtime.require()
     from onnxruntime.quantization.calibrate import CalibrationDataReader, CalibrationMethod, create_calibrator
 
@@ -74,11 +79,14 @@ def calibrate(
     for tensor, data in found.items():
         low, high = (float(np.min(limit)) for limit in data.range_value)
         ranges[tensor] = (low, float(np.max(data.range_value[1])) if high < low else high)
-    return shared(model, ranges)
+    return shared(model, ranges, states)
 
 
-def shared(model: onnx.ModelProto, ranges: Ranges) -> Ranges:
-    """One range for tensors that an operator wants alike, also where they pass through a reshape first."""
+def shared(model: onnx.ModelProto, ranges: Ranges, states: Sequence[Remembered] = ()) -> Ranges:
+    """One range for tensors that an operator wants alike, also where they pass through a reshape first.
+
+    A state has the range of what it becomes: then it is the same integers, not rounded twice.
+    """
     parent: dict[str, str] = {}
 
     def root(name: str) -> str:
@@ -87,6 +95,10 @@ def shared(model: onnx.ModelProto, ranges: Ranges) -> Ranges:
         return name
 
     joined = set()
+    for state in states:
+        if state.input in ranges and state.output in ranges:
+            parent[root(state.output)] = root(state.input)
+            joined.add(state.input)
     for node in model.graph.node:
         group = []
         if node.op_type in SHARED:

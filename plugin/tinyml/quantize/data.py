@@ -12,7 +12,7 @@ import numpy as np
 
 from tinyml.errors import ConfigError
 from tinyml.ir import Array, DType, Shape
-from tinyml.quantize import csv_file, image_folder, wav_folder
+from tinyml.quantize import consecutive, csv_file, image_folder, wav_folder
 from tinyml.quantize.request import Request, Scaling
 
 FORMATS = ".npz, .npy, .csv, or a folder of images or WAV files"
@@ -38,18 +38,23 @@ class Samples:
     inputs: tuple[Mapping[str, Array], ...]
     labels: Array | None = None
     warnings: tuple[str, ...] = ()
+    starts: frozenset[int] = frozenset({0})  # where sequences begin, for models that keep state
 
     def __len__(self) -> int:
         return len(self.inputs)
 
 
-def load(request: Request, inputs: Sequence[Input]) -> Samples:
-    """Read and check the calibration data for a model with these inputs."""
+def load(request: Request, inputs: Sequence[Input], stateful: bool = False) -> Samples:
+    """Read and check the calibration data for a model with these inputs.
+
+    For a model that keeps state, rows are consecutive runs; an axis before them counts sequences.
+    """
     path = request.calibration
     labels: Array | None = None
+    starts: Sequence[int] = (0,)
     request.check_files()
     if path.is_dir():
-        table, labels = _folder(path, inputs, request)
+        table, labels, starts = _folder(path, inputs, request, stateful)
     elif path.suffix.lower() == ".csv":
         only = _only(inputs, path)
         rows, labels = csv_file.read(path, only.elements)
@@ -63,9 +68,14 @@ def load(request: Request, inputs: Sequence[Input]) -> Samples:
             i.name: _real(table[i.name], i, request.scaling, path) if i.dtype.is_float else table[i.name]
             for i in inputs
         }
+        if stateful:
+            table, starts = consecutive.flatten(table, {i.name: i.shape for i in inputs}, path)
     if request.labels is not None:
         labels = _labels(request.labels)
-    return _samples(table, inputs, labels, request, path)
+    samples = _samples(table, inputs, labels, request, path)
+    if stateful:
+        return _pick_samples(samples, *consecutive.pick(len(samples), starts, request.samples))
+    return _pick_samples(samples, spread(len(samples), request.samples))
 
 
 def scaled(array: Array, scaling: Scaling, full: float | None, path: Path) -> Array:
@@ -80,18 +90,24 @@ def scaled(array: Array, scaling: Scaling, full: float | None, path: Path) -> Ar
     return values
 
 
-def _folder(path: Path, inputs: Sequence[Input], request: Request) -> tuple[dict[str, Array], Array | None]:
+def _folder(
+    path: Path, inputs: Sequence[Input], request: Request, stateful: bool
+) -> tuple[dict[str, Array], Array | None, Sequence[int]]:
     """No more files than samples are asked for: a folder may hold the whole training set.
 
-    A file of labels has one for each file of the folder; then all are read.
+    A file of labels has one for each file of the folder; then all are read. A sequence is one sound, or
+    the pictures of one folder.
     """
     only = _only(inputs, path)
     for reader in (image_folder, wav_folder):
         if files := reader.find(path):
-            places = spread(len(files), request.samples if request.labels is None else len(files))
-            chosen = [files[place] for place in places]
+            frames = stateful and reader is image_folder
+            wanted = request.samples if request.labels is None else len(files)
+            chosen = files[:wanted] if frames else [files[place] for place in spread(len(files), wanted)]
             array, origin = reader.read(path, chosen, only.shape, request.scaling)
-            return {only.name: array}, image_folder.classes(path, files, origin)
+            pieces = [file.parent if frames else file for file in origin]
+            starts = [0, *(n for n in range(1, len(pieces)) if pieces[n] != pieces[n - 1])]
+            return {only.name: array}, image_folder.classes(path, files, origin), starts
     raise ConfigError(f"{path} holds neither images nor WAV files", FORMATS)
 
 
@@ -243,9 +259,15 @@ def _samples(
             warnings.append(f"all calibration values of {wanted.name} are equal: its range is a guess")
     if count < 16:
         warnings.append(f"only {count} calibration samples: ranges may be too narrow (100 are typical)")
-    chosen = spread(count, request.samples)
-    picked = tuple({name: array[index] for name, array in rows.items()} for index in chosen)
-    return Samples(picked, None if labels is None else labels[chosen], tuple(warnings))
+    samples = tuple({name: array[index] for name, array in rows.items()} for index in range(count))
+    return Samples(samples, labels, tuple(warnings))
+
+
+def _pick_samples(all_: Samples, chosen: Sequence[int], starts: Sequence[int] = (0,)) -> Samples:
+    """Some of them, in this order; ``starts`` counts in the new one."""
+    picked = tuple(all_.inputs[index] for index in chosen)
+    labels = None if all_.labels is None else all_.labels[list(chosen)]
+    return Samples(picked, labels, all_.warnings, frozenset(starts))
 
 
 def _typed(array: Array, wanted: Input, path: Path) -> Array:

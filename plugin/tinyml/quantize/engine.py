@@ -13,6 +13,7 @@ from tinyml.ir import Shape
 from tinyml.quantize import data, measure, search
 from tinyml.quantize.calibrate import SETTINGS, Progress, Ranges, calibrate
 from tinyml.quantize.data import Samples
+from tinyml.quantize.export_lstm import check_cells
 from tinyml.quantize.integer_forms import float_nodes
 from tinyml.quantize.layers import (
     MOVEMENT,
@@ -29,7 +30,9 @@ from tinyml.quantize.recurrent import shrink_weights
 from tinyml.quantize.report import LayerNoise, Report
 from tinyml.quantize.request import Request
 from tinyml.quantize.rewrite import insert_qdq, to_int8_interface
+from tinyml.quantize.sequences import store_integers, unrolled
 from tinyml.quantize.sparsity import sparsity_of
+from tinyml.states import with_states
 
 WATCHED_SAMPLES = 32
 """All activations of so many samples are kept in memory to compare layers."""
@@ -59,7 +62,7 @@ def quantize(
     """Quantise a float model file."""
     progress("reading the model", 0, 1)
     prepared = prepare(path, dict(shapes or {}))
-    samples = data.load(request, prepared.inputs)
+    samples = data.load(request, prepared.inputs, bool(prepared.states))
     progress("reading the model", 1, 1)
     return _Work(prepared, samples, request, progress).result()
 
@@ -69,13 +72,16 @@ class _Work:
 
     def __init__(self, prepared: Prepared, samples: Samples, request: Request, progress: Progress) -> None:
         self.float_model = prepared.model
+        self.states = prepared.states
         self.samples = samples
         self.request = request
         self.progress = progress
         self.layers = find_layers(self.float_model)
         if not self.layers:
             raise ConfigError("the model has no layer that could be int8", "compile it as it is")
-        self.reference = measure.Reference(self.float_model, samples)
+        self.reference = measure.Reference(self.float_model, samples, states=self.states)
+        if prepared.doubted is not None:
+            check_cells(prepared.doubted, samples, self.reference.results)
         self._int8_only: frozenset[str] | None = None
         self.float_anyway = frozenset(n.name for n in self.float_model.graph.node if fixed_in_float(n))
 
@@ -100,8 +106,10 @@ class _Work:
             )
         model = self._model(ranges, wanted)
         report = self._report(model, method, tried, wanted, self._int16(ranges, wanted))
+        inside = {name for state in self.states for name in (state.input, state.output)}
         if self.request.io == "int8":
-            model = to_int8_interface(model)
+            model = to_int8_interface(model, inside)
+        with_states(model, store_integers(model, self.states))
         onnx.checker.check_model(model)
         return Quantized(model, report)
 
@@ -109,8 +117,9 @@ class _Work:
         """Ranges by the method asked for, or by the one that ends closest to float."""
         methods = list(SETTINGS) if self.request.method == "auto" else [self.request.method]
         found: dict[str, tuple[Ranges, float]] = {}
+        inputs = unrolled(self.float_model, self.samples, self.states)
         for method in methods:
-            ranges = calibrate(self.float_model, self.samples.inputs, method, self.progress)
+            ranges = calibrate(self.float_model, inputs, method, self.progress, self.states)
             if not found:
                 self._find_integer_forms(ranges, wanted.floats)
                 self._refuse_without_int16(ranges, wanted.words)
@@ -155,7 +164,7 @@ class _Work:
         if not wanted.words:
             return frozenset()
         never = self._floats(wanted) | self._narrow(ranges)
-        return frozenset(int16_nodes(self.float_model, ranges, self.layers, wanted.words, never))
+        return frozenset(int16_nodes(self.float_model, ranges, self.layers, wanted.words, never, self.states))
 
     def _model(self, ranges: Ranges, wanted: Precision) -> onnx.ModelProto:
         """The quantised model with these layers in higher precision."""
@@ -176,10 +185,10 @@ class _Work:
         int16: frozenset[str],
     ) -> Report:
         outcome = self.reference.compare(model, self.progress, "error at the outputs")
-        few = Samples(self.samples.inputs[:WATCHED_SAMPLES])
+        few = Samples(self.samples.inputs[:WATCHED_SAMPLES], starts=self.samples.starts)
         tensors = {name for layer in self.layers for name in (layer.output, *layer.inputs)}
         computed = {name for node in self.float_model.graph.node for name in node.output}
-        watched = measure.Reference(self.float_model, few, sorted(tensors & computed))
+        watched = measure.Reference(self.float_model, few, sorted(tensors & computed), self.states)
         noise = watched.compare(model, self.progress, "error of each layer").tensors
         floats = self._floats(wanted)
         layers = []

@@ -6,15 +6,16 @@ import onnx
 from onnx import helper, numpy_helper
 
 from tinyml.errors import ConfigError, UnsupportedError
-from tinyml.ir import DType, Graph, Shape
-from tinyml.quantize import export_ops  # noqa: F401  (registers the rules)
+from tinyml.ir import Graph, State, Tensor
+from tinyml.quantize import export_lstm, export_ops  # noqa: F401  (register the rules)
 from tinyml.quantize.export_writer import RULES, Writer
+from tinyml.states import Remembered, with_states
 
 OPSET = 17
 
 
 def to_onnx(graph: Graph) -> onnx.ModelProto:
-    """The model; refuses one with integers inside, with state, or with operators not known here."""
+    """The model; refuses one with integers inside, or with operators not known here."""
     _refuse(graph)
     out = Writer()
     out.names |= set(graph.tensors)
@@ -27,14 +28,17 @@ def to_onnx(graph: Graph) -> onnx.ModelProto:
                 out.constants[tensor.name] = numpy_helper.from_array(tensor.value, tensor.name)
             names.append(tensor.name if tensor is not None else "")
         RULES[type(node.op)](node.op, layer, names, layer.output.name, out)
+    states = [_state(state, out) for state in graph.states]
+    tensors = {**graph.tensors, **{s.output: graph.tensors[s.input] for s in states}}
     proto = helper.make_graph(
         out.nodes,
         graph.name,
-        [_info(name, graph.tensors[name].shape, graph.tensors[name].dtype) for name in graph.inputs],
-        [_info(name, graph.tensors[name].shape, graph.tensors[name].dtype) for name in graph.outputs],
+        [_info(name, tensors[name]) for name in (*graph.inputs, *(s.input for s in states))],
+        [_info(name, tensors[name]) for name in (*graph.outputs, *(s.output for s in states))],
         list(out.constants.values()),
     )
     model = helper.make_model(proto, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
+    with_states(model, states)
     onnx.checker.check_model(model)
     return model
 
@@ -44,11 +48,6 @@ def _refuse(graph: Graph) -> None:
         raise ConfigError(
             "the model is quantised already", "compile it as it is, or quantise the float model"
         )
-    if graph.states:
-        raise UnsupportedError(
-            "a model that keeps state between runs cannot be quantised: calibration would need sequences",
-            "quantise it when it is converted to TFLite",
-        )
     missing = sorted({node.op.kind for node in graph.nodes if type(node.op) not in RULES})
     if missing:
         raise UnsupportedError(
@@ -57,5 +56,14 @@ def _refuse(graph: Graph) -> None:
         )
 
 
-def _info(name: str, shape: Shape, dtype: DType) -> onnx.ValueInfoProto:
-    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(dtype.numpy), shape)
+def _state(state: State, out: Writer) -> Remembered:
+    """The next value of a state is an output of its own, whatever else it is."""
+    out.scope = state.tensor
+    result = out.node("Identity", [state.update], out.fresh(f"{state.tensor}/next"))
+    return Remembered(state.tensor, result, state.initial)
+
+
+def _info(name: str, tensor: Tensor) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(
+        name, helper.np_dtype_to_tensor_dtype(tensor.dtype.numpy), tensor.shape
+    )

@@ -25,21 +25,24 @@ class Writer:
 
     def node(self, op_type: str, inputs: Sequence[str], output: str = "", **attributes: Any) -> str:
         """Add a node; without ``output`` its result gets a name of its own. Returns the result's name."""
-        result = output or self._fresh(f"{self.scope}/{op_type}")
-        self.nodes.append(
-            helper.make_node(op_type, list(inputs), [result], self._fresh(self.scope), **attributes)
-        )
+        result = output or self.fresh(f"{self.scope}/{op_type}")
+        self.node_of(op_type, inputs, [result], **attributes)
         return result
 
+    def node_of(self, op_type: str, inputs: Sequence[str], outputs: Sequence[str], **attributes: Any) -> None:
+        """Add a node with several outputs."""
+        name = self.fresh(self.scope)
+        self.nodes.append(helper.make_node(op_type, list(inputs), list(outputs), name, **attributes))
+
     def constant(self, values: Array, hint: str) -> str:
-        name = self._fresh(f"{self.scope}/{hint}")
+        name = self.fresh(f"{self.scope}/{hint}")
         self.constants[name] = numpy_helper.from_array(np.ascontiguousarray(values), name)
         return name
 
     def integers(self, values: Sequence[int], hint: str) -> str:
         return self.constant(np.asarray(values, np.int64), hint)
 
-    def _fresh(self, base: str) -> str:
+    def fresh(self, base: str) -> str:
         name, number = base, 1
         while name in self.names:
             number += 1

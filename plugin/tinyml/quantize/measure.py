@@ -14,6 +14,7 @@ from tinyml.quantize.calibrate import Progress
 from tinyml.quantize.data import Samples
 from tinyml.quantize.rewrite import borders
 from tinyml.quantize.runtime import Session
+from tinyml.quantize.sequences import States, runs
 
 EXACT = 120.0
 """Decibels from which on float32 itself would be the noise; also what a perfect result counts."""
@@ -69,12 +70,16 @@ class Outcome:
 class Reference:
     """The float model's answers, computed once."""
 
-    def __init__(self, model: onnx.ModelProto, samples: Samples, tensors: Sequence[str] = ()) -> None:
+    def __init__(
+        self, model: onnx.ModelProto, samples: Samples, tensors: Sequence[str] = (), states: States = ()
+    ) -> None:
         self.samples = samples
-        self.outputs = [value.name for value in model.graph.output]
+        self.states = states
+        inside = {state.output for state in states}
+        self.outputs = [value.name for value in model.graph.output if value.name not in inside]
         self.watched = [name for name in tensors if name not in self.outputs]
         session = Session(model, self.watched)
-        self.results = [session.run(sample) for sample in samples.inputs]
+        self.results = [found for _, found in runs(session, samples, states)]
 
     def compare(self, model: onnx.ModelProto, progress: Progress | None = None, what: str = "") -> Outcome:
         """Measure an int8 model whose tensors keep the names of the float model's."""
@@ -85,8 +90,8 @@ class Reference:
         session = Session(model, list(names.values()))
         noise = {name: Noise() for name in (*self.outputs, *names)}
         chosen: list[tuple[int, int]] = []
-        for index, (sample, wanted) in enumerate(zip(self.samples.inputs, self.results, strict=True)):
-            found = session.run(sample)
+        answers = runs(session, self.samples, self.states)
+        for index, ((_, found), wanted) in enumerate(zip(answers, self.results, strict=True)):
             for name, meter in noise.items():
                 meter.add(wanted[name], found[names.get(name, name)])
             first = self.outputs[0]

@@ -16,6 +16,7 @@ import onnx
 
 from tinyml.quantize.calibrate import PASSING, SHARED, Ranges
 from tinyml.quantize.layers import CANDIDATES, MOVEMENT, WEIGHTED, FloatLayer
+from tinyml.states import Remembered
 
 FOLLOWING = frozenset((*PASSING, *SHARED, *MOVEMENT))
 """Operators whose output is of the kind of their inputs: int16 passes through them."""
@@ -43,8 +44,10 @@ def int16_nodes(
     layers: Iterable[FloatLayer],
     words: Iterable[FloatLayer],
     never: Collection[str],
+    states: Iterable[Remembered] = (),
 ) -> set[str]:
     """Nodes that compute on int16 if the activations around ``words`` are; none of ``never``."""
+    pairs = [{state.input, state.output} for state in states]
     together = {node: layer.nodes for layer in layers for node in layer.nodes}
     tensors: set[str] = set()
     for layer in words:
@@ -63,6 +66,7 @@ def int16_nodes(
             for name in (*node.input, *node.output)
             if name in ranges
         }
+        more |= {name for pair in pairs if pair & (more | tensors) for name in pair if name in ranges}
         if more <= tensors:
             return found
         tensors |= more

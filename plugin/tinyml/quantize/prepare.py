@@ -7,17 +7,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
 from tinyml.errors import ConfigError, ModelError, UnsupportedError
 from tinyml.importers import TFLITE_MAGIC, load, onnx_model
-from tinyml.ir import Shape
-from tinyml.quantize import export, runtime
+from tinyml.ir import Array, Graph, Shape, State
+from tinyml.quantize import export, export_lstm, runtime
 from tinyml.quantize.data import Input
 from tinyml.quantize.halves import widen
 from tinyml.quantize.layers import ACTIVATIONS
 from tinyml.reading import dtype_of
+from tinyml.states import Remembered, states_of, without_states
 
 OPSET = 13
 """The oldest in which weights can be quantised per channel."""
@@ -34,6 +36,8 @@ class Prepared:
 
     model: onnx.ModelProto
     inputs: tuple[Input, ...]
+    states: tuple[Remembered, ...] = ()
+    doubted: Graph | None = None  # what was read, where writing it as ONNX may change what it means
 
 
 def prepare(path: Path, shapes: Mapping[str, Shape]) -> Prepared:
@@ -43,9 +47,17 @@ def prepare(path: Path, shapes: Mapping[str, Shape]) -> Prepared:
     is_tflite = content[4:8] == TFLITE_MAGIC
     model = export.to_onnx(graph) if is_tflite else onnx_model.parse(path, content)
     _refuse_quantized(model, path)
+    names = states_of(model)
+    without_states(model)
+    states = tuple(
+        Remembered(name.input, name.output, _first_value(graph, state))
+        for name, state in zip(names, graph.states, strict=True)
+    )
     widen(model.graph)
     _drop_default_inputs(model)
-    _fix_shapes(model, {name: graph.tensors[name].shape for name in graph.inputs})
+    fixed = {name: graph.tensors[name].shape for name in graph.inputs}
+    fixed |= {s.input: graph.tensors[t.tensor].shape for s, t in zip(states, graph.states, strict=True)}
+    _fix_shapes(model, fixed)
     model = _optimized(model)
     model = _modern(model)
     _name_nodes(model)
@@ -57,7 +69,13 @@ def prepare(path: Path, shapes: Mapping[str, Shape]) -> Prepared:
         Input(name, graph.tensors[name].shape, dtype_of(graph.tensors[name].dtype.value))
         for name in graph.inputs
     )
-    return Prepared(model, inputs)
+    return Prepared(model, inputs, states, graph if export_lstm.limits_cells(graph) else None)
+
+
+def _first_value(graph: Graph, state: State) -> Array:
+    tensor = graph.tensors[state.tensor]
+    values = state.initial if state.initial is not None else np.zeros(tensor.shape)
+    return values.astype(tensor.dtype.numpy).reshape(tensor.shape)
 
 
 def _refuse_quantized(model: onnx.ModelProto, path: Path) -> None:

@@ -105,12 +105,15 @@ def borders(model: onnx.ModelProto) -> dict[str, str]:
     return found
 
 
-def to_int8_interface(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Inputs and outputs as the stored numbers themselves; tensors of float layers stay as they are."""
+def to_int8_interface(model: onnx.ModelProto, inside: Collection[str] = ()) -> onnx.ModelProto:
+    """Inputs and outputs as the stored numbers themselves; tensors of float layers stay as they are.
+
+    Those ``inside`` are states, which are nobody's business.
+    """
     result = onnx.ModelProto()
     result.CopyFrom(model)
     graph = result.graph
-    changed = _int8_inputs(graph) + _int8_outputs(graph)
+    changed = _int8_inputs(graph, inside) + _int8_outputs(graph, inside)
     if not changed:
         raise ConfigError(
             "no input or output of this model is next to an int8 layer",
@@ -119,9 +122,9 @@ def to_int8_interface(model: onnx.ModelProto) -> onnx.ModelProto:
     return result
 
 
-def _int8_inputs(graph: onnx.GraphProto) -> int:
+def _int8_inputs(graph: onnx.GraphProto, inside: Collection[str]) -> int:
     changed = 0
-    for value in graph.input:
+    for value in (value for value in graph.input if value.name not in inside):
         readers = [node for node in graph.node if value.name in node.input]
         if not readers or any(node.op_type != "QuantizeLinear" for node in readers):
             continue
@@ -137,9 +140,9 @@ def _int8_inputs(graph: onnx.GraphProto) -> int:
     return changed
 
 
-def _int8_outputs(graph: onnx.GraphProto) -> int:
+def _int8_outputs(graph: onnx.GraphProto, inside: Collection[str]) -> int:
     changed = 0
-    for value in graph.output:
+    for value in (value for value in graph.output if value.name not in inside):
         source = next((node for node in graph.node if value.name in node.output), None)
         read = any(value.name in node.input for node in graph.node)
         if source is None or source.op_type != "DequantizeLinear" or read:

@@ -1,0 +1,93 @@
+"""TFLite's float LSTM as ONNX writes it: other order of gates, time first, states as operands.
+
+TFLite limits cells after every step (to 10 in models from Keras); ONNX has no such limit. Here cells are
+limited from one run to the next. That is the same thing unless a cell passes the limit in the middle of a
+run, which is looked for in the calibration data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from tinyml.errors import UnsupportedError
+from tinyml.interpret import interpret
+from tinyml.ir import Array, Graph, Layer
+from tinyml.ops.lstm_float import (
+    BIAS,
+    CELL,
+    PEEPHOLE,
+    PROJECTION,
+    PROJECTION_BIAS,
+    RECURRENT,
+    STATE,
+    WEIGHTS,
+    LstmFloat,
+)
+from tinyml.quantize.data import Samples
+from tinyml.quantize.export_writer import Writer, writes
+
+ORDER = (0, 3, 1, 2)
+"""input, output, forget, cell: the gates as ONNX has them, by their numbers in TFLite."""
+
+CHECKED_SAMPLES = 64
+CLOSE = 1e-3
+"""Of the largest output: two runtimes on the same float model are a thousand times closer."""
+
+
+@writes(LstmFloat)
+def write_lstm(op: LstmFloat, layer: Layer, x: list[str], y: str, out: Writer) -> None:
+    absent = (*range(PEEPHOLE, BIAS), PROJECTION, PROJECTION_BIAS)
+    if any(x[i] for i in absent) or not x[WEIGHTS]:
+        raise UnsupportedError(
+            "an LSTM with peepholes, coupled gates or a projection cannot be quantised",
+            "quantise it when it is converted to TFLite",
+        )
+    hidden = layer.input(CELL).shape[1]
+
+    def gates(first: int) -> Array:
+        return np.concatenate([layer.input(first + number).value for number in ORDER])[np.newaxis]
+
+    bias = np.concatenate([gates(BIAS), np.zeros((1, 4 * hidden), np.float32)], axis=1)
+    weights = [
+        out.constant(values, word)
+        for values, word in ((gates(WEIGHTS), "weights"), (gates(RECURRENT), "recurrent"), (bias, "bias"))
+    ]
+    first = out.integers((0,), "directions")
+    sequence = x[0] if op.time_major else out.node("Transpose", [x[0]], perm=[1, 0, 2])
+    before = [out.node("Unsqueeze", [x[i], first]) for i in (STATE, CELL)]
+    steps, last, cell = (out.fresh(f"{out.scope}/{word}") for word in ("steps", "last", "cell"))
+    out.node_of("LSTM", [sequence, *weights, "", *before], [steps, last, cell], hidden_size=hidden)
+    squeezed = out.node("Squeeze", [steps, out.integers((1,), "direction")], y if op.time_major else "")
+    if not op.time_major:
+        out.node("Transpose", [squeezed], y, perm=[1, 0, 2])
+    out.node("Squeeze", [last, first], layer.outputs[1].name)
+    limit = op.cell_clip if op.cell_clip > 0 else np.inf
+    out.clamped(out.node("Squeeze", [cell, first]), (-limit, limit), layer.outputs[2].name)
+
+
+def limits_cells(graph: Graph) -> bool:
+    """Whether a cell may be limited in the middle of a run."""
+    return any(
+        isinstance(layer.op, LstmFloat)
+        and layer.op.cell_clip > 0
+        and layer.input(0).shape[0 if layer.op.time_major else 1] > 1
+        for layer in graph.layers()
+    )
+
+
+def check_cells(graph: Graph, samples: Samples, answers: Sequence[Mapping[str, Array]]) -> None:
+    """Compare what was read with what was written, and refuse to go on if they differ."""
+    count = min(len(samples), CHECKED_SAMPLES)
+    starts = sorted(start for start in samples.starts if start < count)
+    for start, end in zip(starts, [*starts[1:], count], strict=True):
+        wanted = interpret(graph, samples.inputs[start:end])
+        for values, found in zip(wanted, answers[start:end], strict=True):
+            for name in graph.outputs:
+                largest = max(float(np.abs(values[name]).max(initial=0.0)), 1e-6)
+                if float(np.abs(values[name] - found[name]).max(initial=0.0)) > CLOSE * largest:
+                    raise UnsupportedError(
+                        "the cells of an LSTM pass their limit in the middle of a run, which ONNX cannot say",
+                        "quantise the model when it is converted to TFLite",
+                    )
