@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tinyml import c
-from tinyml.ir import Shape, Tensor
+from tinyml.ir import Layer, Op, Shape, Tensor
 from tinyml.kernel import Sheet
 from tinyml.ops.reshape import Reshape
 from tinyml.reading import Builder, OnnxNode
+
+
+@dataclass(frozen=True)
+class AlongAxis(Op):
+    """An operator along one axis, which is counted from the front."""
+
+    axis: int = 0
+
+    def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
+        return replace(self, axis=perm.index(self.axis))
 
 
 def normalized(axes: Sequence[int], rank: int) -> tuple[int, ...]:
@@ -70,6 +80,12 @@ class Split:
     def inner(self) -> c.Nest:
         stays = [axis for axis in range(len(self.shape)) if axis not in self.axes]
         return c.nest(kept_shape(self.shape, stays), {"x": c.Walk(c.contiguous(self.shape))}, prefix="k")
+
+    def at(self, base: str, step: str) -> str:
+        """The index of an element ``step`` steps along the axis, where there is one, from ``base``."""
+        (axis,) = self.axes
+        stride = c.contiguous(self.shape)[axis]
+        return joined(base, step if stride == 1 else f"{step} * {stride}")
 
 
 @contextmanager

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from tinyml import c
-from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
+from tinyml.ir import Array, DType, Layer, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
-from tinyml.ops._axes import Split, joined, kept_shape, onnx_axis
+from tinyml.ops._axes import AlongAxis, Split, kept_shape, onnx_axis
 from tinyml.ops.reshape import Reshape
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 
 @dataclass(frozen=True)
-class ArgReduce(Op):
+class ArgReduce(AlongAxis):
     """Of equal elements the first one counts, or the last. Stored integers have the order of reals."""
 
-    axis: int = 0
     largest: bool = True
     last: bool = False
     dtype: DType = DType.INT64
@@ -39,9 +37,6 @@ class ArgReduce(Op):
             found = find(x, axis=self.axis, keepdims=True)
         return (found.astype(self.dtype.numpy),)
 
-    def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
-        return replace(self, axis=perm.index(self.axis))
-
 
 class ArgReduceLoops(Kernel):
     """One comparison per element."""
@@ -51,17 +46,14 @@ class ArgReduceLoops(Kernel):
     def emit(self, layer: Layer, sheet: Sheet) -> None:
         op, x = layer.op, layer.input(0)
         assert isinstance(op, ArgReduce)
-        stride = c.contiguous(x.shape)[op.axis]
+        split = Split(x.shape, (op.axis,))
         compare = (">" if op.largest else "<") + ("=" if op.last else "")
-        with sheet.loops(Split(x.shape, (op.axis,)).outer()) as index:
-
-            def at(step: str) -> str:
-                return f"{sheet.x()}[{joined(index['x'], step if stride == 1 else f'{step} * {stride}')}]"
-
+        with sheet.loops(split.outer()) as index:
+            element, best = (f"{sheet.x()}[{split.at(index['x'], step)}]" for step in ("k", "best"))
             sheet.line("int32_t best = 0;")
             with (
                 sheet.block(f"for (int32_t k = 1; k < {x.shape[op.axis]}; k++) {{"),
-                sheet.block(f"if ({at('k')} {compare} {at('best')}) {{"),
+                sheet.block(f"if ({element} {compare} {best}) {{"),
             ):
                 sheet.line("best = k;")
             value = "best" if op.dtype is DType.INT32 else f"({op.dtype.c})best"

@@ -12,6 +12,7 @@ import numpy as np
 from tinyml import c
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Constraint, Library, Sheet, register_kernels
+from tinyml.ops._constraints import real_numbers
 from tinyml.ops._conv_records import window_members
 from tinyml.ops._integer_mean import alike, from_sum, linear_mean
 from tinyml.ops._linear import Linear
@@ -75,11 +76,6 @@ class AveragePool(Window):
         else:
             found = self.windows(ones, 0)
         return np.asarray(found.sum(axis=self.taps))
-
-
-def real_numbers(layer: Layer) -> bool:
-    """Input and output are floating point."""
-    return layer.input(0).dtype.is_float and layer.output.dtype.is_float
 
 
 def integer_form(layer: Layer) -> bool:

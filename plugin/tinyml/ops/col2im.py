@@ -11,6 +11,7 @@ from tinyml import c
 from tinyml.errors import ModelError
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops._constraints import real_numbers
 from tinyml.reading import Builder, OnnxNode, onnx_op
 
 
@@ -54,11 +55,6 @@ class Col2Im(Op):
         middle = (slice(b, b + i) for b, i in zip(self.begins, self.image, strict=True))
         cut = (slice(None), slice(None), *middle)
         return (y[cut],)
-
-
-def real_numbers(layer: Layer) -> bool:
-    """Input and output are floating point."""
-    return layer.input(0).dtype.is_float
 
 
 class Col2ImLoops(Kernel):

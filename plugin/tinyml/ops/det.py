@@ -10,6 +10,7 @@ import numpy as np
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops._axes import count
+from tinyml.ops._constraints import real_numbers
 from tinyml.reading import Builder, OnnxNode, onnx_op
 from tinyml.targets import Target
 
@@ -27,11 +28,6 @@ class Determinant(Op):
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
         x = given(inputs, 0)
         return (np.asarray(np.linalg.det(x.astype(np.float64))).astype(x.dtype),)
-
-
-def real_numbers(layer: Layer) -> bool:
-    """Input and output are floating point."""
-    return layer.input(0).dtype.is_float
 
 
 class DeterminantLoops(Kernel):

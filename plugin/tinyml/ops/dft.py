@@ -12,6 +12,7 @@ from tinyml.errors import UnsupportedError
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops._axes import normalized
+from tinyml.ops._constraints import real_numbers
 from tinyml.reading import Builder, OnnxNode, onnx_op
 
 
@@ -41,11 +42,6 @@ class Dft(Op):
             y = np.take(run(signal, self.length, self.axis), range(layer.output.shape[self.axis]), self.axis)
         parts = [y.real] if layer.output.shape[-1] == 1 else [y.real, y.imag]
         return (np.stack(parts, -1).astype(layer.output.dtype.numpy),)
-
-
-def real_numbers(layer: Layer) -> bool:
-    """Input and output are floating point."""
-    return layer.input(0).dtype.is_float
 
 
 class DftLoops(Kernel):

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
+from tinyml.ir import Array, DType, Layer, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
-from tinyml.ops._axes import Split, flattened_before_13, inner_loop
+from tinyml.ops._axes import AlongAxis, Split, flattened_before_13, inner_loop
+from tinyml.ops._constraints import real_numbers
 from tinyml.ops._real import in_real_numbers
 from tinyml.ops.reduce import largest
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 
 @dataclass(frozen=True)
-class LogSoftmax(Op):
+class LogSoftmax(AlongAxis):
     """x - max - log(sum(exp(x - max))) along ``axis``."""
-
-    axis: int = 0
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         x = given(inputs, 0)
@@ -32,14 +31,6 @@ class LogSoftmax(Op):
 
     def overwrites(self, layer: Layer) -> tuple[int, ...]:
         return (0,)
-
-    def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
-        return replace(self, axis=perm.index(self.axis))
-
-
-def real_numbers(layer: Layer) -> bool:
-    """Input and output are floating point."""
-    return layer.input(0).dtype.is_float and layer.output.dtype.is_float
 
 
 class LogSoftmaxLoops(Kernel):

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinyml import c
-from tinyml.ir import Array, DType, Layer, Tensor, TensorType, given
+from tinyml.ir import Array, Layer, Tensor, TensorType, given
 from tinyml.kernel import Sheet, register_kernels
+from tinyml.ops._constraints import single_precision
 from tinyml.ops._pool import PoolKernel, PoolLoops, Window, read_pool
 from tinyml.reading import Builder, OnnxNode, onnx_op
 
@@ -29,11 +30,6 @@ class LpPool(Window):
         powers = np.abs(self.windows(x, 0)) ** self.p
         total = powers.sum(axis=self.taps)
         return ((total ** (1 / self.p)).astype(layer.output.dtype.numpy),)
-
-
-def single_precision(layer: Layer) -> bool:
-    """Input and output are float32."""
-    return layer.input(0).dtype is DType.FLOAT32
 
 
 class LpPoolLoops(PoolKernel):

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from tinyml import c
-from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
+from tinyml.ir import Array, DType, Layer, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
-from tinyml.ops._axes import Split, joined
+from tinyml.ops._axes import AlongAxis, Split
 from tinyml.reading import Builder, OnnxNode, onnx_op
 
 
 @dataclass(frozen=True)
-class LocalResponse(Op):
+class LocalResponse(AlongAxis):
     """x / (bias + alpha * sum of squares in a window along axis) ** beta."""
 
     axis: int = 1
@@ -39,9 +39,6 @@ class LocalResponse(Op):
         total = np.moveaxis(sums, 0, self.axis)
         return ((x * np.power(self.bias + self.alpha * total, -self.beta)).astype(x.dtype),)
 
-    def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
-        return replace(self, axis=perm.index(self.axis))
-
 
 class LocalResponseLoops(Kernel):
     """A window along the channels for each element."""
@@ -51,17 +48,14 @@ class LocalResponseLoops(Kernel):
     def emit(self, layer: Layer, sheet: Sheet) -> None:
         op, x = layer.op, layer.input(0)
         assert isinstance(op, LocalResponse)
-        channels, stride = x.shape[op.axis], c.contiguous(x.shape)[op.axis]
+        channels, split = x.shape[op.axis], Split(x.shape, (op.axis,))
         kind, s = x.dtype.c, "f" if x.dtype is DType.FLOAT32 else ""
         sheet.include("<math.h>")
         with (
-            sheet.loops(Split(x.shape, (op.axis,)).outer()) as index,
+            sheet.loops(split.outer()) as index,
             sheet.block(f"for (int32_t k = 0; k < {channels}; k++) {{"),
         ):
-
-            def at(step: str) -> str:
-                return joined(index["x"], step if stride == 1 else f"{step} * {stride}")
-
+            own, near = (f"{sheet.x()}[{split.at(index['x'], step)}]" for step in ("k", "j"))
             sheet.line(
                 f"const int32_t first = k < {op.before} ? 0 : k - {op.before};"
                 if op.before
@@ -70,11 +64,10 @@ class LocalResponseLoops(Kernel):
             sheet.line(f"const int32_t last = k + {op.after} < {channels} ? k + {op.after} : {channels - 1};")
             sheet.line(f"{kind} sum = 0;")
             with sheet.block("for (int32_t j = first; j <= last; j++) {"):
-                sheet.line(f"sum += {sheet.x()}[{at('j')}] * {sheet.x()}[{at('j')}];")
+                sheet.line(f"sum += {near} * {near};")
             bias, alpha, beta = (c.number(v, x.dtype.numpy) for v in (op.bias, op.alpha, -op.beta))
-            sheet.line(
-                f"{sheet.y()}[{at('k')}] = {sheet.x()}[{at('k')}] * pow{s}({bias} + {alpha} * sum, {beta});"
-            )
+            y = f"{sheet.y()}[{split.at(index['x'], 'k')}]"
+            sheet.line(f"{y} = {own} * pow{s}({bias} + {alpha} * sum, {beta});")
 
 
 register_kernels(LocalResponse, LocalResponseLoops())

@@ -12,6 +12,7 @@ from tinyml.errors import UnsupportedError
 from tinyml.ir import Array, DType, Layer, Op, Shape, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops._axes import Split, count, inner_loop, onnx_axis
+from tinyml.ops._constraints import real_numbers
 from tinyml.ops.binary import Binary
 from tinyml.ops.reduce import Reduce
 from tinyml.ops.reshape import Reshape
@@ -43,11 +44,6 @@ class Normalize(Op):
 
     def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
         return replace(self, axes=tuple(sorted(perm.index(axis) for axis in self.axes)))
-
-
-def real_numbers(layer: Layer) -> bool:
-    """Input and output are floating point."""
-    return layer.input(0).dtype.is_float and layer.output.dtype.is_float
 
 
 class NormalizeLoops(Kernel):

@@ -10,8 +10,9 @@ import numpy as np
 
 from tinyml import c
 from tinyml.errors import UnsupportedError
-from tinyml.ir import Array, DType, Layer, Op, Shape, Tensor, TensorType, given
+from tinyml.ir import Array, Layer, Op, Shape, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops._constraints import single_precision
 from tinyml.ops._resize_axis import Axis, Sampling, nearest, weights
 from tinyml.ops._take import Picks, Take, TakeLoops
 from tinyml.reading import Builder, OnnxNode, onnx_op
@@ -67,11 +68,6 @@ class ResizeWeighted(Op):
 
     def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
         return replace(self, axes=tuple(self.axes[p] for p in perm))
-
-
-def single_precision(layer: Layer) -> bool:
-    """Input and output are float32."""
-    return layer.input(0).dtype is DType.FLOAT32
 
 
 class ResizeLoops(Kernel):

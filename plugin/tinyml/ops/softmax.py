@@ -14,6 +14,7 @@ from tinyml.ops import _softmax_int8 as integers
 from tinyml.ops import _softmax_int16 as words
 from tinyml.ops import lookup
 from tinyml.ops._axes import flattened_before_13
+from tinyml.ops._constraints import real_numbers
 from tinyml.ops._real import in_real_numbers
 from tinyml.ops.softmax_table import SoftmaxTable
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
@@ -71,11 +72,6 @@ def last_axis(layer: Layer) -> bool:
     """The axis is the last one."""
     assert isinstance(layer.op, Softmax)
     return layer.op.axis in (-1, len(layer.output.shape) - 1)
-
-
-def real_numbers(layer: Layer) -> bool:
-    """Input and output are floating point."""
-    return layer.input(0).dtype.is_float and layer.output.dtype.is_float
 
 
 class SoftmaxInt8(Kernel):

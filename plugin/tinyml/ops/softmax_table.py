@@ -8,23 +8,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
+from tinyml.ir import Array, Layer, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops import lookup
-from tinyml.ops._axes import Split, inner_loop
+from tinyml.ops._axes import AlongAxis, Split, inner_loop
 from tinyml.ops._quant import quant_of
 from tinyml.ops.reduce import largest
 
 
 @dataclass(frozen=True)
-class SoftmaxTable(Op):
+class SoftmaxTable(AlongAxis):
     """exp(beta * x) divided by its sum along ``axis``."""
 
-    axis: int = 0
     beta: float = 1.0
 
     def label(self) -> str:
@@ -49,9 +48,6 @@ class SoftmaxTable(Op):
 
     def overwrites(self, layer: Layer) -> tuple[int, ...]:
         return (0,)
-
-    def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
-        return replace(self, axis=perm.index(self.axis))
 
 
 @dataclass(frozen=True, eq=False)
