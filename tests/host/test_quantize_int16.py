@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from onnx import helper
 
 from tests.host.test_quantize_operators import BEHIND, CONV, OPERANDS, WEIGHTS, model_of, quantize_small
 from tests.support import spikes
@@ -16,7 +17,9 @@ from tests.support.quantizing import kinds, saved
 from tinyml import cli, harness
 from tinyml.errors import ConfigError
 from tinyml.fixed_point import multiply_int64_by_quantized_multiplier_once, quantize_multiplier
-from tinyml.ir import Array, DType
+from tinyml.ir import Array, DType, Graph, Node, Quant, Tensor, TensorType
+from tinyml.ops.unary import Unary
+from tinyml.ops.word_table import LARGEST_ERROR
 from tinyml.pipeline import Compiled, Options, compile_model
 from tinyml.quantize.engine import Quantized, quantize
 from tinyml.quantize.measure import Noise
@@ -139,6 +142,60 @@ def test_rounding_once_is_exact() -> None:
         assert found.tolist() == wanted
 
 
+@pytest.mark.parametrize("name", ["Sigmoid", "Tanh", "LeakyRelu"])
+def test_activations_have_an_int16_form(name: str, tmp_path: Path) -> None:
+    model = model_of([CONV, *BEHIND[name]], {"w": WEIGHTS}, [1, 3, 5, 5])
+    wide = quantize_small(model, tmp_path, (3, 5, 5), lambda request: replace(request, int16=("y",)))
+    assert [layer.kind for layer in wide.report.layers] == ["int16", "int16"]
+    layers = [kind for kind in kinds(compiled(wide, tmp_path)) if kind[0].endswith("Words")]
+    assert layers == [("LeakyWords" if name == "LeakyRelu" else "SigmoidWords", "int16")]
+
+
+WORDS = np.arange(-32768, 32768).astype(np.int16)
+
+
+def on_words(function: str, parameters: tuple[float, ...], x_scale: float, y_scale: float) -> Array | None:
+    """How far the int16 form is off for each of all inputs; None where there is no such form."""
+    op = Unary(function, parameters)
+    x, y = (
+        Tensor.of(name, TensorType(WORDS.shape, DType.INT16, Quant.per_tensor(scale, 0)))
+        for name, scale in (("x", x_scale), ("y", y_scale))
+    )
+    form = op.quantized([x], [y])
+    if form is None:
+        return None
+    node = Node("f", form[0], ("x",), ("y",))
+    layer = Graph("f", {"x": x, "y": y}, (node,), ("x",), ("y",)).layer(node)
+    (found,) = form[0].evaluate(layer, [WORDS])
+    real = op.real(WORDS.astype(np.float32) * np.float32(x_scale)).astype(np.float64)
+    return np.abs(found - np.clip(np.rint(real / y_scale), -32768, 32767))
+
+
+@pytest.mark.parametrize("x_scale", [1e-5, 1e-4, 2.0**-12, 1e-3, 0.01])
+@pytest.mark.parametrize(
+    "function,parameters,y_scale,steps",
+    [
+        ("sigmoid", (), 2.0**-15, 1),
+        ("tanh", (), 2.0**-15, 3),
+        ("leaky_relu", (0.1,), 0.01, 1),
+        ("hard_sigmoid", (0.2, 0.5), 2.0**-15, 1),
+        ("softplus", (), 0.01, LARGEST_ERROR),
+    ],
+)
+def test_functions_of_int16_stay_within_steps(
+    function: str, parameters: tuple[float, ...], y_scale: float, steps: int, x_scale: float
+) -> None:
+    error = on_words(function, parameters, x_scale, y_scale)
+    assert error is not None
+    assert error.max() <= steps
+
+
+def test_a_table_that_is_too_coarse_is_none() -> None:
+    """The same function: fine over a narrow range, with too few places over a wide one."""
+    assert on_words("erf", (), 1e-4, 1 / 32768) is not None
+    assert on_words("erf", (), 0.01, 1 / 32768) is None
+
+
 @pytest.mark.parametrize("name", BEHIND)
 def test_any_operator_behind_an_int16_layer(name: str, tmp_path: Path) -> None:
     """On int16 if it has such a form, on int8 if not, never on float; C and numpy agree bit for bit."""
@@ -159,6 +216,8 @@ def test_any_operator_behind_an_int16_layer(name: str, tmp_path: Path) -> None:
 
 
 def test_layer_without_an_int16_form_is_refused(tmp_path: Path) -> None:
-    model = model_of([CONV, *BEHIND["Tanh"]], {"w": WEIGHTS}, [1, 3, 5, 5])
-    with pytest.raises(ConfigError, match=r"layer y \(Tanh\) cannot be computed on int16"):
+    """A square root begins too steep for straight lines between fixed places."""
+    steep = [helper.make_node("Abs", ["c"], ["a"]), helper.make_node("Sqrt", ["a"], ["y"], "root")]
+    model = model_of([CONV, *steep], {"w": WEIGHTS}, [1, 3, 5, 5])
+    with pytest.raises(ConfigError, match=r"layer root \(Sqrt\) cannot be computed on int16"):
         quantize_small(model, tmp_path, (3, 5, 5), lambda request: replace(request, int16=("y",)))

@@ -10,6 +10,7 @@ from onnx import helper
 from tests.support.cases import Case, Const, onnx_nodes_case
 from tests.support.data import whole
 from tinyml.ir import Array
+from tinyml.ops.word_table import LARGEST_ERROR
 
 
 def between(
@@ -19,6 +20,7 @@ def between(
     y_scale: float,
     y_zero: int = 0,
     dtype: str = "int8",
+    lsb: int = 1,
     **more: Any,
 ) -> Case:
     """``op_type`` on quantised operands, one for each scale; a step of rounding may differ."""
@@ -28,7 +30,7 @@ def between(
         low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
         operands[f"x{index}"] = whole(4, 65, low=low, high=high, dtype=dtype, seed=index)
         operands[f"s{index}"] = Const(np.array(scale, np.float32))
-        operands[f"z{index}"] = Const(np.array(index, dtype))
+        operands[f"z{index}"] = Const(np.array(0 if dtype == "int16" else index, dtype))
         nodes.append(
             helper.make_node("DequantizeLinear", [f"x{index}", f"s{index}", f"z{index}"], [f"r{index}"])
         )
@@ -36,7 +38,7 @@ def between(
     operands["ys"], operands["yz"] = Const(np.array(y_scale, np.float32)), Const(np.array(y_zero, dtype))
     nodes.append(helper.make_node(op_type, names, ["r"], **more))
     nodes.append(helper.make_node("QuantizeLinear", ["r", "ys", "yz"], ["y"]))
-    return onnx_nodes_case(name, nodes, operands, ["y"], lsb=1)
+    return onnx_nodes_case(name, nodes, operands, ["y"], lsb=lsb)
 
 
 def unsigned_matmul() -> Case:
@@ -86,6 +88,23 @@ CASES: list[Case] = [
     ),
     *(between(f"{op}_scales", op, [0.05, 0.03], 0.05, 7) for op in ("Min", "Max")),
     *(between(op, op, [0.05], 0.05, 0, keepdims=1) for op in ("ReduceMean", "ReduceMax", "ReduceSum")),
+    *(between(f"{op}_unit", op, [2.0**-12], 2.0**-15, dtype="int16", lsb=3) for op in ("Sigmoid", "Tanh")),
+    *(
+        between(f"{op}_int16", op, [0.0003], scale, dtype="int16", lsb=LARGEST_ERROR)
+        for op, scale in (
+            ("Sigmoid", 0.00003),
+            ("Tanh", 0.00003),
+            ("Gelu", 0.0003),
+            ("Elu", 0.0003),
+            ("Erf", 0.00003),
+            ("Softplus", 0.0003),
+            ("Softsign", 0.00004),
+        )
+    ),
+    between("LeakyRelu_int16", "LeakyRelu", [0.0003], 0.0002, dtype="int16", alpha=0.3),
+    between("HardSigmoid_int16", "HardSigmoid", [0.0003], 0.00003, dtype="int16"),
+    between("Relu_int16", "Relu", [0.0003], 0.0003, dtype="int16"),
+    between("Relu_int16_rescaled", "Relu", [0.0003], 0.0001, dtype="int16"),
     between("clip", "Relu", [0.05], 0.05),
     between("clip_rescaled", "Relu", [0.05], 0.03, -128),
 ]

@@ -22,7 +22,7 @@ def add_function(
     """``op`` on x; ``stored`` are the results for all bytes where they are defined in integers."""
     if output.quant is None and x.quant is None:
         return build.add1(op, [x], output)
-    if words.takes(x, output) and op.function in ("sigmoid", "tanh") and _is_unit(output):
+    if words.takes(x, output) and op.function in ("sigmoid", "tanh") and words.is_unit(output):
         return build.add1(words.SigmoidWords(op.function == "tanh"), [x], output)
     if words.takes(x, output) and op.function == "leaky_relu":
         return build.add1(words.LeakyWords(*op.parameters), [x], output)
@@ -33,11 +33,6 @@ def add_function(
     else:
         table = lookup.from_integers(op.function, x, output, stored)
     return build.add1(table, [x], output)
-
-
-def _is_unit(output: TensorType) -> bool:
-    """Whether an int16 output covers [-1, 1)."""
-    return output.quant is not None and output.quant.scale == 2.0**-15
 
 
 NAMES = {

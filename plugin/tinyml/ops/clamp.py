@@ -11,7 +11,7 @@ from tinyml import c
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops import _activation_tables as tables
-from tinyml.ops import lookup
+from tinyml.ops import lookup, words
 from tinyml.ops._elementwise import apply_clamp, clamp_code
 from tinyml.ops.binary import Binary
 from tinyml.ops.requantize import rescaled
@@ -41,10 +41,12 @@ class Clamp(Op):
         self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
     ) -> tuple[Op, Sequence[Tensor | None]] | None:
         x, y = inputs[0], outputs[0]
-        if x is None or not lookup.takes(x, y):
+        if x is None or not (lookup.takes(x, y) or words.takes(x, y)):
             return None
         if x.quant == y.quant and x.dtype is y.dtype:
             return self, inputs
+        if words.takes(x, y):
+            return words.LeakyWords(1.0, clamp=(self.low, self.high), round_once=True), inputs
         return lookup.from_function("clamp", lambda real: np.clip(real, self.low, self.high), x, y), inputs
 
 

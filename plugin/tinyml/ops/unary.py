@@ -10,7 +10,7 @@ import numpy as np
 
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
-from tinyml.ops import lookup
+from tinyml.ops import lookup, word_table, words
 from tinyml.ops._elementwise import Templates, emit_loops, fill, replaceable
 from tinyml.reading import Builder, OnnxNode, onnx_op
 
@@ -162,9 +162,23 @@ class Unary(Op):
         self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
     ) -> tuple[Op, Sequence[Tensor | None]] | None:
         x, y = inputs[0], outputs[0]
-        if x is None or not lookup.takes(x, y):
+        if x is None:
             return None
-        return lookup.from_function(self.function, self.real, x, y), inputs
+        if lookup.takes(x, y):
+            return lookup.from_function(self.function, self.real, x, y), inputs
+        form = self._on_words(x, y) if words.takes(x, y) else None
+        return None if form is None else (form, inputs)
+
+    def _on_words(self, x: Tensor, y: Tensor) -> Op | None:
+        """On int16: as TensorFlow Lite where it has such a form, else a table if that is close enough."""
+        if self.function in ("sigmoid", "tanh") and words.is_unit(y):
+            return words.SigmoidWords(self.function == "tanh")
+        if self.function == "leaky_relu" and self.parameters[0] > 0:
+            return words.LeakyWords(*self.parameters, round_once=True)
+        if self.function == "hard_sigmoid" and self.parameters[0] > 0:
+            alpha, beta = self.parameters
+            return words.LeakyWords(alpha, alpha, beta, (0.0, 1.0), round_once=True)
+        return word_table.from_function(self.function, self.real, x, y)
 
 
 def defined(layer: Layer) -> bool:

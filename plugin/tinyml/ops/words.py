@@ -12,15 +12,20 @@ from tinyml import c
 from tinyml import fixed_point as fp
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
-from tinyml.ops._quant import quant_of
+from tinyml.ops._quant import NO_CLAMP, Clamp, clamp_range, quant_of
 
 
-def takes(x: Tensor, y: TensorType) -> bool:
+def takes(x: Tensor, y: Tensor | TensorType) -> bool:
     """Whether input and output are int16 with zero points of 0, quantised per tensor."""
     return all(
         t.dtype is DType.INT16 and t.quant is not None and not t.quant.per_channel and not t.quant.zero_point
         for t in (x, y)
     )
+
+
+def is_unit(y: Tensor | TensorType) -> bool:
+    """Whether an int16 output covers [-1, 1), as that of a sigmoid in TensorFlow Lite always does."""
+    return y.quant is not None and y.quant.scale == 2.0**-15
 
 
 def symmetric_words(layer: Layer) -> bool:
@@ -121,20 +126,37 @@ register_kernels(SigmoidWords, SigmoidWordsLoop())
 
 @dataclass(frozen=True)
 class LeakyWords(Words):
-    """Two slopes, each a fixed-point factor."""
+    """Two slopes, each a fixed-point factor, within limits. Both slopes alike: a clamp."""
 
-    alpha: float = 0.01
+    alpha: float = 0.01  # below zero
+    slope: float = 1.0  # above
+    offset: float = 0.0
+    clamp: Clamp = NO_CLAMP
+    round_once: bool = False  # else twice, as TensorFlow Lite does
+
+    def label(self) -> str:
+        return "clamp" if self.alpha == self.slope else "leaky_relu"
 
     def factors(self, layer: Layer) -> tuple[tuple[int, int], tuple[int, int]]:
         """Above and below zero."""
         x, y = (np.float32(quant_of(t).scale) for t in (layer.input(0), layer.output))
-        below = fp.quantize_multiplier(float(x * np.float32(self.alpha) / y))
-        return fp.quantize_multiplier(float(x / y)), below
+        slopes = (np.float32(self.slope), np.float32(self.alpha))
+        above, below = (fp.quantize_multiplier(float(x * slope / y)) for slope in slopes)
+        return above, below
+
+    def steps(self, layer: Layer) -> int:
+        """The offset in steps of the output."""
+        return round(self.offset / quant_of(layer.output).scale)
 
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
         x = given(inputs, 0).astype(np.int64)
-        above, below = (fp.multiply_by_quantized_multiplier(x, *f) for f in self.factors(layer))
-        return (np.clip(np.where(x >= 0, above, below), -32768, 32767).astype(np.int16),)
+        multiply = fp.multiply_by_quantized_multiplier
+        if self.round_once:
+            multiply = fp.multiply_by_quantized_multiplier_once
+        above, below = (multiply(x, *factor) for factor in self.factors(layer))
+        limits = clamp_range(self.clamp, layer.output)
+        y = np.where(x >= 0, above, below) + self.steps(layer)
+        return (np.clip(y, *limits).astype(np.int16),)
 
 
 class LeakyWordsLoop(Kernel):
@@ -146,14 +168,18 @@ class LeakyWordsLoop(Kernel):
     def emit(self, layer: Layer, sheet: Sheet) -> None:
         op, y = layer.op, layer.output
         assert isinstance(op, LeakyWords)
-        (m1, s1), (m2, s2) = op.factors(layer)
+        low, high = clamp_range(op.clamp, y)
+        function = "tinyml_rescale_once" if op.round_once else "tinyml_rescale"
+        above, below = (f"{function}(v, {m}, {s})" for m, s in op.factors(layer))
         sheet.include("<tinyml/fixed_point.h>")
         with sheet.loops(c.nest(y.shape, {"i": c.Walk(c.contiguous(y.shape))})) as index:
             sheet.line(f"const int32_t v = {sheet.x()}[{index['i']}];")
-            choice = f"v >= 0 ? tinyml_rescale(v, {m1}, {s1}) : tinyml_rescale(v, {m2}, {s2})"
-            sheet.line(f"const int32_t scaled = {choice};")
+            sheet.line(
+                f"const int32_t scaled = {above if above == below else f'v >= 0 ? {above} : {below}'};"
+            )
             sheet.line()
-            sheet.line(f"{sheet.y()}[{index['i']}] = (int16_t)tinyml_clamp(scaled, INT16_MIN, INT16_MAX);")
+            value = f"scaled + {op.steps(layer)}" if op.steps(layer) else "scaled"
+            sheet.line(f"{sheet.y()}[{index['i']}] = (int16_t)tinyml_clamp({value}, {low}, {high});")
 
 
 register_kernels(LeakyWords, LeakyWordsLoop())

@@ -23,8 +23,14 @@ FOLLOWING = frozenset((*PASSING, *SHARED, *MOVEMENT))
 
 INT8, INT16 = np.dtype(np.int8), np.dtype(np.int16)
 
-SOFTMAX = {INT8: (1 / 256, -128), INT16: (1 / 32768, 0)}
-"""Scale and zero point: a softmax is between 0 and 1 whatever was seen; its kernels know only these."""
+UNIT = (1 / 32768, 0)
+FIXED: dict[tuple[str, np.dtype[Any]], tuple[float, int]] = {
+    ("Softmax", INT8): (1 / 256, -128),
+    ("Softmax", INT16): UNIT,
+    ("Sigmoid", INT16): UNIT,
+    ("Tanh", INT16): UNIT,
+}
+"""Scale and zero point where results are between known limits whatever was seen: kernels know these."""
 
 Override = dict[str, Any]
 """What onnxruntime's quantiser is told about one tensor."""
@@ -104,7 +110,9 @@ def overrides(
             if kind == INT16 and not place.narrow and not place.weights:
                 result[name] = [_override(INT16)]
         elif name in ranges:
-            found = _override(kind, place.source is not None and place.source.op_type == "Softmax")
+            source = place.source.op_type if place.source is not None else ""
+            alone = source == "Softmax" or not _shares_scale(model, name)
+            found = _override(kind, FIXED.get((source, kind)) if alone else None)
             others = place.narrow if kind == INT16 else place.wide
             if others:
                 found["convert"] = {
@@ -132,15 +140,25 @@ def _places(
     yield from places.items()
 
 
-def _override(kind: np.dtype[Any], softmax: bool = False, typed: bool = False) -> Override:
+def _shares_scale(model: onnx.ModelProto, name: str) -> bool:
+    """Whether somebody, maybe behind a reshape, wants this tensor to have the scale of others."""
+    readers = [node for node in model.graph.node if name in node.input]
+    return any(
+        node.op_type in SHARED
+        or (node.op_type in PASSING and any(_shares_scale(model, output) for output in node.output))
+        for node in readers
+    )
+
+
+def _override(kind: np.dtype[Any], fixed: tuple[float, int] | None = None, typed: bool = False) -> Override:
     """int8 is what the quantiser does by itself."""
     from onnxruntime.quantization import QuantType
 
     found: Override = {}
     if kind == INT16 or typed:
         found["quant_type"] = QuantType.QInt16 if kind == INT16 else QuantType.QInt8
-    if softmax:
-        scale, zero_point = SOFTMAX[kind]
+    if fixed is not None:
+        scale, zero_point = fixed
         found |= {"scale": np.array(scale, np.float32), "zero_point": np.array(zero_point, kind)}
     elif kind == INT16:
         found["symmetric"] = True
