@@ -25,7 +25,7 @@ def add_function(
     if words.takes(x, output) and op.function in ("sigmoid", "tanh") and words.is_unit(output):
         return build.add1(words.SigmoidWords(op.function == "tanh"), [x], output)
     if words.takes(x, output) and op.function == "leaky_relu":
-        return build.add1(words.LeakyWords(*op.parameters), [x], output)
+        return build.add1(words.LeakyWords(op.parameters[0]), [x], output)
     if not lookup.takes(x, output):
         return in_real_numbers(build, op, [x], output)
     if stored is None:

@@ -174,7 +174,7 @@ class Unary(Op):
         if self.function in ("sigmoid", "tanh") and words.is_unit(y):
             return words.SigmoidWords(self.function == "tanh")
         if self.function == "leaky_relu" and self.parameters[0] > 0:
-            return words.LeakyWords(*self.parameters, round_once=True)
+            return words.LeakyWords(self.parameters[0], round_once=True)
         if self.function == "hard_sigmoid" and self.parameters[0] > 0:
             alpha, beta = self.parameters
             return words.LeakyWords(alpha, alpha, beta, (0.0, 1.0), round_once=True)
