@@ -251,6 +251,15 @@ class Layer:
     inputs: tuple[Tensor | None, ...]
     outputs: tuple[Tensor, ...]
 
+    @staticmethod
+    def of(node: Node, tensors: Mapping[str, Tensor]) -> Layer:
+        return Layer(
+            node.name,
+            node.op,
+            tuple(tensors[name] if name else None for name in node.inputs),
+            tuple(tensors[name] for name in node.outputs),
+        )
+
     def input(self, index: int) -> Tensor:
         """Input ``index``, which must be present."""
         tensor = self.inputs[index] if index < len(self.inputs) else None
@@ -290,12 +299,7 @@ class Graph:
         object.__setattr__(self, "tensors", MappingProxyType(dict(self.tensors)))
 
     def layer(self, node: Node) -> Layer:
-        return Layer(
-            node.name,
-            node.op,
-            tuple(self.tensors[name] if name else None for name in node.inputs),
-            tuple(self.tensors[name] for name in node.outputs),
-        )
+        return Layer.of(node, self.tensors)
 
     def layers(self) -> Iterator[Layer]:
         return (self.layer(node) for node in self.nodes)

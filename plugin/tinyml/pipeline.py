@@ -41,9 +41,6 @@ IO_CHOICES = ("arena", "caller")
 STAGES: tuple[str, ...] = ("import", *dict.fromkeys(step.__name__ for step in PASSES))
 """After which an observer is called: where the graph can be looked at."""
 
-STAGES = ("import", *dict.fromkeys(step.__name__ for step in PASSES))
-"""The stages after which a graph can be looked at."""
-
 Observer = Callable[[str, Graph], None]
 """Told the name of a stage and the graph after it."""
 

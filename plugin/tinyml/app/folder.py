@@ -28,6 +28,18 @@ class Application:
     def manifest(self) -> manifest.Manifest:
         return manifest.load(self.manifest_path)
 
+    def model(self, name: str) -> manifest.ModelEntry:
+        """The model of that name, which has to be there."""
+        listed = self.manifest()
+        entry = listed.find(name)
+        if entry is None:
+            names = ", ".join(model.name for model in listed.models)
+            raise ConfigError(
+                f"{self.root} has no model called {name!r}",
+                f"one of: {names}" if names else "nothing; `west tinyml add MODEL` would add the first one",
+            )
+        return entry
+
 
 def find_application(given: Path | None, start: Path) -> Application:
     """The application in ``given``, or else the one that ``start`` lies in."""

@@ -70,12 +70,7 @@ class Editor:
         return next(iter(readers.values())) if len(readers) == 1 and not self.is_kept(name) else None
 
     def layer(self, node: Node) -> Layer:
-        return Layer(
-            node.name,
-            node.op,
-            tuple(self.tensors[name] if name else None for name in node.inputs),
-            tuple(self.tensors[name] for name in node.outputs),
-        )
+        return Layer.of(node, self.tensors)
 
     # --- editing -------------------------------------------------------------------------------
 

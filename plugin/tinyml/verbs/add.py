@@ -13,7 +13,7 @@ from tinyml.errors import ConfigError, ModelError
 from tinyml.quantize import request
 from tinyml.targets import TARGETS, find_target
 from tinyml.verbs import make_test
-from tinyml.verbs.base import Verb, add_app_argument
+from tinyml.verbs.base import Verb, add_app_argument, add_shape_argument
 from tinyml.verbs.compile import add_quantize_argument
 from tinyml.verbs.shapes import parse_shapes
 
@@ -50,13 +50,7 @@ class Add(Verb):
         parser.add_argument(
             "--kernels", choices=manifest.KERNELS, help="write this choice of kernels into tinyml.yaml"
         )
-        parser.add_argument(
-            "--shape",
-            action="append",
-            default=[],
-            metavar="INPUT=1x16x8",
-            help="fix the shape of an input that the model leaves open (repeatable)",
-        )
+        add_shape_argument(parser)
         add_quantize_argument(parser)
         parser.add_argument(
             "--test", action="store_true", help="also write a Twister test for it, as `test` does"

@@ -40,6 +40,17 @@ def add_app_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_shape_argument(parser: argparse.ArgumentParser) -> None:
+    """`--shape`, alike for all verbs that read a model."""
+    parser.add_argument(
+        "--shape",
+        action="append",
+        default=[],
+        metavar="INPUT=1x16x8",
+        help="fix the shape of an input that the model leaves open (repeatable; default: 1 for each)",
+    )
+
+
 def roomy(console: Console) -> Console:
     """For tables: a log has no width, so that lines in it need not be broken at the usual 80."""
     import os

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tinyml.quantize.request import KEYS, from_items
 from tinyml.targets import TARGETS
-from tinyml.verbs.base import Verb
+from tinyml.verbs.base import Verb, add_shape_argument
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -39,13 +39,7 @@ def add_option_arguments(parser: argparse.ArgumentParser, target: bool = True) -
         help="cmsis-nn: wherever it has one; portable: none of its; auto: for each layer the one with fewer "
         "instructions, of what the build has (default: %(default)s)",
     )
-    parser.add_argument(
-        "--shape",
-        action="append",
-        default=[],
-        metavar="INPUT=1x16x8",
-        help="fix the shape of an input that the model leaves open (repeatable; default: 1 for each)",
-    )
+    add_shape_argument(parser)
     add_quantize_argument(parser)
 
 

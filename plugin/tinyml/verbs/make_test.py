@@ -47,14 +47,7 @@ class MakeTest(Verb):
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
         app = folder.find_application(args.app, Path.cwd())
-        listed = app.manifest()
-        entry = listed.find(args.name)
-        if entry is None:
-            names = ", ".join(model.name for model in listed.models)
-            raise ConfigError(
-                f"{app.root} has no model called {args.name!r}",
-                f"one of: {names}" if names else "add one with `west tinyml add MODEL`",
-            )
+        entry = app.model(args.name)
         place = place_for(app, entry.name, args.force)
         files.replace_all(contents(app, entry, args.input, place))
         said(console, app, place)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tinyml.quantize.request import IO, KEYS, METHODS, Request, from_settings, settings
-from tinyml.verbs.base import Verb
+from tinyml.verbs.base import Verb, add_shape_argument
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,13 +38,7 @@ class Quantize(Verb):
             "-o", "--output", type=Path, required=True, metavar="FILE.onnx", help="the int8 model to write"
         )
         parser.add_argument("--report", type=Path, metavar="FILE.json", help="also write the report as JSON")
-        parser.add_argument(
-            "--shape",
-            action="append",
-            default=[],
-            metavar="INPUT=1x16x8",
-            help="fix the shape of an input that the model leaves open (repeatable; default: 1 for each)",
-        )
+        add_shape_argument(parser)
         choice = parser.add_argument
         choice("--method", choices=METHODS, help="how ranges are found (default: closest to float)")
         choice("--io", choices=IO, help="inputs and outputs of the int8 model (default: float)")

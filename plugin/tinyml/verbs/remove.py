@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tinyml.app import edit, files, folder
-from tinyml.errors import ConfigError
 from tinyml.verbs.add import read_text
 from tinyml.verbs.base import Verb, add_app_argument
 
@@ -32,18 +31,11 @@ class Remove(Verb):
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
         app = folder.find_application(args.app, Path.cwd())
-        listed = app.manifest()
-        entry = listed.find(args.name)
-        if entry is None:
-            names = ", ".join(model.name for model in listed.models)
-            raise ConfigError(
-                f"{app.root} has no model called {args.name!r}",
-                f"one of: {names}" if names else "nothing; there are no models in it",
-            )
+        entry = app.model(args.name)
         left = edit.remove_model(read_text(app.manifest_path), entry.name)
         changes: dict[Path, bytes | None] = {app.manifest_path: None if left is None else left.encode()}
         config = read_text(app.prj_conf_path)
-        if len(listed.models) == 1 and edit.switch_off(config) != config:
+        if len(app.manifest().models) == 1 and edit.switch_off(config) != config:
             changes[app.prj_conf_path] = edit.switch_off(config).encode()
         files.replace_all(changes)
         console.print(
