@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.zephyr.building import ROOT, TWISTER_SECONDS, twister
+from tests.zephyr.userspace import make_model
 
 pytestmark = pytest.mark.timeout(TWISTER_SECONDS)
 
@@ -33,3 +34,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], s
 def test_threads(results: dict[tuple[str, str], str], test: str, board: str) -> None:
     ended = [status for (name, place), status in results.items() if name == test and place.startswith(board)]
     assert ended == ["passed"], results
+
+
+def test_the_model_with_state_is_the_one_that_is_described() -> None:
+    assert make_model.FILE.read_bytes() == make_model.model()

@@ -6,6 +6,7 @@
 
 #include <digits.h>
 #include <second.h>
+#include <stream.h>
 #include <tinyml/claim.h>
 #include <zephyr/app_memory/app_memdomain.h>
 #include <zephyr/ztest.h>
@@ -13,6 +14,7 @@
 #include "inputs.h"
 
 #define STACK 2048
+#define STEPS 12
 
 K_APPMEM_PARTITION_DEFINE(results);
 static K_APP_BMEM(results) unsigned int right;
@@ -45,19 +47,59 @@ static void classify(void *model_argument, void *unused, void *unused2)
 	}
 }
 
-/* Run a model in a thread without privileges. */
-static void run_as_user(const struct tinyml_model *model)
+/* One step of the model with state, and the same by hand, as ../make_model.py describes it. */
+static bool one_step(float *total, float *before, size_t step)
+{
+	float expected[STREAM_INPUT_ELEMENTS];
+
+	for (size_t i = 0; i < STREAM_INPUT_ELEMENTS; i++) {
+		float x = (float)(step * step) - 5.0f * (float)i;
+
+		stream_input()[i] = x;
+		total[i] += x;
+		expected[i] = total[i] + before[i];
+		before[i] = x;
+	}
+	stream_run();
+	return memcmp(stream_output(), expected, sizeof(expected)) == 0;
+}
+
+/* Twice from the beginning: as the image starts, and after a reset. */
+static void follow(void *model_argument, void *unused, void *unused2)
+{
+	const struct tinyml_model *model = model_argument;
+
+	ARG_UNUSED(unused);
+	ARG_UNUSED(unused2);
+	was_user = k_is_user_context();
+	for (size_t round = 0; round < 2; round++) {
+		float total[STREAM_INPUT_ELEMENTS] = {1.0f, 2.0f, 3.0f, 4.0f};
+		float before[STREAM_INPUT_ELEMENTS] = {0};
+
+		if (tinyml_claim(model, K_FOREVER) != 0) {
+			return;
+		}
+		for (size_t step = 0; step < STEPS; step++) {
+			right += one_step(total, before, step);
+		}
+		model->reset();
+		tinyml_release(model);
+	}
+}
+
+/* Run a model in a thread without privileges; how often it was right. */
+static unsigned int right_as_user(k_thread_entry_t entry, const struct tinyml_model *model)
 {
 	right = 0;
 	was_user = false;
-	k_thread_create(&thread, stack, STACK, classify, (void *)model, NULL, NULL,
-			K_PRIO_PREEMPT(1), K_USER, K_FOREVER);
+	k_thread_create(&thread, stack, STACK, entry, (void *)model, NULL, NULL, K_PRIO_PREEMPT(1),
+			K_USER, K_FOREVER);
 	k_mem_domain_add_thread(&domain, &thread);
 	tinyml_grant(model, &thread);
 	k_thread_start(&thread);
 	k_thread_join(&thread, K_FOREVER);
 	zassert_true(was_user);
-	zassert_equal(right, ARRAY_SIZE(held_back), "%u outputs are right", right);
+	return right;
 }
 
 static void *setup(void)
@@ -76,12 +118,17 @@ static void *setup(void)
 
 ZTEST(tinyml_userspace, test_first_model)
 {
-	run_as_user(&digits_model);
+	zassert_equal(right_as_user(classify, &digits_model), ARRAY_SIZE(held_back));
 }
 
 ZTEST(tinyml_userspace, test_model_that_shares_its_arena)
 {
-	run_as_user(&second_model);
+	zassert_equal(right_as_user(classify, &second_model), ARRAY_SIZE(held_back));
+}
+
+ZTEST(tinyml_userspace, test_model_with_state)
+{
+	zassert_equal(right_as_user(follow, &stream_model), 2 * STEPS);
 }
 
 ZTEST_SUITE(tinyml_userspace, NULL, setup, NULL, NULL, NULL);
