@@ -9,7 +9,7 @@ import pytest
 
 from tinyml.app.manifest import ModelEntry, load
 from tinyml.errors import BudgetError, ConfigError, ToolError
-from tinyml.harness.zephyr import Build, Site, write_application
+from tinyml.harness.zephyr import Build, DevicetreeError, Site, write_application
 
 # Notes what it was asked for, prints what the test wants, and fails if that is anything.
 WEST = """\
@@ -67,6 +67,7 @@ def test_generated_files_are_built_when_they_change(build: Build) -> None:
         ("a\nld: region `RAM' overflowed by 10 bytes\nb", BudgetError, "overflowed by 10 bytes"),
         ("quiet\nmain.c:1:1: error: broken\nmore", ToolError, "error: broken\nmore"),
         ("\n".join(f"line {i}" for i in range(100)), ToolError, "line 99"),
+        ("quiet\ndevicetree error: app.overlay:1: undefined node label 'x'", DevicetreeError, "label 'x'"),
     ],
 )
 def test_failures(build: Build, said: str, kind: type[Exception], words: str) -> None:

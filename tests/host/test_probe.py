@@ -118,6 +118,6 @@ def test_a_crash_is_shown() -> None:
 
 def test_no_such_port() -> None:
     pytest.importorskip("serial")
-    with pytest.raises(ConfigError, match="cannot open the serial port /dev/no-such-port") as caught:
+    with pytest.raises(ConfigError, match="there is no serial port /dev/no-such-port") as caught:
         SerialPort("/dev/no-such-port", 115200)
     assert "ports here: " in caught.value.hint

@@ -7,13 +7,14 @@ import os
 import re
 import signal
 import subprocess
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from tests.zephyr.building import DIGITS, change_model, copy_of_digits, run
+from tests.zephyr.building import DIGITS, change_model, copy_of_digits, run, symbols
 from tinyml.cli import main
 from tinyml.harness.zephyr import Build
 
@@ -75,6 +76,35 @@ def test_native_sim_agrees_but_cannot_count(builds: Path, capsys: pytest.Capture
     assert "time stands still" in capsys.readouterr().err
 
 
+def test_the_image_has_the_memories_of_the_application(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The arena is where an overlay wants it, the weights where tinyml.yaml does."""
+    app = copy_of_digits(tmp_path / "app")
+    (app / "app.overlay").write_text("/ { chosen { tinyml,arena = &psram0; }; };\n")
+    with (app / "tinyml.yaml").open("a") as manifest:
+        manifest.write("    weights: psram0\n")
+    image = ["-b", "qemu_cortex_m4", "-d", str(tmp_path / "image")]
+    assert main(["verify", "digits", "--app", str(app), *image]) == 0
+    assert "lacks" not in capsys.readouterr().out
+    names = symbols(tmp_path / "image" / "build" / "zephyr" / "zephyr.elf")
+    assert names["digits_arena"][2] == "PSRAM"
+    assert "tinyml_weights_PSRAM" in {section for _, _, section in names.values()}
+
+
+def test_a_board_without_the_memories_of_the_application(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    app = copy_of_digits(tmp_path / "app")
+    with (app / "tinyml.yaml").open("a") as manifest:
+        manifest.write("    arena_region: dtcm\n")
+    assert main(["verify", "digits", "--app", str(app), "-b", NATIVE]) == 0
+    said = capsys.readouterr().out
+    assert f"{NATIVE} lacks what" in said
+    assert "(arena_region: dtcm, of model digits)" in said
+    assert f"agrees on {NATIVE}" in said
+
+
 def test_mistakes(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", MODEL, "-b", "no_such_board"]) == 1
     assert "Zephyr has no board called 'no_such_board'" in capsys.readouterr().err
@@ -99,7 +129,7 @@ class Bench:
         assert board.stdout is not None
         found = next(found for line in board.stdout if (found := re.search(r"pseudotty: (\S+)", line)))
         self.port.unlink(missing_ok=True)
-        self.port.symlink_to(found[1])
+        threading.Timer(0.5, self.port.symlink_to, [found[1]]).start()  # as a USB device comes, a bit later
 
     def stop(self) -> None:
         for board in self.running:
@@ -124,15 +154,40 @@ def test_over_a_serial_port(
     app = copy_of_digits(tmp_path / "app")
     board = ["--app", str(app), "-b", NATIVE, "-d", str(builds / "native"), "--serial", str(bench.port)]
     assert main(["verify", "digits", *board]) == 0
-    assert f"agrees on {NATIVE} ({bench.port}) with onnxruntime" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert f"there is no serial port {bench.port} yet (ports here: " in said
+    assert "waiting for it once the board is flashed" in said
+    assert f"agrees on {NATIVE} ({bench.port}) with onnxruntime" in said
     assert main(["verify", "digits", *board, "--no-flash"]) == 0
     capsys.readouterr()
     change_model(app / "model.onnx")
     assert main(["verify", "digits", *board, "--no-flash"]) == 1
     assert "has another model: digits (SHA-256 " in capsys.readouterr().err.replace("\n", " ")
-    bench.stop()
-    assert main(["verify", "digits", *board, "--no-flash"]) == 1
-    assert "cannot open the serial port" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "port,options,words",
+    [
+        ("nothing", ["--no-flash"], "there is no serial port"),
+        ("a_file", ["--no-flash"], "cannot open the serial port"),
+        ("a_file", [], "cannot open the serial port"),
+    ],
+)
+def test_a_wrong_port_is_found_before_anything_is_built(
+    port: str,
+    options: list[str],
+    words: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pytest.importorskip("serial")
+    monkeypatch.setattr(Build, "make", lambda *_: pytest.fail("built"))
+    (tmp_path / "a_file").touch()
+    assert main(["verify", MODEL, "-b", NATIVE, "--serial", str(tmp_path / port), *options]) == 1
+    said = capsys.readouterr().err
+    assert f"{words} {tmp_path / port}" in said
+    assert "ports here: " in said
 
 
 def test_a_wrong_layer_over_a_serial_port(

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from tinyml.app import folder
+from tinyml.app.manifest import ModelEntry
 from tinyml.errors import ConfigError, ModelError
 from tinyml.quantize.request import PATHS
 from tinyml.verbs.base import add_app_argument
@@ -39,10 +40,13 @@ def resolve(args: argparse.Namespace) -> None:
     resolve_model(args)
 
 
-def resolve_model(args: argparse.Namespace) -> None:
-    """Put a file into ``args.model``, and beside it the options that the application has for it."""
+def resolve_model(args: argparse.Namespace) -> tuple[folder.Application, ModelEntry] | None:
+    """Put a file into ``args.model``, and beside it the options that the application has for it.
+
+    The application and its entry for the model, if that is how the model was named.
+    """
     if args.model.exists() or (args.model.suffix and args.app is None):
-        return
+        return None
     listed = folder.find_application(args.app, Path.cwd())
     entry = listed.manifest().find(str(args.model))
     if entry is None:
@@ -60,6 +64,7 @@ def resolve_model(args: argparse.Namespace) -> None:
         args.quantize = [
             f"{key}={listed.root / text if key in PATHS else text}" for key, text in entry.quantize.items()
         ]
+    return listed, entry
 
 
 def machine_of(board: str) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tinyml.harness import Place
-    from tinyml.harness.zephyr import Site, ZephyrPlace
+    from tinyml.harness.zephyr import Build, Port
     from tinyml.pipeline import Compiled, Options
 
 
@@ -69,12 +69,13 @@ def placed(args: argparse.Namespace, console: Console, profiled: bool = False) -
 
     if args.serial and not args.board:
         raise ConfigError("--serial needs the name of the board", "-b BOARD; `west boards` lists them")
-    resolve_model(args)
+    listed = resolve_model(args)
+    port = _port(args, console)
     if args.board:
         try:
             site = find_site()
         except ToolError as error:
-            if args.serial:
+            if port:
                 raise
             args.on = machine_of(args.board)
             console.print(
@@ -84,49 +85,37 @@ def placed(args: argparse.Namespace, console: Console, profiled: bool = False) -
                 soft_wrap=True,
             )
         else:
+            from tinyml.verbs.placing_image import build_image
+
+            console.print(f"building with Zephyr {site.version} for {args.board}", markup=False, style="dim")
             with tempfile.TemporaryDirectory(prefix="tinyml-") as scratch:
-                yield _in_zephyr(args, console, site, Path(scratch), profiled)
+                folder = (args.build_dir or Path(scratch)).resolve()
+                build = build_image(args, listed, site, folder, profiled, console)
+                yield _in_image(args, build, port)
             return
     yield Placed(Standalone(args.on), options_from(args, find_machine(args.on).target.name))
 
 
-def _in_zephyr(
-    args: argparse.Namespace, console: Console, site: Site, scratch: Path, profiled: bool
-) -> Placed:
-    folder = (args.build_dir or scratch).resolve()
-    console.print(f"building with Zephyr {site.version} for {args.board}", markup=False, style="dim")
-    place = _built(args, site, folder, profiled)
+def _port(args: argparse.Namespace, console: Console) -> Port | None:
+    """The board's port, tried: a wrong one is better said before a build than after it."""
+    from tinyml.harness.zephyr import Port
+
+    if not args.serial:
+        return None
+    port = Port(args.serial, args.baud, not args.no_flash)
+    if remark := port.check():
+        console.print(remark, style="yellow", markup=False, soft_wrap=True)
+    return port
+
+
+def _in_image(args: argparse.Namespace, build: Build, port: Port | None) -> Placed:
+    """The model is compiled here as the build has compiled it."""
+    from tinyml.harness.zephyr import ZephyrPlace
+
+    place = ZephyrPlace(build, port, args.timeout)
     parser = argparse.ArgumentParser()
     compile_verb = Compile()
     compile_verb.add_arguments(parser)
-    told = parser.parse_args(place.build.compile_arguments)
+    told = parser.parse_args(build.compile_arguments)
     args.model = told.model
     return Placed(place, options_from(told, told.target))
-
-
-def _built(args: argparse.Namespace, site: Site, folder: Path, profiled: bool) -> ZephyrPlace:
-    from tinyml.app.edit import FULL_LIBC
-    from tinyml.app.manifest import ModelEntry
-    from tinyml.harness.zephyr import Build, Port, ZephyrPlace, write_application
-    from tinyml.package.twister import needs_maths
-    from tinyml.pipeline import compile_model
-    from tinyml.quantize.request import parse_items
-    from tinyml.verbs.shapes import parse_shapes
-
-    here = compile_model(args.model, options_from(args, "host"))
-    entry = ModelEntry(
-        here.name,
-        str(args.model),
-        args.kernels,
-        parse_shapes(args.shape),
-        quantize=parse_items(args.quantize, "--quantize") if args.quantize else {},
-    )
-    settings = [f"{FULL_LIBC}=y"] if needs_maths(here.files[f"{here.name}.c"], here.summary) else []
-    if profiled:
-        settings += ["CONFIG_TINYML_PROFILING=y", f"CONFIG_TINYML_PROFILING_LAYERS={len(here.selected)}"]
-    app = folder / "app"
-    write_application(app, entry, settings)
-    build = Build(site, args.board, app, folder / "build", here.name)
-    build.make(args.cmake)
-    port = Port(args.serial, args.baud, not args.no_flash) if args.serial else None
-    return ZephyrPlace(build, port, args.timeout)

@@ -16,10 +16,7 @@ SOURCES = Path(__file__).parents[1] / "c" / "zephyr"
 
 
 def write_application(folder: Path, entry: ModelEntry, settings: Sequence[str]) -> None:
-    """``entry`` has its paths as seen from the current folder; ``settings`` are further lines of prj.conf.
-
-    The memories that an application chose for the model are left out: they are those of its own board.
-    """
+    """``entry`` has its paths as seen from the current folder; ``settings`` are further lines of prj.conf."""
     for source in (path for path in SOURCES.rglob("*") if path.is_file()):
         place = folder / source.relative_to(SOURCES)
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -31,6 +28,18 @@ def write_application(folder: Path, entry: ModelEntry, settings: Sequence[str]) 
     }
     moved = replace(entry, file=_seen_from(folder, entry.file), quantize=quantize)
     (folder / FILE_NAME).write_text(edit.add_model("", moved), encoding="utf-8")
+
+
+def devicetree_options(folder: Path, application: Path) -> list[str]:
+    """CMake's options that give the application in ``folder`` the devicetree of another one.
+
+    Zephyr then looks there for the overlays of the board, as it does when it builds that one.
+    """
+    options = [f"-DAPPLICATION_CONFIG_DIR={application.as_posix()}"]
+    options += [f"-DCONF_FILE={(folder / 'prj.conf').as_posix()}"]  # not that of the other
+    if (application / "dts").is_dir():
+        options.append(f"-DDTS_ROOT={application.as_posix()}")
+    return options
 
 
 def _seen_from(folder: Path, path: str) -> str:

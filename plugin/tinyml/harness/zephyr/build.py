@@ -10,12 +10,23 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from tinyml.errors import BudgetError, ConfigError, ToolError
+from tinyml.errors import BudgetError, ConfigError, TinymlError, ToolError
 from tinyml.harness.zephyr.site import Site
 
 SHOWN_LINES = 15
 _TROUBLE = re.compile(r"\berror: |\bundefined reference|^CMake Error|^FAILED: |^FATAL ERROR|^ERROR: ")
+_DEVICETREE = re.compile(
+    r"devicetree error: (.+)|TinyML: ((?:\S+\s+){2,6}?)must\s+name\s+an\s+enabled\s+devicetree\s+node"
+)
 MINUTES = 20
+
+
+class DevicetreeError(ToolError):
+    """The board's devicetree lacks something that was asked for: ``what``."""
+
+    def __init__(self, message: str, what: str) -> None:
+        super().__init__(message)
+        self.what = what
 
 
 @dataclass(frozen=True)
@@ -98,7 +109,7 @@ class Build:
             raise _failure(words[0], self.board, done.stdout)
 
 
-def _failure(verb: str, board: str, said: str) -> Exception:
+def _failure(verb: str, board: str, said: str) -> TinymlError:
     """The lines of a long log that say what is wrong."""
     if "No board named" in said or "Invalid BOARD" in said:
         return ConfigError(f"Zephyr has no board called {board!r}", "`west boards` lists them")
@@ -108,4 +119,6 @@ def _failure(verb: str, board: str, said: str) -> Exception:
     message = f"west {verb} for {board} failed:\n" + "\n".join(kept)
     if "overflowed by" in said or "will not fit in region" in said or re.search(r"\ballows \d", said):
         return BudgetError(message, "a smaller model, or a board with more memory")
+    if found := _DEVICETREE.search(said):
+        return DevicetreeError(message, " ".join((found[1] or found[2]).split()))
     return ToolError(message)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import queue
 import re
@@ -122,27 +123,32 @@ class NativeSim(Program):
             self._terminal = -1
 
 
-class SerialPort(Link):
-    """Hardware."""
+class MissingPortError(ConfigError):
+    """There is no such serial port; or not yet, where the image itself brings it."""
 
-    def __init__(self, name: str, baud: int) -> None:
+
+class SerialPort(Link):
+    """Hardware. A console over USB appears with the image: ``patience_seconds`` is how long that may take."""
+
+    def __init__(self, name: str, baud: int, patience_seconds: float = 0) -> None:
         try:
             import serial
-            from serial.tools import list_ports
         except ImportError:
             raise ToolError(
                 "pyserial is not installed", "pip install pyserial, or west-tinyml[serial]"
             ) from None
         self._errors: tuple[Any, ...] = (serial.SerialException, OSError)
-        try:
-            self._port = serial.Serial(name, baud, timeout=0.1, write_timeout=5)
-        except ValueError as error:
-            raise ConfigError(f"{name} cannot be used at {baud} baud: {error}") from None
-        except self._errors as error:
-            ports = ", ".join(port.device for port in list_ports.comports()) or "none"
-            raise ConfigError(
-                f"cannot open the serial port {name}: {error}", f"ports here: {ports}"
-            ) from None
+        end = time.monotonic() + patience_seconds
+        while True:
+            try:
+                self._port = serial.Serial(name, baud, timeout=0.1, write_timeout=5)
+                break
+            except ValueError as error:
+                raise ConfigError(f"{name} cannot be used at {baud} baud: {error}") from None
+            except self._errors as error:
+                if time.monotonic() > end:
+                    raise _unopened(name, error) from None
+            time.sleep(0.1)
         self.name = name
 
     def read(self, seconds: float) -> bytes:
@@ -161,3 +167,13 @@ class SerialPort(Link):
 
     def close(self) -> None:
         self._port.close()
+
+
+def _unopened(name: str, error: Any) -> ConfigError:
+    from serial.tools import list_ports
+
+    ports = f"ports here: {', '.join(port.device for port in list_ports.comports()) or 'none'}"
+    if error.errno == errno.ENOENT or "FileNotFoundError" in str(error):  # Windows says it only in words
+        return MissingPortError(f"there is no serial port {name}", ports)
+    reason = os.strerror(error.errno) if error.errno else error
+    return ConfigError(f"cannot open the serial port {name}: {reason}", ports)

@@ -11,12 +11,15 @@ from tinyml.harness.place import Place
 from tinyml.harness.run import Result
 from tinyml.harness.samples import input_bytes, output_arrays
 from tinyml.harness.zephyr.build import Build
-from tinyml.harness.zephyr.links import Link, NativeSim, Program, SerialPort
+from tinyml.harness.zephyr.links import Link, MissingPortError, NativeSim, Program, SerialPort
 from tinyml.harness.zephyr.talk import LOOP_INSTRUCTIONS, Conversation, Greeting, Ran
 from tinyml.ir import Array
 
 HARDWARE_SECONDS, EMULATOR_SECONDS = 20.0, 120.0
 """How long the first answer may take; an emulator may start slowly on a busy computer."""
+
+PORT_SECONDS = 15.0
+"""How long a serial port may take to appear once the board is flashed: it may be the image's own USB."""
 
 PROFILED_RUNS = 3
 """The fewest count: an interrupt takes time in one of them, a cold cache in the first."""
@@ -29,6 +32,19 @@ class Port:
     name: str
     baud: int = 115200
     flash: bool = True
+
+    def check(self) -> str | None:
+        """Whether it can be opened, asked before something is built for it; a remark if that is not known."""
+        try:
+            SerialPort(self.name, self.baud).close()
+        except MissingPortError as error:
+            if not self.flash:
+                raise
+            return f"{error.message} yet ({error.hint}); waiting for it once the board is flashed"
+        return None
+
+    def open(self) -> SerialPort:
+        return SerialPort(self.name, self.baud, PORT_SECONDS if self.flash else 0)
 
 
 @dataclass(frozen=True)
@@ -127,7 +143,7 @@ class ZephyrPlace(Place):
 
     def _link(self) -> Link:
         if self.port:
-            return SerialPort(self.port.name, self.port.baud)
+            return self.port.open()
         if self._native:
             return NativeSim(self.build.folder / "zephyr" / "zephyr.exe")
         environment = self.build.site.environment(self.build.board)

@@ -1,0 +1,85 @@
+"""The Zephyr image that `verify` and `profile` run a model in, with the memories of its application."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tinyml.app.edit import FULL_LIBC
+from tinyml.app.folder import Application
+from tinyml.app.manifest import ModelEntry
+from tinyml.harness.zephyr import Build, DevicetreeError, Site, devicetree_options, write_application
+from tinyml.package.twister import needs_maths
+from tinyml.pipeline import compile_model
+from tinyml.quantize.request import parse_items
+from tinyml.verbs.compile import options_from
+from tinyml.verbs.shapes import parse_shapes
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+PLAIN_MEMORIES = (None, "flash", "ram")
+"""Places of weights that every board has."""
+
+
+@dataclass(frozen=True)
+class Image:
+    """What to build, where: ``settings`` are lines of prj.conf, ``cmake`` the user's own options."""
+
+    site: Site
+    board: str
+    settings: Sequence[str]
+    cmake: Sequence[str]
+
+    def make(self, folder: Path, entry: ModelEntry, application: Path | None = None) -> Build:
+        """An image in ``folder``, with the devicetree overlays that ``application`` has for the board."""
+        app = folder / "app"
+        write_application(app, entry, self.settings)
+        build = Build(self.site, self.board, app, folder / "build", entry.name)
+        overlays = devicetree_options(app, application) if application else []
+        build.make([*overlays, *self.cmake])
+        return build
+
+
+def build_image(
+    args: argparse.Namespace,
+    listed: tuple[Application, ModelEntry] | None,
+    site: Site,
+    folder: Path,
+    profiled: bool,
+    console: Console,
+) -> Build:
+    """``listed``: the application that has the model, and as what, if that is how it was named."""
+    here = compile_model(args.model, options_from(args, "host"))
+    settings = [f"{FULL_LIBC}=y"] if needs_maths(here.files[f"{here.name}.c"], here.summary) else []
+    if profiled:
+        settings += ["CONFIG_TINYML_PROFILING=y", f"CONFIG_TINYML_PROFILING_LAYERS={len(here.selected)}"]
+    entry = ModelEntry(
+        here.name,
+        str(args.model),
+        args.kernels,
+        parse_shapes(args.shape),
+        quantize=parse_items(args.quantize, "--quantize") if args.quantize else {},
+    )
+    image = Image(site, args.board, settings, args.cmake)
+    if listed is None:
+        return image.make(folder, entry)
+    application, wanted = listed
+    try:
+        placed = replace(entry, arena_region=wanted.arena_region, weights=wanted.weights)
+        return image.make(folder, placed, application.root)
+    except DevicetreeError as error:
+        # They are those of the application's own board; this may be an emulator that has just RAM and flash.
+        weights = wanted.weights if wanted.weights in PLAIN_MEMORIES else None
+        build = image.make(folder / "plain", replace(entry, weights=weights))
+        console.print(
+            f"{args.board} lacks what the application's devicetree or tinyml.yaml asks for ({error.what}): "
+            "arena and weights are in the board's own RAM and flash",
+            style="yellow",
+            markup=False,
+            soft_wrap=True,
+        )
+        return build
