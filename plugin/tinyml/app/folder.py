@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tinyml.app import manifest
+from tinyml.app.manifest import ModelEntry
 from tinyml.errors import ConfigError
 
 
@@ -28,7 +29,7 @@ class Application:
     def manifest(self) -> manifest.Manifest:
         return manifest.load(self.manifest_path)
 
-    def model(self, name: str) -> manifest.ModelEntry:
+    def model(self, name: str) -> ModelEntry:
         """The model of that name, which has to be there."""
         listed = self.manifest()
         entry = listed.find(name)
