@@ -40,8 +40,4 @@ def evaluate(layer: Layer, values: Mapping[str, Array]) -> list[Array]:
     """The outputs of one layer from the values of its inputs."""
     operands = [None if t is None else t.value if t.is_constant else values[t.name] for t in layer.inputs]
     with np.errstate(all="ignore"):
-        results = layer.op.evaluate(layer, operands)
-    return [
-        np.asarray(array, tensor.dtype.numpy).reshape(tensor.shape)
-        for tensor, array in zip(layer.outputs, results, strict=True)
-    ]
+        return layer.computed(operands)

@@ -274,6 +274,24 @@ class Layer:
     def output(self) -> Tensor:
         return self.outputs[0]
 
+    def computed(self, operands: Sequence[Array | None]) -> list[Array]:
+        """The outputs in numpy, each with the type and the shape of its tensor."""
+        arrays = self.op.evaluate(self, operands)
+        return [
+            np.asarray(array, tensor.dtype.numpy).reshape(tensor.shape)
+            for tensor, array in zip(self.outputs, arrays, strict=True)
+        ]
+
+    def folded(self) -> tuple[Tensor, ...] | None:
+        """The outputs as constants, if all inputs are."""
+        if any(tensor is not None and not tensor.is_constant for tensor in self.inputs):
+            return None
+        arrays = self.computed([None if tensor is None else tensor.value for tensor in self.inputs])
+        return tuple(
+            Tensor.constant(tensor.name, array, tensor.quant)
+            for tensor, array in zip(self.outputs, arrays, strict=True)
+        )
+
 
 @dataclass(frozen=True)
 class State:

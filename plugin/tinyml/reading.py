@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -74,7 +74,7 @@ class Builder:
             tuple(tensor.name if tensor is not None else "" for tensor in inputs),
             tuple(tensor.name for tensor in results),
         )
-        folded = fold(op, node, inputs, results)
+        folded = Layer(node.name, op, tuple(inputs), results).folded() if op.folds else None
         if folded is not None:
             results = folded
         else:
@@ -87,25 +87,41 @@ class Builder:
         return self.add(op, inputs, None if output is None else [output])[0]
 
 
-def fold(
-    op: Op, node: Node, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
-) -> tuple[Tensor, ...] | None:
-    """The outputs as constants, if all inputs are and the operator may be computed now."""
-    if not op.folds or any(t is not None and not t.is_constant for t in inputs):
-        return None
-    layer = Layer(node.name, op, tuple(inputs), tuple(outputs))
-    arrays = op.evaluate(layer, [None if t is None else t.value for t in inputs])
-    return tuple(
-        Tensor.constant(
-            tensor.name, np.asarray(array, tensor.dtype.numpy).reshape(tensor.shape), tensor.quant
-        )
-        for tensor, array in zip(outputs, arrays, strict=True)
-    )
+class Operands:
+    """The inputs of a node by their number. Each format has a word for a node, and advice of its own."""
+
+    word: ClassVar[str]
+    advice: ClassVar[str]  # where a value has to be known
+    op_type: str
+    name: str
+    inputs: tuple[Tensor | None, ...]
+
+    def input(self, index: int) -> Tensor:
+        tensor = self.optional(index)
+        if tensor is None:
+            raise ModelError(f"{self.op_type} {self.word} {self.name!r} lacks its input number {index}")
+        return tensor
+
+    def optional(self, index: int) -> Tensor | None:
+        return self.inputs[index] if index < len(self.inputs) else None
+
+    def const(self, index: int) -> Array:
+        """The value of an input that has to be known at compile time."""
+        tensor = self.input(index)
+        if tensor.data is None:
+            raise UnsupportedError(
+                f"{self.op_type} {self.word} {self.name!r}: its input {tensor.name!r} must be a constant",
+                self.advice,
+            )
+        return tensor.data
 
 
 @dataclass(frozen=True)
-class OnnxNode:
+class OnnxNode(Operands):
     """A node of an ONNX graph with its inputs looked up and its attributes as Python values."""
+
+    word = "node"
+    advice = "export the model with fixed shapes, or simplify it so that the value is known"
 
     op_type: str
     domain: str  # "" for the standard operators
@@ -115,30 +131,11 @@ class OnnxNode:
     output_names: tuple[str, ...]  # "" where the output is not wanted
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
-    def input(self, index: int) -> Tensor:
-        tensor = self.optional(index)
-        if tensor is None:
-            raise ModelError(f"{self.op_type} node {self.name!r} lacks its input number {index}")
-        return tensor
-
-    def optional(self, index: int) -> Tensor | None:
-        return self.inputs[index] if index < len(self.inputs) else None
-
     def attr(self, name: str, default: Any = None) -> Any:
         return self.attributes.get(name, default)
 
     def ints(self, name: str, default: Sequence[int] = ()) -> tuple[int, ...]:
         return tuple(int(v) for v in self.attributes.get(name, default))
-
-    def const(self, index: int) -> Array:
-        """The value of an input that has to be known at compile time."""
-        tensor = self.input(index)
-        if tensor.data is None:
-            raise UnsupportedError(
-                f"{self.op_type} node {self.name!r}: its input {tensor.name!r} must be a constant",
-                "export the model with fixed shapes, or simplify it so that the value is known",
-            )
-        return tensor.data
 
     def wants(self, index: int) -> bool:
         """Whether anybody asked for output ``index``."""
@@ -146,8 +143,11 @@ class OnnxNode:
 
 
 @dataclass(frozen=True)
-class TfliteNode:
+class TfliteNode(Operands):
     """An operator of a TFLite subgraph; ``options`` is the table of the ``tflite`` schema package."""
+
+    word = "operator"
+    advice = "convert the model with fixed shapes"
 
     op_type: str  # as in the schema: CONV_2D
     name: str
@@ -155,24 +155,6 @@ class TfliteNode:
     outputs: tuple[TensorType, ...]  # as the file declares them
     options: Any = None
     version: int = 1
-
-    def input(self, index: int) -> Tensor:
-        tensor = self.optional(index)
-        if tensor is None:
-            raise ModelError(f"{self.op_type} operator {self.name!r} lacks its input number {index}")
-        return tensor
-
-    def optional(self, index: int) -> Tensor | None:
-        return self.inputs[index] if index < len(self.inputs) else None
-
-    def const(self, index: int) -> Array:
-        tensor = self.input(index)
-        if tensor.data is None:
-            raise UnsupportedError(
-                f"{self.op_type} operator {self.name!r}: its input {tensor.name!r} must be a constant",
-                "convert the model with fixed shapes",
-            )
-        return tensor.data
 
     @property
     def clamp(self) -> tuple[float, float]:

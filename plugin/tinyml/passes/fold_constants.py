@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from tinyml.ir import Graph, Layer, Node, Tensor
+from tinyml.ir import Graph, Layer, Node
 
 
 def fold_constants(graph: Graph) -> Graph:
@@ -12,16 +10,10 @@ def fold_constants(graph: Graph) -> Graph:
     tensors = dict(graph.tensors)
     rest: list[Node] = []
     for node in graph.nodes:
-        inputs = tuple(tensors[name] if name else None for name in node.inputs)
-        if any(name in graph.kept() for name in node.outputs) or any(
-            tensor is not None and not tensor.is_constant for tensor in inputs
-        ):
+        kept = any(name in graph.kept() for name in node.outputs)
+        folded = None if kept else Layer.of(node, tensors).folded()
+        if folded is None:
             rest.append(node)
-            continue
-        outputs = tuple(tensors[name] for name in node.outputs)
-        layer = Layer(node.name, node.op, inputs, outputs)
-        arrays = node.op.evaluate(layer, [None if t is None else t.value for t in inputs])
-        for tensor, array in zip(outputs, arrays, strict=True):
-            data = np.asarray(array, tensor.dtype.numpy).reshape(tensor.shape)
-            tensors[tensor.name] = Tensor.constant(tensor.name, data, tensor.quant)
+        else:
+            tensors.update({tensor.name: tensor for tensor in folded})
     return graph.with_nodes(rest, tensors.values())
