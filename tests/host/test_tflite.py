@@ -106,6 +106,23 @@ def test_a_shape_that_is_computed_from_a_shape_folds() -> None:
     assert wide.tensors["y"].shape == (4, 6)
 
 
+def test_the_shape_that_two_shapes_have_in_common_folds() -> None:
+    values = [
+        f32("x", (3, 1)),
+        ints("a", 3, 1),
+        ints("b", 2, 1, 4),
+        Value("wanted", (3,), "int32"),
+        f32("y", (2, 3, 4)),
+    ]
+    calls = [
+        Call("BROADCAST_ARGS", ["a", "b"], ["wanted"]),
+        Call("BROADCAST_TO", ["x", "wanted"], ["y"], "BroadcastToOptions"),
+    ]
+    graph = read(Part(values, calls, ["x"], ["y"]))
+    x = np.arange(3, dtype=np.float32).reshape(3, 1)
+    np.testing.assert_array_equal(interpret(graph, {"x": x})["y"], np.broadcast_to(x, (2, 3, 4)))
+
+
 def test_resource_variables_are_state_with_a_first_value() -> None:
     """y = x + v; v = y; v is 5 before the first run."""
     handle = Value("handle", (), "resource")

@@ -179,6 +179,11 @@ def pools_and_reductions(cases: Cases) -> None:
             for op_type in ("AVERAGE_POOL_2D", "MAX_POOL_2D"):
                 x, y = make("a", (1, 7, 6, 3)), make("y", (1, *extents, 3))
                 cases.add(f"{name} {padding}", op_type, [x], [y], "Pool2DOptions", **window)
+    norm: dict[str, Any] = {"Padding": 0, "StrideW": 2, "StrideH": 1, "FilterWidth": 3, "FilterHeight": 2}
+    for act in (0, 3):
+        operands, results = [f32("a", (1, 5, 6, 3))], [f32("y", (1, 5, 3, 3))]
+        cases.add(f"float {act}", "L2_POOL_2D", operands, results, "Pool2DOptions",
+                  **norm, FusedActivationFunction=act)  # fmt: skip
     for axes, shape in (((1, 2), (2, 5)), ((3,), (2, 3, 4)), ((0, 1, 2, 3), ())):
         x = i8("a", IMAGE)
         cases.add(f"int8 {axes}", "MEAN", [x, ints("x", *axes)], [i8("y", shape, B)], "ReducerOptions")
@@ -218,6 +223,17 @@ def movement(cases: Cases) -> None:
         ("backwards", (0, -1, 3, 0), (2, -4, 0, 5), (1, -1, -2, 2), (2, 3, 2, 3), {"BeginMask": 1}),
         ("one row", (1, 0, 0, -2), (2, 9, 4, 9), (1, 1, 1, 1), (3, 4, 2), {"ShrinkAxisMask": 1}),
         ("open", (0,) * 4, (0,) * 4, (1, -1, 1, -2), (2, 3, 4, 3), {"BeginMask": 15, "EndMask": 15}),
+        ("ellipsis", (1, 0, 1), (2, 0, 4), (1, 1, 2), (1, 3, 4, 2), {"EllipsisMask": 2}),
+        ("no more", (0, 2), (0, 3), (1, 1), (2, 3, 4), {"EllipsisMask": 1, "ShrinkAxisMask": 2}),
+        ("new axis", (0, 1), (0, 2), (1, 1), (1, 1, 3, 4, 5), {"NewAxisMask": 1}),
+        (
+            "new last",
+            (1, 0, 0),
+            (2, 0, 0),
+            (1, 1, 1),
+            (3, 4, 5, 1),
+            {"EllipsisMask": 2, "NewAxisMask": 4, "ShrinkAxisMask": 1},
+        ),
     ):
         operands = [i8("a", IMAGE), ints("b", *begin), ints("e", *end), ints("s", *step)]
         fields: dict[str, Any] = dict(masks)
@@ -274,6 +290,15 @@ def movement(cases: Cases) -> None:
                 operands = [make("a", (1, 3, 5, 2)), ints("s", 7, 4)]
                 name = f"{make.__name__} {int(corners)}{int(centres)}"
                 add(name, op_type, operands, [make("y", (1, 7, 4, 2))], table, **grid)
+    lengths = Value.constant("l", np.array([3, 1], np.int32))
+    reverse: dict[str, Any] = {"SeqDim": 1, "BatchDim": 0}
+    add("float", "REVERSE_SEQUENCE", [f32("a", (2, 4, 3)), lengths], [f32("y", (2, 4, 3))],
+        "ReverseSequenceOptions", **reverse)  # fmt: skip
+    places = [ints("i", 4, 1, 4, shape=(3, 1)), f32("a", (3, 2)), ints("s", 6, 2)]
+    add("float", "SCATTER_ND", places, [f32("y", (6, 2))], "ScatterNdOptions")
+    for name, at in (("inside", (1, 2)), ("beyond", (9, -4))):
+        block = [f32("a", (4, 5)), f32("b", (2, 2)), ints("i", *at)]
+        add(f"float {name}", "DYNAMIC_UPDATE_SLICE", block, [f32("y", (4, 5))], "DynamicUpdateSliceOptions")
     chosen = [Value("c", (5,), "bool"), i8("a", (3, 5)), i8("b", (3, 1))]
     add("int8", "SELECT_V2", chosen, [i8("y", (3, 5))], "SelectV2Options")
     for name, x, y in (

@@ -94,6 +94,14 @@ def read_broadcast_to(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     return [expand(build, node.input(0), [int(d) for d in node.const(1).reshape(-1)])]
 
 
+@tflite_op("BROADCAST_ARGS")
+def read_broadcast_args(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    """The shape that two shapes have in common."""
+    shapes = [tuple(int(d) for d in node.const(i).reshape(-1)) for i in (0, 1)]
+    common = np.asarray(np.broadcast_shapes(*shapes), node.outputs[0].dtype.numpy)
+    return [build.constant(common, f"{node.name}/shape")]
+
+
 @tflite_op("TILE")
 def read_tflite_tile(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     x, repeats = node.input(0), tuple(int(r) for r in node.const(1).reshape(-1))

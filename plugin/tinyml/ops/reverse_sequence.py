@@ -11,7 +11,7 @@ import numpy as np
 from tinyml import c
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
-from tinyml.reading import Builder, OnnxNode, onnx_op
+from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 
 @dataclass(frozen=True)
@@ -66,3 +66,9 @@ register_kernels(ReverseSequence, ReverseSequenceLoops())
 def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     op = ReverseSequence(int(node.attr("batch_axis", 1)), int(node.attr("time_axis", 0)))
     return [build.add1(op, [node.input(0), node.input(1)])]
+
+
+@tflite_op("REVERSE_SEQUENCE")
+def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    op = ReverseSequence(node.options.BatchDim(), node.options.SeqDim())
+    return [build.add1(op, [node.input(0), node.input(1)], node.outputs[0])]

@@ -12,7 +12,7 @@ from tinyml.errors import UnsupportedError
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.gather import in_range, index_code, known_indices, position_code
-from tinyml.reading import Builder, OnnxNode, onnx_op
+from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 COMBINE = {
     "none": ("{u}", None),
@@ -178,3 +178,15 @@ def read_scatter_nd(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     sizes = np.asarray(x.shape[: indices.shape[-1]], np.int64)
     operands = [x, known_indices(build, indices, sizes), node.input(2)]
     return [build.add1(ScatterND(_reduction(node, x)), operands)]
+
+
+@tflite_op("SCATTER_ND")
+def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    """Into zeros; what goes to the same place is added."""
+    indices, updates = node.input(0), node.input(1)
+    if updates.quant is not None or updates.dtype is DType.BOOL:
+        raise UnsupportedError(f"SCATTER_ND operator {node.name!r} on quantised numbers or booleans")
+    shape = [int(extent) for extent in node.const(2).reshape(-1)]
+    zeros = build.constant(np.zeros(shape, updates.dtype.numpy), f"{node.name}/zeros")
+    sizes = np.asarray(shape[: indices.shape[-1]], np.int64)
+    return [build.add1(ScatterND("add"), [zeros, known_indices(build, indices, sizes), updates])]

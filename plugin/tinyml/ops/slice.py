@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from tinyml import c
-from tinyml.errors import ModelError, UnsupportedError
+from tinyml.errors import ModelError
 from tinyml.ir import Array, Layer, Op, Shape, Tensor, TensorType, View, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.reshape import Reshape
@@ -190,27 +190,38 @@ def read_tflite_slice(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
 
 @tflite_op("STRIDED_SLICE")
 def read_strided_slice(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    """x[begin:end:step, 3, …, newaxis]: bits of the masks say which entry is what."""
     x, options = node.input(0), node.options
-    if options.EllipsisMask() or options.NewAxisMask():
-        raise UnsupportedError(f"STRIDED_SLICE operator {node.name!r} has an ellipsis or a new axis")
     begins, ends, steps = ([int(v) for v in node.const(i).reshape(-1)] for i in (1, 2, 3))
     offset = getattr(options, "Offset", bool)()  # ends count from begins
-    chosen, dropped = {}, set()
-    for axis, (begin, end, step) in enumerate(zip(begins, ends, steps, strict=True)):
-        size, bit = x.shape[axis], 1 << axis
+    ellipsis, added = options.EllipsisMask(), options.NewAxisMask() & ~options.EllipsisMask()
+    named = sum(not (added | ellipsis) & (1 << entry) for entry in range(len(begins)))
+    chosen: dict[int, tuple[int, int, int]] = {}
+    kept: list[int | None] = []  # axes of the result: those of x, or new ones
+    axis = 0
+    for entry, (begin, end, step) in enumerate(zip(begins, ends, steps, strict=True)):
+        bit = 1 << entry
+        if ellipsis & bit:
+            rest = len(x.shape) - named
+            kept += range(axis, axis + rest)
+            axis += rest
+            continue
+        if added & bit:
+            kept.append(None)
+            continue
+        size = x.shape[axis]
         if options.ShrinkAxisMask() & bit:
             chosen[axis] = (begin % size, 1, 1)
-            dropped.add(axis)
-            continue
-        end = begin + end if offset else end
-        begin = (0 if step > 0 else size - 1) if options.BeginMask() & bit else begin
-        end = (size if step > 0 else -size - 1) if options.EndMask() & bit else end
-        first, extent = bounds(size, begin, end, step)
-        chosen[axis] = (first, extent, step)
+        else:
+            end = begin + end if offset else end
+            begin = (0 if step > 0 else size - 1) if options.BeginMask() & bit else begin
+            end = (size if step > 0 else -size - 1) if options.EndMask() & bit else end
+            chosen[axis] = (*bounds(size, begin, end, step), step)
+            kept.append(axis)
+        axis += 1
     y = take(build, x, chosen)
-    if not dropped:
-        return [y]
-    return [build.add1(Reshape(tuple(d for a, d in enumerate(y.shape) if a not in dropped)), [y])]
+    shape = tuple(1 if place is None else y.shape[place] for place in (*kept, *range(axis, len(x.shape))))
+    return [y if shape == y.shape else build.add1(Reshape(shape), [y])]
 
 
 @tflite_op("REVERSE_V2")
