@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tinyml.errors import ConfigError
+from tinyml.errors import ConfigError, writing
 from tinyml.ir import Array, DType, Graph, Tensor
 
 
@@ -61,13 +61,11 @@ def save_outputs(path: Path, graph: Graph, outputs: Mapping[str, Array]) -> None
     for i, name in enumerate(graph.outputs):
         arrays[f"out{i}"] = outputs[name]
         arrays[name] = outputs[name]
-    try:
-        with zipfile.ZipFile(path, "w") as archive:  # numpy.savez has no room for a tensor called "file"
-            for key, array in arrays.items():
-                with archive.open(zipfile.ZipInfo(f"{key}.npy"), "w", force_zip64=True) as stream:
-                    np.lib.format.write_array(stream, np.asanyarray(array), allow_pickle=False)
-    except OSError as error:
-        raise ConfigError(f"cannot write {path}: {error.strerror}") from None
+    # not by numpy.savez, which has no room for a tensor called "file"
+    with writing(path), zipfile.ZipFile(path, "w") as archive:
+        for key, array in arrays.items():
+            with archive.open(zipfile.ZipInfo(f"{key}.npy"), "w", force_zip64=True) as stream:
+                np.lib.format.write_array(stream, np.asanyarray(array), allow_pickle=False)
 
 
 def pattern(tensor: Tensor) -> Array:

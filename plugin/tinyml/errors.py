@@ -6,6 +6,10 @@ escapes is a bug in the compiler and keeps its traceback.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
 
 class TinymlError(Exception):
     """A problem the user can act on. ``hint`` says what to try."""
@@ -37,3 +41,12 @@ class ConfigError(TinymlError):
 
 class ToolError(TinymlError):
     """A program we need (compiler, QEMU, west) is missing or failed."""
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Around code that writes a file which the user named."""
+    try:
+        yield
+    except OSError as error:
+        raise ConfigError(f"cannot write {path}: {error.strerror}") from None

@@ -136,7 +136,7 @@ MISTAKES = {
     "no identifier": (["other.onnx", "--name", "my-model"], "'my-model' cannot be a model's name"),
     "no app": (["other.onnx", "--app", "src"], "src is not a Zephyr application: it has no CMakeLists.txt"),
     "no target": (["other.onnx", "--target", "z80"], "there is no target called 'z80'"),
-    "shape without input": (["other.onnx", "--shape", "1x2"], "--shape '1x2' names no input"),
+    "shape without input": (["other.onnx", "--shape", "1x2"], "--shape: '1x2' names no input"),
     "no shape": (["other.onnx", "--shape", "x=1xx"], "'1xx' is not the shape of 'x'"),
 }
 

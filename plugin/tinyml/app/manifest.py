@@ -212,11 +212,12 @@ def _label(item: Mapping[str, object], key: str, what: str, example: str, where:
     raise ConfigError(f"{where}: {key!r} must be {what}", f"{key}: {example}")
 
 
-def parse_bytes(text: str) -> int:
+def parse_bytes(text: str, where: str = "") -> int:
     """``20480``, ``20K`` or ``1M`` in bytes."""
     match = re.fullmatch(r"(\d+)\s*(|[kKmM])[iI]?[bB]?", text.strip())
     if not match:
-        raise ConfigError(f"{text!r} is not an amount of memory", "bytes, or as 24K or 1M")
+        start = f"{where}: " if where else ""
+        raise ConfigError(f"{start}{text!r} is not an amount of memory", "bytes, or as 24K or 1M")
     return int(match[1]) * {"": 1, "k": 1024, "m": 1024 * 1024}[match[2].lower()]
 
 
@@ -226,10 +227,7 @@ def _budget(value: object, where: str) -> dict[str, int]:
     if not isinstance(value, dict):
         raise ConfigError(f"{where}: 'budget' must be a mapping, found {_kind(value)}", KEYS["budget"])
     _refuse_unknown(value, BUDGETS, f"{where}: budget")
-    try:
-        return {kind: parse_bytes(str(amount)) for kind, amount in value.items()}
-    except ConfigError as error:
-        raise ConfigError(f"{where}: budget: {error.message}", error.hint) from None
+    return {kind: parse_bytes(str(amount), f"{where}: budget") for kind, amount in value.items()}
 
 
 def _quantize(value: object, where: str) -> dict[str, str]:
@@ -254,6 +252,17 @@ def _checked_file(file: str, where: str, key: str = "file") -> str:
             "a path relative to tinyml.yaml, so that the application builds on other machines too",
         )
     return file.replace("\\", "/")
+
+
+def parse_shapes(given: Iterable[str], where: str) -> dict[str, str]:
+    """``["audio=1x16x8"]`` as shapes by input name."""
+    shapes = {}
+    for item in given:
+        name, equals, shape = (part.strip() for part in item.rpartition("="))
+        if not equals or not name:
+            raise ConfigError(f"{where}: {item!r} names no input", "input=1x16x8")
+        shapes[name] = shape
+    return checked_shapes(shapes, where)
 
 
 def checked_shapes(value: object, where: str) -> dict[str, str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tinyml.bench.measure import Row
-from tinyml.errors import ConfigError
+from tinyml.errors import ConfigError, writing
 from tinyml.harness import find_machine
 from tinyml.harness.tools import cross_compiler, host_compiler
 
@@ -67,10 +67,8 @@ def compiler_name(machines: Iterable[str]) -> str:
 def save(path: Path, record: Record) -> None:
     rows = [row.to_json() for row in record.rows]
     data = {"schema": SCHEMA, "compiler": record.compiler, "rows": rows}
-    try:
+    with writing(path):
         path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"cannot write {path}: {error.strerror}") from None
 
 
 def load(path: Path) -> Record:

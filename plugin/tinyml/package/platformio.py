@@ -101,7 +101,7 @@ def read_models(project: Path, options: Mapping[str, str], board: Board, cmsis_n
             f"{PREFIX}kernels: there are no kernels called {wanted!r}",
             f"one of: {', '.join(manifest.KERNELS)}",
         )
-    limit = parse_bytes(given["arena"]) if "arena" in given else None
+    limit = manifest.parse_bytes(given["arena"], f"{PREFIX}arena") if "arena" in given else None
     quantize = from_items(_items(given.get("quantize", "")), f"{PREFIX}quantize", project)
     entries = _entries(project, given.get("models"))
     if not entries:
@@ -211,21 +211,7 @@ def find_by_convention(project: Path) -> list[Path]:
 
 def parse_shapes(text: str) -> dict[str, str]:
     """``audio=1x16x8`` by line, as a mapping."""
-    shapes = {}
-    for item in _items(text):
-        name, equals, shape = (part.strip() for part in item.rpartition("="))
-        if not equals or not name or not re.fullmatch(r"[1-9]\d*(x[1-9]\d*)*", shape):
-            raise ConfigError(f"{PREFIX}shapes: {item!r} is not the shape of an input", "input=1x16x8")
-        shapes[name] = shape
-    return shapes
-
-
-def parse_bytes(text: str) -> int:
-    """``20480``, ``20K`` or ``1M`` in bytes."""
-    match = re.fullmatch(r"(\d+)\s*(|[kKmM])[iI]?[bB]?", text)
-    if not match:
-        raise ConfigError(f"{PREFIX}arena: {text!r} is not an amount of memory", "bytes, or as 24K")
-    return int(match[1]) * {"": 1, "k": 1024, "m": 1024 * 1024}[match[2].lower()]
+    return manifest.parse_shapes(_items(text), f"{PREFIX}shapes")
 
 
 def kernel_sources(runtime: Path, build: Path) -> list[Path]:

@@ -63,7 +63,7 @@ class Quantize(Verb):
         choice("--samples", metavar="N", help=f"{KEYS['samples']} (default: {Request.samples})")
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
-        from tinyml.errors import ConfigError
+        from tinyml.errors import ConfigError, writing
         from tinyml.pipeline import quantize_model
         from tinyml.verbs.progress import Bars
         from tinyml.verbs.shapes import shapes_by_input
@@ -75,14 +75,13 @@ class Quantize(Verb):
         shapes = shapes_by_input(args.shape)
         with Bars() as bars:
             quantized = quantize_model(args.model, request, shapes, bars.advance)
-        try:
+        with writing(args.output):
             args.output.parent.mkdir(parents=True, exist_ok=True)
             args.output.write_bytes(quantized.content)
-            if args.report:
-                text = json.dumps(quantized.report.as_json(), indent=2)
+        if args.report:
+            text = json.dumps(quantized.report.as_json(), indent=2)
+            with writing(args.report):
                 args.report.write_text(text + "\n", encoding="utf-8")
-        except OSError as error:
-            raise ConfigError(f"cannot write {error.filename}: {error.strerror}") from None
         show(quantized.report, console)
         console.print(f"saved to {args.output}", markup=False, soft_wrap=True)
         return 0

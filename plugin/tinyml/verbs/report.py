@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tinyml.app.manifest import parse_bytes
+from tinyml.errors import ConfigError, writing
 from tinyml.verbs.base import Verb, roomy
 from tinyml.verbs.compile import add_model_arguments, options_from
 from tinyml.verbs.named import add_named_arguments, resolve
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tinyml.pipeline import Options
-
-UNITS = {"": 1, "k": 1024, "m": 1024 * 1024}
 
 
 class Report(Verb):
@@ -77,17 +76,13 @@ def _options(args: argparse.Namespace) -> Options:
 
 def write(path: Path, content: str) -> None:
     """A file that the user named."""
-    from tinyml.errors import ConfigError
-
-    try:
+    with writing(path):
         path.write_text(content, encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"cannot write {path}: {error.strerror}") from None
 
 
 def _size(text: str) -> int:
     """``64k`` in bytes."""
-    match = re.fullmatch(r"(\d+)\s*([km]?)i?b?", text.strip().lower())
-    if match is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is no size; write 65536, 64k or 1M")
-    return int(match[1]) * UNITS[match[2]]
+    try:
+        return parse_bytes(text)
+    except ConfigError as error:
+        raise argparse.ArgumentTypeError(f"{error.message}; {error.hint}") from None
