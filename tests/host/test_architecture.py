@@ -14,7 +14,7 @@ PACKAGE = PLUGIN / "tinyml"
 # From the ground up. Modules in one layer do not know each other; a package may import itself.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors",),
-    ("c", "ir", "fixed_point", "targets", "toolchains", "workspace"),
+    ("c", "ir", "fixed_point", "targets", "templates", "toolchains", "workspace"),
     ("arrays", "interpret", "kernel", "reading", "states", "verify", "text"),
     ("ops",),
     ("importers",),

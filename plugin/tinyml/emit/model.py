@@ -5,9 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 
-import jinja2
 import numpy as np
 
 from tinyml import __version__, c
@@ -18,6 +16,7 @@ from tinyml.kernel import Record, Table
 from tinyml.plan import Plan
 from tinyml.select import Selected
 from tinyml.targets import Target
+from tinyml.templates import render
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,7 @@ def emit(
         "sha256_bytes": [f"0x{origin.sha256[i : i + 2]}" for i in range(0, 16, 2)],
     }
     files = {f"{name}.c": "model.c.j2", f"{name}.h": "model.h.j2", f"{name}_weights.h": "weights.h.j2"}
-    texts = {file: _environment().get_template(template).render(context) for file, template in files.items()}
+    texts = {file: render("emit", template, context) for file, template in files.items()}
     return Emitted(texts, layer_bytes)
 
 
@@ -92,18 +91,6 @@ def _run_parameters(inputs: Sequence[Port], outputs: Sequence[Port]) -> str:
     """The caller's buffers as parameters of the run function."""
     declared = [f"const {port.c_type} *{port.parameter}" for port in inputs]
     return ", ".join([*declared, *(f"{port.c_type} *{port.parameter}" for port in outputs)])
-
-
-@cache
-def _environment() -> jinja2.Environment:
-    """One for all models of a process: parsing the templates takes longer than filling them in."""
-    return jinja2.Environment(
-        loader=jinja2.PackageLoader("tinyml", "emit/templates"),
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        undefined=jinja2.StrictUndefined,
-    )
 
 
 def _headers(codes: Sequence[LayerCode], more: Sequence[str]) -> list[str]:

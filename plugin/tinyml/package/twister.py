@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
-
-import jinja2
 
 from tinyml import c
 from tinyml.app import edit
 from tinyml.app.manifest import ModelEntry
 from tinyml.ir import Array, DType
 from tinyml.package import maths
+from tinyml.templates import render
 
 PLATFORMS = ("qemu_cortex_m3", "mps2/an385", "native_sim", "native_sim/native/64")
 """Boards that every supported Zephyr has: Twister refuses a test that names others."""
@@ -68,12 +66,12 @@ def test_files(
         "outputs": _names("out", golden.outputs),
     }
     return {
-        "CMakeLists.txt": _render("test_cmake.txt.j2", context),
+        "CMakeLists.txt": render("package", "test_cmake.txt.j2", context),
         "prj.conf": "\n".join(settings) + "\n",
-        "testcase.yaml": _render("testcase.yaml.j2", context),
+        "testcase.yaml": render("package", "testcase.yaml.j2", context),
         "tinyml.yaml": edit.add_model("", replace(entry, file=file, arena_region=None, weights=None)),
-        "src/main.c": _render("test_main.c.j2", context),
-        "src/golden.h": _render("test_golden.h.j2", context),
+        "src/main.c": render("package", "test_main.c.j2", context),
+        "src/golden.h": render("package", "test_golden.h.j2", context),
     }
 
 
@@ -93,18 +91,3 @@ def _tables(word: str, samples: Sequence[Sequence[Array]]) -> list[_Table]:
 
 def _names(word: str, samples: Sequence[Sequence[Array]]) -> list[list[str]]:
     return [[f"{word}{i}_{index}" for i in range(len(sample))] for index, sample in enumerate(samples)]
-
-
-@cache
-def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
-        loader=jinja2.PackageLoader("tinyml", "package/templates"),
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        undefined=jinja2.StrictUndefined,
-    )
-
-
-def _render(template: str, context: Mapping[str, Any]) -> str:
-    return _environment().get_template(template).render(context)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import jinja2
-
 from tinyml.report.changes import Changed
 from tinyml.report.facts import LayerFacts, Report
 from tinyml.report.graph_svg import graph_svg
 from tinyml.report.memory_svg import memory_svg
+from tinyml.templates import environment
 
 MOST = 24
 """Layers in the table of costs; those behind it add up to little."""
@@ -18,17 +17,11 @@ MOST = 24
 def page(report: Report, changed: Sequence[Changed] | None = None) -> str:
     """``changed``: what is different from an earlier report, if there is one."""
     colors = _colors(report)
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("tinyml", "report/templates"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    environment.filters["number"] = lambda value: f"{value:,}"
-    environment.filters["short"] = _short
-    environment.filters["shape"] = lambda shape: "x".join(map(str, shape)) or "scalar"
-    return environment.get_template("report.html.j2").render(
+    templates = environment("report", escaped=True)
+    templates.filters["number"] = lambda value: f"{value:,}"
+    templates.filters["short"] = _short
+    templates.filters["shape"] = lambda shape: "x".join(map(str, shape)) or "scalar"
+    return templates.get_template("report.html.j2").render(
         report=report,
         changed=changed,
         memory=memory_svg(report, colors),
