@@ -10,10 +10,10 @@ import onnx
 import pytest
 from onnx import helper
 
-from tests.host.test_quantize_operators import BEHIND, CONV, OPERANDS, WEIGHTS, model_of, quantize_small
 from tests.support import spikes
 from tests.support.interpret import interpret
 from tests.support.quantizing import kinds, saved
+from tests.support.small_models import BEHIND, CONV, WEIGHTS, behind_conv, model_of, quantize_small
 from tinyml import cli, harness
 from tinyml.errors import ConfigError
 from tinyml.fixed_point import multiply_int64_by_quantized_multiplier_once, quantize_multiplier
@@ -199,9 +199,7 @@ def test_a_table_that_is_too_coarse_is_none() -> None:
 @pytest.mark.parametrize("name", BEHIND)
 def test_any_operator_behind_an_int16_layer(name: str, tmp_path: Path) -> None:
     """On int16 if it has such a form, on int8 if not, never on float; C and numpy agree bit for bit."""
-    used = {word for item in BEHIND[name] for word in item.input}
-    constants = {"w": WEIGHTS, **{word: value for word, value in OPERANDS.items() if word in used}}
-    model = model_of([CONV, *BEHIND[name]], constants, [1, 3, 5, 5])
+    model = behind_conv(name)
     narrow = quantize_small(model, tmp_path, (3, 5, 5))
     wide = quantize_small(model, tmp_path, (3, 5, 5), lambda request: replace(request, int16=("conv",)))
     built = compiled(wide, tmp_path)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
@@ -13,13 +11,23 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from tests.support.quantizing import kinds, saved
+from tests.support.small_models import (
+    BEHIND,
+    CONV,
+    OPERANDS,
+    WEIGHTS,
+    behind_conv,
+    model_of,
+    node,
+    quantize_small,
+)
 from tests.support.tflite_writer import Call, Part, Value, write
 from tinyml import importers
 from tinyml.errors import UnsupportedError
 from tinyml.ir import Array, DType, Graph, Node, Op, Tensor
 from tinyml.pipeline import Options, compile_model
 from tinyml.quantize import export
-from tinyml.quantize.engine import Quantized, quantize
+from tinyml.quantize.engine import quantize
 from tinyml.quantize.measure import EXACT
 from tinyml.quantize.request import Request
 from tinyml.quantize.runtime import Session
@@ -27,72 +35,10 @@ from tinyml.quantize.runtime import Session
 pytest.importorskip("onnxruntime", reason="the quantiser is onnxruntime's")
 
 
-def model_of(
-    nodes: list[onnx.NodeProto], constants: dict[str, Array], shape: list[int | str], opset: int = 17
-) -> onnx.ModelProto:
-    graph = helper.make_graph(
-        nodes,
-        "small",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
-        [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
-    )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
-
-
-def quantize_small(
-    model: onnx.ModelProto,
-    folder: Path,
-    shape: tuple[int, ...],
-    change: Callable[[Request], Request] = lambda r: r,
-) -> Quantized:
-    onnx.save(model, folder / "small.onnx")
-    np.save(folder / "calib.npy", np.random.default_rng(1).uniform(-1, 1, (32, *shape)).astype(np.float32))
-    return quantize(folder / "small.onnx", change(Request(folder / "calib.npy", method="minmax")))
-
-
-WEIGHTS = np.random.default_rng(2).normal(0, 0.3, (4, 3, 3, 3)).astype(np.float32)
-CONV = helper.make_node("Conv", ["x", "w"], ["c"], "conv", pads=[1, 1, 1, 1])
-
-
-def node(op_type: str, inputs: str, output: str, **attributes: Any) -> onnx.NodeProto:
-    return helper.make_node(op_type, inputs.split(), [output], **attributes)
-
-
-BEHIND: dict[str, list[onnx.NodeProto]] = {
-    "Sigmoid": [node("Sigmoid", "c", "y")],
-    "Tanh": [node("Tanh", "c", "y")],
-    "HardSwish": [node("HardSwish", "c", "y")],
-    "LeakyRelu": [node("LeakyRelu", "c", "y", alpha=0.1)],
-    "Clip": [node("Clip", "c zero one", "y")],
-    "Add": [node("Relu", "c", "r"), node("Add", "c r", "y")],
-    "Mul": [node("Sigmoid", "c", "r"), node("Mul", "c r", "y")],
-    "Concat": [node("Sigmoid", "c", "r"), node("Concat", "c r", "y", axis=1)],
-    "MaxPool": [node("MaxPool", "c", "p", kernel_shape=[2, 2]), node("Relu", "p", "y")],
-    "AveragePool": [node("AveragePool", "c", "y", kernel_shape=[2, 2])],
-    "GlobalAveragePool": [node("GlobalAveragePool", "c", "y")],
-    "Pad": [node("Pad", "c pads", "y")],
-    "Slice": [node("Slice", "c starts ends", "y")],
-    "Softmax": [node("Flatten", "c", "f"), node("Softmax", "f", "y")],
-    "MatMul": [node("Flatten", "c", "f"), node("MatMul", "f matrix", "y")],
-}
-OPERANDS: dict[str, Array] = {
-    "zero": np.asarray(0, np.float32),
-    "one": np.asarray(1, np.float32),
-    "pads": np.asarray([0, 0, 1, 1, 0, 0, 1, 1]),
-    "starts": np.asarray([0, 0, 1, 1]),
-    "ends": np.asarray([1, 2, 3, 3]),
-    "matrix": np.random.default_rng(4).normal(0, 0.2, (100, 3)).astype(np.float32),
-}
-
-
 @pytest.mark.parametrize("name", BEHIND)
 def test_operator_becomes_integer(name: str, tmp_path: Path) -> None:
     """Each of these behind a convolution: nothing but the borders of the model is float."""
-    used = {word for item in BEHIND[name] for word in item.input}
-    constants = {"w": WEIGHTS, **{word: value for word, value in OPERANDS.items() if word in used}}
-    model = model_of([CONV, *BEHIND[name]], constants, [1, 3, 5, 5])
-    result = quantize_small(model, tmp_path, (3, 5, 5))
+    result = quantize_small(behind_conv(name), tmp_path, (3, 5, 5))
     compiled = compile_model(saved(result, tmp_path), Options("small", "cortex-m3"))
     floats = [
         layer.op.kind
@@ -251,9 +197,7 @@ def test_dead_channels_are_dropped(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", BEHIND)
 def test_graph_written_as_onnx_computes_the_same(name: str, tmp_path: Path) -> None:
     """The way of TFLite models: whatever was imported, written as ONNX, gives the numbers it gave."""
-    used = {word for item in BEHIND[name] for word in item.input}
-    constants = {"w": WEIGHTS, **{word: value for word, value in OPERANDS.items() if word in used}}
-    model = model_of([CONV, *BEHIND[name]], constants, [1, 3, 5, 5])
+    model = behind_conv(name)
     onnx.save(model, tmp_path / "small.onnx")
     written = export.to_onnx(importers.load(tmp_path / "small.onnx"))
     x = np.random.default_rng(8).uniform(-1, 1, (1, 3, 5, 5)).astype(np.float32)

@@ -11,8 +11,8 @@ import onnx
 import pytest
 from onnx import helper
 
-from tests.host.test_quantize_operators import model_of, quantize_small
 from tests.support.quantizing import saved
+from tests.support.small_models import model_of, quantize_small
 from tinyml import harness
 from tinyml.errors import ConfigError
 from tinyml.ir import Array
