@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,12 +29,18 @@ def environment() -> dict[str, str]:
     return {**workspace.environment(workspace.location()), **extra}
 
 
-def run(command: list[str | Path], cwd: Path, check: bool = True, timeout_seconds: float = 1200) -> str:
-    """Run a program of the workspace; what it printed. Fails with it, too."""
+def run(
+    command: list[str | Path],
+    cwd: Path,
+    check: bool = True,
+    timeout_seconds: float = 1200,
+    more: Mapping[str, str] | None = None,
+) -> str:
+    """Run a program of the workspace, with ``more`` in its environment; what it printed. Fails with it."""
     done = subprocess.run(
         [str(word) for word in command],
         cwd=cwd,
-        env=environment(),
+        env={**environment(), **(more or {})},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -118,13 +125,15 @@ def change_model(path: Path) -> None:
     onnx.save(model, path)
 
 
-def twister(folders: list[Path], boards: list[str], cwd: Path) -> dict[tuple[str, str], str]:
+def twister(
+    folders: list[Path], boards: list[str], cwd: Path, *options: str, more: Mapping[str, str] | None = None
+) -> dict[tuple[str, str], str]:
     """Run the tests in ``folders``; how each ended, by its name and the platform."""
     words: list[str | Path] = [word for folder in folders for word in ("-T", folder)]
     words += [word for board in boards for word in ("-p", board)]
     out = cwd / "twister-out"
     command: list[str | Path] = ["west", "twister", *words, "-O", out, "-j", "2", "--clobber-output"]
-    said = run(command, cwd, check=False, timeout_seconds=TWISTER_SECONDS)
+    said = run([*command, *options], cwd, check=False, timeout_seconds=TWISTER_SECONDS, more=more)
     report = out / "twister.json"
     assert report.exists(), said
     return {

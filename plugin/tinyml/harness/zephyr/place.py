@@ -120,6 +120,11 @@ class ZephyrPlace(Place):
         total = max(0, run_cycles - empty)
         if not self._qemu:
             return Cost("cycles", total, layers, f"of a clock of {greeting.clock_hz / 1e6:g} MHz")
+        if greeting.loop_cycles == 0:
+            raise ConfigError(
+                f"the core of {self.build.board} is not one whose instructions can be counted",
+                "a board with Cortex-M or RISC-V",
+            )
         rate = LOOP_INSTRUCTIONS / (greeting.loop_cycles - empty)  # instructions in one tick
         return Cost(
             "instructions",

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from tinyml.errors import ToolError
+from tinyml.harness.zephyr.compilers import compiler_for
 from tinyml.workspace import find_zephyr
 
 PROJECT = Path(__file__).resolve().parents[4]
@@ -36,11 +37,7 @@ class Site:
     def environment(self, board: str) -> dict[str, str]:
         """What west and CMake see: this Zephyr, this project where the workspace lacks it, and our boards."""
         settings = {**os.environ, "ZEPHYR_BASE": str(self.zephyr)}
-        if not {"ZEPHYR_TOOLCHAIN_VARIANT", "ZEPHYR_SDK_INSTALL_DIR"} & set(settings):
-            found = shutil.which("arm-none-eabi-gcc")
-            if found and not _has_sdk():
-                settings["ZEPHYR_TOOLCHAIN_VARIANT"] = "gnuarmemb"
-                settings["GNUARMEMB_TOOLCHAIN_PATH"] = str(Path(found).parents[1])
+        settings |= compiler_for(board, settings)
         modules = [word for word in settings.get("EXTRA_ZEPHYR_MODULES", "").split(";") if word]
         if not self.has_module:
             modules.append(str(PROJECT))
@@ -82,8 +79,3 @@ def find_site() -> Site:
             "west-tinyml in the workspace's manifest, and `west update`",
         )
     return site
-
-
-def _has_sdk() -> bool:
-    """Zephyr finds its SDK by CMake's registry of packages."""
-    return (Path.home() / ".cmake" / "packages" / "Zephyr-sdk").is_dir()

@@ -151,17 +151,24 @@ static uint32_t empty_cycles(void)
  */
 static uint32_t loop_cycles(void)
 {
-#ifdef CONFIG_CPU_CORTEX_M
-	uint32_t left = LOOP_INSTRUCTIONS / 3;
+#if defined(CONFIG_CPU_CORTEX_M) || defined(CONFIG_RISCV)
+	unsigned long left = LOOP_INSTRUCTIONS / 3;
 	unsigned int key = irq_lock();
 	uint32_t before = tinyml_profile_clock();
 
+#ifdef CONFIG_RISCV
+	__asm__ volatile("1: addi %0, %0, -1\n"
+			 "nop\n"
+			 "bnez %0, 1b\n"
+			 : "+r"(left));
+#else
 	__asm__ volatile("1: sub %0, #1\n"
 			 "cmp %0, #0\n"
 			 "bne 1b\n"
 			 : "+l"(left)
 			 :
 			 : "cc");
+#endif
 
 	uint32_t cycles = tinyml_profile_clock() - before;
 
