@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -13,16 +12,9 @@ import pytest
 from onnx import TensorProto, helper
 
 from tests.platformio.conftest import REPOSITORY, MakeProject, platform
-from tests.platformio.test_digits import HOST, QEMU, SAMPLE, answers, sample
+from tests.platformio.digits import HOST, QEMU, SAMPLE, answers, built, sample
 
 DIGITS = REPOSITORY / "samples" / "digits"
-
-
-def built(output: str) -> list[str]:
-    """The names of the things that a build made."""
-    return [
-        re.split(r"[ /]", line)[-1] for line in output.splitlines() if re.match(r"Compiling|Linking", line)
-    ]
 
 
 def test_only_what_changed_is_rebuilt(make_project: MakeProject, tmp_path: Path) -> None:

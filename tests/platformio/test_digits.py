@@ -10,32 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.platformio.conftest import REPOSITORY, MakeProject, Project, platform
+from tests.platformio.conftest import REPOSITORY, MakeProject, platform
+from tests.platformio.digits import GOLDEN, HOST, QEMU, SAMPLE, answers, require, sample
 from tinyml.workspace import find_cmsis_nn
 
-SAMPLE = REPOSITORY / "samples" / "platformio_digits"
-GOLDEN = REPOSITORY / "samples" / "platformio_test"
-HOST = f"[env:host]\n{platform('host')}\n"
-QEMU = f"[env:m3]\n{platform('qemu_arm')}\nboard = mps2_an385\n"
 RISCV = f"[env:rv32]\n{platform('qemu_riscv')}\nboard = virt\n"
 ANSWERS = ["this is a 0", "this is a 3", "this is a 4"]
-
-
-def sample(project: Project) -> Project:
-    """Fill a project with the sample's source and model."""
-    shutil.copytree(SAMPLE / "src", project.folder / "src")
-    shutil.copytree(SAMPLE / "models", project.folder / "models")
-    return project
-
-
-def require(*programs: str) -> None:
-    """Skip a test for want of programs that only it needs."""
-    if absent := [name for name in programs if shutil.which(name) is None]:
-        pytest.skip(f"no {', '.join(absent)}")
-
-
-def answers(output: str) -> list[str]:
-    return [line for line in output.splitlines() if line.startswith("this is")]
 
 
 def test_sample_holds_the_digits_model() -> None:

@@ -8,8 +8,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from tests.platformio.conftest import REPOSITORY, MakeProject
-from tests.platformio.test_builds import built
-from tests.platformio.test_digits import HOST, sample
+from tests.platformio.digits import HOST, built, sample
 
 FLOAT = REPOSITORY / "samples" / "digits" / "model_float.onnx"
 

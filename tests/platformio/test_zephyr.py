@@ -17,8 +17,7 @@ import pytest
 import yaml
 
 from tests.platformio.conftest import REPOSITORY, MakeProject, Project, describe_package
-from tests.platformio.test_builds import built
-from tests.platformio.test_digits import GOLDEN, QEMU, SAMPLE, require
+from tests.platformio.digits import GOLDEN, QEMU, SAMPLE, built, require
 from tinyml.workspace import find_cmsis_nn
 
 INPUTS = REPOSITORY / "samples" / "digits" / "src"
