@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 from tinyml.errors import ConfigError, ToolError
@@ -18,15 +17,15 @@ def cache_folder() -> Path:
     return Path(base) / "west-tinyml"
 
 
-def _workspaces() -> Iterator[Path]:
-    """West workspaces to look in, the most telling first."""
-    if named := os.environ.get("TINYML_WORKSPACE"):
-        yield Path(named)
+def _workspaces() -> list[Path]:
+    """West workspaces to look in, the most telling first; those in our cache only if there is no other."""
+    found = [Path(os.environ["TINYML_WORKSPACE"])] if os.environ.get("TINYML_WORKSPACE") else []
     if zephyr := os.environ.get("ZEPHYR_BASE"):
-        yield Path(zephyr).parent
+        found.append(Path(zephyr).parent)
     here = Path.cwd()
-    yield from (folder for folder in (here, *here.parents) if (folder / ".west").is_dir())
-    yield from sorted(cache_folder().glob("workspace-*"), key=lambda path: path.stat().st_mtime, reverse=True)
+    found += [folder for folder in (here, *here.parents) if (folder / ".west").is_dir()]
+    cached = cache_folder().glob("workspace-*")
+    return found or sorted(cached, key=lambda path: path.stat().st_mtime, reverse=True)
 
 
 def find_zephyr() -> Path | None:

@@ -174,8 +174,9 @@ def test_cmsis_nn_is_found(own_cache: Path, tmp_path: Path, monkeypatch: pytest.
     assert workspace.find_cmsis_nn() is None
     cached = plant(own_cache / "workspace-1" / "modules" / "lib" / "cmsis-nn")
     assert workspace.find_cmsis_nn() == cached
-    beside = plant(tmp_path / "modules" / "lib" / "cmsis-nn")
     monkeypatch.setenv("ZEPHYR_BASE", str(tmp_path / "zephyr"))
+    assert workspace.find_cmsis_nn() is None, "that of another workspace is not this one's"
+    beside = plant(tmp_path / "modules" / "lib" / "cmsis-nn")
     assert workspace.find_cmsis_nn() == beside
     monkeypatch.setenv("TINYML_CMSIS_NN", str(plant(tmp_path / "named")))
     assert workspace.find_cmsis_nn() == tmp_path / "named"

@@ -91,7 +91,7 @@ def test_a_model_outside_the_workspace_is_copied(app: Path, tmp_path_factory: py
 def test_a_model_comes_with_a_test(app: Path) -> None:
     code, said = west(app, "add", "digits.onnx", "--test")
     assert code == 0, said
-    assert "west twister -T tests/digits" in said
+    assert "west twister --integration -T tests/digits" in said
     test = app / "tests" / "digits"
     assert "file: ../../digits.onnx" in (test / "tinyml.yaml").read_text()
     assert (test / "prj.conf").read_text() == "CONFIG_ZTEST=y\nCONFIG_TINYML=y\n"

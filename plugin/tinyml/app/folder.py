@@ -37,7 +37,7 @@ class Application:
             names = ", ".join(model.name for model in listed.models)
             raise ConfigError(
                 f"{self.root} has no model called {name!r}",
-                f"one of: {names}" if names else "nothing; `west tinyml add MODEL` would add the first one",
+                f"one of: {names}" if names else "add one with `west tinyml add MODEL`",
             )
         return entry
 

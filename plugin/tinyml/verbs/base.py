@@ -84,7 +84,7 @@ def build_parser(verbs: Iterable[Verb], prog: str, version: str) -> argparse.Arg
 
 def main(verbs: Iterable[Verb], argv: Sequence[str], prog: str, version: str) -> int:
     """Parse ``argv``, run the verb, print a user's mistake without a traceback."""
-    args = build_parser(verbs, prog, version).parse_args(list(argv))
+    args = build_parser(verbs, prog, version).parse_args(list(argv) or ["--help"])
     from rich.console import Console  # after --help, which needs nothing that must be installed
 
     try:

@@ -32,8 +32,8 @@ class MakeTest(Verb):
     the outputs, integers exactly. The inputs are yours (--input) or generated; the outputs are those in
     your file (out0, out1, ... or by name) or those that the model's C computes on this machine.
 
-    `west twister -T tests` is then a numeric regression test, for your CI. After a wanted change of the
-    model, run this again with --force.
+    `west twister --integration -T tests` is then a numeric regression test, for your CI: on an emulated
+    Cortex-M3 and on native_sim. After a wanted change of the model, run this again with --force.
     """
 
     name = "test"
@@ -87,7 +87,9 @@ def contents(
 def said(console: Console, app: folder.Application, place: Path) -> None:
     where = folder.relative(place, app.root)
     console.print(
-        f"wrote a test to {where}; run it with: west twister -T {where}", markup=False, soft_wrap=True
+        f"wrote a test to {where}; run it with: west twister --integration -T {where}",
+        markup=False,
+        soft_wrap=True,
     )
 
 

@@ -69,6 +69,11 @@ def placed(args: argparse.Namespace, console: Console, profiled: bool = False) -
 
     if args.serial and not args.board:
         raise ConfigError("--serial needs the name of the board", "-b BOARD; `west boards` lists them")
+    if profiled and args.board and args.board.split("/")[0] == "native_sim":
+        raise ConfigError(
+            f"{args.board} cannot count: its time stands still while code runs",
+            "a QEMU board, --on qemu-cortex-m3, or hardware",
+        )
     listed = resolve_model(args)
     port = _port(args, console)
     if args.board:
