@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.support.cases import Case, Const, onnx_case
+from tests.support.cases import Case, Const, onnx_case, op_case
 from tests.support.data import real, truth, whole
 from tinyml.ir import Array
+from tinyml.ops.dynamic_update import DynamicUpdate
 
 X = real(3, 4, 5)
 INTS = whole(3, 4, 5, dtype="int16")
@@ -77,6 +78,10 @@ CASES: list[Case] = [
             reduction=how,
         )
         for how in ("none", "add", "mul", "max", "min")
+    ),
+    *(
+        op_case(f"dynamic_update_{start}", DynamicUpdate(), [X, real(2, 4, 3, seed=1), indices([start] * 3)])
+        for start in (0, 1, 9, -3)
     ),
     onnx_case("depth_to_space", "DepthToSpace", [real(1, 8, 2, 3)], blocksize=2),
     onnx_case("depth_to_space_crd", "DepthToSpace", [real(1, 8, 2, 3)], blocksize=2, mode="CRD"),

@@ -95,11 +95,29 @@ class OnnxRuntime(Reference):
         answers = []
         state = self.first
         for sample in samples:
-            found = dict(zip(names, self.session.run(names, {**sample, **state}), strict=True))
+            results = self.session.run(names, {**sample, **state})
+            found = {name: _array(value) for name, value in zip(names, results, strict=True)}
             state = {s.input: found[s.output] for s in self.states}
-            inner = {node: found[output] for node, output in self.inner.items()}
+            inner = {node: found[output] for node, output in self.inner.items() if _is_number(found[output])}
+            texts = [name for name in self.outputs if not _is_number(found[name])]
+            if texts:
+                raise ConfigError(
+                    f"the output {texts[0]!r} of the model is text, of which the C has the number",
+                    "--reference numpy",
+                )
             answers.append(Answer([found[name] for name in self.outputs], inner))
         return answers
+
+
+def _array(value: Any) -> Array:
+    """What a session returns as an array: probabilities by label (ZipMap) are a list of mappings."""
+    if isinstance(value, list):
+        return np.asarray([[*row.values()] if isinstance(row, dict) else row for row in value], np.float32)
+    return np.asarray(value)
+
+
+def _is_number(array: Array) -> bool:
+    return array.dtype.kind in "biuf"
 
 
 class LiteRt(Reference):

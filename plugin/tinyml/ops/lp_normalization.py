@@ -22,10 +22,14 @@ def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     x, p = node.input(0), int(node.attr("p", 2))
     if p not in (1, 2):
         raise UnsupportedError(f"LpNormalization with p = {p}", "1 or 2")
-    norm = build.add1(Reduce(f"l{p}", (onnx_axis(node, len(x.shape), -1),)), [x])
+    return [normalized(build, x, onnx_axis(node, len(x.shape), -1), p)]
+
+
+def normalized(build: Builder, x: Tensor, axis: int, p: int) -> Tensor:
+    norm = build.add1(Reduce(f"l{p}", (axis,)), [x])
     zero, one = (build.constant(np.asarray(value, x.dtype.numpy)) for value in (0, 1))
     divisor = build.add1(Where(), [build.add1(Binary("equal"), [norm, zero]), one, norm])
-    return [build.add1(Binary("div"), [x, divisor])]
+    return build.add1(Binary("div"), [x, divisor])
 
 
 @tflite_op("L2_NORMALIZATION")

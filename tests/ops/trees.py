@@ -1,0 +1,125 @@
+"""Decision trees and the other models that scikit-learn exports."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tests.support.cases import Case, Const, onnx_case
+from tests.support.data import real, whole
+from tinyml.ir import Array
+
+ML = "ai.onnx.ml"
+FEATURES = 4
+MODES = ["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT"]
+
+
+def forest(
+    count: int, depth: int, word: str, targets: list[int], modes: list[str], **more: Any
+) -> dict[str, Any]:
+    """Attributes of complete trees with random questions; each leaf has a weight for each target."""
+    random = np.random.default_rng(depth)
+    nodes: dict[str, list[Any]] = {
+        name: []
+        for name in (
+            "treeids", "nodeids", "featureids", "modes", "values", "truenodeids", "falsenodeids",
+            "missing_value_tracks_true",
+        )
+    }  # fmt: skip
+    held: dict[str, list[Any]] = {name: [] for name in ("treeids", "nodeids", "ids", "weights")}
+    low = more.pop("low", -1.0)
+    tracks = more.pop("tracks", False)
+    inner = 2**depth - 1
+    for tree in range(count):
+        for number in range(2 * inner + 1):
+            leaf = number >= inner
+            row = (
+                tree, number, 0 if leaf else int(random.integers(FEATURES)),
+                "LEAF" if leaf else modes[number % len(modes)],
+                0.0 if leaf else float(np.float32(random.integers(-3, 4) / 2)),
+                0 if leaf else 2 * number + 1, 0 if leaf else 2 * number + 2,
+                int(tracks and not leaf and number % 2 == 0),
+            )  # fmt: skip
+            for name, value in zip(nodes, row, strict=True):
+                nodes[name].append(value)
+            for target in targets if leaf else []:
+                weight = float(np.float32(random.uniform(low, 1.0)))
+                for name, value in zip(held, (tree, number, target, weight), strict=True):
+                    held[name].append(value)
+    named = {f"nodes_{name}": values for name, values in nodes.items()}
+    return {**named, **{f"{word}_{name}": values for name, values in held.items()}, **more}
+
+
+def samples(rows: int = 9) -> Array:
+    """Many values are exactly the limits that trees ask for."""
+    return (np.random.default_rng(5).integers(-4, 5, (rows, FEATURES)) / 2).astype(np.float32)
+
+
+def odd() -> Array:
+    x = samples()
+    x[::2, 1] = np.nan
+    return x
+
+
+def classifier(name: str, targets: list[int], labels: list[int], x: Array | None = None, **more: Any) -> Case:
+    modes = more.pop("modes", ["BRANCH_LEQ"])
+    attributes = forest(3, 3, "class", targets, modes, classlabels_int64s=labels, **more)
+    data = samples() if x is None else x
+    return onnx_case(name, "TreeEnsembleClassifier", [data], outputs=2, domain=ML, **attributes)
+
+
+def regressor(name: str, targets: list[int], depth: int = 2, **more: Any) -> Case:
+    attributes = forest(5, depth, "target", targets, ["BRANCH_LEQ"], n_targets=len(targets), **more)
+    return onnx_case(name, "TreeEnsembleRegressor", [samples()], domain=ML, **attributes)
+
+
+def linear(name: str, classes: int, **more: Any) -> Case:
+    return onnx_case(
+        name,
+        "LinearClassifier",
+        [samples()],
+        outputs=2,
+        domain=ML,
+        coefficients=real(classes * FEATURES, seed=2).tolist(),
+        intercepts=real(classes, seed=3).tolist(),
+        classlabels_ints=list(range(classes)),
+        **more,
+    )
+
+
+CASES: list[Case] = [
+    *(classifier(f"modes_{mode}", [0, 1, 2], [0, 1, 2], modes=[mode]) for mode in MODES),
+    classifier("mixed_modes", [0, 1, 2], [7, 3, -2], modes=MODES),
+    classifier("missing", [0, 1, 2], [0, 1, 2], odd(), tracks=True),
+    classifier("missing_no", [0, 1, 2], [0, 1, 2], odd(), modes=["BRANCH_GT", "BRANCH_LEQ"]),
+    classifier("softmax", [0, 1, 2], [0, 1, 2], post_transform="SOFTMAX", base_values=[0.5, 0.1, -0.3]),
+    classifier("logistic", [0, 1, 2, 3], [0, 1, 2, 3], post_transform="LOGISTIC"),
+    classifier("two_probability", [0], [0, 1], low=0.0),
+    classifier("two_probability_other", [1], [4, 9], low=0.0),
+    # onnxruntime takes the second class whenever its score is above 0; ONNX says the largest score
+    classifier("two_scores", [0, 1], [0, 1], low=0.0, oracle="reference"),
+    classifier("two_margin", [0], [0, 1]),
+    classifier("two_logistic", [0], [0, 1], post_transform="LOGISTIC", base_values=[0.2]),
+    classifier("whole_numbers", [0, 1, 2], [0, 1, 2], whole(5, FEATURES, low=-3, high=3, dtype="int64")),
+    regressor("regressor", [0]),
+    regressor("regressor_base", [0, 1], base_values=[1.5, -2.0]),
+    regressor("regressor_average", [0], aggregate_function="AVERAGE", base_values=[3.0]),
+    regressor("stump", [0], depth=0),
+    linear("linear_softmax", 3, post_transform="SOFTMAX"),
+    linear("linear_logistic", 2, post_transform="LOGISTIC"),
+    linear("linear_none", 3),
+    onnx_case("linear_regressor", "LinearRegressor", [samples()], domain=ML, targets=2,
+              coefficients=real(2 * FEATURES).tolist(), intercepts=[0.5, -0.5]),
+    onnx_case("scaler", "Scaler", [samples()], domain=ML, offset=real(FEATURES).tolist(),
+              scale=[0.5] * FEATURES),
+    onnx_case("scaler_one", "Scaler", [samples()], domain=ML, offset=[1.0], scale=[0.25]),
+    *(
+        onnx_case(f"normalizer_{norm}", "Normalizer", [real(3, 5)], domain=ML, norm=norm)
+        for norm in ("L1", "L2")
+    ),
+    onnx_case("binarizer", "Binarizer", [samples()], domain=ML, threshold=0.5),
+    onnx_case("columns", "ArrayFeatureExtractor", [samples(), Const(np.array([2, 0], np.int64))], domain=ML),
+    onnx_case("columns_by_data", "ArrayFeatureExtractor",
+              [Const(real(1, 6)), np.array([[3, 1]], np.int64)], domain=ML),
+]  # fmt: skip

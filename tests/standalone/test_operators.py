@@ -1,0 +1,33 @@
+"""Operators whose loops are written into the model, on every core: some cases of ``tests/ops``."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+from tests.support.cases import Case
+from tests.support.interpret import interpret
+from tinyml import harness
+from tinyml.emit.model import Provenance
+from tinyml.pipeline import Options, compile_graph, optimize
+
+BOARDS = [name for name, machine in harness.MACHINES.items() if machine.board]
+CHOSEN = {"trees": ("mixed_modes", "missing"), "movement": ("dynamic_update_1",)}
+
+
+def find(file: str, name: str) -> Case:
+    cases: list[Case] = import_module(f"tests.ops.{file}").CASES
+    return next(case for case in cases if case.name == name)
+
+
+@pytest.mark.parametrize("file,name", [(file, name) for file, names in CHOSEN.items() for name in names])
+@pytest.mark.parametrize("machine", BOARDS)
+def test_operator(machine: str, file: str, name: str) -> None:
+    case = find(file, name)
+    options = Options(target=harness.find_machine(machine).target.name)
+    compiled = compile_graph(case.graph(), "case", Provenance(name, "0" * 64, ""), options)
+    (found,) = harness.run_files(compiled.files, machine, [case.inputs]).outputs
+    for key, expected in interpret(optimize(case.graph()), case.inputs).items():
+        np.testing.assert_array_equal(found[key], expected)
