@@ -57,8 +57,37 @@ def unsigned_matmul() -> Case:
     return onnx_nodes_case("uint8_dense_output", [node], operands, ["y"], lsb=1)
 
 
+def transposed_convolution(dtype: str, lsb: int) -> Case:
+    """Rounded once, like everything that ONNX computes in real numbers: rounded twice, bytes would differ."""
+    most = int(np.iinfo(dtype).max)
+    zero = 3 if dtype == "int8" else 0
+    x_scale, w_scale = 6 / most, 0.0123
+    operands: dict[str, Array | Const] = {
+        "x": whole(1, 6, 16, 16, low=-most, high=most, dtype=dtype),
+        "xs": Const(np.array(x_scale, np.float32)),
+        "xz": Const(np.array(zero, dtype)),
+        "w": Const(whole(6, 5, 3, 3, low=-127, high=127, dtype="int8", seed=1)),
+        "ws": Const(np.array(w_scale, np.float32)),
+        "wz": Const(np.array(0, np.int8)),
+        "b": Const(whole(5, low=-3000, high=3000, dtype="int32", seed=2)),
+        "bs": Const(np.array(x_scale * w_scale, np.float32)),
+        "ys": Const(np.array(27 / most, np.float32)),
+        "yz": Const(np.array(-2 * zero, dtype)),
+    }
+    nodes = [
+        helper.make_node("DequantizeLinear", ["x", "xs", "xz"], ["xr"]),
+        helper.make_node("DequantizeLinear", ["w", "ws", "wz"], ["wr"]),
+        helper.make_node("DequantizeLinear", ["b", "bs"], ["br"]),
+        helper.make_node("ConvTranspose", ["xr", "wr", "br"], ["r"], strides=[2, 2], pads=[1, 1, 1, 1]),
+        helper.make_node("QuantizeLinear", ["r", "ys", "yz"], ["y"]),
+    ]
+    return onnx_nodes_case(f"ConvTranspose_{dtype}", nodes, operands, ["y"], lsb=lsb)
+
+
 CASES: list[Case] = [
     unsigned_matmul(),
+    transposed_convolution("int8", 0),
+    transposed_convolution("int16", 1),
     *(
         between(f"{op}_{dtype}", op, [0.05], 0.02, 5, dtype)
         for op in (

@@ -62,6 +62,9 @@ BEHIND: dict[str, list[onnx.NodeProto]] = {
     "MaxPool": [node("MaxPool", "c", "p", kernel_shape=[2, 2]), node("Relu", "p", "y")],
     "AveragePool": [node("AveragePool", "c", "y", kernel_shape=[2, 2])],
     "GlobalAveragePool": [node("GlobalAveragePool", "c", "y")],
+    "ConvTranspose": [
+        node("ConvTranspose", "c spread", "y", strides=[2, 2], pads=[1, 0, 0, 1], output_padding=[1, 0])
+    ],
     "Pad": [node("Pad", "c pads", "y")],
     "Slice": [node("Slice", "c starts ends", "y")],
     "Softmax": [node("Flatten", "c", "f"), node("Softmax", "f", "y")],
@@ -70,6 +73,7 @@ BEHIND: dict[str, list[onnx.NodeProto]] = {
 OPERANDS: dict[str, Array] = {
     "zero": np.asarray(0, np.float32),
     "one": np.asarray(1, np.float32),
+    "spread": np.random.default_rng(6).normal(0, 0.3, (4, 3, 3, 2)).astype(np.float32),
     "pads": np.asarray([0, 0, 1, 1, 0, 0, 1, 1]),
     "starts": np.asarray([0, 0, 1, 1]),
     "ends": np.asarray([1, 2, 3, 3]),

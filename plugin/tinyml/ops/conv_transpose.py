@@ -13,31 +13,22 @@ import numpy as np
 
 from tinyml import c
 from tinyml.errors import ModelError
-from tinyml.ir import Array, DType, Layer, Op, Shape, Tensor, TensorType, given
+from tinyml.ir import Array, DType, Layer, Shape, Tensor, TensorType, given
 from tinyml.kernel import Constraint, Kernel, Sheet, register_kernels
 from tinyml.ops._conv_loops import one_plain_type
 from tinyml.ops._conv_records import constant_weights
 from tinyml.ops._layout import channels_first, channels_last
 from tinyml.ops._pool import flat_index, nested
-from tinyml.ops._quant import (
-    NO_CLAMP,
-    Clamp,
-    centred,
-    clamp_range,
-    integer_bias,
-    is_quantized,
-    output_multipliers,
-    quant_of,
-    requantize,
-)
+from tinyml.ops._quant import clamp_range, quant_of
 from tinyml.ops._real import layer_weights
+from tinyml.ops._weighted import Weighted
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.transpose import Transpose
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 
 @dataclass(frozen=True)
-class ConvTranspose(Op):
+class ConvTranspose(Weighted):
     """Output element o gets x[i] * w[k] for all i, k with o = i * stride + k * dilation - pad."""
 
     strides: tuple[int, ...] = (1, 1)
@@ -45,37 +36,25 @@ class ConvTranspose(Op):
     pads: tuple[int, ...] = (0, 0)  # before each spatial axis
     outputs: tuple[int, ...] = (1, 1)  # spatial extents of the output
     groups: int = 1
-    clamp: Clamp = NO_CLAMP
+
+    @property
+    def channel_axis(self) -> int:
+        return 0
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         x, w = given(inputs, 0), given(inputs, 1)
         return (TensorType((x.shape[0], *self.outputs, w.shape[0]), x.dtype),)
 
-    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
-        acc = self.accumulate(centred(layer, inputs, 0), centred(layer, inputs, 1, channel_axis=0))
-        if layer.has_input(2):
-            acc = acc + inputs[2]
-        if layer.output.quant is not None:
-            return (requantize(acc, layer, output_multipliers(layer), self.clamp),)
-        return (np.clip(acc, *self.clamp).astype(layer.output.dtype.numpy),)
-
-    def quantized(
-        self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
-    ) -> tuple[Op, Sequence[Tensor | None]] | None:
-        bytes_only = all(is_quantized(t, DType.INT8, DType.UINT8) for t in (*inputs[:2], outputs[0]))
-        return (self, [*inputs[:2], *integer_bias(inputs)]) if bytes_only else None
-
-    def accumulate(self, x: Array, w: Array) -> Array:
-        """The sums before bias and clamp."""
-        sizes, kernel = x.shape[1:-1], w.shape[1:-1]
+    def accumulate(self, x: Array, weights: Array) -> Array:
+        sizes, kernel = x.shape[1:-1], weights.shape[1:-1]
         full = [
             max((i - 1) * s + (k - 1) * d + 1, o + p)
             for i, s, k, d, o, p in zip(
                 sizes, self.strides, kernel, self.dilations, self.outputs, self.pads, strict=True
             )
         ]
-        outs, ins = w.shape[0] // self.groups, w.shape[-1]
-        acc = np.zeros((x.shape[0], *full, w.shape[0]), np.result_type(x, w))
+        outs, ins = weights.shape[0] // self.groups, weights.shape[-1]
+        acc = np.zeros((x.shape[0], *full, weights.shape[0]), np.result_type(x, weights))
         for tap in np.ndindex(*kernel):
             spots = tuple(
                 slice(k * d, k * d + (i - 1) * s + 1, s)
@@ -84,7 +63,7 @@ class ConvTranspose(Op):
             for g in range(self.groups):
                 own = slice(g * outs, (g + 1) * outs)
                 filters, target = (own, *tap), (slice(None), *spots, own)
-                acc[target] += x[..., g * ins : (g + 1) * ins] @ w[filters].T
+                acc[target] += x[..., g * ins : (g + 1) * ins] @ weights[filters].T
         middle = (slice(p, p + o) for p, o in zip(self.pads, self.outputs, strict=True))
         cut = (slice(None), *middle)
         return acc[cut]
@@ -191,17 +170,18 @@ class ConvTransposeQuantized(ConvTransposeLoops):
     def finish(self, layer: Layer, op: ConvTranspose, sheet: Sheet, channel: str) -> str:
         y = layer.output
         low, high = clamp_range(op.clamp, y)
-        multipliers, shifts = output_multipliers(layer)
+        multipliers, shifts = op.multipliers(layer)
         if multipliers.size > 1:
             multiplier = f"{sheet.table('multiplier', multipliers)}[{channel}]"
             shift = f"{sheet.table('shift', shifts.astype(np.int8))}[{channel}]"
         else:
             multiplier, shift = str(multipliers[0]), str(shifts[0])
+        once = "_once" if op.round_once else ""
         if y.dtype is DType.INT16:
             sheet.include("<tinyml/conv_s16.h>")
-            return f"tinyml_narrow_s64(sum, {multiplier}, {shift}, {low}, {high})"
+            return f"tinyml_narrow_s64{once}(sum, {multiplier}, {shift}, {low}, {high})"
         sheet.include("<tinyml/fixed_point.h>")
-        scaled = f"tinyml_rescale(sum, {multiplier}, {shift}) + ({quant_of(y).zero_point})"
+        scaled = f"tinyml_rescale{once}(sum, {multiplier}, {shift}) + ({quant_of(y).zero_point})"
         return f"({y.dtype.c})tinyml_clamp({scaled}, {low}, {high})"
 
 

@@ -17,6 +17,7 @@ from tinyml.ops.cast import Cast
 from tinyml.ops.clamp import Clamp
 from tinyml.ops.concat import Concat
 from tinyml.ops.conv import Conv
+from tinyml.ops.conv_transpose import ConvTranspose
 from tinyml.ops.dense import Dense
 from tinyml.ops.depthwise_conv import DepthwiseConv
 from tinyml.ops.expand import Tile
@@ -83,6 +84,26 @@ def _convolution(
     bias = [x[2]] if len(x) > 2 and x[2] else []
     _spatial(out, x[0], y, 4, op.clamp, "Conv", [weights, *bias], strides=list(op.strides),
              dilations=list(op.dilations), pads=list(op.pads), group=groups)  # fmt: skip
+
+
+@writes(ConvTranspose)
+def write_conv_transpose(op: ConvTranspose, layer: Layer, x: list[str], y: str, out: Writer) -> None:
+    """ONNX says how much is cut off behind the output, or added there, instead of how large it is."""
+    shape, values = layer.input(0).shape, layer.input(1).value
+    kernel, ins = values.shape[1:-1], values.shape[-1]
+    apart = values.reshape(op.groups, -1, *kernel, ins)
+    weights = np.moveaxis(apart, -1, 1).reshape(op.groups * ins, -1, *kernel)
+    spare = [
+        stride * (size - 1) + dilation * (taps - 1) + 1 - pad - wanted
+        for stride, size, dilation, taps, pad, wanted in zip(
+            op.strides, shape[1:-1], op.dilations, kernel, op.pads, op.outputs, strict=True
+        )
+    ]
+    bias = [x[2]] if len(x) > 2 and x[2] else []
+    _spatial(out, x[0], y, len(shape), op.clamp, "ConvTranspose", [out.constant(weights, "weights"), *bias],
+             strides=list(op.strides), dilations=list(op.dilations), group=op.groups,
+             pads=[*op.pads, *(max(s, 0) for s in spare)],
+             output_padding=[max(-s, 0) for s in spare])  # fmt: skip
 
 
 @writes(Dense)
