@@ -80,6 +80,7 @@ class Sheet:
     prefix: str  # model and layer: "kws_conv1"
     shared_inputs: frozenset[int] = frozenset()  # inputs that already lie where the output wants them
     shared_outputs: frozenset[int] = frozenset()  # outputs that already are the right part of an input
+    backwards: bool = False  # the output lies over the input in a way that the last position comes first
     lines: list[str] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
@@ -159,6 +160,15 @@ def output_parameter(layer: Layer, index: int) -> str:
     return "y" if len(layer.outputs) == 1 else f"y{index}"
 
 
+@dataclass(frozen=True)
+class Overlay:
+    """An input whose memory output 0 may take over, and how: see ``Kernel.overlays``."""
+
+    input: int
+    distance: int = 0  # where the output begins, in bytes after the input's first (before it: negative)
+    backwards: bool = False  # on condition that the last position is computed first
+
+
 class Kernel(ABC):
     """One way to compute one operator. ``ops/<op>.py`` lists its kernels in order of preference."""
 
@@ -177,12 +187,15 @@ class Kernel(ABC):
         return 0
 
     def overwrites(self, layer: Layer) -> tuple[int, ...]:
-        """Inputs whose memory output 0 may take over; a kernel may allow more than its operator.
+        """Inputs that output 0 may be written over, starting where they do.
 
-        The output starts where the input does. Only a kernel that works from the end may name an
-        input that is smaller than the output.
+        A kernel may allow more than its operator.
         """
         return tuple(i for i in layer.op.overwrites(layer) if layer.input(i).bytes >= layer.output.bytes)
+
+    def overlays(self, layer: Layer) -> tuple[Overlay, ...]:
+        """The same for kernels whose output need not start where the input does, the preferred way first."""
+        return tuple(Overlay(index) for index in self.overwrites(layer))
 
     def runtime_sources(self, layer: Layer) -> tuple[str, ...]:
         """The files of runtime/ that the layer links."""

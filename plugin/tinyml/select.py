@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tinyml.errors import UnsupportedError
 from tinyml.ir import Graph, Layer
-from tinyml.kernel import Kernel, Library, kernels_of
+from tinyml.kernel import Kernel, Library, Overlay, kernels_of
 from tinyml.targets import Target
 
 
@@ -20,9 +20,9 @@ class Selected:
     scratch_bytes: int
 
     @property
-    def overwrites(self) -> tuple[int, ...]:
-        """Inputs that output 0 may be written over."""
-        return self.kernel.overwrites(self.layer)
+    def overlays(self) -> tuple[Overlay, ...]:
+        """Inputs that output 0 may be written over, and how."""
+        return self.kernel.overlays(self.layer)
 
 
 TIE = 1.03
@@ -82,7 +82,14 @@ def _cheaper(kernel: Kernel, rival: Kernel | str, layer: Layer, target: Target) 
 
 def _memory_bytes(kernel: Kernel, layer: Layer, target: Target) -> int:
     """What a kernel adds to the arena while its layer runs."""
-    return kernel.scratch_bytes(layer, target) + (0 if kernel.overwrites(layer) else layer.output.bytes)
+    grown = [_grown_bytes(layer, overlay) for overlay in kernel.overlays(layer)]
+    return kernel.scratch_bytes(layer, target) + min(grown, default=layer.output.bytes)
+
+
+def _grown_bytes(layer: Layer, overlay: Overlay) -> int:
+    """What the memory of an input grows by so that the output fits over it."""
+    before, size = layer.input(overlay.input).bytes, overlay.distance + layer.output.bytes
+    return max(before, size) - min(overlay.distance, 0) - before
 
 
 def _types(layer: Layer) -> str:

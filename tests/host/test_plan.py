@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tinyml.ir import DType, Graph, Layer, Node, Op, State, Tensor, View
-from tinyml.kernel import Kernel, Sheet
+from tinyml.kernel import Kernel, Overlay, Sheet
 from tinyml.plan import Place, Plan, Region, plan
 from tinyml.plan.problem import Block, Piece, Problem
 from tinyml.plan.search import Packing, search
@@ -32,6 +32,18 @@ class Work(Op):
 
     def overwrites(self, layer: Layer) -> tuple[int, ...]:
         return tuple(range(len(layer.inputs))) if self.in_place else ()
+
+
+@dataclass(frozen=True)
+class Slide(Op):
+    """A window that moves over its input: the output may lie over it, so many bytes before or after."""
+
+    before: int
+    after: int
+
+    @property
+    def ways(self) -> tuple[Overlay, ...]:
+        return (Overlay(0, -self.before), Overlay(0, self.after, backwards=True))
 
 
 @dataclass(frozen=True)
@@ -70,11 +82,14 @@ class NoCode(Kernel):
 
     name: ClassVar[str] = "none"
 
+    def overlays(self, layer: Layer) -> tuple[Overlay, ...]:
+        return layer.op.ways if isinstance(layer.op, Slide) else super().overlays(layer)
+
     def emit(self, layer: Layer, sheet: Sheet) -> None:
         raise AssertionError("only planned, never emitted")
 
 
-WORK, OVER, SAME, JOIN = Work(), Work(in_place=True), Same(), Join()
+WORK, OVER, SLIDE, SAME, JOIN = Work(), Work(in_place=True), Slide(4, 4), Same(), Join()
 
 
 def graph_of(
@@ -127,6 +142,23 @@ CASES = (
     Case("not in place while read later", graph_of("x", "b", [("a", OVER, "x"), ("b", WORK, "a x")]), 48),
     Case("in place over the second operand", graph_of("x", "b", [("a", WORK, "x"), ("b", OVER, "x a")]), 32),
     Case("an operand used twice is not overwritten", graph_of("x", "y", [("y", OVER, "x x")]), 32),
+    Case("a window", graph_of("x", "y", [("y", SLIDE, "x")]), 20),
+    Case("not over what is read later", graph_of("x", "b", [("a", SLIDE, "x"), ("b", WORK, "a x")]), 48),
+    Case(
+        "windows there and back again",
+        graph_of("x", "d", [("a", SLIDE, "x"), ("b", SLIDE, "a"), ("c", SLIDE, "b"), ("d", SLIDE, "c")]),
+        20,
+    ),
+    Case(
+        "a window that shrinks does not reach out",
+        graph_of("x", "b", [("a", Slide(8, 2), "x"), ("b", WORK, "a")], sizes={"a": 8}),
+        24,
+    ),
+    Case(
+        "a residual",
+        graph_of("x", "d", [("a", SLIDE, "x"), ("b", SLIDE, "a"), ("c", SLIDE, "b"), ("d", OVER, "c a")]),
+        36,
+    ),
     Case("reshape", graph_of("x", "c", [("b", SAME, "x"), ("c", WORK, "b")]), 32, "b"),
     Case(
         "reshape of reshape",
@@ -329,15 +361,29 @@ def test_parts_of_an_output_are_written_there() -> None:
     assert result.arena_bytes == 0
 
 
+def test_direction_follows_from_the_distance() -> None:
+    graph = graph_of("x", "b", [("a", SLIDE, "x"), ("b", SLIDE, "a")])
+    result = planned(graph)
+    x, a, b = (result.places[name].offset for name in "xab")
+    assert (a - x, b - a) == (-4, 4)
+    assert result.backwards == {1}
+
+
+def test_where_memory_is_plenty_windows_keep_their_distance() -> None:
+    """A block of two tensors is harder to place: it must be worth it."""
+    graph = graph_of("x", "b", [("a", WORK, "x"), ("b", SLIDE, "a")], sizes={"x": 64})
+    result = planned(graph)
+    a, b = result.places["a"].offset, result.places["b"].offset
+    assert abs(a - b) >= 16
+    assert result.arena_bytes == 80
+
+
 # --- the validator finds every kind of mistake ---------------------------------------------------
 
 
-def in_place(graph: Graph) -> list[tuple[int, ...]]:
-    """What each layer's operator allows by itself."""
-    return [
-        tuple(i for i in layer.op.overwrites(layer) if layer.input(i).bytes >= layer.output.bytes)
-        for layer in graph.layers()
-    ]
+def in_place(graph: Graph) -> list[tuple[Overlay, ...]]:
+    """What each layer's operator allows by itself, in either direction."""
+    return [NoCode().overlays(layer) for layer in graph.layers()]
 
 
 def check(
@@ -350,10 +396,13 @@ def check(
 
 
 TWO = graph_of("x", "b", [("a", WORK, "x"), ("b", WORK, "a")])
+WINDOW = graph_of("x", "y", [("y", SLIDE, "x")])
 
 
 def test_a_right_plan_passes() -> None:
     check(TWO, {"x": 0, "a": 16, "b": 0}, 32)
+    check(WINDOW, {"x": 4, "y": 0}, 20)
+    check(WINDOW, {"x": 0, "y": 4}, 20)
 
 
 @pytest.mark.parametrize(
@@ -362,6 +411,8 @@ def test_a_right_plan_passes() -> None:
         (TWO, {"x": 0, "a": 0, "b": 16}, 32, {}, "overwrites its input 'x'"),
         (TWO, {"x": 0, "a": 16, "b": 20}, 64, {}, "overwrites its input 'a'"),
         (TWO, {"x": 0, "a": 20, "b": 0}, 32, {}, "over the end"),
+        (WINDOW, {"x": 3, "y": 0}, 20, {}, "overwrites its input 'x'"),
+        (WINDOW, {"x": 0, "y": 0}, 20, {}, "overwrites its input 'x'"),
         (TWO, {"x": 0, "a": 16, "b": 0}, 64, {0: (24, 16)}, "scratch memory of 'a' overlaps 'a'"),
         (TWO, {"x": 0, "a": 16, "b": 0}, 40, {0: (32, 16)}, "outside of the arena"),
         (
@@ -520,7 +571,7 @@ def random_graph(seed: int) -> Graph:
     nodes: list[Node] = []
     for i in range(rng.randint(3, 14)):
         args = rng.sample(sorted(tensors), rng.randint(1, min(3, len(tensors))))
-        op = rng.choice([WORK, OVER, SAME, JOIN, Part(0), Part(4)])
+        op = rng.choice([WORK, OVER, SLIDE, SAME, JOIN, Part(0), Part(4)])
         size = {Same: tensors[args[0]].bytes, Part: 4, Join: sum(tensors[a].bytes for a in args)}.get(
             type(op), rng.choice([4, 8, 16])
         )

@@ -6,8 +6,9 @@ import numpy as np
 
 from tinyml import c
 from tinyml.ir import Layer
-from tinyml.kernel import Kernel, Sheet
+from tinyml.kernel import Kernel, Overlay, Sheet
 from tinyml.ops._convolution import convolution
+from tinyml.ops._overlay import forwards
 from tinyml.ops._pool import PoolLoops, Window, flat_index
 
 
@@ -22,6 +23,9 @@ class ConvLoops(Kernel):
 
     name = "convolution loops"
     constraints = (one_plain_type,)
+
+    def overlays(self, layer: Layer) -> tuple[Overlay, ...]:
+        return forwards(layer, copied=False)
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
         op, y, w = convolution(layer), layer.output, layer.input(1)

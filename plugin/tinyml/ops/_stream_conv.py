@@ -8,8 +8,7 @@ import numpy as np
 
 from tinyml import c
 from tinyml.ir import Layer
-from tinyml.kernel import Constraint, Cost, Kernel, Library, Sheet
-from tinyml.ops._cmsis_conv import pointwise
+from tinyml.kernel import Constraint, Cost, Kernel, Library, Overlay, Sheet
 from tinyml.ops._conv_records import (
     constant_weights,
     folded_bias,
@@ -19,7 +18,7 @@ from tinyml.ops._conv_records import (
     one_weight_zero,
     small_extents,
 )
-from tinyml.ops._convolution import convolution
+from tinyml.ops._overlay import backwards, forwards
 from tinyml.ops._quant import output_multipliers
 from tinyml.ops._stream import filter_stream, right_shifts
 from tinyml.targets import Target
@@ -45,19 +44,21 @@ class ConvInt8(Kernel):
         column = -(-int(np.prod(layer.input(1).shape[1:])) // 4) * 4
         return (self.column_bytes + (layer.input(1).shape[3] % 4 != 0)) * column
 
-    def overwrites(self, layer: Layer) -> tuple[int, ...]:
-        """A 1x1 convolution reads every position before it writes there, the last first if it widens."""
-        return (0,) if pointwise(layer) and convolution(layer).strides == (1, 1) else ()
+    def overlays(self, layer: Layer) -> tuple[Overlay, ...]:
+        """Windows are copied before outputs are written; of several groups each goes through all windows."""
+        if layer.input(0).shape[3] != layer.input(1).shape[3]:
+            return ()
+        return (*forwards(layer, copied=True), *backwards(layer))
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
-        x, w, y = layer.input(0), layer.input(1), layer.output
+        x, w = layer.input(0), layer.input(1)
         sheet.include("<tinyml/conv.h>")
         members = {
             **geometry(layer),
             **self.tables(layer, sheet),
             **limits(layer),
             ".groups": x.shape[3] // w.shape[3],
-            ".from_the_end": c.boolean(pointwise(layer) and y.shape[3] > x.shape[3]),
+            ".from_the_end": c.boolean(sheet.backwards),
         }
         name = sheet.record("struct tinyml_conv_s8", "params", members)
         sheet.line(f"{self.name}(&{name}, {sheet.x()}, {sheet.y()}, {sheet.scratch});")

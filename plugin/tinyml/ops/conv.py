@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType
-from tinyml.kernel import Cost, Kernel, Library, Sheet, register_kernels
+from tinyml.kernel import Cost, Kernel, Library, Overlay, Sheet, register_kernels
 from tinyml.ops import _convolution
 from tinyml.ops import _helium as helium
 from tinyml.ops._byte_weights import ConvByteWeights
@@ -26,6 +26,7 @@ from tinyml.ops._conv_records import (
 from tinyml.ops._convolution import Convolution
 from tinyml.ops._int16_kernels import ConvInt16
 from tinyml.ops._layout import channels_first, channels_last, depthwise_weights
+from tinyml.ops._overlay import forwards
 from tinyml.ops._stream_conv import ConvDsp, ConvInt8
 from tinyml.ops._window import onnx_window
 from tinyml.ops.depthwise_conv import DepthwiseConv
@@ -89,6 +90,9 @@ class ConvFloat(Kernel):
     library = Library.PORTABLE
     sources = ("conv_f32.c",)
     constraints = (float_tensors, constant_weights, small_extents)
+
+    def overlays(self, layer: Layer) -> tuple[Overlay, ...]:
+        return forwards(layer, copied=False)
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
         op = layer.op

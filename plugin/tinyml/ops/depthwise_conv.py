@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinyml.ir import Array, Layer, Tensor
-from tinyml.kernel import Cost, Kernel, Library, Sheet, register_kernels
+from tinyml.kernel import Cost, Kernel, Library, Overlay, Sheet, register_kernels
 from tinyml.ops import _convolution
 from tinyml.ops import _helium as helium
 from tinyml.ops._cmsis_conv import DEPTHWISE_KERNELS
@@ -24,6 +24,7 @@ from tinyml.ops._conv_records import (
 )
 from tinyml.ops._convolution import Convolution
 from tinyml.ops._int16_kernels import DepthwiseConvInt16
+from tinyml.ops._overlay import forwards
 from tinyml.ops._planes import DepthwiseDsp, DepthwisePlanes
 from tinyml.reading import Builder, TfliteNode, tflite_op
 from tinyml.targets import Target
@@ -115,6 +116,9 @@ class DepthwiseConvFloat(Kernel):
     library = Library.PORTABLE
     sources = ("depthwise_conv_f32.c",)
     constraints = (float_tensors, constant_weights, small_extents)
+
+    def overlays(self, layer: Layer) -> tuple[Overlay, ...]:
+        return forwards(layer, copied=False)
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
         sheet.include("<tinyml/conv.h>")

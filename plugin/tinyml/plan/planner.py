@@ -9,7 +9,7 @@ from tinyml.ir import Graph, Layer
 from tinyml.plan.problem import Block, Piece, Problem, Solution
 from tinyml.plan.regions import Place, Region, homes
 from tinyml.plan.solve import SEARCH_NODES, solve
-from tinyml.plan.storage import Group, Member, Storage, honoured, members_of, share
+from tinyml.plan.storage import Group, Member, Storage, honoured, members_of, share, shifted_pairs
 from tinyml.plan.validate import Machine
 from tinyml.select import Selected
 
@@ -22,7 +22,8 @@ class Plan:
     """Where everything lives.
 
     ``shared`` lists, by step, the tensors that sharing has already put in place: outputs that the layer
-    need not write, and inputs that lie inside its output. ``free`` are the steps that are no work at all.
+    need not write, and inputs that lie inside its output. ``free`` are the steps that are no work at all,
+    ``backwards`` those that compute the last position first, because their output lies over an input.
     """
 
     problem: Problem
@@ -31,6 +32,7 @@ class Plan:
     scratch: Mapping[int, int]
     shared: Mapping[int, frozenset[str]]
     free: frozenset[int]
+    backwards: frozenset[int]
     io_outside: bool = False  # inputs and outputs lie in the caller's buffers
 
     @property
@@ -83,24 +85,29 @@ def plan(graph: Graph, selected: Sequence[Selected], io_outside: bool = False) -
         scratch={step: draft.solution.offsets[index] for step, index in draft.scratch.items()},
         shared={step: names for step, names in shared.items() if names},
         free=frozenset(step for step, layer in enumerate(layers) if _is_free(layer, shared[step])),
+        backwards=_backwards(draft.storage, layers),
         io_outside=io_outside,
     )
-    overwrites = [chosen.overwrites for chosen in selected]
+    overlays = [
+        [overlay for overlay in chosen.overlays if overlay.backwards == (step in result.backwards)]
+        for step, chosen in enumerate(selected)
+    ]
     sizes = {step: (offset, selected[step].scratch_bytes) for step, offset in result.scratch.items()}
-    Machine(graph, layers, overwrites, result.places, sizes, result.arena_bytes, result.shared).run()
+    Machine(graph, layers, overlays, result.places, sizes, result.arena_bytes, result.shared).run()
     return result
 
 
 def lower_bound_bytes(graph: Graph, selected: Sequence[Selected], io_outside: bool = False) -> int:
     """What a plan of these layers in this order needs at least."""
     members = members_of(graph, [chosen.layer for chosen in selected])
-    return _unsolved(graph, selected, members, io_outside, frozenset()).problem.lower_bound_bytes
+    apart = _not_worth_it(graph, selected, members, io_outside)
+    return _unsolved(graph, selected, members, io_outside, apart).problem.lower_bound_bytes
 
 
 def _best_draft(graph: Graph, selected: Sequence[Selected], io_outside: bool) -> Draft:
     """Share all that can be shared; where that makes shapes that do not fit together, a little less."""
     members = members_of(graph, [chosen.layer for chosen in selected])
-    apart: frozenset[tuple[str, str]] = frozenset()
+    apart = _not_worth_it(graph, selected, members, io_outside)
     best = _draft(graph, selected, members, io_outside, apart)
     for _ in range(LOOSENED):
         tries = [apart | {pair} for pair in best.overlaid_outside()] if best.excess_bytes else []
@@ -112,6 +119,25 @@ def _best_draft(graph: Graph, selected: Sequence[Selected], io_outside: bool) ->
     if best.excess_bytes:
         best = replace(best, solution=solve(best.problem, SEARCH_NODES))
     return best
+
+
+def _not_worth_it(
+    graph: Graph, selected: Sequence[Selected], members: dict[str, Member], io_outside: bool
+) -> frozenset[tuple[str, str]]:
+    """Pairs that could lie over one another, but at a distance, and would not lower the peak.
+
+    Every such pair makes a larger block that is harder to place. So only those of the steps with the most
+    live bytes are let together, then those of the steps that have the most then, as long as it helps.
+    """
+    apart = shifted_pairs([chosen.layer for chosen in selected], [chosen.overlays for chosen in selected])
+    problem = _unsolved(graph, selected, members, io_outside, apart).problem
+    while True:
+        bound = problem.lower_bound_bytes
+        fewer = frozenset(pair for pair in apart if problem.live_bytes(members[pair[1]].first) < bound)
+        problem = _unsolved(graph, selected, members, io_outside, fewer).problem
+        if problem.lower_bound_bytes >= bound:
+            return apart
+        apart = fewer
 
 
 def _draft(
@@ -134,8 +160,8 @@ def _unsolved(
     apart: frozenset[tuple[str, str]],
 ) -> Draft:
     layers = [chosen.layer for chosen in selected]
-    overwrites = [chosen.overwrites for chosen in selected]
-    storage = share(graph, layers, members, overwrites, homes(graph, len(layers), io_outside), apart)
+    overlays = [chosen.overlays for chosen in selected]
+    storage = share(graph, layers, members, overlays, homes(graph, len(layers), io_outside), apart)
     in_arena = [group for group in storage.unique_groups() if group.home is None]
     blocks = [_block(storage, group) for group in in_arena]
     scratch_at: dict[int, int] = {}
@@ -191,6 +217,11 @@ def _shared(storage: Storage, layer: Layer) -> frozenset[str]:
         if y.name in covered and _covers(covered[y.name], y.bytes):
             left_alone.add(y.name)
     return frozenset(left_alone)
+
+
+def _backwards(storage: Storage, layers: Sequence[Layer]) -> frozenset[int]:
+    made = {pair[1] for pair, overlay in storage.overlaid().items() if overlay.backwards}
+    return frozenset(step for step, layer in enumerate(layers) if layer.outputs[0].name in made)
 
 
 def _covers(ranges: set[tuple[int, int]], size: int) -> bool:

@@ -1,16 +1,17 @@
 """Which tensors share memory: views of one another, outputs written over an input, updates of states.
 
 Tensors that share form a rigid group. Two tensors of a group may lie over one another if they are never
-needed at the same time, if the bytes mean the same (see ``content``), or if one is computed in place over
-the other at the step where the other is read for the last time.
+needed at the same time, if the bytes mean the same (see ``content``), or if one is computed over the other,
+at a distance that the kernel allows, at the step where the other is read for the last time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tinyml.ir import Graph, Layer, Tensor, View
+from tinyml.kernel import Overlay
 from tinyml.plan.content import Content, contents, part
 from tinyml.plan.regions import Home, Region
 
@@ -38,19 +39,22 @@ class Storage:
     """All groups, and for each tensor its group. Constants are not in it."""
 
     members: dict[str, Member]
-    in_place: frozenset[tuple[str, str]] = frozenset()  # input and output that may lie over one another
+    over: Mapping[tuple[str, str], tuple[Overlay, ...]] = field(default_factory=dict)  # input and output
     groups: dict[str, Group] = field(default_factory=dict)
 
     def position(self, name: str) -> int:
         return self.groups[name].offsets[name]
 
-    def overlaid(self) -> list[tuple[str, str]]:
-        """Inputs and outputs that do lie over one another."""
-        return sorted(
-            (x, y)
-            for x, y in self.in_place
-            if self.groups[x] is self.groups[y] and self.position(x) == self.position(y)
-        )
+    def overlaid(self) -> dict[tuple[str, str], Overlay]:
+        """Inputs and outputs that do lie over one another, and how."""
+        together = (pair for pair in self.over if self.groups[pair[0]] is self.groups[pair[1]])
+        found = {(x, y): self.allowed(x, y, self.position(y) - self.position(x)) for x, y in together}
+        return {pair: overlay for pair, overlay in found.items() if overlay is not None}
+
+    def allowed(self, x: str, y: str, distance: int) -> Overlay | None:
+        """The way in which y may be computed over x at a distance, if there is one."""
+        overlays = self.over.get((x, y), ())
+        return next((overlay for overlay in overlays if overlay.distance == distance), None)
 
     def unique_groups(self) -> list[Group]:
         return list({id(group): group for group in self.groups.values()}.values())
@@ -60,7 +64,7 @@ def share(
     graph: Graph,
     layers: Sequence[Layer],
     members: dict[str, Member],
-    overwrites: Sequence[tuple[int, ...]],
+    overlays: Sequence[tuple[Overlay, ...]],
     homes: Sequence[Home] = (),
     apart: frozenset[tuple[str, str]] = frozenset(),
 ) -> Storage:
@@ -68,11 +72,11 @@ def share(
 
     The next value of a state goes straight into the state, if nobody reads the old one any more; even as a
     copy of a part of something else it costs no more there than a copy at the end of the run.
-    ``overwrites`` says for each layer which of its inputs output 0 may be written over; pairs in ``apart``
-    are not put in place all the same.
+    ``overlays`` says for each layer which of its inputs output 0 may be written over, and how; pairs in
+    ``apart`` are kept apart all the same.
     """
-    in_place = [pair for pair in _in_place_pairs(layers, overwrites) if pair not in apart]
-    storage = Storage(members, frozenset(in_place))
+    pairs = _pairs(layers, overlays)
+    storage = Storage(members, {pair: ways for pair, ways in pairs.items() if pair not in apart})
     for name in storage.members:
         storage.groups[name] = Group({name: 0})
     for home in homes:
@@ -83,8 +87,10 @@ def share(
     for layer in layers:
         for view in _views(storage, layer):
             _join(storage, view.outer, view.inner, view.offset_bytes)
-    for x, y in in_place:
-        _join(storage, x, y, 0)
+    for (x, y), ways in storage.over.items():
+        for overlay in sorted(ways, key=lambda way: _joined_bytes(storage, x, y, way.distance)):
+            if _join(storage, x, y, overlay.distance):
+                break
     return storage
 
 
@@ -104,30 +110,52 @@ def members_of(graph: Graph, layers: Sequence[Layer]) -> dict[str, Member]:
     return members
 
 
-def _in_place_pairs(
-    layers: Sequence[Layer], overwrites: Sequence[tuple[int, ...]]
-) -> Iterator[tuple[str, str]]:
-    """Inputs that output 0 may be computed over, element by element, in order of execution."""
-    for layer, indices in zip(layers, overwrites, strict=True):
-        y = layer.outputs[0]
+def _pairs(
+    layers: Sequence[Layer], overlays: Sequence[tuple[Overlay, ...]]
+) -> dict[tuple[str, str], tuple[Overlay, ...]]:
+    """Inputs that output 0 may be computed over, in order of execution."""
+    pairs: dict[tuple[str, str], tuple[Overlay, ...]] = {}
+    for layer, ways in zip(layers, overlays, strict=True):
         operands = [t.name for t in layer.inputs if t is not None]
-        for index in indices:
-            x = layer.input(index)
+        for overlay in ways:
+            x = layer.input(overlay.input)
             if not x.is_constant and operands.count(x.name) == 1:
-                yield x.name, y.name
+                pair = (x.name, layer.outputs[0].name)
+                pairs[pair] = (*pairs.get(pair, ()), overlay)
+    return pairs
 
 
-def _join(storage: Storage, anchor: str, other: str, distance: int) -> None:
+def shifted_pairs(
+    layers: Sequence[Layer], overlays: Sequence[tuple[Overlay, ...]]
+) -> frozenset[tuple[str, str]]:
+    """Inputs that output 0 may be computed over, but only if it does not start where they do."""
+    pairs = _pairs(layers, overlays)
+    return frozenset(pair for pair, ways in pairs.items() if all(way.distance for way in ways))
+
+
+def _joined_bytes(storage: Storage, anchor: str, other: str, distance: int) -> int:
+    """From the first to the last byte of two groups, if ``other`` lay ``distance`` bytes after ``anchor``."""
+    a, b = storage.groups[anchor], storage.groups[other]
+    shift = a.offsets[anchor] + distance - b.offsets[other]
+    spans = [
+        (offset + by, offset + by + storage.members[name].tensor.bytes)
+        for group, by in ((a, 0), (b, shift))
+        for name, offset in group.offsets.items()
+    ]
+    return max(end for _, end in spans) - min(start for start, _ in spans)
+
+
+def _join(storage: Storage, anchor: str, other: str, distance: int) -> bool:
     """Make ``other`` lie ``distance`` bytes after ``anchor``, if nothing speaks against it."""
     a, b = storage.groups[anchor], storage.groups[other]
     if a is b:
-        return
+        return False
     shift = a.offsets[anchor] + distance - b.offsets[other]
     moved = {name: offset + shift for name, offset in b.offsets.items()}
     if not _home_allows(storage, a, b, moved) or not _aligned(storage, {**a.offsets, **moved}):
-        return
+        return False
     if any(_conflict(storage, x, y, a.offsets[x], moved[y]) for x in a.offsets for y in moved):
-        return
+        return False
     a.offsets.update(moved)
     if b.home is not None:  # coordinates count from the start of the home
         base = a.offsets[b.home.tensor]
@@ -135,6 +163,7 @@ def _join(storage: Storage, anchor: str, other: str, distance: int) -> None:
         a.home = b.home
     for name in moved:
         storage.groups[name] = a
+    return True
 
 
 def _home_allows(storage: Storage, a: Group, b: Group, moved: dict[str, int]) -> bool:
@@ -181,9 +210,8 @@ def _conflict(storage: Storage, x: str, y: str, x_at: int, y_at: int) -> bool:
     low, high = max(x_at, y_at), min(x_at + a.tensor.bytes, y_at + b.tensor.bytes)
     if first > last or low >= high:
         return False
-    if x_at == y_at and (
-        ((x, y) in storage.in_place and a.last == b.first)
-        or ((y, x) in storage.in_place and b.last == a.first)
+    if (a.last == b.first and storage.allowed(x, y, y_at - x_at) is not None) or (
+        b.last == a.first and storage.allowed(y, x, x_at - y_at) is not None
     ):
         return False
     return part(a.content, low - x_at, high - x_at) != part(b.content, low - y_at, high - y_at)

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tinyml.ir import Graph, Layer, Tensor
+from tinyml.kernel import Overlay
 from tinyml.plan.regions import Place, Region
 
 Names: TypeAlias = npt.NDArray[np.int64]
@@ -32,14 +33,14 @@ class Machine:
         self,
         graph: Graph,
         layers: Sequence[Layer],
-        overwrites: Sequence[tuple[int, ...]],  # per layer, inputs that output 0 may be written over
+        overlays: Sequence[Sequence[Overlay]],  # per layer, inputs that output 0 may be written over
         places: Mapping[str, Place],
         scratch: Mapping[int, tuple[int, int]],  # step -> offset, bytes
         arena_bytes: int,
         shared: Mapping[int, frozenset[str]],  # step -> tensors that the layer leaves alone
     ) -> None:
         self.graph, self.layers, self.places = graph, layers, places
-        self.overwrites = overwrites
+        self.overlays = overlays
         self.scratch, self.shared = scratch, shared
         self.memory: dict[tuple[Region, int], Names] = {(Region.ARENA, 0): _blank(arena_bytes)}
         for i, state in enumerate(graph.states):
@@ -166,10 +167,11 @@ class Machine:
         return ranges
 
     def check_written(self, step: int, layer: Layer, position: int) -> None:
-        """Only an operator that says so may write over what it reads, and only element by element."""
+        """Only a kernel that says so may write over what it reads, and only as far away as it says."""
         y = layer.outputs[position]
         memory, base, _ = self.span(y)
-        allowed = {layer.input(i).name for i in self.overwrites[step]} if position == 0 else set()
+        ways = self.overlays[step] if position == 0 else ()
+        allowed = {(layer.input(way.input).name, way.distance) for way in ways}
         for low, high in self.written(step, layer, position):
             if memory[0] is Region.INPUT:
                 raise PlanError(f"{layer.op.kind} {layer.name!r} writes into the caller's input")
@@ -179,7 +181,7 @@ class Machine:
                 other, start, end = self.span(tensor)
                 if other != memory or start >= base + high or base + low >= end:
                     continue
-                if tensor.name not in allowed or start != base:
+                if (tensor.name, base - start) not in allowed:
                     raise PlanError(f"{layer.op.kind} {layer.name!r} overwrites its input {tensor.name!r}")
 
 

@@ -4,7 +4,7 @@
  * Model:    model.onnx
  * SHA-256:  10697d9d1e59806d2dc756f65880314af39148c4f60a960edc8b732e089e9562
  * Compiler: tinyml 0.1.0, target cortex-m3, kernels portable
- * Arena:    1752 bytes of RAM (no plan needs less than 1752)
+ * Arena:    1304 bytes of RAM (no plan needs less than 1304)
  * Weights:  4144 bytes of flash
  * Work:     80,896 multiply-accumulates per run
  */
@@ -25,7 +25,7 @@
 #include "digits_weights.h"
 
 /* All tensors of a run live here; the comment of each layer says where. */
-TINYML_ARENA(digits, 1752);
+TINYML_ARENA(digits, 1304);
 
 #define AT(type, offset) ((type *)(void *)&digits_arena[offset])
 
@@ -55,7 +55,7 @@ static const struct tinyml_conv_s8 digits_conv1_params = {
 /* 2: conv, 4,608 MACs, by tinyml_conv_s8
  *    "conv1"
  *    1x8x8x1 -> 1x8x8x8
- *    arena 0..64 -> 1024..1536, scratch 64..112
+ *    arena 0..64 -> 576..1088, scratch 64..112
  */
 static void digits_conv1(const int8_t *x, int8_t *y, void *scratch)
 {
@@ -76,7 +76,7 @@ static const struct tinyml_conv_s8 digits_conv2_params = {
 /* 3: conv, 73,728 MACs, by tinyml_conv_s8
  *    "conv2"
  *    1x8x8x8 -> 1x8x8x16
- *    arena 1024..1536 -> 0..1024, scratch 1536..1752
+ *    arena 576..1088 -> 0..1024, scratch 1088..1304
  */
 static void digits_conv2(const int8_t *x, int8_t *y, void *scratch)
 {
@@ -141,8 +141,8 @@ int digits_run(void)
 {
 	TINYML_CHECK_CLAIM(digits);
 	TINYML_LAYER(0, digits_quantize1(AT(float, 0), AT(int8_t, 0)));
-	TINYML_LAYER(2, digits_conv1(AT(int8_t, 0), AT(int8_t, 1024), AT(void, 64)));
-	TINYML_LAYER(3, digits_conv2(AT(int8_t, 1024), AT(int8_t, 0), AT(void, 1536)));
+	TINYML_LAYER(2, digits_conv1(AT(int8_t, 0), AT(int8_t, 576), AT(void, 64)));
+	TINYML_LAYER(3, digits_conv2(AT(int8_t, 576), AT(int8_t, 0), AT(void, 1088)));
 	TINYML_LAYER(4, digits_max_pool1(AT(int8_t, 0), AT(int8_t, 0)));
 	TINYML_LAYER(6, digits_dense1(AT(int8_t, 0), AT(int8_t, 256)));
 	TINYML_LAYER(7, digits_dequantize1(AT(int8_t, 256), AT(float, 0)));

@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /** RAM for the tensors of one run. */
-#define DIGITS_ARENA_BYTES 1752
+#define DIGITS_ARENA_BYTES 1304
 
 /** image: 1x1x8x8 float32 */
 #define DIGITS_INPUT_BYTES 256

@@ -1,0 +1,64 @@
+"""Where the output of a convolution may begin so that it can be written over its input.
+
+Positions are computed in order, so the input is used up from one end while the output grows from there:
+it needs a lead of about as many rows as a window has, less one, and the two share the rest of the memory.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tinyml.ir import Array, Layer
+from tinyml.kernel import Overlay
+from tinyml.ops._convolution import convolution
+
+WORD = 4  # distances are whole words: kernels read in words, which is slow across their borders
+NOTHING_READ = np.iinfo(np.int64).max
+
+
+def forwards(layer: Layer, copied: bool) -> tuple[Overlay, ...]:
+    """For kernels that begin with the first position.
+
+    ``copied``: all that a position reads is read before the first output of that position is written.
+    """
+    first, _ = _read(layer)
+    needed = np.minimum.accumulate(first[::-1])[::-1]  # from each position on
+    written = np.arange(len(needed)) + (0 if copied else 1)
+    lead = int(np.max(written * layer.output.shape[3] - needed, initial=0))
+    return _if_shared(layer, Overlay(0, -_whole_words(lead, layer)))
+
+
+def backwards(layer: Layer) -> tuple[Overlay, ...]:
+    """For kernels that begin with the last position, having copied what it reads."""
+    _, end = _read(layer)
+    needed = np.maximum.accumulate(end)  # up to each position
+    unwritten = np.arange(1, len(needed) + 1)
+    lead = int(np.max((needed - unwritten * layer.output.shape[3])[:-1], initial=0))
+    return _if_shared(layer, Overlay(0, _whole_words(lead, layer), backwards=True))
+
+
+def _read(layer: Layer) -> tuple[Array, Array]:
+    """For each position, the first input element that it reads, and one past the last."""
+    op, x, y = convolution(layer), layer.input(0), layer.output
+    batches, channels = x.shape[0], x.shape[3]
+    first = end = np.arange(batches, dtype=np.int64)
+    nothing = np.zeros(batches, bool)
+    for axis in range(2):
+        size, taps, dilation = x.shape[1 + axis], layer.input(1).shape[1 + axis], op.dilations[axis]
+        start = np.arange(y.shape[1 + axis]) * op.strides[axis] - op.pads[axis]
+        low = start + np.maximum(-(start // dilation), 0) * dilation  # taps before the input read nothing
+        high = start + np.minimum((size - 1 - start) // dilation, taps - 1) * dilation
+        nothing = nothing[..., None] | (low > high)
+        first, end = first[..., None] * size + low, end[..., None] * size + high
+    first = np.where(nothing, NOTHING_READ, first * channels)
+    return first.reshape(-1), np.where(nothing, 0, (end + 1) * channels).reshape(-1)
+
+
+def _whole_words(elements: int, layer: Layer) -> int:
+    return -(-elements * layer.output.dtype.bytes // WORD) * WORD
+
+
+def _if_shared(layer: Layer, overlay: Overlay) -> tuple[Overlay, ...]:
+    """The overlay, unless nothing would lie over anything."""
+    below = layer.output.bytes if overlay.distance < 0 else layer.input(0).bytes
+    return (overlay,) if abs(overlay.distance) < below else ()
