@@ -177,6 +177,7 @@ class Kernel(ABC):
     sources: ClassVar[tuple[str, ...]] = ()  # runtime/*.c, or paths inside CMSIS-NN
     constraints: ClassVar[tuple[Constraint, ...]] = ()
     cost: ClassVar[Cost | None] = None  # given where kernels of several libraries compete
+    in_bands: ClassVar[bool] = False  # what it writes can be repeated for bands of rows
 
     def runs_on(self, target: Target) -> bool:
         """Whether the core can execute this kernel."""

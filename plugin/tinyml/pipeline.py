@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tinyml import __version__, importers
+from tinyml.bands import in_bands
 from tinyml.c import identifier
 from tinyml.emit import emit
 from tinyml.emit.model import Provenance
@@ -173,4 +174,8 @@ def _place(graph: Graph, target: Target, options: Options) -> tuple[Graph, tuple
         if results and results[0][2].arena_bytes <= bounds[id(ordered)]:
             break
         results.append((ordered, chosen, plan(ordered, chosen, io_outside)))
-    return min(results, key=lambda result: result[2].arena_bytes)
+    best = min(results, key=lambda result: result[2].arena_bytes)
+    joined, chosen = in_bands(best[0], best[1], target, io_outside)
+    if joined is best[0]:
+        return best
+    return min(best, (joined, chosen, plan(joined, chosen, io_outside)), key=lambda r: r[2].arena_bytes)

@@ -93,23 +93,25 @@ def test_forwards(seed: int, copied: bool) -> None:
 
 
 @pytest.mark.parametrize("seed", range(150))
-def test_backwards(seed: int) -> None:
+@pytest.mark.parametrize("copied", [True, False])
+def test_backwards(seed: int, copied: bool) -> None:
     layer = random_layer(seed)
-    for overlay in backwards(layer):
+    for overlay in backwards(layer, copied):
         assert overlay.backwards
         distance = elements(layer, overlay)
-        assert Walk(layer, distance, True).is_right(True)
+        assert Walk(layer, distance, copied).is_right(True)
         if distance and reads_all(layer):
-            assert not Walk(layer, distance - WORD // layer.output.dtype.bytes, True).is_right(True)
+            closer = distance - WORD // layer.output.dtype.bytes
+            assert not Walk(layer, closer, copied).is_right(True)
 
 
 def test_a_pointwise_convolution_needs_no_lead() -> None:
     """It widens from the end, keeps or narrows from the beginning."""
     x = Tensor("x", (1, 4, 4, 8), DType.INT8)
-    for outputs, way in ((16, backwards), (8, backwards), (4, lambda layer: forwards(layer, True))):
+    for outputs, way in ((16, backwards), (8, backwards), (8, forwards), (4, forwards)):
         w = Tensor.constant("w", np.zeros((outputs, 1, 1, 8), np.int8))
         layer = Layer("conv", Conv(), (x, w), (Tensor("y", (1, 4, 4, outputs), DType.INT8),))
-        assert [overlay.distance for overlay in way(layer)] == [0]
+        assert [overlay.distance for overlay in way(layer, True)] == [0]
 
 
 def test_the_usual_convolution_needs_a_row_and_a_position() -> None:
@@ -117,4 +119,4 @@ def test_the_usual_convolution_needs_a_row_and_a_position() -> None:
     w = Tensor.constant("w", np.zeros((16, 3, 3, 16), np.int8))
     layer = Layer("conv", Conv(pads=(1, 1, 1, 1)), (x, w), (Tensor("y", x.shape, DType.INT8),))
     assert [overlay.distance for overlay in forwards(layer, True)] == [-(32 + 1) * 16]
-    assert [overlay.distance for overlay in backwards(layer)] == [(32 + 1) * 16]
+    assert [overlay.distance for overlay in backwards(layer, True)] == [(32 + 1) * 16]

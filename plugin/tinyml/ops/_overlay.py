@@ -25,16 +25,18 @@ def forwards(layer: Layer, copied: bool) -> tuple[Overlay, ...]:
     needed = np.minimum.accumulate(first[::-1])[::-1]  # from each position on
     written = np.arange(len(needed)) + (0 if copied else 1)
     lead = int(np.max(written * layer.output.shape[3] - needed, initial=0))
-    return _if_shared(layer, Overlay(0, -_whole_words(lead, layer)))
+    return if_shared(layer, Overlay(0, -whole_words(lead * layer.output.dtype.bytes)))
 
 
-def backwards(layer: Layer) -> tuple[Overlay, ...]:
-    """For kernels that begin with the last position, having copied what it reads."""
+def backwards(layer: Layer, copied: bool) -> tuple[Overlay, ...]:
+    """For kernels that begin with the last position."""
     _, end = _read(layer)
     needed = np.maximum.accumulate(end)  # up to each position
-    unwritten = np.arange(1, len(needed) + 1)
-    lead = int(np.max((needed - unwritten * layer.output.shape[3])[:-1], initial=0))
-    return _if_shared(layer, Overlay(0, _whole_words(lead, layer), backwards=True))
+    unwritten = np.arange(len(needed)) + (1 if copied else 0)
+    if copied:  # nothing is written before the first one is read
+        needed, unwritten = needed[:-1], unwritten[:-1]
+    lead = int(np.max(needed - unwritten * layer.output.shape[3], initial=0))
+    return if_shared(layer, Overlay(0, whole_words(lead * layer.output.dtype.bytes), backwards=True))
 
 
 def _read(layer: Layer) -> tuple[Array, Array]:
@@ -54,11 +56,11 @@ def _read(layer: Layer) -> tuple[Array, Array]:
     return first.reshape(-1), np.where(nothing, 0, (end + 1) * channels).reshape(-1)
 
 
-def _whole_words(elements: int, layer: Layer) -> int:
-    return -(-elements * layer.output.dtype.bytes // WORD) * WORD
+def whole_words(size: int) -> int:
+    return -(-size // WORD) * WORD
 
 
-def _if_shared(layer: Layer, overlay: Overlay) -> tuple[Overlay, ...]:
+def if_shared(layer: Layer, overlay: Overlay) -> tuple[Overlay, ...]:
     """The overlay, unless nothing would lie over anything."""
     below = layer.output.bytes if overlay.distance < 0 else layer.input(0).bytes
     return (overlay,) if abs(overlay.distance) < below else ()

@@ -32,6 +32,7 @@ class DepthwisePlanes(Kernel):
     sources = ("depthwise_conv_s8.c",)
     ways = "tinyml_depthwise_"
     cost = Cost(plain=(5.5, 5), dsp=(5.5, 5), mve=(5.5, 5))
+    in_bands = True
     constraints: ClassVar[tuple[Constraint, ...]] = (
         int8_tensors,
         constant_weights,

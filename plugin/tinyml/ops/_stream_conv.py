@@ -37,6 +37,7 @@ class ConvInt8(Kernel):
         one_weight_zero,
         small_extents,
     )
+    in_bands = True
     column_bytes = 3  # for each element of a window
 
     def scratch_bytes(self, layer: Layer, target: Target) -> int:
@@ -48,7 +49,7 @@ class ConvInt8(Kernel):
         """Windows are copied before outputs are written; of several groups each goes through all windows."""
         if layer.input(0).shape[3] != layer.input(1).shape[3]:
             return ()
-        return (*forwards(layer, copied=True), *backwards(layer))
+        return (*forwards(layer, copied=True), *backwards(layer, copied=True))
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
         x, w = layer.input(0), layer.input(1)

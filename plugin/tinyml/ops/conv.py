@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tinyml import c
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType
 from tinyml.kernel import Cost, Kernel, Library, Overlay, Sheet, register_kernels
 from tinyml.ops import _convolution
@@ -26,7 +27,7 @@ from tinyml.ops._conv_records import (
 from tinyml.ops._convolution import Convolution
 from tinyml.ops._int16_kernels import ConvInt16
 from tinyml.ops._layout import channels_first, channels_last, depthwise_weights
-from tinyml.ops._overlay import forwards
+from tinyml.ops._overlay import backwards, forwards
 from tinyml.ops._stream_conv import ConvDsp, ConvInt8
 from tinyml.ops._window import onnx_window
 from tinyml.ops.depthwise_conv import DepthwiseConv
@@ -89,17 +90,18 @@ class ConvFloat(Kernel):
     name = "tinyml_conv_f32"
     library = Library.PORTABLE
     sources = ("conv_f32.c",)
+    in_bands = True
     constraints = (float_tensors, constant_weights, small_extents)
 
     def overlays(self, layer: Layer) -> tuple[Overlay, ...]:
-        return forwards(layer, copied=False)
+        return (*forwards(layer, copied=False), *backwards(layer, copied=False))
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
         op = layer.op
         assert isinstance(op, Conv)
         record = float_record(layer, sheet)
         sheet.include("<tinyml/conv.h>")
-        members = {**record, ".groups": op.groups}
+        members = {**record, ".groups": op.groups, ".from_the_end": c.boolean(sheet.backwards)}
         name = sheet.record("struct tinyml_conv_f32", "params", members)
         sheet.line(f"tinyml_conv_f32(&{name}, {sheet.x()}, {sheet.y()});")
 

@@ -58,6 +58,7 @@ class DepthwiseConvHelium(Kernel):
     library = Library.PORTABLE
     sources = ("depthwise_conv_mve_s8.c",)
     cost = Cost(mve=(0.9, 7.5))
+    in_bands = True
     constraints = (
         int8_tensors,
         constant_weights,
@@ -115,6 +116,7 @@ class DepthwiseConvFloat(Kernel):
     name = "tinyml_depthwise_conv_f32"
     library = Library.PORTABLE
     sources = ("depthwise_conv_f32.c",)
+    in_bands = True
     constraints = (float_tensors, constant_weights, small_extents)
 
     def overlays(self, layer: Layer) -> tuple[Overlay, ...]:

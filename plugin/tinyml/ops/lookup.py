@@ -57,6 +57,7 @@ class LookupLoop(Kernel):
     """One load per element from a table in flash."""
 
     name = "table lookup"
+    in_bands = True
     constraints = (bytes_to_bytes,)
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:

@@ -84,6 +84,7 @@ class MaxPoolLoops(PoolKernel):
     """Loops over the output and over the window, which is cut at the borders of the input."""
 
     name = "max-pool loops"
+    in_bands = True
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
         op, dtype = layer.op, layer.input(0).dtype

@@ -1,6 +1,6 @@
 """Where every tensor lives: sharing of memory, offsets in the arena, and the proof that it is right."""
 
-from tinyml.plan.planner import Plan, lower_bound_bytes, plan
+from tinyml.plan.planner import Plan, lower_bound_bytes, peak_steps, plan
 from tinyml.plan.regions import Place, Region
 
-__all__ = ["Place", "Plan", "Region", "lower_bound_bytes", "plan"]
+__all__ = ["Place", "Plan", "Region", "lower_bound_bytes", "peak_steps", "plan"]

@@ -9,7 +9,7 @@ from tinyml.ir import Graph, Layer
 from tinyml.plan.problem import Block, Piece, Problem, Solution
 from tinyml.plan.regions import Place, Region, homes
 from tinyml.plan.solve import SEARCH_NODES, solve
-from tinyml.plan.storage import Group, Member, Storage, honoured, members_of, share, shifted_pairs
+from tinyml.plan.storage import Group, Member, Storage, honoured, members_of, overlay_pairs, share
 from tinyml.plan.validate import Machine
 from tinyml.select import Selected
 
@@ -104,11 +104,25 @@ def lower_bound_bytes(graph: Graph, selected: Sequence[Selected], io_outside: bo
     return _unsolved(graph, selected, members, io_outside, apart).problem.lower_bound_bytes
 
 
+def peak_steps(graph: Graph, selected: Sequence[Selected], io_outside: bool = False) -> list[int]:
+    """The steps at which the most bytes are live."""
+    members = members_of(graph, [chosen.layer for chosen in selected])
+    apart = _not_worth_it(graph, selected, members, io_outside)
+    problem = _unsolved(graph, selected, members, io_outside, apart).problem
+    live = [problem.live_bytes(step) for step in range(len(selected))]
+    return [step for step, size in enumerate(live) if size == max(live)]
+
+
 def _best_draft(graph: Graph, selected: Sequence[Selected], io_outside: bool) -> Draft:
     """Share all that can be shared; where that makes shapes that do not fit together, a little less."""
     members = members_of(graph, [chosen.layer for chosen in selected])
     apart = _not_worth_it(graph, selected, members, io_outside)
     best = _draft(graph, selected, members, io_outside, apart)
+    if best.excess_bytes:
+        looser = apart | _with_room(graph, selected, members, io_outside, best.problem.lower_bound_bytes)
+        found = _draft(graph, selected, members, io_outside, looser)
+        if found.solution.arena_bytes < best.solution.arena_bytes:
+            best, apart = found, looser
     for _ in range(LOOSENED):
         tries = [apart | {pair} for pair in best.overlaid_outside()] if best.excess_bytes else []
         drafts = [(_draft(graph, selected, members, io_outside, pairs), pairs) for pairs in tries]
@@ -121,6 +135,15 @@ def _best_draft(graph: Graph, selected: Sequence[Selected], io_outside: bool) ->
     return best
 
 
+def _with_room(
+    graph: Graph, selected: Sequence[Selected], members: dict[str, Member], io_outside: bool, limit: int
+) -> frozenset[tuple[str, str]]:
+    """Pairs that need not lie over one another to stay within a limit: small blocks are easier to place."""
+    pairs = overlay_pairs([chosen.layer for chosen in selected], [chosen.overlays for chosen in selected])
+    problem = _unsolved(graph, selected, members, io_outside, frozenset(pairs)).problem
+    return frozenset(pair for pair in pairs if problem.live_bytes(members[pair[1]].first) <= limit)
+
+
 def _not_worth_it(
     graph: Graph, selected: Sequence[Selected], members: dict[str, Member], io_outside: bool
 ) -> frozenset[tuple[str, str]]:
@@ -129,7 +152,8 @@ def _not_worth_it(
     Every such pair makes a larger block that is harder to place. So only those of the steps with the most
     live bytes are let together, then those of the steps that have the most then, as long as it helps.
     """
-    apart = shifted_pairs([chosen.layer for chosen in selected], [chosen.overlays for chosen in selected])
+    pairs = overlay_pairs([chosen.layer for chosen in selected], [chosen.overlays for chosen in selected])
+    apart = frozenset(pair for pair, ways in pairs.items() if all(way.distance for way in ways))
     problem = _unsolved(graph, selected, members, io_outside, apart).problem
     while True:
         bound = problem.lower_bound_bytes

@@ -67,9 +67,9 @@ class Problem:
 
     @cached_property
     def lower_bound_bytes(self) -> int:
-        """The largest sum of live bytes over the steps, or the largest block: no plan can do better."""
+        """The largest sum of live bytes over the steps: no plan can do better."""
         steps = {piece.first for block in self.blocks for piece in block.pieces}
-        return max([0, *map(self.live_bytes, steps), *(block.bytes for block in self.blocks)])
+        return max((self.live_bytes(step) for step in steps), default=0)
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,7 @@ def share(
     ``overlays`` says for each layer which of its inputs output 0 may be written over, and how; pairs in
     ``apart`` are kept apart all the same.
     """
-    pairs = _pairs(layers, overlays)
+    pairs = overlay_pairs(layers, overlays)
     storage = Storage(members, {pair: ways for pair, ways in pairs.items() if pair not in apart})
     for name in storage.members:
         storage.groups[name] = Group({name: 0})
@@ -110,7 +110,7 @@ def members_of(graph: Graph, layers: Sequence[Layer]) -> dict[str, Member]:
     return members
 
 
-def _pairs(
+def overlay_pairs(
     layers: Sequence[Layer], overlays: Sequence[tuple[Overlay, ...]]
 ) -> dict[tuple[str, str], tuple[Overlay, ...]]:
     """Inputs that output 0 may be computed over, in order of execution."""
@@ -123,14 +123,6 @@ def _pairs(
                 pair = (x.name, layer.outputs[0].name)
                 pairs[pair] = (*pairs.get(pair, ()), overlay)
     return pairs
-
-
-def shifted_pairs(
-    layers: Sequence[Layer], overlays: Sequence[tuple[Overlay, ...]]
-) -> frozenset[tuple[str, str]]:
-    """Inputs that output 0 may be computed over, but only if it does not start where they do."""
-    pairs = _pairs(layers, overlays)
-    return frozenset(pair for pair, ways in pairs.items() if all(way.distance for way in ways))
 
 
 def _joined_bytes(storage: Storage, anchor: str, other: str, distance: int) -> int:

@@ -3,7 +3,7 @@
 /* The loops of a float convolution, for one type of weights. The file that includes this says:
  *
  *   CONV_NAME      the function to define
- *   CONV_PARAMS    its parameters: a struct with window, groups and weights
+ *   CONV_PARAMS    its parameters: a struct with window, groups, from_the_end and weights
  *   CONV_WEIGHT    the type of weights
  *
  * and has a function finish(params, sum, output channel) that makes an output element of a sum.
@@ -37,30 +37,36 @@ static float accumulate(const struct tinyml_window *w, const float *x, const CON
 	return sum;
 }
 
-void CONV_NAME(const CONV_PARAMS *p, const float *x, float *y)
+/* All filters at one position of one item. */
+static void position(const CONV_PARAMS *p, const float *x, float *y, int32_t oy, int32_t ox)
 {
 	const struct tinyml_window *w = &p->window;
 	const int32_t group_in = w->in_c / p->groups;
 	const int32_t group_out = w->out_c / p->groups;
 	const int32_t filter_size = w->kernel_h * w->kernel_w * group_in;
+	const struct tinyml_span rows =
+		tinyml_span(oy, w->stride_h, w->pad_top, w->kernel_h, w->dilation_h, w->in_h);
+	const struct tinyml_span cols =
+		tinyml_span(ox, w->stride_w, w->pad_left, w->kernel_w, w->dilation_w, w->in_w);
 
-	for (int32_t n = 0; n < w->batches; n++) {
-		for (int32_t o = 0; o < w->out_h * w->out_w; o++) {
-			const struct tinyml_span rows =
-				tinyml_span(o / w->out_w, w->stride_h, w->pad_top, w->kernel_h,
-					    w->dilation_h, w->in_h);
-			const struct tinyml_span cols =
-				tinyml_span(o % w->out_w, w->stride_w, w->pad_left, w->kernel_w,
-					    w->dilation_w, w->in_w);
+	for (int32_t oc = 0; oc < w->out_c; oc++) {
+		const float *group = &x[oc / group_out * group_in];
+		const CONV_WEIGHT *filter = &p->weights[oc * filter_size];
 
-			for (int32_t oc = 0; oc < w->out_c; oc++) {
-				const float *group = &x[oc / group_out * group_in];
-				const CONV_WEIGHT *filter = &p->weights[oc * filter_size];
+		y[oc] = finish(p, accumulate(w, group, filter, rows, cols, group_in), oc);
+	}
+}
 
-				*y++ = finish(p, accumulate(w, group, filter, rows, cols, group_in),
-					      oc);
-			}
-		}
-		x += w->in_h * w->in_w * w->in_c;
+void CONV_NAME(const CONV_PARAMS *p, const float *x, float *y)
+{
+	const struct tinyml_window *w = &p->window;
+	const int32_t positions = w->out_h * w->out_w, all = w->batches * positions;
+
+	for (int32_t i = 0; i < all; i++) {
+		const int32_t at = p->from_the_end ? all - 1 - i : i;
+		const int32_t item = at / positions, o = at - item * positions, oy = o / w->out_w;
+
+		position(p, &x[item * w->in_h * w->in_w * w->in_c], &y[at * w->out_c], oy,
+			 o - oy * w->out_w);
 	}
 }

@@ -27,6 +27,7 @@ struct tinyml_dense_f32_s8 {
 struct tinyml_conv_f32_s8 {
 	struct tinyml_window window;
 	int16_t groups;
+	bool from_the_end;     /* compute the last position first */
 	const int8_t *weights; /* (out_c, kernel_h, kernel_w, in_c / groups) */
 	const float *scales;   /* one per output channel */
 	const float *bias;     /* one per output channel, or NULL */

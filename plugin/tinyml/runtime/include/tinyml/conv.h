@@ -43,6 +43,7 @@ struct tinyml_conv_s8 {
 struct tinyml_conv_f32 {
 	struct tinyml_window window;
 	int16_t groups;
+	bool from_the_end; /* compute the last position first (not in depthwise convolutions) */
 	float out_min;
 	float out_max;
 	const float *weights;

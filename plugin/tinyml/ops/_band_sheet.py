@@ -1,0 +1,52 @@
+"""The sheet on which a kernel writes its share of a layer that several operators make up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tinyml.ir import Array
+from tinyml.kernel import Record, Sheet
+
+
+@dataclass
+class PartSheet(Sheet):
+    """What the kernel of one operator writes: lines and tables of the whole layer, pointers of its own."""
+
+    source: str = "x"
+    result: str = "y"
+    memory: str = "scratch"
+    made: dict[str, list[Record]] = field(default_factory=dict)  # records of this operator, by type
+
+    def x(self, index: int = 0) -> str:
+        tensor = self.layer.input(index)
+        return self.table(f"in{index}", tensor.value) if tensor.is_constant else self.source
+
+    def y(self, index: int = 0) -> str:
+        return self.result
+
+    @property
+    def scratch(self) -> str:
+        return self.memory
+
+    def table(self, suffix: str, values: Array) -> str:
+        """A kernel may lay out weights in another way for another band: those get a name of their own."""
+        known = {table.name: table.values for table in self.tables}
+        name, number = suffix, 1
+        while (found := known.get(f"{self.prefix}_{name}")) is not None and not np.array_equal(found, values):
+            number += 1
+            name = f"{suffix}{number}"
+        return super().table(name, values)
+
+    def record(self, type_: str, suffix: str, members: Mapping[str, object]) -> str:
+        """One that another band has made already will do."""
+        texts = {k: str(v) for k, v in members.items()}
+        made = self.made.setdefault(type_, [])
+        for record in made:
+            if record.members == texts:
+                return record.name
+        name = super().record(type_, f"{suffix}{len(made) + 1}", members)
+        made.append(self.records[-1])
+        return name

@@ -1,0 +1,137 @@
+"""A chain of windows computed in bands of rows: which rows each of them computes, reads and keeps.
+
+Of a tensor inside the chain, only the rows that are still needed are kept, in a buffer that moves on with
+the bands. No row is computed twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+
+@dataclass(frozen=True)
+class RowWindow:
+    """How a window moves down its input, and how many rows there are."""
+
+    kernel: int
+    stride: int
+    dilation: int
+    pad_top: int
+    in_rows: int
+    out_rows: int
+
+    def read(self, first: int, end: int) -> tuple[int, int]:
+        """The input rows that output rows from ``first`` to before ``end`` look at, padding included."""
+        span = (self.kernel - 1) * self.dilation + 1
+        return first * self.stride - self.pad_top, (end - 1) * self.stride - self.pad_top + span
+
+    def inside(self, row: int) -> int:
+        return min(max(row, 0), self.in_rows)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What one window of the chain does in one band."""
+
+    rows: int  # that it computes
+    into: int  # the first of them, in the buffer (in the last stage: in the output)
+    source: int  # the first row it reads, in the buffer before (in the first stage: in the input)
+    source_rows: int
+    pad_top: int
+    pad_bottom: int
+
+
+@dataclass(frozen=True)
+class Move:
+    """Rows of a buffer that the next band needs and that go to its beginning."""
+
+    start: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class Band:
+    """Towards the end a stage may have nothing left to do; it has no rows then."""
+
+    stages: tuple[Stage, ...]
+    moves: tuple[Move | None, ...]  # per buffer, after the band
+
+    def same_work(self, other: Band) -> bool:
+        """Whether the bands differ in nothing but their place in input and output."""
+        return self._placeless() == other._placeless() and self.moves == other.moves
+
+    def _placeless(self) -> tuple[Stage, ...]:
+        stages = [replace(self.stages[0], source=0), *self.stages[1:]]
+        stages[-1] = replace(stages[-1], into=0)
+        return tuple(stages)
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """First row of the input that it reads, first row of the output that it computes."""
+        return self.stages[0].source, self.stages[-1].into
+
+
+@dataclass(frozen=True)
+class Bands:
+    bands: tuple[Band, ...]
+    buffer_rows: tuple[int, ...]  # of each tensor inside the chain
+
+    def runs(self) -> list[list[Band]]:
+        """Bands that one loop computes: the same work, at places that are equally far apart."""
+        runs: list[list[Band]] = []
+        for band in self.bands:
+            if runs and runs[-1][-1].same_work(band) and _even([*runs[-1], band]):
+                runs[-1].append(band)
+            else:
+                runs.append([band])
+        return runs
+
+
+def _even(bands: Sequence[Band]) -> bool:
+    steps = {(b.place[0] - a.place[0], b.place[1] - a.place[1]) for a, b in pairwise(bands[-3:])}
+    return len(steps) == 1
+
+
+def cut(windows: Sequence[RowWindow], rows: int) -> Bands | None:
+    """Bands of so many output rows; None where a window sees nothing but padding."""
+    count = len(windows)
+    done, base = [0] * count, [0] * count  # by tensor behind a window: rows computed, first row kept
+    buffer_rows = [0] * (count - 1)
+    bands = []
+    while done[-1] < windows[-1].out_rows:
+        wanted = _wanted(windows, done, rows)
+        stages = []
+        for i, window in enumerate(windows):
+            low, high = window.read(done[i], wanted[i])
+            first, end = window.inside(low), window.inside(high)
+            if wanted[i] <= done[i]:  # all that the rest of the chain needs is there
+                first, end, low, high = window.in_rows, window.in_rows, window.in_rows, window.in_rows
+            elif end <= first:
+                return None
+            source = first - (base[i - 1] if i else 0)
+            into = done[i] - (base[i] if i < count - 1 else 0)
+            padding = (first - low, high - end)
+            stages.append(Stage(wanted[i] - done[i], into, source, end - first, *padding))
+        done = wanted
+        moves: list[Move | None] = []
+        for i, window in enumerate(windows[1:]):
+            buffer_rows[i] = max(buffer_rows[i], done[i] - base[i])
+            needed = min(window.inside(window.read(done[i + 1], done[i + 1] + 1)[0]), done[i])
+            last = done[-1] == windows[-1].out_rows
+            moved = needed > base[i] and needed < done[i] and not last
+            moves.append(Move(needed - base[i], done[i] - needed) if moved else None)
+            base[i] = needed
+        bands.append(Band(tuple(stages), tuple(moves)))
+    return Bands(tuple(bands), tuple(buffer_rows))
+
+
+def _wanted(windows: Sequence[RowWindow], done: Sequence[int], rows: int) -> list[int]:
+    """How many rows behind each window have been computed after the next band."""
+    wanted = list(done)
+    wanted[-1] = min(done[-1] + rows, windows[-1].out_rows)
+    for i in range(len(windows) - 1, 0, -1):
+        _, high = windows[i].read(done[i], wanted[i])
+        wanted[i - 1] = max(done[i - 1], windows[i].inside(high))
+    return wanted

@@ -1,0 +1,166 @@
+"""Layers in bands of rows: every row is computed once, from rows that are there, and the numbers stay."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from tests.support.batch import Item, run_batch
+from tests.support.chains import Chain, random_chain
+from tinyml import bands, pipeline
+from tinyml.bands import Choice
+from tinyml.compare.interpret import interpret
+from tinyml.emit.model import Provenance
+from tinyml.ir import DType, Graph
+from tinyml.ops._bands import RowWindow, cut
+from tinyml.ops.banded import Banded
+from tinyml.ops.binary import Binary
+from tinyml.pipeline import Options, compile_graph
+from tinyml.select import Selected
+from tinyml.targets import Target
+
+
+def random_windows(seed: int) -> list[RowWindow]:
+    rng = random.Random(seed)
+    rows, windows = rng.randint(8, 40), []
+    for _ in range(rng.randint(2, 5)):
+        kernel, stride, dilation = rng.randint(1, 5), rng.randint(1, 3), rng.randint(1, 2)
+        span = (kernel - 1) * dilation + 1
+        pad, behind = rng.randint(0, span - 1), rng.randint(0, span - 1)
+        if rows + pad + behind < span:
+            break
+        out = (rows + pad + behind - span) // stride + 1
+        windows.append(RowWindow(kernel, stride, dilation, pad, rows, out))
+        rows = out
+    return windows
+
+
+@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.parametrize("rows", [1, 2, 5])
+def test_every_row_is_computed_once_from_rows_that_are_there(seed: int, rows: int) -> None:
+    """Buffers hold the numbers of rows instead of rows."""
+    windows = random_windows(seed)
+    found = cut(windows, rows)
+    if found is None:
+        return  # a window that sees nothing but padding
+    buffers = [[-1] * size for size in found.buffer_rows]
+    whole = list(range(windows[0].in_rows))
+    result: list[int] = []
+    done = [0] * len(windows)
+    for band in found.bands:
+        for i, (window, stage) in enumerate(zip(windows, band.stages, strict=True)):
+            if not stage.rows:
+                continue
+            source = buffers[i - 1] if i else whole
+            first, end = window.read(done[i], done[i] + stage.rows)
+            seen = source[stage.source : stage.source + stage.source_rows]
+            assert seen == list(range(first + stage.pad_top, end - stage.pad_bottom))
+            assert stage.pad_top == max(-first, 0)
+            made = list(range(done[i], done[i] + stage.rows))
+            if i == len(windows) - 1:
+                assert stage.into == len(result)
+                result += made
+            else:
+                buffers[i][stage.into : stage.into + stage.rows] = made
+                assert len(buffers[i]) == found.buffer_rows[i]
+            done[i] += stage.rows
+        for buffer, move in zip(buffers, band.moves, strict=True):
+            if move is not None:
+                kept = buffer[move.start : move.start + move.rows]
+                buffer[:] = [*kept, *[-1] * (len(buffer) - len(kept))]
+    assert result == list(range(windows[-1].out_rows))
+
+
+def test_a_loop_covers_most_bands() -> None:
+    runs = [RowWindow(1, 1, 1, 0, 48, 48), RowWindow(3, 2, 1, 0, 48, 24)]
+    found = cut(runs, 4)
+    assert found is not None
+    assert [len(run) for run in found.runs()] == [1, 4, 1]
+
+
+def whole_chain(graph: Graph, selected: tuple[Selected, ...], target: Target, _: bool) -> Choice:
+    """Instead of looking for what is worthwhile: all of it, in bands of two rows."""
+    if len(selected) < 2:
+        return graph, selected
+    joined = bands._joined(graph, selected, list(range(len(selected))), 2, target)
+    return joined or (graph, selected)
+
+
+@pytest.mark.parametrize("dtype", [DType.INT8, DType.FLOAT32])
+def test_numbers(dtype: DType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipeline, "in_bands", whole_chain)
+    items, wanted, joined = [], {}, 0
+    for seed in range(40):
+        chain = random_chain(seed, dtype)
+        graph, samples = chain.graph(), [chain.sketch.sample() for _ in range(2)]
+        name = f"chain{seed}"
+        origin = Provenance("chain", "0" * 64, "")
+        compiled = compile_graph(graph, name, origin, Options(target="host"))
+        joined += any(isinstance(chosen.layer.op, Banded) for chosen in compiled.selected)
+        items.append(Item(name, compiled.files, samples))
+        wanted[name] = [values[graph.outputs[0]] for values in interpret(graph, samples)]
+    assert joined > 20
+    for name, outcome in run_batch(items).items():
+        assert not outcome.failure, outcome.failure
+        for found, expected in zip(outcome.outputs, wanted[name], strict=True):
+            (value,) = found.values()
+            if dtype is DType.INT8:
+                np.testing.assert_array_equal(value, expected, name)
+            else:
+                close = 1e-5 * np.abs(expected).max()
+                np.testing.assert_allclose(value, expected, rtol=0, atol=close, err_msg=name)
+
+
+def compiled_chain(chain: Chain, expose: tuple[str, ...] = ()) -> pipeline.Compiled:
+    options = Options(target="cortex-m4", expose=expose)
+    return compile_graph(chain.graph(), "chain", Provenance("chain", "0" * 64, ""), options)
+
+
+def labels(compiled: pipeline.Compiled) -> list[str]:
+    return [chosen.layer.op.label() for chosen in compiled.selected]
+
+
+def bottleneck() -> Chain:
+    """4 channels, 48 inside, 4 again."""
+    chain = Chain(1, extents=(24, 24))
+    chain.rng.seed(0)
+    chain._window = lambda room: ((1, 1), (1, 1), (0, 0, 0, 0))  # type: ignore[method-assign]
+    chain.add("conv", 48)
+    chain.add("lookup", 0)
+    chain._window = lambda room: ((3, 3), (1, 1), (1, 1, 1, 1))  # type: ignore[method-assign]
+    chain.add("depthwise", 0)
+    chain._window = lambda room: ((1, 1), (1, 1), (0, 0, 0, 0))  # type: ignore[method-assign]
+    chain.add("conv", 4)
+    return chain
+
+
+def test_a_bottleneck_is_found() -> None:
+    compiled = compiled_chain(bottleneck())
+    assert labels(compiled) == ["conv_tanh_depthwise_conv_conv"]
+    assert compiled.plan.arena_bytes < 24 * 24 * 48 / 2
+
+
+def test_with_a_residual() -> None:
+    chain = bottleneck()
+    quant = chain.end.quant
+    chain.end = chain.sketch.add(Binary("add"), chain.end, chain.sketch.inputs[0], quant=quant)
+    compiled = compiled_chain(chain)
+    assert labels(compiled) == ["conv_tanh_depthwise_conv_conv", "add"]
+
+
+def test_a_tensor_that_somebody_looks_at_is_not_dissolved() -> None:
+    chain = bottleneck()
+    inner = chain.graph().nodes[1].outputs[0]
+    compiled = compiled_chain(chain, (inner,))
+    assert inner in compiled.plan.places
+    assert labels(compiled)[:2] == ["conv", "tanh"]
+
+
+def test_small_things_are_left_alone() -> None:
+    """Where nothing is wide, bands would save nothing."""
+    chain = Chain(1)
+    chain.add("conv", 4)
+    chain.add("conv", 4)
+    assert labels(compiled_chain(chain)) == ["conv", "conv"]

@@ -1,0 +1,78 @@
+"""Chains of layers that are wide inside, of random geometry: what bands of rows are made for."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import numpy as np
+
+from tests.support.sketch import Sketch
+from tinyml.ir import DType, Graph, Quant, Tensor
+from tinyml.ops.conv import Conv
+from tinyml.ops.depthwise_conv import DepthwiseConv
+from tinyml.ops.lookup import from_function
+from tinyml.ops.max_pool import MaxPool
+
+KINDS = ("conv", "depthwise", "pool", "lookup")
+
+
+class Chain:
+    """A graph in the making; every layer continues from the last one."""
+
+    def __init__(self, seed: int, dtype: DType = DType.INT8, extents: tuple[int, int] = (29, 9)) -> None:
+        self.rng = random.Random(seed)
+        self.sketch = Sketch(seed)
+        self.dtype = dtype
+        self.end: Tensor = self.sketch.input((1, *extents, 4), dtype, self._quant())
+
+    def _quant(self) -> Quant | None:
+        zero = self.rng.randint(-20, 20)
+        return Quant.per_tensor(self.rng.uniform(0.05, 0.2), zero) if self.dtype is DType.INT8 else None
+
+    def _window(self, room: bool) -> tuple[tuple[int, int], tuple[int, int], tuple[int, int, int, int]]:
+        """Kernel, strides and padding: less padding than the kernel has rows."""
+        kernel = (self.rng.randint(1, 4), self.rng.randint(1, 4)) if room else (1, 1)
+        strides = (self.rng.randint(1, 2), self.rng.randint(1, 2))
+        top, left, bottom, right = (self.rng.randint(0, k - 1) for k in (*kernel, *kernel))
+        return kernel, strides, (top, left, bottom, right)
+
+    def add(self, kind: str, channels: int) -> None:
+        getattr(self, f"_{kind}")(channels)
+
+    def _conv(self, channels: int) -> None:
+        kernel, strides, pads = self._window(min(self.end.shape[1:3]) > 3)
+        self._weighted(Conv(strides, pads=pads), (channels, *kernel, self.end.shape[3]), 0)
+
+    def _depthwise(self, channels: int) -> None:
+        kernel, strides, pads = self._window(min(self.end.shape[1:3]) > 3)
+        self._weighted(DepthwiseConv(strides, pads=pads), (1, *kernel, self.end.shape[3]), 3)
+
+    def _weighted(self, op: Conv | DepthwiseConv, shape: Sequence[int], axis: int) -> None:
+        if self.dtype is DType.INT8:
+            w, b = self.sketch.weights(shape, axis), self.sketch.bias(shape[axis])
+        else:
+            w, b = self.sketch.real(*shape), self.sketch.real(shape[axis])
+        self.end = self.sketch.add(op, self.end, w, b, quant=self._quant())
+
+    def _pool(self, channels: int) -> None:
+        kernel, strides, pads = self._window(min(self.end.shape[1:3]) > 3)
+        self.end = self.sketch.add(MaxPool(kernel, strides, pads=pads), self.end)
+
+    def _lookup(self, channels: int) -> None:
+        if self.dtype is not DType.INT8:
+            return
+        op = from_function("tanh", np.tanh, self.end, Tensor("y", (), DType.INT8, self.end.quant))
+        self.end = self.sketch.add(op, self.end, quant=self.end.quant)
+
+    def graph(self) -> Graph:
+        return self.sketch.graph(self.end)
+
+
+def random_chain(seed: int, dtype: DType = DType.INT8) -> Chain:
+    """It widens with the first layer."""
+    chain = Chain(seed, dtype)
+    chain.add("conv", 24)
+    for _ in range(chain.rng.randint(1, 3)):
+        chain.add(chain.rng.choice(KINDS), chain.rng.choice([5, 8, 12]))
+    return chain
