@@ -1,7 +1,7 @@
 """Where memory is shortest, layers that follow one another are computed in bands of rows.
 
-That costs a few instructions, so it is done only for the layers that the size of the arena depends on, and
-only where it makes the arena clearly smaller.
+That costs a few instructions and a few hundred bytes of flash, so it is done only for the layers that the
+size of the arena depends on, and only where it makes the arena clearly smaller.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from tinyml.targets import Target
 LONGEST = 5  # layers in a chain
 ROWS = (8, 4, 2, 1)  # of a band: the more, the fewer rows are moved and the more memory they take
 WORTHWHILE = 1 / 16  # of the arena
+WORTHWHILE_BYTES = 1024  # less than that is soon lost again in flash
 MANY = float("inf")
 
 Choice: TypeAlias = tuple[Graph, tuple[Selected, ...]]
@@ -41,7 +42,8 @@ def _one_more(current: Choice, target: Target, io_outside: bool) -> Choice | Non
     chains = sorted((chain for step in steps for chain in _chains(*current, step)), key=len)
     narrow = [_sized(_joined(*current, chain, ROWS[-1], target), io_outside) for chain in chains]
     least = min(narrow, default=MANY)
-    if least > lower_bound_bytes(*current, io_outside) * (1 - WORTHWHILE):
+    before = lower_bound_bytes(*current, io_outside)
+    if before - least < max(before * WORTHWHILE, WORTHWHILE_BYTES):
         return None
     enough = least * (1 + WORTHWHILE)
     chain = next(chain for chain, size in zip(chains, narrow, strict=True) if size <= enough)

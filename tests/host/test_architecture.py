@@ -24,6 +24,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("schedule",),
     ("select",),
     ("plan",),
+    ("bands",),
     ("emit",),
     ("app",),
     ("package",),

@@ -11,8 +11,8 @@ from tests.support.batch import Item, run_batch
 from tests.support.chains import Chain, random_chain
 from tinyml import bands, pipeline
 from tinyml.bands import Choice
-from tinyml.compare.interpret import interpret
 from tinyml.emit.model import Provenance
+from tinyml.interpret import interpret
 from tinyml.ir import DType, Graph
 from tinyml.ops._bands import RowWindow, cut
 from tinyml.ops.banded import Banded

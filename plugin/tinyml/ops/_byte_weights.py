@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from tinyml import c
 from tinyml.ir import Array, DType, Layer
-from tinyml.kernel import Kernel, Library, Sheet
+from tinyml.kernel import Kernel, Library, Overlay, Sheet
 from tinyml.ops._conv_records import (
     constant_weights,
     float_limits,
@@ -18,6 +19,7 @@ from tinyml.ops._conv_records import (
     matrix,
     small_extents,
 )
+from tinyml.ops._overlay import backwards, forwards
 
 WORTHWHILE = 64  # elements; below that it is not worth another kernel
 SHORTEST = 3  # elements of a filter; below that its scale would cost what bytes save
@@ -105,11 +107,16 @@ class ConvByteWeights(Kernel):
     library = Library.PORTABLE
     sources = ("conv_f32_s8.c",)
     constraints = (float_tensors, constant_weights, small_extents, bytes_times_scales)
+    in_bands = True
+
+    def overlays(self, layer: Layer) -> tuple[Overlay, ...]:
+        return (*forwards(layer, copied=False), *backwards(layer, copied=False))
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
         members = {
             **geometry(layer),
             ".groups": layer.input(0).shape[3] // layer.input(1).shape[3],
+            ".from_the_end": c.boolean(sheet.backwards),
             **_common(layer, sheet),
         }
         name = sheet.record("struct tinyml_conv_f32_s8", "params", members)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tinyml.ir import Array, DType, Layer
-from tinyml.kernel import Kernel, Library, Sheet
+from tinyml.kernel import Kernel, Library, Overlay, Sheet
 from tinyml.ops._conv_records import (
     bias_table,
     constant_weights,
@@ -15,6 +15,7 @@ from tinyml.ops._conv_records import (
     rounding,
     small_extents,
 )
+from tinyml.ops._overlay import forwards
 from tinyml.ops._quant import words_and_bytes
 from tinyml.ops._weighted import largest_shift
 from tinyml.targets import Target
@@ -47,6 +48,10 @@ class ConvInt16(Kernel):
     library = Library.PORTABLE
     sources = ("conv_s16.c",)
     constraints = (words_by_bytes, wide_bias, constant_weights, small_factors, small_extents)
+    in_bands = True
+
+    def overlays(self, layer: Layer) -> tuple[Overlay, ...]:
+        return forwards(layer, copied=False)
 
     def scratch_bytes(self, layer: Layer, target: Target) -> int:
         """What one filter sees."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType
 from tinyml.kernel import Kernel, Overlay, Sheet, register_kernels
@@ -41,6 +42,9 @@ class Banded(Op):
 
     def label(self) -> str:
         return "_".join(link.op.label() for link in self.links)
+
+    def attributes(self) -> dict[str, Any]:
+        return {"chain": self.label(), "rows": self.rows}
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         return (replace(self.links[-1].output, quant=None),)
