@@ -48,3 +48,9 @@ def check(cases: list[Case]) -> list[str]:
         else:
             report.compare(case, "C", list(outcome.outputs[0].values()), wanted)
     return report.problems
+
+
+def test_softmax_of_one_element_is_not_computed() -> None:
+    """Nor what leads to it: attention over a single token is a constant."""
+    case = next(case for case in import_module("tests.ops.softmax").CASES if case.name == "alone")
+    assert {node.op.kind for node in optimize(case.graph()).nodes} <= {"Reshape"}

@@ -14,7 +14,7 @@ pytest.importorskip("onnxruntime", reason="the quantiser is onnxruntime's")
 
 from tests.support import stateful
 from tests.support.quantizing import kinds, saved
-from tinyml import harness
+from tinyml import cli, harness
 from tinyml.compare.reference import OnnxRuntime
 from tinyml.errors import ConfigError, ModelError, UnsupportedError
 from tinyml.importers import load
@@ -109,6 +109,17 @@ def test_the_interface_says_nothing_about_states(tmp_path: Path) -> None:
     assert (graph.inputs, graph.outputs) == (("x",), ("y",))
     types = [graph.tensors[name].dtype.value for name in ("x", "y", graph.states[0].tensor)]
     assert types == ["int8", "int8", "int8"]
+
+
+def test_quantised_while_it_is_compiled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """And verified: onnxruntime is given the states as well."""
+    (tmp_path / "model.tflite").write_bytes(stateful.stream())
+    request = Request(data_for(stateful.FRAME, tmp_path), method="minmax")
+    inline = compile_model(tmp_path / "model.tflite", Options("net", "host", quantize=request))
+    assert states_of(inline) == ["int8"]
+    saved(quantize(tmp_path / "model.tflite", request), tmp_path)
+    assert cli.main(["verify", str(tmp_path / "int8.onnx")]) == 0
+    assert "agrees on host" in capsys.readouterr().out
 
 
 def test_an_output_that_is_remembered_begins_at_its_first_value(tmp_path: Path) -> None:

@@ -46,4 +46,5 @@ CASES: list[Case] = [
     *(onnx_case(f"{op}_double", op, [real(2, 3, dtype="float64")]) for op in ("Softmax", "LogSoftmax")),
     onnx_case("ties", "Hardmax", [np.array([[1, 2, 2], [3, 3, 0]], np.float32)]),
     onnx_case("one", "Softmax", [real(5)]),
+    onnx_case("alone", "Softmax", [real(3, 1, 4)], axis=1),
 ]

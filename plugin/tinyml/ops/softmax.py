@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -156,4 +157,11 @@ def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
 
 @onnx_op("Softmax")
 def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
-    return [flattened_before_13(node, build, lambda x, axis: build.add1(Softmax(axis), [x]))]
+    return [flattened_before_13(node, build, partial(softmax, build))]
+
+
+def softmax(build: Builder, x: Tensor, axis: int) -> Tensor:
+    """Of one element alone it is 1, whatever that is: what made it is not computed."""
+    if x.shape[axis] == 1:
+        return build.constant(np.ones(x.shape, x.dtype.numpy))
+    return build.add1(Softmax(axis), [x])

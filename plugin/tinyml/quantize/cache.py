@@ -82,6 +82,7 @@ def _key(path: Path, request: Request, shapes: Mapping[str, Shape]) -> str:
     own = [
         file for part in ("importers", "ops", "passes", "quantize") for file in (compiler / part).glob("*.py")
     ]
+    own.append(compiler / "states.py")
     for file in (*sorted(own), *_model_files(path), *request.files):
         digest.update(file.name.encode() + b"\0")
         try:
