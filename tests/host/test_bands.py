@@ -8,18 +8,15 @@ import numpy as np
 import pytest
 
 from tests.support.batch import Item, run_batch
-from tests.support.chains import Chain, random_chain
-from tinyml import bands, pipeline
-from tinyml.bands import Choice
+from tests.support.chains import Chain, join_everything, random_chain
+from tinyml import pipeline
 from tinyml.emit.model import Provenance
 from tinyml.interpret import interpret
-from tinyml.ir import DType, Graph
+from tinyml.ir import DType
 from tinyml.ops._bands import RowWindow, cut
 from tinyml.ops.banded import Banded
 from tinyml.ops.binary import Binary
 from tinyml.pipeline import Options, compile_graph
-from tinyml.select import Selected
-from tinyml.targets import Target
 
 
 def random_windows(seed: int) -> list[RowWindow]:
@@ -80,17 +77,9 @@ def test_a_loop_covers_most_bands() -> None:
     assert [len(run) for run in found.runs()] == [1, 4, 1]
 
 
-def whole_chain(graph: Graph, selected: tuple[Selected, ...], target: Target, _: bool) -> Choice:
-    """Instead of looking for what is worthwhile: all of it, in bands of two rows."""
-    if len(selected) < 2:
-        return graph, selected
-    joined = bands._joined(graph, selected, list(range(len(selected))), 2, target)
-    return joined or (graph, selected)
-
-
 @pytest.mark.parametrize("dtype", [DType.INT8, DType.FLOAT32])
 def test_numbers(dtype: DType, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipeline, "in_bands", whole_chain)
+    monkeypatch.setattr(pipeline, "in_bands", join_everything)
     items, wanted, joined = [], {}, 0
     for seed in range(40):
         chain = random_chain(seed, dtype)

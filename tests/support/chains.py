@@ -8,11 +8,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from tests.support.sketch import Sketch
+from tinyml import bands
+from tinyml.bands import Choice
 from tinyml.ir import DType, Graph, Quant, Tensor
 from tinyml.ops.conv import Conv
 from tinyml.ops.depthwise_conv import DepthwiseConv
 from tinyml.ops.lookup import from_function
 from tinyml.ops.max_pool import MaxPool
+from tinyml.select import Selected
+from tinyml.targets import Target
 
 KINDS = ("conv", "depthwise", "pool", "lookup")
 
@@ -20,9 +24,15 @@ KINDS = ("conv", "depthwise", "pool", "lookup")
 class Chain:
     """A graph in the making; every layer continues from the last one."""
 
-    def __init__(self, seed: int, dtype: DType = DType.INT8, extents: tuple[int, int] = (29, 9)) -> None:
+    def __init__(
+        self,
+        seed: int,
+        dtype: DType = DType.INT8,
+        extents: tuple[int, int] = (29, 9),
+        sketch: Sketch | None = None,
+    ) -> None:
         self.rng = random.Random(seed)
-        self.sketch = Sketch(seed)
+        self.sketch = sketch or Sketch(seed)
         self.dtype = dtype
         self.end: Tensor = self.sketch.input((1, *extents, 4), dtype, self._quant())
 
@@ -69,10 +79,22 @@ class Chain:
         return self.sketch.graph(self.end)
 
 
-def random_chain(seed: int, dtype: DType = DType.INT8) -> Chain:
+def random_chain(seed: int, dtype: DType = DType.INT8, sketch: Sketch | None = None) -> Chain:
     """It widens with the first layer."""
-    chain = Chain(seed, dtype)
+    chain = Chain(seed, dtype, sketch=sketch)
     chain.add("conv", 24)
     for _ in range(chain.rng.randint(1, 3)):
         chain.add(chain.rng.choice(KINDS), chain.rng.choice([5, 8, 12]))
     return chain
+
+
+def join_everything(graph: Graph, selected: tuple[Selected, ...], target: Target, _: bool) -> Choice:
+    """In the place of ``bands.in_bands``: all chains, worthwhile or not, in bands of two rows."""
+    step = 0
+    while step < len(selected):
+        for chain in sorted(bands._chains(graph, selected, step), key=len, reverse=True):
+            if joined := bands._joined(graph, selected, chain, 2, target):
+                graph, selected = joined
+                break
+        step += 1
+    return graph, selected
