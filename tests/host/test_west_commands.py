@@ -105,6 +105,10 @@ def test_a_model_comes_with_a_test(app: Path) -> None:
     assert west(app, "test", "digits", "--force")[0] == 0
     assert contents(app) == before, "the same model gives the same test"
 
+    assert "and its test tests/digits stay" in west(app, "remove", "digits")[1]
+    code, said = west(app, "add", "digits.onnx", "--test")
+    assert (code, "`west tinyml test digits --force` then" in said) == (1, True)
+
 
 def test_a_test_takes_the_users_samples(app: Path) -> None:
     assert west(app, "add", "digits.onnx")[0] == 0
@@ -138,6 +142,7 @@ MISTAKES = {
     "no target": (["other.onnx", "--target", "z80"], "there is no target called 'z80'"),
     "shape without input": (["other.onnx", "--shape", "1x2"], "--shape: '1x2' names no input"),
     "no shape": (["other.onnx", "--shape", "x=1xx"], "'1xx' is not the shape of 'x'"),
+    "inputs for no test": (["other.onnx", "--input", "x.npz"], "try: --test, too"),
 }
 
 
@@ -170,6 +175,11 @@ def test_help_is_that_of_the_verbs(app: Path) -> None:
     code, said = west(app, "add", "--help")
     assert code == 0
     assert said.startswith("usage: west tinyml add ")
+    assert west(app)[1] == west(app, "--help")[1]
+    code, said = west(app, "add", "digits.onnx", "--arena=3")
+    assert code == 2
+    assert said.startswith("usage: west tinyml add ")
+    assert "unknown arguments: --arena=3" in said
 
 
 def test_a_missing_python_package_is_explained(app: Path, tmp_path: Path) -> None:

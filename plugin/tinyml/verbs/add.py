@@ -60,6 +60,8 @@ class Add(Verb):
         )
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
+        if args.input and not args.test:
+            raise ConfigError("--input has the inputs of the test that --test writes", "--test, too")
         app = folder.find_application(args.app, Path.cwd())
         target = find_target(args.target)
         model = _existing(args.model)
@@ -75,7 +77,10 @@ class Add(Verb):
         compiled = _compile(model, entry, target.name, wanted, must_move=copied)
         changes = _changes(app, entry, compiled, copies)
         if args.test:
-            place = make_test.place_for(app, name, force=False)
+            place = make_test.place_for(app, name)
+            make_test.refuse_existing(
+                place, f"add the model without --test; `west tinyml test {name} --force` then writes it anew"
+            )
             changes |= make_test.contents(app, entry, args.input, place, model, wanted)
         files.replace_all(changes)
         _report(console, app, entry, compiled, copied)

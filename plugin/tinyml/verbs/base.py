@@ -78,13 +78,15 @@ def build_parser(verbs: Iterable[Verb], prog: str, version: str) -> argparse.Arg
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         verb.add_arguments(sub)
-        sub.set_defaults(verb=verb)
+        sub.set_defaults(verb=verb, parser=sub)
     return parser
 
 
 def main(verbs: Iterable[Verb], argv: Sequence[str], prog: str, version: str) -> int:
     """Parse ``argv``, run the verb, print a user's mistake without a traceback."""
-    args = build_parser(verbs, prog, version).parse_args(list(argv) or ["--help"])
+    args, unknown = build_parser(verbs, prog, version).parse_known_args(list(argv) or ["--help"])
+    if unknown:
+        args.parser.error(f"unknown arguments: {' '.join(unknown)}")  # with the usage of the verb, not of all
     from rich.console import Console  # after --help, which needs nothing that must be installed
 
     try:

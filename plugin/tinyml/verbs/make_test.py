@@ -48,18 +48,22 @@ class MakeTest(Verb):
     def run(self, args: argparse.Namespace, console: Console) -> int:
         app = folder.find_application(args.app, Path.cwd())
         entry = app.model(args.name)
-        place = place_for(app, entry.name, args.force)
+        place = place_for(app, entry.name)
+        if not args.force:
+            refuse_existing(place, "--force writes over it")
         files.replace_all(contents(app, entry, args.input, place))
         said(console, app, place)
         return 0
 
 
-def place_for(app: folder.Application, name: str, force: bool) -> Path:
-    """The folder of the test; refuses one that is there already."""
-    place = app.root / "tests" / name
-    if place.exists() and not force:
-        raise ConfigError(f"there is a test in {place} already", "--force writes over it")
-    return place
+def place_for(app: folder.Application, name: str) -> Path:
+    """The folder of a model's test."""
+    return app.root / "tests" / name
+
+
+def refuse_existing(place: Path, hint: str) -> None:
+    if place.exists():
+        raise ConfigError(f"there is a test in {place} already", hint)
 
 
 def contents(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tinyml.app import edit, files, folder
 from tinyml.verbs.add import read_text
 from tinyml.verbs.base import Verb, add_app_argument
+from tinyml.verbs.make_test import place_for
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,7 +39,9 @@ class Remove(Verb):
         if len(app.manifest().models) == 1 and edit.switch_off(config) != config:
             changes[app.prj_conf_path] = edit.switch_off(config).encode()
         files.replace_all(changes)
-        console.print(
-            f"removed {entry.name}; its file {entry.file} stays where it is", markup=False, soft_wrap=True
-        )
+        test = place_for(app, entry.name)
+        kept = f"file {entry.file} stays where it is"
+        if test.is_dir():
+            kept = f"file {entry.file} and its test {folder.relative(test, app.root)} stay where they are"
+        console.print(f"removed {entry.name}; its {kept}", markup=False, soft_wrap=True)
         return 0

@@ -94,11 +94,6 @@ class ZephyrPlace(Place):
 
     def profile(self, files: Mapping[str, str], sample: Mapping[str, Array], layers: int) -> Cost:
         """What a run costs, layer by layer; the image must have been built with CONFIG_TINYML_PROFILING."""
-        if self._native:
-            raise ConfigError(
-                f"{self.build.board} cannot count: its time stands still while code runs",
-                "a QEMU board, --on qemu-cortex-m3, or hardware",
-            )
         if self._qemu and self.build.config.get("CONFIG_QEMU_ICOUNT") != "y":
             raise ConfigError(f"{self.build.board} does not count instructions", "CONFIG_QEMU_ICOUNT=y")
         model = self._load(files)
