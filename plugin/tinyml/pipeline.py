@@ -58,6 +58,7 @@ class Options:
     expose: tuple[str, ...] = ()  # inner tensors that are outputs too, to look at them
     quantize: Request | None = None  # a float model is made int8 first
     cmsis_nn: bool = False  # whether the build has CMSIS-NN, so that "auto" may use it
+    bands: bool = True  # whether layers may be computed some rows at a time; without, every tensor is there
 
     def describe(self) -> str:
         """Options that are not the default, for the provenance comment."""
@@ -175,6 +176,8 @@ def _place(graph: Graph, target: Target, options: Options) -> tuple[Graph, tuple
             break
         results.append((ordered, chosen, plan(ordered, chosen, io_outside)))
     best = min(results, key=lambda result: result[2].arena_bytes)
+    if not options.bands:
+        return best
     joined, chosen = in_bands(best[0], best[1], target, io_outside)
     if joined is best[0]:
         return best

@@ -19,8 +19,9 @@ from tinyml.compare.reference import LiteRt
 from tinyml.compare.samples import generated
 from tinyml.ir import Graph, Layer, Tensor
 from tinyml.kernel import Sheet
+from tinyml.ops.banded import BandsOfRows
 from tinyml.ops.clamp import Clamp
-from tinyml.ops.max_pool import MaxPool
+from tinyml.ops.max_pool import MaxPool, MaxPoolLoops
 from tinyml.passes import PASSES
 from tinyml.reading import ONNX_READERS, Builder, OnnxNode
 
@@ -86,6 +87,56 @@ def test_wrong_kernel_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     assert "MaxPool" in printed
     assert "is the first that differs from numpy on the same inputs" in printed
     assert "at 3: 100 instead of" in printed
+
+
+@pytest.fixture
+def wide_inside(tmp_path: Path) -> str:
+    """A float model whose first layer widens and whose second one pools: computed in bands of rows."""
+    random = np.random.default_rng(1)
+    weights = numpy_helper.from_array(random.normal(size=(16, 1, 3, 3)).astype(np.float32), "w")
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["h"], name="widen", pads=[1, 1, 1, 1]),
+        helper.make_node("MaxPool", ["h"], ["y"], name="pool", kernel_shape=[2, 2], strides=[2, 2]),
+    ]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, (1, 1, 32, 8))
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, (1, 16, 16, 4))
+    path = tmp_path / "wide.onnx"
+    graph = helper.make_graph(nodes, "wide", [x], [y], [weights])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return str(path)
+
+
+def test_wrong_kernel_in_a_band_is_named(
+    wide_inside: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Layers that are computed together are looked at one by one."""
+    compiled = pipeline.compile_model(Path(wide_inside), pipeline.Options(target="host"))
+    assert [chosen.kernel.name for chosen in compiled.selected if "band" in chosen.kernel.name]
+    assert main(["verify", wide_inside]) == 0
+    genuine = MaxPoolLoops.emit
+
+    def spoiled(self: MaxPoolLoops, layer: Layer, sheet: Sheet) -> None:
+        genuine(self, layer, sheet)
+        sheet.line(f"{sheet.y()}[3] = 100;")
+
+    monkeypatch.setattr(MaxPoolLoops, "emit", spoiled)
+    assert main(["verify", wide_inside]) == 3
+    assert "MaxPool 'pool' computed by max-pool loops, is the first that differs" in capsys.readouterr().out
+
+
+def test_wrong_bands_are_named(
+    wide_inside: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every layer is right by itself, but not all of them together."""
+    genuine = BandsOfRows.emit
+
+    def spoiled(self: BandsOfRows, layer: Layer, sheet: Sheet) -> None:
+        genuine(self, layer, sheet)
+        sheet.line(f"{sheet.y()}[3] = 100;")
+
+    monkeypatch.setattr(BandsOfRows, "emit", spoiled)
+    assert main(["verify", wide_inside]) == 3
+    assert "Banded 'pool' computed by bands of rows, is the first that differs" in capsys.readouterr().out
 
 
 def test_wrong_pass_is_named(

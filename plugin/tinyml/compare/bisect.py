@@ -25,7 +25,19 @@ EXACT = Tolerance(0, 1e-5)
 def first_wrong_layer(
     path: Path, options: Options, compiled: Compiled, place: Place, samples: Sequence[Mapping[str, Array]]
 ) -> str | None:
-    """The first layer whose C computes something else than its operator in numpy, from the same inputs."""
+    """The first layer whose C computes something else than its operator in numpy, from the same inputs.
+
+    Layers that are computed together, some rows at a time, are looked at one by one first.
+    """
+    plain = compile_model(path, replace(options, bands=False))
+    found = _first_wrong(path, replace(options, bands=False), plain, place, samples)
+    together = len(plain.selected) != len(compiled.selected)
+    return _first_wrong(path, options, compiled, place, samples) if found is None and together else found
+
+
+def _first_wrong(
+    path: Path, options: Options, compiled: Compiled, place: Place, samples: Sequence[Mapping[str, Array]]
+) -> str | None:
     runs = _all_tensors(path, options, compiled, place, samples)
     for number, (values, sample) in enumerate(zip(runs, samples, strict=True)):
         known: dict[str, Array] = {**sample, **values}
