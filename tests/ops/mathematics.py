@@ -159,6 +159,7 @@ CASES: list[Case] = [
     onnx_case("shape", "Shape", [real(2, 3, 4)], start=-2),
     onnx_case("size", "Size", [real(2, 3, 4)]),
     onnx_case("filled", "ConstantOfShape", [Const(np.array([2, 3]))]),
+    onnx_case("non_zero", "NonZero", [Const(np.array([[0, 2, 0], [3, 0, -1]], np.float32))]),
     onnx_case("range", "Range", [Const(np.array(v)) for v in (10, 1, -3)]),
     onnx_case("range_float", "Range", [Const(np.array(v, np.float32)) for v in (1, 2, 0.3)]),
     onnx_case("eye", "EyeLike", [real(3, 4)], k=1, dtype=6),

@@ -83,6 +83,8 @@ CASES: list[Case] = [
         op_case(f"dynamic_update_{start}", DynamicUpdate(), [X, real(2, 4, 3, seed=1), indices([start] * 3)])
         for start in (0, 1, 9, -3)
     ),
+    onnx_case("compress", "Compress", [X, Const(np.array([True, False, True, True]))], axis=1),
+    onnx_case("compress_flat", "Compress", [X, Const(np.array([False, True, False, True]))]),
     onnx_case("depth_to_space", "DepthToSpace", [real(1, 8, 2, 3)], blocksize=2),
     onnx_case("depth_to_space_crd", "DepthToSpace", [real(1, 8, 2, 3)], blocksize=2, mode="CRD"),
     onnx_case("space_to_depth", "SpaceToDepth", [real(1, 2, 4, 6)], blocksize=2),

@@ -223,6 +223,16 @@ def read_gather(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     return [gather(build, node.input(0), node.input(1), int(node.attr("axis", 0)))]
 
 
+@onnx_op("Compress")
+def read_compress(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    """Slices where a condition, which must be known, holds; without an axis, elements."""
+    x, chosen = node.input(0), np.flatnonzero(node.const(1).reshape(-1))
+    axis = node.attr("axis")
+    if axis is None:
+        x, axis = build.add1(Reshape((x.elements,)), [x]), 0
+    return [gather(build, x, build.constant(chosen.astype(np.int64)), int(axis))]
+
+
 @onnx_op("GatherElements")
 def read_gather_elements(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     x = node.input(0)

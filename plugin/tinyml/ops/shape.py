@@ -38,6 +38,12 @@ def read_range(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     return [build.constant((start + steps * delta).astype(start.dtype))]
 
 
+@onnx_op("NonZero")
+def read_non_zero(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    """How many there are must be known, so the values must be."""
+    return [build.constant(np.stack(np.nonzero(node.const(0))).astype(np.int64))]
+
+
 @onnx_op("EyeLike")
 def read_eye_like(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     x = node.input(0)
