@@ -10,6 +10,8 @@ import pytest
 from tinyml.app.manifest import ModelEntry, load
 from tinyml.errors import BudgetError, ConfigError, ToolError
 from tinyml.harness.zephyr import Build, DevicetreeError, Site, write_application
+from tinyml.harness.zephyr.place import ZephyrPlace
+from tinyml.harness.zephyr.talk import Greeting
 
 # Notes what it was asked for, prints what the test wants, and fails if that is anything.
 WEST = """\
@@ -88,3 +90,19 @@ def test_paths_are_seen_from_the_application(tmp_path: Path, monkeypatch: pytest
     assert model.quantize == {"calibration": "../../data.npz", "io": "int8"}
     assert (tmp_path / "a" / "b" / "prj.conf").read_text().endswith("CONFIG_X=y\n")
     assert (tmp_path / "a" / "b" / "src" / "main.c").is_file()
+
+
+@pytest.mark.parametrize("loop_cycles, total", [(66_676, 1_500), (0, None)])
+def test_ticks_of_an_emulated_clock_become_instructions(
+    build: Build, loop_cycles: int, total: int | None
+) -> None:
+    """By a loop of known length; for a core that the loop was not written for they cannot."""
+    (build.folder / "zephyr").mkdir(parents=True)
+    (build.folder / "zephyr" / ".config").write_text("CONFIG_QEMU_TARGET=y\n")
+    greeting = Greeting("kws", "", 1, 1, 10_000_000, empty_cycles=10, loop_cycles=loop_cycles)
+    if total is None:
+        with pytest.raises(ConfigError, match="the core of a_board"):
+            ZephyrPlace(build)._cost(greeting, 1_010, [510])
+    else:
+        cost = ZephyrPlace(build)._cost(greeting, 1_010, [510])
+        assert (cost.unit, cost.total, cost.layers) == ("instructions", total, [750])
