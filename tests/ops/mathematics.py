@@ -158,6 +158,7 @@ CASES: list[Case] = [
     ),
     onnx_case("shape", "Shape", [real(2, 3, 4)], start=-2),
     onnx_case("size", "Size", [real(2, 3, 4)]),
+    onnx_case("one_token", "MatMul", [Const(np.full((3, 2, 1, 1), 0.5, np.float32)), real(3, 2, 1, 4)]),
     onnx_case("filled", "ConstantOfShape", [Const(np.array([2, 3]))]),
     onnx_case("non_zero", "NonZero", [Const(np.array([[0, 2, 0], [3, 0, -1]], np.float32))]),
     onnx_case("range", "Range", [Const(np.array(v)) for v in (10, 1, -3)]),

@@ -115,8 +115,14 @@ def matmul(build: Builder, a: Tensor, b: Tensor, bias: Tensor | None = None) -> 
     if len(b.shape) == 2 and b.dtype is DType.FLOAT32 and _from_constants(build, b):
         w = build.add1(Transpose((1, 0)), [b])
         return build.add1(Dense(), [a, w, bias] if bias is not None else [a, w])
-    y = build.add1(MatMul(), [a, b])
+    y = build.add1(Binary("mul"), [a, b]) if _is_number(a, b) else build.add1(MatMul(), [a, b])
     return y if bias is None else build.add1(Binary("add"), [y, bias])
+
+
+def _is_number(a: Tensor, b: Tensor) -> bool:
+    """Whether all of ``a`` is one number, and rows of one element: attention over a single token."""
+    alone = a.is_constant and a.shape[-2:] == (1, 1) and b.shape[-2] == 1
+    return alone and np.ptp(a.value) == 0 and np.broadcast_shapes(a.shape, b.shape) == b.shape
 
 
 def _from_constants(build: Builder, tensor: Tensor) -> bool:
