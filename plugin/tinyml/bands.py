@@ -13,6 +13,7 @@ from typing import TypeAlias
 from tinyml.ir import Graph, Node
 from tinyml.kernel import kernels_of
 from tinyml.ops.banded import Banded, Link, row_window
+from tinyml.ops.binary import Binary
 from tinyml.plan import lower_bound_bytes, peak_steps
 from tinyml.select import Selected
 from tinyml.targets import Target
@@ -60,41 +61,50 @@ def _chains(graph: Graph, selected: Sequence[Selected], step: int) -> Iterator[l
     if not _can_be_linked(selected[step]):
         return
     whole = [step]
-    while (before := _producer(graph, whole[0])) is not None and _linked(graph, selected, before, whole[0]):
+    while (before := _linked(graph, selected, whole[0], backwards=True)) is not None:
         whole.insert(0, before)
-    while (behind := _consumer(graph, whole[-1])) is not None and _linked(graph, selected, whole[-1], behind):
+    while (behind := _linked(graph, selected, whole[-1], backwards=False)) is not None:
         whole.append(behind)
     at = whole.index(step)
     for first in range(at + 1):
         for end in range(max(at, first + 1) + 1, min(len(whole), first + LONGEST) + 1):
-            yield whole[first:end]
+            if _well_ended(graph, chain := whole[first:end]):
+                yield chain
 
 
 def _can_be_linked(chosen: Selected) -> bool:
     return chosen.kernel.in_bands and row_window(chosen.layer) is not None
 
 
-def _linked(graph: Graph, selected: Sequence[Selected], a: int, b: int) -> bool:
-    """Whether nothing but ``b`` needs what ``a`` computes."""
-    inner = graph.nodes[a].outputs[0]
-    uses = sum(node.inputs.count(inner) for node in graph.nodes)
-    return (
-        _can_be_linked(selected[a])
-        and _can_be_linked(selected[b])
-        and graph.nodes[b].inputs[0] == inner
-        and uses == 1
-        and inner not in graph.kept()
-    )
+def _linked(graph: Graph, selected: Sequence[Selected], step: int, backwards: bool) -> int | None:
+    """The layer before (or behind) that of ``step`` in a chain: nobody else needs what is between them."""
+    names = graph.nodes[step].inputs if backwards else graph.nodes[step].outputs
+    for name in names:
+        makers = [i for i, node in enumerate(graph.nodes) if name in node.outputs]
+        users = [i for i, node in enumerate(graph.nodes) for operand in node.inputs if operand == name]
+        if len(makers) != 1 or len(users) != 1 or name in graph.kept():
+            continue
+        (other,) = makers if backwards else users
+        passed_on = graph.nodes[users[0]].inputs
+        through = passed_on[0] == name or isinstance(graph.nodes[users[0]].op, Binary)
+        if through and _can_be_linked(selected[other]):
+            return other
+    return None
 
 
-def _producer(graph: Graph, step: int) -> int | None:
-    x = graph.nodes[step].inputs[0]
-    return next((i for i, node in enumerate(graph.nodes) if x in node.outputs), None)
+def _well_ended(graph: Graph, chain: Sequence[int]) -> bool:
+    """Whether an operator with two operands comes last, if at all, and the other one is the chain's input."""
+    nodes = [graph.nodes[step] for step in chain]
+    if any(isinstance(node.op, Binary) for node in nodes[:-1]):
+        return False
+    return not isinstance(nodes[-1].op, Binary) or nodes[0].inputs[0] in nodes[-1].inputs
 
 
-def _consumer(graph: Graph, step: int) -> int | None:
-    y = graph.nodes[step].outputs[0]
-    return next((i for i, node in enumerate(graph.nodes) if y in node.inputs), None)
+def _link(chosen: Selected, node: Node, x: str) -> Link:
+    """``x`` is the input of the chain."""
+    residual = node.inputs.index(x) if isinstance(node.op, Binary) else None
+    operands = 0 if isinstance(node.op, Binary) else len(node.inputs) - 1
+    return Link(node.op, chosen.kernel, operands, chosen.layer.output.type, residual)
 
 
 def _joined(
@@ -105,12 +115,12 @@ def _joined(
     nodes = [graph.nodes[step] for step in chain]
     if rows >= parts[-1].layer.output.shape[1]:
         return None
-    links = tuple(
-        Link(part.layer.op, part.kernel, len(node.inputs) - 1, part.layer.output.type)
-        for part, node in zip(parts, nodes, strict=True)
-    )
-    operands = [name for node in nodes for name in node.inputs[1:]]
-    node = Node(nodes[-1].name, Banded(links, rows), (nodes[0].inputs[0], *operands), nodes[-1].outputs)
+    x = nodes[0].inputs[0]
+    links = tuple(_link(part, node, x) for part, node in zip(parts, nodes, strict=True))
+    operands = [
+        name for node, link in zip(nodes, links, strict=True) for name in node.inputs[1 : 1 + link.operands]
+    ]
+    node = Node(nodes[-1].name, Banded(links, rows), (x, *operands), nodes[-1].outputs)
     kept = [i for i in range(len(graph.nodes)) if i not in chain[:-1]]
     inner = {n.outputs[0] for n in nodes[:-1]}
     joined = replace(

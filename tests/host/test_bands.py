@@ -136,7 +136,16 @@ def test_with_a_residual() -> None:
     quant = chain.end.quant
     chain.end = chain.sketch.add(Binary("add"), chain.end, chain.sketch.inputs[0], quant=quant)
     compiled = compiled_chain(chain)
-    assert labels(compiled) == ["conv_tanh_depthwise_conv_conv", "add"]
+    assert labels(compiled) == ["conv_tanh_depthwise_conv_conv_add"]
+    x, y = (compiled.plan.places[name].offset for name in (*compiled.graph.inputs, *compiled.graph.outputs))
+    assert abs(y - x) < 24 * 24 * 4  # over its own input
+
+
+def test_a_sum_with_something_else_stays_outside() -> None:
+    chain = bottleneck()
+    other = chain.sketch.input(chain.end.shape, chain.end.dtype, chain.end.quant)
+    chain.end = chain.sketch.add(Binary("add"), chain.end, other, quant=chain.end.quant)
+    assert labels(compiled_chain(chain)) == ["conv_tanh_depthwise_conv_conv", "add"]
 
 
 def test_a_tensor_that_somebody_looks_at_is_not_dissolved() -> None:

@@ -11,6 +11,7 @@ from tests.support.sketch import Sketch
 from tinyml import bands
 from tinyml.bands import Choice
 from tinyml.ir import DType, Graph, Quant, Tensor
+from tinyml.ops.binary import Binary
 from tinyml.ops.conv import Conv
 from tinyml.ops.depthwise_conv import DepthwiseConv
 from tinyml.ops.lookup import from_function
@@ -34,6 +35,7 @@ class Chain:
         self.rng = random.Random(seed)
         self.sketch = sketch or Sketch(seed)
         self.dtype = dtype
+        self.same = False  # whether windows keep the extents
         self.end: Tensor = self.sketch.input((1, *extents, 4), dtype, self._quant())
 
     def _quant(self) -> Quant | None:
@@ -42,6 +44,10 @@ class Chain:
 
     def _window(self, room: bool) -> tuple[tuple[int, int], tuple[int, int], tuple[int, int, int, int]]:
         """Kernel, strides and padding: less padding than the kernel has rows."""
+        if self.same:
+            kernel = (self.rng.choice([1, 3, 5]), self.rng.choice([1, 3]))
+            before = (kernel[0] // 2, kernel[1] // 2)
+            return kernel, (1, 1), (*before, *before)
         kernel = (self.rng.randint(1, 4), self.rng.randint(1, 4)) if room else (1, 1)
         strides = (self.rng.randint(1, 2), self.rng.randint(1, 2))
         top, left, bottom, right = (self.rng.randint(0, k - 1) for k in (*kernel, *kernel))
@@ -80,8 +86,15 @@ class Chain:
 
 
 def random_chain(seed: int, dtype: DType = DType.INT8, sketch: Sketch | None = None) -> Chain:
-    """It widens with the first layer."""
+    """It widens with the first layer. One in three is a residual block."""
     chain = Chain(seed, dtype, sketch=sketch)
+    if seed % 3 == 0:
+        x, chain.same = chain.end, True
+        for kind, channels in (("conv", 24), ("depthwise", 0), ("conv", x.shape[3])):
+            chain.add(kind, channels)
+        operands = (x, chain.end) if seed % 2 else (chain.end, x)
+        chain.end = chain.sketch.add(Binary("add"), *operands, quant=chain._quant())
+        return chain
     chain.add("conv", 24)
     for _ in range(chain.rng.randint(1, 3)):
         chain.add(chain.rng.choice(KINDS), chain.rng.choice([5, 8, 12]))

@@ -15,14 +15,14 @@ from tinyml.kernel import Record, Sheet
 class PartSheet(Sheet):
     """What the kernel of one operator writes: lines and tables of the whole layer, pointers of its own."""
 
-    source: str = "x"
+    sources: list[str] = field(default_factory=list)  # of operands that are not constant, which come first
     result: str = "y"
     memory: str = "scratch"
     made: dict[str, list[Record]] = field(default_factory=dict)  # records of this operator, by type
 
     def x(self, index: int = 0) -> str:
         tensor = self.layer.input(index)
-        return self.table(f"in{index}", tensor.value) if tensor.is_constant else self.source
+        return self.table(f"in{index}", tensor.value) if tensor.is_constant else self.sources[index]
 
     def y(self, index: int = 0) -> str:
         return self.result

@@ -1,14 +1,15 @@
 """Banded: convolutions and pools that follow one another, computed together in bands of rows.
 
 The tensors between them never exist as a whole. An inverted bottleneck (widen, depthwise, narrow) needs a
-few rows of its wide tensors then. Made by ``bands.py`` where memory is shortest; no format has it.
+few rows of its wide tensors then, and a residual block, which adds the input of the chain at its end, can
+be written over that input. Made by ``bands.py`` where memory is shortest; no format has it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType
 from tinyml.kernel import Kernel, Overlay, Sheet, register_kernels
@@ -16,9 +17,12 @@ from tinyml.ops._band_sheet import PartSheet
 from tinyml.ops._bands import Band, Bands, RowWindow, Stage, cut
 from tinyml.ops._convolution import Convolution
 from tinyml.ops._overlay import if_shared, whole_words
+from tinyml.ops.binary import Binary
 from tinyml.ops.lookup import Lookup
 from tinyml.ops.max_pool import MaxPool
 from tinyml.targets import Target
+
+T = TypeVar("T")
 
 ALIGNMENT = 8  # of buffers and of the scratch memory behind them
 
@@ -29,8 +33,9 @@ class Link:
 
     op: Op
     kernel: Kernel
-    operands: int  # besides the tensor that goes through the chain
+    operands: int  # of its own: weights and bias, besides the tensor that goes through the chain
     output: TensorType
+    residual: int | None = None  # the operand that is the input of the chain; only in the last link
 
 
 @dataclass(frozen=True)
@@ -51,20 +56,25 @@ class Banded(Op):
 
     def layers(self, layer: Layer) -> Iterator[Layer]:
         """The operators one by one, each as a whole."""
-        x, used = layer.input(0), 1
-        for i, link in enumerate(self.links):
+        x = layer.input(0)
+        for i, (link, own) in enumerate(zip(self.links, self._operands(layer.inputs), strict=True)):
             y = Tensor.of(f"{layer.name} {i}", link.output)
-            yield Layer(layer.name, link.op, (x, *layer.inputs[used : used + link.operands]), (y,))
-            x, used = y, used + link.operands
+            yield Layer(layer.name, link.op, tuple(_with_residual(link, [x, *own], layer.input(0))), (y,))
+            x = y
 
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
-        x, used = inputs[0], 1
-        for part in self.layers(layer):
-            operands = len(part.inputs) - 1
-            (x,) = part.op.evaluate(part, (x, *inputs[used : used + operands]))
-            used += operands
+        x = inputs[0]
+        for link, part, own in zip(self.links, self.layers(layer), self._operands(inputs), strict=True):
+            (x,) = part.op.evaluate(part, _with_residual(link, [x, *own], inputs[0]))
         assert x is not None
         return (x,)
+
+    def _operands(self, inputs: Sequence[T]) -> Iterator[Sequence[T]]:
+        """What each link has of its own."""
+        used = 1
+        for link in self.links:
+            yield inputs[used : used + link.operands]
+            used += link.operands
 
     def macs(self, layer: Layer) -> int:
         return sum(part.op.macs(part) for part in self.layers(layer))
@@ -72,6 +82,12 @@ class Banded(Op):
     def bands(self, layer: Layer) -> Bands | None:
         windows = [row_window(part) for part in self.layers(layer)]
         return cut([window for window in windows if window is not None], self.rows)
+
+
+def _with_residual(link: Link, operands: list[T], x: T) -> list[T]:
+    if link.residual is not None:
+        operands.insert(link.residual, x)
+    return operands
 
 
 def row_window(layer: Layer) -> RowWindow | None:
@@ -84,20 +100,20 @@ def row_window(layer: Layer) -> RowWindow | None:
         return RowWindow(layer.input(1).shape[1], op.strides[0], op.dilations[0], op.pads[0], *rows)
     if isinstance(op, MaxPool):
         return RowWindow(op.kernel[0], op.strides[0], op.dilations[0], op.pads[0], *rows)
-    return RowWindow(1, 1, 1, 0, *rows) if isinstance(op, Lookup) else None
+    alike = isinstance(op, Binary) and all(t is not None and t.shape == y.shape for t in layer.inputs)
+    return RowWindow(1, 1, 1, 0, *rows) if alike or isinstance(op, Lookup) else None
 
 
 def _in_band(layer: Layer, stage: Stage) -> Layer:
     """The part of an operator that it computes in a band."""
-    op, x, y = layer.op, layer.input(0), layer.output
+    op, y = layer.op, layer.output
     if isinstance(op, Convolution | MaxPool):
         op = replace(op, pads=(stage.pad_top, op.pads[1], stage.pad_bottom, op.pads[3]))
-    return replace(
-        layer,
-        op=op,
-        inputs=(replace(x, shape=(1, stage.source_rows, *x.shape[2:])), *layer.inputs[1:]),
-        outputs=(replace(y, shape=(1, stage.rows, *y.shape[2:])),),
+    inputs = tuple(
+        t if t is None or t.is_constant else replace(t, shape=(1, stage.source_rows, *t.shape[2:]))
+        for t in layer.inputs
     )
+    return replace(layer, op=op, inputs=inputs, outputs=(replace(y, shape=(1, stage.rows, *y.shape[2:])),))
 
 
 def _row_elements(tensor: Tensor) -> int:
@@ -206,8 +222,10 @@ class BandsOfRows(Kernel):
             x_row, y_row = _row_elements(part.input(0)), _row_elements(part.output)
             own = parts[i]
             own.layer, own.depth = _in_band(part, stage), sheet.depth
-            own.source = _element(source, stage.source * x_row, steps[0] * x_row if i == 0 else 0)
-            own.result = _element(result, stage.into * y_row, steps[1] * y_row if i == last else 0)
+            chain = _element(source, stage.source * x_row, steps[0] * x_row if i == 0 else 0)
+            place = (stage.into * y_row, steps[1] * y_row if i == last else 0)
+            own.sources = _with_residual(link, [chain], _element(sheet.x(), *place))
+            own.result = _element(result, *place)
             link.kernel.emit(own.layer, own)
         for i, ((_, part), move) in enumerate(zip(self._links(layer), band.moves, strict=False)):
             if move is not None:

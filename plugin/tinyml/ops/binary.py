@@ -67,6 +67,7 @@ class BinaryQuantized(Kernel):
     """Fixed-point arithmetic inside a loop nest."""
 
     name = "fixed-point loops"
+    in_bands = True
     constraints = (integer_form,)
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
@@ -89,6 +90,7 @@ class AddHelium(Kernel):
     name = "tinyml_add_mve_s8"
     library = Library.PORTABLE
     sources = ("add_mve_s8.c",)
+    in_bands = True
     constraints = (integer_form, one_step)
 
     def runs_on(self, target: Target) -> bool:
@@ -147,6 +149,7 @@ class BinaryLoops(Kernel):
     """The expression inside a loop nest."""
 
     name = "element-wise loops"
+    in_bands = True
     constraints = (not_quantized, same_types)
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
