@@ -22,7 +22,8 @@ class Quantize(Verb):
     Needs calibration data: some dozens to some hundreds of real inputs, as the model gets them. A .npz with
     one array per input (by tensor name, or in0, in1, ...; one row per sample), a .npy, a .csv with one sample
     per line, a folder of images, or a folder of WAV files. Labels may lie in the .npz as "labels", in a
-    column "label" of the .csv, or be the names of subfolders.
+    column "label" of the .csv, or be the names of subfolders. For a model that keeps state the rows are
+    consecutive runs; one more axis in front counts sequences.
 
     The result is ONNX with QuantizeLinear and DequantizeLinear: weights int8 per channel, activations int8
     with a zero point, biases int32. Float TFLite models become ONNX on the way.
