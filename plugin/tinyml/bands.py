@@ -44,9 +44,10 @@ def _one_more(current: Choice, target: Target, io_outside: bool) -> Choice | Non
     narrow = [_sized(_joined(*current, chain, ROWS[-1], target), io_outside) for chain in chains]
     least = min(narrow, default=MANY)
     before = lower_bound_bytes(*current, io_outside)
-    if before - least < max(before * WORTHWHILE, WORTHWHILE_BYTES):
+    clearly = before - max(before * WORTHWHILE, WORTHWHILE_BYTES)
+    if least > clearly:
         return None
-    enough = least * (1 + WORTHWHILE)
+    enough = min(least * (1 + WORTHWHILE), clearly)
     chain = next(chain for chain, size in zip(chains, narrow, strict=True) if size <= enough)
     wide = [_joined(*current, chain, rows, target) for rows in ROWS]
     return next(choice for choice in wide if _sized(choice, io_outside) <= enough)

@@ -13,6 +13,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
@@ -139,7 +140,7 @@ class Tensor:
     def elements(self) -> int:
         return math.prod(self.shape)
 
-    @property
+    @cached_property  # the planner asks a million times
     def bytes(self) -> int:
         return self.elements * self.dtype.bytes
 

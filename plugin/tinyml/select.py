@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from tinyml.errors import UnsupportedError
 from tinyml.ir import Graph, Layer
@@ -19,7 +20,7 @@ class Selected:
     kernel: Kernel
     scratch_bytes: int
 
-    @property
+    @cached_property
     def overlays(self) -> tuple[Overlay, ...]:
         """Inputs that output 0 may be written over, and how."""
         return self.kernel.overlays(self.layer)
