@@ -33,11 +33,11 @@ Beyond the operators listed here:
 - Quantised ONNX models, QDQ and QOperator alike, become integer layers where a kernel below has them, and are
   computed in float between a dequantisation and a quantisation where none has.
 - ONNX `If` is supported where its condition is known to the compiler.
-- Random forests, boosted trees, linear models, naive Bayes and networks of scikit-learn (by `skl2onnx`), XGBoost and
-  LightGBM (by `onnxmltools`). Probabilities are an array, in the order of the model's labels; labels that are words
-  are their numbers in that order.
-- TFLite {special} are read as state that survives between runs; inputs of ONNX models are state where the file's
-  metadata say so ([docs/quantize.md](quantize.md#models-that-remember)).
+- Random forests, boosted trees, linear models, naive Bayes and networks of scikit-learn (by `skl2onnx`),
+  XGBoost and LightGBM (by `onnxmltools`). Probabilities are an array, in the order of the model's labels;
+  labels that are words are their numbers in that order.
+- TFLite {special} are read as state that survives between runs; inputs of ONNX models are state where the
+  file's metadata say so ([docs/quantize.md](quantize.md#models-that-remember)).
 """
 
 
