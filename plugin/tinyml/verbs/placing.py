@@ -75,12 +75,11 @@ def placed(args: argparse.Namespace, console: Console, profiled: bool = False) -
             "a QEMU board, --on qemu-cortex-m3, or hardware",
         )
     listed = resolve_model(args)
-    port = _port(args, console)
     if args.board:
         try:
             site = find_site()
         except ToolError as error:
-            if port:
+            if args.serial:
                 raise
             args.on = machine_of(args.board)
             console.print(
@@ -92,6 +91,7 @@ def placed(args: argparse.Namespace, console: Console, profiled: bool = False) -
         else:
             from tinyml.verbs.placing_image import build_image
 
+            port = _port(args, console)
             console.print(f"building with Zephyr {site.version} for {args.board}", markup=False, style="dim")
             with tempfile.TemporaryDirectory(prefix="tinyml-") as scratch:
                 folder = (args.build_dir or Path(scratch)).resolve()
