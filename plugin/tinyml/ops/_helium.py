@@ -8,7 +8,7 @@ from tinyml.ir import Array, Layer
 from tinyml.ops._weighted import largest_shift, weighted
 
 LANES = 16  # bytes of a vector
-DEPTHWISE_ROWS = 16  # TINYML_DEPTHWISE_MVE_ROWS
+DEPTHWISE_ROWS = 32  # TINYML_DEPTHWISE_MVE_ROWS
 
 
 def whole_vectors(elements: int) -> int:
@@ -86,7 +86,7 @@ def one_filter_per_channel(layer: Layer) -> bool:
 
 
 def few_rows(layer: Layer) -> bool:
-    """The kernel has at most 16 rows."""
+    """The kernel has at most 32 rows."""
     return layer.input(1).shape[1] <= DEPTHWISE_ROWS
 
 

@@ -76,6 +76,8 @@ class DepthwiseConvHelium(Kernel):
 
     def scratch_bytes(self, layer: Layer, target: Target) -> int:
         """The rows that the kernel spans, each with its padding; the last is read in whole vectors."""
+        if self.reads_in_place(layer):
+            return 0
         op = layer.op
         assert isinstance(op, DepthwiseConv)
         _, kernel_h, kernel_w, _ = layer.input(1).shape
@@ -86,6 +88,8 @@ class DepthwiseConvHelium(Kernel):
 
     def overwrites(self, layer: Layer) -> tuple[int, ...]:
         """The output may take over rows of the input that are in the ring already."""
+        if self.reads_in_place(layer):
+            return ()
         op, x, y = layer.op, layer.input(0), layer.output
         assert isinstance(op, DepthwiseConv)
         batches, in_h, in_w, in_c = x.shape
@@ -107,7 +111,20 @@ class DepthwiseConvHelium(Kernel):
         weights = blocks.transpose(0, 2, 1).reshape(-1)
         members = quantized_record(layer, sheet, filters, weights, helium.channel_order(channels))
         name = sheet.record("struct tinyml_conv_s8", "params", members)
-        sheet.line(f"{self.name}(&{name}, {sheet.x()}, {sheet.y()}, {sheet.scratch});")
+        scratch = "NULL" if self.reads_in_place(layer) else sheet.scratch
+        sheet.line(f"{self.name}(&{name}, {sheet.x()}, {sheet.y()}, {scratch});")
+
+    def reads_in_place(self, layer: Layer) -> bool:
+        """Whether no row need be copied: each is read once, as in streaming models, without padding."""
+        op, x, y = layer.op, layer.input(0), layer.output
+        assert isinstance(op, DepthwiseConv)
+        kernel = layer.input(1).shape[1:3]
+        inside = all(
+            op.pads[i] == 0
+            and (y.shape[1 + i] - 1) * op.strides[i] + (kernel[i] - 1) * op.dilations[i] < x.shape[1 + i]
+            for i in range(2)
+        )
+        return inside and y.shape[1] == 1 and x.shape[3] >= helium.LANES
 
 
 class DepthwiseConvFloat(Kernel):

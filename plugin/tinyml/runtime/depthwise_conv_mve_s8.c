@@ -163,28 +163,41 @@ static void any_width(const struct tinyml_conv_s8 *p, const int8_t *const rows[]
 	position(p, rows, at, y, p->window.kernel_w, p->round_once);
 }
 
+/* One row of outputs. */
+static void output_row(const struct tinyml_conv_s8 *p, const int8_t *const rows[], int8_t *y)
+{
+	const struct tinyml_window *w = &p->window;
+	position_function *const one = w->kernel_w == 3 ? three_wide : any_width;
+
+	for (int32_t ox = 0; ox < w->out_w; ox++, y += w->out_c) {
+		one(p, rows, ox * w->stride_w * w->in_c, y);
+	}
+}
+
 void tinyml_depthwise_conv_mve_s8(const struct tinyml_conv_s8 *p, const int8_t *x, int8_t *y,
 				  void *scratch)
 {
 	const struct tinyml_window *w = &p->window;
-	position_function *const one = w->kernel_w == 3 ? three_wide : any_width;
+	const int32_t row_bytes = w->in_w * w->in_c, out_bytes = w->out_w * w->out_c;
 	const int8_t *rows[TINYML_DEPTHWISE_MVE_ROWS];
 
-	for (int32_t n = 0; n < w->batches; n++) {
+	for (int32_t n = 0; n < w->batches; n++, x += w->in_h * row_bytes) {
 		struct tinyml_ring ring = tinyml_ring(w, scratch);
 
-		for (int32_t oy = 0; oy < w->out_h; oy++) {
+		for (int32_t oy = 0; oy < w->out_h; oy++, y += out_bytes) {
 			const int32_t top = oy * w->stride_h - w->pad_top;
 
-			tinyml_ring_fill(&ring, p, x, top + ring.count);
+			if (scratch != NULL) {
+				tinyml_ring_fill(&ring, p, x, top + ring.count);
+			}
 			for (int32_t ky = 0; ky < w->kernel_h; ky++) {
-				rows[ky] = tinyml_ring_row(&ring, top + ky * w->dilation_h);
+				const int32_t row = top + ky * w->dilation_h;
+
+				rows[ky] = scratch != NULL ? tinyml_ring_row(&ring, row)
+							   : &x[row * row_bytes];
 			}
-			for (int32_t ox = 0; ox < w->out_w; ox++, y += w->out_c) {
-				one(p, rows, ox * w->stride_w * w->in_c, y);
-			}
+			output_row(p, rows, y);
 		}
-		x += w->in_h * w->in_w * w->in_c;
 	}
 }
 

@@ -96,9 +96,10 @@ void tinyml_depthwise_conv_dsp_s8(const struct tinyml_conv_s8 *p, const int8_t *
 
 /** The same for cores with Helium, with as many output as input channels. Weights are at
  * least -127. They and the other tables of channels come in blocks of sixteen: see ops/_helium.py.
- * Up to 15 bytes are read past the end of the rows.
+ * Up to 15 bytes are read past the end of the rows. Without scratch memory they are read where they
+ * are: for layers with at least 16 channels and no padding.
  */
-#define TINYML_DEPTHWISE_MVE_ROWS 16 /* rows of the kernel at most */
+#define TINYML_DEPTHWISE_MVE_ROWS 32 /* rows of the kernel at most */
 void tinyml_depthwise_conv_mve_s8(const struct tinyml_conv_s8 *p, const int8_t *x, int8_t *y,
 				  void *scratch);
 
