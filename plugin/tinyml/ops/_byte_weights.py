@@ -11,7 +11,8 @@ import numpy as np
 from tinyml import c
 from tinyml.ir import Array, DType, Layer
 from tinyml.kernel import Kernel, Library, Overlay, Sheet
-from tinyml.ops._conv_records import (
+from tinyml.ops._overlay import backwards, forwards
+from tinyml.ops._records import (
     constant_weights,
     float_limits,
     float_tensors,
@@ -19,7 +20,6 @@ from tinyml.ops._conv_records import (
     matrix,
     small_extents,
 )
-from tinyml.ops._overlay import backwards, forwards
 
 WORTHWHILE = 64  # elements; below that it is not worth another kernel
 SHORTEST = 3  # elements of a filter; below that its scale would cost what bytes save

@@ -8,8 +8,8 @@ from __future__ import annotations
 from tinyml.ir import Layer
 from tinyml.kernel import Cost, Sheet
 from tinyml.ops import _cmsis_nn as nn
-from tinyml.ops._conv_records import constant_weights, int8_tensors, small_extents, symmetric_weights
 from tinyml.ops._convolution import convolution
+from tinyml.ops._records import constant_weights, int8_tensors, small_extents, symmetric_weights
 from tinyml.targets import Target
 
 COMMON = (int8_tensors, constant_weights, symmetric_weights, small_extents)

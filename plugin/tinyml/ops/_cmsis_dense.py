@@ -5,8 +5,8 @@ from __future__ import annotations
 from tinyml.ir import Layer
 from tinyml.kernel import Cost, Sheet
 from tinyml.ops import _cmsis_nn as nn
-from tinyml.ops._conv_records import constant_weights, folded_bias, int8_tensors, symmetric_weights
 from tinyml.ops._quant import quant_of
+from tinyml.ops._records import constant_weights, folded_bias, int8_tensors, symmetric_weights
 from tinyml.ops._weighted import weighted
 
 FULLY_CONNECTED = "Source/FullyConnectedFunctions"

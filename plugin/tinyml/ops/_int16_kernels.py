@@ -6,7 +6,9 @@ import numpy as np
 
 from tinyml.ir import Array, DType, Layer
 from tinyml.kernel import Kernel, Library, Overlay, Sheet
-from tinyml.ops._conv_records import (
+from tinyml.ops._overlay import forwards
+from tinyml.ops._quant import words_and_bytes
+from tinyml.ops._records import (
     bias_table,
     constant_weights,
     factor_tables,
@@ -15,8 +17,6 @@ from tinyml.ops._conv_records import (
     rounding,
     small_extents,
 )
-from tinyml.ops._overlay import forwards
-from tinyml.ops._quant import words_and_bytes
 from tinyml.ops._weighted import largest_shift
 from tinyml.targets import Target
 

@@ -9,7 +9,9 @@ import numpy as np
 
 from tinyml.ir import Layer
 from tinyml.kernel import Constraint, Cost, Kernel, Library, Sheet
-from tinyml.ops._conv_records import (
+from tinyml.ops._convolution import convolution
+from tinyml.ops._quant import quant_of
+from tinyml.ops._records import (
     constant_weights,
     int8_tensors,
     one_weight_zero,
@@ -17,8 +19,6 @@ from tinyml.ops._conv_records import (
     quantized_record,
     small_extents,
 )
-from tinyml.ops._convolution import convolution
-from tinyml.ops._quant import quant_of
 from tinyml.ops._stream import right_shifts
 from tinyml.ops._window import Pair
 from tinyml.targets import Target

@@ -9,7 +9,9 @@ import numpy as np
 from tinyml import c
 from tinyml.ir import Layer
 from tinyml.kernel import Constraint, Cost, Kernel, Library, Overlay, Sheet
-from tinyml.ops._conv_records import (
+from tinyml.ops._overlay import backwards, forwards
+from tinyml.ops._quant import output_multipliers
+from tinyml.ops._records import (
     constant_weights,
     folded_bias,
     geometry,
@@ -18,8 +20,6 @@ from tinyml.ops._conv_records import (
     one_weight_zero,
     small_extents,
 )
-from tinyml.ops._overlay import backwards, forwards
-from tinyml.ops._quant import output_multipliers
 from tinyml.ops._stream import filter_stream, right_shifts
 from tinyml.targets import Target
 

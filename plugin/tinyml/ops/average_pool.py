@@ -13,11 +13,11 @@ from tinyml import c
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Constraint, Library, Sheet, register_kernels
 from tinyml.ops._constraints import real_numbers
-from tinyml.ops._conv_records import window_members
 from tinyml.ops._integer_mean import alike, from_sum, linear_mean
 from tinyml.ops._linear import Linear
 from tinyml.ops._pool import PoolKernel, PoolLoops, Window, read_pool, read_tflite_pool
 from tinyml.ops._quant import NO_CLAMP, Clamp, clamp_range, limited, quant_of
+from tinyml.ops._records import window_members
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.targets import Target
 

@@ -15,7 +15,11 @@ from tinyml.ops import _helium as helium
 from tinyml.ops._byte_weights import ConvByteWeights
 from tinyml.ops._cmsis_conv import CONV_KERNELS
 from tinyml.ops._conv_loops import ConvLoops
-from tinyml.ops._conv_records import (
+from tinyml.ops._convolution import Convolution
+from tinyml.ops._int16_kernels import ConvInt16
+from tinyml.ops._layout import channels_first, channels_last, depthwise_weights
+from tinyml.ops._overlay import backwards, forwards
+from tinyml.ops._records import (
     channel_tables,
     constant_weights,
     float_record,
@@ -24,10 +28,6 @@ from tinyml.ops._conv_records import (
     small_extents,
     symmetric_weights,
 )
-from tinyml.ops._convolution import Convolution
-from tinyml.ops._int16_kernels import ConvInt16
-from tinyml.ops._layout import channels_first, channels_last, depthwise_weights
-from tinyml.ops._overlay import backwards, forwards
 from tinyml.ops._stream_conv import ConvDsp, ConvInt8
 from tinyml.ops._window import onnx_window
 from tinyml.ops.depthwise_conv import DepthwiseConv

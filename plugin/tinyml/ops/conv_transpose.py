@@ -16,11 +16,11 @@ from tinyml.errors import ModelError
 from tinyml.ir import Array, DType, Layer, Shape, Tensor, TensorType, given
 from tinyml.kernel import Constraint, Kernel, Sheet, register_kernels
 from tinyml.ops._conv_loops import one_plain_type
-from tinyml.ops._conv_records import constant_weights
 from tinyml.ops._layout import channels_first, channels_last
 from tinyml.ops._pool import flat_index, nested
 from tinyml.ops._quant import clamp_range, quant_of
 from tinyml.ops._real import layer_weights
+from tinyml.ops._records import constant_weights
 from tinyml.ops._weighted import Weighted
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.transpose import Transpose

@@ -14,7 +14,9 @@ from tinyml.kernel import Constraint, Cost, Kernel, Library, Sheet, register_ker
 from tinyml.ops import _helium as helium
 from tinyml.ops._byte_weights import DenseByteWeights
 from tinyml.ops._cmsis_dense import DENSE_KERNELS
-from tinyml.ops._conv_records import (
+from tinyml.ops._int16_kernels import DenseInt16
+from tinyml.ops._quant import Multipliers, quant_of
+from tinyml.ops._records import (
     channel_tables,
     constant_weights,
     float_limits,
@@ -26,8 +28,6 @@ from tinyml.ops._conv_records import (
     one_weight_zero,
     symmetric_weights,
 )
-from tinyml.ops._int16_kernels import DenseInt16
-from tinyml.ops._quant import Multipliers, quant_of
 from tinyml.ops._stream import filter_stream, right_shifts
 from tinyml.ops._weighted import Weighted, channel_multipliers
 from tinyml.targets import Target

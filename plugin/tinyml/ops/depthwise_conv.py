@@ -13,7 +13,11 @@ from tinyml.ops import _convolution
 from tinyml.ops import _helium as helium
 from tinyml.ops._cmsis_conv import DEPTHWISE_KERNELS
 from tinyml.ops._conv_loops import DepthwiseConvLoops
-from tinyml.ops._conv_records import (
+from tinyml.ops._convolution import Convolution
+from tinyml.ops._int16_kernels import DepthwiseConvInt16
+from tinyml.ops._overlay import forwards
+from tinyml.ops._planes import DepthwiseDsp, DepthwisePlanes
+from tinyml.ops._records import (
     constant_weights,
     float_record,
     float_tensors,
@@ -22,10 +26,6 @@ from tinyml.ops._conv_records import (
     small_extents,
     symmetric_weights,
 )
-from tinyml.ops._convolution import Convolution
-from tinyml.ops._int16_kernels import DepthwiseConvInt16
-from tinyml.ops._overlay import forwards
-from tinyml.ops._planes import DepthwiseDsp, DepthwisePlanes
 from tinyml.reading import Builder, TfliteNode, tflite_op
 from tinyml.targets import Target
 

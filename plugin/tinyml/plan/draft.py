@@ -1,0 +1,150 @@
+"""Ways to share memory between the layers of a graph, and what quick placement makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from tinyml.ir import Graph
+from tinyml.plan.problem import Block, Piece, Problem, Solution
+from tinyml.plan.regions import homes
+from tinyml.plan.solve import SEARCH_NODES, solve
+from tinyml.plan.storage import Group, Storage, members_of, overlay_pairs, share
+from tinyml.select import Selected
+
+SCRATCH_ALIGNMENTS = (8, 4)  # the first that divides the size
+LOOSENED = 4  # at most so many pairs that could lie over one another are kept apart
+
+Pairs: TypeAlias = frozenset[tuple[str, str]]
+"""Inputs and outputs of layers that could lie over one another."""
+
+
+@dataclass(frozen=True, eq=False)
+class Draft:
+    """One way to share memory, and the offsets found for it."""
+
+    storage: Storage
+    in_arena: Sequence[Group]  # their blocks come first in the problem, then the scratch memories
+    scratch: Mapping[int, int]  # step -> index of the block
+    problem: Problem
+    solution: Solution
+
+    @property
+    def excess_bytes(self) -> int:
+        return self.solution.arena_bytes - self.problem.lower_bound_bytes
+
+    def overlaid_outside(self) -> list[tuple[str, str]]:
+        """Pairs that lie over one another in a group that reaches over the bound."""
+        bound = self.problem.lower_bound_bytes
+        outside = {
+            id(group)
+            for group, block, offset in zip(
+                self.in_arena, self.problem.blocks, self.solution.offsets, strict=False
+            )
+            if offset + block.bytes > bound
+        }
+        return [pair for pair in self.storage.overlaid() if id(self.storage.groups[pair[0]]) in outside]
+
+
+class Draughtsman:
+    """Draws up drafts for one graph: in each, some pairs that could share memory are kept apart."""
+
+    def __init__(self, graph: Graph, selected: Sequence[Selected], io_outside: bool) -> None:
+        self.graph, self.selected = graph, selected
+        self.layers = [chosen.layer for chosen in selected]
+        self.overlays = [chosen.overlays for chosen in selected]
+        self.members = members_of(graph, self.layers)
+        self.homes = homes(graph, len(self.layers), io_outside)
+        self.pairs = overlay_pairs(self.layers, self.overlays)
+
+    def best(self) -> Draft:
+        """Share all that can be shared; where that makes shapes that do not fit together, a little less."""
+        apart = self._not_worth_it()
+        best = self._placed(apart)
+        if best.excess_bytes:
+            looser = apart | self._with_room(best.problem.lower_bound_bytes)
+            found = self._placed(looser)
+            if found.solution.arena_bytes < best.solution.arena_bytes:
+                best, apart = found, looser
+        for _ in range(LOOSENED):
+            tries = [apart | {pair} for pair in best.overlaid_outside()] if best.excess_bytes else []
+            drafts = [(self._placed(pairs), pairs) for pairs in tries]
+            found, pairs = min(drafts, key=lambda item: item[0].solution.arena_bytes, default=(best, apart))
+            if found.solution.arena_bytes >= best.solution.arena_bytes:
+                break
+            best, apart = found, pairs
+        if best.excess_bytes:
+            best = replace(best, solution=solve(best.problem, SEARCH_NODES))
+        return best
+
+    def problem(self) -> Problem:
+        """What there is to place if all is shared that is worth it."""
+        return self._draft(self._not_worth_it()).problem
+
+    def _not_worth_it(self) -> Pairs:
+        """Pairs that could lie over one another, but at a distance, and would not lower the peak.
+
+        Every such pair makes a larger block that is harder to place. So only those of the steps with the
+        most live bytes are let together, then those of the steps that have the most then, as long as it
+        helps.
+        """
+        apart = frozenset(pair for pair, ways in self.pairs.items() if all(way.distance for way in ways))
+        problem = self._draft(apart).problem
+        while True:
+            bound = problem.lower_bound_bytes
+            fewer = frozenset(pair for pair in apart if self._live_bytes(problem, pair) < bound)
+            problem = self._draft(fewer).problem
+            if problem.lower_bound_bytes >= bound:
+                return apart
+            apart = fewer
+
+    def _with_room(self, limit: int) -> Pairs:
+        """Pairs that can do without one another within a limit: small blocks are easier to place."""
+        problem = self._draft(frozenset(self.pairs)).problem
+        return frozenset(pair for pair in self.pairs if self._live_bytes(problem, pair) <= limit)
+
+    def _live_bytes(self, problem: Problem, pair: tuple[str, str]) -> int:
+        """At the step that computes the one from the other."""
+        return problem.live_bytes(self.members[pair[1]].first)
+
+    def _placed(self, apart: Pairs) -> Draft:
+        draft = self._draft(apart)
+        return replace(draft, solution=solve(draft.problem, 0))
+
+    def _draft(self, apart: Pairs) -> Draft:
+        """Shared, but not placed yet."""
+        storage = share(self.graph, self.layers, self.members, self.overlays, self.homes, apart)
+        in_arena = [group for group in storage.unique_groups() if group.home is None]
+        blocks = [_block(storage, group) for group in in_arena]
+        scratch_at: dict[int, int] = {}
+        for step, chosen in enumerate(self.selected):
+            if chosen.scratch_bytes:
+                scratch_at[step] = len(blocks)
+                blocks.append(_scratch_block(chosen, step))
+        return Draft(storage, in_arena, scratch_at, Problem(tuple(blocks)), Solution((), 0))
+
+
+def _block(storage: Storage, group: Group) -> Block:
+    base = min(group.offsets.values())
+    members = [(storage.members[name], offset - base) for name, offset in group.offsets.items()]
+    pieces = {Piece(at, m.tensor.bytes, m.first, m.last) for m, at in members}
+    needed = [p for p in pieces if not any(p is not q and _inside(p, q) for q in pieces)]
+    alignment = max(m.tensor.dtype.bytes for m, _ in members)
+    return Block(next(iter(group.offsets)), tuple(sorted(needed)), alignment)
+
+
+def _inside(p: Piece, q: Piece) -> bool:
+    """Whether piece q says all that p says."""
+    return (
+        q.offset <= p.offset
+        and p.offset + p.bytes <= q.offset + q.bytes
+        and q.first <= p.first
+        and p.last <= q.last
+    )
+
+
+def _scratch_block(chosen: Selected, step: int) -> Block:
+    size = chosen.scratch_bytes
+    alignment = next((a for a in SCRATCH_ALIGNMENTS if size % a == 0), SCRATCH_ALIGNMENTS[-1])
+    return Block(f"{chosen.layer.name} scratch", (Piece(0, size, step, step),), alignment)
