@@ -9,7 +9,7 @@ import pytest
 
 from tinyml.app.manifest import ModelEntry, load
 from tinyml.errors import BudgetError, ConfigError, ToolError
-from tinyml.harness.zephyr import Build, DevicetreeError, Site, write_application
+from tinyml.harness.zephyr import Build, DevicetreeError, Site, devicetree_options, write_application
 from tinyml.harness.zephyr.place import ZephyrPlace
 from tinyml.harness.zephyr.talk import Greeting
 
@@ -106,3 +106,16 @@ def test_ticks_of_an_emulated_clock_become_instructions(
     else:
         cost = ZephyrPlace(build)._cost(greeting, 1_010, [510])
         assert (cost.unit, cost.total, cost.layers) == ("instructions", total, [750])
+
+
+def test_overlays_of_an_application(tmp_path: Path) -> None:
+    app, image = tmp_path / "app", tmp_path / "image"
+    (app / "boards").mkdir(parents=True)
+    (app / "dts").mkdir()
+    assert devicetree_options(image, app) == []
+    (app / "boards" / "a_board.overlay").touch()
+    assert devicetree_options(image, app) == [
+        f"-DAPPLICATION_CONFIG_DIR={app.as_posix()}",
+        f"-DCONF_FILE={(image / 'prj.conf').as_posix()}",
+        f"-DDTS_ROOT={app.as_posix()}",
+    ]

@@ -229,4 +229,6 @@ def _report(
     if compiled.quantization:
         for line in (f"int8: {compiled.quantization.headline()}", *compiled.quantization.advice()):
             console.print(line, markup=False, soft_wrap=True)
-    console.print(f"(for {summary['target']}) Next: #include <{entry.name}.h>, and west build.", markup=False)
+    console.print(
+        f"Sizes are for {summary['target']}. Next: #include <{entry.name}.h>, and west build.", markup=False
+    )

@@ -31,10 +31,12 @@ def write_application(folder: Path, entry: ModelEntry, settings: Sequence[str]) 
 
 
 def devicetree_options(folder: Path, application: Path) -> list[str]:
-    """CMake's options that give the application in ``folder`` the devicetree of another one.
+    """CMake's options that give the application in ``folder`` the overlays of another one.
 
-    Zephyr then looks there for the overlays of the board, as it does when it builds that one.
+    Zephyr then looks there for those of the board, as it does when it builds that one.
     """
+    if not any(next(application.glob(f"{place}*.overlay"), None) for place in ("", "boards/", "socs/")):
+        return []  # so that a build that is kept serves whichever way the model is named
     options = [f"-DAPPLICATION_CONFIG_DIR={application.as_posix()}"]
     options += [f"-DCONF_FILE={(folder / 'prj.conf').as_posix()}"]  # not that of the other
     if (application / "dts").is_dir():
