@@ -17,7 +17,8 @@ setup: ## system packages, .venv and the west workspace (demo and test do this b
 demo: setup ## from a model file to a running image on an emulated Cortex-M3
 	@$(VENV)/python -m tools.demo
 
-test: setup ## style, types and the whole suite; a tier that cannot run here is named at the end
+test: ## style, types and the whole suite; a tier that cannot run here is named at the end
+	@$(PYTHON) -m tools.bootstrap --for-tests
 	@$(VENV)/python -m tools.check
 
 lint: setup ## style and types only

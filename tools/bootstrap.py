@@ -1,6 +1,6 @@
 """Set up everything that ``make demo`` and ``make test`` need; quick when there is nothing to do.
 
-``python3 -m tools.bootstrap [--remove]``
+``python3 -m tools.bootstrap [--for-tests | --remove]``
 
 Standard library only: this runs before anything is installed. Three steps, in this order because each
 needs the one before: system packages (apt, where that is allowed), a virtual environment in ``.venv``,
@@ -30,12 +30,14 @@ def remove() -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description="set up the tools of this project")
     parser.add_argument("--remove", action="store_true", help="remove .venv and the cached west workspace")
-    if parser.parse_args().remove:
+    parser.add_argument("--for-tests", action="store_true", help="also what only tests need")
+    args = parser.parse_args()
+    if args.remove:
         remove()
         return 0
     LOG.unlink(missing_ok=True)
     try:
-        packages.ensure(LOG)
+        packages.ensure(LOG, args.for_tests)
         environment.ensure(LOG)
         workspace.ensure(LOG)
     except StepError as error:

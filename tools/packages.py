@@ -47,7 +47,8 @@ PACKAGES: dict[str, Callable[[], bool]] = {
     **_parts(ARM),
 }
 
-# Those without which only a few tests are skipped: a distribution that lacks them is no obstacle.
+# Those without which only a few tests are skipped. They are large, so only tests ask for them, and a
+# distribution that lacks them is no obstacle.
 OPTIONAL = _parts(RISCV)
 
 FOR_BARE_METAL = ("gcc", *_parts(ARM))
@@ -77,9 +78,10 @@ def _prefix() -> list[str] | None:
     return None
 
 
-def ensure(log: Path) -> list[str]:
+def ensure(log: Path, for_tests: bool = False) -> list[str]:
     """Install what is missing where that is allowed; returns what is still missing and not optional."""
-    wanted, extra = missing(), [package for package, here in OPTIONAL.items() if not here()]
+    wanted = missing()
+    extra = [package for package, here in OPTIONAL.items() if for_tests and not here()]
     with step("system packages", f"installing {' '.join(wanted + extra)}") as current:
         if not wanted + extra:
             current.result = "all there"

@@ -64,13 +64,15 @@ def test_apt_is_called_with_what_is_missing_only(
 def test_optional_packages_are_no_obstacle(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """They are installed by themselves, so that an unknown one does not keep the others out."""
+    """Installed by themselves, so that an unknown one does not keep the others out, and for tests only."""
     monkeypatch.setattr(packages, "PACKAGES", {"fake-a": lambda: (tmp_path / "fake-a").exists()})
     monkeypatch.setattr(packages, "OPTIONAL", {"fake-o": lambda: False})
     fake = f'case "$*" in *fake-o) exit 100;; *fake-a) touch {tmp_path}/fake-a;; esac'
     monkeypatch.setattr(packages, "_prefix", lambda: ["sh", "-c", fake])
-    assert packages.ensure(tmp_path / "log") == []
+    assert packages.ensure(tmp_path / "log", for_tests=True) == []
     assert "packages: installed fake-a; not for RISC-V (optional): fake-o" in capsys.readouterr().out
+    assert packages.ensure(tmp_path / "log") == []
+    assert "packages: all there" in capsys.readouterr().out
 
 
 @pytest.fixture
