@@ -130,7 +130,7 @@ def _joined(
         tensors={name: tensor for name, tensor in graph.tensors.items() if name not in inner},
     )
     (kernel,) = kernels_of(Banded)
-    layer = next(layer for layer in joined.layers() if isinstance(layer.op, Banded) and layer.op is node.op)
+    layer = joined.layer(node)
     if kernel.refusal(layer) is not None:
         return None
     one = Selected(layer, kernel, kernel.scratch_bytes(layer, target))

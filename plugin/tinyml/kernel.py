@@ -79,7 +79,6 @@ class Sheet:
     target: Target
     prefix: str  # model and layer: "kws_conv1"
     shared_inputs: frozenset[int] = frozenset()  # inputs that already lie where the output wants them
-    shared_outputs: frozenset[int] = frozenset()  # outputs that already are the right part of an input
     backwards: bool = False  # the output lies over the input in a way that the last position comes first
     lines: list[str] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)

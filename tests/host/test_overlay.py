@@ -11,7 +11,7 @@ import pytest
 
 from tinyml.ir import DType, Layer, Tensor
 from tinyml.kernel import Overlay
-from tinyml.ops._overlay import WORD, backwards, forwards
+from tinyml.ops._overlay import WORD, backwards, forwards, sliding
 from tinyml.ops.conv import Conv
 
 
@@ -103,6 +103,24 @@ def test_backwards(seed: int, copied: bool) -> None:
         if distance and reads_all(layer):
             closer = distance - WORD // layer.output.dtype.bytes
             assert not Walk(layer, closer, copied).is_right(True)
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_pools(seed: int) -> None:
+    """A channel is written when it has been read, though the ones behind it have not."""
+    conv = random_layer(seed)
+    op, x, w = conv.op, conv.input(0), conv.input(1)
+    assert isinstance(op, Conv)
+    y = Tensor("y", (*conv.output.shape[:3], x.shape[3]), x.dtype)
+    layer = Layer("pool", op, (x, w), (y,))
+    for overlay in sliding(layer, op, w.shape[1:3], copied=True):
+        overwritten: set[int] = set()
+        walk = Walk(layer, elements(layer, overlay), copied=True)
+        for number, position in enumerate(np.ndindex(y.shape[:3])):
+            for channel in range(x.shape[3]):
+                read = {at for at in walk.reads(position) if at % x.shape[3] == channel}
+                assert not overwritten & read
+                overwritten.add(walk.distance + number * x.shape[3] + channel)
 
 
 def test_a_pointwise_convolution_needs_no_lead() -> None:

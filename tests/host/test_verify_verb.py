@@ -18,10 +18,10 @@ from tinyml.compare.difference import Tolerance, compare, signal_to_noise_db
 from tinyml.compare.reference import LiteRt
 from tinyml.compare.samples import generated
 from tinyml.ir import Graph, Layer, Tensor
-from tinyml.kernel import Sheet
+from tinyml.kernel import Kernel, Sheet
 from tinyml.ops.banded import BandsOfRows
 from tinyml.ops.clamp import Clamp
-from tinyml.ops.max_pool import MaxPool, MaxPoolLoops
+from tinyml.ops.max_pool import MaxPoolLoops
 from tinyml.passes import PASSES
 from tinyml.reading import ONNX_READERS, Builder, OnnxNode
 
@@ -70,18 +70,20 @@ def test_inputs_of_the_user(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert "sample 1" not in printed
 
 
+def spoil(monkeypatch: pytest.MonkeyPatch, kernel: type[Kernel]) -> None:
+    """Make a kernel write one wrong element."""
+    genuine = kernel.emit
+
+    def spoiled(self: Kernel, layer: Layer, sheet: Sheet) -> None:
+        genuine(self, layer, sheet)
+        sheet.line(f"{sheet.y()}[3] = 100;")
+
+    monkeypatch.setattr(kernel, "emit", spoiled)
+
+
 def test_wrong_kernel_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """A kernel that writes one wrong element: the layer, the element and both values are said."""
-    from tinyml.kernel import kernels_of
-
-    for kernel in kernels_of(MaxPool):
-        genuine = kernel.emit
-
-        def spoiled(layer: Layer, sheet: Sheet, genuine=genuine) -> None:  # type: ignore[no-untyped-def]
-            genuine(layer, sheet)
-            sheet.lines.append(f"\t{sheet.y()}[3] = 100;")
-
-        monkeypatch.setattr(kernel, "emit", spoiled)
+    """The layer, the element and both values are said."""
+    spoil(monkeypatch, MaxPoolLoops)
     assert main(["verify", DIGITS]) == 3
     printed = capsys.readouterr().out
     assert "MaxPool" in printed
@@ -113,13 +115,7 @@ def test_wrong_kernel_in_a_band_is_named(
     compiled = pipeline.compile_model(Path(wide_inside), pipeline.Options(target="host"))
     assert [chosen.kernel.name for chosen in compiled.selected if "band" in chosen.kernel.name]
     assert main(["verify", wide_inside]) == 0
-    genuine = MaxPoolLoops.emit
-
-    def spoiled(self: MaxPoolLoops, layer: Layer, sheet: Sheet) -> None:
-        genuine(self, layer, sheet)
-        sheet.line(f"{sheet.y()}[3] = 100;")
-
-    monkeypatch.setattr(MaxPoolLoops, "emit", spoiled)
+    spoil(monkeypatch, MaxPoolLoops)
     assert main(["verify", wide_inside]) == 3
     assert "MaxPool 'pool' computed by max-pool loops, is the first that differs" in capsys.readouterr().out
 
@@ -128,13 +124,7 @@ def test_wrong_bands_are_named(
     wide_inside: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Every layer is right by itself, but not all of them together."""
-    genuine = BandsOfRows.emit
-
-    def spoiled(self: BandsOfRows, layer: Layer, sheet: Sheet) -> None:
-        genuine(self, layer, sheet)
-        sheet.line(f"{sheet.y()}[3] = 100;")
-
-    monkeypatch.setattr(BandsOfRows, "emit", spoiled)
+    spoil(monkeypatch, BandsOfRows)
     assert main(["verify", wide_inside]) == 3
     assert "Banded 'pool' computed by bands of rows, is the first that differs" in capsys.readouterr().out
 

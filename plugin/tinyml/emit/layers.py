@@ -77,7 +77,6 @@ def _code(step: int, name: str, chosen: Selected, addresses: Addresses, target: 
         target,
         name,
         frozenset(i for i, t in enumerate(layer.inputs) if t is not None and t.name in shared),
-        frozenset(i for i, t in enumerate(layer.outputs) if t.name in shared),
         step in addresses.plan.backwards,
     )
     chosen.kernel.emit(layer, sheet)

@@ -1,10 +1,13 @@
-"""Where the output of a convolution may begin so that it can be written over its input.
+"""Where the output of windows may begin so that it can be written over their input.
 
 Positions are computed in order, so the input is used up from one end while the output grows from there:
 it needs a lead of about as many rows as a window has, less one, and the two share the rest of the memory.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -16,37 +19,54 @@ WORD = 4  # distances are whole words: kernels read in words, which is slow acro
 NOTHING_READ = np.iinfo(np.int64).max
 
 
+class Sliding(Protocol):
+    """An operator whose window moves over its input; padding before each axis comes first."""
+
+    @property
+    def strides(self) -> Sequence[int]: ...
+    @property
+    def dilations(self) -> Sequence[int]: ...
+    @property
+    def pads(self) -> Sequence[int]: ...
+
+
 def forwards(layer: Layer, copied: bool) -> tuple[Overlay, ...]:
-    """For kernels that begin with the first position.
+    """For convolutions that begin with the first position.
 
     ``copied``: all that a position reads is read before the first output of that position is written.
     """
-    first, _ = _read(layer)
+    return sliding(layer, convolution(layer), layer.input(1).shape[1:3], copied)
+
+
+def sliding(layer: Layer, op: Sliding, kernel: Sequence[int], copied: bool) -> tuple[Overlay, ...]:
+    """The same for any window. Where a channel of the output depends on one of the input alone, it does not
+    matter that the channels behind it have not been read yet: that is as good as a copy."""
+    first, _ = _read(layer, op, kernel)
     needed = np.minimum.accumulate(first[::-1])[::-1]  # from each position on
     written = np.arange(len(needed)) + (0 if copied else 1)
-    lead = int(np.max(written * layer.output.shape[3] - needed, initial=0))
+    lead = int(np.max(written * layer.output.shape[-1] - needed, initial=0))
     return if_shared(layer, Overlay(0, -whole_words(lead * layer.output.dtype.bytes)))
 
 
 def backwards(layer: Layer, copied: bool) -> tuple[Overlay, ...]:
-    """For kernels that begin with the last position."""
-    _, end = _read(layer)
+    """For convolutions that begin with the last position."""
+    _, end = _read(layer, convolution(layer), layer.input(1).shape[1:3])
     needed = np.maximum.accumulate(end)  # up to each position
     unwritten = np.arange(len(needed)) + (1 if copied else 0)
     if copied:  # nothing is written before the first one is read
         needed, unwritten = needed[:-1], unwritten[:-1]
-    lead = int(np.max(needed - unwritten * layer.output.shape[3], initial=0))
+    lead = int(np.max(needed - unwritten * layer.output.shape[-1], initial=0))
     return if_shared(layer, Overlay(0, whole_words(lead * layer.output.dtype.bytes), backwards=True))
 
 
-def _read(layer: Layer) -> tuple[Array, Array]:
+def _read(layer: Layer, op: Sliding, kernel: Sequence[int]) -> tuple[Array, Array]:
     """For each position, the first input element that it reads, and one past the last."""
-    op, x, y = convolution(layer), layer.input(0), layer.output
-    batches, channels = x.shape[0], x.shape[3]
+    x, y = layer.input(0), layer.output
+    batches, channels = x.shape[0], x.shape[-1]
     first = end = np.arange(batches, dtype=np.int64)
     nothing = np.zeros(batches, bool)
-    for axis in range(2):
-        size, taps, dilation = x.shape[1 + axis], layer.input(1).shape[1 + axis], op.dilations[axis]
+    for axis, taps in enumerate(kernel):
+        size, dilation = x.shape[1 + axis], op.dilations[axis]
         start = np.arange(y.shape[1 + axis]) * op.strides[axis] - op.pads[axis]
         low = start + np.maximum(-(start // dilation), 0) * dilation  # taps before the input read nothing
         high = start + np.minimum((size - 1 - start) // dilation, taps - 1) * dilation
@@ -61,6 +81,8 @@ def whole_words(size: int) -> int:
 
 
 def if_shared(layer: Layer, overlay: Overlay) -> tuple[Overlay, ...]:
-    """The overlay, unless nothing would lie over anything."""
+    """The overlay, unless nothing would lie over anything, or elements are not of one size."""
+    if layer.input(0).dtype.bytes != layer.output.dtype.bytes:
+        return ()
     below = layer.output.bytes if overlay.distance < 0 else layer.input(0).bytes
     return (overlay,) if abs(overlay.distance) < below else ()

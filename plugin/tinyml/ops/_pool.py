@@ -10,8 +10,9 @@ import numpy as np
 
 from tinyml.errors import ModelError
 from tinyml.ir import Array, Layer, Op, Shape, Tensor
-from tinyml.kernel import Kernel, Sheet
+from tinyml.kernel import Kernel, Overlay, Sheet
 from tinyml.ops._layout import channels_first, channels_last
+from tinyml.ops._overlay import sliding
 from tinyml.ops._window import onnx_pads, tflite_pads
 from tinyml.reading import Builder, OnnxNode, TfliteNode
 
@@ -69,19 +70,6 @@ class Window(Op):
         rank = len(self.kernel)
         return tuple(range(1 + rank, 1 + 2 * rank))
 
-    def stays_behind(self, shape: Shape) -> bool:
-        """Whether no window of an input of ``shape`` begins before the place of its output.
-
-        Computed from the first to the last, the output may then be written over the input.
-        """
-        starts = places = np.arange(shape[0])
-        for axis, (size, count) in enumerate(zip(shape[1:-1], self.extents(shape), strict=True)):
-            outputs = np.arange(count)
-            first = np.maximum(outputs * self.strides[axis] - self.pads[axis], 0)
-            starts = starts[..., None] * size + first
-            places = places[..., None] * count + outputs
-        return bool(np.all(starts >= places))
-
     def inside(self, axis: int, size: int) -> bool:
         """Whether no window leaves the input along this axis."""
         last = (self._extent(axis, size) - 1) * self.strides[axis] - self.pads[axis]
@@ -92,9 +80,9 @@ class Window(Op):
 class PoolKernel(Kernel):
     """A kernel that computes outputs from the first to the last, each when all of its window is read."""
 
-    def overwrites(self, layer: Layer) -> tuple[int, ...]:
+    def overlays(self, layer: Layer) -> tuple[Overlay, ...]:
         assert isinstance(layer.op, Window)
-        return (0,) if layer.op.stays_behind(layer.input(0).shape) else ()
+        return sliding(layer, layer.op, layer.op.kernel, copied=True)
 
 
 class PoolLoops:

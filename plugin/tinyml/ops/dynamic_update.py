@@ -8,21 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinyml import c
-from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
+from tinyml.ir import Array, Layer, Tensor, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops._replacement import Replacement, copy_first
 from tinyml.reading import Builder, TfliteNode, tflite_op
 
 
 @dataclass(frozen=True)
-class DynamicUpdate(Op):
+class DynamicUpdate(Replacement):
     """Inputs: x, the block, and where it begins along each axis; moved so that it lies inside."""
-
-    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
-        x = given(inputs, 0)
-        return (TensorType(x.shape, x.dtype, x.quant),)
-
-    def overwrites(self, layer: Layer) -> tuple[int, ...]:
-        return (0,)
 
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
         y, block, starts = np.array(given(inputs, 0)), given(inputs, 1), given(inputs, 2)
@@ -41,8 +35,7 @@ class DynamicUpdateLoops(Kernel):
         strides = c.contiguous(x.shape)
         sheet.include("<string.h>")
         sheet.include("<tinyml/fixed_point.h>")
-        with sheet.block(f"if ({sheet.y()} != {sheet.x(0)}) {{"):
-            sheet.line(f"memcpy({sheet.y()}, {sheet.x(0)}, {x.bytes});")
+        copy_first(sheet)
         sheet.line("int32_t first = 0;")
         sheet.line()
         for axis, (size, extent) in enumerate(zip(x.shape, block.shape, strict=True)):

@@ -9,8 +9,9 @@ import numpy as np
 
 from tinyml import c
 from tinyml.errors import UnsupportedError
-from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
+from tinyml.ir import Array, DType, Layer, Tensor, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops._replacement import Replacement, copy_first
 from tinyml.ops.gather import in_range, index_code, known_indices, position_code
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
@@ -25,17 +26,10 @@ COMBINE = {
 
 
 @dataclass(frozen=True)
-class _Scatter(Op):
+class _Scatter(Replacement):
     """Inputs: x, indices, updates."""
 
     reduction: str = "none"
-
-    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
-        x = given(inputs, 0)
-        return (TensorType(x.shape, x.dtype, x.quant),)
-
-    def overwrites(self, layer: Layer) -> tuple[int, ...]:
-        return (0,)
 
     def write(self, y: Array, places: tuple[Array, ...], updates: Array) -> None:
         """Put updates into ``y`` one after the other, so that the last one at a place wins."""
@@ -80,21 +74,6 @@ class ScatterND(_Scatter):
         return (rows.reshape(y.shape),)
 
 
-def _copy_first(sheet: Sheet) -> None:
-    """Start from the input, unless the output already lies there."""
-    sheet.include("<string.h>")
-    y, start = sheet.y(), sheet.layer.input(0)
-    if start.is_constant and not start.value.tobytes().strip(b"\0"):
-        sheet.line(f"memset({y}, 0, {start.bytes});")
-        return
-    x = sheet.x(0)
-    if start.is_constant:
-        sheet.line(f"memcpy({y}, {x}, {start.bytes});")
-        return
-    with sheet.block(f"if ({y} != {x}) {{"):
-        sheet.line(f"memcpy({y}, {x}, {sheet.layer.output.bytes});")
-
-
 def _combined(layer: Layer, element: str, update: str) -> str:
     """The C expression that an element becomes."""
     op, dtype = layer.op, layer.output.dtype
@@ -114,7 +93,7 @@ class ScatterElementsLoops(Kernel):
     def emit(self, layer: Layer, sheet: Sheet) -> None:
         op, indices, y = layer.op, layer.input(1), layer.output
         assert isinstance(op, ScatterElements)
-        _copy_first(sheet)
+        copy_first(sheet)
         strides = list(c.contiguous(y.shape))
         step = strides[op.axis]
         strides[op.axis] = 0
@@ -137,7 +116,7 @@ class ScatterNDLoops(Kernel):
     def emit(self, layer: Layer, sheet: Sheet) -> None:
         op, indices, y = layer.op, layer.input(1), layer.output
         assert isinstance(op, ScatterND)
-        _copy_first(sheet)
+        copy_first(sheet)
         depth = indices.shape[-1]
         row = int(np.prod(y.shape[depth:], dtype=np.int64))
         with sheet.block(f"for (int32_t i = 0; i < {indices.elements // depth}; i++) {{"):

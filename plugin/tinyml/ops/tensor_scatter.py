@@ -9,25 +9,19 @@ import numpy as np
 
 from tinyml import c
 from tinyml.errors import UnsupportedError
-from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
+from tinyml.ir import Array, Layer, Tensor, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops._replacement import Replacement, copy_first
 from tinyml.ops.gather import in_range
 from tinyml.reading import Builder, OnnxNode, onnx_op
 
 
 @dataclass(frozen=True)
-class TensorScatter(Op):
+class TensorScatter(Replacement):
     """Inputs: cache, update, and optionally the first index along ``axis`` of each batch."""
 
     axis: int = -2
     circular: bool = False
-
-    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
-        x = given(inputs, 0)
-        return (TensorType(x.shape, x.dtype, x.quant),)
-
-    def overwrites(self, layer: Layer) -> tuple[int, ...]:
-        return (0,)
 
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
         y, update = np.array(given(inputs, 0)), given(inputs, 1)
@@ -52,13 +46,11 @@ class TensorScatterLoops(Kernel):
         op, x, update, y = layer.op, layer.input(0), layer.input(1), layer.output
         assert isinstance(op, TensorScatter)
         sheet.include("<string.h>")
-        cache = sheet.x(0)
         axis = op.axis % len(x.shape)
         size, count = x.shape[axis], update.shape[axis]
         row = c.contiguous(x.shape)[axis]
         middle = int(np.prod(x.shape[1:axis], dtype=np.int64))
-        with sheet.block(f"if ({sheet.y()} != {cache}) {{"):
-            sheet.line(f"memcpy({sheet.y()}, {cache}, {y.bytes});")
+        copy_first(sheet)
         with sheet.block(f"for (int32_t i = 0; i < {x.shape[0] * middle}; i++) {{"):
             start = "0"
             if layer.has_input(2):

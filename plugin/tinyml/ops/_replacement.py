@@ -1,0 +1,36 @@
+"""Operators that make a copy of their first input with parts of it replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tinyml.ir import Layer, Op, Tensor, TensorType, given
+from tinyml.kernel import Sheet
+
+
+@dataclass(frozen=True)
+class Replacement(Op):
+    """The output has the type of input 0, and can take its place."""
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        x = given(inputs, 0)
+        return (TensorType(x.shape, x.dtype, x.quant),)
+
+    def overwrites(self, layer: Layer) -> tuple[int, ...]:
+        return (0,)
+
+
+def copy_first(sheet: Sheet) -> None:
+    """Start from the input, unless the output already lies there."""
+    sheet.include("<string.h>")
+    y, start = sheet.y(), sheet.layer.input(0)
+    if start.is_constant and not start.value.tobytes().strip(b"\0"):
+        sheet.line(f"memset({y}, 0, {start.bytes});")
+        return
+    x = sheet.x(0)
+    if start.is_constant:
+        sheet.line(f"memcpy({y}, {x}, {start.bytes});")
+        return
+    with sheet.block(f"if ({y} != {x}) {{"):
+        sheet.line(f"memcpy({y}, {x}, {sheet.layer.output.bytes});")
