@@ -56,7 +56,7 @@ def _index(found: Iterable[inventory.Family]) -> Iterator[str]:
         ("TFLite", {name: family.name for family in found for name in family.tflite}),
     ):
         yield f"## {title}: {len(names)} operators\n"
-        yield ", ".join(f"[{name}](#{names[name]})" for name in sorted(names)) + "\n"
+        yield ", ".join(f"[{name}](#{names[name].replace('/', '')})" for name in sorted(names)) + "\n"
 
 
 def _section(family: inventory.Family) -> Iterator[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tinyml import ops  # noqa: F401  (registers readers and kernels)
+from tinyml import ops  # registers readers and kernels
 from tinyml.errors import ModelError
 from tinyml.importers import TFLITE_MAGIC
 from tinyml.kernel import Kernel, kernel_table, message
@@ -62,13 +62,14 @@ def families() -> list[Family]:
         kernels.setdefault(_file(kind), []).extend(found)
     return [
         Family(
-            name.rsplit(".", 1)[-1],
+            name.removeprefix(f"{ops.__name__}.").replace(".", "/"),
             (sys.modules[name].__doc__ or "").strip().splitlines()[0],
             tuple(sorted(onnx.get(name, ()))),
             tuple(sorted(tflite.get(name, ()))),
             tuple(_facts(kernel) for kernel in kernels.get(name, ())),
         )
         for name in sorted({*onnx, *tflite, *kernels})
+        if name.startswith(f"{ops.__name__}.")
     ]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tinyml import __version__, importers
-from tinyml.bands import in_bands
+from tinyml.bands.join import in_bands
 from tinyml.c import identifier
 from tinyml.emit import emit
 from tinyml.emit.model import Provenance

@@ -10,12 +10,12 @@ import pytest
 from tests.support.batch import Item, run_batch
 from tests.support.chains import Chain, join_everything, random_chain
 from tinyml import pipeline
+from tinyml.bands.banded import Banded
+from tinyml.bands.rows import RowWindow, cut
 from tinyml.emit.model import Provenance
 from tinyml.interpret import interpret
 from tinyml.ir import DType
-from tinyml.ops._bands import RowWindow, cut
-from tinyml.ops.banded import Banded
-from tinyml.ops.binary import Binary
+from tinyml.ops.elementwise.binary import Binary
 from tinyml.pipeline import Options, compile_graph
 
 

@@ -11,16 +11,16 @@ import pytest
 from tests.support.interpret import interpret
 from tests.support.sketch import Sketch, macs
 from tinyml.ir import Array, DType, Graph, Quant, Tensor
-from tinyml.ops.average_pool import AveragePool
-from tinyml.ops.binary import Binary
-from tinyml.ops.clamp import Clamp
 from tinyml.ops.concat import Concat
-from tinyml.ops.conv import Conv
-from tinyml.ops.dense import Dense
-from tinyml.ops.depthwise_conv import DepthwiseConv
-from tinyml.ops.max_pool import MaxPool
+from tinyml.ops.conv.conv import Conv
+from tinyml.ops.conv.depthwise import DepthwiseConv
+from tinyml.ops.dense.dense import Dense
+from tinyml.ops.elementwise.binary import Binary
+from tinyml.ops.elementwise.clamp import Clamp
+from tinyml.ops.pool.average import AveragePool
+from tinyml.ops.pool.max import MaxPool
 from tinyml.ops.reshape import Reshape
-from tinyml.ops.softmax import Softmax
+from tinyml.ops.softmax.softmax import Softmax
 from tinyml.passes.constant_channels import fold_constant_channels
 from tinyml.verify import verify
 

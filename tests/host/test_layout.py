@@ -10,16 +10,16 @@ import pytest
 from tests.support.interpret import interpret
 from tests.support.sketch import Sketch, kinds
 from tinyml.ir import DType, Tensor
-from tinyml.ops.binary import Binary
-from tinyml.ops.clamp import Clamp
 from tinyml.ops.concat import Concat
-from tinyml.ops.conv import Conv
-from tinyml.ops.dense import Dense
-from tinyml.ops.reduce import Reduce
+from tinyml.ops.conv.conv import Conv
+from tinyml.ops.dense.dense import Dense
+from tinyml.ops.elementwise.binary import Binary
+from tinyml.ops.elementwise.clamp import Clamp
+from tinyml.ops.elementwise.unary import Unary
+from tinyml.ops.reduce.reduce import Reduce
 from tinyml.ops.reshape import Reshape
-from tinyml.ops.softmax import Softmax
+from tinyml.ops.softmax.softmax import Softmax
 from tinyml.ops.transpose import Transpose
-from tinyml.ops.unary import Unary
 from tinyml.passes import Pass
 from tinyml.passes._reshape_axes import carried, groups
 from tinyml.passes.dense_transpose import fold_transpose_into_dense

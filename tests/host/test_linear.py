@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from tinyml.ir import Array, DType, Layer, Quant, Tensor
-from tinyml.ops import _binary_int8 as integers
-from tinyml.ops import _linear
-from tinyml.ops._quant import NO_CLAMP
-from tinyml.ops.binary import Binary
+from tinyml.ops.elementwise import binary_int8 as integers
+from tinyml.ops.elementwise.binary import Binary
+from tinyml.ops.shared import linear as _linear
+from tinyml.ops.shared.quant import NO_CLAMP
 
 
 def layer(function: str, scales: tuple[float, float, float], zeros: tuple[int, int, int]) -> Layer:

@@ -11,8 +11,8 @@ import pytest
 
 from tinyml.ir import DType, Layer, Tensor
 from tinyml.kernel import Overlay
-from tinyml.ops._overlay import WORD, backwards, forwards, sliding
-from tinyml.ops.conv import Conv
+from tinyml.ops.conv.conv import Conv
+from tinyml.ops.shared.overlay import WORD, backwards, forwards, sliding
 
 
 def random_layer(seed: int) -> Layer:

@@ -10,20 +10,20 @@ import pytest
 from tests.support.interpret import interpret
 from tests.support.sketch import Sketch, kinds
 from tinyml.ir import DType, Graph, Quant, Tensor
-from tinyml.ops.average_pool import AveragePool
-from tinyml.ops.binary import Binary
-from tinyml.ops.clamp import Clamp
-from tinyml.ops.conv import Conv
-from tinyml.ops.conv_transpose import ConvTranspose
-from tinyml.ops.dense import Dense
-from tinyml.ops.depthwise_conv import DepthwiseConv
-from tinyml.ops.max_pool import MaxPool
+from tinyml.ops.conv.conv import Conv
+from tinyml.ops.conv.depthwise import DepthwiseConv
+from tinyml.ops.conv.transpose import ConvTranspose
+from tinyml.ops.dense.dense import Dense
+from tinyml.ops.elementwise.binary import Binary
+from tinyml.ops.elementwise.clamp import Clamp
+from tinyml.ops.elementwise.unary import Unary
 from tinyml.ops.pad import Pad
-from tinyml.ops.quantize import Dequantize, Quantize
-from tinyml.ops.requantize import Requantize
+from tinyml.ops.pool.average import AveragePool
+from tinyml.ops.pool.max import MaxPool
+from tinyml.ops.quantization.quantize import Dequantize, Quantize
+from tinyml.ops.quantization.requantize import Requantize
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.transpose import Transpose
-from tinyml.ops.unary import Unary
 from tinyml.passes import Pass
 from tinyml.passes.common import merge_common
 from tinyml.passes.dilate import use_dilation

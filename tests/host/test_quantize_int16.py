@@ -18,8 +18,8 @@ from tinyml import cli, harness
 from tinyml.errors import ConfigError
 from tinyml.fixed_point import multiply_int64_by_quantized_multiplier_once, quantize_multiplier
 from tinyml.ir import Array, DType, Graph, Node, Quant, Tensor, TensorType
-from tinyml.ops.unary import Unary
-from tinyml.ops.word_table import LARGEST_ERROR
+from tinyml.ops.elementwise.int16_table import LARGEST_ERROR
+from tinyml.ops.elementwise.unary import Unary
 from tinyml.pipeline import Compiled, Options, compile_model
 from tinyml.quantize.engine import Quantized, quantize
 from tinyml.quantize.measure import Noise

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tinyml.kernel import Kernel, Library
-from tinyml.ops.conv import Conv
+from tinyml.ops.conv.conv import Conv
 from tinyml.pipeline import Options, compile_model
 from tinyml.select import TIE, Selected
 from tinyml.targets import find_target

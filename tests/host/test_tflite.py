@@ -16,7 +16,7 @@ from tinyml.emit.model import Provenance
 from tinyml.errors import ConfigError, ModelError, UnsupportedError
 from tinyml.importers import tflite_graph
 from tinyml.ir import DType, Graph, Quant
-from tinyml.ops.dense import Dense
+from tinyml.ops.dense.dense import Dense
 from tinyml.ops.reshape import Reshape
 from tinyml.pipeline import Options, compile_graph, optimize
 from tinyml.verify import verify

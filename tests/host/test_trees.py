@@ -12,7 +12,7 @@ from tests.ops.trees import FEATURES, ML, forest
 from tinyml.errors import ModelError, UnsupportedError
 from tinyml.importers import onnx_graph
 from tinyml.ir import Graph
-from tinyml.ops.trees_onnx import at_most
+from tinyml.ops.classical.trees_onnx import at_most
 
 
 def read(

@@ -13,15 +13,15 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from tinyml import importers, pipeline
+from tinyml.bands.banded import BandsOfRows
 from tinyml.cli import main
 from tinyml.compare.difference import Tolerance, compare, signal_to_noise_db
 from tinyml.compare.reference import LiteRt
 from tinyml.compare.samples import generated
 from tinyml.ir import Graph, Layer, Tensor
 from tinyml.kernel import Kernel, Sheet
-from tinyml.ops.banded import BandsOfRows
-from tinyml.ops.clamp import Clamp
-from tinyml.ops.max_pool import MaxPoolLoops
+from tinyml.ops.elementwise.clamp import Clamp
+from tinyml.ops.pool.max import MaxPoolLoops
 from tinyml.passes import PASSES
 from tinyml.reading import ONNX_READERS, Builder, OnnxNode
 

@@ -9,7 +9,7 @@ import numpy as np
 from tests.support.cases import Case, Const, onnx_case, op_case
 from tests.support.data import real, truth, whole
 from tinyml.ir import Array
-from tinyml.ops.binary import Binary
+from tinyml.ops.elementwise.binary import Binary
 
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 ARITHMETIC = ("Add", "Sub", "Mul")

@@ -7,7 +7,7 @@ import numpy as np
 from tests.support.cases import Case, Const, onnx_case, op_case
 from tests.support.data import real, truth, whole
 from tinyml.ir import Array, DType
-from tinyml.ops.cast import Cast
+from tinyml.ops.elementwise.cast import Cast
 
 TYPES = tuple(dtype.value for dtype in DType)
 ODD = np.array(

@@ -7,7 +7,7 @@ import numpy as np
 from tests.support.cases import Case, Const, onnx_case, op_case
 from tests.support.data import real, truth, whole
 from tinyml.ir import Array
-from tinyml.ops.dynamic_update import DynamicUpdate
+from tinyml.ops.indexing.dynamic_update import DynamicUpdate
 
 X = real(3, 4, 5)
 INTS = whole(3, 4, 5, dtype="int16")

@@ -6,7 +6,7 @@ import numpy as np
 
 from tests.support.cases import Case, Const, onnx_case, op_case
 from tests.support.data import real, whole
-from tinyml.ops.power import Power
+from tinyml.ops.elementwise.power import Power
 
 CASES: list[Case] = [
     onnx_case("floats", "Pow", [real(20, low=0.1), real(20, seed=1)]),

@@ -10,7 +10,7 @@ from onnx import helper
 from tests.support.cases import Case, Const, onnx_nodes_case
 from tests.support.data import whole
 from tinyml.ir import Array
-from tinyml.ops.word_table import LARGEST_ERROR
+from tinyml.ops.elementwise.int16_table import LARGEST_ERROR
 
 
 def between(

@@ -6,7 +6,7 @@ import numpy as np
 
 from tests.support.cases import Case, Const, onnx_case, op_case
 from tests.support.data import real, truth, whole
-from tinyml.ops.reduce import Reduce
+from tinyml.ops.reduce.reduce import Reduce
 
 NAMES = (
     *("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2"),

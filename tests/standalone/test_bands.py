@@ -8,9 +8,9 @@ import pytest
 from tests.support.chains import join_everything, random_chain
 from tests.support.sketch import Sketch
 from tinyml import harness, pipeline
+from tinyml.bands.banded import Banded
 from tinyml.emit.model import Provenance
 from tinyml.interpret import interpret
-from tinyml.ops.banded import Banded
 from tinyml.pipeline import Options, compile_graph
 
 MACHINES = [name for name, machine in harness.MACHINES.items() if machine.board]

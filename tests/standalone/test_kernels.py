@@ -13,12 +13,12 @@ import pytest
 from tinyml import harness
 from tinyml.emit.model import Provenance
 from tinyml.ir import Array, DType, Graph, Node, Quant, Shape, Tensor
-from tinyml.ops._convolution import Convolution
-from tinyml.ops.average_pool import AveragePool
-from tinyml.ops.binary import Binary
-from tinyml.ops.conv import Conv
-from tinyml.ops.dense import Dense
-from tinyml.ops.depthwise_conv import DepthwiseConv
+from tinyml.ops.conv.conv import Conv
+from tinyml.ops.conv.convolution import Convolution
+from tinyml.ops.conv.depthwise import DepthwiseConv
+from tinyml.ops.dense.dense import Dense
+from tinyml.ops.elementwise.binary import Binary
+from tinyml.ops.pool.average import AveragePool
 from tinyml.pipeline import Options, compile_graph
 from tinyml.workspace import find_cmsis_nn
 

@@ -10,7 +10,7 @@ from tinyml import harness
 from tinyml.cli import main
 from tinyml.ir import Layer
 from tinyml.kernel import Sheet, kernels_of
-from tinyml.ops.max_pool import MaxPool
+from tinyml.ops.pool.max import MaxPool
 
 DIGITS = str(Path(__file__).resolve().parents[2] / "samples" / "digits" / "model.onnx")
 MACHINES = [name for name, machine in harness.MACHINES.items() if machine.board]

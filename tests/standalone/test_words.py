@@ -8,8 +8,8 @@ import pytest
 from tinyml import harness
 from tinyml.emit.model import Provenance
 from tinyml.ir import DType, Graph, Node, Op, Quant, Tensor
-from tinyml.ops.clamp import Clamp
-from tinyml.ops.unary import Unary
+from tinyml.ops.elementwise.clamp import Clamp
+from tinyml.ops.elementwise.unary import Unary
 from tinyml.pipeline import Options, compile_graph
 
 MACHINES = ["host", *(name for name, machine in harness.MACHINES.items() if machine.board)]

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from tests.support.sketch import Sketch
-from tinyml import bands
-from tinyml.bands import Choice
+from tinyml.bands import join
+from tinyml.bands.join import Choice
 from tinyml.ir import DType, Graph, Quant, Tensor
-from tinyml.ops.binary import Binary
-from tinyml.ops.conv import Conv
-from tinyml.ops.depthwise_conv import DepthwiseConv
-from tinyml.ops.lookup import from_function
-from tinyml.ops.max_pool import MaxPool
+from tinyml.ops.conv.conv import Conv
+from tinyml.ops.conv.depthwise import DepthwiseConv
+from tinyml.ops.elementwise.binary import Binary
+from tinyml.ops.elementwise.lookup import from_function
+from tinyml.ops.pool.max import MaxPool
 from tinyml.select import Selected
 from tinyml.targets import Target
 
@@ -102,11 +102,11 @@ def random_chain(seed: int, dtype: DType = DType.INT8, sketch: Sketch | None = N
 
 
 def join_everything(graph: Graph, selected: tuple[Selected, ...], target: Target, _: bool) -> Choice:
-    """In the place of ``bands.in_bands``: all chains, worthwhile or not, in bands of two rows."""
+    """In the place of ``join.in_bands``: all chains, worthwhile or not, in bands of two rows."""
     step = 0
     while step < len(selected):
-        for chain in sorted(bands._chains(graph, selected, step), key=len, reverse=True):
-            if joined := bands._joined(graph, selected, chain, 2, target):
+        for chain in sorted(join._chains(graph, selected, step), key=len, reverse=True):
+            if joined := join._joined(graph, selected, chain, 2, target):
                 graph, selected = joined
                 break
         step += 1

@@ -98,7 +98,7 @@ endfunction()
 # The kernel libraries. Ordinary archives: the linker takes what the models call, nothing else, and
 # without a model they are not even compiled.
 function(tinyml_add_kernels)
-  file(GLOB sources CONFIGURE_DEPENDS ${TINYML_RUNTIME_DIR}/*.c)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${TINYML_RUNTIME_DIR}/*.c)
   if(CONFIG_MINIMAL_LIBC) # has next to nothing of <math.h>; `west tinyml add` asks for more where it is needed
     foreach(source IN LISTS sources)
       file(STRINGS ${source} maths REGEX "#include <(math|tinyml/scalar).h>")

@@ -91,7 +91,8 @@ def _units(model: Generated, machine: Machine, options: Options) -> list[Unit]:
         flags = ("-std=gnu11", *base, options.optimize, "-w")
         units = [Unit(cmsis_nn / name, CMSIS_NN, flags, library) for name in model.cmsis_nn_sources]
     includes = (RUNTIME_INCLUDE, *library)
-    units += [Unit(RUNTIME_C / name, RUNTIME, ours, includes) for name in model.runtime_sources]
+    kernels = (RUNTIME_C, *includes)  # kernels include headers of other families
+    units += [Unit(RUNTIME_C / name, RUNTIME, ours, kernels) for name in model.runtime_sources]
     # The harness is always compiled alike, so that its own cost is the same whatever the options.
     harness = ("-std=c11", *base, "-O2", *warnings)
     port = _port(machine)

@@ -1,11 +1,12 @@
-"""One file per operator (or per family of operators that differ in one expression).
+"""One file per operator, one folder per family of operators.
 
-Importing this package imports every file in it, and each registers its readers and kernels: there
-is no list to edit. Files that start with an underscore are shared helpers.
+Importing this package imports every module below it, and each registers its readers and kernels: there
+is no list to edit. ``shared/`` holds helpers for several families and ``weighted/`` what all kernels with
+constant weights have in common; neither registers an operator.
 """
 
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 
-for _module in iter_modules(__path__):
-    import_module(f"{__name__}.{_module.name}")
+for _module in walk_packages(__path__, f"{__name__}."):
+    import_module(_module.name)

@@ -11,7 +11,7 @@ from tinyml import c
 from tinyml.errors import ModelError
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
-from tinyml.ops._constraints import real_numbers
+from tinyml.ops.shared.constraints import real_numbers
 from tinyml.reading import Builder, OnnxNode, onnx_op
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from tinyml.errors import ModelError
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType, View, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
-from tinyml.ops.requantize import rescaled
+from tinyml.ops.quantization.requantize import rescaled
 from tinyml.ops.reshape import Reshape
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 

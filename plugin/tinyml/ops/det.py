@@ -9,8 +9,8 @@ import numpy as np
 
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
-from tinyml.ops._axes import count
-from tinyml.ops._constraints import real_numbers
+from tinyml.ops.shared.axes import count
+from tinyml.ops.shared.constraints import real_numbers
 from tinyml.reading import Builder, OnnxNode, onnx_op
 from tinyml.targets import Target
 

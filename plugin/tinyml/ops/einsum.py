@@ -13,7 +13,7 @@ from tinyml import c
 from tinyml.errors import UnsupportedError
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
-from tinyml.ops._axes import joined
+from tinyml.ops.shared.axes import joined
 from tinyml.reading import Builder, OnnxNode, onnx_op
 
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
-from tinyml.ops._axes import count
-from tinyml.ops.cast import cast
+from tinyml.ops.elementwise.cast import cast
+from tinyml.ops.shared.axes import count
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 

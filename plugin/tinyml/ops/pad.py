@@ -12,8 +12,8 @@ from tinyml import fixed_point as fp
 from tinyml.errors import ModelError, UnsupportedError
 from tinyml.ir import Array, Layer, Op, Shape, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
-from tinyml.ops._quant import dequantize
-from tinyml.ops._take import Picks, Take, TakeLoops
+from tinyml.ops.shared.quant import dequantize
+from tinyml.ops.shared.take import Picks, Take, TakeLoops
 from tinyml.ops.slice import take
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tinyml.ir import Tensor
-from tinyml.ops.cast import onnx_type
+from tinyml.ops.elementwise.cast import onnx_type
 from tinyml.ops.expand import expand
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 

@@ -11,7 +11,7 @@ from tinyml import c
 from tinyml.errors import ModelError
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
-from tinyml.ops.cast import cast
+from tinyml.ops.elementwise.cast import cast
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 

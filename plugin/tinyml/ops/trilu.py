@@ -9,7 +9,7 @@ import numpy as np
 
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
-from tinyml.ops._axes import count
+from tinyml.ops.shared.axes import count
 from tinyml.reading import Builder, OnnxNode, onnx_op
 
 

@@ -221,7 +221,7 @@ def kernel_sources(runtime: Path, build: Path) -> list[Path]:
     """
     config = build / "zephyr" / ".config"
     minimal = config.is_file() and "CONFIG_MINIMAL_LIBC=y" in config.read_text(encoding="utf-8").splitlines()
-    sources = sorted(runtime.glob("*.c"))
+    sources = sorted(runtime.rglob("*.c"))
     return [path for path in sources if not (minimal and needs_maths(path.read_text(encoding="utf-8")))]
 
 

@@ -12,20 +12,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tinyml.ir import Array, DType, Graph, Layer, Shape, Tensor
-from tinyml.ops.average_pool import AveragePool
-from tinyml.ops.binary import Binary
-from tinyml.ops.clamp import Clamp
 from tinyml.ops.concat import Concat
-from tinyml.ops.conv import Conv
-from tinyml.ops.dense import Dense
-from tinyml.ops.depthwise_conv import DepthwiseConv
-from tinyml.ops.lookup import Lookup
-from tinyml.ops.max_pool import MaxPool
+from tinyml.ops.conv.conv import Conv
+from tinyml.ops.conv.depthwise import DepthwiseConv
+from tinyml.ops.dense.dense import Dense
+from tinyml.ops.elementwise.binary import Binary
+from tinyml.ops.elementwise.clamp import Clamp
+from tinyml.ops.elementwise.lookup import Lookup
+from tinyml.ops.elementwise.unary import Unary
 from tinyml.ops.pad import Pad
-from tinyml.ops.reduce import Reduce
-from tinyml.ops.requantize import Requantize
+from tinyml.ops.pool.average import AveragePool
+from tinyml.ops.pool.max import MaxPool
+from tinyml.ops.quantization.requantize import Requantize
+from tinyml.ops.reduce.reduce import Reduce
 from tinyml.ops.reshape import Reshape
-from tinyml.ops.unary import Unary
 
 CHANNELWISE = (Clamp, Lookup, Requantize, MaxPool, AveragePool, Pad, Reduce, Binary, Unary)
 """Operators whose output channel depends on the same channel of the inputs only (see ``is_channelwise``)."""

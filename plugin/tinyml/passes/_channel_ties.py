@@ -13,9 +13,9 @@ import numpy as np
 
 from tinyml.ir import Array, Graph, Layer, Tensor
 from tinyml.ops.concat import Concat
-from tinyml.ops.conv import Conv
-from tinyml.ops.dense import Dense
-from tinyml.ops.depthwise_conv import DepthwiseConv
+from tinyml.ops.conv.conv import Conv
+from tinyml.ops.conv.depthwise import DepthwiseConv
+from tinyml.ops.dense.dense import Dense
 from tinyml.ops.reshape import Reshape
 from tinyml.passes._channel_ranges import Ranges, is_channelwise, is_padded, linear_terms, zero_of
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from tinyml.ir import Array, DType, Graph, Layer, Node, Quant, Tensor, TensorType
-from tinyml.ops.depthwise_conv import DepthwiseConv
+from tinyml.ops.conv.depthwise import DepthwiseConv
 from tinyml.ops.reshape import Reshape
 from tinyml.passes._channel_ranges import Ranges, analyse, linear_terms, zero_of
 from tinyml.passes._channel_ties import find_ties

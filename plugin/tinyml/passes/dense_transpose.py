@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tinyml.ir import Array, Graph, Node, Quant
-from tinyml.ops.dense import Dense
+from tinyml.ops.dense.dense import Dense
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.transpose import Transpose
 from tinyml.passes.editor import Editor

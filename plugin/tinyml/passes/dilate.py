@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tinyml.ir import Array, Graph, Node, Shape, Tensor, TensorType
-from tinyml.ops.conv import Conv
-from tinyml.ops.depthwise_conv import DepthwiseConv
+from tinyml.ops.conv.conv import Conv
+from tinyml.ops.conv.depthwise import DepthwiseConv
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.transpose import Transpose
 from tinyml.passes.editor import Editor

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tinyml.ir import Array, DType, Graph, Layer, Node
-from tinyml.ops._quant import NO_CLAMP
-from tinyml.ops.binary import Binary
-from tinyml.ops.conv import Conv
-from tinyml.ops.conv_transpose import ConvTranspose
-from tinyml.ops.dense import Dense
-from tinyml.ops.depthwise_conv import DepthwiseConv
+from tinyml.ops.conv.conv import Conv
+from tinyml.ops.conv.depthwise import DepthwiseConv
+from tinyml.ops.conv.transpose import ConvTranspose
+from tinyml.ops.dense.dense import Dense
+from tinyml.ops.elementwise.binary import Binary
+from tinyml.ops.shared.quant import NO_CLAMP
 from tinyml.passes.editor import Editor, sweep_until_stable
 
 LINEAR = (Conv, DepthwiseConv, Dense, ConvTranspose)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 
 from tinyml.ir import Graph, Op
-from tinyml.ops.clamp import Clamp
+from tinyml.ops.elementwise.clamp import Clamp
 from tinyml.passes.editor import Editor
 
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 
 from tinyml.ir import Graph, Node, Op, Tensor
-from tinyml.ops.average_pool import AveragePool
-from tinyml.ops.conv import Conv
-from tinyml.ops.depthwise_conv import DepthwiseConv
-from tinyml.ops.max_pool import MaxPool
+from tinyml.ops.conv.conv import Conv
+from tinyml.ops.conv.depthwise import DepthwiseConv
 from tinyml.ops.pad import Pad
+from tinyml.ops.pool.average import AveragePool
+from tinyml.ops.pool.max import MaxPool
 from tinyml.ops.reshape import Reshape
 from tinyml.passes._reshape_axes import unit_axes_only
 from tinyml.passes.editor import Editor, sweep_until_stable

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tinyml.ir import DType, Graph, Node, Tensor
-from tinyml.ops.quantize import Dequantize, Quantize
-from tinyml.ops.requantize import Requantize
+from tinyml.ops.quantization.quantize import Dequantize, Quantize
+from tinyml.ops.quantization.requantize import Requantize
 from tinyml.passes.dead_code import remove_dead_code
 from tinyml.passes.editor import Editor
 

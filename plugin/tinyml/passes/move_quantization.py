@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tinyml.ir import Graph, Node, Quant, Tensor, TensorType
-from tinyml.ops.quantize import Dequantize, Quantize
+from tinyml.ops.quantization.quantize import Dequantize, Quantize
 from tinyml.passes.editor import Editor, sweep_until_stable
 
 

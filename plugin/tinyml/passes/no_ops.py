@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from tinyml.ir import Graph, Layer, Node
-from tinyml.ops.binary import Binary
-from tinyml.ops.clamp import Clamp
-from tinyml.ops.requantize import Requantize
+from tinyml.ops.elementwise.binary import Binary
+from tinyml.ops.elementwise.clamp import Clamp
+from tinyml.ops.quantization.requantize import Requantize
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.transpose import Transpose
 from tinyml.passes.editor import Editor, sweep_until_stable

@@ -11,14 +11,14 @@ from dataclasses import replace
 import numpy as np
 
 from tinyml.ir import Graph, Node, Tensor, TensorType
-from tinyml.ops.binary import Binary
-from tinyml.ops.cast import Cast
-from tinyml.ops.clamp import Clamp
-from tinyml.ops.lookup import Lookup
-from tinyml.ops.quantize import Dequantize, Quantize
-from tinyml.ops.requantize import Requantize
+from tinyml.ops.elementwise.binary import Binary
+from tinyml.ops.elementwise.cast import Cast
+from tinyml.ops.elementwise.clamp import Clamp
+from tinyml.ops.elementwise.lookup import Lookup
+from tinyml.ops.elementwise.unary import Unary
+from tinyml.ops.quantization.quantize import Dequantize, Quantize
+from tinyml.ops.quantization.requantize import Requantize
 from tinyml.ops.reshape import Reshape
-from tinyml.ops.unary import Unary
 from tinyml.passes.editor import Editor, sweep_until_stable
 
 ELEMENTWISE = (Clamp, Unary, Lookup, Requantize, Quantize, Dequantize, Cast, Binary)

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from tinyml.ir import DType, Graph, Node, Quant, Tensor, TensorType
-from tinyml.ops.quantize import Quantize
-from tinyml.ops.requantize import Requantize
+from tinyml.ops.quantization.quantize import Quantize
+from tinyml.ops.quantization.requantize import Requantize
 from tinyml.passes.editor import Editor
 
 

@@ -80,7 +80,9 @@ def _key(path: Path, request: Request, shapes: Mapping[str, Shape]) -> str:
         digest.update(text.encode() + b"\0")
     compiler = Path(__file__).parents[1]
     own = [
-        file for part in ("importers", "ops", "passes", "quantize") for file in (compiler / part).glob("*.py")
+        file
+        for part in ("importers", "ops", "passes", "quantize")
+        for file in (compiler / part).rglob("*.py")
     ]
     own.append(compiler / "states.py")
     for file in (*sorted(own), *_model_files(path), *request.files):

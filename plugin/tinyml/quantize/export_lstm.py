@@ -14,7 +14,7 @@ import numpy as np
 from tinyml.errors import UnsupportedError
 from tinyml.interpret import interpret
 from tinyml.ir import Array, Graph, Layer
-from tinyml.ops.lstm_float import (
+from tinyml.ops.recurrent.lstm_float import (
     BIAS,
     CELL,
     PEEPHOLE,

@@ -9,31 +9,31 @@ from onnx import helper
 
 from tinyml.errors import UnsupportedError
 from tinyml.ir import Layer
-from tinyml.ops import unary
-from tinyml.ops.average_pool import AveragePool
-from tinyml.ops.binary import ONNX_NAMES as BINARY_NAMES
-from tinyml.ops.binary import Binary
-from tinyml.ops.cast import Cast
-from tinyml.ops.clamp import Clamp
 from tinyml.ops.concat import Concat
-from tinyml.ops.conv import Conv
-from tinyml.ops.conv_transpose import ConvTranspose
-from tinyml.ops.dense import Dense
-from tinyml.ops.depthwise_conv import DepthwiseConv
+from tinyml.ops.conv.conv import Conv
+from tinyml.ops.conv.depthwise import DepthwiseConv
+from tinyml.ops.conv.transpose import ConvTranspose
+from tinyml.ops.dense.dense import Dense
+from tinyml.ops.dense.matmul import MatMul
+from tinyml.ops.elementwise import unary
+from tinyml.ops.elementwise.binary import ONNX_NAMES as BINARY_NAMES
+from tinyml.ops.elementwise.binary import Binary
+from tinyml.ops.elementwise.cast import Cast
+from tinyml.ops.elementwise.clamp import Clamp
+from tinyml.ops.elementwise.power import Power
+from tinyml.ops.elementwise.unary import Unary
+from tinyml.ops.elementwise.where import Where
 from tinyml.ops.expand import Tile
-from tinyml.ops.gather import Gather
-from tinyml.ops.matmul import MatMul
-from tinyml.ops.max_pool import MaxPool
+from tinyml.ops.indexing.gather import Gather
 from tinyml.ops.pad import Pad
-from tinyml.ops.power import Power
-from tinyml.ops.reduce import ONNX_NAMES as REDUCE_NAMES
-from tinyml.ops.reduce import Reduce
+from tinyml.ops.pool.average import AveragePool
+from tinyml.ops.pool.max import MaxPool
+from tinyml.ops.reduce.reduce import ONNX_NAMES as REDUCE_NAMES
+from tinyml.ops.reduce.reduce import Reduce
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.slice import Slice
-from tinyml.ops.softmax import Softmax
+from tinyml.ops.softmax.softmax import Softmax
 from tinyml.ops.transpose import Transpose
-from tinyml.ops.unary import Unary
-from tinyml.ops.where import Where
 from tinyml.quantize.export_writer import Writer, writes
 
 BINARY = {function: name for name, function in BINARY_NAMES.items()} | {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx
 
 from tinyml.importers import onnx_graph
-from tinyml.ops.quantize import Dequantize, Quantize
+from tinyml.ops.quantization.quantize import Dequantize, Quantize
 from tinyml.passes import PASSES
 
 

@@ -1,0 +1,271 @@
+"""Banded: convolutions and pools that follow one another, computed together in bands of rows.
+
+The tensors between them never exist as a whole. An inverted bottleneck (widen, depthwise, narrow) needs a
+few rows of its wide tensors then, and a residual block, which adds the input of the chain at its end, can
+be written over that input. Made by ``bands.py`` where memory is shortest; no format has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from tinyml.bands.rows import Band, Bands, RowWindow, Stage, cut
+from tinyml.bands.sheet import PartSheet
+from tinyml.ir import Array, Layer, Op, Tensor, TensorType
+from tinyml.kernel import Kernel, Overlay, Sheet, register_kernels
+from tinyml.ops.conv.convolution import Convolution
+from tinyml.ops.elementwise.binary import Binary
+from tinyml.ops.elementwise.lookup import Lookup
+from tinyml.ops.pool.max import MaxPool
+from tinyml.ops.shared.overlay import if_shared, whole_words
+from tinyml.targets import Target
+
+T = TypeVar("T")
+
+ALIGNMENT = 8  # of buffers and of the scratch memory behind them
+
+
+@dataclass(frozen=True)
+class Link:
+    """One of the operators with its kernel, how many operands it has, what it makes."""
+
+    op: Op
+    kernel: Kernel
+    operands: int  # of its own: weights and bias, besides the tensor that goes through the chain
+    output: TensorType
+    residual: int | None = None  # the operand that is the input of the chain; only in the last link
+
+
+@dataclass(frozen=True)
+class Banded(Op):
+    """Inputs: x, then the weights and the bias (or nothing in its place) of each link."""
+
+    links: tuple[Link, ...]
+    rows: int  # of the output in a band
+
+    def label(self) -> str:
+        return "_".join(link.op.label() for link in self.links)
+
+    def attributes(self) -> dict[str, Any]:
+        return {"chain": self.label(), "rows": self.rows}
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        return (replace(self.links[-1].output, quant=None),)
+
+    def layers(self, layer: Layer) -> Iterator[Layer]:
+        """The operators one by one, each as a whole."""
+        x = layer.input(0)
+        for i, (link, own) in enumerate(zip(self.links, self._operands(layer.inputs), strict=True)):
+            y = Tensor.of(f"{layer.name} {i}", link.output)
+            yield Layer(layer.name, link.op, tuple(_with_residual(link, [x, *own], layer.input(0))), (y,))
+            x = y
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        x = inputs[0]
+        for link, part, own in zip(self.links, self.layers(layer), self._operands(inputs), strict=True):
+            (x,) = part.op.evaluate(part, _with_residual(link, [x, *own], inputs[0]))
+        assert x is not None
+        return (x,)
+
+    def _operands(self, inputs: Sequence[T]) -> Iterator[Sequence[T]]:
+        """What each link has of its own."""
+        used = 1
+        for link in self.links:
+            yield inputs[used : used + link.operands]
+            used += link.operands
+
+    def macs(self, layer: Layer) -> int:
+        return sum(part.op.macs(part) for part in self.layers(layer))
+
+    def bands(self, layer: Layer) -> Bands | None:
+        windows = [row_window(part) for part in self.layers(layer)]
+        return cut([window for window in windows if window is not None], self.rows)
+
+
+def _with_residual(link: Link, operands: list[T], x: T) -> list[T]:
+    if link.residual is not None:
+        operands.insert(link.residual, x)
+    return operands
+
+
+def row_window(layer: Layer) -> RowWindow | None:
+    """How an operator goes down the rows of its input; None if it does not."""
+    op, x, y = layer.op, layer.input(0), layer.output
+    if len(x.shape) != 4 or len(y.shape) != 4 or x.shape[0] != 1 or len(layer.outputs) != 1:
+        return None
+    rows = (x.shape[1], y.shape[1])
+    if isinstance(op, Convolution):
+        return RowWindow(layer.input(1).shape[1], op.strides[0], op.dilations[0], op.pads[0], *rows)
+    if isinstance(op, MaxPool):
+        return RowWindow(op.kernel[0], op.strides[0], op.dilations[0], op.pads[0], *rows)
+    alike = isinstance(op, Binary) and all(t is not None and t.shape == y.shape for t in layer.inputs)
+    return RowWindow(1, 1, 1, 0, *rows) if alike or isinstance(op, Lookup) else None
+
+
+def _in_band(layer: Layer, stage: Stage) -> Layer:
+    """The part of an operator that it computes in a band."""
+    op, y = layer.op, layer.output
+    if isinstance(op, Convolution | MaxPool):
+        op = replace(op, pads=(stage.pad_top, op.pads[1], stage.pad_bottom, op.pads[3]))
+    inputs = tuple(
+        t if t is None or t.is_constant else replace(t, shape=(1, stage.source_rows, *t.shape[2:]))
+        for t in layer.inputs
+    )
+    return replace(layer, op=op, inputs=inputs, outputs=(replace(y, shape=(1, stage.rows, *y.shape[2:])),))
+
+
+def _row_elements(tensor: Tensor) -> int:
+    return tensor.shape[2] * tensor.shape[3]
+
+
+def _aligned(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+def banded(layer: Layer) -> Banded:
+    assert isinstance(layer.op, Banded)
+    return layer.op
+
+
+def divisible(layer: Layer) -> bool:
+    """Every band of rows suits the kernels, tensors have one type, and rows more than one element."""
+    bands, parts = banded(layer).bands(layer), list(banded(layer).layers(layer))
+    results = [part.output for part in parts]
+    if bands is None or any(y.dtype is not layer.input(0).dtype or _row_elements(y) == 1 for y in results):
+        return False
+    return all(
+        link.kernel.refusal(_in_band(part, stage)) is None
+        for run in bands.runs()
+        for link, part, stage in zip(banded(layer).links, parts, run[0].stages, strict=True)
+        if stage.rows
+    )
+
+
+class BandsOfRows(Kernel):
+    """The kernels of the operators, called in turn for each band."""
+
+    name = "bands of rows"
+    constraints = (divisible,)
+
+    def scratch_bytes(self, layer: Layer, target: Target) -> int:
+        return sum(self._buffers(layer)) + self._work_bytes(layer, target)
+
+    def overlays(self, layer: Layer) -> tuple[Overlay, ...]:
+        """A band reads all it needs of the input before it writes."""
+        bands, x, y = self._bands(layer), layer.input(0), layer.output
+        ends = [band.place[1] + band.stages[-1].rows for band in bands.bands]
+        starts = [band.place[0] for band in bands.bands[1:]]
+        leads = [
+            end * _row_elements(y) * y.dtype.bytes - start * _row_elements(x) * x.dtype.bytes
+            for end, start in zip(ends, starts, strict=False)
+        ]
+        return if_shared(layer, Overlay(0, -whole_words(max([0, *leads]))))
+
+    def runtime_sources(self, layer: Layer) -> tuple[str, ...]:
+        return tuple(
+            source for link, part in self._links(layer) for source in link.kernel.runtime_sources(part)
+        )
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        self._declare(layer, sheet)
+        parts = [
+            PartSheet(
+                part,
+                sheet.target,
+                f"{sheet.prefix}_{i + 1}",
+                lines=sheet.lines,
+                tables=sheet.tables,
+                records=sheet.records,
+                headers=sheet.headers,
+                memory="work",
+            )
+            for i, (_, part) in enumerate(self._links(layer))
+        ]
+        for run in self._bands(layer).runs():
+            if len(run) == 1:
+                self._band(layer, sheet, parts, run[0], (0, 0))
+                continue
+            (x0, y0), (x1, y1) = run[0].place, run[1].place
+            with sheet.block(f"for (int32_t band = 0; band < {len(run)}; band++) {{"):
+                self._band(layer, sheet, parts, run[0], (x1 - x0, y1 - y0))
+
+    def _declare(self, layer: Layer, sheet: Sheet) -> None:
+        """The scratch memory: rows of the tensors inside the chain, then what the kernels work in."""
+        type_ = layer.input(0).dtype.c
+        start = 0
+        sheet.line(f"int8_t *const memory = {sheet.scratch};")
+        for i, size in enumerate(self._buffers(layer)):
+            place = f"&memory[{start}]" if type_ == "int8_t" else f"(void *)&memory[{start}]"
+            sheet.line(f"{type_} *const rows{i + 1} = {place};")
+            start += size
+        if self._work_bytes(layer, sheet.target):
+            sheet.line(f"void *const work = &memory[{start}];")
+        sheet.line()
+
+    def _band(
+        self,
+        layer: Layer,
+        sheet: Sheet,
+        parts: Sequence[PartSheet],
+        band: Band,
+        steps: tuple[int, int],
+    ) -> None:
+        """One band; ``steps`` are the rows of input and output from one to the next, in a loop."""
+        last = len(parts) - 1
+        for i, ((link, part), stage) in enumerate(zip(self._links(layer), band.stages, strict=True)):
+            if not stage.rows:
+                continue
+            source = sheet.x() if i == 0 else f"rows{i}"
+            result = sheet.y() if i == last else f"rows{i + 1}"
+            x_row, y_row = _row_elements(part.input(0)), _row_elements(part.output)
+            own = parts[i]
+            own.layer, own.depth = _in_band(part, stage), sheet.depth
+            chain = _element(source, stage.source * x_row, steps[0] * x_row if i == 0 else 0)
+            place = (stage.into * y_row, steps[1] * y_row if i == last else 0)
+            own.sources = _with_residual(link, [chain], _element(sheet.x(), *place))
+            own.result = _element(result, *place)
+            link.kernel.emit(own.layer, own)
+        for i, ((_, part), move) in enumerate(zip(self._links(layer), band.moves, strict=False)):
+            if move is not None:
+                row = _row_elements(part.output)
+                copy = "memcpy" if move.start >= move.rows else "memmove"
+                size = move.rows * row * part.output.dtype.bytes
+                sheet.include("<string.h>")
+                sheet.line(f"{copy}(rows{i + 1}, &rows{i + 1}[{move.start * row}], {size});")
+
+    def _bands(self, layer: Layer) -> Bands:
+        bands = banded(layer).bands(layer)
+        assert bands is not None, "checked by its constraint"
+        return bands
+
+    def _links(self, layer: Layer) -> Iterator[tuple[Link, Layer]]:
+        return zip(banded(layer).links, banded(layer).layers(layer), strict=True)
+
+    def _buffers(self, layer: Layer) -> list[int]:
+        """Bytes of the buffer of each tensor inside the chain."""
+        inner = [part.output for _, part in self._links(layer)][:-1]
+        rows = self._bands(layer).buffer_rows
+        return [_aligned(n * _row_elements(t) * t.dtype.bytes) for n, t in zip(rows, inner, strict=True)]
+
+    def _work_bytes(self, layer: Layer, target: Target) -> int:
+        """Scratch memory of the kernel that needs most."""
+        return _aligned(
+            max(
+                link.kernel.scratch_bytes(_in_band(part, stage), target)
+                for run in self._bands(layer).runs()
+                for (link, part), stage in zip(self._links(layer), run[0].stages, strict=True)
+                if stage.rows
+            )
+        )
+
+
+def _element(pointer: str, offset: int, step: int) -> str:
+    """A pointer to an element, in parentheses: kernels may write an index behind it."""
+    terms = [str(offset)] if offset else []
+    terms += [f"band * {step}"] if step else []
+    return f"({' + '.join([pointer, *terms])})" if terms else pointer
+
+
+register_kernels(Banded, BandsOfRows())

@@ -1,0 +1,137 @@
+"""Where memory is shortest, layers that follow one another are computed in bands of rows.
+
+That costs a few instructions and a few hundred bytes of flash, so it is done only for the layers that the
+size of the arena depends on, and only where it makes the arena clearly smaller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from tinyml.bands.banded import Banded, Link, row_window
+from tinyml.ir import Graph, Node
+from tinyml.kernel import kernels_of
+from tinyml.ops.elementwise.binary import Binary
+from tinyml.plan import lower_bound_bytes, peak_steps
+from tinyml.select import Selected
+from tinyml.targets import Target
+
+LONGEST = 5  # layers in a chain
+ROWS = (8, 4, 2, 1)  # of a band: the more, the fewer rows are moved and the more memory they take
+WORTHWHILE = 1 / 16  # of the arena
+WORTHWHILE_BYTES = 1024  # less than that is soon lost again in flash
+MANY = float("inf")
+
+Choice: TypeAlias = tuple[Graph, tuple[Selected, ...]]
+
+
+def in_bands(graph: Graph, selected: tuple[Selected, ...], target: Target, io_outside: bool) -> Choice:
+    """The graph with chains of layers made one, as long as that lowers the peak."""
+    best: Choice = (graph, selected)
+    while True:
+        better = _one_more(best, target, io_outside)
+        if better is None:
+            return best
+        best = better
+
+
+def _one_more(current: Choice, target: Target, io_outside: bool) -> Choice | None:
+    """With one more chain joined: of those that help about as much, the shortest, in the widest bands."""
+    steps = peak_steps(*current, io_outside)
+    chains = sorted((chain for step in steps for chain in _chains(*current, step)), key=len)
+    narrow = [_sized(_joined(*current, chain, ROWS[-1], target), io_outside) for chain in chains]
+    least = min(narrow, default=MANY)
+    before = lower_bound_bytes(*current, io_outside)
+    clearly = before - max(before * WORTHWHILE, WORTHWHILE_BYTES)
+    if least > clearly:
+        return None
+    enough = min(least * (1 + WORTHWHILE), clearly)
+    chain = next(chain for chain, size in zip(chains, narrow, strict=True) if size <= enough)
+    wide = [_joined(*current, chain, rows, target) for rows in ROWS]
+    return next(choice for choice in wide if _sized(choice, io_outside) <= enough)
+
+
+def _sized(choice: Choice | None, io_outside: bool) -> float:
+    return MANY if choice is None else lower_bound_bytes(*choice, io_outside)
+
+
+def _chains(graph: Graph, selected: Sequence[Selected], step: int) -> Iterator[list[int]]:
+    """Runs of two or more layers with that of ``step`` among them."""
+    if not _can_be_linked(selected[step]):
+        return
+    whole = [step]
+    while (before := _linked(graph, selected, whole[0], backwards=True)) is not None:
+        whole.insert(0, before)
+    while (behind := _linked(graph, selected, whole[-1], backwards=False)) is not None:
+        whole.append(behind)
+    at = whole.index(step)
+    for first in range(at + 1):
+        for end in range(max(at, first + 1) + 1, min(len(whole), first + LONGEST) + 1):
+            if _well_ended(graph, chain := whole[first:end]):
+                yield chain
+
+
+def _can_be_linked(chosen: Selected) -> bool:
+    return chosen.kernel.in_bands and row_window(chosen.layer) is not None
+
+
+def _linked(graph: Graph, selected: Sequence[Selected], step: int, backwards: bool) -> int | None:
+    """The layer before (or behind) that of ``step`` in a chain: nobody else needs what is between them."""
+    names = graph.nodes[step].inputs if backwards else graph.nodes[step].outputs
+    for name in names:
+        makers = [i for i, node in enumerate(graph.nodes) if name in node.outputs]
+        users = [i for i, node in enumerate(graph.nodes) for operand in node.inputs if operand == name]
+        if len(makers) != 1 or len(users) != 1 or name in graph.kept():
+            continue
+        (other,) = makers if backwards else users
+        passed_on = graph.nodes[users[0]].inputs
+        through = passed_on[0] == name or isinstance(graph.nodes[users[0]].op, Binary)
+        if through and _can_be_linked(selected[other]):
+            return other
+    return None
+
+
+def _well_ended(graph: Graph, chain: Sequence[int]) -> bool:
+    """Whether an operator with two operands comes last, if at all, and the other one is the chain's input."""
+    nodes = [graph.nodes[step] for step in chain]
+    if any(isinstance(node.op, Binary) for node in nodes[:-1]):
+        return False
+    return not isinstance(nodes[-1].op, Binary) or nodes[0].inputs[0] in nodes[-1].inputs
+
+
+def _link(chosen: Selected, node: Node, x: str) -> Link:
+    """``x`` is the input of the chain."""
+    residual = node.inputs.index(x) if isinstance(node.op, Binary) else None
+    operands = 0 if isinstance(node.op, Binary) else len(node.inputs) - 1
+    return Link(node.op, chosen.kernel, operands, chosen.layer.output.type, residual)
+
+
+def _joined(
+    graph: Graph, selected: Sequence[Selected], chain: Sequence[int], rows: int, target: Target
+) -> Choice | None:
+    """The chain as one layer in the place of its last; None if it cannot be cut into such bands."""
+    parts = [selected[step] for step in chain]
+    nodes = [graph.nodes[step] for step in chain]
+    if rows >= parts[-1].layer.output.shape[1]:
+        return None
+    x = nodes[0].inputs[0]
+    links = tuple(_link(part, node, x) for part, node in zip(parts, nodes, strict=True))
+    operands = [
+        name for node, link in zip(nodes, links, strict=True) for name in node.inputs[1 : 1 + link.operands]
+    ]
+    node = Node(nodes[-1].name, Banded(links, rows), (x, *operands), nodes[-1].outputs)
+    kept = [i for i in range(len(graph.nodes)) if i not in chain[:-1]]
+    inner = {n.outputs[0] for n in nodes[:-1]}
+    joined = replace(
+        graph,
+        nodes=tuple(node if i == chain[-1] else graph.nodes[i] for i in kept),
+        tensors={name: tensor for name, tensor in graph.tensors.items() if name not in inner},
+    )
+    (kernel,) = kernels_of(Banded)
+    layer = joined.layer(node)
+    if kernel.refusal(layer) is not None:
+        return None
+    one = Selected(layer, kernel, kernel.scratch_bytes(layer, target))
+    return joined, tuple(one if i == chain[-1] else selected[i] for i in kept)

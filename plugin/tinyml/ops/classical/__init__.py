@@ -1,0 +1,1 @@
+"""Trees, forests, linear models and the class outputs of scikit-learn exports."""

@@ -1,0 +1,1 @@
+"""Convolutions: plain, depthwise, transposed and deformable."""

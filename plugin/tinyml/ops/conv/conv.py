@@ -1,0 +1,155 @@
+"""Conv: two-dimensional convolution, NHWC, weights (out, kernel_h, kernel_w, in / groups)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tinyml import c
+from tinyml.ir import Array, Layer, Op, Tensor, TensorType
+from tinyml.kernel import Cost, Kernel, Library, Overlay, Sheet, register_kernels
+from tinyml.ops.conv import convolution
+from tinyml.ops.conv.cmsis import CONV_KERNELS
+from tinyml.ops.conv.convolution import Convolution
+from tinyml.ops.conv.depthwise import DepthwiseConv
+from tinyml.ops.conv.loops import ConvLoops
+from tinyml.ops.conv.streamed import ConvDsp, ConvInt8
+from tinyml.ops.shared.layout import channels_first, channels_last, depthwise_weights
+from tinyml.ops.shared.overlay import backwards, forwards
+from tinyml.ops.shared.window import onnx_window
+from tinyml.ops.weighted import helium
+from tinyml.ops.weighted.byte_weights import ConvByteWeights
+from tinyml.ops.weighted.int16 import ConvInt16
+from tinyml.ops.weighted.records import (
+    channel_tables,
+    constant_weights,
+    float_record,
+    float_tensors,
+    int8_tensors,
+    small_extents,
+    symmetric_weights,
+)
+from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.targets import Target
+
+
+@dataclass(frozen=True)
+class Conv(Convolution):
+    """Every filter sees all input channels of its group. Inputs: x, weights, optional bias."""
+
+    groups: int = 1
+
+    @property
+    def channel_axis(self) -> int:
+        return 0
+
+    def sums(self, columns: Array, weights: Array) -> Array:
+        outs, ins = weights.shape[0] // self.groups, columns.shape[-1] // self.groups
+        parts = []
+        for g in range(self.groups):
+            part = columns[..., g * ins : (g + 1) * ins]
+            filters = weights[g * outs : (g + 1) * outs].reshape(outs, -1)
+            parts.append(part.reshape(*columns.shape[:3], -1) @ filters.T)
+        return np.concatenate(parts, axis=-1)
+
+
+class ConvHelium(ConvInt8):
+    """Three windows meet two filters at a time, sixteen elements of each."""
+
+    name = "tinyml_conv_mve_s8"
+    sources = ("conv/conv_mve_s8.c",)
+    cost = Cost(mve=(0.13, 13))
+    constraints = (
+        int8_tensors,
+        constant_weights,
+        symmetric_weights,
+        helium.one_group,
+        helium.right_shifts,
+        small_extents,
+    )
+
+    def runs_on(self, target: Target) -> bool:
+        return target.mve
+
+    def scratch_bytes(self, layer: Layer, target: Target) -> int:
+        """Three columns in whole vectors."""
+        return 3 * helium.whole_vectors(int(np.prod(layer.input(1).shape[1:])))
+
+    def tables(self, layer: Layer, sheet: Sheet) -> dict[str, object]:
+        filters = layer.input(1).value
+        return channel_tables(
+            layer, sheet, filters, helium.in_pairs(filters), helium.whole_fours(filters.shape[0])
+        )
+
+
+class ConvFloat(Kernel):
+    """Float convolution in portable C."""
+
+    name = "tinyml_conv_f32"
+    library = Library.PORTABLE
+    sources = ("conv/conv_f32.c",)
+    in_bands = True
+    constraints = (float_tensors, constant_weights, small_extents)
+
+    def overlays(self, layer: Layer) -> tuple[Overlay, ...]:
+        return (*forwards(layer, copied=False), *backwards(layer, copied=False))
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        op = layer.op
+        assert isinstance(op, Conv)
+        record = float_record(layer, sheet)
+        sheet.include("<tinyml/conv.h>")
+        members = {**record, ".groups": op.groups, ".from_the_end": c.boolean(sheet.backwards)}
+        name = sheet.record("struct tinyml_conv_f32", "params", members)
+        sheet.line(f"tinyml_conv_f32(&{name}, {sheet.x()}, {sheet.y()});")
+
+
+register_kernels(
+    Conv,
+    *CONV_KERNELS,
+    ConvHelium(),
+    ConvDsp(),
+    ConvInt8(),
+    ConvInt16(),
+    ConvByteWeights(),
+    ConvFloat(),
+    ConvLoops(),
+)
+
+
+@onnx_op("Conv")
+def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    return [read_conv(node, build, node.input(0), node.input(1), node.optional(2))]
+
+
+def read_conv(
+    node: OnnxNode,
+    build: Builder,
+    x: Tensor,
+    w: Tensor,
+    bias: Tensor | None,
+    output: TensorType | None = None,
+) -> Tensor:
+    """An ONNX convolution (NCHW or NCL) as the NHWC operator between two transposes."""
+    spatial = len(x.shape) - 2
+    groups = int(node.attr("group", 1))
+    window = onnx_window(node, x.shape[2:], w.shape[2:])
+    depthwise = 1 < groups == x.shape[1]
+    x = channels_last(build, x)
+    op: Op
+    if depthwise:
+        w = depthwise_weights(build, w)
+        op = DepthwiseConv(window.strides, window.dilations, window.pads)
+    else:
+        w = channels_last(build, w)
+        op = Conv(window.strides, window.dilations, window.pads, groups=groups)
+    y = build.add1(op, [x, w] if bias is None else [x, w, bias], output)
+    return channels_first(build, y, spatial)
+
+
+@tflite_op("CONV_2D")
+def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    groups = node.input(0).shape[3] // node.input(1).shape[3]
+    return convolution.read_tflite(node, build, Conv(groups=groups))

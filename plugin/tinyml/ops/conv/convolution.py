@@ -1,0 +1,58 @@
+"""What Conv and DepthwiseConv have in common: the window and the TFLite options."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tinyml.ir import Array, Layer, Tensor, TensorType, given
+from tinyml.ops.shared.real import layer_weights
+from tinyml.ops.shared.window import Pads, Pair, output_extent, tflite_pads, windows
+from tinyml.ops.weighted.weighted import Weighted
+from tinyml.reading import Builder, TfliteNode
+
+
+@dataclass(frozen=True)
+class Convolution(Weighted):
+    """The sums of x and weights over a window that slides over x, NHWC."""
+
+    strides: Pair = (1, 1)
+    dilations: Pair = (1, 1)
+    pads: Pads = (0, 0, 0, 0)
+
+    @abstractmethod
+    def sums(self, columns: Array, weights: Array) -> Array:
+        """Windows (n, out_h, out_w, kernel_h, kernel_w, in) times weights, channels last."""
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        x, w = given(inputs, 0), given(inputs, 1)
+        n, height, width, _ = x.shape
+        top, left, bottom, right = self.pads
+        out_h = output_extent(height, w.shape[1], self.strides[0], self.dilations[0], top + bottom)
+        out_w = output_extent(width, w.shape[2], self.strides[1], self.dilations[1], left + right)
+        return (TensorType((n, out_h, out_w, w.shape[self.channel_axis]), x.dtype),)
+
+    def accumulate(self, x: Array, weights: Array) -> Array:
+        kernel = (weights.shape[1], weights.shape[2])
+        return self.sums(windows(x, kernel, self.strides, self.dilations, self.pads, 0), weights)
+
+
+def convolution(layer: Layer) -> Convolution:
+    """The operator of a layer that is known to be a convolution."""
+    assert isinstance(layer.op, Convolution)
+    return layer.op
+
+
+def read_tflite(node: TfliteNode, build: Builder, op: Convolution) -> Sequence[Tensor]:
+    """CONV_2D and DEPTHWISE_CONV_2D, which describe their window alike; ``op`` says which, and the groups."""
+    from tflite import Padding
+
+    x, options = node.input(0), node.options
+    w = layer_weights(node, build, x, node.input(1))
+    strides = (options.StrideH(), options.StrideW())
+    dilations = (options.DilationHFactor(), options.DilationWFactor())
+    same = options.Padding() == Padding.SAME
+    pads = tflite_pads(same, (x.shape[1], x.shape[2]), (w.shape[1], w.shape[2]), strides, dilations)
+    op = replace(op, strides=strides, dilations=dilations, pads=pads, clamp=node.clamp)
+    return [build.add1(op, [x, w, node.optional(2)], node.outputs[0])]

@@ -1,0 +1,162 @@
+"""DepthwiseConv: every input channel has its own filters; weights (1, kernel_h, kernel_w, out)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tinyml.ir import Array, Layer, Tensor
+from tinyml.kernel import Cost, Kernel, Library, Overlay, Sheet, register_kernels
+from tinyml.ops.conv import convolution
+from tinyml.ops.conv.cmsis import DEPTHWISE_KERNELS
+from tinyml.ops.conv.convolution import Convolution
+from tinyml.ops.conv.loops import DepthwiseConvLoops
+from tinyml.ops.conv.planes import DepthwiseDsp, DepthwisePlanes
+from tinyml.ops.shared.overlay import forwards
+from tinyml.ops.weighted import helium
+from tinyml.ops.weighted.int16 import DepthwiseConvInt16
+from tinyml.ops.weighted.records import (
+    constant_weights,
+    float_record,
+    float_tensors,
+    int8_tensors,
+    quantized_record,
+    small_extents,
+    symmetric_weights,
+)
+from tinyml.reading import Builder, TfliteNode, tflite_op
+from tinyml.targets import Target
+
+
+@dataclass(frozen=True)
+class DepthwiseConv(Convolution):
+    """Output channel c * multiplier + m is filter m of input channel c. Inputs: x, weights, optional bias."""
+
+    @property
+    def channel_axis(self) -> int:
+        return 3
+
+    def sums(self, columns: Array, weights: Array) -> Array:
+        columns = np.repeat(columns, weights.shape[3] // columns.shape[-1], axis=-1)
+        return np.asarray(np.einsum("nhwklc,klc->nhwc", columns, weights[0]))
+
+
+def moderate_padding(layer: Layer) -> bool:
+    """There is less padding before the input than the kernel spans."""
+    op = layer.op
+    assert isinstance(op, DepthwiseConv)
+    kernel = layer.input(1).shape[1:3]
+    return all(op.pads[i] <= op.dilations[i] * (kernel[i] - 1) for i in range(2))
+
+
+class DepthwiseConvHelium(Kernel):
+    """Sixteen channels at a time, through a ring of rows."""
+
+    name = "tinyml_depthwise_conv_mve_s8"
+    library = Library.PORTABLE
+    sources = ("conv/depthwise_conv_mve_s8.c",)
+    cost = Cost(mve=(0.9, 7.5))
+    in_bands = True
+    constraints = (
+        int8_tensors,
+        constant_weights,
+        symmetric_weights,
+        helium.one_filter_per_channel,
+        helium.right_shifts,
+        helium.few_rows,
+        helium.sums_of_two,
+        small_extents,
+        moderate_padding,
+    )
+
+    def runs_on(self, target: Target) -> bool:
+        return target.mve
+
+    def scratch_bytes(self, layer: Layer, target: Target) -> int:
+        """The rows that the kernel spans, each with its padding; the last is read in whole vectors."""
+        if self.reads_in_place(layer):
+            return 0
+        op = layer.op
+        assert isinstance(op, DepthwiseConv)
+        _, kernel_h, kernel_w, _ = layer.input(1).shape
+        _, _, in_w, channels = layer.input(0).shape
+        reach = (kernel_w - 1) * op.dilations[1] + (layer.output.shape[2] - 1) * op.strides[1] + 1
+        rows = (kernel_h - 1) * op.dilations[0] + 1
+        return rows * max(reach, op.pads[1] + in_w) * channels + helium.LANES - 1
+
+    def overwrites(self, layer: Layer) -> tuple[int, ...]:
+        """The output may take over rows of the input that are in the ring already."""
+        if self.reads_in_place(layer):
+            return ()
+        op, x, y = layer.op, layer.input(0), layer.output
+        assert isinstance(op, DepthwiseConv)
+        batches, in_h, in_w, in_c = x.shape
+        _, out_h, out_w, out_c = y.shape
+        span = (layer.input(1).shape[1] - 1) * op.dilations[0] + 1
+        for row in range(out_h):
+            rows_read = min(max(row * op.strides[0] - op.pads[0] + span, 0), in_h)
+            if rows_read < in_h and (row + 1) * out_w * out_c > rows_read * in_w * in_c:
+                return ()
+        return (0,) if batches == 1 else ()
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        op = layer.op
+        assert isinstance(op, DepthwiseConv)
+        filters = np.transpose(layer.input(1).value, (3, 0, 1, 2))
+        sheet.include("<tinyml/conv.h>")
+        channels = filters.shape[0]
+        blocks = filters.reshape(channels, -1)[helium.channel_blocks(channels)]
+        weights = blocks.transpose(0, 2, 1).reshape(-1)
+        members = quantized_record(layer, sheet, filters, weights, helium.channel_order(channels))
+        name = sheet.record("struct tinyml_conv_s8", "params", members)
+        scratch = "NULL" if self.reads_in_place(layer) else sheet.scratch
+        sheet.line(f"{self.name}(&{name}, {sheet.x()}, {sheet.y()}, {scratch});")
+
+    def reads_in_place(self, layer: Layer) -> bool:
+        """Whether no row need be copied: each is read once, as in streaming models, without padding."""
+        op, x, y = layer.op, layer.input(0), layer.output
+        assert isinstance(op, DepthwiseConv)
+        kernel = layer.input(1).shape[1:3]
+        inside = all(
+            op.pads[i] == 0
+            and (y.shape[1 + i] - 1) * op.strides[i] + (kernel[i] - 1) * op.dilations[i] < x.shape[1 + i]
+            for i in range(2)
+        )
+        return inside and y.shape[1] == 1 and x.shape[3] >= helium.LANES
+
+
+class DepthwiseConvFloat(Kernel):
+    """Float depthwise convolution in portable C."""
+
+    name = "tinyml_depthwise_conv_f32"
+    library = Library.PORTABLE
+    sources = ("conv/depthwise_conv_f32.c",)
+    in_bands = True
+    constraints = (float_tensors, constant_weights, small_extents)
+
+    def overlays(self, layer: Layer) -> tuple[Overlay, ...]:
+        return forwards(layer, copied=False)
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        sheet.include("<tinyml/conv.h>")
+        name = sheet.record("struct tinyml_conv_f32", "params", float_record(layer, sheet))
+        sheet.line(f"tinyml_depthwise_conv_f32(&{name}, {sheet.x()}, {sheet.y()});")
+
+
+register_kernels(
+    DepthwiseConv,
+    *DEPTHWISE_KERNELS,
+    DepthwiseConvHelium(),
+    DepthwiseDsp(),
+    DepthwisePlanes(),
+    DepthwiseConvInt16(),
+    DepthwiseConvFloat(),
+    DepthwiseConvLoops(),
+)
+
+
+@tflite_op("DEPTHWISE_CONV_2D")
+def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    return convolution.read_tflite(node, build, DepthwiseConv())

@@ -1,0 +1,141 @@
+"""Depthwise convolutions that copy one channel of the input at a time into a plane of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from tinyml.ir import Layer
+from tinyml.kernel import Constraint, Cost, Kernel, Library, Sheet
+from tinyml.ops.conv.convolution import convolution
+from tinyml.ops.shared.quant import quant_of
+from tinyml.ops.shared.window import Pair
+from tinyml.ops.weighted.records import (
+    constant_weights,
+    int8_tensors,
+    one_weight_zero,
+    padded_weights,
+    quantized_record,
+    small_extents,
+)
+from tinyml.ops.weighted.stream import right_shifts
+from tinyml.targets import Target
+
+
+class DepthwisePlanes(Kernel):
+    """Integer depthwise convolution in portable C; takes any dilation, multiple and weight zero point."""
+
+    name = "tinyml_depthwise_conv_s8"
+    library = Library.PORTABLE
+    sources = ("conv/depthwise_conv_s8.c",)
+    ways = "tinyml_depthwise_"
+    cost = Cost(plain=(5.5, 5), dsp=(5.5, 5), mve=(5.5, 5))
+    in_bands = True
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        int8_tensors,
+        constant_weights,
+        one_weight_zero,
+        small_extents,
+    )
+
+    def scratch_bytes(self, layer: Layer, target: Target) -> int:
+        """One channel with its padding, as far as windows reach."""
+        op, kernel, out = convolution(layer), layer.input(1).shape[1:3], layer.output.shape[1:3]
+        height, width = (
+            (kernel[i] - 1) * op.dilations[i] + (out[i] - 1) * op.strides[i] + 1 for i in range(2)
+        )
+        return height * width
+
+    def overwrites(self, layer: Layer) -> tuple[int, ...]:
+        """Outputs lie where inputs of the same channel were, which are in the plane by then."""
+        x, y = layer.input(0), layer.output
+        return (0,) if x.shape[0] == 1 and x.shape[3] == y.shape[3] and x.bytes >= y.bytes else ()
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        filters = np.transpose(layer.input(1).value, (3, 0, 1, 2))
+        across = transposed(layer)
+        weights = padded_weights(filters.transpose(0, 1, 3, 2) if across else filters)
+        sheet.include("<tinyml/conv.h>")
+        members = quantized_record(layer, sheet, filters, weights)
+        if across:
+            members = {_turned(member): value for member, value in members.items()}
+            members[".transposed"] = "true"
+        name = sheet.record("struct tinyml_conv_s8", "params", members)
+        way = f"{self.ways}{self.way(layer)}"
+        sheet.line(f"{self.name}(&{name}, {sheet.x()}, {sheet.y()}, {sheet.scratch}, &{way});")
+
+    def way(self, layer: Layer) -> str:
+        """How the kernel is walked: the end of a name in <tinyml/conv.h>."""
+        _, stride = _along(layer, convolution(layer).strides)
+        several = _along(layer, layer.output.shape[1:3])[1] > 1
+        if not (three_by_three(layer) and several):
+            return "any"
+        return "3x3" if stride == 1 else "3x3_strided"
+
+
+class DepthwiseDsp(DepthwisePlanes):
+    """The same with DSP instructions, two taps at a time."""
+
+    name = "tinyml_depthwise_conv_dsp_s8"
+    sources = ("conv/depthwise_conv_dsp_s8.c",)
+    ways = "tinyml_depthwise_dsp_"
+    cost = Cost(dsp=(2.7, 14), mve=(2.7, 14))
+    constraints = (*DepthwisePlanes.constraints, right_shifts)
+
+    def runs_on(self, target: Target) -> bool:
+        return target.dsp
+
+    def scratch_bytes(self, layer: Layer, target: Target) -> int:
+        """The plane, which is read in words; then the weights of a channel as int16, in whole words."""
+        plane = -(-(super().scratch_bytes(layer, target) + 3) // 4) * 4
+        if three_by_three(layer):
+            return plane
+        rows, _ = _along(layer, layer.input(1).shape[1:3])
+        return plane + 8 * rows * -(-self.reach(layer) // 4)
+
+    def reach(self, layer: Layer) -> int:
+        """Elements that a row of the kernel spans."""
+        _, cols = _along(layer, layer.input(1).shape[1:3])
+        return (cols - 1) * _along(layer, convolution(layer).dilations)[1] + 1
+
+    def way(self, layer: Layer) -> str:
+        _, stride = _along(layer, convolution(layer).strides)
+        kind = "3x3" if three_by_three(layer) else "two_words" if 5 <= self.reach(layer) <= 7 else "any"
+        return kind if kind == "any" or stride == 1 else f"{kind}_strided"
+
+
+def three_by_three(layer: Layer) -> bool:
+    """Whether it is the usual kernel: there are quicker ways to walk it."""
+    weights, dilations = layer.input(1), convolution(layer).dilations
+    return weights.shape[1:3] == (3, 3) and dilations == (1, 1) and not quant_of(weights).zero_points[0]
+
+
+def _along(layer: Layer, extents: Sequence[int]) -> Pair:
+    """Down and along, as the kernel sees it, which may go down columns."""
+    return (extents[1], extents[0]) if transposed(layer) else (extents[0], extents[1])
+
+
+def transposed(layer: Layer) -> bool:
+    """Whether it is less work to go down columns than along rows.
+
+    Two outputs in a line are computed together, and kernels are read in words along the line.
+    """
+    _, out_h, out_w, _ = layer.output.shape
+    _, kernel_h, kernel_w, _ = layer.input(1).shape
+    return _work((out_w, out_h), (kernel_w, kernel_h)) < _work((out_h, out_w), (kernel_h, kernel_w))
+
+
+def _work(out: Pair, kernel: Pair) -> int:
+    """Instructions, about: of a line, of two outputs, of a line of the kernel, of a word of it."""
+    words = -(-kernel[1] // 4)
+    return out[0] * (16 + -(-out[1] // 2) * (42 + kernel[0] * (10 + 16 * words)))
+
+
+def _turned(member: str) -> str:
+    """The member of a window that takes this one's place where rows and columns are exchanged."""
+    others = {".window.pad_top": ".window.pad_left", ".window.pad_left": ".window.pad_top"}
+    if member in others or member[-2:] not in ("_h", "_w"):
+        return others.get(member, member)
+    return member[:-1] + ("w" if member[-1] == "h" else "h")

@@ -1,0 +1,86 @@
+"""Integer convolutions in portable C, in plain C and with DSP instructions."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from tinyml import c
+from tinyml.ir import Layer
+from tinyml.kernel import Constraint, Cost, Kernel, Library, Overlay, Sheet
+from tinyml.ops.shared.overlay import backwards, forwards
+from tinyml.ops.shared.quant import output_multipliers
+from tinyml.ops.weighted.records import (
+    constant_weights,
+    folded_bias,
+    geometry,
+    int8_tensors,
+    limits,
+    one_weight_zero,
+    small_extents,
+)
+from tinyml.ops.weighted.stream import filter_stream, right_shifts
+from tinyml.targets import Target
+
+
+class ConvInt8(Kernel):
+    """Three windows meet two filters at a time; takes any groups, dilations and weight zero point."""
+
+    name = "tinyml_conv_s8"
+    library = Library.PORTABLE
+    sources = ("conv/conv_s8.c",)
+    cost = Cost(plain=(2.1, 30), dsp=(2.1, 30), mve=(2.1, 30))
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        int8_tensors,
+        constant_weights,
+        one_weight_zero,
+        small_extents,
+    )
+    in_bands = True
+    column_bytes = 3  # for each element of a window
+
+    def scratch_bytes(self, layer: Layer, target: Target) -> int:
+        """Several windows; one more where pixels are not whole words."""
+        column = -(-int(np.prod(layer.input(1).shape[1:])) // 4) * 4
+        return (self.column_bytes + (layer.input(1).shape[3] % 4 != 0)) * column
+
+    def overlays(self, layer: Layer) -> tuple[Overlay, ...]:
+        """Windows are copied before outputs are written; of several groups each goes through all windows."""
+        if layer.input(0).shape[3] != layer.input(1).shape[3]:
+            return ()
+        return (*forwards(layer, copied=True), *backwards(layer, copied=True))
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        x, w = layer.input(0), layer.input(1)
+        sheet.include("<tinyml/conv.h>")
+        members = {
+            **geometry(layer),
+            **self.tables(layer, sheet),
+            **limits(layer),
+            ".groups": x.shape[3] // w.shape[3],
+            ".from_the_end": c.boolean(sheet.backwards),
+        }
+        name = sheet.record("struct tinyml_conv_s8", "params", members)
+        sheet.line(f"{self.name}(&{name}, {sheet.x()}, {sheet.y()}, {sheet.scratch});")
+
+    def tables(self, layer: Layer, sheet: Sheet) -> dict[str, object]:
+        """Members that point to constants."""
+        filters = layer.input(1).value
+        groups = layer.input(0).shape[3] // filters.shape[3]
+        bias, multipliers = folded_bias(layer, filters), output_multipliers(layer)
+        words = sheet.table("filters", filter_stream(filters, bias, multipliers, 2, groups))
+        return {".weights": f"(const int8_t *){words}"}
+
+
+class ConvDsp(ConvInt8):
+    """The same with DSP instructions: two windows, in pairs of int16."""
+
+    name = "tinyml_conv_dsp_s8"
+    sources = ("conv/conv_dsp_s8.c",)
+    cost = Cost(dsp=(1.1, 19), mve=(1.1, 19))
+    constraints = (*ConvInt8.constraints, right_shifts)
+    column_bytes = 4
+
+    def runs_on(self, target: Target) -> bool:
+        return target.dsp

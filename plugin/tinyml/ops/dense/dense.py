@@ -1,0 +1,146 @@
+"""Dense: y = x · weightsᵀ + bias on the last axis; weights (out, in). Gemm and FULLY_CONNECTED."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from tinyml import fixed_point as fp
+from tinyml.ir import Array, Layer, Tensor, TensorType, given
+from tinyml.kernel import Constraint, Cost, Kernel, Library, Sheet, register_kernels
+from tinyml.ops.dense.cmsis import DENSE_KERNELS
+from tinyml.ops.shared.quant import Multipliers, quant_of
+from tinyml.ops.weighted import helium
+from tinyml.ops.weighted.byte_weights import DenseByteWeights
+from tinyml.ops.weighted.int16 import DenseInt16
+from tinyml.ops.weighted.records import (
+    channel_tables,
+    constant_weights,
+    float_limits,
+    float_tensors,
+    folded_bias,
+    folded_limits,
+    int8_tensors,
+    matrix,
+    one_weight_zero,
+    symmetric_weights,
+)
+from tinyml.ops.weighted.stream import filter_stream, right_shifts
+from tinyml.ops.weighted.weighted import Weighted, channel_multipliers
+from tinyml.targets import Target
+
+
+@dataclass(frozen=True)
+class Dense(Weighted):
+    """Inputs: x (..., in), weights (out, in), optional bias (out)."""
+
+    @property
+    def channel_axis(self) -> int:
+        return 0
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        x, w = given(inputs, 0), given(inputs, 1)
+        return (TensorType((*x.shape[:-1], w.shape[0]), x.dtype),)
+
+    def accumulate(self, x: Array, weights: Array) -> Array:
+        return x @ weights.T
+
+    def multipliers(self, layer: Layer) -> Multipliers:
+        """As for a convolution, except that TFLite multiplies the two per-tensor scales in float32."""
+        weights = quant_of(layer.input(1))
+        if weights.per_channel:
+            return super().multipliers(layer)
+        product = float(np.float32(quant_of(layer.input(0)).scale) * np.float32(weights.scale))
+        multiplier, shift = fp.quantize_multiplier(product / quant_of(layer.output).scale)
+        return np.array([multiplier], np.int32), np.array([shift], np.int32)
+
+
+class DenseInt8(Kernel):
+    """A row meets four filters at a time, in plain C; takes any weight zero point."""
+
+    name = "tinyml_dense_s8"
+    library = Library.PORTABLE
+    sources = ("dense/dense_s8.c",)
+    cost = Cost(plain=(2.6, 45), dsp=(2.6, 45), mve=(2.6, 45))
+    constraints: ClassVar[tuple[Constraint, ...]] = (int8_tensors, constant_weights, one_weight_zero)
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        sheet.include("<tinyml/dense.h>")
+        members = {**matrix(layer), **self.tables(layer, sheet), **folded_limits(layer)}
+        name = sheet.record("struct tinyml_dense_s8", "params", members)
+        sheet.line(f"{self.name}(&{name}, {sheet.x()}, {sheet.y()});")
+
+    def tables(self, layer: Layer, sheet: Sheet) -> dict[str, object]:
+        """Members that point to constants: filters in fours, the last ones one by one."""
+        filters = layer.input(1).value
+        bias, outputs = folded_bias(layer, filters), filters.shape[0]
+        multiplier, shift = channel_multipliers(layer)
+        whole = outputs - outputs % 4
+        parts = [
+            filter_stream(filters[part], bias[part], (multiplier[part], shift[part]), together)
+            for part, together in ((slice(whole), 4), (slice(whole, outputs), 1))
+            if part.stop > (part.start or 0)
+        ]
+        return {".weights": f"(const int8_t *){sheet.table('filters', np.concatenate(parts))}"}
+
+
+class DenseDsp(DenseInt8):
+    """The same with DSP instructions, in pairs of int16."""
+
+    name = "tinyml_dense_dsp_s8"
+    sources = ("dense/dense_dsp_s8.c",)
+    cost = Cost(dsp=(1.45, 40), mve=(1.45, 40))
+    constraints = (*DenseInt8.constraints, right_shifts)
+
+    def runs_on(self, target: Target) -> bool:
+        return target.dsp
+
+
+class DenseHelium(DenseInt8):
+    """Four filters meet a row at a time, sixteen elements of each."""
+
+    name = "tinyml_dense_mve_s8"
+    sources = ("dense/dense_mve_s8.c",)
+    cost = Cost(mve=(0.12, 25))
+    constraints = (int8_tensors, constant_weights, symmetric_weights, helium.right_shifts)
+
+    def runs_on(self, target: Target) -> bool:
+        return target.mve
+
+    def tables(self, layer: Layer, sheet: Sheet) -> dict[str, object]:
+        filters = layer.input(1).value
+        return channel_tables(layer, sheet, filters, helium.in_fours(filters))
+
+
+class DenseFloat(Kernel):
+    """Float matrix-vector products in portable C."""
+
+    name = "tinyml_dense_f32"
+    library = Library.PORTABLE
+    sources = ("dense/dense_f32.c",)
+    constraints = (float_tensors, constant_weights)
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        sheet.include("<tinyml/dense.h>")
+        members = {
+            **matrix(layer),
+            ".weights": sheet.table("weights", layer.input(1).value),
+            **float_limits(layer, sheet),
+        }
+        name = sheet.record("struct tinyml_dense_f32", "params", members)
+        sheet.line(f"tinyml_dense_f32(&{name}, {sheet.x()}, {sheet.y()});")
+
+
+register_kernels(
+    Dense,
+    *DENSE_KERNELS,
+    DenseHelium(),
+    DenseDsp(),
+    DenseInt8(),
+    DenseInt16(),
+    DenseByteWeights(),
+    DenseFloat(),
+)

@@ -1,0 +1,229 @@
+"""MatMul: matrix products as numpy defines them; a constant right side becomes Dense."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tinyml import c
+from tinyml.errors import UnsupportedError
+from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
+from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.dense import matmul_int8 as integers
+from tinyml.ops.dense.dense import Dense
+from tinyml.ops.elementwise.binary import Binary
+from tinyml.ops.elementwise.cast import cast
+from tinyml.ops.reshape import Reshape
+from tinyml.ops.shared.quant import NO_CLAMP
+from tinyml.ops.shared.real import in_real_numbers, layer_weights, real_weights
+from tinyml.ops.transpose import Transpose
+from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+
+
+@dataclass(frozen=True)
+class MatMul(Op):
+    """(..., m, k) x (..., k, n); leading axes broadcast."""
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        a, b = given(inputs, 0), given(inputs, 1)
+        lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        return (TensorType((*lead, a.shape[-2], b.shape[-1]), a.dtype),)
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        a, b = given(inputs, 0), given(inputs, 1)
+        if layer.output.quant is not None:
+            return (integers.evaluate(layer, a, b),)
+        return (np.matmul(a, b).astype(layer.output.dtype.numpy),)
+
+    def macs(self, layer: Layer) -> int:
+        return layer.output.elements * layer.input(0).shape[-1]
+
+    def quantized(
+        self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
+    ) -> tuple[Op, Sequence[Tensor | None]] | None:
+        return (self, inputs) if integers.has_integer_form(inputs[0], inputs[1], outputs[0]) else None
+
+
+def output_nest(layer: Layer) -> c.Nest:
+    """Loops over the output; ``a`` is the first element of a row, ``b`` of a column."""
+    a, b, y = layer.input(0), layer.input(1), layer.output
+    m, k, n = a.shape[-2], a.shape[-1], b.shape[-1]
+    lead = y.shape[:-2]
+    a_lead = c.broadcast_strides(a.shape[:-2], lead)
+    b_lead = c.broadcast_strides(b.shape[:-2], lead)
+    return c.nest(
+        (*lead, m, n),
+        {
+            "y": c.Walk(c.contiguous(y.shape)),
+            "a": c.Walk((*(s * m * k for s in a_lead), k, 0)),
+            "b": c.Walk((*(s * k * n for s in b_lead), 0, 1)),
+        },
+    )
+
+
+def integer_form(layer: Layer) -> bool:
+    """All tensors are int8, or int16 with zero points of 0, and quantised per tensor."""
+    return integers.has_integer_form(layer.input(0), layer.input(1), layer.output)
+
+
+class MatMulQuantized(Kernel):
+    """Integer sums of products, rescaled once."""
+
+    name = "integer matmul loops"
+    constraints = (integer_form,)
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        b = layer.input(1)
+        integers.emit(layer, sheet, output_nest(layer), b.shape[-2], b.shape[-1])
+
+
+def same_plain_type(layer: Layer) -> bool:
+    """Both operands and the output have the same type and are not quantised."""
+    tensors = (layer.input(0), layer.input(1), layer.output)
+    return len({t.dtype for t in tensors}) == 1 and all(t.quant is None for t in tensors)
+
+
+class MatMulLoops(Kernel):
+    """A sum of products for each element of the output."""
+
+    name = "matmul loops"
+    constraints = (same_plain_type,)
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        k, n, y = layer.input(0).shape[-1], layer.input(1).shape[-1], layer.output
+        nest = output_nest(layer)
+        zero = c.number(0, y.dtype.numpy)
+        # integers wrap, which only unsigned ones may do in C
+        sum_type = "uint64_t" if y.dtype.bytes == 8 else "uint32_t"
+        wrap, back = ("", "") if y.dtype.is_float else (f"({sum_type})", f"({y.dtype.c})")
+        with sheet.loops(nest) as index:
+            sheet.line(f"{y.dtype.c if y.dtype.is_float else sum_type} acc = {zero};")
+            with sheet.block(f"for (int32_t k = 0; k < {k}; k++) {{"):
+                left = f"{sheet.x(0)}[{index['a']} + k]"
+                right = f"{sheet.x(1)}[{index['b']} + k * {n}]"
+                sheet.line(f"acc += {wrap}{left} * {wrap}{right};")
+            sheet.line(f"{sheet.y()}[{index['y']}] = {back}acc;")
+
+
+register_kernels(MatMul, MatMulQuantized(), MatMulLoops())
+
+
+def matmul(build: Builder, a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
+    """a x b (+ bias), as Dense wherever the right side is two-dimensional and comes from constants."""
+    if len(b.shape) == 2 and b.dtype is DType.FLOAT32 and _from_constants(build, b):
+        w = build.add1(Transpose((1, 0)), [b])
+        return build.add1(Dense(), [a, w, bias] if bias is not None else [a, w])
+    y = build.add1(Binary("mul"), [a, b]) if _is_number(a, b) else build.add1(MatMul(), [a, b])
+    return y if bias is None else build.add1(Binary("add"), [y, bias])
+
+
+def _is_number(a: Tensor, b: Tensor) -> bool:
+    """Whether all of ``a`` is one number, and rows of one element: attention over a single token."""
+    alone = a.is_constant and a.shape[-2:] == (1, 1) and b.shape[-2] == 1
+    return alone and np.ptp(a.value) == 0 and np.broadcast_shapes(a.shape, b.shape) == b.shape
+
+
+def _from_constants(build: Builder, tensor: Tensor) -> bool:
+    """Whether a tensor is a constant, or becomes one as soon as the QDQ fusion has run."""
+    if tensor.is_constant:
+        return True
+    producer = next((n for n in reversed(build.nodes) if tensor.name in n.outputs), None)
+    return producer is not None and all(
+        not name or _from_constants(build, build.tensors[name]) for name in producer.inputs
+    )
+
+
+@onnx_op("MatMul")
+def read_matmul(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    """A vector on the left is a row, on the right a column; the axis it lacked goes again."""
+    return [_product(build, node.input(0), node.input(1))]
+
+
+def _product(build: Builder, a: Tensor, b: Tensor) -> Tensor:
+    row, column = len(a.shape) == 1, len(b.shape) == 1
+    if row:
+        a = build.add1(Reshape((1, *a.shape)), [a])
+    if column:
+        b = build.add1(Reshape((*b.shape, 1)), [b])
+    y = matmul(build, a, b)
+    if not row and not column:
+        return y
+    shape = (*y.shape[:-2], *(() if row else y.shape[-2:-1]), *(() if column else y.shape[-1:]))
+    return build.add1(Reshape(shape), [y])
+
+
+@onnx_op("MatMulInteger")
+def read_matmul_integer(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    """In int32, zero points taken away first: one, one per row of the left or column of the right."""
+    operands = []
+    for index, zero in ((0, node.optional(2)), (1, node.optional(3))):
+        x = cast(build, node.input(index), DType.INT32)
+        if zero is not None:
+            zero = cast(build, zero, DType.INT32)
+            if index == 0 and zero.elements > 1 and len(zero.shape) == 1:
+                zero = build.add1(Reshape((*zero.shape, 1)), [zero])
+            x = build.add1(Binary("sub"), [x, zero])
+        operands.append(x)
+    return [_product(build, *operands)]
+
+
+@onnx_op("Gemm")
+def read_gemm(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    a, b, bias = node.input(0), node.input(1), node.optional(2)
+    if node.attr("transA", 0):
+        a = build.add1(Transpose((1, 0)), [a])
+    if node.attr("transB", 0):
+        b = build.add1(Transpose((1, 0)), [b])
+    alpha, beta = float(node.attr("alpha", 1.0)), float(node.attr("beta", 1.0))
+    if alpha != 1.0:
+        b = build.add1(Binary("mul"), [b, build.constant(np.asarray(alpha, b.dtype.numpy))])
+    if bias is not None and beta != 1.0:
+        bias = build.add1(Binary("mul"), [bias, build.constant(np.asarray(beta, bias.dtype.numpy))])
+    if bias is not None and bias.shape != (b.shape[1],):  # a full matrix, or something to broadcast
+        return [build.add1(Binary("add"), [matmul(build, a, b), bias])]
+    return [matmul(build, a, b, bias)]
+
+
+@tflite_op("BATCH_MATMUL")
+def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    a, b, options, output = node.input(0), node.input(1), node.options, node.outputs[0]
+    if options.AdjX():
+        a = swapped(build, a)
+    if options.AdjY():
+        b = swapped(build, b)
+    return [product(build, a, b, output)]
+
+
+def swapped(build: Builder, x: Tensor) -> Tensor:
+    """The last two axes in the other order."""
+    rank = len(x.shape)
+    return build.add1(Transpose((*range(rank - 2), rank - 1, rank - 2)), [x])
+
+
+def product(build: Builder, a: Tensor, b: Tensor, output: TensorType) -> Tensor:
+    """a x b as TFLite has it: quantised, float, or float with quantised constants."""
+    a, b = (real_weights(build, other, x) for x, other in ((a, b), (b, a)))
+    if output.quant is None and a.quant is None and b.quant is None:
+        return matmul(build, a, b) if a.dtype is DType.FLOAT32 else build.add1(MatMul(), [a, b], output)
+    if integers.has_integer_form(a, b, output):
+        return build.add1(MatMul(), [a, b], output)
+    return in_real_numbers(build, MatMul(), [a, b], output)
+
+
+@tflite_op("FULLY_CONNECTED")
+def read_fully_connected(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    x, w, bias, options = node.input(0), node.input(1), node.optional(2), node.options
+    if options.WeightsFormat():
+        raise UnsupportedError(f"{node.op_type} operator {node.name!r} has shuffled weights")
+    if not options.KeepNumDims():  # leading axes are flattened into rows
+        x = build.add1(Reshape((x.elements // w.shape[1], w.shape[1])), [x])
+    w = layer_weights(node, build, x, w)
+    if w.is_constant:
+        return [build.add1(Dense(clamp=node.clamp), [x, w, bias], node.outputs[0])]
+    if bias is not None or node.clamp != NO_CLAMP:
+        raise UnsupportedError(
+            f"{node.op_type} operator {node.name!r}: weights that are computed, with bias or activation"
+        )
+    return [product(build, x, swapped(build, w), node.outputs[0])]

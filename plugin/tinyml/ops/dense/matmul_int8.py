@@ -1,0 +1,67 @@
+"""Products of two quantised matrices that are both data, in the arithmetic of TensorFlow Lite."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tinyml import c
+from tinyml import fixed_point as fp
+from tinyml.ir import Array, DType, Layer, Tensor, TensorType
+from tinyml.kernel import Sheet
+from tinyml.ops.shared.quant import quant_of
+
+
+def has_integer_form(a: Tensor | None, b: Tensor | None, y: Tensor | TensorType) -> bool:
+    """Whether the product can be computed on integers: one type of int8 or int16, per tensor."""
+    if a is None or b is None or any(t.quant is None or t.quant.per_channel for t in (a, b, y)):
+        return False
+    if not a.dtype is b.dtype is y.dtype:
+        return False
+    if y.dtype is DType.INT16:
+        return not any(quant_of(t).zero_point for t in (a, b)) and y.quant is not None
+    return y.dtype in (DType.INT8, DType.UINT8)
+
+
+def rescale(layer: Layer) -> tuple[int, int]:
+    """From sums to the output; TFLite multiplies the two scales in float32."""
+    a, b = (np.float32(quant_of(layer.input(i)).scale) for i in (0, 1))
+    return fp.quantize_multiplier(float(a * b) / quant_of(layer.output).scale)
+
+
+def evaluate(layer: Layer, a: Array, b: Array) -> Array:
+    left, right = (x.astype(np.int64) - quant_of(layer.input(i)).zero_point for i, x in enumerate((a, b)))
+    total = np.matmul(left, right)
+    if layer.output.dtype is DType.INT16:
+        scaled = fp.multiply_int64_by_quantized_multiplier(total, *rescale(layer))
+    else:
+        scaled = fp.multiply_by_quantized_multiplier(total, *rescale(layer))
+    dtype = layer.output.dtype
+    found: Array = np.clip(scaled + quant_of(layer.output).zero_point, *dtype.limits).astype(dtype.numpy)
+    return found
+
+
+def emit(layer: Layer, sheet: Sheet, nest: c.Nest, inner: int, stride: int) -> None:
+    """The loops of ``nest`` around a sum of ``inner`` products; b's rows are ``stride`` apart."""
+    y = layer.output
+    multiplier, shift = rescale(layer)
+    wide = y.dtype is DType.INT16
+    low, high = y.dtype.limits
+    sheet.include("<tinyml/conv_s16.h>" if wide else "<tinyml/fixed_point.h>")
+
+    def operand(index: int, place: str) -> str:
+        zero = quant_of(layer.input(index)).zero_point
+        element = f"{sheet.x(index)}[{place}]"
+        return f"({element} - ({zero}))" if zero else element
+
+    with sheet.loops(nest) as index:
+        sheet.line(f"{'int64_t' if wide else 'int32_t'} acc = 0;")
+        sheet.line()
+        with sheet.block(f"for (int32_t k = 0; k < {inner}; k++) {{"):
+            right = f"{index['b']} + k" if stride == 1 else f"{index['b']} + k * {stride}"
+            sheet.line(f"acc += {operand(0, index['a'] + ' + k')} * {operand(1, right)};")
+        if wide:
+            value = f"tinyml_narrow_s64(acc, {multiplier}, {shift}, {low}, {high})"
+        else:
+            scaled = f"tinyml_rescale(acc, {multiplier}, {shift}) + ({quant_of(y).zero_point})"
+            value = f"({y.dtype.c})tinyml_clamp({scaled}, {low}, {high})"
+        sheet.line(f"{sheet.y()}[{index['y']}] = {value};")

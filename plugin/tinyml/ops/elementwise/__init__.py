@@ -1,0 +1,1 @@
+"""Operators that compute each output element from the elements at the same place."""

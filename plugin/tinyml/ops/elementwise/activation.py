@@ -1,0 +1,89 @@
+"""Functions of one operand as TFLite files have them: float as Unary, bytes as a table.
+
+Each quantised function is either defined by TensorFlow Lite in integer arithmetic, which a table can hold
+exactly, or it is the real function between a Dequantize and a Quantize, which a table can hold as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tinyml.ir import Array, Tensor, TensorType
+from tinyml.ops.elementwise import activation_tables as tables
+from tinyml.ops.elementwise import int16_activation, lookup
+from tinyml.ops.elementwise.unary import Unary
+from tinyml.ops.shared.real import in_real_numbers
+from tinyml.reading import Builder, TfliteNode, tflite_op
+
+
+def add_function(
+    build: Builder, x: Tensor, output: TensorType, op: Unary, stored: Array | None = None
+) -> Tensor:
+    """``op`` on x; ``stored`` are the results for all bytes where they are defined in integers."""
+    if output.quant is None and x.quant is None:
+        return build.add1(op, [x], output)
+    on_int16 = int16_activation.takes(x, output)
+    if on_int16 and op.function in ("sigmoid", "tanh") and int16_activation.is_unit(output):
+        return build.add1(int16_activation.SigmoidWords(op.function == "tanh"), [x], output)
+    if on_int16 and op.function == "leaky_relu":
+        return build.add1(int16_activation.LeakyWords(op.parameters[0]), [x], output)
+    if not lookup.takes(x, output):
+        return in_real_numbers(build, op, [x], output)
+    if stored is None:
+        table = lookup.from_function(op.function, op.real, x, output, halves_to_even=False)
+    else:
+        table = lookup.from_integers(op.function, x, output, stored)
+    return build.add1(table, [x], output)
+
+
+NAMES = {
+    "ABS": "abs",
+    "CEIL": "ceil",
+    "COS": "cos",
+    "ELU": "elu",
+    "EXP": "exp",
+    "FLOOR": "floor",
+    "GELU": "gelu",
+    "LOG": "log",
+    "LOGICAL_NOT": "not",
+    "NEG": "neg",
+    "ROUND": "round",
+    "RSQRT": "rsqrt",
+    "SIGN": "sign",
+    "SIN": "sin",
+    "SQRT": "sqrt",
+    "SQUARE": "square",
+}
+
+
+@tflite_op(*NAMES)
+def read_function(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    x, output = node.input(0), node.outputs[0]
+    function = NAMES[node.op_type]
+    parameters = (1.0,) if function == "elu" else ()
+    if function == "gelu" and node.options is not None and node.options.Approximate():
+        function = "gelu_tanh"
+    stored = tables.absolute(x, output) if function == "abs" and lookup.takes(x, output) else None
+    return [add_function(build, x, output, Unary(function, parameters), stored)]
+
+
+@tflite_op("LOGISTIC", "TANH", "HARD_SWISH")
+def read_fixed_point(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    x, output = node.input(0), node.outputs[0]
+    function, table = {
+        "LOGISTIC": ("sigmoid", tables.logistic),
+        "TANH": ("tanh", tables.tanh),
+        "HARD_SWISH": ("hard_swish", tables.hard_swish),
+    }[node.op_type]
+    scale = {"LOGISTIC": 1 / 256, "TANH": 1 / 128}.get(node.op_type)
+    defined = output.quant is not None and scale in (None, output.quant.scales[0])
+    stored = table(x, output) if defined and lookup.takes(x, output) else None
+    return [add_function(build, x, output, Unary(function), stored)]
+
+
+@tflite_op("LEAKY_RELU")
+def read_leaky_relu(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    x, output = node.input(0), node.outputs[0]
+    alpha = node.options.Alpha()
+    stored = tables.leaky_relu(x, output, alpha) if lookup.takes(x, output) else None
+    return [add_function(build, x, output, Unary("leaky_relu", (alpha,)), stored)]

@@ -1,0 +1,124 @@
+"""Activations on bytes, in the integer arithmetic of TensorFlow Lite. Each gives the stored results
+for all 256 values of its input, which become a table."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tinyml import fixed_point as fp
+from tinyml.ir import Array, Quant, Tensor, TensorType
+from tinyml.ops.elementwise.lookup import stored_values
+from tinyml.ops.shared import gemmlowp
+from tinyml.ops.shared.quant import quant_of
+
+INPUT_INTEGER_BITS = 4  # of the argument of logistic and tanh
+
+
+def _centred(x: Tensor) -> Array:
+    return stored_values(x.dtype) - quant_of(x).zero_point
+
+
+def _out(y: TensorType) -> Quant:
+    assert y.quant is not None
+    return y.quant
+
+
+def _argument(x: Tensor) -> tuple[Array, int]:
+    """The input with four integer bits, and from which distance to zero on it saturates."""
+    real = float(np.float32(quant_of(x).scale)) * (1 << (31 - INPUT_INTEGER_BITS))
+    multiplier, shift = fp.quantize_multiplier(real)
+    radius = ((1 << INPUT_INTEGER_BITS) - 1) * (1 << (31 - INPUT_INTEGER_BITS)) / 2.0**shift
+    centred = _centred(x)
+    inside = np.abs(centred) < math.floor(radius)
+    scaled = fp.multiply_by_quantized_multiplier(np.where(inside, centred, 0), multiplier, shift)
+    return scaled, math.floor(radius)
+
+
+def logistic(x: Tensor, y: TensorType) -> Array:
+    """Output scale 1/256, zero point at the smallest value."""
+    argument, radius = _argument(x)
+    low, high = y.dtype.limits
+    found = fp.rounding_divide_by_pot(gemmlowp.Q31.logistic(argument, INPUT_INTEGER_BITS), 31 - 8) + low
+    centred = _centred(x)
+    return np.where(centred <= -radius, low, np.where(centred >= radius, high, found))
+
+
+def tanh(x: Tensor, y: TensorType) -> Array:
+    """Output scale 1/128, zero point in the middle."""
+    argument, radius = _argument(x)
+    low, high = y.dtype.limits
+    found = fp.rounding_divide_by_pot(gemmlowp.Q31.tanh(argument, INPUT_INTEGER_BITS), 31 - 7)
+    centred = _centred(x)
+    middle = (low + high + 1) // 2
+    return np.where(centred <= -radius, low, np.where(centred >= radius, high, found + middle))
+
+
+def leaky_relu(x: Tensor, y: TensorType, alpha: float) -> Array:
+    """Two slopes, each a fixed-point factor."""
+    scale_in, scale_out = np.float32(quant_of(x).scale), np.float32(_out(y).scale)
+    below = fp.quantize_multiplier(float(scale_in * np.float32(alpha) / scale_out))
+    above = fp.quantize_multiplier(float(scale_in / scale_out))
+    centred = _centred(x)
+    found = np.where(
+        centred >= 0,
+        fp.multiply_by_quantized_multiplier(centred, *above),
+        fp.multiply_by_quantized_multiplier(centred, *below),
+    )
+    return found + _out(y).zero_point
+
+
+def clamp(x: Tensor, y: TensorType, low: float, high: float) -> Array:
+    """RELU and its family where input and output have different scales."""
+    factor = float(np.float32(quant_of(x).scale) / np.float32(_out(y).scale))
+    scaled = fp.multiply_by_quantized_multiplier(_centred(x), *fp.quantize_multiplier(factor))
+    quant, (smallest, largest) = _out(y), y.dtype.limits
+    bounds = [fp.quantize_scalar(v, quant.scale, quant.zero_point, smallest, largest) for v in (low, high)]
+    return np.asarray(np.clip(scaled + quant.zero_point, bounds[0], bounds[1]))
+
+
+def absolute(x: Tensor, y: TensorType) -> Array:
+    """|x| rescaled."""
+    size = np.abs(_centred(x))
+    scale_in, scale_out = quant_of(x).scale, _out(y).scale
+    if scale_in != scale_out:
+        factor = float(np.float32(scale_in) / np.float32(scale_out))
+        size = fp.multiply_by_quantized_multiplier(size, *fp.quantize_multiplier(factor))
+    return size + _out(y).zero_point
+
+
+def _high_multiply_16(a: Array, b: int) -> Array:
+    """(a * b * 2) >> 16, rounded, saturated, on 16-bit values."""
+    return np.asarray(np.minimum((np.asarray(a, np.int64) * b + (1 << 14)) >> 15, 32767))
+
+
+def _saturate_16(a: Array) -> Array:
+    return np.asarray(np.clip(a, -32768, 32767))
+
+
+def _multiplier_16(real: float) -> tuple[int, int]:
+    multiplier, shift = fp.quantize_multiplier(real)
+    return min((multiplier + (1 << 15)) >> 16, 32767), shift
+
+
+def hard_swish(x: Tensor, y: TensorType) -> Array:
+    """x * relu6(x + 3) / 6 in 16-bit arithmetic: x on the output's scale times a factor in [0, 1]."""
+    fine = np.float32(1 / 128) * np.float32(quant_of(x).scale)
+    out_multiplier, out_shift = _multiplier_16(float(fine / np.float32(_out(y).scale)))
+    ramp_multiplier, ramp_shift = _multiplier_16(float(fine / (np.float32(3.0) / np.float32(32768.0))))
+    value = _saturate_16(_centred(x) << 7)
+    on_output_scale = _high_multiply_16(value, out_multiplier)
+    ramp = value
+    if ramp_shift > 0:
+        ramp = _saturate_16(ramp << (ramp_shift - 1))
+    ramp = _high_multiply_16(ramp, ramp_multiplier)
+    if ramp_shift > 0:
+        ramp = _saturate_16(ramp << 1)
+    elif ramp_shift < 0:
+        ramp = fp.rounding_divide_by_pot(ramp, -ramp_shift)
+    ramp = (ramp + (1 << 15)) >> 1  # from [-1, 1] to [0, 1]
+    product = ramp * on_output_scale
+    towards_zero = np.sign(product) * (np.abs(product) >> 15)
+    shifted = fp.rounding_divide_by_pot(towards_zero, max(-out_shift, 0))
+    return shifted + _out(y).zero_point

@@ -1,0 +1,264 @@
+"""Binary: element-wise operators with two operands and broadcasting. One row of a table each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tinyml.errors import UnsupportedError
+from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
+from tinyml.kernel import Kernel, Library, Sheet, register_kernels
+from tinyml.ops.elementwise import binary_int8 as integers
+from tinyml.ops.elementwise import compare_int8 as comparisons
+from tinyml.ops.elementwise.binary_functions import FUNCTIONS
+from tinyml.ops.elementwise.loops import apply_clamp, broadcast, emit_loops, fill, replaceable
+from tinyml.ops.shared.quant import NO_CLAMP, Clamp, clamp_range
+from tinyml.ops.shared.real import in_real_numbers
+from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.targets import Target
+
+
+@dataclass(frozen=True)
+class Binary(Op):
+    """y = clamp(function(a, b)); on quantised tensors with the meaning that their parameters give."""
+
+    function: str = "add"
+    clamp: Clamp = NO_CLAMP
+
+    def label(self) -> str:
+        return self.function
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        compares = FUNCTIONS[self.function].compares
+        return (TensorType(broadcast(inputs), DType.BOOL if compares else given(inputs, 0).dtype),)
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        a, b = given(inputs, 0), given(inputs, 1)
+        if layer.output.quant is not None:
+            return (integers.evaluate(self.function, self.clamp, layer, a, b),)
+        if layer.input(0).quant is not None:
+            return (comparisons.evaluate(self.function, layer, a, b),)
+        with np.errstate(all="ignore"):
+            result = FUNCTIONS[self.function].numpy(a, b).astype(layer.output.dtype.numpy)
+        return (apply_clamp(result, self.clamp, layer.output),)
+
+    def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
+        return self if len(layer.output.shape) == len(perm) else None
+
+    def overwrites(self, layer: Layer) -> tuple[int, ...]:
+        return replaceable(layer)
+
+    def quantized(
+        self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
+    ) -> tuple[Op, Sequence[Tensor | None]] | None:
+        fits = integers.has_integer_form(self.function, inputs[0], inputs[1], outputs[0])
+        return (self, inputs) if fits else None
+
+
+def integer_form(layer: Layer) -> bool:
+    """All tensors are quantised per tensor, int8 or int16, and the function has an integer form."""
+    assert isinstance(layer.op, Binary)
+    return integers.has_integer_form(layer.op.function, layer.input(0), layer.input(1), layer.output)
+
+
+class BinaryQuantized(Kernel):
+    """Fixed-point arithmetic inside a loop nest."""
+
+    name = "fixed-point loops"
+    in_bands = True
+    constraints = (integer_form,)
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        assert isinstance(layer.op, Binary)
+        integers.emit(layer.op.function, layer.op.clamp, layer, sheet)
+
+
+def one_step(layer: Layer) -> bool:
+    """The layer adds int8 tensors of one shape, and one linear step gives every byte that three give."""
+    assert isinstance(layer.op, Binary)
+    a, b, y = layer.input(0), layer.input(1), layer.output
+    if not a.shape == b.shape == y.shape or y.dtype is not DType.INT8:
+        return False
+    return integers.linear_sum(layer.op.function, layer.op.clamp, layer) is not None
+
+
+class AddHelium(Kernel):
+    """Four sums at a time."""
+
+    name = "tinyml_add_mve_s8"
+    library = Library.PORTABLE
+    sources = ("elementwise/add_mve_s8.c",)
+    in_bands = True
+    constraints = (integer_form, one_step)
+
+    def runs_on(self, target: Target) -> bool:
+        return target.mve
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        assert isinstance(layer.op, Binary)
+        form = integers.linear_sum(layer.op.function, layer.op.clamp, layer)
+        assert form is not None
+        low, high = clamp_range(layer.op.clamp, layer.output)
+        sheet.include("<tinyml/add.h>")
+        members = {
+            ".count": layer.output.elements,
+            ".a_factor": form.factors[0],
+            ".b_factor": form.factors[1],
+            ".offset": form.offset,
+            ".shift": form.shift,
+            ".out_min": low,
+            ".out_max": high,
+        }
+        name = sheet.record("struct tinyml_add_s8", "params", members)
+        sheet.line(f"{self.name}(&{name}, {sheet.x(0)}, {sheet.x(1)}, {sheet.y()});")
+
+
+def comparable_bytes(layer: Layer) -> bool:
+    """A comparison of int8 tensors that are quantised per tensor with scales below 1."""
+    assert isinstance(layer.op, Binary)
+    return comparisons.has_integer_form(layer.op.function, layer.input(0), layer.input(1))
+
+
+class CompareQuantized(Kernel):
+    """Both operands on one scale, in fixed point."""
+
+    name = "fixed-point comparison loops"
+    constraints = (comparable_bytes,)
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        assert isinstance(layer.op, Binary)
+        comparisons.emit(layer.op.function, layer, sheet)
+
+
+def same_types(layer: Layer) -> bool:
+    """Both operands have the same type, and the operation is defined for it."""
+    op, a, b = layer.op, layer.input(0), layer.input(1)
+    assert isinstance(op, Binary)
+    defined = FUNCTIONS[op.function].c.choose(a.dtype)
+    return a.dtype is b.dtype and bool(defined)
+
+
+def not_quantized(layer: Layer) -> bool:
+    """The tensors are floats or plain integers, not quantised ones."""
+    return all(t is None or t.quant is None for t in (*layer.inputs, *layer.outputs))
+
+
+class BinaryLoops(Kernel):
+    """The expression inside a loop nest."""
+
+    name = "element-wise loops"
+    in_bands = True
+    constraints = (not_quantized, same_types)
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        op, a = layer.op, layer.input(0)
+        assert isinstance(op, Binary)
+        template = FUNCTIONS[op.function].c.choose(a.dtype)
+
+        def value(operands: Sequence[str]) -> str:
+            return fill(template, a.dtype, {"a": operands[0], "b": operands[1]})
+
+        emit_loops(layer, sheet, value, op.clamp)
+
+
+register_kernels(Binary, AddHelium(), BinaryQuantized(), CompareQuantized(), BinaryLoops())
+
+
+ONNX_NAMES = {
+    "Add": "add",
+    "Sub": "sub",
+    "Mul": "mul",
+    "Div": "div",
+    "And": "and",
+    "Or": "or",
+    "Xor": "xor",
+    "BitwiseAnd": "bitwise_and",
+    "BitwiseOr": "bitwise_or",
+    "BitwiseXor": "bitwise_xor",
+    "Equal": "equal",
+    "Less": "less",
+    "LessOrEqual": "less_equal",
+    "Greater": "greater",
+    "GreaterOrEqual": "greater_equal",
+}
+
+
+@onnx_op(*ONNX_NAMES)
+def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    return [build.add1(Binary(ONNX_NAMES[node.op_type]), [node.input(0), node.input(1)])]
+
+
+@onnx_op("Mod")
+def read_mod(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    return [build.add1(Binary("fmod" if node.attr("fmod", 0) else "mod"), [node.input(0), node.input(1)])]
+
+
+@onnx_op("BitShift")
+def read_shift(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    direction = node.attr("direction", "")
+    if direction not in ("LEFT", "RIGHT"):
+        raise UnsupportedError(f"BitShift with direction {direction!r}", "LEFT or RIGHT")
+    return [build.add1(Binary(f"shift_{direction.lower()}"), [node.input(0), node.input(1)])]
+
+
+@onnx_op("PRelu")
+def read_prelu(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    return [build.add1(Binary("prelu"), [node.input(0), node.input(1)])]
+
+
+@onnx_op("Min", "Max", "Sum", "Mean")
+def read_variadic(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    """From left to right, two at a time."""
+    function = {"Min": "min", "Max": "max"}.get(node.op_type, "add")
+    y = node.input(0)
+    for index in range(1, len(node.inputs)):
+        y = build.add1(Binary(function), [y, node.input(index)])
+    if node.op_type == "Mean" and len(node.inputs) > 1:
+        factor = np.asarray(len(node.inputs), y.dtype.numpy)
+        y = build.add1(Binary("div"), [y, build.constant(factor)])
+    return [y]
+
+
+TFLITE_NAMES = {
+    "ADD": "add",
+    "SUB": "sub",
+    "MUL": "mul",
+    "DIV": "div",
+    "FLOOR_DIV": "floor_div",
+    "FLOOR_MOD": "mod",
+    "MAXIMUM": "max",
+    "MINIMUM": "min",
+    "SQUARED_DIFFERENCE": "squared_difference",
+    "ATAN2": "atan2",
+    "PRELU": "prelu",
+    "EQUAL": "equal",
+    "NOT_EQUAL": "not_equal",
+    "LESS": "less",
+    "LESS_EQUAL": "less_equal",
+    "GREATER": "greater",
+    "GREATER_EQUAL": "greater_equal",
+    "LOGICAL_AND": "and",
+    "LOGICAL_OR": "or",
+    "BITWISE_XOR": "bitwise_xor",
+}
+
+
+@tflite_op(*TFLITE_NAMES)
+def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    op = Binary(TFLITE_NAMES[node.op_type], node.clamp)
+    a, b, output = node.input(0), node.input(1), node.outputs[0]
+    plain = a.quant is None and b.quant is None and output.quant is None
+    whole = integers.has_integer_form(op.function, a, b, output)
+    if plain or whole or comparisons.has_integer_form(op.function, a, b):
+        return [build.add1(op, [a, b], output)]
+    return [in_real_numbers(build, op, [a, b], output)]
+
+
+@tflite_op("ADD_N")
+def read_add_n(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    y = node.input(0)
+    for index in range(1, len(node.inputs)):
+        y = build.add1(Binary("add"), [y, node.input(index)], node.outputs[0])
+    return [y]

@@ -1,0 +1,134 @@
+"""Cast: another element type for the same numbers. BitCast: another type for the same bits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tinyml.errors import UnsupportedError
+from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
+from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.elementwise.loops import emit_loops
+from tinyml.reading import Builder, OnnxNode, TfliteNode, dtype_of, onnx_op, tflite_op
+
+
+@dataclass(frozen=True)
+class Cast(Op):
+    """Real numbers are cut towards zero; those that do not fit become the nearest that does."""
+
+    dtype: DType = DType.FLOAT32
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        return (TensorType(given(inputs, 0).shape, self.dtype),)
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        return (converted(given(inputs, 0), self.dtype),)
+
+    def overwrites(self, layer: Layer) -> tuple[int, ...]:
+        return (0,)
+
+    def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
+        return self
+
+
+def converted(x: Array, dtype: DType) -> Array:
+    """``x`` as ``dtype``: what the C below computes."""
+    if not dtype.is_integer or x.dtype.kind != "f":
+        with np.errstate(all="ignore"):
+            return x.astype(dtype.numpy)
+    low, high = dtype.limits
+    whole = np.trunc(np.nan_to_num(x.astype(np.float64), nan=0.0, posinf=2.0**70, neginf=-(2.0**70)))
+    inside = np.where((whole > low) & (whole < high), whole, 0).astype(dtype.numpy)
+    return np.where(whole <= low, low, np.where(whole >= high, high, inside)).astype(dtype.numpy)
+
+
+@dataclass(frozen=True)
+class BitCast(Op):
+    """The bytes stay as they are."""
+
+    dtype: DType = DType.FLOAT32
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        return (TensorType(given(inputs, 0).shape, self.dtype),)
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        x = np.ascontiguousarray(given(inputs, 0))
+        return (x.reshape(-1).view(self.dtype.numpy).reshape(layer.output.shape),)
+
+    def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
+        return self
+
+
+class CastLoop(Kernel):
+    """One conversion per element."""
+
+    name = "cast loop"
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        x, y = layer.input(0).dtype, layer.output.dtype
+
+        def value(operands: Sequence[str]) -> str:
+            if y is DType.BOOL:
+                return f"{operands[0]} != 0"
+            if y.is_integer and x.is_float:
+                return f"tinyml_{y.value}_from_{x.c}({operands[0]})"
+            return f"({y.c}){operands[0]}"
+
+        emit_loops(layer, sheet, value)
+
+
+class BitCastCopy(Kernel):
+    """One copy; the types differ, so that sharing the memory would not be C."""
+
+    name = "copy"
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        sheet.include("<string.h>")
+        sheet.line(f"memcpy({sheet.y()}, {sheet.x()}, {layer.output.bytes});")
+
+
+register_kernels(Cast, CastLoop())
+register_kernels(BitCast, BitCastCopy())
+
+
+def onnx_type(code: int) -> DType:
+    """The element type with ONNX's number ``code``; float16 is computed in float32."""
+    from onnx import TensorProto, helper
+
+    if code == TensorProto.FLOAT16:
+        return DType.FLOAT32
+    if code == TensorProto.STRING:
+        raise UnsupportedError("strings are not supported", "numbers and booleans are")
+    return dtype_of(helper.tensor_dtype_to_np_dtype(code).name)
+
+
+def cast(build: Builder, x: Tensor, dtype: DType) -> Tensor:
+    """``x`` as ``dtype``; nothing to do if it is that already."""
+    return x if x.dtype is dtype else build.add1(Cast(dtype), [x])
+
+
+@onnx_op("Cast")
+def read_cast(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    return [cast(build, node.input(0), onnx_type(int(node.attr("to"))))]
+
+
+@onnx_op("CastLike")
+def read_cast_like(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    return [cast(build, node.input(0), node.input(1).dtype)]
+
+
+@onnx_op("BitCast")
+def read_bit_cast(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    x, dtype = node.input(0), onnx_type(int(node.attr("to")))
+    if x.dtype.bytes != dtype.bytes:
+        raise UnsupportedError(
+            f"BitCast from {x.dtype.value} to {dtype.value}", "both types must have the same size"
+        )
+    return [build.add1(BitCast(dtype), [x])]
+
+
+@tflite_op("CAST")
+def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    return [cast(build, node.input(0), node.outputs[0].dtype)]

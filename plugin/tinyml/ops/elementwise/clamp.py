@@ -1,0 +1,117 @@
+"""Clamp: limits on real numbers. Relu, Relu6, Clip; usually fused into the layer before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tinyml import c
+from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
+from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.elementwise import activation_tables as tables
+from tinyml.ops.elementwise import int16_activation, lookup
+from tinyml.ops.elementwise.binary import Binary
+from tinyml.ops.elementwise.loops import apply_clamp, clamp_code
+from tinyml.ops.quantization.requantize import rescaled
+from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+
+
+@dataclass(frozen=True)
+class Clamp(Op):
+    """min(max(x, low), high), in real numbers also for quantised tensors."""
+
+    low: float = -np.inf
+    high: float = np.inf
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        return (given(inputs, 0).type,)
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        return (apply_clamp(given(inputs, 0), (self.low, self.high), layer.output),)
+
+    def overwrites(self, layer: Layer) -> tuple[int, ...]:
+        return (0,)
+
+    def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
+        return self
+
+    def quantized(
+        self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
+    ) -> tuple[Op, Sequence[Tensor | None]] | None:
+        x, y = inputs[0], outputs[0]
+        if x is None or not (lookup.takes(x, y) or int16_activation.takes(x, y)):
+            return None
+        if x.quant == y.quant and x.dtype is y.dtype:
+            return self, inputs
+        if int16_activation.takes(x, y):
+            return int16_activation.LeakyWords(1.0, clamp=(self.low, self.high), round_once=True), inputs
+        return lookup.from_function("clamp", lambda real: np.clip(real, self.low, self.high), x, y), inputs
+
+
+class ClampLoop(Kernel):
+    """Two comparisons per element."""
+
+    name = "clamp loop"
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        op = layer.op
+        assert isinstance(op, Clamp)
+        shape = layer.output.shape
+        if layer.output.dtype.is_float:
+            sheet.include("<math.h>")
+        with sheet.loops(c.nest(shape, {"i": c.Walk(c.contiguous(shape))})) as index:
+            sheet.line(f"const {layer.output.dtype.c} v = {sheet.x()}[{index['i']}];")
+            value = clamp_code("v", (op.low, op.high), layer.output)
+            sheet.line(f"{sheet.y()}[{index['i']}] = {value};")
+
+
+register_kernels(Clamp, ClampLoop())
+
+
+@onnx_op("Relu")
+def read_relu(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    return [build.add1(Clamp(low=0.0), [node.input(0)])]
+
+
+@onnx_op("Clip")
+def read_clip(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    x = node.input(0)
+    low, high = node.optional(1), node.optional(2)
+    if node.opset < 11:
+        return [_clip(x, node.attr("min", -np.inf), node.attr("max", np.inf), build)]
+    known = all(limit is None or limit.is_constant for limit in (low, high))
+    if known and x.dtype.bytes < 8:  # a double holds every value of the others
+        lowest = -np.inf if low is None else float(low.value.reshape(()))
+        highest = np.inf if high is None else float(high.value.reshape(()))
+        return [_clip(x, lowest, highest, build)]
+    if low is not None:
+        x = build.add1(Binary("max"), [x, low])
+    if high is not None:
+        x = build.add1(Binary("min"), [x, high])
+    return [x]
+
+
+def _clip(x: Tensor, low: float, high: float, build: Builder) -> Tensor:
+    return build.add1(Clamp(min(float(low), float(high)), float(high)), [x])  # the upper limit wins
+
+
+TFLITE_LIMITS = {
+    "RELU": (0.0, np.inf),
+    "RELU6": (0.0, 6.0),
+    "RELU_N1_TO_1": (-1.0, 1.0),
+    "RELU_0_TO_1": (0.0, 1.0),
+}
+
+
+@tflite_op(*TFLITE_LIMITS)
+def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    x, output = node.input(0), node.outputs[0]
+    low, high = TFLITE_LIMITS[node.op_type]
+    if x.quant == output.quant:
+        return [build.add1(Clamp(low, high), [x], output)]
+    if lookup.takes(x, output):  # another scale behind it
+        table = lookup.from_integers("clamp", x, output, tables.clamp(x, output, low, high))
+        return [build.add1(table, [x], output)]
+    return [build.add1(Clamp(low, high), [rescaled(build, x, output)], output)]

@@ -1,0 +1,76 @@
+"""Where: one of two values, element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
+from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.elementwise.loops import broadcast, emit_loops, replaceable
+from tinyml.ops.quantization.requantize import rescaled
+from tinyml.ops.reshape import Reshape
+from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+
+
+@dataclass(frozen=True)
+class Where(Op):
+    """y = condition ? a : b, with broadcasting."""
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        a = given(inputs, 1)
+        return (TensorType(broadcast(inputs), a.dtype, a.quant),)
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        return (np.where(given(inputs, 0), given(inputs, 1), given(inputs, 2)),)
+
+    def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
+        return self if len(layer.output.shape) == len(perm) else None
+
+    def overwrites(self, layer: Layer) -> tuple[int, ...]:
+        return replaceable(layer)
+
+    def quantized(
+        self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
+    ) -> tuple[Op, Sequence[Tensor | None]] | None:
+        a, b, y = given(inputs, 1), given(inputs, 2), outputs[0]
+        same = a.quant == b.quant == y.quant and a.dtype is b.dtype is y.dtype
+        return (self, inputs) if same else None
+
+
+def truth_and_equals(layer: Layer) -> bool:
+    """The condition is bool, and both values have the type and the quantisation of the output."""
+    y = layer.output
+    values = (layer.input(1), layer.input(2))
+    return layer.input(0).dtype is DType.BOOL and all(
+        t.dtype is y.dtype and t.quant == y.quant for t in values
+    )
+
+
+class WhereLoops(Kernel):
+    """A conditional inside a loop nest."""
+
+    name = "where loops"
+    constraints = (truth_and_equals,)
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        emit_loops(layer, sheet, lambda operands: "{} ? {} : {}".format(*operands))
+
+
+register_kernels(Where, WhereLoops())
+
+
+@onnx_op("Where")
+def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    return [build.add1(Where(), [node.input(0), node.input(1), node.input(2)])]
+
+
+@tflite_op("SELECT", "SELECT_V2")
+def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    condition, output = node.input(0), node.outputs[0]
+    a, b = (rescaled(build, node.input(i), output) for i in (1, 2))
+    if node.op_type == "SELECT" and len(condition.shape) == 1 < len(a.shape):  # chooses whole rows
+        condition = build.add1(Reshape((*condition.shape, *[1] * (len(a.shape) - 1))), [condition])
+    return [build.add1(Where(), [condition, a, b], output)]

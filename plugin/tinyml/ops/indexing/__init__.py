@@ -1,0 +1,1 @@
+"""Operators that read or write elements by index."""

@@ -1,0 +1,55 @@
+"""DynamicUpdate: a copy of a tensor with a block of it replaced, at a place that is data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tinyml import c
+from tinyml.ir import Array, Layer, Tensor, given
+from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.indexing.replacement import Replacement, copy_first
+from tinyml.reading import Builder, TfliteNode, tflite_op
+
+
+@dataclass(frozen=True)
+class DynamicUpdate(Replacement):
+    """Inputs: x, the block, and where it begins along each axis; moved so that it lies inside."""
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        y, block, starts = np.array(given(inputs, 0)), given(inputs, 1), given(inputs, 2)
+        first = np.clip(starts.reshape(-1), 0, np.asarray(y.shape) - np.asarray(block.shape))
+        y[tuple(slice(a, a + n) for a, n in zip(first.tolist(), block.shape, strict=True))] = block
+        return (y,)
+
+
+class DynamicUpdateLoops(Kernel):
+    """A copy of x, where it is not there already, then loops over the block."""
+
+    name = "dynamic-update loops"
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        x, block = layer.input(0), layer.input(1)
+        strides = c.contiguous(x.shape)
+        sheet.include("<string.h>")
+        sheet.include("<tinyml/fixed_point.h>")
+        copy_first(sheet)
+        sheet.line("int32_t first = 0;")
+        sheet.line()
+        for axis, (size, extent) in enumerate(zip(x.shape, block.shape, strict=True)):
+            start = f"tinyml_clamp((int32_t){sheet.x(2)}[{axis}], 0, {size - extent})"
+            if size > extent:
+                sheet.line(f"first += {start} * {strides[axis]};")
+        walks = {"y": c.Walk(strides), "u": c.Walk(c.contiguous(block.shape))}
+        with sheet.loops(c.nest(block.shape, walks)) as at:
+            sheet.line(f"{sheet.y()}[first + {at['y']}] = {sheet.x(1)}[{at['u']}];")
+
+
+register_kernels(DynamicUpdate, DynamicUpdateLoops())
+
+
+@tflite_op("DYNAMIC_UPDATE_SLICE")
+def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    return [build.add1(DynamicUpdate(), [node.input(i) for i in range(3)], node.outputs[0])]

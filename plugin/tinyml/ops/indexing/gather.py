@@ -1,0 +1,272 @@
+"""Gather, GatherElements, GatherND: elements chosen by indices that may be data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from tinyml import c
+from tinyml.errors import ModelError, UnsupportedError
+from tinyml.ir import Array, DType, Layer, Op, Quant, Tensor, TensorType, given
+from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.reshape import Reshape
+from tinyml.ops.shared.quant import dequantize
+from tinyml.ops.slice import take
+from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+
+
+@dataclass(frozen=True)
+class Gather(Op):
+    """Slices of x along ``axis``; the indices take the place of that axis. Inputs: x, indices."""
+
+    movement: ClassVar[bool] = True
+    axis: int = 0
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        x, indices = given(inputs, 0), given(inputs, 1)
+        shape = (*x.shape[: self.axis], *indices.shape, *x.shape[self.axis + 1 :])
+        return (TensorType(shape, x.dtype, per_tensor(x)),)
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        x, indices = given(inputs, 0), given(inputs, 1)
+        return (np.take(x, in_range(indices, x.shape[self.axis]), axis=self.axis),)
+
+
+@dataclass(frozen=True)
+class GatherElements(Op):
+    """y[.., i, ..] = x[.., indices[.., i, ..], ..]; indices and y have one shape."""
+
+    movement: ClassVar[bool] = True
+    axis: int = 0
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        x, indices = given(inputs, 0), given(inputs, 1)
+        return (TensorType(indices.shape, x.dtype, per_tensor(x)),)
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        x, indices = given(inputs, 0), given(inputs, 1)
+        places: list[Array] = list(np.indices(indices.shape))
+        places[self.axis] = in_range(indices, x.shape[self.axis])
+        return (x[tuple(places)],)
+
+
+@dataclass(frozen=True)
+class GatherND(Op):
+    """The last axis of the indices is a position in x, behind ``batch_dims`` axes both have."""
+
+    movement: ClassVar[bool] = True
+    batch_dims: int = 0
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        x, indices = given(inputs, 0), given(inputs, 1)
+        depth = self.batch_dims + indices.shape[-1]
+        return (TensorType((*indices.shape[:-1], *x.shape[depth:]), x.dtype, per_tensor(x)),)
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        x, indices = given(inputs, 0), given(inputs, 1)
+        batch = self.batch_dims
+        sizes = np.asarray(x.shape[batch : batch + indices.shape[-1]], np.int64)
+        position = np.moveaxis(in_range(indices, sizes), -1, 0)
+        lead = [np.indices(indices.shape[:-1])[a] for a in range(batch)]
+        places = (*lead, *position)
+        return (x[places].reshape(layer.output.shape),)
+
+
+def per_tensor(x: Tensor) -> Quant | None:
+    """Quantisation that survives when slices change places."""
+    return x.quant if x.quant is None or not x.quant.per_channel else None
+
+
+def in_range(indices: Array, size: Array | int) -> Array:
+    """Negative indices count from the end; others are kept inside, as the generated C does."""
+    wide = indices.astype(np.int64)
+    return np.clip(np.where(wide < 0, wide + size, wide), 0, np.asarray(size) - 1)
+
+
+def index_code(sheet: Sheet, tensor: Tensor, expression: str, size: int) -> str:
+    """C for an index into ``size`` elements; constants that are in range need no check."""
+    known = tensor.is_constant and tensor.dtype is DType.INT32 and tensor.elements
+    if known and int(tensor.value.min()) >= 0 and int(tensor.value.max()) < size:
+        return expression
+    sheet.include("<tinyml/index.h>")
+    return f"tinyml_index({expression}, {size})"
+
+
+class GatherLoops(Kernel):
+    """One copy of a row for each index."""
+
+    name = "gather loops"
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        op, x, indices, y = layer.op, layer.input(0), layer.input(1), layer.output
+        assert isinstance(op, Gather)
+        if y.elements == 0:
+            return
+        outer = int(np.prod(x.shape[: op.axis], dtype=np.int64))
+        size = x.shape[op.axis]
+        row = int(np.prod(x.shape[op.axis + 1 :], dtype=np.int64))
+        count = indices.elements
+        with sheet.loops(c.nest((outer, count), {"o": c.Walk((1, 0)), "i": c.Walk((0, 1))})) as at:
+            o, i = at["o"], at["i"]
+            place = index_code(sheet, indices, f"{sheet.x(1)}[{i}]", size)
+            sheet.line(f"const int32_t k = {place};")
+            source, target = _sum((o, size * row), ("k", row)), _sum((o, count * row), (i, row))
+            sheet.line()
+            if row == 1:
+                sheet.line(f"{sheet.y()}[{target}] = {sheet.x(0)}[{source}];")
+            else:
+                sheet.include("<string.h>")
+                bytes_ = row * x.dtype.bytes
+                sheet.line(f"memcpy(&{sheet.y()}[{target}], &{sheet.x(0)}[{source}], {bytes_});")
+
+
+def _sum(*terms: tuple[str, int]) -> str:
+    """index * stride + …, without the parts that are zero."""
+    kept = [name if stride == 1 else f"{name} * {stride}" for name, stride in terms if name != "0"]
+    return " + ".join(kept) or "0"
+
+
+class GatherElementsLoops(Kernel):
+    """Loops over the indices."""
+
+    name = "gather-elements loops"
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        op, x, indices = layer.op, layer.input(0), layer.input(1)
+        assert isinstance(op, GatherElements)
+        strides = list(c.contiguous(x.shape))
+        step = strides[op.axis]
+        strides[op.axis] = 0
+        walks = {"x": c.Walk(tuple(strides)), "i": c.Walk(c.contiguous(indices.shape))}
+        with sheet.loops(c.nest(indices.shape, walks)) as at:
+            place = index_code(sheet, indices, f"{sheet.x(1)}[{at['i']}]", x.shape[op.axis])
+            sheet.line(f"const int32_t k = {place};")
+            sheet.line()
+            sheet.line(f"{sheet.y()}[{at['i']}] = {sheet.x(0)}[{_sum((at['x'], 1), ('k', step))}];")
+
+
+class GatherNDLoops(Kernel):
+    """One copy of a piece for each position."""
+
+    name = "gather-nd loops"
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        op, x, indices, y = layer.op, layer.input(0), layer.input(1), layer.output
+        assert isinstance(op, GatherND)
+        if y.elements == 0:
+            return
+        depth = indices.shape[-1]
+        row = int(np.prod(x.shape[op.batch_dims + depth :], dtype=np.int64))
+        batches = int(np.prod(x.shape[: op.batch_dims], dtype=np.int64))
+        count = indices.elements // depth // batches
+        per_batch = x.elements // batches
+        with sheet.loops(c.nest((batches, count), {"b": c.Walk((1, 0)), "t": c.Walk((count, 1))})) as at:
+            position_code(sheet, x, indices, op.batch_dims, at["t"])
+            first = _sum((at["b"], per_batch), ("place", 1))
+            if row == 1:
+                sheet.line(f"{sheet.y()}[{at['t']}] = {sheet.x(0)}[{first}];")
+            else:
+                sheet.include("<string.h>")
+                target = _sum((at["t"], row))
+                bytes_ = row * x.dtype.bytes
+                sheet.line(f"memcpy(&{sheet.y()}[{target}], &{sheet.x(0)}[{first}], {bytes_});")
+
+
+def position_code(sheet: Sheet, x: Tensor, indices: Tensor, batch_dims: int, number: str) -> None:
+    """Declare ``place``: the offset in x (within its batch) of position ``number`` of the indices."""
+    depth = indices.shape[-1]
+    strides = c.contiguous(x.shape)
+    base = number if number.isidentifier() or number.isdigit() else f"({number})"
+    sheet.line(f"const {indices.dtype.c} *at = &{sheet.x(1)}[{_sum((base, depth))}];")
+    sheet.line("int32_t place = 0;")
+    sheet.line()
+    for d in range(depth):
+        axis = batch_dims + d
+        value = index_code(sheet, indices, f"at[{d}]", x.shape[axis])
+        sheet.line(f"place += {_sum((value, strides[axis]))};")
+
+
+register_kernels(Gather, GatherLoops())
+register_kernels(GatherElements, GatherElementsLoops())
+register_kernels(GatherND, GatherNDLoops())
+
+
+def known_indices(build: Builder, indices: Tensor, size: Array | int) -> Tensor:
+    """Constant indices as small numbers from 0 on; an impossible one is an error of the model."""
+    if not indices.is_constant:
+        return indices
+    wide = indices.value.astype(np.int64)
+    if wide.size and bool(np.any((wide < -np.asarray(size)) | (wide >= np.asarray(size)))):
+        raise ModelError(f"indices {indices.name!r} reach outside the {size} elements they choose from")
+    return build.constant(in_range(wide, size).astype(np.int32), f"{indices.name}/index")
+
+
+def gather(build: Builder, x: Tensor, indices: Tensor, axis: int) -> Tensor:
+    """Slices of ``x``; where they follow each other regularly, it is a Slice."""
+    axis %= len(x.shape)
+    indices = known_indices(build, indices, x.shape[axis])
+    if indices.is_constant and indices.elements:
+        flat = indices.value.reshape(-1).astype(np.int64)
+        step = int(flat[1] - flat[0]) if flat.size > 1 else 1
+        if step and bool(np.all(np.diff(flat) == step)):
+            part = take(build, x, {axis: (int(flat[0]), flat.size, step)})
+            shape = (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
+            return part if part.shape == shape else build.add1(Reshape(shape), [part])
+    return build.add1(Gather(axis), [x, indices])
+
+
+@onnx_op("Gather")
+def read_gather(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    return [gather(build, node.input(0), node.input(1), int(node.attr("axis", 0)))]
+
+
+@onnx_op("Compress")
+def read_compress(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    """Slices where a condition, which must be known, holds; without an axis, elements."""
+    x, chosen = node.input(0), np.flatnonzero(node.const(1).reshape(-1))
+    axis = node.attr("axis")
+    if axis is None:
+        x, axis = build.add1(Reshape((x.elements,)), [x]), 0
+    return [gather(build, x, build.constant(chosen.astype(np.int64)), int(axis))]
+
+
+@onnx_op("GatherElements")
+def read_gather_elements(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    x = node.input(0)
+    axis = int(node.attr("axis", 0)) % len(x.shape)
+    indices = known_indices(build, node.input(1), x.shape[axis])
+    return [build.add1(GatherElements(axis), [x, indices])]
+
+
+@onnx_op("GatherND")
+def read_gather_nd(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    x, indices = node.input(0), node.input(1)
+    batch = int(node.attr("batch_dims", 0))
+    sizes = np.asarray(x.shape[batch : batch + indices.shape[-1]], np.int64)
+    return [build.add1(GatherND(batch), [x, known_indices(build, indices, sizes)])]
+
+
+@tflite_op("GATHER")
+def read_tflite_gather(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    x, axis = node.input(0), node.options.Axis()
+    if node.options.BatchDims():
+        raise UnsupportedError(f"GATHER operator {node.name!r} with batch dimensions is not supported")
+    return [gather(build, x, node.input(1), axis)]
+
+
+@tflite_op("GATHER_ND")
+def read_tflite_gather_nd(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    x, indices = node.input(0), node.input(1)
+    sizes = np.asarray(x.shape[: indices.shape[-1]], np.int64)
+    return [build.add1(GatherND(0), [x, known_indices(build, indices, sizes)])]
+
+
+@tflite_op("EMBEDDING_LOOKUP")
+def read_embedding_lookup(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    table = node.input(1)
+    if table.quant is not None and node.outputs[0].dtype.is_float and table.is_constant:
+        table = build.constant(dequantize(table.value, table.quant), f"{table.name}/real")
+    return [gather(build, table, node.input(0), 0)]

@@ -1,0 +1,171 @@
+"""ScatterElements and ScatterND: a copy of a tensor with some elements replaced or combined."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tinyml import c
+from tinyml.errors import UnsupportedError
+from tinyml.ir import Array, DType, Layer, Tensor, given
+from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.indexing.gather import in_range, index_code, known_indices, position_code
+from tinyml.ops.indexing.replacement import Replacement, copy_first
+from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+
+COMBINE = {
+    "none": ("{u}", None),
+    "add": ("{y} + {u}", np.add),
+    "mul": ("{y} * {u}", np.multiply),
+    "max": ("{u} > {y} ? {u} : {y}", np.maximum),
+    "min": ("{u} < {y} ? {u} : {y}", np.minimum),
+}
+"""How an update meets the element that is there: in C, and in numpy."""
+
+
+@dataclass(frozen=True)
+class _Scatter(Replacement):
+    """Inputs: x, indices, updates."""
+
+    reduction: str = "none"
+
+    def write(self, y: Array, places: tuple[Array, ...], updates: Array) -> None:
+        """Put updates into ``y`` one after the other, so that the last one at a place wins."""
+        function = COMBINE[self.reduction][1]
+        if function is not None:
+            function.at(y, places, updates)
+            return
+        flat = np.ravel_multi_index(places, y.shape)
+        for place, value in zip(flat.reshape(-1), updates.reshape(-1), strict=True):
+            y.reshape(-1)[place] = value
+
+
+@dataclass(frozen=True)
+class ScatterElements(_Scatter):
+    """y[.., indices[.., i, ..], ..] = updates[.., i, ..] along ``axis``."""
+
+    axis: int = 0
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        y = np.array(given(inputs, 0), order="C")
+        indices = given(inputs, 1)
+        places: list[Array] = list(np.indices(indices.shape))
+        places[self.axis] = in_range(indices, y.shape[self.axis])
+        self.write(y, tuple(places), given(inputs, 2))
+        return (y,)
+
+
+@dataclass(frozen=True)
+class ScatterND(_Scatter):
+    """The last axis of the indices is a position in y; a piece of the updates goes there."""
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        y = np.array(given(inputs, 0), order="C")
+        indices, updates = given(inputs, 1), given(inputs, 2)
+        depth = indices.shape[-1]
+        position = in_range(indices, np.asarray(y.shape[:depth], np.int64)).reshape(-1, depth)
+        rows = y.reshape(-1, int(np.prod(y.shape[depth:], dtype=np.int64)))
+        places = np.ravel_multi_index(tuple(position.T), y.shape[:depth])
+        index = np.broadcast_to(places[:, None], (places.size, rows.shape[1]))
+        columns = np.broadcast_to(np.arange(rows.shape[1]), index.shape)
+        self.write(rows, (index, columns), updates.reshape(index.shape))
+        return (rows.reshape(y.shape),)
+
+
+def _combined(layer: Layer, element: str, update: str) -> str:
+    """The C expression that an element becomes."""
+    op, dtype = layer.op, layer.output.dtype
+    assert isinstance(op, _Scatter)
+    if op.reduction in ("add", "mul") and dtype.is_integer:
+        wide = "uint64_t" if dtype.bytes == 8 else "uint32_t"  # wraps, like the elements themselves
+        text = COMBINE[op.reduction][0].format(y=f"({wide}){element}", u=f"({wide}){update}")
+        return f"({dtype.c})({text})"
+    return COMBINE[op.reduction][0].format(y=element, u=update)
+
+
+class ScatterElementsLoops(Kernel):
+    """Loops over the indices, in order."""
+
+    name = "scatter-elements loops"
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        op, indices, y = layer.op, layer.input(1), layer.output
+        assert isinstance(op, ScatterElements)
+        copy_first(sheet)
+        strides = list(c.contiguous(y.shape))
+        step = strides[op.axis]
+        strides[op.axis] = 0
+        walks = {"y": c.Walk(tuple(strides)), "i": c.Walk(c.contiguous(indices.shape))}
+        with sheet.loops(c.nest(indices.shape, walks)) as at:
+            place = index_code(sheet, indices, f"{sheet.x(1)}[{at['i']}]", y.shape[op.axis])
+            offset = "k" if step == 1 else f"k * {step}"
+            sheet.line(f"const int32_t k = {place};")
+            sheet.line(f"{y.dtype.c} *to = &{sheet.y()}[{at['y']} + {offset}];")
+            sheet.line()
+            update = f"{sheet.x(2)}[{at['i']}]"
+            sheet.line(f"*to = {_combined(layer, '*to', update)};")
+
+
+class ScatterNDLoops(Kernel):
+    """Loops over the positions, in order, and over the elements of a piece."""
+
+    name = "scatter-nd loops"
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        op, indices, y = layer.op, layer.input(1), layer.output
+        assert isinstance(op, ScatterND)
+        copy_first(sheet)
+        depth = indices.shape[-1]
+        row = int(np.prod(y.shape[depth:], dtype=np.int64))
+        with sheet.block(f"for (int32_t i = 0; i < {indices.elements // depth}; i++) {{"):
+            position_code(sheet, y, indices, 0, "i")
+            sheet.line()
+            with sheet.block(f"for (int32_t j = 0; j < {row}; j++) {{"):
+                sheet.line(f"{y.dtype.c} *to = &{sheet.y()}[place + j];")
+                sheet.line()
+                sheet.line(f"*to = {_combined(layer, '*to', f'{sheet.x(2)}[i * {row} + j]')};")
+
+
+register_kernels(ScatterElements, ScatterElementsLoops())
+register_kernels(ScatterND, ScatterNDLoops())
+
+
+def _reduction(node: OnnxNode, x: Tensor) -> str:
+    name = str(node.attr("reduction", "none"))
+    if name not in COMBINE:
+        raise UnsupportedError(
+            f"{node.op_type} node {node.name!r}: reduction {name!r} is not known", ", ".join(COMBINE)
+        )
+    if name != "none" and x.dtype is DType.BOOL:
+        raise UnsupportedError(f"{node.op_type} node {node.name!r}: cannot {name} booleans")
+    return name
+
+
+@onnx_op("ScatterElements", "Scatter")
+def read_scatter_elements(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    x = node.input(0)
+    axis = int(node.attr("axis", 0)) % len(x.shape)
+    indices = known_indices(build, node.input(1), x.shape[axis])
+    return [build.add1(ScatterElements(_reduction(node, x), axis), [x, indices, node.input(2)])]
+
+
+@onnx_op("ScatterND")
+def read_scatter_nd(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    x, indices = node.input(0), node.input(1)
+    sizes = np.asarray(x.shape[: indices.shape[-1]], np.int64)
+    operands = [x, known_indices(build, indices, sizes), node.input(2)]
+    return [build.add1(ScatterND(_reduction(node, x)), operands)]
+
+
+@tflite_op("SCATTER_ND")
+def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    """Into zeros; what goes to the same place is added."""
+    indices, updates = node.input(0), node.input(1)
+    if updates.quant is not None or updates.dtype is DType.BOOL:
+        raise UnsupportedError(f"SCATTER_ND operator {node.name!r} on quantised numbers or booleans")
+    shape = [int(extent) for extent in node.const(2).reshape(-1)]
+    zeros = build.constant(np.zeros(shape, updates.dtype.numpy), f"{node.name}/zeros")
+    sizes = np.asarray(shape[: indices.shape[-1]], np.int64)
+    return [build.add1(ScatterND("add"), [zeros, known_indices(build, indices, sizes), updates])]

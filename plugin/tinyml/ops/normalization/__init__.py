@@ -1,0 +1,1 @@
+"""Normalisation over axes, groups and neighbourhoods."""

@@ -1,0 +1,87 @@
+"""LocalResponse: each element against the squares of its neighbours in other channels (LRN)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tinyml import c
+from tinyml.ir import Array, DType, Layer, Tensor, TensorType, given
+from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.shared.axes import AlongAxis, Split
+from tinyml.reading import Builder, OnnxNode, onnx_op
+
+
+@dataclass(frozen=True)
+class LocalResponse(AlongAxis):
+    """x / (bias + alpha * sum of squares in a window along axis) ** beta."""
+
+    axis: int = 1
+    before: int = 0  # channels of the window before and after the element's own
+    after: int = 0
+    alpha: float = 1.0
+    beta: float = 0.75
+    bias: float = 1.0
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        x = given(inputs, 0)
+        return (TensorType(x.shape, x.dtype),)
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        x = given(inputs, 0)
+        channels = x.shape[self.axis]
+        squares = np.moveaxis(np.square(x), self.axis, 0)
+        sums = np.stack(
+            [squares[max(0, k - self.before) : k + self.after + 1].sum(axis=0) for k in range(channels)]
+        )
+        total = np.moveaxis(sums, 0, self.axis)
+        return ((x * np.power(self.bias + self.alpha * total, -self.beta)).astype(x.dtype),)
+
+
+class LocalResponseLoops(Kernel):
+    """A window along the channels for each element."""
+
+    name = "LRN loops"
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        op, x = layer.op, layer.input(0)
+        assert isinstance(op, LocalResponse)
+        channels, split = x.shape[op.axis], Split(x.shape, (op.axis,))
+        kind, s = x.dtype.c, "f" if x.dtype is DType.FLOAT32 else ""
+        sheet.include("<math.h>")
+        with (
+            sheet.loops(split.outer()) as index,
+            sheet.block(f"for (int32_t k = 0; k < {channels}; k++) {{"),
+        ):
+            own, near = (f"{sheet.x()}[{split.at(index['x'], step)}]" for step in ("k", "j"))
+            sheet.line(
+                f"const int32_t first = k < {op.before} ? 0 : k - {op.before};"
+                if op.before
+                else "const int32_t first = k;"
+            )
+            sheet.line(f"const int32_t last = k + {op.after} < {channels} ? k + {op.after} : {channels - 1};")
+            sheet.line(f"{kind} sum = 0;")
+            with sheet.block("for (int32_t j = first; j <= last; j++) {"):
+                sheet.line(f"sum += {near} * {near};")
+            bias, alpha, beta = (c.number(v, x.dtype.numpy) for v in (op.bias, op.alpha, -op.beta))
+            y = f"{sheet.y()}[{split.at(index['x'], 'k')}]"
+            sheet.line(f"{y} = {own} * pow{s}({bias} + {alpha} * sum, {beta});")
+
+
+register_kernels(LocalResponse, LocalResponseLoops())
+
+
+@onnx_op("LRN")
+def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    size = int(node.attr("size"))
+    op = LocalResponse(
+        axis=1,
+        before=(size - 1) // 2,
+        after=size // 2,
+        alpha=float(node.attr("alpha", 1e-4)) / size,
+        beta=float(node.attr("beta", 0.75)),
+        bias=float(node.attr("bias", 1.0)),
+    )
+    return [build.add1(op, [node.input(0)])]

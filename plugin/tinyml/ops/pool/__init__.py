@@ -1,0 +1,1 @@
+"""Pools: the largest, the mean or a norm of each window."""

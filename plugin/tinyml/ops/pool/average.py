@@ -1,0 +1,209 @@
+"""AveragePool: the mean of each window, channels last, any number of spatial axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from tinyml import c
+from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
+from tinyml.kernel import Constraint, Library, Sheet, register_kernels
+from tinyml.ops.pool.integer_mean import alike, from_sum, linear_mean
+from tinyml.ops.pool.windows import PoolKernel, PoolLoops, Window, read_pool, read_tflite_pool
+from tinyml.ops.shared.constraints import real_numbers
+from tinyml.ops.shared.linear import Linear
+from tinyml.ops.shared.quant import NO_CLAMP, Clamp, clamp_range, limited, quant_of
+from tinyml.ops.weighted.records import window_members
+from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.targets import Target
+
+
+@dataclass(frozen=True)
+class AveragePool(Window):
+    """The divisor counts the elements of a window inside the input, or inside its padding too."""
+
+    include_pad: bool = False
+    clamp: Clamp = NO_CLAMP
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        x = given(inputs, 0)
+        return (TensorType(self.output_shape(x), x.dtype, x.quant),)
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        x = given(inputs, 0)
+        counts = self.counts(x.shape)
+        if layer.output.quant is not None:
+            total = self.windows(x.astype(np.int64), 0).sum(axis=self.taps)
+            found = from_sum(total, counts, quant_of(layer.input(0)), quant_of(layer.output))
+            return (np.clip(found, *clamp_range(self.clamp, layer.output)).astype(x.dtype),)
+        mean = self.windows(x, 0).sum(axis=self.taps) / counts
+        return (np.clip(mean, *self.clamp).astype(layer.output.dtype.numpy),)
+
+    def quantized(
+        self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
+    ) -> tuple[Op, Sequence[Tensor | None]] | None:
+        return (self, inputs) if self.has_integer_form(inputs[0], outputs[0]) else None
+
+    def has_integer_form(self, x: Tensor | None, y: Tensor) -> bool:
+        """Whether sums of stored integers are enough."""
+        return not self.pads_count and (alike(x, y) or self.line(x, y) is not None)
+
+    def line(self, x: Tensor | None, y: Tensor) -> Linear | None:
+        """From the sum of a window to its mean in one step, if there is one."""
+        if x is None or y.quant is None or self.pads_count:
+            return None
+        return linear_mean(self.counts(x.shape), x, y, clamp_range(self.clamp, y))
+
+    @property
+    def pads_count(self) -> bool:
+        """Whether padding takes part: it would have to be the zero point, not 0."""
+        return self.include_pad and any(self.pads)
+
+    def counts(self, shape: Sequence[int]) -> Array:
+        """The divisor of each output position, shape (1, *outputs, 1)."""
+        rank = len(self.kernel)
+        ones = np.ones((1, *shape[1:-1], 1), np.int32)
+        if self.include_pad:
+            around = [(self.pads[a], self.pads[rank + a]) for a in range(rank)]
+            ones = np.pad(ones, [(0, 0), *around, (0, 0)], constant_values=1)
+            free = Window(self.kernel, self.strides, self.dilations, (0,) * (2 * rank), self.ceil)
+            kept = (slice(None), *(slice(0, extent) for extent in self.extents(tuple(shape))))
+            found = free.windows(ones, 0)[kept]
+        else:
+            found = self.windows(ones, 0)
+        return np.asarray(found.sum(axis=self.taps))
+
+
+def integer_form(layer: Layer) -> bool:
+    """Input and output are quantised, alike or as bytes with windows of one size; padding does not count."""
+    assert isinstance(layer.op, AveragePool)
+    return layer.op.has_integer_form(layer.input(0), layer.output)
+
+
+class AveragePoolQuantized(PoolKernel):
+    """Integer sums."""
+
+    name = "integer average-pool loops"
+    constraints: ClassVar[tuple[Constraint, ...]] = (integer_form,)
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        op, y = layer.op, layer.output
+        assert isinstance(op, AveragePool)
+        line = op.line(layer.input(0), y)
+        sheet.include("<tinyml/fixed_point.h>")
+        loops = PoolLoops(layer, sheet)
+        with loops.outputs() as out:
+            sheet.line("int32_t sum = 0;")
+            if line is None:
+                sheet.line("int32_t count = 0;")
+            sheet.line()
+            with loops.taps() as place:
+                sheet.line(f"sum += {sheet.x()}[{place}];")
+                if line is None:
+                    sheet.line("count++;")
+            if line is None:
+                sheet.line("sum = (sum > 0 ? sum + count / 2 : sum - count / 2) / count;")
+            else:
+                sheet.line(f"sum = {line.c('sum')};")
+            value = limited("sum", *clamp_range(op.clamp, y))
+            sheet.line(f"{sheet.y()}[{out}] = ({y.dtype.c}){value};")
+
+
+def two_spatial_axes(layer: Layer) -> bool:
+    """The input is NHWC with extents below 32768."""
+    return len(layer.input(0).shape) == 4 and max(layer.input(0).shape) < 1 << 15
+
+
+def whole_blocks(layer: Layer) -> bool:
+    """Elements are int8, channels a multiple of 8, and windows have at most 255 elements, all of them."""
+    op, x = layer.op, layer.input(0)
+    assert isinstance(op, AveragePool)
+    small = math.prod(op.kernel) <= 255 and x.dtype is DType.INT8 and x.shape[-1] % 8 == 0
+    return small and op.line(x, layer.output) is not None
+
+
+class AveragePoolInt8(AveragePoolQuantized):
+    """Sums of several channels at a time, in 16 bits."""
+
+    name = "tinyml_average_pool_s8"
+    library = Library.PORTABLE
+    sources = ("pool/average_pool_s8.c",)
+    constraints = (integer_form, two_spatial_axes, whole_blocks)
+
+    def runs_on(self, target: Target) -> bool:
+        return target.dsp
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        op = layer.op
+        assert isinstance(op, AveragePool)
+        line = op.line(layer.input(0), layer.output)
+        assert line is not None
+        low, high = clamp_range(op.clamp, layer.output)
+        sheet.include("<tinyml/pool.h>")
+        members = {
+            **window_members(layer, op.kernel, op.strides, op.dilations, op.pads),
+            ".shift": line.shift,
+            ".out_min": low,
+            ".out_max": high,
+            ".factor": line.factors[0],
+            ".offset": line.offset,
+        }
+        name = sheet.record("struct tinyml_pool_s8", "params", members)
+        sheet.line(f"{self.name}(&{name}, {sheet.x()}, {sheet.y()});")
+
+
+class AveragePoolLoops(PoolKernel):
+    """Sums inside loops; the divisor is a constant where all windows hold as many elements."""
+
+    name = "average-pool loops"
+    constraints = (real_numbers,)
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        op, dtype = layer.op, layer.output.dtype
+        assert isinstance(op, AveragePool)
+        counts = op.counts(layer.input(0).shape)
+        same = bool(np.all(counts == counts.reshape(-1)[0]))
+        loops = PoolLoops(layer, sheet)
+        with loops.outputs() as out:
+            sheet.line(f"{dtype.c} sum = {c.number(0, dtype.numpy)};")
+            if not same:
+                sheet.line("int32_t count = 0;")
+            sheet.line()
+            in_padding = op.include_pad and not same
+            with loops.taps(padded=in_padding) as place:
+                if not same:
+                    sheet.line("count++;")
+                if in_padding and loops.in_input():
+                    with sheet.block(f"if ({loops.in_input()}) {{"):
+                        sheet.line(f"sum += {sheet.x()}[{place}];")
+                else:
+                    sheet.line(f"sum += {sheet.x()}[{place}];")
+            divisor = c.number(counts.reshape(-1)[0], dtype.numpy) if same else f"({dtype.c})count"
+            value = f"sum / {divisor}"
+            low, high = (c.number(v, dtype.numpy) if np.isfinite(v) else "" for v in op.clamp)
+            if low or high:
+                sheet.line(f"{dtype.c} mean = {value};")
+                sheet.line()
+                if low:
+                    sheet.line(f"mean = mean < {low} ? {low} : mean;")
+                if high:
+                    sheet.line(f"mean = mean > {high} ? {high} : mean;")
+                value = "mean"
+            sheet.line(f"{sheet.y()}[{out}] = {value};")
+
+
+register_kernels(AveragePool, AveragePoolInt8(), AveragePoolQuantized(), AveragePoolLoops())
+
+
+@onnx_op("AveragePool", "GlobalAveragePool")
+def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    return read_pool(node, build, AveragePool, include_pad=bool(node.attr("count_include_pad", 0)))
+
+
+@tflite_op("AVERAGE_POOL_2D")
+def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    return read_tflite_pool(node, build, AveragePool)

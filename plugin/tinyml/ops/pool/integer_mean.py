@@ -1,0 +1,57 @@
+"""The mean of a window, from the sum of its stored integers.
+
+Where input and output are quantised alike, the quotient is rounded to the nearest, halves away from zero, as
+TensorFlow Lite does. Otherwise the mean is taken in real numbers and quantised, as ONNX says.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from tinyml.ir import Array, DType, Quant, Tensor, TensorType
+from tinyml.ops.shared import linear
+from tinyml.ops.shared.linear import Linear
+from tinyml.ops.shared.quant import is_quantized
+
+BYTES = (DType.INT8, DType.UINT8)
+
+
+def alike(x: Tensor | None, y: Tensor) -> bool:
+    """Whether the stored integers of both mean the same, so that their mean is the mean."""
+    return (
+        x is not None and is_quantized(x, *BYTES, DType.INT16) and x.quant == y.quant and x.dtype is y.dtype
+    )
+
+
+def from_sum(total: Array, count: Array | int, x: Quant, y: Quant) -> Array:
+    """The means of windows, before they are clamped."""
+    if x == y:
+        return np.asarray(np.sign(total) * ((np.abs(total) + count // 2) // count))
+    real = (total - count * x.zero_point) * (x.scale / (count * y.scale))
+    return np.asarray(np.rint(real).astype(np.int64) + y.zero_point)
+
+
+def linear_mean(
+    counts: Array, x: Tensor | None, y: Tensor | TensorType, limits: tuple[int, int]
+) -> Linear | None:
+    """From the sum to the clamped mean in one step, for bytes, if all windows have as many elements."""
+    if x is None or x.quant is None or y.quant is None or x.quant.per_channel or y.quant.per_channel:
+        return None
+    count = int(counts.reshape(-1)[0])
+    if x.dtype not in BYTES or x.dtype is not y.dtype or not count or np.any(counts != count):
+        return None
+    return _line(count, x.quant, y.quant, x.dtype, limits)
+
+
+@cache
+def _line(count: int, x: Quant, y: Quant, dtype: DType, limits: tuple[int, int]) -> Linear | None:
+    low, high = dtype.limits
+    if count * (high - low) > 1 << 20:  # so many sums that looking at all takes too long
+        return None
+
+    def mean(total: Array) -> Array:
+        return np.clip(from_sum(total, count, x, y), *limits)
+
+    return linear.find(mean, np.arange(count * low, count * high + 1), [x.scale / (count * y.scale)])

@@ -1,0 +1,63 @@
+"""LpPool: the p-norm of each window, channels last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tinyml import c
+from tinyml.ir import Array, Layer, Tensor, TensorType, given
+from tinyml.kernel import Sheet, register_kernels
+from tinyml.ops.pool.windows import PoolKernel, PoolLoops, Window, read_pool
+from tinyml.ops.shared.constraints import single_precision
+from tinyml.reading import Builder, OnnxNode, onnx_op
+
+
+@dataclass(frozen=True)
+class LpPool(Window):
+    """(sum of |x| ** p) ** (1 / p) over each window."""
+
+    p: int = 2
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        x = given(inputs, 0)
+        return (TensorType(self.output_shape(x), x.dtype),)
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        x = given(inputs, 0)
+        powers = np.abs(self.windows(x, 0)) ** self.p
+        total = powers.sum(axis=self.taps)
+        return ((total ** (1 / self.p)).astype(layer.output.dtype.numpy),)
+
+
+class LpPoolLoops(PoolKernel):
+    """Sums of powers inside loops; no powf where p is 1 or 2."""
+
+    name = "lp-pool loops"
+    constraints = (single_precision,)
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        op = layer.op
+        assert isinstance(op, LpPool)
+        sheet.include("<math.h>")
+        loops = PoolLoops(layer, sheet)
+        with loops.outputs() as out:
+            sheet.line("float sum = 0.0f;")
+            sheet.line()
+            with loops.taps() as at:
+                sheet.line(f"const float v = fabsf({sheet.x()}[{at}]);")
+                sheet.line()
+                power = {1: "v", 2: "v * v"}.get(op.p, f"powf(v, {c.floating(op.p)})")
+                sheet.line(f"sum += {power};")
+            root = {1: "sum", 2: "sqrtf(sum)"}.get(op.p, f"powf(sum, {c.floating(1 / op.p)})")
+            sheet.line(f"{sheet.y()}[{out}] = {root};")
+
+
+register_kernels(LpPool, LpPoolLoops())
+
+
+@onnx_op("LpPool", "GlobalLpPool")
+def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    return read_pool(node, build, LpPool, p=int(node.attr("p", 2)))

@@ -1,0 +1,137 @@
+"""MaxPool: the largest element of each window, channels last. Works on stored integers as on floats."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tinyml import c
+from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
+from tinyml.kernel import Sheet, register_kernels
+from tinyml.ops.pool.windows import PoolKernel, PoolLoops, Window, read_pool, read_tflite_pool
+from tinyml.ops.shared.quant import NO_CLAMP, Clamp, clamp_range
+from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+
+
+@dataclass(frozen=True)
+class MaxPool(Window):
+    """Elements outside the input never win.
+
+    With ``indices`` there is a second output: where in the channels-first input each winner is,
+    counted over the whole tensor, its spatial axes row by row or (``column_major``) column by column.
+    """
+
+    clamp: Clamp = NO_CLAMP
+    indices: bool = False
+    column_major: bool = False
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        x = given(inputs, 0)
+        shape = self.output_shape(x)
+        places = (TensorType(shape, DType.INT64),) if self.indices else ()
+        return (TensorType(shape, x.dtype, x.quant), *places)
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        x = given(inputs, 0)
+        lowest = lowest_value(layer.input(0).dtype)
+        rank = len(self.kernel)
+        found = self.windows(x, lowest)
+        largest = found.max(axis=self.taps, initial=lowest)
+        largest = np.clip(largest, *stored_limits(self.clamp, layer.output)).astype(x.dtype)
+        if not self.indices:
+            return (largest,)
+        numbers = np.zeros(x.shape, np.int64)
+        for axis, stride in zip((0, *range(1, rank + 1), rank + 1), self.place_strides(x.shape), strict=True):
+            shape = [1] * x.ndim
+            shape[axis] = -1
+            numbers += stride * np.arange(x.shape[axis]).reshape(shape)
+        places = np.moveaxis(self.windows(numbers, 0), -1, 1 + rank)
+        flat = np.moveaxis(found, -1, 1 + rank).reshape(*largest.shape, -1)
+        inside = np.moveaxis(self.windows(np.ones(x.shape, bool), 0), -1, 1 + rank).reshape(flat.shape)
+        winner = np.argmax(np.where(inside, flat == flat.max(axis=-1, keepdims=True), False), axis=-1)
+        chosen = np.take_along_axis(places.reshape(flat.shape), winner[..., None], axis=-1)
+        return largest, chosen[..., 0]
+
+    def place_strides(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """How far apart neighbours along each (channels-last) axis are in the order of the indices."""
+        spatial = shape[1:-1]
+        inner = c.contiguous(spatial)
+        if self.column_major:
+            inner = tuple(reversed(c.contiguous(tuple(reversed(spatial)))))
+        area = int(np.prod(spatial))
+        return (shape[-1] * area, *inner, area)
+
+    def quantized(
+        self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
+    ) -> tuple[Op, Sequence[Tensor | None]] | None:
+        x, y = inputs[0], outputs[0]
+        same = x is not None and x.quant == y.quant and x.dtype is y.dtype and len(outputs) == 1
+        return (self, inputs) if same else None
+
+
+def lowest_value(dtype: DType) -> float:
+    return -np.inf if dtype.is_float else dtype.limits[0]
+
+
+def stored_limits(clamp: Clamp, tensor: Tensor) -> tuple[float, float]:
+    """Real limits as limits on what is stored."""
+    return clamp_range(clamp, tensor) if tensor.quant is not None else clamp
+
+
+class MaxPoolLoops(PoolKernel):
+    """Loops over the output and over the window, which is cut at the borders of the input."""
+
+    name = "max-pool loops"
+    in_bands = True
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        op, dtype = layer.op, layer.input(0).dtype
+        assert isinstance(op, MaxPool)
+        low, high = stored_limits(op.clamp, layer.output)
+        if dtype.is_float:
+            sheet.include("<math.h>")
+        loops = PoolLoops(layer, sheet)
+        with loops.outputs() as out:
+            sheet.line(f"{dtype.c} best = {c.number(max(low, lowest_value(dtype)), dtype.numpy)};")
+            if op.indices:
+                sheet.line("int64_t place = -1;")
+            sheet.line()
+            with loops.taps() as at:
+                sheet.line(f"const {dtype.c} v = {sheet.x()}[{at}];")
+                sheet.line()
+                if op.indices:
+                    with sheet.block("if (v > best || place < 0) {"):
+                        sheet.line("best = v;")
+                        sheet.line(f"place = {self._place(op, layer.input(0).shape)};")
+                else:
+                    sheet.line("best = v > best ? v : best;")
+            bounded = np.isfinite(high) and (dtype.is_float or high < dtype.limits[1])
+            top = c.number(high, dtype.numpy) if bounded else ""
+            sheet.line(f"{sheet.y(0)}[{out}] = {f'best > {top} ? {top} : best' if top else 'best'};")
+            if op.indices:
+                sheet.line(f"{sheet.y(1)}[{out}] = place;")
+
+    def _place(self, op: MaxPool, shape: Sequence[int]) -> str:
+        names = ["n", *(f"i{a}" for a in range(len(op.kernel))), "c"]
+        terms = [
+            name if stride == 1 else f"{name} * {stride}"
+            for name, stride, extent in zip(names, op.place_strides(shape), shape, strict=True)
+            if extent > 1
+        ]
+        return " + ".join(terms) or "0"
+
+
+register_kernels(MaxPool, MaxPoolLoops())
+
+
+@onnx_op("MaxPool", "GlobalMaxPool")
+def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    column_major = bool(node.attr("storage_order", 0))
+    return read_pool(node, build, MaxPool, indices=node.wants(1), column_major=column_major)
+
+
+@tflite_op("MAX_POOL_2D")
+def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    return read_tflite_pool(node, build, MaxPool)

@@ -1,0 +1,206 @@
+"""What all pools share: windows over any number of spatial axes, channels last, and their C loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+from tinyml.errors import ModelError
+from tinyml.ir import Array, Layer, Op, Shape, Tensor
+from tinyml.kernel import Kernel, Overlay, Sheet
+from tinyml.ops.shared.layout import channels_first, channels_last
+from tinyml.ops.shared.overlay import sliding
+from tinyml.ops.shared.window import onnx_pads, tflite_pads
+from tinyml.reading import Builder, OnnxNode, TfliteNode
+
+
+@dataclass(frozen=True)
+class Window(Op):
+    """A window that slides over the spatial axes of a channels-last tensor."""
+
+    kernel: tuple[int, ...] = (1, 1)
+    strides: tuple[int, ...] = (1, 1)
+    dilations: tuple[int, ...] = (1, 1)
+    pads: tuple[int, ...] = (0, 0, 0, 0)  # before each spatial axis, then behind each
+    ceil: bool = False  # a last window may reach beyond the padding
+
+    def extents(self, shape: Shape) -> Shape:
+        """Spatial extents of the output for an input of ``shape``."""
+        return tuple(self._extent(axis, size) for axis, size in enumerate(shape[1:-1]))
+
+    def _extent(self, axis: int, size: int) -> int:
+        stride, rank = self.strides[axis], len(self.kernel)
+        span = self.dilations[axis] * (self.kernel[axis] - 1) + 1
+        room = size + self.pads[axis] + self.pads[rank + axis] - span
+        if room < 0:
+            raise ModelError(f"a window of {span} does not fit into {size} elements and their padding")
+        if not self.ceil:
+            return room // stride + 1
+        count = -(-room // stride) + 1
+        # a window that would start behind the input sees nothing of it and is left out
+        return count - 1 if (count - 1) * stride >= size + self.pads[axis] else count
+
+    def output_shape(self, x: Tensor) -> Shape:
+        return (x.shape[0], *self.extents(x.shape), x.shape[-1])
+
+    def windows(self, x: Array, fill: float) -> Array:
+        """All windows: shape (n, *outputs, *kernel, c); ``fill`` stands for what is not there."""
+        rank = len(self.kernel)
+        outs = self.extents(x.shape)
+        widths = [(0, 0)]
+        for a in range(rank):
+            reach = (outs[a] - 1) * self.strides[a] + self.dilations[a] * (self.kernel[a] - 1) + 1
+            behind = max(self.pads[rank + a], reach - x.shape[1 + a] - self.pads[a])
+            widths.append((self.pads[a], behind))
+        padded = np.pad(x, [*widths, (0, 0)], constant_values=fill)
+        span = [d * (k - 1) + 1 for k, d in zip(self.kernel, self.dilations, strict=True)]
+        view = np.lib.stride_tricks.sliding_window_view(padded, span, axis=tuple(range(1, rank + 1)))
+        steps = [slice(0, (o - 1) * s + 1, s) for o, s in zip(outs, self.strides, strict=True)]
+        taps = [slice(None, None, d) for d in self.dilations]
+        chosen = (slice(None), *steps, slice(None), *taps)
+        view = view[chosen]
+        return np.moveaxis(view, 1 + rank, -1)
+
+    @property
+    def taps(self) -> tuple[int, ...]:
+        """The axes of ``windows`` along which the elements of one window lie."""
+        rank = len(self.kernel)
+        return tuple(range(1 + rank, 1 + 2 * rank))
+
+    def inside(self, axis: int, size: int) -> bool:
+        """Whether no window leaves the input along this axis."""
+        last = (self._extent(axis, size) - 1) * self.strides[axis] - self.pads[axis]
+        span = self.dilations[axis] * (self.kernel[axis] - 1) + 1
+        return self.pads[axis] == 0 and last + span <= size
+
+
+class PoolKernel(Kernel):
+    """A kernel that computes outputs from the first to the last, each when all of its window is read."""
+
+    def overlays(self, layer: Layer) -> tuple[Overlay, ...]:
+        assert isinstance(layer.op, Window)
+        return sliding(layer, layer.op, layer.op.kernel, copied=True)
+
+
+class PoolLoops:
+    """The C loops of a pool: ``outputs`` around everything, ``taps`` around the work on one element."""
+
+    def __init__(self, layer: Layer, sheet: Sheet, window: Window | None = None) -> None:
+        op = window or layer.op
+        assert isinstance(op, Window)
+        self.op, self.sheet = op, sheet
+        self.in_shape, self.out_shape = layer.input(0).shape, layer.output.shape
+
+    @contextmanager
+    def outputs(self) -> Iterator[str]:
+        """Loops over the output in the order of its memory; yields the index of its element."""
+        names = ["n", *(f"o{a}" for a in range(len(self.op.kernel))), "c"]
+        terms = flat_index(names, self.out_shape)
+        with nested(self.sheet, [(n, e) for n, e in zip(names, self.out_shape, strict=True)]):
+            yield terms
+
+    @contextmanager
+    def taps(self, padded: bool = False, channel: str = "c") -> Iterator[str]:
+        """Loops over the taps of a window inside the input (``padded``: or inside the padding).
+
+        Yields the index of the input element, at ``i0``, ``i1``, … in ``channel``.
+        """
+        op, sheet, rank = self.op, self.sheet, len(self.op.kernel)
+        depth = 0
+        for a in range(rank):
+            size = self.in_shape[1 + a]
+            if op.kernel[a] > 1:
+                sheet.line(f"for (int32_t k{a} = 0; k{a} < {op.kernel[a]}; k{a}++) {{")
+                sheet.depth += 1
+                depth += 1
+            if size > 1 or not op.inside(a, size):
+                sheet.line(f"const int32_t i{a} = {self._position(a)};")
+            if not op.inside(a, size):
+                low, high = (-op.pads[a], size + op.pads[rank + a]) if padded else (0, size)
+                sheet.line()
+                with sheet.block(f"if (i{a} < {low} || i{a} >= {high}) {{"):
+                    sheet.line("continue;")
+        yield flat_index(["n", *(f"i{a}" for a in range(rank)), channel], self.in_shape)
+        for _ in range(depth):
+            sheet.depth -= 1
+            sheet.line("}")
+
+    def in_input(self) -> str:
+        """A C condition: the tap at hand lies inside the input, not in its padding."""
+        return " && ".join(
+            f"i{a} >= 0 && i{a} < {size}"
+            for a, size in enumerate(self.in_shape[1:-1])
+            if not self.op.inside(a, size)
+        )
+
+    def _position(self, axis: int) -> str:
+        """Where tap ``k`` of output ``o`` lies on one axis of the input."""
+        stride, dilation, pad = self.op.strides[axis], self.op.dilations[axis], self.op.pads[axis]
+        terms = []
+        if self.out_shape[1 + axis] > 1:
+            terms.append(f"o{axis}" if stride == 1 else f"o{axis} * {stride}")
+        if self.op.kernel[axis] > 1:
+            terms.append(f"k{axis}" if dilation == 1 else f"k{axis} * {dilation}")
+        text = " + ".join(terms) or "0"
+        return f"{text} - {pad}" if pad else text
+
+
+def flat_index(names: Sequence[str], shape: Sequence[int]) -> str:
+    """Row-major index of an element: ((n * h + i) * w + j) * c + k, without axes of extent 1."""
+    text = ""
+    for name, extent in zip(names, shape, strict=True):
+        if extent == 1:
+            continue
+        if not text:
+            text = name
+        else:
+            text = f"({text}) * {extent} + {name}" if " " in text else f"{text} * {extent} + {name}"
+    return text or "0"
+
+
+@contextmanager
+def nested(sheet: Sheet, loops: Sequence[tuple[str, int]]) -> Iterator[None]:
+    """``for`` loops inside one another; an extent of 1 needs none."""
+    kept = [(name, extent) for name, extent in loops if extent != 1]
+    for name, extent in kept:
+        sheet.line(f"for (int32_t {name} = 0; {name} < {extent}; {name}++) {{")
+        sheet.depth += 1
+    yield
+    for _ in kept:
+        sheet.depth -= 1
+        sheet.line("}")
+
+
+def read_pool(node: OnnxNode, build: Builder, make: Callable[..., Op], **extra: object) -> tuple[Tensor, ...]:
+    """An ONNX pool (channels first) as the channels-last operator between two transposes."""
+    x = node.input(0)
+    sizes = x.shape[2:]
+    rank = len(sizes)
+    if rank < 1:
+        raise ModelError(f"{node.op_type} node {node.name!r}: {x.name!r} has no spatial axes")
+    whole = node.op_type.startswith("Global")
+    kernel = tuple(sizes) if whole else node.ints("kernel_shape")
+    strides = node.ints("strides", (1,) * rank)
+    dilations = node.ints("dilations", (1,) * rank)
+    auto_pad = node.attr("auto_pad", "NOTSET")
+    begins, ends = onnx_pads(auto_pad, node.ints("pads"), sizes, kernel, strides, dilations)
+    if rank == 1:
+        kernel, strides, dilations = (1, *kernel), (1, *strides), (1, *dilations)
+        begins, ends = [0, *begins], [0, *ends]
+    ceil = bool(node.attr("ceil_mode", 0)) and auto_pad == "NOTSET"
+    op = make(kernel, strides, dilations, (*begins, *ends), ceil, **extra)
+    return tuple(channels_first(build, y, rank) for y in build.add(op, [channels_last(build, x)]))
+
+
+def read_tflite_pool(node: TfliteNode, build: Builder, make: Callable[..., Op]) -> list[Tensor]:
+    """AVERAGE_POOL_2D and MAX_POOL_2D, which have the same options."""
+    from tflite import Padding
+
+    x, options = node.input(0), node.options
+    kernel = (options.FilterHeight(), options.FilterWidth())
+    strides = (options.StrideH(), options.StrideW())
+    pads = tflite_pads(options.Padding() == Padding.SAME, (x.shape[1], x.shape[2]), kernel, strides)
+    return [build.add1(make(kernel, strides, (1, 1), pads, clamp=node.clamp), [x], node.outputs[0])]

@@ -1,0 +1,1 @@
+"""The borders between real numbers and integers."""

@@ -1,0 +1,137 @@
+"""Quantize and Dequantize: the borders between real numbers and integers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from tinyml import c
+from tinyml import fixed_point as fp
+from tinyml.ir import Array, DType, Layer, Op, Quant, Tensor, TensorType, given
+from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.shared.quant import dequantize, quant_of
+from tinyml.reading import Builder, TfliteNode, tflite_op
+
+IDENTITY = Quant((1.0,), (0,))
+
+
+@dataclass(frozen=True)
+class Quantize(Op):
+    """Real numbers to integers: round(x / scale) + zero_point, saturated.
+
+    ONNX rounds halves to even, TFLite away from zero.
+    """
+
+    dtype: DType = DType.INT8
+    quant: Quant = IDENTITY
+    halves_to_even: bool = True
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        x = given(inputs, 0)
+        return (TensorType(x.shape, self.dtype, self.quant),)
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        x = given(inputs, 0)
+        scales = np.asarray(self.quant.scales, np.float32)
+        zero_points = np.asarray(self.quant.zero_points, np.float64)
+        if self.quant.axis is not None:
+            shape = [1] * x.ndim
+            shape[self.quant.axis] = -1
+            scales, zero_points = scales.reshape(shape), zero_points.reshape(shape)
+        steps = x.astype(np.float32) / scales
+        rounded = np.rint(steps) if self.halves_to_even else fp.round_half_away(steps)
+        low, high = self.dtype.limits
+        return (np.clip(rounded.astype(np.float64) + zero_points, low, high).astype(self.dtype.numpy),)
+
+    def overwrites(self, layer: Layer) -> tuple[int, ...]:
+        return (0,)
+
+    def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
+        if self.quant.axis is None:
+            return self
+        return replace(self, quant=replace(self.quant, axis=perm.index(self.quant.axis)))
+
+
+@dataclass(frozen=True)
+class Dequantize(Op):
+    """Integers to real numbers: scale * (x - zero_point), with the quantisation of the input tensor."""
+
+    folds: ClassVar[bool] = False  # the QDQ fusion wants to see the integers first
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        x = given(inputs, 0)
+        return (TensorType(x.shape, DType.FLOAT32),)
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        return (dequantize(given(inputs, 0), quant_of(layer.input(0))),)
+
+    def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
+        return self
+
+
+def float_input(layer: Layer) -> bool:
+    """The input is float32."""
+    return layer.input(0).dtype is DType.FLOAT32
+
+
+def per_tensor_output(layer: Layer) -> bool:
+    """The output is quantised per tensor."""
+    return layer.output.quant is not None and not layer.output.quant.per_channel
+
+
+def per_tensor_input(layer: Layer) -> bool:
+    """The input is quantised per tensor."""
+    return layer.input(0).quant is not None and not quant_of(layer.input(0)).per_channel
+
+
+class QuantizeKernel(Kernel):
+    """One division, one rounding, one clamp per element."""
+
+    name = "quantize loop"
+    constraints = (float_input, per_tensor_output)
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        op = layer.op
+        assert isinstance(op, Quantize)
+        low, high = op.dtype.limits
+        sheet.include("<tinyml/quantize.h>")
+        function = "tinyml_quantize_even" if op.halves_to_even else "tinyml_quantize_away"
+        arguments = f"{c.floating(op.quant.scale)}, {op.quant.zero_point}, {low}, {high}"
+        walk = c.Walk(c.contiguous(layer.output.shape))
+        with sheet.loops(c.nest(layer.output.shape, {"i": walk})) as index:
+            i = index["i"]
+            value = f"{function}({sheet.x()}[{i}], {arguments})"
+            sheet.line(f"{sheet.y()}[{i}] = ({op.dtype.c}){value};")
+
+
+class DequantizeKernel(Kernel):
+    """One subtraction and one multiplication per element."""
+
+    name = "dequantize loop"
+    constraints = (per_tensor_input,)
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        quant = quant_of(layer.input(0))
+        walk = c.Walk(c.contiguous(layer.output.shape))
+        with sheet.loops(c.nest(layer.output.shape, {"i": walk})) as index:
+            i = index["i"]
+            stored = f"{sheet.x()}[{i}]"
+            centred = f"({stored} - {c.number(quant.zero_point, np.dtype('int32'))})"
+            sheet.line(f"{sheet.y()}[{i}] = {c.floating(quant.scale)} * (float){centred};")
+
+
+register_kernels(Quantize, QuantizeKernel())
+register_kernels(Dequantize, DequantizeKernel())
+
+
+@tflite_op("DEQUANTIZE")
+def read_tflite_dequantize(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    x = node.input(0)
+    if x.dtype.is_float:  # float16 weights arrive here already widened
+        return [x]
+    if x.is_constant and x.quant is not None:
+        return [build.constant(dequantize(x.value, x.quant), node.name)]
+    return [build.add1(Dequantize(), [x])]

@@ -1,0 +1,82 @@
+"""Requantize: integers to integers with another scale, zero point or type."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tinyml import c
+from tinyml import fixed_point as fp
+from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
+from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.quantization.quantize import Quantize
+from tinyml.ops.shared.quant import quant_of
+from tinyml.reading import Builder, TfliteNode, tflite_op
+
+
+@dataclass(frozen=True)
+class Requantize(Op):
+    """Rescales by x.scale / y.scale in fixed point, as TFLite's QUANTIZE does."""
+
+    round_once: bool = False  # else twice, as TensorFlow Lite does
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        return (given(inputs, 0).type,)
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        x, y = quant_of(layer.input(0)), quant_of(layer.output)
+        centred = given(inputs, 0).astype(np.int64) - x.zero_point
+        if x.scale != y.scale:
+            multiply = fp.multiply_by_quantized_multiplier
+            if self.round_once:
+                multiply = fp.multiply_by_quantized_multiplier_once
+            centred = multiply(centred, *fp.quantize_multiplier(x.scale / y.scale))
+        return (np.clip(centred + y.zero_point, *layer.output.dtype.limits).astype(layer.output.dtype.numpy),)
+
+    def overwrites(self, layer: Layer) -> tuple[int, ...]:
+        return (0,)
+
+
+class RequantizeLoop(Kernel):
+    """A rescale and a clamp per element; only an addition where the scales are equal."""
+
+    name = "requantize loop"
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        assert isinstance(layer.op, Requantize)
+        x, y = quant_of(layer.input(0)), quant_of(layer.output)
+        low, high = layer.output.dtype.limits
+        function = "tinyml_rescale_once" if layer.op.round_once else "tinyml_rescale"
+        sheet.include("<tinyml/fixed_point.h>")
+        walk = c.Walk(c.contiguous(layer.output.shape))
+        with sheet.loops(c.nest(layer.output.shape, {"i": walk})) as index:
+            i = index["i"]
+            value = f"({sheet.x()}[{i}] - ({x.zero_point}))"
+            if x.scale != y.scale:
+                multiplier, shift = fp.quantize_multiplier(x.scale / y.scale)
+                value = f"{function}({value}, {multiplier}, {shift})"
+            sheet.line(
+                f"{sheet.y()}[{i}] = ({layer.output.dtype.c})tinyml_clamp("
+                f"{value} + ({y.zero_point}), {low}, {high});"
+            )
+
+
+register_kernels(Requantize, RequantizeLoop())
+
+
+@tflite_op("QUANTIZE")
+def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    x, output = node.input(0), node.outputs[0]
+    if x.dtype is DType.FLOAT32:
+        assert output.quant is not None
+        return [build.add1(Quantize(output.dtype, output.quant, halves_to_even=False), [x])]
+    return [build.add1(Requantize(), [x], output)]
+
+
+def rescaled(build: Builder, x: Tensor, wanted: TensorType) -> Tensor:
+    """``x`` with the quantisation of ``wanted``; itself where it has it, or where there is none."""
+    if x.quant is None or wanted.quant is None or (x.quant == wanted.quant and x.dtype is wanted.dtype):
+        return x
+    return build.add1(Requantize(), [x], TensorType(x.shape, wanted.dtype, wanted.quant))

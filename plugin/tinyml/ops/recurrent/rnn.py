@@ -1,0 +1,190 @@
+"""RNN, GRU and LSTM as ONNX defines them: one direction is one operator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from tinyml import c
+from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
+from tinyml.kernel import Kernel, Library, Sheet, register_kernels
+from tinyml.ops.recurrent.cells import CELLS, GATES, Activation, activate
+from tinyml.ops.weighted.byte_weights import byte_form
+from tinyml.targets import Target
+
+X, W, R, B, LENGTHS, H0, C0, PEEPHOLES = range(8)
+SHARED = ("recurrent/recurrent.c", "recurrent/recurrent_activations.c")
+PRODUCTS = {"tinyml_add_product_f32": "recurrent/recurrent_product_f32.c",
+            "tinyml_add_product_f32_s8": "recurrent/recurrent_product_f32_s8.c"}  # fmt: skip
+"""The function that multiplies by a matrix, and the file it is in."""
+
+
+@dataclass(frozen=True)
+class Recurrent(Op):
+    """Inputs: x (steps, batches, inputs), w, r, b, lengths, h0, c0, peepholes; all after r optional.
+
+    Outputs: all steps (if ``sequence``), the last hidden state and, for LSTM, the last cell state.
+    """
+
+    cell: str = "lstm"
+    activations: tuple[Activation, ...] = ()
+    reverse: bool = False
+    sequence: bool = True
+    clip: float = 0.0
+    linear_before_reset: bool = False
+    input_forget: bool = False
+
+    def label(self) -> str:
+        return self.cell
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        x, r = given(inputs, X), given(inputs, R)
+        steps, batches, _ = x.shape
+        hidden = r.shape[1]
+        state = TensorType((batches, hidden), x.dtype)
+        every = (TensorType((steps, batches, hidden), x.dtype),) if self.sequence else ()
+        return (*every, state, *([state] if self.cell == "lstm" else []))
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        operands = [*inputs, *[None] * (8 - len(inputs))]
+        x, w, r = (given(operands, i).astype(np.float32) for i in (X, W, R))
+        steps, batches, _ = x.shape
+        hidden = r.shape[1]
+        zeros = np.zeros((batches, hidden), np.float32)
+        h = zeros.copy() if operands[H0] is None else given(operands, H0).copy()
+        cell = zeros.copy() if operands[C0] is None else given(operands, C0).copy()
+        lengths = operands[LENGTHS]
+        lengths = np.full(batches, steps) if lengths is None else np.minimum(lengths, steps)
+        every = np.zeros((steps, batches, hidden), np.float32)
+        step = CELLS[self.cell]
+        for n in range(batches):
+            for s in range(int(lengths[n])):
+                t = int(lengths[n]) - 1 - s if self.reverse else s
+                h[n], cell[n] = step(self, x[t, n], h[n], cell[n], w, r, operands[B], operands[PEEPHOLES])
+                every[t, n] = h[n]
+        first = (every,) if self.sequence else ()
+        return (*first, h, *([cell] if self.cell == "lstm" else []))
+
+    def act(self, index: int, x: Array) -> Array:
+        """Activation number ``index`` on clipped values."""
+        limited = np.clip(x, -self.clip, self.clip) if self.clip > 0 else x
+        return activate(self.activations[index], limited)
+
+    def macs(self, layer: Layer) -> int:
+        steps, batches, inputs = layer.input(X).shape
+        hidden = layer.input(R).shape[1]
+        return steps * batches * GATES[self.cell] * hidden * (inputs + hidden)
+
+
+def single_precision(layer: Layer) -> bool:
+    """All tensors but the lengths are float32."""
+    operands = [t for i, t in enumerate(layer.inputs) if i != LENGTHS]
+    return all(t is None or t.dtype is DType.FLOAT32 for t in operands)
+
+
+def short_lengths(layer: Layer) -> bool:
+    """The lengths of the sequences are int32."""
+    return not layer.has_input(LENGTHS) or layer.input(LENGTHS).dtype is DType.INT32
+
+
+def _product(matrix: Tensor) -> str:
+    """Weights that are bytes times a scale per row take a quarter of the flash."""
+    bytes_ = matrix.is_constant and byte_form(matrix.value) is not None
+    return "tinyml_add_product_f32_s8" if bytes_ else "tinyml_add_product_f32"
+
+
+def _matrix(layer: Layer, sheet: Sheet, index: int, name: str) -> str:
+    """The initialiser of a struct tinyml_matrix."""
+    matrix = layer.input(index)
+    form = byte_form(matrix.value) if matrix.is_constant else None
+    if form is None:
+        return f"{{{_product(matrix)}, {sheet.x(index)}, NULL}}"
+    values, scales = sheet.table(name, form[0]), sheet.table(f"{name}_scales", form[1])
+    return f"{{{_product(matrix)}, {values}, {scales}}}"
+
+
+class RecurrentFloat(Kernel):
+    """Step by step, batch by batch; the gates of one step are scratch."""
+
+    library = Library.PORTABLE
+    constraints = (single_precision, short_lengths)
+    cell: ClassVar[str]
+
+    def refusal(self, layer: Layer) -> str | None:
+        assert isinstance(layer.op, Recurrent)
+        return super().refusal(layer) if layer.op.cell == self.cell else f"the cell is {self.cell}"
+
+    def scratch_bytes(self, layer: Layer, target: Target) -> int:
+        return 4 * GATES[self.cell] * layer.input(R).shape[1]
+
+    def runtime_sources(self, layer: Layer) -> tuple[str, ...]:
+        products = {PRODUCTS[_product(layer.input(i))] for i in (W, R)}
+        return (*self.sources, *sorted(products))
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        op = layer.op
+        assert isinstance(op, Recurrent)
+        sheet.include("<stddef.h>")
+        sheet.include("<tinyml/recurrent.h>")
+        steps, batches, inputs = layer.input(X).shape
+        members: dict[str, object] = {
+            "steps": steps,
+            "batches": batches,
+            "inputs": inputs,
+            "hidden": layer.input(R).shape[1],
+            "reverse": str(op.reverse).lower(),
+            "linear_before_reset": str(op.linear_before_reset).lower(),
+            "input_forget": str(op.input_forget).lower(),
+            "clip": c.floating(op.clip),
+        }
+        for letter, act in zip("fgh", op.activations, strict=False):
+            function = f"tinyml_act_{act.name}"
+            members[letter] = f"{{{function}, {c.floating(act.alpha)}, {c.floating(act.beta)}}}"
+        for index, letter in ((W, "w"), (R, "r")):
+            members[letter] = _matrix(layer, sheet, index, letter)
+        names = {X: "x", B: "b", LENGTHS: "lengths", H0: "h0", C0: "c0"}
+        names[PEEPHOLES] = "peepholes"
+        members |= {word: sheet.x(i) for i, word in names.items() if layer.has_input(i)}
+        words = ["y"] if op.sequence else []
+        words += ["h_last", "c_last"][: 2 if op.cell == "lstm" else 1]
+        members |= {word: sheet.y(i) for i, word in enumerate(words)}
+        members["scratch"] = sheet.scratch
+        sheet.line("const struct tinyml_recurrent p = {")
+        sheet.depth += 1
+        for member, value in members.items():
+            if value not in ("false", "0.0f"):
+                sheet.line(f".{member} = {value},")
+        sheet.depth -= 1
+        sheet.line("};")
+        sheet.line()
+        sheet.line(f"{self.name}(&p);")
+
+
+class RnnFloat(RecurrentFloat):
+    """One gate."""
+
+    name = "tinyml_rnn_f32"
+    cell = "rnn"
+    sources = ("recurrent/rnn_f32.c", *SHARED)
+
+
+class GruFloat(RecurrentFloat):
+    """Update, reset and hidden gate."""
+
+    name = "tinyml_gru_f32"
+    cell = "gru"
+    sources = ("recurrent/gru_f32.c", *SHARED)
+
+
+class LstmFloat(RecurrentFloat):
+    """Input, output, forget and cell gate."""
+
+    name = "tinyml_recurrent_lstm_f32"
+    cell = "lstm"
+    sources = ("recurrent/recurrent_lstm_f32.c", *SHARED)
+
+
+register_kernels(Recurrent, RnnFloat(), GruFloat(), LstmFloat())

@@ -1,0 +1,121 @@
+"""Readers of ONNX RNN, GRU and LSTM: directions, layouts, defaults of the activation functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tinyml.errors import UnsupportedError
+from tinyml.ir import Tensor
+from tinyml.ops.concat import concat
+from tinyml.ops.recurrent.cells import Activation
+from tinyml.ops.recurrent.rnn import Recurrent
+from tinyml.ops.reshape import Reshape
+from tinyml.ops.slice import take
+from tinyml.ops.transpose import Transpose
+from tinyml.reading import Builder, OnnxNode, onnx_op
+
+NAMES = {
+    "sigmoid": ("sigmoid", 0.0, 0.0),
+    "tanh": ("tanh", 0.0, 0.0),
+    "relu": ("relu", 0.0, 0.0),
+    "affine": ("affine", 1.0, 0.0),
+    "leakyrelu": ("leaky_relu", 0.01, 0.0),
+    "thresholdedrelu": ("thresholded_relu", 1.0, 0.0),
+    "scaledtanh": ("scaled_tanh", 1.0, 1.0),
+    "hardsigmoid": ("hard_sigmoid", 0.2, 0.5),
+    "elu": ("elu", 1.0, 0.0),
+    "softsign": ("softsign", 0.0, 0.0),
+    "softplus": ("softplus", 0.0, 0.0),
+}
+"""ONNX's name in lower case -> ours, and the defaults of alpha and beta."""
+
+DEFAULTS = {"RNN": ("Tanh",), "GRU": ("Sigmoid", "Tanh"), "LSTM": ("Sigmoid", "Tanh", "Tanh")}
+TAKES_ALPHA = ("affine", "leaky_relu", "thresholded_relu", "scaled_tanh", "hard_sigmoid", "elu")
+TAKES_BETA = ("affine", "scaled_tanh", "hard_sigmoid")
+
+
+def _activations(node: OnnxNode, directions: int) -> list[tuple[Activation, ...]]:
+    """The functions of each direction. Parameters are listed only for functions that take them."""
+    default = DEFAULTS[node.op_type]
+    names = list(node.attr("activations", default * directions))
+    alphas = iter(node.attr("activation_alpha", ()))
+    betas = iter(node.attr("activation_beta", ()))
+    found = []
+    for name in names:
+        if name.lower() not in NAMES:
+            raise UnsupportedError(
+                f"{node.op_type} node {node.name!r}: activation {name!r} is not known", ", ".join(NAMES)
+            )
+        ours, alpha, beta = NAMES[name.lower()]
+        alpha = float(next(alphas, alpha)) if ours in TAKES_ALPHA else alpha
+        beta = float(next(betas, beta)) if ours in TAKES_BETA else beta
+        found.append(Activation(ours, alpha, beta))
+    count = len(default)
+    return [tuple(found[d * count : (d + 1) * count]) for d in range(directions)]
+
+
+def _direction(build: Builder, tensor: Tensor | None, number: int, axis: int = 0) -> Tensor | None:
+    """The part of an operand that belongs to one direction, without that axis."""
+    if tensor is None:
+        return None
+    part = take(build, tensor, {axis: (number, 1, 1)})
+    shape = (*part.shape[:axis], *part.shape[axis + 1 :])
+    return build.add1(Reshape(shape), [part])
+
+
+@onnx_op("RNN", "GRU", "LSTM")
+def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    x = node.input(0)
+    batch_first = bool(node.attr("layout", 0))
+    if batch_first:
+        x = build.add1(Transpose((1, 0, 2)), [x])
+    direction = str(node.attr("direction", "forward"))
+    directions = 2 if direction == "bidirectional" else 1
+    lengths = node.optional(4)
+    if lengths is not None and lengths.is_constant and bool(np.all(lengths.value >= x.shape[0])):
+        lengths = None
+    state_axis = 1 if batch_first else 0
+    results: list[list[Tensor]] = []
+    for number, activations in enumerate(_activations(node, directions)):
+        op = Recurrent(
+            node.op_type.lower(),
+            activations,
+            direction == "reverse" or number == 1,
+            node.wants(0),
+            float(node.attr("clip", 0.0)),
+            bool(node.attr("linear_before_reset", 0)),
+            bool(node.attr("input_forget", 0)),
+        )
+        operands = [
+            x,
+            *(_direction(build, node.optional(i), number) for i in (1, 2, 3)),
+            lengths,
+            *(_direction(build, node.optional(i), number, state_axis) for i in (5, 6)),
+            _direction(build, node.optional(7), number),
+        ]
+        while operands and operands[-1] is None:
+            operands.pop()
+        results.append(list(build.add(op, operands)))
+    return _outputs(node, build, results, batch_first)
+
+
+def _outputs(
+    node: OnnxNode, build: Builder, results: Sequence[Sequence[Tensor]], batch_first: bool
+) -> list[Tensor]:
+    """Y (steps, directions, batches, hidden) and the last states (directions, batches, hidden)."""
+    found: list[Tensor] = []
+    for position in range(len(results[0])):
+        parts = [direction[position] for direction in results]
+        if node.wants(0) and position == 0:
+            steps, batches, hidden = parts[0].shape
+            wide = [build.add1(Reshape((steps, 1, batches, hidden)), [p]) for p in parts]
+            y = concat(build, wide, 1)
+            found.append(build.add1(Transpose((2, 0, 1, 3)), [y]) if batch_first else y)
+        else:
+            batches, hidden = parts[0].shape
+            wide = [build.add1(Reshape((1, batches, hidden)), [p]) for p in parts]
+            y = concat(build, wide, 0)
+            found.append(build.add1(Transpose((1, 0, 2)), [y]) if batch_first else y)
+    return found if node.wants(0) else [found[0], *found]  # Y itself is not wanted: anything will do

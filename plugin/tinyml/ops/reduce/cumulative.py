@@ -1,0 +1,133 @@
+"""Cumulative: running sums and products along an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tinyml import c
+from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
+from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.elementwise.loops import fill
+from tinyml.ops.shared.axes import Split, joined, normalized
+from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+
+
+@dataclass(frozen=True)
+class Cumulative(Op):
+    """``exclusive``: without the element itself. ``reverse``: from the end.
+
+    A second input is the axis at run time; then the attribute means nothing.
+    """
+
+    axis: int = 0
+    product: bool = False
+    exclusive: bool = False
+    reverse: bool = False
+
+    def label(self) -> str:
+        return "cumprod" if self.product else "cumsum"
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        x = given(inputs, 0)
+        return (TensorType(x.shape, x.dtype),)
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        x = given(inputs, 0)
+        axis = int(given(inputs, 1).reshape(())) if len(inputs) > 1 else self.axis
+        if self.reverse:
+            x = np.flip(x, axis)
+        if self.exclusive:
+            first = np.full_like(np.take(x, [0], axis), int(self.product))
+            x = np.concatenate([first, np.take(x, range(x.shape[axis] - 1), axis)], axis)
+        run = np.cumprod if self.product else np.cumsum
+        with np.errstate(all="ignore"):
+            y = run(x, axis=axis, dtype=x.dtype)
+        return (np.flip(y, axis) if self.reverse else y,)
+
+    def overwrites(self, layer: Layer) -> tuple[int, ...]:
+        return (0,)
+
+    def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
+        return None if layer.has_input(1) else replace(self, axis=perm.index(self.axis))
+
+
+def axis_known(layer: Layer) -> bool:
+    """The axis is a constant."""
+    return not layer.has_input(1)
+
+
+class CumulativeLoops(Kernel):
+    """An accumulator that walks along the axis."""
+
+    name = "cumulative loops"
+    constraints = (axis_known,)
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        op, shape = layer.op, layer.output.shape
+        assert isinstance(op, Cumulative)
+        stride = c.contiguous(shape)[op.axis]
+        with sheet.loops(Split(shape, (op.axis,)).outer()) as index:
+            _walk(layer, op, sheet, index["x"], str(shape[op.axis]), str(stride))
+
+
+class CumulativeAnyAxis(Kernel):
+    """The same with the axis, and so its extent and stride, looked up at run time."""
+
+    name = "cumulative loops, axis at run time"
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        op, shape = layer.op, layer.output.shape
+        assert isinstance(op, Cumulative)
+        extents = sheet.table("extents", np.array(shape, np.int32))
+        strides = sheet.table("strides", np.array(c.contiguous(shape), np.int32))
+        rank = len(shape)
+        sheet.line(f"const int32_t asked = (int32_t){sheet.x(1)}[0];")
+        sheet.line(f"const int32_t axis = asked < 0 ? asked + {rank} : asked;")
+        sheet.line()
+        with sheet.block(f"if (axis < 0 || axis >= {rank}) {{"):
+            sheet.line("return;")
+        sheet.line(f"const int32_t extent = {extents}[axis];")
+        sheet.line(f"const int32_t stride = {strides}[axis];")
+        sheet.line()
+        with sheet.block(f"for (int32_t i = 0; i < {layer.output.elements} / extent; i++) {{"):
+            sheet.line("const int32_t first = i / stride * stride * extent + i % stride;")
+            _walk(layer, op, sheet, "first", "extent", "stride")
+
+
+def _walk(layer: Layer, op: Cumulative, sheet: Sheet, first: str, extent: str, stride: str) -> None:
+    """The loop along the axis."""
+    dtype = layer.output.dtype
+    operator = "*" if op.product else "+"
+    template = f"acc {operator} v" if dtype.is_float else f"({{t}})(({{w}})acc {operator} ({{w}})v)"
+    sheet.line(f"{dtype.c} acc = {int(op.product)};")
+    with sheet.block(f"for (int32_t k = 0; k < {extent}; k++) {{"):
+        place = f"({extent} - 1 - k)" if op.reverse else "k"
+        at = joined(first, place if stride == "1" else f"{place} * {stride}")
+        sheet.line(f"const {dtype.c} v = {sheet.x(0)}[{at}];")
+        lines = [f"acc = {fill(template, dtype, {})};", f"{sheet.y()}[{at}] = acc;"]
+        for line in reversed(lines) if op.exclusive else lines:
+            sheet.line(line)
+
+
+register_kernels(Cumulative, CumulativeLoops(), CumulativeAnyAxis())
+
+
+@onnx_op("CumSum", "CumProd")
+def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    x, axis = node.input(0), node.input(1)
+    product = node.op_type == "CumProd"
+    op = Cumulative(0, product, bool(node.attr("exclusive", 0)), bool(node.attr("reverse", 0)))
+    if not axis.is_constant:
+        return [build.add1(op, [x, axis])]
+    known = normalized([int(axis.value.reshape(()))], len(x.shape))[0]
+    return [build.add1(replace(op, axis=known), [x])]
+
+
+@tflite_op("CUMSUM")
+def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    x, options = node.input(0), node.options
+    axis = normalized([int(node.const(1).reshape(()))], len(x.shape))[0]
+    return [build.add1(Cumulative(axis, False, options.Exclusive(), options.Reverse()), [x])]

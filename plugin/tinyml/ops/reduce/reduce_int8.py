@@ -1,0 +1,57 @@
+"""Sums and means of quantised tensors, in the integer arithmetic of TensorFlow Lite."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tinyml import fixed_point as fp
+from tinyml.ir import Array, DType, Layer, Tensor, TensorType
+from tinyml.kernel import Sheet
+from tinyml.ops.shared.axes import Split, count, inner_loop
+from tinyml.ops.shared.quant import quant_of
+
+FUNCTIONS = ("sum", "mean")
+
+
+def has_integer_form(function: str, x: Tensor | None, y: Tensor | TensorType) -> bool:
+    """Whether a reduction of these tensors can be computed on their integers."""
+    if function not in FUNCTIONS or x is None or x.quant is None or y.quant is None:
+        return False
+    types = (DType.INT8, DType.UINT8, DType.INT16)
+    return x.dtype is y.dtype and x.dtype in types and not x.quant.per_channel and not y.quant.per_channel
+
+
+def rescale(function: str, number: int, layer: Layer) -> tuple[int, int]:
+    """From a sum of ``number`` elements to the output; the mean's division is in the multiplier."""
+    x, y = quant_of(layer.input(0)).scale, quant_of(layer.output).scale
+    multiplier, shift = fp.quantize_multiplier(x / y)
+    if function == "sum":
+        return multiplier, shift
+    raised = min(number.bit_length() - 1, 32, 31 + shift)
+    return (multiplier << raised) // number, shift - raised
+
+
+def evaluate(function: str, axes: tuple[int, ...], layer: Layer, x: Array) -> Array:
+    number = count(x.shape, axes)
+    total = x.astype(np.int64).sum(axis=axes, keepdims=True) - quant_of(layer.input(0)).zero_point * number
+    scaled = fp.multiply_by_quantized_multiplier(total, *rescale(function, number, layer))
+    dtype = layer.output.dtype
+    found: Array = np.clip(scaled + quant_of(layer.output).zero_point, *dtype.limits).astype(dtype.numpy)
+    return found
+
+
+def emit(function: str, axes: tuple[int, ...], layer: Layer, sheet: Sheet) -> None:
+    x, y = layer.input(0), layer.output
+    number = count(x.shape, axes)
+    multiplier, shift = rescale(function, number, layer)
+    offset = quant_of(x).zero_point * number
+    low, high = y.dtype.limits
+    sheet.include("<tinyml/fixed_point.h>")
+    split = Split(x.shape, axes)
+    with sheet.loops(split.outer()) as index:
+        sheet.line(f"int32_t sum = {-offset};")
+        sheet.line()
+        with inner_loop(sheet, split, index["x"]) as place:
+            sheet.line(f"sum += {sheet.x()}[{place}];")
+        value = f"tinyml_rescale(sum, {multiplier}, {shift}) + ({quant_of(y).zero_point})"
+        sheet.line(f"{sheet.y()}[{index['y']}] = ({y.dtype.c})tinyml_clamp({value}, {low}, {high});")

@@ -1,0 +1,139 @@
+"""ResizeBilinear: TFLite's bilinear resizing of NHWC images; on integers with ten bits of fraction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tinyml.errors import UnsupportedError
+from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
+from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.pool.windows import nested
+from tinyml.ops.resize.tflite import CORNERS, Grid, grid_of
+from tinyml.reading import Builder, TfliteNode, tflite_op
+
+ONE = 1 << 10
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """For each output pixel of an axis: two input pixels, and how far it is from the first."""
+
+    first: Array
+    second: Array
+    fraction: Array  # float32, or int16 in units of 1 / ONE
+
+
+def _real(grid: Grid, size: int, wanted: int) -> Neighbours:
+    place = np.arange(wanted, dtype=np.float32) * grid.scale(size, wanted)
+    if grid.half_pixel_centers:
+        half = np.float32(0.5)
+        place = (np.arange(wanted, dtype=np.float32) + half) * grid.scale(size, wanted) - half
+    first = np.maximum(np.floor(place), 0).astype(np.int64)
+    second = np.minimum(np.ceil(place), size - 1).astype(np.int64)
+    return Neighbours(first, second, (place - first).astype(np.float32))
+
+
+def _whole(grid: Grid, size: int, wanted: int) -> Neighbours:
+    last = 1 if grid.align_corners and wanted > 1 else 0
+    scale = (ONE * (size - last) + (wanted - last) // 2) // (wanted - last)
+    place = np.arange(wanted, dtype=np.int64) * scale
+    if grid.half_pixel_centers:
+        place = place + scale // 2 - ONE // 2
+    first = np.maximum(place // ONE, 0)
+    second = np.minimum((place + ONE - 1) // ONE, size - 1)
+    return Neighbours(first, second, (place - first * ONE).astype(np.int16))
+
+
+@dataclass(frozen=True)
+class ResizeBilinear(Op):
+    """Four neighbours, weighted. Input and output are quantised alike, if they are."""
+
+    height: int = 1
+    width: int = 1
+    grid: Grid = CORNERS
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        x = given(inputs, 0)
+        return (TensorType((x.shape[0], self.height, self.width, x.shape[3]), x.dtype, x.quant),)
+
+    def axes(self, x: Tensor) -> tuple[Neighbours, Neighbours]:
+        """Rows and columns."""
+        find = _real if x.dtype.is_float else _whole
+        return find(self.grid, x.shape[1], self.height), find(self.grid, x.shape[2], self.width)
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        x = given(inputs, 0)
+        real = layer.input(0).dtype.is_float
+        wide = x if real else x.astype(np.int64)
+        one = np.float32(1) if real else ONE
+        rows, columns = self.axes(layer.input(0))
+        down = rows.fraction.reshape(1, -1, 1, 1).astype(wide.dtype)
+        right = columns.fraction.reshape(1, 1, -1, 1).astype(wide.dtype)
+        y = wide[:, rows.first] * (one - down) + wide[:, rows.second] * down
+        y = y[:, :, columns.first] * (one - right) + y[:, :, columns.second] * right
+        if not real:
+            y = np.sign(y) * ((np.abs(y) + ONE * ONE // 2) // (ONE * ONE))
+        return (y.astype(x.dtype),)
+
+
+def float_or_quantized(layer: Layer) -> bool:
+    """float32, or int8 or int16 quantised alike on both sides."""
+    x, y = layer.input(0), layer.output
+    return x.dtype is DType.FLOAT32 or (x.dtype in (DType.INT8, DType.INT16) and x.quant == y.quant)
+
+
+class ResizeBilinearLoops(Kernel):
+    """Loops over the output; tables give the neighbours and fractions of each row and column."""
+
+    name = "bilinear resize loops"
+    constraints = (float_or_quantized,)
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        op, x = layer.op, layer.input(0)
+        assert isinstance(op, ResizeBilinear)
+        dtype = x.dtype
+        kind = {DType.FLOAT32: "float", DType.INT8: "int32_t"}.get(dtype, "int64_t")
+        one = "1.0f" if dtype.is_float else str(ONE)
+        tables = {}
+        for name, axis in zip(("rows", "columns"), op.axes(x), strict=True):
+            places = np.stack([axis.first, axis.second], axis=1).astype(np.int16)
+            tables[name] = (sheet.table(name, places), sheet.table(f"{name}_by", axis.fraction))
+        channels = x.shape[3]
+        loops = [("n", x.shape[0]), ("i", op.height), ("j", op.width), ("c", channels)]
+        with nested(sheet, loops):
+            i, j, ch = (name if extent > 1 else "0" for name, extent in loops[1:])
+            image = f"n * {x.shape[1]} + " if x.shape[0] > 1 else ""
+            (rows, down), (columns, right) = tables["rows"], tables["columns"]
+            sheet.line(f"const {kind} down = {down}[{i}];")
+            sheet.line(f"const {kind} right = {right}[{j}];")
+            for name, row in (("above", 0), ("below", 1)):
+                start = f"({image}{rows}[{i} * 2 + {row}]) * {x.shape[2] * channels}"
+                sheet.line(f"const {dtype.c} *{name} = &{sheet.x()}[{start} + {ch}];")
+            for name, column in (("left_at", 0), ("right_at", 1)):
+                sheet.line(f"const int32_t {name} = {columns}[{j} * 2 + {column}] * {channels};")
+            for name, at in (("first", "left_at"), ("second", "right_at")):
+                value = f"above[{at}] * ({one} - down) + below[{at}] * down"
+                sheet.line(f"const {kind} {name} = {value};")
+            sheet.line(f"const {kind} sum = first * ({one} - right) + second * right;")
+            sheet.line()
+            out = f"{f'(n * {op.height} + {i})' if x.shape[0] > 1 else i} * {op.width * channels}"
+            out = f"{out} + {j} * {channels} + {ch}"
+            value = "sum"
+            if not dtype.is_float:
+                half = ONE * ONE // 2
+                value = f"({dtype.c})((sum > 0 ? sum + {half} : sum - {half}) / {ONE * ONE})"
+            sheet.line(f"{sheet.y()}[{out}] = {value};")
+
+
+register_kernels(ResizeBilinear, ResizeBilinearLoops())
+
+
+@tflite_op("RESIZE_BILINEAR")
+def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    x = node.input(0)
+    if len(x.shape) != 4:
+        raise UnsupportedError(f"{node.op_type} operator {node.name!r} is not on an NHWC image")
+    return [build.add1(ResizeBilinear(*grid_of(node)), [x], node.outputs[0])]

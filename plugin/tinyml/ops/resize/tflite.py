@@ -1,0 +1,69 @@
+"""ResizePixels: RESIZE_NEAREST_NEIGHBOR of TFLite, which has its own ideas of where pixels are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tinyml.errors import UnsupportedError
+from tinyml.ir import Shape, Tensor
+from tinyml.kernel import register_kernels
+from tinyml.ops.shared.take import Picks, Take, TakeLoops
+from tinyml.reading import Builder, TfliteNode, tflite_op
+
+
+@dataclass(frozen=True)
+class Grid:
+    """How output pixels lie over input pixels."""
+
+    align_corners: bool = False
+    half_pixel_centers: bool = False
+
+    def scale(self, size: int, wanted: int) -> Any:
+        """Input pixels per output pixel."""
+        last = 1 if self.align_corners and wanted > 1 else 0
+        return np.float32(np.float32(size - last) / np.float32(wanted - last))
+
+    def nearest(self, size: int, wanted: int) -> Picks:
+        """The input pixel for each output pixel of an axis, computed in float32 as TFLite does."""
+        offset = np.float32(0.5 if self.half_pixel_centers else 0.0)
+        place = (np.arange(wanted, dtype=np.float32) + offset) * self.scale(size, wanted)
+        whole = np.floor(place + np.float32(0.5)) if self.align_corners else np.floor(place)
+        return tuple(int(v) for v in np.clip(whole, 0, size - 1))
+
+
+CORNERS = Grid()  # the first pixels of both lie on each other
+
+
+@dataclass(frozen=True)
+class ResizePixels(Take):
+    """The nearest pixel of an NHWC image; works on any type."""
+
+    height: int = 1
+    width: int = 1
+    grid: Grid = CORNERS
+
+    def picks(self, shape: Shape) -> tuple[Picks, ...]:
+        n, height, width, channels = shape
+        rows, columns = self.grid.nearest(height, self.height), self.grid.nearest(width, self.width)
+        return tuple(range(n)), rows, columns, tuple(range(channels))
+
+
+register_kernels(ResizePixels, TakeLoops())
+
+
+def grid_of(node: TfliteNode) -> tuple[int, int, Grid]:
+    """Height and width of the output, and how its pixels lie."""
+    height, width = (int(v) for v in node.const(1).reshape(-1))
+    return height, width, Grid(node.options.AlignCorners(), node.options.HalfPixelCenters())
+
+
+@tflite_op("RESIZE_NEAREST_NEIGHBOR")
+def read_nearest(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    x = node.input(0)
+    if len(x.shape) != 4:
+        raise UnsupportedError(f"{node.op_type} operator {node.name!r} is not on an NHWC image")
+    return [build.add1(ResizePixels(*grid_of(node)), [x])]

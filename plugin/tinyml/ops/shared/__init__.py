@@ -1,0 +1,1 @@
+"""Helpers for operators of several families; nothing here registers an operator."""

@@ -1,0 +1,88 @@
+"""Where the output of windows may begin so that it can be written over their input.
+
+Positions are computed in order, so the input is used up from one end while the output grows from there:
+it needs a lead of about as many rows as a window has, less one, and the two share the rest of the memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from tinyml.ir import Array, Layer
+from tinyml.kernel import Overlay
+from tinyml.ops.conv.convolution import convolution
+
+WORD = 4  # distances are whole words: kernels read in words, which is slow across their borders
+NOTHING_READ = np.iinfo(np.int64).max
+
+
+class Sliding(Protocol):
+    """An operator whose window moves over its input; padding before each axis comes first."""
+
+    @property
+    def strides(self) -> Sequence[int]: ...
+    @property
+    def dilations(self) -> Sequence[int]: ...
+    @property
+    def pads(self) -> Sequence[int]: ...
+
+
+def forwards(layer: Layer, copied: bool) -> tuple[Overlay, ...]:
+    """For convolutions that begin with the first position.
+
+    ``copied``: all that a position reads is read before the first output of that position is written.
+    """
+    return sliding(layer, convolution(layer), layer.input(1).shape[1:3], copied)
+
+
+def sliding(layer: Layer, op: Sliding, kernel: Sequence[int], copied: bool) -> tuple[Overlay, ...]:
+    """The same for any window. Where a channel of the output depends on one of the input alone, it does not
+    matter that the channels behind it have not been read yet: that is as good as a copy."""
+    first, _ = _read(layer, op, kernel)
+    needed = np.minimum.accumulate(first[::-1])[::-1]  # from each position on
+    written = np.arange(len(needed)) + (0 if copied else 1)
+    lead = int(np.max(written * layer.output.shape[-1] - needed, initial=0))
+    return if_shared(layer, Overlay(0, -whole_words(lead * layer.output.dtype.bytes)))
+
+
+def backwards(layer: Layer, copied: bool) -> tuple[Overlay, ...]:
+    """For convolutions that begin with the last position."""
+    _, end = _read(layer, convolution(layer), layer.input(1).shape[1:3])
+    needed = np.maximum.accumulate(end)  # up to each position
+    unwritten = np.arange(len(needed)) + (1 if copied else 0)
+    if copied:  # nothing is written before the first one is read
+        needed, unwritten = needed[:-1], unwritten[:-1]
+    lead = int(np.max(needed - unwritten * layer.output.shape[-1], initial=0))
+    return if_shared(layer, Overlay(0, whole_words(lead * layer.output.dtype.bytes), backwards=True))
+
+
+def _read(layer: Layer, op: Sliding, kernel: Sequence[int]) -> tuple[Array, Array]:
+    """For each position, the first input element that it reads, and one past the last."""
+    x, y = layer.input(0), layer.output
+    batches, channels = x.shape[0], x.shape[-1]
+    first = end = np.arange(batches, dtype=np.int64)
+    nothing = np.zeros(batches, bool)
+    for axis, taps in enumerate(kernel):
+        size, dilation = x.shape[1 + axis], op.dilations[axis]
+        start = np.arange(y.shape[1 + axis]) * op.strides[axis] - op.pads[axis]
+        low = start + np.maximum(-(start // dilation), 0) * dilation  # taps before the input read nothing
+        high = start + np.minimum((size - 1 - start) // dilation, taps - 1) * dilation
+        nothing = nothing[..., None] | (low > high)
+        first, end = first[..., None] * size + low, end[..., None] * size + high
+    first = np.where(nothing, NOTHING_READ, first * channels)
+    return first.reshape(-1), np.where(nothing, 0, (end + 1) * channels).reshape(-1)
+
+
+def whole_words(size: int) -> int:
+    return -(-size // WORD) * WORD
+
+
+def if_shared(layer: Layer, overlay: Overlay) -> tuple[Overlay, ...]:
+    """The overlay, unless nothing would lie over anything, or elements are not of one size."""
+    if layer.input(0).dtype.bytes != layer.output.dtype.bytes:
+        return ()
+    below = layer.output.bytes if overlay.distance < 0 else layer.input(0).bytes
+    return (overlay,) if abs(overlay.distance) < below else ()

@@ -1,0 +1,123 @@
+"""Dft: the discrete Fourier transform along an axis; the last axis holds real and imaginary parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tinyml import c
+from tinyml.errors import UnsupportedError
+from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
+from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.shared.axes import normalized
+from tinyml.ops.shared.constraints import real_numbers
+from tinyml.reading import Builder, OnnxNode, onnx_op
+
+
+@dataclass(frozen=True)
+class Dft(Op):
+    """``length`` points. ``onesided``: half a spectrum of a real signal, or back from one to it."""
+
+    axis: int = 1
+    length: int = 1
+    inverse: bool = False
+    onesided: bool = False
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        x = given(inputs, 0)
+        shape = list(x.shape)
+        shape[self.axis] = self.length // 2 + 1 if self.onesided and not self.inverse else self.length
+        shape[-1] = 1 if self.onesided and self.inverse else 2
+        return (TensorType(tuple(shape), x.dtype),)
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        x = given(inputs, 0).astype(np.float64)
+        signal = x[..., 0] + (1j * x[..., 1] if x.shape[-1] == 2 else 0)
+        if self.onesided and self.inverse:
+            y = np.fft.irfft(signal, self.length, self.axis)
+        else:
+            run = np.fft.ifft if self.inverse else np.fft.fft
+            y = np.take(run(signal, self.length, self.axis), range(layer.output.shape[self.axis]), self.axis)
+        parts = [y.real] if layer.output.shape[-1] == 1 else [y.real, y.imag]
+        return (np.stack(parts, -1).astype(layer.output.dtype.numpy),)
+
+
+class DftLoops(Kernel):
+    """A sum for each point, with one turn of sine and cosine in flash: simple, and exact enough."""
+
+    name = "Fourier sums"
+    constraints = (real_numbers,)
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        op, x, y = layer.op, layer.input(0), layer.output
+        assert isinstance(op, Dft)
+        kind, n = x.dtype, op.length
+        angles = 2 * np.pi * np.arange(n) / n * (1 if op.inverse else -1)
+        cosines = sheet.table("cos", np.cos(angles).astype(kind.numpy))
+        sines = sheet.table("sin", np.sin(angles).astype(kind.numpy))
+        half_back = op.onesided and op.inverse
+        outer = tuple(1 if axis in (op.axis, len(x.shape) - 1) else e for axis, e in enumerate(x.shape))
+        walks = {"x": c.Walk(c.contiguous(x.shape)), "y": c.Walk(c.contiguous(y.shape))}
+        x_step, y_step = (c.contiguous(t.shape)[op.axis] for t in (x, y))
+        known = min(x.shape[op.axis], n // 2 + 1 if half_back else n)
+        with (
+            sheet.loops(c.nest(outer, walks)) as index,
+            sheet.block(f"for (int32_t k = 0; k < {y.shape[op.axis]}; k++) {{"),
+        ):
+            sheet.line(f"{kind.c} re = 0;")
+            if y.shape[-1] == 2:
+                sheet.line(f"{kind.c} im = 0;")
+            sheet.line()
+            with sheet.block(f"for (int32_t t = 0; t < {known}; t++) {{"):
+                sheet.line(f"const {kind.c} *p = &{sheet.x()}[{index['x']} + t * {x_step}];")
+                sheet.line(f"const int32_t turn = t * k % {n};")
+                self._add(sheet, x.shape[-1] == 2, y.shape[-1] == 2, half_back, n, cosines, sines)
+            scale = f" / {c.number(n, kind.numpy)}" if op.inverse else ""
+            place = f"{index['y']} + k * {y_step}"
+            sheet.line(f"{sheet.y()}[{place}] = re{scale};")
+            if y.shape[-1] == 2:
+                sheet.line(f"{sheet.y()}[{place} + 1] = im{scale};")
+
+    def _add(
+        self, sheet: Sheet, complex_x: bool, complex_y: bool, half: bool, n: int, cosines: str, sines: str
+    ) -> None:
+        """One term; of half a spectrum every term but the first (and a middle one) counts twice."""
+        cos, sin = f"{cosines}[turn]", f"{sines}[turn]"
+        real = f"p[0] * {cos} - p[1] * {sin}" if complex_x else f"p[0] * {cos}"
+        if half:
+            middle = f" || t == {n // 2}" if n % 2 == 0 else ""
+            # the first and the middle term are real, whatever the file says
+            sheet.line(f"re += t == 0{middle} ? p[0] * {cos} : 2 * ({real});")
+        else:
+            sheet.line(f"re += {real};")
+        if complex_y:
+            sheet.line(f"im += p[0] * {sin} + p[1] * {cos};" if complex_x else f"im += p[0] * {sin};")
+
+
+register_kernels(Dft, DftLoops())
+
+
+@onnx_op("DFT")
+def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    """The axis is an attribute before opset 20, an input since."""
+    x = node.input(0)
+    rank = len(x.shape)
+    if node.opset >= 20:
+        asked = -2 if node.optional(2) is None else int(node.const(2).reshape(()))
+    else:
+        asked = int(node.attr("axis", 1))
+    axis = normalized([asked], rank)[0]
+    inverse, onesided = bool(node.attr("inverse", 0)), bool(node.attr("onesided", 0))
+    parts = x.shape[-1]
+    if axis == rank - 1 or parts not in (1, 2) or (onesided and parts != (2 if inverse else 1)):
+        raise UnsupportedError(
+            f"DFT node {node.name!r} along axis {asked} of shape {x.shape}"
+            + (", one-sided" if onesided else ""),
+            "real signals end in an axis of 1, complex ones in an axis of 2",
+        )
+    length = 2 * (x.shape[axis] - 1) if inverse and onesided else x.shape[axis]
+    if node.optional(1) is not None:
+        length = int(node.const(1).reshape(()))
+    return [build.add1(Dft(axis, length, inverse, onesided), [x])]

@@ -1,0 +1,61 @@
+"""Hardmax: 1 at the first largest element along an axis, 0 elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tinyml.ir import Array, Layer, Tensor, TensorType, given
+from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.shared.axes import AlongAxis, Split, flattened_before_13
+from tinyml.reading import Builder, OnnxNode, onnx_op
+
+
+@dataclass(frozen=True)
+class Hardmax(AlongAxis):
+    """Along ``axis``."""
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        x = given(inputs, 0)
+        return (TensorType(x.shape, x.dtype),)
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        x = given(inputs, 0)
+        y = np.zeros_like(x)
+        np.put_along_axis(y, x.argmax(axis=self.axis, keepdims=True), 1, self.axis)
+        return (y,)
+
+    def overwrites(self, layer: Layer) -> tuple[int, ...]:
+        return (0,)
+
+
+class HardmaxLoops(Kernel):
+    """Two passes: where the largest is, and the answer."""
+
+    name = "hardmax loops"
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        op, x = layer.op, layer.input(0)
+        assert isinstance(op, Hardmax)
+        split = Split(x.shape, (op.axis,))
+        loop = f"for (int32_t k = {{}}; k < {x.shape[op.axis]}; k++) {{{{"
+        with sheet.loops(split.outer()) as index:
+            element, best = (split.at(index["x"], step) for step in ("k", "best"))
+            sheet.line("int32_t best = 0;")
+            with (
+                sheet.block(loop.format(1)),
+                sheet.block(f"if ({sheet.x()}[{element}] > {sheet.x()}[{best}]) {{"),
+            ):
+                sheet.line("best = k;")
+            with sheet.block(loop.format(0)):
+                sheet.line(f"{sheet.y()}[{element}] = k == best ? 1 : 0;")
+
+
+register_kernels(Hardmax, HardmaxLoops())
+
+
+@onnx_op("Hardmax")
+def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    return [flattened_before_13(node, build, lambda x, axis: build.add1(Hardmax(axis), [x]))]

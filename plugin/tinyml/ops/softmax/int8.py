@@ -1,0 +1,76 @@
+"""Softmax on int8, in the fixed-point arithmetic of TensorFlow Lite: output scale 1/256, zero point -128."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from tinyml import fixed_point as fp
+from tinyml.ir import Array, DType, Layer, Tensor, TensorType
+from tinyml.kernel import Sheet
+from tinyml.ops.shared import gemmlowp
+from tinyml.ops.shared.quant import quant_of
+
+DIFF_INTEGER_BITS = 5
+SUM_INTEGER_BITS = 12
+
+
+def has_integer_form(x: Tensor | None, y: Tensor | TensorType) -> bool:
+    """Whether the tensors are what the integer softmax takes and gives."""
+    if x is None or x.quant is None or y.quant is None or x.quant.per_channel or y.quant.per_channel:
+        return False
+    signed = x.dtype is y.dtype is DType.INT8 and y.quant.zero_point == -128
+    unsigned = x.dtype is y.dtype is DType.UINT8 and y.quant.zero_point == 0
+    return (signed or unsigned) and y.quant.scale == 1 / 256
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """From differences of stored integers to the argument of exp, with five integer bits."""
+
+    multiplier: int
+    left_shift: int
+    least_difference: int  # exp of anything below counts as 0
+
+
+def scaling(layer: Layer, beta: float) -> Scaling:
+    real = beta * quant_of(layer.input(0)).scale * (1 << (31 - DIFF_INTEGER_BITS))
+    multiplier, left_shift = fp.quantize_multiplier(min(real, (1 << 31) - 1.0))
+    radius = ((1 << DIFF_INTEGER_BITS) - 1) * (1 << (31 - DIFF_INTEGER_BITS)) / (1 << left_shift)
+    return Scaling(multiplier, left_shift, -math.floor(radius))
+
+
+def evaluate(layer: Layer, beta: float, x: Array) -> Array:
+    """Softmax along the last axis."""
+    s = scaling(layer, beta)
+    difference = x.astype(np.int64) - x.max(axis=-1, keepdims=True)
+    counts = difference >= s.least_difference
+    shifted = np.where(counts, difference, 0) << s.left_shift
+    scaled = fp.doubling_high_multiply(shifted, s.multiplier)
+    exps = gemmlowp.Q31.exp_on_negative_values(scaled, DIFF_INTEGER_BITS)
+    terms = np.where(counts, fp.rounding_divide_by_pot(exps, SUM_INTEGER_BITS), 0)
+    factor, over = gemmlowp.reciprocal(terms.sum(axis=-1, keepdims=True), SUM_INTEGER_BITS)
+    found = fp.rounding_divide_by_pot(fp.doubling_high_multiply(exps, factor), over + 31 - 8)
+    low, high = layer.output.dtype.limits
+    return np.where(counts, np.clip(found + low, low, high), low).astype(layer.output.dtype.numpy)
+
+
+def emit(layer: Layer, beta: float, sheet: Sheet) -> None:
+    """A call of the runtime."""
+    s = scaling(layer, beta)
+    depth = layer.input(0).shape[-1]
+    sheet.include("<tinyml/softmax.h>")
+    name = sheet.record(
+        "struct tinyml_softmax_s8",
+        "params",
+        {
+            ".rows": layer.output.elements // depth,
+            ".depth": depth,
+            ".multiplier": s.multiplier,
+            ".left_shift": s.left_shift,
+            ".least_difference": s.least_difference,
+        },
+    )
+    sheet.line(f"tinyml_softmax_s8(&{name}, {sheet.x()}, {sheet.y()});")

@@ -1,0 +1,68 @@
+"""LogSoftmax: the logarithm of softmax, without ever computing the quotient."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tinyml.ir import Array, DType, Layer, Tensor, TensorType, given
+from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.reduce.reduce import largest
+from tinyml.ops.shared.axes import AlongAxis, Split, flattened_before_13, inner_loop
+from tinyml.ops.shared.constraints import real_numbers
+from tinyml.ops.shared.real import in_real_numbers
+from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+
+
+@dataclass(frozen=True)
+class LogSoftmax(AlongAxis):
+    """x - max - log(sum(exp(x - max))) along ``axis``."""
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        x = given(inputs, 0)
+        return (TensorType(x.shape, x.dtype),)
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        x = given(inputs, 0)
+        below = x - x.max(axis=self.axis, keepdims=True)
+        return (below - np.log(np.exp(below).sum(axis=self.axis, keepdims=True)),)
+
+    def overwrites(self, layer: Layer) -> tuple[int, ...]:
+        return (0,)
+
+
+class LogSoftmaxLoops(Kernel):
+    """Three passes: the largest, the sum of exponentials, the differences."""
+
+    name = "log-softmax loops"
+    constraints = (real_numbers,)
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        op, x = layer.op, layer.input(0)
+        assert isinstance(op, LogSoftmax)
+        split = Split(x.shape, (op.axis,))
+        kind, s = x.dtype.c, "f" if x.dtype is DType.FLOAT32 else ""
+        with sheet.loops(split.outer()) as index:
+            largest(sheet, split, index["x"], x.dtype, "top")
+            sheet.line(f"{kind} sum = 0;")
+            with inner_loop(sheet, split, index["x"]) as place:
+                sheet.line(f"sum += exp{s}({sheet.x()}[{place}] - top);")
+            sheet.line(f"const {kind} norm = log{s}(sum);")
+            with inner_loop(sheet, split, index["x"]) as place:
+                sheet.line(f"{sheet.y()}[{place}] = {sheet.x()}[{place}] - top - norm;")
+
+
+register_kernels(LogSoftmax, LogSoftmaxLoops())
+
+
+@onnx_op("LogSoftmax")
+def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    return [flattened_before_13(node, build, lambda x, axis: build.add1(LogSoftmax(axis), [x]))]
+
+
+@tflite_op("LOG_SOFTMAX")
+def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    x = node.input(0)
+    return [in_real_numbers(build, LogSoftmax(len(x.shape) - 1), [x], node.outputs[0])]

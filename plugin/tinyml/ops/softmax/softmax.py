@@ -1,0 +1,166 @@
+"""Softmax: exp(beta * x) divided by its sum along an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from tinyml import c
+from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
+from tinyml.kernel import Kernel, Library, Sheet, register_kernels
+from tinyml.ops.elementwise import lookup
+from tinyml.ops.shared.axes import flattened_before_13
+from tinyml.ops.shared.constraints import real_numbers
+from tinyml.ops.shared.real import in_real_numbers
+from tinyml.ops.softmax import int8, int16
+from tinyml.ops.softmax.table import SoftmaxTable
+from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+
+
+@dataclass(frozen=True)
+class Softmax(Op):
+    """Along ``axis``; the largest element is taken away first, so that nothing overflows."""
+
+    axis: int = -1
+    beta: float = 1.0
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        x = given(inputs, 0)
+        return (TensorType(x.shape, x.dtype),)
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        x = given(inputs, 0)
+        if layer.output.quant is not None:
+            form = int16 if layer.output.dtype is DType.INT16 else int8
+            return (form.evaluate(layer, self.beta, x),)
+        exps = np.exp((x - x.max(axis=self.axis, keepdims=True)) * x.dtype.type(self.beta))
+        return ((exps / exps.sum(axis=self.axis, keepdims=True)).astype(x.dtype),)
+
+    def overwrites(self, layer: Layer) -> tuple[int, ...]:
+        return (0,)
+
+    def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
+        rank = len(layer.output.shape)
+        if rank != len(perm):
+            return None
+        axis = list(perm).index(self.axis % rank)
+        if layer.output.quant is not None and axis != rank - 1:
+            return None  # the integer forms know only the last axis
+        return replace(self, axis=axis)
+
+    def quantized(
+        self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
+    ) -> tuple[Op, Sequence[Tensor | None]] | None:
+        """With exp as a table: closer to the real function than TFLite's arithmetic, and quicker."""
+        x, y = inputs[0], outputs[0]
+        if int16.has_integer_form(x, y):
+            return (self, inputs) if self.axis in (-1, len(y.shape) - 1) else None
+        if x is None or not lookup.takes(x, y):
+            return None
+        return SoftmaxTable(self.axis % len(y.shape), self.beta), inputs
+
+
+def integer_form(layer: Layer) -> bool:
+    """Input and output are int8; the output has scale 1/256 and zero point -128."""
+    return int8.has_integer_form(layer.input(0), layer.output)
+
+
+def last_axis(layer: Layer) -> bool:
+    """The axis is the last one."""
+    assert isinstance(layer.op, Softmax)
+    return layer.op.axis in (-1, len(layer.output.shape) - 1)
+
+
+class SoftmaxInt8(Kernel):
+    """Fixed-point exponentials in portable C."""
+
+    name = "tinyml_softmax_s8"
+    library = Library.PORTABLE
+    sources = ("softmax/softmax_s8.c",)
+    constraints = (integer_form, last_axis)
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        assert isinstance(layer.op, Softmax)
+        int8.emit(layer, layer.op.beta, sheet)
+
+
+def word_form(layer: Layer) -> bool:
+    """Input and output are int16 with zero points of 0; the output has scale 2**-15."""
+    return int16.has_integer_form(layer.input(0), layer.output)
+
+
+class SoftmaxInt16(Kernel):
+    """Interpolated tables in portable C."""
+
+    name = "tinyml_softmax_s16"
+    library = Library.PORTABLE
+    sources = ("softmax/softmax_s16.c",)
+    constraints = (word_form, last_axis)
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        assert isinstance(layer.op, Softmax)
+        int16.emit(layer, layer.op.beta, sheet)
+
+
+class SoftmaxLoops(Kernel):
+    """Three passes over each row: the largest, the exponentials and their sum, the quotients."""
+
+    name = "softmax loops"
+    constraints = (real_numbers,)
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        op, x = layer.op, layer.input(0)
+        assert isinstance(op, Softmax)
+        axis = op.axis % len(x.shape)
+        extent, stride = x.shape[axis], c.contiguous(x.shape)[axis]
+        outer = tuple(1 if i == axis else d for i, d in enumerate(x.shape))
+        suffix = "f" if x.dtype.bytes == 4 else ""
+        kind, zero = x.dtype.c, c.number(0, x.dtype.numpy)
+        sheet.include("<math.h>")
+        with sheet.loops(c.nest(outer, {"row": c.Walk(c.contiguous(x.shape))})) as index:
+            start = "" if index["row"] == "0" else f" + {index['row']}"
+            step = "j" if stride == 1 else f"j * {stride}"
+            sheet.line(f"const {kind} *from = {sheet.x()}{start};")
+            sheet.line(f"{kind} *to = {sheet.y()}{start};")
+            sheet.line(f"{kind} largest = from[0];")
+            sheet.line(f"{kind} sum = {zero};")
+            sheet.line()
+            loop = f"for (int32_t j = 0; j < {extent}; j++) {{"
+            with sheet.block(loop):
+                sheet.line(f"largest = from[{step}] > largest ? from[{step}] : largest;")
+            with sheet.block(loop):
+                difference = f"from[{step}] - largest"
+                if op.beta != 1.0:
+                    difference = f"({difference}) * {c.number(op.beta, x.dtype.numpy)}"
+                sheet.line(f"to[{step}] = exp{suffix}({difference});")
+                sheet.line(f"sum += to[{step}];")
+            with sheet.block(loop):
+                sheet.line(f"to[{step}] /= sum;")
+
+
+register_kernels(Softmax, SoftmaxInt8(), SoftmaxInt16(), SoftmaxLoops())
+
+
+@tflite_op("SOFTMAX")
+def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+    x, output = node.input(0), node.outputs[0]
+    op = Softmax(beta=node.options.Beta())
+    whole = int8.has_integer_form(x, output) or int16.has_integer_form(x, output)
+    if output.quant is None or whole:
+        return [build.add1(op, [x], output)]
+    return [in_real_numbers(build, op, [x], output)]
+
+
+@onnx_op("Softmax")
+def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    return [flattened_before_13(node, build, partial(softmax, build))]
+
+
+def softmax(build: Builder, x: Tensor, axis: int) -> Tensor:
+    """Of one element alone it is 1, whatever that is: what made it is not computed."""
+    if x.shape[axis] == 1:
+        return build.constant(np.ones(x.shape, x.dtype.numpy))
+    return build.add1(Softmax(axis), [x])

@@ -1,0 +1,121 @@
+"""SoftmaxTable: softmax between two quantisations of bytes, with exp as a table: no libm, no floats.
+
+The exponential of a difference of two bytes is one of 256 numbers. Their sum fits 32 bits; one division
+per row gives the factor from exponential to output, good to far more than the eight bits that are left.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tinyml.ir import Array, Layer, Tensor, TensorType, given
+from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.elementwise import lookup
+from tinyml.ops.reduce.reduce import largest
+from tinyml.ops.shared.axes import AlongAxis, Split, inner_loop
+from tinyml.ops.shared.quant import quant_of
+
+
+@dataclass(frozen=True)
+class SoftmaxTable(AlongAxis):
+    """exp(beta * x) divided by its sum along ``axis``."""
+
+    beta: float = 1.0
+
+    def label(self) -> str:
+        return "softmax"
+
+    def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
+        x = given(inputs, 0)
+        return (TensorType(x.shape, x.dtype),)
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        x = given(inputs, 0).astype(np.int64)
+        plan = plan_of(layer)
+        below = x.max(axis=self.axis, keepdims=True) - x
+        padded = np.zeros(256, np.int64)
+        padded[: plan.exps.size] = plan.exps
+        exps = padded[below]
+        sums = exps.sum(axis=self.axis, keepdims=True)
+        factors = (plan.numerator + sums // 2) // sums
+        found = (exps * factors + (1 << (plan.shift - 1))) >> plan.shift
+        y = layer.output
+        return (np.clip(found + quant_of(y).zero_point, *y.dtype.limits).astype(y.dtype.numpy),)
+
+    def overwrites(self, layer: Layer) -> tuple[int, ...]:
+        return (0,)
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The numbers of a layer: y = exp * (numerator / sum) >> shift, all in unsigned integers."""
+
+    exps: Array  # uint32; by how far an element is below the largest; zeros at the end left out
+    numerator: int
+    shift: int
+
+
+def plan_of(layer: Layer) -> Plan:
+    """The largest exponential is 2**bits, so that a whole row of them still fits 32 bits."""
+    op, x, y = layer.op, layer.input(0), layer.output
+    assert isinstance(op, SoftmaxTable)
+    bits = 31 - max(math.ceil(math.log2(max(x.shape[op.axis], 1))), 1)
+    step = op.beta * quant_of(x).scale
+    exps = np.rint(np.exp(-step * np.arange(256)) * 2.0**bits).astype(np.uint32)
+    exps = exps[: int(np.flatnonzero(exps)[-1]) + 1]
+    steps = 1.0 / quant_of(y).scale  # of the output from 0 to 1
+    shift = bits + 31 - max(math.ceil(math.log2(steps)), 0)  # the factor of a row fits 32 bits
+    return Plan(exps, round(steps * 2.0**shift), shift)
+
+
+def bytes_to_bytes(layer: Layer) -> bool:
+    """Input and output are int8 or uint8, quantised per tensor, and the output has a scale above 2**-16."""
+    x, y = layer.input(0), layer.output
+    return lookup.takes(x, y) and quant_of(y).scale > 2.0**-16 and x.shape[_axis(layer)] < 1 << 16
+
+
+def _axis(layer: Layer) -> int:
+    assert isinstance(layer.op, SoftmaxTable)
+    return layer.op.axis
+
+
+class SoftmaxTableLoops(Kernel):
+    """Three passes over each row: the largest, the sum, the result."""
+
+    name = "softmax by table"
+    constraints = (bytes_to_bytes,)
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        x, y = layer.input(0), layer.output
+        plan, split = plan_of(layer), Split(x.shape, (_axis(layer),))
+        table = sheet.table("exps", plan.exps)
+        high = y.dtype.limits[1]
+        zero = quant_of(y).zero_point
+        offset = f" + {zero}" if zero > 0 else f" - {-zero}" if zero else ""
+        size = plan.exps.size
+
+        def exponential(place: str, name: str) -> str:
+            """``name`` differs between the passes: a row of one element is no loop, and no scope."""
+            sheet.line(f"const int32_t {name} = top - {sheet.x()}[{place}];")
+            return f"{table}[{name}]" if size == 256 else f"({name} < {size} ? {table}[{name}] : 0)"
+
+        with sheet.loops(split.outer()) as index:
+            largest(sheet, split, index["x"], x.dtype, "top")
+            sheet.line("uint32_t sum = 0;")
+            with inner_loop(sheet, split, index["x"]) as place:
+                sheet.line(f"sum += {exponential(place, 'below')};")
+            sheet.line(f"const uint32_t factor = (uint32_t)((UINT64_C({plan.numerator}) + sum / 2) / sum);")
+            sheet.line()
+            with inner_loop(sheet, split, index["x"]) as place:
+                value = (
+                    f"(uint64_t){exponential(place, 'distance')} * factor + (UINT64_C(1) << {plan.shift - 1})"
+                )
+                sheet.line(f"const int32_t q = (int32_t)(({value}) >> {plan.shift}){offset};")
+                sheet.line(f"{sheet.y()}[{place}] = ({y.dtype.c})(q > {high} ? {high} : q);")
+
+
+register_kernels(SoftmaxTable, SoftmaxTableLoops())

@@ -1,0 +1,1 @@
+"""What all kernels with constant weights share: records, streams, multipliers, byte weights, int16."""

@@ -1,0 +1,95 @@
+"""Our kernels for cores with Helium (MVE): how their tables are laid out, and what they ask of a layer."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tinyml.ir import Array, Layer
+from tinyml.ops.weighted.weighted import largest_shift, weighted
+
+LANES = 16  # bytes of a vector
+DEPTHWISE_ROWS = 32  # TINYML_DEPTHWISE_MVE_ROWS
+
+
+def whole_vectors(elements: int) -> int:
+    """Bytes of the vectors that hold so many."""
+    return -(-elements // LANES) * LANES
+
+
+def in_pairs(filters: Array) -> Array:
+    """Filters for convolutions: the vectors of two alternate, so that one pointer reads both.
+
+    The last vector of the first one is filled up with zeros. That of the second one is not: where it
+    ends, the next pair begins. An odd filter's partner is zero.
+    """
+    count, size = filters.shape[0], filters[0].size
+    rows = np.zeros((-(-count // 2) * 2, whole_vectors(size)), filters.dtype)
+    rows[:count, :size] = filters.reshape(count, size)
+    pairs = rows.reshape(-1, 2, rows.shape[1] // LANES, LANES).transpose(0, 2, 1, 3)
+    spare = rows.shape[1] - size
+    kept = pairs.reshape(pairs.shape[0], -1)[:, : 2 * rows.shape[1] - spare]
+    return np.concatenate([kept.reshape(-1), np.zeros(spare, filters.dtype)])
+
+
+def in_fours(filters: Array) -> Array:
+    """Filters for dense layers: the vectors of four take turns.
+
+    Those that do not fill a last group follow one after the other.
+    """
+    rows = filters.reshape(filters.shape[0], -1)
+    whole = rows.shape[0] // 4 * 4
+    parts = [
+        rows[group : group + 4, start : start + LANES].reshape(-1)
+        for group in range(0, whole, 4)
+        for start in range(0, rows.shape[1], LANES)
+    ]
+    return np.concatenate([*parts, rows[whole:].reshape(-1)])
+
+
+def whole_fours(channels: int) -> Array:
+    """All channels in order, the last repeated to a multiple of four: tables are read four at a time."""
+    return np.minimum(np.arange(-(-channels // 4) * 4), channels - 1)
+
+
+def channel_blocks(channels: int) -> Array:
+    """The channels that a depthwise kernel computes at a time: blocks of sixteen, one per row.
+
+    The last block ends with the last channel. If there are fewer than sixteen, the last is repeated.
+    """
+    starts = [min(block, max(channels - LANES, 0)) for block in range(0, channels, LANES)]
+    return np.minimum(np.add.outer(np.array(starts), np.arange(LANES)), channels - 1)
+
+
+def channel_order(channels: int) -> Array:
+    """The order in which that kernel reads tables of channels.
+
+    In each block 0, 4, 8, 12, then 1, 5, 9, 13 and so on: what multiplying and widening vectors makes
+    of it.
+    """
+    blocks = channel_blocks(channels)
+    return np.asarray(blocks.reshape(-1, 4, 4).transpose(0, 2, 1).reshape(-1))
+
+
+def right_shifts(layer: Layer) -> bool:
+    """Every output's scale is above that of its sums: less than half of it where it rounds once."""
+    return largest_shift(layer) <= (-1 if weighted(layer).round_once else 0)
+
+
+def one_group(layer: Layer) -> bool:
+    """Every filter sees all input channels."""
+    return layer.input(1).shape[3] == layer.input(0).shape[3]
+
+
+def one_filter_per_channel(layer: Layer) -> bool:
+    """As many output as input channels."""
+    return layer.input(0).shape[3] == layer.output.shape[3]
+
+
+def few_rows(layer: Layer) -> bool:
+    """The kernel has at most 32 rows."""
+    return layer.input(1).shape[1] <= DEPTHWISE_ROWS
+
+
+def sums_of_two(layer: Layer) -> bool:
+    """No weight is -128."""
+    return bool(np.all(layer.input(1).value > -128))

@@ -1,0 +1,100 @@
+"""Convolutions and dense layers with int16 activations and int8 weights: sums of 64 bits."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tinyml.ir import Array, DType, Layer
+from tinyml.kernel import Kernel, Library, Overlay, Sheet
+from tinyml.ops.shared.overlay import forwards
+from tinyml.ops.shared.quant import words_and_bytes
+from tinyml.ops.weighted.records import (
+    bias_table,
+    constant_weights,
+    factor_tables,
+    geometry,
+    matrix,
+    rounding,
+    small_extents,
+)
+from tinyml.ops.weighted.weighted import largest_shift
+from tinyml.targets import Target
+
+
+def words_by_bytes(layer: Layer) -> bool:
+    """Input and output are int16, weights int8, all with zero points of 0."""
+    return words_and_bytes(layer.input(0), layer.input(1), layer.output)
+
+
+def wide_bias(layer: Layer) -> bool:
+    """The bias is int64."""
+    return not layer.has_input(2) or layer.input(2).dtype is DType.INT64
+
+
+def small_factors(layer: Layer) -> bool:
+    """From sums to outputs, scales shrink, or grow less than 2**14 times."""
+    return largest_shift(layer) <= 14
+
+
+def _common(layer: Layer, sheet: Sheet) -> dict[str, object]:
+    """Members that both of these records have."""
+    return {".bias": bias_table(layer, sheet), **factor_tables(layer, sheet), **rounding(layer)}
+
+
+class ConvInt16(Kernel):
+    """Any groups and dilations, in portable C."""
+
+    name = "tinyml_conv_s16"
+    library = Library.PORTABLE
+    sources = ("conv/conv_s16.c",)
+    constraints = (words_by_bytes, wide_bias, constant_weights, small_factors, small_extents)
+    in_bands = True
+
+    def overlays(self, layer: Layer) -> tuple[Overlay, ...]:
+        return forwards(layer, copied=False)
+
+    def scratch_bytes(self, layer: Layer, target: Target) -> int:
+        """What one filter sees."""
+        return 2 * self.filters(layer)[0].size
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        weights = self.filters(layer)
+        sheet.include("<tinyml/conv_s16.h>")
+        members = {
+            **geometry(layer),
+            ".groups": layer.input(0).shape[3] // weights.shape[3],
+            ".weights": sheet.table("weights", weights),
+            **_common(layer, sheet),
+        }
+        name = sheet.record("struct tinyml_conv_s16", "params", members)
+        sheet.line(f"tinyml_conv_s16(&{name}, {sheet.x()}, {sheet.y()}, {sheet.scratch});")
+
+    def filters(self, layer: Layer) -> Array:
+        """Weights with the output channels first."""
+        return layer.input(1).value
+
+
+class DepthwiseConvInt16(ConvInt16):
+    """A convolution in which every input channel is a group."""
+
+    def filters(self, layer: Layer) -> Array:
+        return np.ascontiguousarray(np.transpose(layer.input(1).value, (3, 1, 2, 0)))
+
+
+class DenseInt16(Kernel):
+    """Matrix-vector products in portable C."""
+
+    name = "tinyml_dense_s16"
+    library = Library.PORTABLE
+    sources = ("dense/dense_s16.c",)
+    constraints = (words_by_bytes, wide_bias, constant_weights, small_factors)
+
+    def emit(self, layer: Layer, sheet: Sheet) -> None:
+        sheet.include("<tinyml/conv_s16.h>")
+        members = {
+            **matrix(layer),
+            ".weights": sheet.table("weights", layer.input(1).value),
+            **_common(layer, sheet),
+        }
+        name = sheet.record("struct tinyml_dense_s16", "params", members)
+        sheet.line(f"tinyml_dense_s16(&{name}, {sheet.x()}, {sheet.y()});")

@@ -1,0 +1,185 @@
+"""The parameter records that kernels with weights take in C, and the constraints they share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tinyml import c
+from tinyml.ir import Array, DType, Layer
+from tinyml.kernel import Sheet
+from tinyml.ops.conv.convolution import convolution
+from tinyml.ops.shared.quant import clamp_range, is_quantized, quant_of
+from tinyml.ops.weighted.weighted import channel_multipliers, weighted
+
+SMALL = 1 << 15
+
+
+def int8_tensors(layer: Layer) -> bool:
+    """Input, weights and output are int8, quantised."""
+    return all(is_quantized(t, DType.INT8) for t in (*layer.inputs[:2], layer.output))
+
+
+def float_tensors(layer: Layer) -> bool:
+    """Input, weights and output are float32."""
+    return all(t is not None and t.dtype is DType.FLOAT32 for t in (*layer.inputs[:2], layer.output))
+
+
+def constant_weights(layer: Layer) -> bool:
+    """Weights and bias are constants."""
+    return all(t is None or t.is_constant for t in layer.inputs[1:])
+
+
+def one_weight_zero(layer: Layer) -> bool:
+    """All output channels have the same weight zero point."""
+    return len(set(quant_of(layer.input(1)).zero_points)) == 1
+
+
+def symmetric_weights(layer: Layer) -> bool:
+    """Weights have zero points of 0."""
+    return not any(quant_of(layer.input(1)).zero_points)
+
+
+def small_extents(layer: Layer) -> bool:
+    """Every extent is below 32768."""
+    shapes = (layer.input(0).shape, layer.input(1).shape, layer.output.shape)
+    return all(extent < SMALL for shape in shapes for extent in shape)
+
+
+def geometry(layer: Layer) -> dict[str, object]:
+    """Members of struct tinyml_window for a convolution."""
+    op = convolution(layer)
+    return window_members(layer, layer.input(1).shape[1:3], op.strides, op.dilations, op.pads)
+
+
+def window_members(
+    layer: Layer,
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pads: Sequence[int],
+) -> dict[str, object]:
+    """Members of struct tinyml_window, which is called ``window``."""
+    x, y = layer.input(0), layer.output
+    return {
+        ".window.batches": x.shape[0],
+        ".window.in_h": x.shape[1],
+        ".window.in_w": x.shape[2],
+        ".window.in_c": x.shape[3],
+        ".window.out_h": y.shape[1],
+        ".window.out_w": y.shape[2],
+        ".window.out_c": y.shape[3],
+        ".window.kernel_h": kernel[0],
+        ".window.kernel_w": kernel[1],
+        ".window.stride_h": strides[0],
+        ".window.stride_w": strides[1],
+        ".window.dilation_h": dilations[0],
+        ".window.dilation_w": dilations[1],
+        ".window.pad_top": pads[0],
+        ".window.pad_left": pads[1],
+    }
+
+
+def matrix(layer: Layer) -> dict[str, object]:
+    """Members of all records of dense layers."""
+    outputs, inputs = layer.input(1).shape
+    return {".rows": layer.output.elements // outputs, ".inputs": inputs, ".outputs": outputs}
+
+
+def folded_bias(layer: Layer, filters: Array) -> Array:
+    """The bias with all that depends on zero points and weights alone added to it.
+
+    Σ (x - xz)(w - wz) + b  =  Σ x w - wz Σ x + [b - xz Σ (w - wz)]: the bracket is known now.
+    """
+    x_zero = quant_of(layer.input(0)).zero_point
+    w_zero = quant_of(layer.input(1)).zero_points[0]
+    rows = filters.reshape(filters.shape[0], -1).astype(np.int64)
+    bias = layer.input(2).value.reshape(-1).astype(np.int64) if layer.has_input(2) else 0
+    return (bias - x_zero * (rows - w_zero).sum(axis=1)).astype(np.int32)
+
+
+def padded_weights(filters: Array) -> Array:
+    """Filters as the kernels read them: in whole words, so up to three bytes past the last."""
+    flat = filters.reshape(-1)
+    spare = 3 if filters[0].size % 4 else 0
+    return np.concatenate([flat, np.zeros(spare, flat.dtype)])
+
+
+def quantized_record(
+    layer: Layer, sheet: Sheet, filters: Array, packed: Array, order: Array | slice = slice(None)
+) -> dict[str, object]:
+    """Members of struct tinyml_conv_s8. ``filters`` are the weights, output channels first.
+
+    ``packed`` are the same as the kernel reads them, ``order`` is its order of the other tables.
+    """
+    return {**geometry(layer), **channel_tables(layer, sheet, filters, packed, order), **limits(layer)}
+
+
+def channel_tables(
+    layer: Layer, sheet: Sheet, filters: Array, packed: Array, order: Array | slice = slice(None)
+) -> dict[str, object]:
+    """Members that point to constants: weights, and what each channel has."""
+    return {
+        ".weights": sheet.table("weights", packed),
+        ".bias": sheet.table("bias", folded_bias(layer, filters)[order]),
+        **factor_tables(layer, sheet, order),
+    }
+
+
+def factor_tables(layer: Layer, sheet: Sheet, order: Array | slice = slice(None)) -> dict[str, object]:
+    """Members that point to the factors from sums to outputs."""
+    multiplier, shift = channel_multipliers(layer)
+    return {
+        ".multiplier": sheet.table("multiplier", multiplier[order]),
+        ".shift": sheet.table("shift", shift.astype(np.int8)[order]),
+    }
+
+
+def limits(layer: Layer) -> dict[str, object]:
+    """Members that say where zero is, what outputs are limited to, and how they are rounded."""
+    return {".in_zero": quant_of(layer.input(0)).zero_point, **folded_limits(layer)}
+
+
+def folded_limits(layer: Layer) -> dict[str, object]:
+    """The same for a kernel that need not know where zero is in the input: the bias has it."""
+    return {
+        ".weight_zero": quant_of(layer.input(1)).zero_points[0],
+        ".out_zero": quant_of(layer.output).zero_point,
+        **rounding(layer),
+    }
+
+
+def rounding(layer: Layer) -> dict[str, object]:
+    """Members that say what outputs are limited to, and how they are rounded."""
+    low, high = clamp_range(weighted(layer).clamp, layer.output)
+    return {
+        ".out_min": low,
+        ".out_max": high,
+        ".round_once": c.boolean(weighted(layer).round_once),
+    }
+
+
+def float_record(layer: Layer, sheet: Sheet) -> dict[str, object]:
+    """Members of struct tinyml_conv_f32."""
+    return {
+        **geometry(layer),
+        ".weights": sheet.table("weights", layer.input(1).value),
+        **float_limits(layer, sheet),
+    }
+
+
+def float_limits(layer: Layer, sheet: Sheet) -> dict[str, object]:
+    """What a kernel does with sums of floats: adds the bias, and limits them, maybe to infinity."""
+    low, high = weighted(layer).clamp
+    sheet.include("<math.h>")
+    return {
+        ".bias": bias_table(layer, sheet),
+        ".out_min": c.floating(low),
+        ".out_max": c.floating(high),
+    }
+
+
+def bias_table(layer: Layer, sheet: Sheet) -> str:
+    """The bias as the model has it, if it has one."""
+    return sheet.table("bias", layer.input(2).value.reshape(-1)) if layer.has_input(2) else "NULL"

@@ -1,0 +1,84 @@
+"""What Dense and the convolutions have in common: the way from sums of products to outputs."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tinyml.ir import Array, DType, Layer, Op, Tensor, given
+from tinyml.ops.shared.quant import (
+    NO_CLAMP,
+    Clamp,
+    Multipliers,
+    centred,
+    integer_bias,
+    is_quantized,
+    output_multipliers,
+    per_channel,
+    requantize,
+    words_and_bytes,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Weighted(Op):
+    """y = clamp(sums of x times weights + bias), channels last. Inputs: x, weights, optional bias."""
+
+    clamp: Clamp = NO_CLAMP
+    round_once: bool = False  # else twice, as TensorFlow Lite does
+
+    @property
+    @abstractmethod
+    def channel_axis(self) -> int:
+        """The axis of the weights that counts output channels."""
+
+    @abstractmethod
+    def accumulate(self, x: Array, weights: Array) -> Array:
+        """The sums before bias and clamp."""
+
+    def multipliers(self, layer: Layer) -> Multipliers:
+        """From sums to outputs."""
+        return output_multipliers(layer)
+
+    def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        x, w = centred(layer, inputs, 0), centred(layer, inputs, 1, channel_axis=self.channel_axis)
+        sums = self.accumulate(x, w)
+        if layer.has_input(2):
+            sums = sums + inputs[2]
+        if layer.input(0).quant is not None:
+            return (requantize(sums, layer, self.multipliers(layer), self.clamp, self.round_once),)
+        return (np.clip(sums, *self.clamp).astype(layer.output.dtype.numpy),)
+
+    def macs(self, layer: Layer) -> int:
+        weights = layer.input(1)
+        return layer.output.elements * weights.elements // weights.shape[self.channel_axis]
+
+    def quantized(
+        self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
+    ) -> tuple[Op, Sequence[Tensor | None]] | None:
+        """All bytes, or words and bytes; rounded once, as in ONNX."""
+        bytes_only = all(is_quantized(t, DType.INT8, DType.UINT8) for t in (*inputs[:2], outputs[0]))
+        if bytes_only or words_and_bytes(given(inputs, 0), given(inputs, 1), outputs[0]):
+            return replace(self, round_once=True), [*inputs[:2], *integer_bias(inputs)]
+        return None
+
+
+def weighted(layer: Layer) -> Weighted:
+    """The operator of a layer that is known to have weights."""
+    assert isinstance(layer.op, Weighted)
+    return layer.op
+
+
+def channel_multipliers(layer: Layer) -> Multipliers:
+    """From sums to outputs, for every output channel."""
+    channels = layer.output.shape[-1]
+    multiplier, shift = weighted(layer).multipliers(layer)
+    return per_channel(multiplier, channels), per_channel(shift, channels)
+
+
+def largest_shift(layer: Layer) -> int:
+    """The n for which the largest factor from sums to outputs is below 2**n, and not below half of that."""
+    return int(np.max(weighted(layer).multipliers(layer)[1]))

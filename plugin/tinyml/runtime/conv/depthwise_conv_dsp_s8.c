@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Depthwise convolutions with DSP instructions: channel by channel, two outputs at a time. */
+
+#include <stdbool.h>
+
+#include <tinyml/conv.h>
+#include <tinyml/tinyml.h>
+
+#if TINYML_CORE_DSP
+
+#include "../weighted/dsp_s8.h"
+#include "plane_s8.h"
+
+/* What is the same for all outputs of a channel. */
+struct channel {
+	int32_t bias;
+	int32_t factor;
+	int32_t exponent;
+	int32_t twice_zero;
+	int32_t low;
+	int32_t high;
+	bool once;
+	bool narrow;
+};
+
+/* Write two outputs, the second first: it may be the same place. */
+static inline void write_two(const struct channel *c, int32_t s0, int32_t s1, int8_t *y,
+			     int32_t step)
+{
+	if (c->once) {
+		s0 = tinyml_output_dsp(s0, c->factor, c->exponent, true, c->twice_zero);
+		s1 = tinyml_output_dsp(s1, c->factor, c->exponent, true, c->twice_zero);
+	} else {
+		s0 = tinyml_output_dsp(s0, c->factor, c->exponent, false, c->twice_zero);
+		s1 = tinyml_output_dsp(s1, c->factor, c->exponent, false, c->twice_zero);
+	}
+	if (c->narrow) {
+		s0 = tinyml_clamp(s0, c->low, c->high);
+		s1 = tinyml_clamp(s1, c->low, c->high);
+	}
+	y[step] = (int8_t)s1;
+	y[0] = (int8_t)s0;
+}
+
+/* How the sums of two outputs are computed. */
+enum way {
+	THREE_BY_THREE,         /* the kernel is 3x3; outputs are neighbours */
+	THREE_BY_THREE_STRIDED, /* outputs are further apart */
+	TWO_WORDS,              /* a row of the kernel is 5 to 7 wide; outputs are neighbours */
+	TWO_WORDS_STRIDED,
+	ANY,
+};
+
+/* The weights of a channel. */
+struct taps {
+	int16x2_t outer[3]; /* of a 3x3 kernel: first and third of each row */
+	int32_t middle[3];
+	int16_t *spread; /* of others: see spread() */
+	int32_t words;   /* in a row */
+	int32_t rows;
+	int32_t down; /* from one row to the next, in bytes of the plane */
+};
+
+/* In a word of four neighbours, the first three are under the first window, the last three under
+ * its neighbour.
+ */
+static inline void sum_3x3(const struct taps *taps, const int8_t *x, int32_t gap, bool neighbours,
+			   int32_t sums[2])
+{
+	int32_t s0 = sums[0], s1 = sums[1];
+
+#define ROW(i)                                                                                     \
+	do {                                                                                       \
+		const uint32_t word = tinyml_load_word(x);                                         \
+		const int16x2_t even = tinyml_even_bytes(word), odd = tinyml_odd_bytes(word);      \
+		s0 = __smlad(even, taps->outer[i], s0);                                            \
+		s0 = __smlabb(odd, taps->middle[i], s0);                                           \
+		if (neighbours) {                                                                  \
+			s1 = __smlad(odd, taps->outer[i], s1);                                     \
+			s1 = __smlatb(even, taps->middle[i], s1);                                  \
+		} else {                                                                           \
+			const uint32_t next = tinyml_load_word(x + gap);                           \
+			s1 = __smlad(tinyml_even_bytes(next), taps->outer[i], s1);                 \
+			s1 = __smlabb(tinyml_odd_bytes(next), taps->middle[i], s1);                \
+		}                                                                                  \
+		x += taps->down;                                                                   \
+	} while (0)
+	ROW(0);
+	ROW(1);
+	ROW(2);
+#undef ROW
+	sums[0] = s0;
+	sums[1] = s1;
+}
+
+/* Neighbours share two words here, too: elements 2 and 4 of the second come from both. */
+static inline void sum_two_words(const struct taps *taps, const int8_t *x, int32_t gap,
+				 bool neighbours, int32_t sums[2])
+{
+	const int16x2_t *tap = (const int16x2_t *)(const void *)taps->spread;
+	int32_t s0 = sums[0], s1 = sums[1];
+
+	for (int32_t row = taps->rows; row > 0; row--, x += taps->down, tap += 4) {
+		const uint32_t u = tinyml_load_word(x), v = tinyml_load_word(x + 4);
+		const int16x2_t u_even = tinyml_even_bytes(u), u_odd = tinyml_odd_bytes(u);
+		const int16x2_t v_even = tinyml_even_bytes(v), v_odd = tinyml_odd_bytes(v);
+
+		s0 = __smlad(u_even, tap[0], s0);
+		s0 = __smlad(u_odd, tap[1], s0);
+		s0 = __smlad(v_even, tap[2], s0);
+		s0 = __smlad(v_odd, tap[3], s0);
+		if (neighbours) {
+			int16x2_t both; /* element 4 below element 2: SMLADX exchanges them */
+
+			__asm__("pkhbt %0, %1, %2" : "=r"(both) : "r"(v_even), "r"(u_even));
+			s1 = __smlad(u_odd, tap[0], s1);
+			s1 = __smladx(both, tap[1], s1);
+			s1 = __smlad(v_odd, tap[2], s1);
+			s1 = __smlatb(v_even, tap[3], s1);
+		} else {
+			const uint32_t p = tinyml_load_word(x + gap);
+			const uint32_t q = tinyml_load_word(x + gap + 4);
+
+			s1 = __smlad(tinyml_even_bytes(p), tap[0], s1);
+			s1 = __smlad(tinyml_odd_bytes(p), tap[1], s1);
+			s1 = __smlad(tinyml_even_bytes(q), tap[2], s1);
+			s1 = __smlad(tinyml_odd_bytes(q), tap[3], s1);
+		}
+	}
+	sums[0] = s0;
+	sums[1] = s1;
+}
+
+static inline void sum_any(const struct taps *taps, const int8_t *x, int32_t gap, int32_t sums[2])
+{
+	const int32_t width = 4 * taps->words, down = taps->down - width;
+	const int16x2_t *tap = (const int16x2_t *)(const void *)taps->spread;
+	int32_t s0 = sums[0], s1 = sums[1];
+
+	for (int32_t row = taps->rows; row > 0; row--, x += down) {
+		for (const int8_t *end = x + width; x != end; x += 4, tap += 2) {
+			const uint32_t a = tinyml_load_word(x), b = tinyml_load_word(x + gap);
+			const int16x2_t even = tap[0], odd = tap[1];
+
+			s0 = __smlad(tinyml_even_bytes(a), even, s0);
+			s0 = __smlad(tinyml_odd_bytes(a), odd, s0);
+			s1 = __smlad(tinyml_even_bytes(b), even, s1);
+			s1 = __smlad(tinyml_odd_bytes(b), odd, s1);
+		}
+	}
+	sums[0] = s0;
+	sums[1] = s1;
+}
+
+/* All outputs of a channel. */
+static inline __attribute__((always_inline)) void
+walk(const struct tinyml_window *w, const struct channel *channel, const struct taps *weights,
+     const struct tinyml_plane *plane, int8_t *first, enum way way)
+{
+	const struct channel c = *channel;
+	const struct taps taps = *weights;
+	/* Where rows have but one output, it is its own neighbour. */
+	const int32_t stride = w->stride_w, gap = w->out_w > 1 ? stride : 0;
+	const int32_t step = plane->y_step, second = w->out_w > 1 ? step : 0;
+	const int32_t down = w->stride_h * plane->width;
+	const int8_t *row = plane->at;
+
+	for (int32_t rows = w->out_h; rows > 0; rows--, row += down, first += plane->y_line) {
+		const int8_t *x = row;
+		int8_t *y = first;
+
+		for (int32_t left = w->out_w; left > 0; left -= 2) {
+			int32_t sums[2] = {c.bias, c.bias};
+
+			if (left == 1) { /* a last odd output is computed with the one before it */
+				x -= gap;
+				y -= second;
+			}
+			if (way == THREE_BY_THREE || way == THREE_BY_THREE_STRIDED) {
+				sum_3x3(&taps, x, gap, way == THREE_BY_THREE, sums);
+			} else if (way == TWO_WORDS || way == TWO_WORDS_STRIDED) {
+				sum_two_words(&taps, x, gap, way == TWO_WORDS, sums);
+			} else {
+				sum_any(&taps, x, gap, sums);
+			}
+			write_two(&c, sums[0], sums[1], y, second);
+			x += 2 * stride;
+			y += 2 * step;
+		}
+	}
+}
+
+/* The weights of a channel as pairs of int16, less their zero point: even and odd bytes of every
+ * word of a kernel's row, with zeros between them if it is dilated.
+ */
+static void spread(const struct tinyml_conv_s8 *p, const int8_t *weights, struct taps *to)
+{
+	const struct tinyml_window *w = &p->window;
+	const int32_t zero = p->weight_zero, words = to->words;
+	int16_t *taps = to->spread;
+
+	if (w->dilation_w == 1 && zero == 0) { /* the same, quicker */
+		const uint32_t last = UINT32_MAX >> (-w->kernel_w & 3) * 8;
+		int16x2_t *pairs = (int16x2_t *)(void *)taps;
+
+		for (int32_t ky = 0; ky < w->kernel_h; ky++) {
+			for (int32_t i = 0; i < words; i++, weights += 4) {
+				const uint32_t word = tinyml_load_word(weights) &
+						      (i == words - 1 ? last : UINT32_MAX);
+
+				*pairs++ = tinyml_even_bytes(word);
+				*pairs++ = tinyml_odd_bytes(word);
+			}
+			weights -= -w->kernel_w & 3;
+		}
+		return;
+	}
+	memset(taps, 0, (size_t)(w->kernel_h * words) * 8u);
+	for (int32_t ky = 0; ky < w->kernel_h; ky++, taps += 4 * words) {
+		for (int32_t kx = 0; kx < w->kernel_w; kx++) {
+			const int32_t at = kx * w->dilation_w;
+
+			/* 0, 2, 1, 3 */
+			taps[(at & ~3) + (at & 1) * 2 + (at >> 1 & 1)] =
+				(int16_t)(*weights++ - zero);
+		}
+	}
+}
+
+static void load_3x3(const struct tinyml_conv_s8 *p, const int8_t *weights, struct taps *to)
+{
+	(void)p;
+	for (int32_t row = 0; row < 3; row++, weights += 3) {
+		to->outer[row] = tinyml_even_bytes(tinyml_load_word(weights));
+		to->middle[row] = weights[1];
+	}
+}
+
+struct tinyml_depthwise_dsp {
+	void (*load)(const struct tinyml_conv_s8 *p, const int8_t *weights, struct taps *to);
+	void (*walk)(const struct tinyml_window *w, const struct channel *c,
+		     const struct taps *taps, const struct tinyml_plane *plane, int8_t *y);
+};
+
+/* One function each: no registers are kept for the others, and only what a model uses is linked. */
+#define WAY(name, loads, way)                                                                      \
+	__attribute__((noinline)) static void walk_##name(                                         \
+		const struct tinyml_window *w, const struct channel *c, const struct taps *taps,   \
+		const struct tinyml_plane *plane, int8_t *y)                                       \
+	{                                                                                          \
+		walk(w, c, taps, plane, y, way);                                                   \
+	}                                                                                          \
+	const struct tinyml_depthwise_dsp tinyml_depthwise_dsp_##name = {loads, walk_##name};
+WAY(3x3, load_3x3, THREE_BY_THREE)
+WAY(3x3_strided, load_3x3, THREE_BY_THREE_STRIDED)
+WAY(two_words, spread, TWO_WORDS)
+WAY(two_words_strided, spread, TWO_WORDS_STRIDED)
+WAY(any, spread, ANY)
+#undef WAY
+
+void tinyml_depthwise_conv_dsp_s8(const struct tinyml_conv_s8 *p, const int8_t *x, int8_t *y,
+				  void *scratch, const struct tinyml_depthwise_dsp *way)
+{
+	const struct tinyml_window *w = &p->window;
+	const int32_t multiple = w->out_c / w->in_c, size = w->kernel_h * w->kernel_w;
+	struct channel c = {
+		.twice_zero = 2 * p->out_zero + 1,
+		.low = p->out_min,
+		.high = p->out_max,
+		.once = p->round_once,
+		.narrow = p->out_min > INT8_MIN || p->out_max < INT8_MAX,
+	};
+
+	for (int32_t n = 0; n < w->batches; n++) {
+		const struct tinyml_plane plane = tinyml_plane(p, scratch);
+		/* Behind the plane, and what is read past its end. */
+		void *behind = &plane.at[(plane.height * plane.width + 6) & ~3];
+		struct taps taps = {
+			.spread = behind,
+			.words = ((w->kernel_w - 1) * w->dilation_w + 4) / 4,
+			.rows = w->kernel_h,
+			.down = w->dilation_h * plane.width,
+		};
+		const int8_t *weights = p->weights;
+
+		for (int32_t i = 0; i < w->out_c; i++, weights += size) {
+			if (multiple == 1 || i % multiple == 0) {
+				tinyml_plane_fill(&plane, w, &x[i / multiple]);
+			}
+			c.bias = p->bias[i];
+			c.factor = (int32_t)((uint32_t)p->multiplier[i] << 1);
+			c.exponent = ~p->shift[i];
+			way->load(p, weights, &taps);
+			way->walk(w, &c, &taps, &plane, &y[i]);
+		}
+		x += w->in_h * w->in_w * w->in_c;
+		y += w->out_h * w->out_w * w->out_c;
+	}
+}
+
+#endif /* TINYML_CORE_DSP */

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/**
+ * Dense layers: a row of the input meets four filters at a time, the last ones
+ * one by one. The filters are a stream of words, with what their sums need: see
+ * ops/_stream.py.
+ *
+ * The file that includes this says how to multiply and how to make outputs of
+ * sums:
+ *
+ *   dot_four()  sums[i] += filter i · x over some words; the filters take
+ * turns, a word each dot_one()   the same for one filter; both return what
+ * follows the filters finish()    makes an output of a sum
+ */
+
+#ifndef TINYML_DENSE_STREAM_S8_H_
+#define TINYML_DENSE_STREAM_S8_H_
+
+#include <tinyml/dense.h>
+
+#include "../weighted/output_s8.h"
+
+static int32_t sum_of(const int8_t *x, int32_t count)
+{
+	int32_t sum = 0;
+
+	for (int32_t i = 0; i < count; i++) {
+		sum += x[i];
+	}
+	return sum;
+}
+
+static inline void multiply(const struct tinyml_dense_s8 *p, const int8_t *x, int8_t *y)
+{
+	const struct tinyml_output to =
+		tinyml_output(p->round_once, p->out_zero, p->out_min, p->out_max);
+	const int32_t inputs = p->inputs, outputs = p->outputs, weight_zero = p->weight_zero;
+	const int32_t whole = inputs / 4, rest = inputs % 4;
+
+	for (int32_t row = p->rows; row > 0; row--, x += inputs) {
+		const int32_t shared = weight_zero != 0 ? weight_zero * sum_of(x, inputs) : 0;
+		const uint32_t *w = (const uint32_t *)(const void *)p->weights;
+		uint32_t last_word = 0; /* put together: no byte past the end is read */
+		const int8_t *last = (const int8_t *)&last_word;
+
+		for (int32_t i = inputs; i > 4 * whole; i--) {
+			last_word = last_word << 8 | (uint8_t)x[i - 1];
+		}
+		for (int32_t left = outputs / 4; left > 0; left--, y += 4) {
+			const int32_t *bias = (const int32_t *)w;
+			int32_t sums[4] = {bias[0] - shared, bias[1] - shared, bias[2] - shared,
+					   bias[3] - shared};
+			const int8_t *exponent;
+
+			w = whole > 0 ? dot_four(w + 4, x, whole, sums) : w + 4;
+			w = rest > 0 ? dot_four(w, last, 1, sums) : w;
+			exponent = (const int8_t *)&w[4];
+			y[0] = finish(sums[0], (int32_t)w[0], exponent[0], &to);
+			y[1] = finish(sums[1], (int32_t)w[1], exponent[1], &to);
+			y[2] = finish(sums[2], (int32_t)w[2], exponent[2], &to);
+			y[3] = finish(sums[3], (int32_t)w[3], exponent[3], &to);
+			w += 5;
+		}
+		for (int32_t left = outputs % 4; left > 0; left--) {
+			int32_t sum = (int32_t)w[0] - shared;
+
+			w = dot_one(w + 1, x, whole, &sum);
+			w = dot_one(w, last, rest > 0, &sum);
+			*y++ = finish(sum, (int32_t)w[0], *(const int8_t *)&w[1], &to);
+			w += 2;
+		}
+	}
+}
+
+#endif /* TINYML_DENSE_STREAM_S8_H_ */
