@@ -1,3 +1,6 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+
 # Everything a newcomer types. The work is in tools/: this file only says which script.
 
 PYTHON ?= python3

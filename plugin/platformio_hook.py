@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """PlatformIO's way in: models of the project become C in SCons' graph.
 
 Runs as this library's ``extraScript`` (``lib_deps`` is then the one line a project needs), or as a

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """`west tinyml`: hands its arguments to the verbs that the `tinyml` command has too."""
 
 from __future__ import annotations

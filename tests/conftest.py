@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Sorts tests into tiers (see ``tiers.py``), skips those that cannot run here, counts them at the end."""
 
 from __future__ import annotations

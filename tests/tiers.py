@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The four tiers of tests, and whether each can run here.
 
 A test belongs to the tier whose folder it lies in. A tier whose parts are missing is skipped by name,

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Writes docs/BENCHMARKS.md, and its overview into README.md, from benchmarks/record.json.
 
 ``python -m tools.benchmarks [--check | --measure]``

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Set up everything that ``make demo`` and ``make test`` need; quick when there is nothing to do.
 
 ``python3 -m tools.bootstrap [--for-tests | --remove]``

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """``make test``: style, types and all four tiers of tests, in one go, however one of them ends.
 
 ``python -m tools.check [arguments for pytest]``

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """ONNX's own node tests through generated C: writes docs/ONNX_CONFORMANCE.md and the list of what passes.
 
 ``python -m tools.conformance [--check] [PATTERN]``

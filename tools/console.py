@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """How the set-up scripts talk: one line per step, the details in a log that is shown when a step fails."""
 
 from __future__ import annotations

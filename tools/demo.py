@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """``make demo``: from a model file to a running image, with the commands that a user would type.
 
 With a west workspace: ``west tinyml add``, ``west build`` for qemu_cortex_m3, and the application's own

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """What the demo shows: the images that were classified, and figures against what the board has."""
 
 from __future__ import annotations

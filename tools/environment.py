@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The virtual environment in ``.venv``: this project, editable, with everything its tests use."""
 
 from __future__ import annotations

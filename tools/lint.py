@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Style and types of everything in the tree: ruff, mypy, clang-format. With ``--fix``, lay it out.
 
 ``python -m tools.lint [--fix]``

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The Debian/Ubuntu packages that builds and emulation need: which are missing, and installing them."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The table of published models in docs/quantize.md: quantised, compiled, run as C, compared with float.
 
 ``python -m tools.quantized_models`` measures all of them and writes it (``TINYML_MODELS`` names their

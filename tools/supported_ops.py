@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Writes docs/SUPPORTED_OPS.md from the readers and kernels in ``plugin/tinyml/ops/``.
 
 ``python -m tools.supported_ops [--check]``

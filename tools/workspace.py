@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The west workspace for samples and tests: Zephyr and its modules, in a cache folder outside the tree.
 
 west wants the repository that holds the manifest inside the workspace. A link to this clone does that

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The tables of docs/zephyr.md, from the code: keys of tinyml.yaml and Kconfig symbols.
 
 ``python -m tools.zephyr_docs`` writes them; a test compares.

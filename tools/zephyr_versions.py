@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Does the module work with the Zephyr versions it promises? Tries each and writes the answer down.
 
 ``python -m tools.zephyr_versions [VERSION ...]`` makes a workspace per version in the cache folder, with the

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """``python -m tinyml`` is the ``tinyml`` command."""
 
 from tinyml.cli import main

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Arrays from and to .npz files, by tensor name or by position."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Writing C: literals that read back exactly, identifiers, comments, tables and loop nests."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The ``tinyml`` console command: parse, call, print. What a verb does is in ``verbs/``."""
 
 from __future__ import annotations

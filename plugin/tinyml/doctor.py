@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """What is installed, what is missing and how to get it: ``tinyml doctor``.
 
 Parts are grouped by what a user wants to do, because that is the question behind it: nobody needs all

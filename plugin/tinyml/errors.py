@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Every mistake a user can make ends in one of these: what was found, what is allowed, what to try.
 
 The shells (west, PlatformIO, console) print a ``TinymlError`` without a traceback. Anything else that

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Integer arithmetic of TensorFlow Lite's reference kernels, bit for bit, on numpy arrays.
 
 Real multipliers become ``(multiplier, shift)``: a Q31 mantissa and a power of two. Products are rounded

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """A graph in numpy, operator by operator: what the compiler itself believes the model means."""
 
 from __future__ import annotations

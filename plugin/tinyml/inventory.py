@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Which operators there are readers and kernels for, and which of them a model uses."""
 
 from __future__ import annotations

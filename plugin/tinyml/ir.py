@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The intermediate representation: tensors, nodes, one graph. Frozen, typed, format-neutral.
 
 Activations of spatial operators are NHWC. A quantised tensor carries its own parameters, so an

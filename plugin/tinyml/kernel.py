@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Kernels: the ways to compute an operator in C, and the sheet a kernel writes its layer on."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The one place that calls the stages, in their order. Shells call this and print."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """What a reader in ``ops/`` gets to see of a model file, and how it says what a node means.
 
 A reader takes one node of ONNX or TFLite and a ``Builder``, adds operators, and returns the tensors

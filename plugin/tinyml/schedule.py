@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The order of execution, chosen for peak memory.
 
 What is live after a set of nodes has run does not depend on their order, so the search goes through sets

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Node + target → kernel. Before planning, because scratch memory depends on the kernel."""
 
 from __future__ import annotations

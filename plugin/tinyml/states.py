@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """State in ONNX files: inputs that take what an output was in the run before.
 
 ONNX has no variables, so such a model says in its metadata which output goes into which input:

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """What a target can do, as far as the compiler cares: its instruction set and its compiler flags."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Jinja templates of this package: how all of them are read and filled in."""
 
 from __future__ import annotations

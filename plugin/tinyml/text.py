@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The text form of a graph: for ``--dump-ir``, golden tests and bug reports."""
 
 from __future__ import annotations

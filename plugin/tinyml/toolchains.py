@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The programs that compile for bare metal and emulate it: by which names they go, and who brings them."""
 
 from __future__ import annotations

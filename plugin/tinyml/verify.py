@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The rules every graph must keep, as a table. Runs after import and after each pass."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Where things outside this package are kept: our cache folder, the west workspace, CMSIS-NN."""
 
 from __future__ import annotations

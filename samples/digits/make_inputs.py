@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Write ``src/inputs.h``: held-back images, their labels, and the outputs that the model must give.
 
     python make_inputs.py [--check]
@@ -40,6 +42,7 @@ def header() -> str:
     images, labels = held_back.images[:COUNT], held_back.labels[:COUNT]
     answers = logits(HERE / "model.onnx", held_back)[:COUNT]
     out = [
+        "/* Copyright The west-tinyml contributors */",
         "/* SPDX-License-Identifier: Apache-2.0 */",
         "",
         "/* Made by make_inputs.py from scikit-learn's digits and model.onnx; do not edit. */",

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Train the digits model and write ``model_float.onnx`` and ``model.onnx`` (int8, QDQ) beside this file.
 
     python train.py

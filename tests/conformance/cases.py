@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The node cases that the ``onnx`` package defines in Python, and variants of them with known operands."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """What is kept of a run: the list of cases that pass, and the page in the documentation."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Runs node cases through the compiler and, many at once, as C on the host under sanitizers."""
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
 #!/usr/bin/env python3
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Write the generated C that is kept here to look at and to compare with, or check that it is current.
 
 python tests/golden/regenerate.py [--check]

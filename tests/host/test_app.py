@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The application's manifest: reading it, and editing it without disturbing what the user wrote."""
 
 from __future__ import annotations

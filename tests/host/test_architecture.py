@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The import arrows point one way: from layer to layer downwards, and inside a layer never in a circle."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Arrays in and out of .npz files."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Layers in bands of rows: every row is computed once, from rows that are there, and the numbers stay."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Records of measurements: kept, compared, shown beside those of others."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Limits on memory: what counts as RAM when a build copies the weights there."""
 
 from __future__ import annotations

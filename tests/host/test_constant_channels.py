@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Folding of constant channels: less work, and not one byte of the result changes."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The digits sample is what its README says: accuracy, size, and a training script that can be repeated."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """``tinyml doctor``: it sees what is there, names what is not, and says how to get it."""
 
 from __future__ import annotations

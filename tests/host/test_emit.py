@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The C that is written: kept in the repository, current, the same every time, and clean."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Building images with west: its command lines, and the few lines of its log that say what is wrong."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Transposes cancel, reshapes get out of the way, and every result stays what it was."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Sums of bytes in one step: the same bytes as TensorFlow Lite's three, for all pairs."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """What of the generated C needs more than Zephyr's minimal C library."""
 
 from __future__ import annotations

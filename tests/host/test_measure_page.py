@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """docs/measure.md: every command on it is one that the tool has, with options that it takes."""
 
 from __future__ import annotations

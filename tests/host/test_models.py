@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Published models, compiled and run under sanitizers: every golden output of every one of them.
 
 The models are not part of the repository: ``TINYML_MODELS`` names their folder, else they are looked for

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """`report`, `verify` and `profile` know an application's models by name, and boards by theirs."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """ONNX's own node tests: none fails, and what has once passed keeps passing."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Every case of ``tests/ops`` three ways: numpy, generated C under sanitizers, somebody else's runtime."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Convolutions over their own input: no position reads what an earlier one has overwritten."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Passes on small graphs: the result stays the same, and what was to go has gone."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The planner: sharing, packing, scheduling, and a validator that catches what any of them gets wrong."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The arena of every published model is as small as it can be, whatever the kernels and the core."""
 
 from __future__ import annotations

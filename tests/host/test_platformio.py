@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """What a PlatformIO project says about its models, decided without PlatformIO."""
 
 from __future__ import annotations

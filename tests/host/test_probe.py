@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Talking to an image over its console: the lines, what disturbs them, and what is said when they stop."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """From float to int8: what comes out is int8, close to float, and says how close."""
 
 from __future__ import annotations

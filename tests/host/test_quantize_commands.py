@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Quantising from the command line, a manifest, a build; and the guide, as written."""
 
 from __future__ import annotations

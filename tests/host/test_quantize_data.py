@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Calibration data from the files people have, and a message for each way in which they do not fit."""
 
 from __future__ import annotations

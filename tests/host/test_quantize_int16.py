@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """int16 activations where int8 is too coarse: better numbers, the same integers in numpy and in C."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Published float models, made int8, compiled and run: as small and as close to float as the guide states."""
 
 from __future__ import annotations

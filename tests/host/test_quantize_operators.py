@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Small models, one trait each: what becomes int8, what stays float, what is dropped."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Recurrent layers of a quantised model: int8 weights, float activations, nearly the same answers."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Models that keep state between runs: calibrated over sequences, state kept as integers, C equal to ONNX."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The report: its figures, its JSON, its page. What it costs on a core is in tests/standalone."""
 
 from __future__ import annotations

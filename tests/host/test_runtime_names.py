@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The C runtime is one library: no two files or headers may claim the same function."""
 
 from __future__ import annotations

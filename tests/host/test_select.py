@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Which library computes a layer: what was asked for, what the build has, what it costs on the core."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The set-up behind the make targets: it is quick when there is nothing to do and explains what fails."""
 
 from __future__ import annotations

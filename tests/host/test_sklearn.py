@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Models of scikit-learn as skl2onnx exports them, labels and probabilities: equal to onnxruntime."""
 
 from __future__ import annotations

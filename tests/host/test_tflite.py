@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The TFLite importer: what files may hold, and what it says when they hold something else."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """TFLite operators against what TensorFlow Lite's own reference kernels gave (see record_tflite.py).
 
 Integers agree in every bit, in numpy and in C; floats to within rounding.

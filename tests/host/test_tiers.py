@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The tier machinery: what it skips, what it says, and that a required tier cannot go missing silently."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """What the readers of tree ensembles refuse, and how they round limits."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """<tinyml/values.h>: real numbers into tensors of every type and back, against numpy, under sanitizers."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """`tinyml verify`: agreement is agreement, and a fault is found where it was put."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """`west tinyml add | list | remove` as a user types them, in a workspace of nothing but west's own files."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Which compiler an image for a board is built with."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The page about Zephyr says what the code says."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """ArgReduce: first and last of equals, all axes."""
 
 from __future__ import annotations

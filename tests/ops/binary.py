@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Binary: arithmetic, logic, comparison and shifts, with broadcasting."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Where, casts, one-hot, triangles, dropout."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Clamp: limits known now, limits known later, limits that cross."""
 
 from __future__ import annotations

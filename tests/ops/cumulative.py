@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Cumulative: sums in both directions, with and without the element itself."""
 
 from __future__ import annotations

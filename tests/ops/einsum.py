@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Einsum: products, sums, diagonals, dots."""
 
 from __future__ import annotations

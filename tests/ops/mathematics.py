@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Determinants, Fourier transforms, n-grams, matrix products of all ranks, quantisation at run time."""
 
 from __future__ import annotations

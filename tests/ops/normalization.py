@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Normalisations: batch, layer, instance, group, RMS, Lp, mean-variance and local response."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Pools: windows with strides, dilations, padding, ceil mode and any number of spatial axes."""
 
 from __future__ import annotations

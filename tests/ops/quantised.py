@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Operators between Dequantize and Quantize: integer code against onnxruntime in floats."""
 
 from __future__ import annotations

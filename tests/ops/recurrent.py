@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """RNN, GRU and LSTM: directions, states, lengths, activations, clipping, peepholes, layouts."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Reduce: every function, every kind of axes."""
 
 from __future__ import annotations

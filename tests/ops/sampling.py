@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Resize, transposed convolution, and operators that read an image between its elements."""
 
 from __future__ import annotations

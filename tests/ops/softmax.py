@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Softmax, log-softmax and hardmax: along one axis, or over all that follow (before opset 13)."""
 
 from __future__ import annotations

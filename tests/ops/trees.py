@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Decision trees and the other models that scikit-learn exports."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Unary: every function on values around its interesting points."""
 
 from __future__ import annotations

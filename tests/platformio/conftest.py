@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Real PlatformIO without its registry: SCons from PyPI, platforms from ``platforms/``."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The digits samples as projects of tests, and how to read what a build says."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """What is rebuilt when, and what is said when something is wrong."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The digits model in a PlatformIO project, on the host and on Cortex-M3 in QEMU."""
 
 from __future__ import annotations

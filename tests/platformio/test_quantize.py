@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """``custom_tinyml_quantize``: a float model in a PlatformIO project is built as int8."""
 
 from __future__ import annotations

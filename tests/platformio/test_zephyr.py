@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """``framework = zephyr``, with the package of PlatformIO's own that builds Zephyr.
 
 That package is looked for where PlatformIO puts it; ``TINYML_PIO_ZEPHYR`` names another folder. The tools

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Tests on machines whose tools are not here are skipped; images in QEMU as devices for pytest-embedded."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Chains of layers in bands of rows, with the kernels of every core: equal to numpy, byte for byte."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """No model of the record has become more expensive, and all still compute what the reference computes."""
 
 from __future__ import annotations

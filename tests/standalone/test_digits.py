@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The sample's model, compiled, on every machine: real digits, the same numbers everywhere."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """int8 layers of every geometry, with every choice of kernels, on every core: equal to numpy, byte for byte.
 
 All layers are in one model, so that a machine and a choice of kernels cost one build and one start.

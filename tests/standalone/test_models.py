@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Published models on every QEMU core, with both kernel libraries, against their goldens.
 
 What must agree and how closely is said by ``Check`` in ``tests/support/goldens.py``. Integer models run on

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Operators whose loops are written into the model, on every core: some cases of ``tests/ops``."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Layer by layer on every core: the parts are the whole, and when nobody asks, they cost nothing."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The harness on every QEMU machine, with the hand-written model of ``tests/toy``."""
 
 from __future__ import annotations

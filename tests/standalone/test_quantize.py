@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Float models made int8, on an emulated Cortex-M: as right as float, a quarter of the size."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """`tinyml verify` on every core: it agrees, and a kernel that is wrong only there is found there."""
 
 from __future__ import annotations

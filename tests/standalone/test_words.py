@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Functions of int16 tensors on every core: equal to numpy for inputs from end to end."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Many compiled models in one program on the host, under sanitizers: what makes thousands of cases quick.
 
     outcomes = run_batch([Item("add_1", compiled.files, [{"x": array}]), ...])

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """A case: one operator on given inputs, with what must come out. ``tests/ops/*.py`` are lists of them."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Chains of layers that are wide inside, of random geometry: what bands of rows are made for."""
 
 from __future__ import annotations

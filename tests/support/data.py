@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Arrays for cases: random, but the same in every run."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Published models with goldens: where they are, what to feed them, and how close the answers must be.
 
     for model in published():                       # empty where the folder is absent

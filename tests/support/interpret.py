@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Runs a graph in numpy, operator by operator, with the operators' own ``evaluate``."""
 
 from __future__ import annotations

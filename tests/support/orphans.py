@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Processes that a test process forks end with it, even if it crashes.
 
 pytest-embedded forks one for its message queue in every worker of xdist. Left behind by a worker that

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """What tests of quantising share: the digits, and an int8 model as compiled C."""
 
 from __future__ import annotations

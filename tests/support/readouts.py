@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Small float models of real data, quick to train: fixed random features, a readout by least squares."""
 
 from __future__ import annotations

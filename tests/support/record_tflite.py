@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Ask TensorFlow Lite's reference kernels for the goldens of ``tflite_cases.py``, and write them down.
 
     python -m tests.support.record_tflite

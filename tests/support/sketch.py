@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Graphs built by hand for tests."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Small float models, one trait each, to be quantised."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """A model that int8 cannot do: faint signals with rare spikes a hundred times as large.
 
 The first layer amplifies and limits, so that only its input, and nothing behind it, has the wide range. In

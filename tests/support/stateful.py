@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Small TFLite models that keep state between runs, as streaming models do."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """A TFLite file with one operator, and what to run it on; short words to describe many of them."""
 
 from __future__ import annotations

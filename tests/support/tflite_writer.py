@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Writes small TFLite files, so that tests of the importer can say exactly what a file holds."""
 
 from __future__ import annotations

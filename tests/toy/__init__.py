@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The hand-written model of the harness tests. See ``toy.c`` for what its modes do."""
 
 from __future__ import annotations

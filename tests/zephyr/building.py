@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Building Zephyr applications in the tests: west and ninja, with all that they say."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Arenas of several models: each has its own, or all in a memory share one. On our QEMU Cortex-M4."""
 
 from __future__ import annotations

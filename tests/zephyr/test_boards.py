@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Real boards: there is none here to run on, but their images are built."""
 
 from __future__ import annotations

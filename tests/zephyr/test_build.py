@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """`west build` of the digits sample: what it makes, and what it makes again when something changes."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Where arena and weights go: by devicetree for all models, by tinyml.yaml for one. On our QEMU Cortex-M4."""
 
 from __future__ import annotations

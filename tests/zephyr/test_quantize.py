@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """A float model in an application: the build makes it int8, once."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """RISC-V in Zephyr, on qemu_riscv32: the sample computes what the host does, and instructions are counted.
 
 The tests of the shell, of threads and of user mode name the board too, for whoever has the minutes.

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """sysbuild: our variables reach the image, and it runs."""
 
 from __future__ import annotations

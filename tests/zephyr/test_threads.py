@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Several threads: shared and exclusive arenas, with claims and without, the check of claims, user mode."""
 
 from __future__ import annotations

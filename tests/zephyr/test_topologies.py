@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Workspaces that are not ours: this project as one of several in the user's own manifest (T2 and T3).
 
 `west init` and `west update` are real. Zephyr and its modules are not fetched again: the new workspace has

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """`verify` and `profile` inside Zephyr images, and over a serial port that native_sim plays."""
 
 from __future__ import annotations

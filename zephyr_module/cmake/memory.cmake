@@ -1,5 +1,6 @@
+# Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-#
+
 # Which memories models use: the regions of the devicetree, their sizes as limits for the compiler, and
 # the arenas, which models have each for itself or share.
 

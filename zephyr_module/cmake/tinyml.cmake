@@ -1,5 +1,6 @@
+# Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-#
+
 # zephyr_tinyml_model() and what it needs. Included once, by the module's CMakeLists.txt; functions
 # are global in CMake, so an application calls zephyr_tinyml_model() after find_package(Zephyr).
 

@@ -1,3 +1,4 @@
+/* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* How Zephyr wants what <tinyml/tinyml.h> leaves to the platform. Included from there. */

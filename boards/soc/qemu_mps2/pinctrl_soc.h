@@ -1,3 +1,4 @@
+/* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* QEMU has no pins to route. Zephyr's UART driver selects PINCTRL anyway, which asks for these

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The manifest for CMake: ``python -m tinyml.app.cmake MANIFEST OUT`` writes one call per model.
 
 Run by the build at configure time, so it imports nothing heavy. It also looks whether the Python

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Small edits of files that belong to the user: their comments, order and line ends stay.
 
 A YAML or Kconfig library would write the whole file anew. Here only the lines in question change;

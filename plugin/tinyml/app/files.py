@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Changing several files of the user's as one step: all of them, or none."""
 
 from __future__ import annotations

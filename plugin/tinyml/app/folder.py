@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Finding the application that a command is about, and where its model files may lie."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The application's manifest, ``tinyml.yaml``: which models belong to the firmware, and how they are built.
 
 It is small on purpose (``KEYS`` has all there is):

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Banded: convolutions and pools that follow one another, computed together in bands of rows.
 
 The tensors between them never exist as a whole. An inverted bottleneck (widen, depthwise, narrow) needs a

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Where memory is shortest, layers that follow one another are computed in bands of rows.
 
 That costs a few instructions and a few hundred bytes of flash, so it is done only for the layers that the

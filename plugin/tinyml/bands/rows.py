@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """A chain of windows computed in bands of rows: which rows each of them computes, reads and keeps.
 
 Of a tensor inside the chain, only the rows that are still needed are kept, in a buffer that moves on with

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The sheet on which a kernel writes its share of a layer that several operators make up."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """One model on one machine: compile, run once on a fixed pattern, read the counters."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The short answer to "how does it compare": one row per model, ours beside the best known peer."""
 
 from __future__ import annotations

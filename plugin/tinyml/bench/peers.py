@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """What others need for the same models: the figures of ``peers.yaml``."""
 
 from __future__ import annotations

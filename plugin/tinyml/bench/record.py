@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Measurements kept in a JSON file, and what changed between two of them."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The same measurements with the compiler of another commit, for a comparison."""
 
 from __future__ import annotations

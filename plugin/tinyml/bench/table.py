@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Measurements as rows of text, ours and those of peers, for the terminal and for a page."""
 
 from __future__ import annotations

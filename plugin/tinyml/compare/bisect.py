@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Where a difference comes in: at a layer of the C, at a pass, or at a node as it was imported."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The whole comparison of a compiled model with a reference: outputs first, then the search for the cause."""
 
 from __future__ import annotations

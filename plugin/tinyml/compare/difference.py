@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """How far two arrays are apart, in the unit that matters: quantisation steps, or relative to the largest."""
 
 from __future__ import annotations

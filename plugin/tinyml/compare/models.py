@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Two models on the same inputs: a quantised one beside the float one it came from."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Somebody else's runtime on the same model: onnxruntime, or an interpreter of TFLite.
 
 Values inside the model go by the names that imported nodes have: for ONNX the node's name (or its first

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Inputs to try a model on when the user brings none."""
 
 from __future__ import annotations

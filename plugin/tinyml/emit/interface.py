@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The model's inputs and outputs as its header declares them."""
 
 from __future__ import annotations

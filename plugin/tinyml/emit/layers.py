@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """One C function per layer: its parameters, its body, its tables, and the call that runs it."""
 
 from __future__ import annotations

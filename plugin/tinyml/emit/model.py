@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The three files of a compiled model, from the results of all stages before."""
 
 from __future__ import annotations

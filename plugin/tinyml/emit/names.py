@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Names in generated C: unique, stable, and close to what the model calls things."""
 
 from __future__ import annotations

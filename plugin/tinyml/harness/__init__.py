@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Generated C as a program: on the host, on bare-metal QEMU with exact instruction counts, in Zephyr."""
 
 from tinyml.harness.build import Image, Options, build

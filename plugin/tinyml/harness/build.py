@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """From generated C to something that runs: the compiler's and linker's command lines."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """How many bytes each part of an image takes, read from the linker's map."""
 
 from __future__ import annotations

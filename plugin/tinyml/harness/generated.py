@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """A folder of generated C, as its summary (``<name>.json``) describes it."""
 
 from __future__ import annotations

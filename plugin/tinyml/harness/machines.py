@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The machines models run on: the host, and QEMU boards whose clocks count instructions."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Compiled objects, kept by content: the same source, flags and compiler are compiled once."""
 
 from __future__ import annotations

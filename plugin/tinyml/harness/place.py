@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Where a compiled model can be made to run: what comparisons need to know of it, and no more."""
 
 from __future__ import annotations

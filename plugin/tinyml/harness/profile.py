@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """What each layer cost, from the readings that ``c/profile.c`` prints."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Run a compiled model on a machine and measure it."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The two files the harness program reads and writes, and the arrays in them. See ``c/main.c``."""
 
 from __future__ import annotations

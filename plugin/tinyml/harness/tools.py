@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The programs we start: compilers and QEMU. A missing one is an error that says how to install it."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Model files in, IR out. Nothing after this package knows which format a model came from."""
 
 from __future__ import annotations

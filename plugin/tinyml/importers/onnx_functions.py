@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Operators that ONNX itself defines as a composition of others, replaced by that composition."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """An ONNX graph as IR: looks up values, orders nodes, and hands each node to its reader in ``ops/``."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """From the bytes of an .onnx file to a checked ModelProto with all of its data inside."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Scan: a body applied to one slice after the other. The length is known, so it is written out."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Give a graph's outputs the names the model file gives them, each a tensor of its own."""
 
 from __future__ import annotations

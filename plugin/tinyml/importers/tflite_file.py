@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """From the bytes of a .tflite file to plain records. What can be broken in a file is found here."""
 
 from __future__ import annotations

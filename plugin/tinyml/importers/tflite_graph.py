@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """A TFLite model as IR: looks up values, keeps variables, hands each operator to its reader in ``ops/``."""
 
 from __future__ import annotations

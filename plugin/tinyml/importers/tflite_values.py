@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Tensors of a TFLite file as IR tensors: element types, stored data, quantisation."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """All that a model would still need, said once instead of one by one."""
 
 from __future__ import annotations

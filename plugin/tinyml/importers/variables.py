@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Memory of a model between two runs, while the model is being read."""
 
 from __future__ import annotations

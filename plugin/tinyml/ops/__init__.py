@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """One file per operator, one folder per family of operators.
 
 Importing this package imports every module below it, and each registers its readers and kernels: there

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Col2Im: columns of patches put back into an image; what overlaps is added up."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Concat: tensors one behind the other along an axis."""
 
 from __future__ import annotations

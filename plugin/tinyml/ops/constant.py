@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Constant: a value written into the graph itself. Becomes a tensor, never a node."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """DepthToSpace and SpaceToDepth: blocks of pixels to channels and back, as reshapes and a transpose.
 
 TFLite has the same with the batch in place of the channels."""

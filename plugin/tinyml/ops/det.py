@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Determinant of square matrices, by elimination with pivots."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Dropout: nothing at all once a model is trained."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Expand and Tile: elements repeated along axes."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """OneHot: a new axis that is ``on`` where the index says, ``off`` elsewhere."""
 
 from __future__ import annotations

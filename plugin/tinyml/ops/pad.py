@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Pad: a border of a constant, or of the tensor's own elements. Negative widths cut."""
 
 from __future__ import annotations

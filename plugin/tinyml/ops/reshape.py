@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Reshape and its family: other shape, same bytes. Never any code: the output is the input's memory."""
 
 from __future__ import annotations

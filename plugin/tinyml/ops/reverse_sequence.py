@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """ReverseSequence: the first few elements along time in reverse, a different number in each batch."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Shapes and values made from them: all shapes are known, so all of these are constants."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Slice and Split: a regular part of a tensor."""
 
 from __future__ import annotations

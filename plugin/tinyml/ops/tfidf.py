@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """TfIdf: how often known sequences of tokens (n-grams) occur in a row, with gaps allowed."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """TopK: the k largest (or smallest) elements along an axis, and where they are."""
 
 from __future__ import annotations

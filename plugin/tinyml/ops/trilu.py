@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Trilu: the upper or lower triangle of each matrix, zeros elsewhere."""
 
 from __future__ import annotations

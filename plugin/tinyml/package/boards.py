@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """What a board of PlatformIO's is to the compiler: a target, and limits for memory.
 
 The manifests of boards name their processor in different ways: Cortex-M boards have ``build.cpu``, most

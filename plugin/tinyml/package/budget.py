@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Does a compiled model fit the memory it was given? Said before a linker says it in its own words."""
 
 from __future__ import annotations

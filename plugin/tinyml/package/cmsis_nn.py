@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Which CMSIS-NN a PlatformIO project has, if it has one that the generated code agrees with."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """A compiled model's summary (``<name>.json``) as text that fits a terminal and a log."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """A plain C folder: generated files written together or not at all, unchanged files left alone."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Which C needs <math.h>: Zephyr's minimal C library has next to nothing of it."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """What a PlatformIO project says about its models: which files, which options.
 
 The hook (``platformio_hook.py``) puts the result into SCons' graph. Here is what can be decided, and

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The Python packages that compiling needs, for builds that run in somebody else's environment.
 
 Standard library only: this module is what looks after the others, so it must load without them.

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The machine-readable summary of a compiled model: what it needs and which sources it links."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """A Twister test for a model: the text of its files, from known inputs and outputs."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Passes: pure functions from graph to graph, one file each, in the order of this tuple."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """What values each channel (slice of the last axis) of each tensor can have, as stored.
 
 Integer arithmetic is exact here: a channel whose smallest value is its largest has that value at every

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Which channels have to stay or go together, and which must stay.
 
 A channel of one tensor and a channel of another are tied where an operator carries one into the other. A

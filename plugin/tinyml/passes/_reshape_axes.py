@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Which axes of a reshape belong together."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Compute once what is computed twice, and keep once the constants that are equal."""
 
 from __future__ import annotations

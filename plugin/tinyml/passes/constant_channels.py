@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Remove channels that are constant, or that nobody uses; what they contribute moves into a bias.
 
 Pruned models keep filters that are all zero. Their output is the same number at every position, so the layer

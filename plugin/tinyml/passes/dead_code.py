@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Drop nodes whose results nobody reads, and nodes that do nothing."""
 
 from __future__ import annotations

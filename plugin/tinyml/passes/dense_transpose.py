@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """A transpose before or behind a Dense layer, with a reshape between them, moves into its weights."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """A convolution between space-to-batch and batch-to-space is a dilated convolution.
 
 TensorFlow writes dilated convolutions that way, which would cost two copies of the image. The reshapes and

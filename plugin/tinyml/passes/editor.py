@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """A graph being rewritten: what a pass needs to find patterns and replace nodes."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Compute, at compile time, every node whose inputs are all constants."""
 
 from __future__ import annotations

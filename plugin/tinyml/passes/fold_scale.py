@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Put a factor or an offset per channel (batch normalisation, scaling) into the layer beside it.
 
 conv(x) * a + b is a convolution with other weights and another bias; so is conv(x * a + b), except that an

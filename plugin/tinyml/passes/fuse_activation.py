@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Put a clamp (Relu, Relu6, Clip) that follows a layer into the layer itself."""
 
 from __future__ import annotations

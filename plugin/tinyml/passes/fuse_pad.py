@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """A border of zeros in front of a convolution or pool becomes its padding."""
 
 from __future__ import annotations

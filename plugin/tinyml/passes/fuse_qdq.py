@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Dequantize → operator → Quantize becomes the operator on integers."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Carry transposes towards the outputs and cancel the pairs that meet (NCHW models become NHWC)."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Bring quantisation borders next to the operators that compute.
 
 Operators that only move elements (reshape, transpose, slice, …) do the same on integers, so a

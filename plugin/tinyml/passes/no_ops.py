@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Drop operators that do nothing, and join reshapes that follow one another."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """What each pass saved, for the report: nodes, multiply-accumulates and bytes of constants."""
 
 from __future__ import annotations

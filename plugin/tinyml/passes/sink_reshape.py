@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Move reshapes behind element-wise operators, so that these meet the layer that they can be fused with.
 
 A reshape is no work, but it stands between a one-dimensional convolution (which is computed as a

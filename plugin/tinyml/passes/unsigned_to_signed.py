@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Quantised uint8 becomes int8: subtract 128 from values and zero points. Kernels then know one type."""
 
 from __future__ import annotations

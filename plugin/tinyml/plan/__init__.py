@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Where every tensor lives: sharing of memory, offsets in the arena, and the proof that it is right."""
 
 from tinyml.plan.planner import Plan, lower_bound_bytes, peak_steps, plan

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """What the bytes of a tensor mean: which of them are copies of bytes of other tensors.
 
 Reshape, slice, split and concatenation say so in ``Op.views``. Two tensors may lie over one another at the

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Ways to share memory between the layers of a graph, and what quick placement makes of them."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """From selected kernels to addresses: build the problem, solve it, have the solution checked."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The planning problem without anything about models: blocks with lifetimes, offsets wanted.
 
 A block is rigid but need not be needed whole: the memory of a concatenation fills up part by part, and of

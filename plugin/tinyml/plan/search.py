@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Placing blocks at the lowest free offset, and the search through the orders of doing so."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Offsets for blocks: quick placement orders first, then repair, then an exhaustive search with a limit.
 
 Everything is deterministic: ties are broken by the position of a block in the problem.

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Which tensors share memory: views of one another, outputs written over an input, updates of states.
 
 Tensors that share form a rigid group. Two tensors of a group may lie over one another if they are never

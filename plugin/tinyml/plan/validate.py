@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Re-checks a plan the slow, obvious way: by running it, with names of bytes instead of values.
 
 Every byte of every memory holds the name of the byte that was last written there. Whoever reads a tensor

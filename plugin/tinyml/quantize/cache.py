@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Quantised models by content: a build that has seen the same model and data takes what is there."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The range of every activation, found by running the float model on the calibration data."""
 
 from __future__ import annotations

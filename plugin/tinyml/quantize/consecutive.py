@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Calibration data for models that keep state: which samples follow one another, and which to take."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Calibration data as text: one sample per line, a header if there is one, a column of labels if named."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Calibration data as samples: what the model takes, one after the other, from files people have."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """From a float model and calibration data to an int8 model with a report: the steps in their order."""
 
 from __future__ import annotations

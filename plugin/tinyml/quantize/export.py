@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """A float graph as an ONNX model, so that models from TFLite can be quantised like all others."""
 
 from __future__ import annotations

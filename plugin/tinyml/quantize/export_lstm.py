@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """TFLite's float LSTM as ONNX writes it: other order of gates, time first, states as operands.
 
 TFLite limits cells after every step (to 10 in models from Keras); ONNX has no such limit. Here cells are

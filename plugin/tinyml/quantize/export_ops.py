@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """How each operator is written in ONNX: NHWC becomes NCHW between two transposes."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The ONNX graph that an export collects, and the table of rules by operator that write into it."""
 
 from __future__ import annotations

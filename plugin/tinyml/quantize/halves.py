@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """float16 models as float32 ones, which hold every number of them: as the compiler reads them."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Calibration data as a folder of images, perhaps one subfolder per class."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """What the compiler makes of a quantised model: which of its nodes are computed in float all the same."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The layers of a float model, as people think of them: an operator with the activation behind it."""
 
 from __future__ import annotations

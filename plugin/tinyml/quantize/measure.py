@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """How far int8 is from float: noise per layer, at the outputs, and in the decisions."""
 
 from __future__ import annotations

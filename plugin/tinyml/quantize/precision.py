@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Layers with int16 activations among int8 ones: which tensors are int16, and where the two kinds meet.
 
 A layer is weak because of the tensors around it: what it reads was rounded too coarsely, or what it writes.

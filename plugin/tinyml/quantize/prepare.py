@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """A float model made ready for the quantiser: fixed shapes, folded constants, names for all nodes."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """LSTM, GRU and RNN: weights as int8 with one scale per row, activations in float.
 
 A quarter of the flash. The state goes round and round, so that rounding it would add up; the matrices are

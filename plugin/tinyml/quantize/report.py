@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """What quantising cost, for people and for programs."""
 
 from __future__ import annotations

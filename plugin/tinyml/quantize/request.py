@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """What a user asks for when a float model is to become int8. Light to import: manifests use it too."""
 
 from __future__ import annotations

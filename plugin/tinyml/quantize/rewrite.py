@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Float model + ranges → the model with QuantizeLinear and DequantizeLinear where int8 begins and ends."""
 
 from __future__ import annotations

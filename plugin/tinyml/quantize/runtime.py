@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The one door to onnxruntime: optional, chatty, untyped."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Which layers need more than int8 so that no more is lost than the user allows: as few as can be found."""
 
 from __future__ import annotations

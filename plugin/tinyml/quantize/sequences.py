@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Models that keep state between runs: the samples of a sequence one after the other, state handed on.
 
 To onnxruntime the state is an input and an output. The float model is run through every sequence once;

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """How many weights of a model are zero: what pruning left, and what the compiler can drop of it."""
 
 from __future__ import annotations

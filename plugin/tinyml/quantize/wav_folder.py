@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Calibration data as a folder of WAV files, for models that take the sound itself."""
 
 from __future__ import annotations

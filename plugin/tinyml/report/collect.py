@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Gathers a report: compiles the model, watches the passes, and measures it if a machine is named."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The content of a report, in plain types: what ``--json`` writes is these classes, field by field.
 
 Fields are added, never renamed or dropped, while ``SCHEMA`` stays the same.

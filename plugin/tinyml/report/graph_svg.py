@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The graph as a picture: layers from top to bottom in the order of execution, edges beside them."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """A report as one self-contained page: no scripts, nothing loaded from elsewhere."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The memory plan as a picture: time across, addresses up, tensors as blocks, the peak marked."""
 
 from __future__ import annotations

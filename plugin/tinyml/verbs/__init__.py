@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """What a user can ask for, word by word. `tinyml ...` and `west tinyml ...` offer the same verbs.
 
 A verb's module is light to import: parsing arguments and printing help must work, and be quick,

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """`add`: make a model part of an application."""
 
 from __future__ import annotations

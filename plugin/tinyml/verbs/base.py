@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The shape of a verb, and the one way in which all of them are called."""
 
 from __future__ import annotations

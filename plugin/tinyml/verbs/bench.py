@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """`bench`: what models cost, in instructions and bytes, beside what others need."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """`compile`: a model file to a folder of C."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """`doctor`: what is installed, what is missing, how to get it."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """`test`: a Twister test for a model of an application."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """A model named by its file, or by the name it has in an application; a machine, or a board that is one."""
 
 from __future__ import annotations

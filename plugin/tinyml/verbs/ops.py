@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """`ops`: what is supported, or what a model needs."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Where `verify` and `profile` run a model: on a machine, in a Zephyr image, or on hardware."""
 
 from __future__ import annotations

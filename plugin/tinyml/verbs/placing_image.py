@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The Zephyr image that `verify` and `profile` run a model in, with the memories of its application."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """`profile`: what each layer costs."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Progress bars for long work; silent where nobody watches (a build, a file)."""
 
 from __future__ import annotations

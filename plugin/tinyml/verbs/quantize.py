@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """`quantize`: a float model to int8, with a report of what it cost."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """`report`: what a model is made of, what it takes, and what has changed."""
 
 from __future__ import annotations

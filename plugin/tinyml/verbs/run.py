@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """`run`: compile a model and compute it on the host or in QEMU."""
 
 from __future__ import annotations

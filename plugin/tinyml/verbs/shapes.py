@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """`--shape INPUT=1x16x8`: shapes that a model leaves open."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """`verify`: does the compiled model compute what the reference computes?"""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+/* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Made by make_inputs.py from scikit-learn's digits and model.onnx; do not edit. */

@@ -1,3 +1,4 @@
+/* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Reads three handwritten digits. The model is models/digits.onnx; the build turned it into

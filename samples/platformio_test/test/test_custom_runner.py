@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Reads the test program's lines ``name: PASS`` and ``name: FAIL ...`` as test cases of PlatformIO."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
 /*
  * digits: compiled from model.onnx by tinyml 0.1.0. Do not edit.
  * See digits.c for where it came from.

@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: NOASSERTION (the numbers belong to the model, under its licence) */
+
 /*
  * digits: constant tables, 4144 bytes of flash. Included by digits.c only. Do not edit.
  */

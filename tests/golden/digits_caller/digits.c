@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
 /*
  * digits: a neural network as plain C. Generated; do not edit, change the model instead.
  *

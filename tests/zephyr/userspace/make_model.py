@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Writes stream.tflite, a small model with state: ``python -m tests.zephyr.userspace.make_model``.
 
 It remembers two things from one run to the next, the sum of all inputs, which does not begin at zero, and the

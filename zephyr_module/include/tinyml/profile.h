@@ -1,3 +1,4 @@
+/* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /** Cycles of every layer of the last run, with CONFIG_TINYML_PROFILING; and the clock they are of.

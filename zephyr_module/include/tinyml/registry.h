@@ -1,3 +1,4 @@
+/* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /** All models of an image, for code that handles any of them. Needs CONFIG_TINYML_REGISTRY. */

@@ -1,3 +1,4 @@
+/* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* The finest clock of a machine. QEMU started with -icount advances it by a fixed time for each

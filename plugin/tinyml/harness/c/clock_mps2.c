@@ -1,3 +1,4 @@
+/* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* MPS2 boards: CMSDK timer 0 counts down 32 bits at 25 MHz; the 100 Hz counter of the board tells

@@ -1,3 +1,4 @@
+/* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* SSE-300 (MPS3 AN547): the 64-bit system counter at 32 MHz, through its secure control frame. */

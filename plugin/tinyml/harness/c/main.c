@@ -1,3 +1,4 @@
+/* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Runs any compiled model on samples from a file and writes its outputs, and what each run cost, to

@@ -1,3 +1,4 @@
+/* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* The harness on a bare core: files and console by semihosting, cost by the machine's clock and

@@ -1,3 +1,4 @@
+/* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Words in hexadecimal on the console: the only numbers an image prints. */

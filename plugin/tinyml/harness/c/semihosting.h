@@ -1,3 +1,4 @@
+/* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Semihosting, as Arm defined it and RISC-V took it over: requests that QEMU (or a debugger)

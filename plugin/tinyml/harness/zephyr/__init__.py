@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """A model inside a Zephyr image: built with west, run in an emulator or on hardware."""
 
 from tinyml.harness.zephyr.application import devicetree_options, write_application

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The application around a model: a copy of ``c/zephyr`` with a tinyml.yaml."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """A build folder of west: made, made again with other generated files, and read."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Which compiler Zephyr is to take where the user has said nothing, or something that cannot be."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Ways to the console of a board: an emulator's pipes, the pseudo terminal of native_sim, a serial port."""
 
 from __future__ import annotations

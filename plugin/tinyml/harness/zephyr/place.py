@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """A board as a place to run models: images for it, and a link to whatever plays it."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Questions to the image and its answers. ``c/zephyr/src/main.c`` is the other side, and describes them."""
 
 from __future__ import annotations

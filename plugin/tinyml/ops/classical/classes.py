@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """From scores to classes, as the machine-learning operators of ONNX want it: labels, and probabilities."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The machine-learning operators of ONNX that are arithmetic: linear models, scaling, choosing features."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Trees: sums of what the leaves of decision trees hold. Random forests, boosted trees.
 
 Nodes are stored in the order in which one walks them, so that the next node of a "yes" is the one behind;

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """TreeEnsembleClassifier and TreeEnsembleRegressor of ONNX, as scikit-learn, XGBoost and LightGBM export."""
 
 from __future__ import annotations

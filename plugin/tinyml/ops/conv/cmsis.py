@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Convolutions by CMSIS-NN: which of its functions fits, and how much scratch memory it wants.
 
 The sizes are those of the library's own get_buffer_size functions for code built with GCC.

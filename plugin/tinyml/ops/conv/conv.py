@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Conv: two-dimensional convolution, NHWC, weights (out, kernel_h, kernel_w, in / groups)."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """What Conv and DepthwiseConv have in common: the window and the TFLite options."""
 
 from __future__ import annotations

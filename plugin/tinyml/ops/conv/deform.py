@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """DeformConv: a convolution whose taps are moved by offsets that are data. Channels first."""
 
 from __future__ import annotations

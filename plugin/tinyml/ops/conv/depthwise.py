@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """DepthwiseConv: every input channel has its own filters; weights (1, kernel_h, kernel_w, out)."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Depthwise convolutions that copy one channel of the input at a time into a plane of its own."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Integer convolutions in portable C, in plain C and with DSP instructions."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """ConvTranspose: every input element spreads a filter over the output. Channels last, any rank.
 
 Weights are (out, *kernel, in / groups), like those of Conv.

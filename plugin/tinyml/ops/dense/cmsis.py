@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Dense layers by CMSIS-NN."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Dense: y = x · weightsᵀ + bias on the last axis; weights (out, in). Gemm and FULLY_CONNECTED."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """MatMul: matrix products as numpy defines them; a constant right side becomes Dense."""
 
 from __future__ import annotations

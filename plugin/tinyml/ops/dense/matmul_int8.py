@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Products of two quantised matrices that are both data, in the arithmetic of TensorFlow Lite."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Functions of one operand as TFLite files have them: float as Unary, bytes as a table.
 
 Each quantised function is either defined by TensorFlow Lite in integer arithmetic, which a table can hold

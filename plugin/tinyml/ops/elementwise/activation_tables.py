@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Activations on bytes, in the integer arithmetic of TensorFlow Lite. Each gives the stored results
 for all 256 values of its input, which become a table."""
 

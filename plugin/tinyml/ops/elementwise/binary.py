@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Binary: element-wise operators with two operands and broadcasting. One row of a table each."""
 
 from __future__ import annotations

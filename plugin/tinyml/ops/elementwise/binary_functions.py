@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The functions of Binary: a table with one row each, in numpy and in C."""
 
 from __future__ import annotations

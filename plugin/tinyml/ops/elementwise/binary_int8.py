@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Binary operators on quantised tensors, in the integer arithmetic of TensorFlow Lite.
 
 Sums bring both operands to one scale with room below the point (``headroom``), add, and rescale once

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Cast: another element type for the same numbers. BitCast: another type for the same bits."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Clamp: limits on real numbers. Relu, Relu6, Clip; usually fused into the layer before."""
 
 from __future__ import annotations

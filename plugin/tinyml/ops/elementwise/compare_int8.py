@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Comparisons of quantised bytes, in the integer arithmetic of TensorFlow Lite."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Words: activations on int16 tensors, in the integer arithmetic of TensorFlow Lite."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """WordTable: a function of int16 as a table of 513 values with straight lines between them.
 
 The scheme is that of TensorFlow Lite for int16: entries at every 128th input, each moved half way towards

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Lookup: any function of one byte is a table of 256 bytes, computed at compile time."""
 
 from __future__ import annotations

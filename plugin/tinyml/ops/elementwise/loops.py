@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """What all element-wise operators share: C templates that fit any type, and the loops around them.
 
 A template is a C expression with these words in braces: ``{x}``, ``{a}``, ``{b}`` operands; ``{t}`` the

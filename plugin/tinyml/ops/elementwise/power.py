@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Power: a raised to b. The result has the type of a, whatever the type of b."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Unary: functions of one element. One row of a table each."""
 
 from __future__ import annotations

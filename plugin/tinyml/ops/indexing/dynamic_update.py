@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """DynamicUpdate: a copy of a tensor with a block of it replaced, at a place that is data."""
 
 from __future__ import annotations

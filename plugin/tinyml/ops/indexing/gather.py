@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Gather, GatherElements, GatherND: elements chosen by indices that may be data."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Operators that make a copy of their first input with parts of it replaced."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """ScatterElements and ScatterND: a copy of a tensor with some elements replaced or combined."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """TensorScatter: new rows written into a cache, from a place that each batch has of its own."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """LpNormalization: divided by the norm along an axis; where that is 0, so is the result."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """LocalResponse: each element against the squares of its neighbours in other channels (LRN)."""
 
 from __future__ import annotations

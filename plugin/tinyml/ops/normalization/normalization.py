@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Normalize: mean 0 and variance 1 along some axes. Layer, instance, group and RMS normalisation."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """AveragePool: the mean of each window, channels last, any number of spatial axes."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The mean of a window, from the sum of its stored integers.
 
 Where input and output are quantised alike, the quotient is rounded to the nearest, halves away from zero, as

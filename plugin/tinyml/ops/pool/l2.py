@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """L2_POOL_2D of TFLite: the root of the mean of the squares in each window, from other operators."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """LpPool: the p-norm of each window, channels last."""
 
 from __future__ import annotations

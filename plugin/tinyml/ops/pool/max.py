@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """MaxPool: the largest element of each window, channels last. Works on stored integers as on floats."""
 
 from __future__ import annotations

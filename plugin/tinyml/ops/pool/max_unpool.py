@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """MaxUnpool: values put back where a MaxPool found them, zeros elsewhere."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """What all pools share: windows over any number of spatial axes, channels last, and their C loops."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """QLinearConv and its kin: operators with scales and zero points among their operands.
 
 Each is read as Dequantize → float operator → Quantize. The QDQ fusion then makes it an integer

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Quantize and Dequantize: the borders between real numbers and integers."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """QuantizeLinear and DequantizeLinear: constant parameters become Quantize and Dequantize.
 
 Parameters that only the run knows, one per channel of an activation, or one per block are arithmetic

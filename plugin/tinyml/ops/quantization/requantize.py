@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Requantize: integers to integers with another scale, zero point or type."""
 
 from __future__ import annotations

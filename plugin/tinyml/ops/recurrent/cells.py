@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The arithmetic of one step of RNN, GRU and LSTM in numpy, and the activation functions they use."""
 
 from __future__ import annotations

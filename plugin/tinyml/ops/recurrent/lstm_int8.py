@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """LstmInt8: TFLite's integer LSTM. int8 input, output and weights, int16 cell and gates.
 
 Gates are computed with three integer bits, the cell state has a power of two as its scale.

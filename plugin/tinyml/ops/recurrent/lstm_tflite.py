@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """UNIDIRECTIONAL_SEQUENCE_LSTM of TFLite: reads its 24 operands and finds the form that fits."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """RNN, GRU and LSTM as ONNX defines them: one direction is one operator."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Readers of ONNX RNN, GRU and LSTM: directions, layouts, defaults of the activation functions."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """SVDF: a dense layer over features, then one filter over the last moments for each unit and rank."""
 
 from __future__ import annotations

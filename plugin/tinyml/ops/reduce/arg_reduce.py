@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """ArgReduce: where the largest or smallest element along an axis is. The axis stays, with extent 1."""
 
 from __future__ import annotations

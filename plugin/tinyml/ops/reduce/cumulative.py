@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Cumulative: running sums and products along an axis."""
 
 from __future__ import annotations

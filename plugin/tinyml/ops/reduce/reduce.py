@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Reduce: many elements along some axes become one. The axes stay, with extent 1."""
 
 from __future__ import annotations

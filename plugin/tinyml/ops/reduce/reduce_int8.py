@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Sums and means of quantised tensors, in the integer arithmetic of TensorFlow Lite."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Where the elements of a resized axis come from, as ONNX defines it: coordinates, neighbours, weights."""
 
 from __future__ import annotations

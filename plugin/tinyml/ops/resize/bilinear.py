@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """ResizeBilinear: TFLite's bilinear resizing of NHWC images; on integers with ten bits of fraction."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Resize (and Upsample): every axis on its own, with indices and weights worked out at compile time."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """RoiAlign: regions of an image, each pooled to the same number of bins. Channels first."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """ResizePixels: RESIZE_NEAREST_NEIGHBOR of TFLite, which has its own ideas of where pixels are."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Operators along axes: loops over what stays, and inside them loops over what is gathered up."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Constraints on element types that kernels of many operators share."""
 
 from __future__ import annotations

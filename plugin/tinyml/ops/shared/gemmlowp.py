@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Transcendental functions in fixed point, on numpy arrays: bit for bit what gemmlowp computes.
 
 TensorFlow Lite's integer softmax, LSTM and logistic are defined by these polynomials and bit tricks.

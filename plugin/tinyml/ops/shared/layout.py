@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """ONNX is channels-first, the IR is channels-last: the transposes that a reader puts in between.
 
 The layout pass later moves these transposes together and cancels them.

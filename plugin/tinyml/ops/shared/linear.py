@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Functions of small integers as one linear form: y = clamp((a * factor + b * factor + offset) >> shift).
 
 Fixed-point arithmetic rescales and rounds, often more than once; a mean divides. But bytes make only 65,536

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Where the output of windows may begin so that it can be written over their input.
 
 Positions are computed in order, so the input is used up from one end while the output grows from there:

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Helpers shared by operators that have an integer form."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Quantised operators without an integer form of their own: computed on real numbers in between."""
 
 from __future__ import annotations

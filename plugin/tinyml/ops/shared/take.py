@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Operators whose output picks, along every axis on its own, elements of the input by a fixed table."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Arithmetic of sliding windows, shared by convolutions and pools (NHWC, two spatial axes)."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Dft: the discrete Fourier transform along an axis; the last axis holds real and imaginary parts."""
 
 from __future__ import annotations

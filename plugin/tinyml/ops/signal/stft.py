@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """STFT and the mel filter bank, which audio front ends are made of."""
 
 from __future__ import annotations

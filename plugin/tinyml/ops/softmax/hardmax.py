@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Hardmax: 1 at the first largest element along an axis, 0 elsewhere."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Softmax on int16, in the integer arithmetic of TensorFlow Lite: two interpolated tables, no division."""
 
 from __future__ import annotations

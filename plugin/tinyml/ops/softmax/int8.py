@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Softmax on int8, in the fixed-point arithmetic of TensorFlow Lite: output scale 1/256, zero point -128."""
 
 from __future__ import annotations

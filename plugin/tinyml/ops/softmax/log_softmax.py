@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """LogSoftmax: the logarithm of softmax, without ever computing the quotient."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """SoftmaxTable: softmax between two quantisations of bytes, with exp as a table: no libm, no floats.
 
 The exponential of a difference of two bytes is one of 256 numbers. Their sum fits 32 bits; one division

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Float layers whose weights are bytes times a scale: models with quantised weights and float activations.
 
 Their weights go to flash as bytes, a quarter of the size. The form is found in the numbers themselves, so

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Calling CMSIS-NN: its parameter structures, and what its functions ask of a layer.
 
 Functions are called directly instead of through the library's wrappers: which one fits is known

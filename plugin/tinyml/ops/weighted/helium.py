@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Our kernels for cores with Helium (MVE): how their tables are laid out, and what they ask of a layer."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Convolutions and dense layers with int16 activations and int8 weights: sums of 64 bits."""
 
 from __future__ import annotations

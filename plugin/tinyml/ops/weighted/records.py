@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The parameter records that kernels with weights take in C, and the constraints they share."""
 
 from __future__ import annotations

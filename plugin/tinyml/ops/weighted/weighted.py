@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """What Dense and the convolutions have in common: the way from sums of products to outputs."""
 
 from __future__ import annotations

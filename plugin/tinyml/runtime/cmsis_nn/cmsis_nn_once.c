@@ -1,3 +1,4 @@
+/* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* See <tinyml/cmsis_nn_once.h>. Empty where there is no CMSIS-NN. */

@@ -1,3 +1,4 @@
+/* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /**

@@ -1,3 +1,4 @@
+/* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /** What kernels for Helium (MVE) share: copies, and the way from accumulators to int8 outputs. */

@@ -1,3 +1,4 @@
+/* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Two models that nothing calls: the registry brings them into the image, the shell runs them. */

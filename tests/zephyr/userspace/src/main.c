@@ -1,3 +1,4 @@
+/* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* A thread in user mode runs models: it needs their memory, and the lock of their arena. */

@@ -1,3 +1,4 @@
+/* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /** Integer arithmetic of the TensorFlow Lite reference kernels: results are equal bit for bit. */

@@ -1,3 +1,4 @@
+/* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /** Long short-term memory on quantised tensors: int8 input and output, int16 gates and cell state.

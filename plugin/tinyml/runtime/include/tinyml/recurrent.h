@@ -1,3 +1,4 @@
+/* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /** Recurrent layers in float: RNN, GRU and LSTM, one direction, any number of batches. */

@@ -1,3 +1,4 @@
+/* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /** Sigmoid and tanh of int16 tensors: a table of 65536 * sigmoid(i / 24), interpolated. */

@@ -1,3 +1,4 @@
+/* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /** Functions in fixed point, equal bit for bit to those of the TensorFlow Lite reference kernels.

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """The host's own compiler; nothing to download."""
 
 from SCons.Script import Default, DefaultEnvironment

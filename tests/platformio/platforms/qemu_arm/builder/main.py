@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Debian's arm-none-eabi-gcc with newlib's semihosting; `pio run -t qemu` runs the image.
 
 Zephyr brings its own C library, linker scripts and flags, and a BuildProgram() that links twice.

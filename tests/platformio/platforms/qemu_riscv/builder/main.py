@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Debian's riscv64-unknown-elf-gcc with picolibc's semihosting; `pio run -t qemu` runs the image."""
 
 from SCons.Script import Default, DefaultEnvironment

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Arduino's shape without Arduino: a core with main() and a header, as far as a sketch needs them."""
 
 from pathlib import Path

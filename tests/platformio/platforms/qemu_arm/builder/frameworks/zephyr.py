@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Zephyr as PlatformIO builds it, by the script that comes with its package."""
 
 from pathlib import Path
