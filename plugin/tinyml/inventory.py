@@ -59,7 +59,7 @@ def families() -> list[Family]:
     tflite: dict[str, list[str]] = {}
     for op, tflite_reader in TFLITE_READERS.items():
         tflite.setdefault(_file(tflite_reader), []).append(op)
-    kernels: dict[str, list[Kernel]] = {}
+    kernels: dict[str, list[Kernel[Any]]] = {}
     for kind, found in kernel_table().items():
         kernels.setdefault(_file(kind), []).extend(found)
     return [
@@ -117,7 +117,7 @@ def _is_composed(name: str) -> bool:
     return bool(schema.has_function or schema.has_context_dependent_function)
 
 
-def _facts(kernel: Kernel) -> KernelFacts:
+def _facts(kernel: Kernel[Any]) -> KernelFacts:
     return KernelFacts(kernel.name, kernel.library.value, tuple(message(c) for c in kernel.constraints))
 
 

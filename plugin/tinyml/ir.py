@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, ClassVar, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -235,6 +235,14 @@ def given(operands: Sequence[T | None], index: int) -> T:
     return operand
 
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as DefaultedTypeVar
+
+    O_co = DefaultedTypeVar("O_co", bound=Op, default=Op, covariant=True)
+else:  # typing.TypeVar knows defaults from Python 3.13 on; at run time nothing depends on them
+    O_co = TypeVar("O_co", covariant=True)
+
+
 @dataclass(frozen=True)
 class Node:
     """One application of an operator; names refer to tensors of the graph. ``""`` is an absent input."""
@@ -246,11 +254,14 @@ class Node:
 
 
 @dataclass(frozen=True, eq=False)
-class Layer:
-    """A node with its tensors looked up: all that an operator or a kernel may know."""
+class Layer(Generic[O_co]):
+    """A node with its tensors looked up: all that an operator or a kernel may know.
+
+    ``Layer[Conv]`` is a layer whose operator is known to be a Conv; plain ``Layer`` has any operator.
+    """
 
     name: str
-    op: Op
+    op: O_co
     inputs: tuple[Tensor | None, ...]
     outputs: tuple[Tensor, ...]
 

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -43,7 +43,10 @@ class Cost:
         return per_mac * layer.op.macs(layer) + per_output * layer.output.elements
 
 
-Constraint = Callable[[Layer], bool]
+OpT = TypeVar("OpT", bound=Op)
+O_contra = TypeVar("O_contra", bound=Op, contravariant=True)
+
+Constraint = Callable[[Layer[Any]], bool]
 """Returns whether a layer is fine. Its docstring is the message and the documentation."""
 
 
@@ -170,8 +173,12 @@ class Overlay:
     backwards: bool = False  # on condition that the last position is computed first
 
 
-class Kernel(ABC):
-    """One way to compute one operator. ``ops/<op>.py`` lists its kernels in order of preference."""
+class Kernel(ABC, Generic[O_contra]):
+    """One way to compute one operator. ``ops/<op>.py`` lists its kernels in order of preference.
+
+    ``Kernel[Conv]`` computes layers of type ``Layer[Conv]``; a ``Kernel[Convolution]``, whose operator is a
+    base class of Conv, can be registered for Conv too.
+    """
 
     name: ClassVar[str]
     library: ClassVar[Library] = Library.GENERATED
@@ -184,34 +191,34 @@ class Kernel(ABC):
         """Whether the core can execute this kernel."""
         return True
 
-    def scratch_bytes(self, layer: Layer, target: Target) -> int:
+    def scratch_bytes(self, layer: Layer[O_contra], target: Target) -> int:
         """Working memory in the arena for the duration of the layer."""
         return 0
 
-    def overwrites(self, layer: Layer) -> tuple[int, ...]:
+    def overwrites(self, layer: Layer[O_contra]) -> tuple[int, ...]:
         """Inputs that output 0 may be written over, starting where they do.
 
         A kernel may allow more than its operator.
         """
         return tuple(i for i in layer.op.overwrites(layer) if layer.input(i).bytes >= layer.output.bytes)
 
-    def overlays(self, layer: Layer) -> tuple[Overlay, ...]:
+    def overlays(self, layer: Layer[O_contra]) -> tuple[Overlay, ...]:
         """The same for kernels whose output need not start where the input does, the preferred way first."""
         return tuple(Overlay(index) for index in self.overwrites(layer))
 
-    def runtime_sources(self, layer: Layer) -> tuple[str, ...]:
+    def runtime_sources(self, layer: Layer[O_contra]) -> tuple[str, ...]:
         """The files of runtime/ that the layer links."""
         return self.sources if self.library is Library.PORTABLE else ()
 
-    def cmsis_nn_sources(self, layer: Layer) -> tuple[str, ...]:
+    def cmsis_nn_sources(self, layer: Layer[O_contra]) -> tuple[str, ...]:
         """The files of CMSIS-NN that the layer links."""
         return self.sources if self.library is Library.CMSIS_NN else ()
 
     @abstractmethod
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[O_contra], sheet: Sheet) -> None:
         """Write the layer's C."""
 
-    def refusal(self, layer: Layer) -> str | None:
+    def refusal(self, layer: Layer[O_contra]) -> str | None:
         """The first constraint that the layer does not meet, in words."""
         for constraint in self.constraints:
             if not constraint(layer):
@@ -219,18 +226,18 @@ class Kernel(ABC):
         return None
 
 
-_KERNELS: dict[type[Op], tuple[Kernel, ...]] = {}
+_KERNELS: dict[type[Op], tuple[Kernel[Any], ...]] = {}
 
 
-def register_kernels(op: type[Op], *kernels: Kernel) -> None:
+def register_kernels(op: type[OpT], *kernels: Kernel[OpT]) -> None:
     """Say, at the end of ``ops/<op>.py``, which kernels compute it, the preferred one first."""
     _KERNELS[op] = kernels
 
 
-def kernels_of(op: type[Op]) -> tuple[Kernel, ...]:
+def kernels_of(op: type[Op]) -> tuple[Kernel[Any], ...]:
     return _KERNELS.get(op, ())
 
 
-def kernel_table() -> Mapping[type[Op], tuple[Kernel, ...]]:
+def kernel_table() -> Mapping[type[Op], tuple[Kernel[Any], ...]]:
     """All operators that have kernels (for the generated documentation)."""
     return _KERNELS

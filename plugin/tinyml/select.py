@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from tinyml.errors import UnsupportedError
 from tinyml.ir import Graph, Layer
@@ -19,7 +20,7 @@ class Selected:
     """A layer and the kernel that will compute it."""
 
     layer: Layer
-    kernel: Kernel
+    kernel: Kernel[Any]
     scratch_bytes: int
 
     @cached_property
@@ -60,7 +61,7 @@ def select(
     return tuple(chosen)
 
 
-def _first_fit(layer: Layer, target: Target, libraries: frozenset[Library]) -> Kernel | str:
+def _first_fit(layer: Layer, target: Target, libraries: frozenset[Library]) -> Kernel[Any] | str:
     """A kernel, or why there is none: what each candidate asks for."""
     refusals: list[str] = []
     for kernel in kernels_of(type(layer.op)):
@@ -73,7 +74,7 @@ def _first_fit(layer: Layer, target: Target, libraries: frozenset[Library]) -> K
     return "; ".join(refusals) or "this operator has no kernel"
 
 
-def _cheaper(kernel: Kernel, rival: Kernel | str, layer: Layer, target: Target) -> Kernel:
+def _cheaper(kernel: Kernel[Any], rival: Kernel[Any] | str, layer: Layer, target: Target) -> Kernel[Any]:
     """``kernel``, unless there is a rival, both costs are known, and the rival's is lower."""
     if not isinstance(rival, Kernel) or kernel.cost is None or rival.cost is None:
         return kernel
@@ -83,7 +84,7 @@ def _cheaper(kernel: Kernel, rival: Kernel | str, layer: Layer, target: Target) 
     return rival if ratio < 1 else kernel
 
 
-def _memory_bytes(kernel: Kernel, layer: Layer, target: Target) -> int:
+def _memory_bytes(kernel: Kernel[Any], layer: Layer, target: Target) -> int:
     """What a kernel adds to the arena while its layer runs."""
     grown = [_grown_bytes(layer, overlay) for overlay in kernel.overlays(layer)]
     return kernel.scratch_bytes(layer, target) + min(grown, default=layer.output.bytes)

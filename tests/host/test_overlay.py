@@ -17,7 +17,7 @@ from tinyml.ops.conv.conv import Conv
 from tinyml.ops.shared.overlay import WORD, backwards, forwards, sliding
 
 
-def random_layer(seed: int) -> Layer:
+def random_layer(seed: int) -> Layer[Conv]:
     rng = random.Random(seed)
 
     def pair(low: int, high: int) -> tuple[int, int]:
@@ -39,7 +39,7 @@ def random_layer(seed: int) -> Layer:
 class Walk:
     """A convolution done one position at a time on memory that knows only whether it was overwritten."""
 
-    layer: Layer
+    layer: Layer[Conv]
     distance: int  # in elements
     copied: bool  # whether a position writes only after it has read all
 

@@ -79,7 +79,7 @@ class Join(Op):
         return tuple(found)
 
 
-class NoCode(Kernel):
+class NoCode(Kernel[Op]):
     """A kernel with scratch memory and nothing else."""
 
     name: ClassVar[str] = "none"

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -58,5 +59,5 @@ def test_every_competing_kernel_has_a_cost() -> None:
 
 
 def _cost_known(each: Selected) -> bool:
-    kernel: Kernel = each.kernel
+    kernel: Kernel[Any] = each.kernel
     return kernel.library is not Library.CMSIS_NN or kernel.cost is not None

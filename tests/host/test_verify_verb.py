@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -72,11 +73,11 @@ def test_inputs_of_the_user(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert "sample 1" not in printed
 
 
-def spoil(monkeypatch: pytest.MonkeyPatch, kernel: type[Kernel]) -> None:
+def spoil(monkeypatch: pytest.MonkeyPatch, kernel: type[Kernel[Any]]) -> None:
     """Make a kernel write one wrong element."""
     genuine = kernel.emit
 
-    def spoiled(self: Kernel, layer: Layer, sheet: Sheet) -> None:
+    def spoiled(self: Kernel[Any], layer: Layer, sheet: Sheet) -> None:
         genuine(self, layer, sheet)
         sheet.line(f"{sheet.y()}[3] = 100;")
 

@@ -34,7 +34,7 @@ class Link:
     """One of the operators with its kernel, how many operands it has, what it makes."""
 
     op: Op
-    kernel: Kernel
+    kernel: Kernel[Any]
     operands: int  # of its own: weights and bias, besides the tensor that goes through the chain
     output: TensorType
     residual: int | None = None  # the operand that is the input of the chain; only in the last link
@@ -126,35 +126,30 @@ def _aligned(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
-def banded(layer: Layer) -> Banded:
-    assert isinstance(layer.op, Banded)
-    return layer.op
-
-
-def divisible(layer: Layer) -> bool:
+def divisible(layer: Layer[Banded]) -> bool:
     """Every band of rows suits the kernels, tensors have one type, and rows more than one element."""
-    bands, parts = banded(layer).bands(layer), list(banded(layer).layers(layer))
+    bands, parts = layer.op.bands(layer), list(layer.op.layers(layer))
     results = [part.output for part in parts]
     if bands is None or any(y.dtype is not layer.input(0).dtype or _row_elements(y) == 1 for y in results):
         return False
     return all(
         link.kernel.refusal(_in_band(part, stage)) is None
         for run in bands.runs()
-        for link, part, stage in zip(banded(layer).links, parts, run[0].stages, strict=True)
+        for link, part, stage in zip(layer.op.links, parts, run[0].stages, strict=True)
         if stage.rows
     )
 
 
-class BandsOfRows(Kernel):
+class BandsOfRows(Kernel[Banded]):
     """The kernels of the operators, called in turn for each band."""
 
     name = "bands of rows"
     constraints = (divisible,)
 
-    def scratch_bytes(self, layer: Layer, target: Target) -> int:
+    def scratch_bytes(self, layer: Layer[Banded], target: Target) -> int:
         return sum(self._buffers(layer)) + self._work_bytes(layer, target)
 
-    def overlays(self, layer: Layer) -> tuple[Overlay, ...]:
+    def overlays(self, layer: Layer[Banded]) -> tuple[Overlay, ...]:
         """A band reads all it needs of the input before it writes."""
         bands, x, y = self._bands(layer), layer.input(0), layer.output
         ends = [band.place[1] + band.stages[-1].rows for band in bands.bands]
@@ -165,12 +160,12 @@ class BandsOfRows(Kernel):
         ]
         return if_shared(layer, Overlay(0, -whole_words(max([0, *leads]))))
 
-    def runtime_sources(self, layer: Layer) -> tuple[str, ...]:
+    def runtime_sources(self, layer: Layer[Banded]) -> tuple[str, ...]:
         return tuple(
             source for link, part in self._links(layer) for source in link.kernel.runtime_sources(part)
         )
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[Banded], sheet: Sheet) -> None:
         self._declare(layer, sheet)
         parts = [
             PartSheet(
@@ -193,7 +188,7 @@ class BandsOfRows(Kernel):
             with sheet.block(f"for (int32_t band = 0; band < {len(run)}; band++) {{"):
                 self._band(layer, sheet, parts, run[0], (x1 - x0, y1 - y0))
 
-    def _declare(self, layer: Layer, sheet: Sheet) -> None:
+    def _declare(self, layer: Layer[Banded], sheet: Sheet) -> None:
         """The scratch memory: rows of the tensors inside the chain, then what the kernels work in."""
         type_ = layer.input(0).dtype.c
         start = 0
@@ -208,7 +203,7 @@ class BandsOfRows(Kernel):
 
     def _band(
         self,
-        layer: Layer,
+        layer: Layer[Banded],
         sheet: Sheet,
         parts: Sequence[PartSheet],
         band: Band,
@@ -237,21 +232,21 @@ class BandsOfRows(Kernel):
                 sheet.include("<string.h>")
                 sheet.line(f"{copy}(rows{i + 1}, &rows{i + 1}[{move.start * row}], {size});")
 
-    def _bands(self, layer: Layer) -> Bands:
-        bands = banded(layer).bands(layer)
+    def _bands(self, layer: Layer[Banded]) -> Bands:
+        bands = layer.op.bands(layer)
         assert bands is not None, "checked by its constraint"
         return bands
 
-    def _links(self, layer: Layer) -> Iterator[tuple[Link, Layer]]:
-        return zip(banded(layer).links, banded(layer).layers(layer), strict=True)
+    def _links(self, layer: Layer[Banded]) -> Iterator[tuple[Link, Layer]]:
+        return zip(layer.op.links, layer.op.layers(layer), strict=True)
 
-    def _buffers(self, layer: Layer) -> list[int]:
+    def _buffers(self, layer: Layer[Banded]) -> list[int]:
         """Bytes of the buffer of each tensor inside the chain."""
         inner = [part.output for _, part in self._links(layer)][:-1]
         rows = self._bands(layer).buffer_rows
         return [_aligned(n * _row_elements(t) * t.dtype.bytes) for n, t in zip(rows, inner, strict=True)]
 
-    def _work_bytes(self, layer: Layer, target: Target) -> int:
+    def _work_bytes(self, layer: Layer[Banded], target: Target) -> int:
         """Scratch memory of the kernel that needs most."""
         return _aligned(
             max(

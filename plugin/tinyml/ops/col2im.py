@@ -59,15 +59,14 @@ class Col2Im(Op):
         return (y[cut],)
 
 
-class Col2ImLoops(Kernel):
+class Col2ImLoops(Kernel[Col2Im]):
     """Loops over all elements of the patches; those that fall outside the image are left out."""
 
     name = "col2im loops"
     constraints = (real_numbers,)
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[Col2Im], sheet: Sheet) -> None:
         op, y = layer.op, layer.output
-        assert isinstance(op, Col2Im)
         sheet.include("<string.h>")
         rank, counts = len(op.image), op.positions()
         sheet.line(f"memset({sheet.y()}, 0, {y.bytes});")

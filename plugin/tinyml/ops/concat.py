@@ -65,14 +65,13 @@ class Concat(Op):
         return (self, inputs) if same else None
 
 
-class ConcatCopies(Kernel):
+class ConcatCopies(Kernel[Concat]):
     """One memcpy for each row of each input that does not lie in the output already."""
 
     name = "concat copies"
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[Concat], sheet: Sheet) -> None:
         op, y = layer.op, layer.output
-        assert isinstance(op, Concat)
         sheet.include("<string.h>")
         rows = int(np.prod(y.shape[: op.axis], dtype=np.int64))
         step = y.elements // rows if rows else 0

@@ -32,17 +32,17 @@ class Determinant(Op):
         return (np.asarray(np.linalg.det(x.astype(np.float64))).astype(x.dtype),)
 
 
-class DeterminantLoops(Kernel):
+class DeterminantLoops(Kernel[Determinant]):
     """Each matrix is copied and eliminated in scratch memory."""
 
     name = "elimination"
     constraints = (real_numbers,)
 
-    def scratch_bytes(self, layer: Layer, target: Target) -> int:
+    def scratch_bytes(self, layer: Layer[Determinant], target: Target) -> int:
         x = layer.input(0)
         return x.shape[-1] ** 2 * x.dtype.bytes
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[Determinant], sheet: Sheet) -> None:
         x = layer.input(0)
         n, matrices = x.shape[-1], count(x.shape, range(len(x.shape) - 2))
         kind, s = x.dtype.c, "f" if x.dtype is DType.FLOAT32 else ""

@@ -58,14 +58,13 @@ class Einsum(Op):
         return (np.asarray(y).astype(layer.output.dtype.numpy),)
 
 
-class EinsumLoops(Kernel):
+class EinsumLoops(Kernel[Einsum]):
     """Loops over the axes of the result, and inside them over those that are summed away."""
 
     name = "einsum loops"
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[Einsum], sheet: Sheet) -> None:
         op, y = layer.op, layer.output
-        assert isinstance(op, Einsum)
         extents = op.extents(layer.inputs)
         summed = "".join(letter for letter in extents if letter not in op.result)
         outer = {"y": c.Walk(c.contiguous(y.shape))}

@@ -45,14 +45,13 @@ class Tile(Op):
         return Tile(tuple(self.repeats[p] for p in perm))
 
 
-class TileLoops(Kernel):
+class TileLoops(Kernel[Tile]):
     """Loops over the output in which the input stands still along repeated axes."""
 
     name = "tile loops"
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[Tile], sheet: Sheet) -> None:
         op, x = layer.op, layer.input(0)
-        assert isinstance(op, Tile)
         if layer.output.elements == 0:
             return
         shape, strides = [], []

@@ -35,14 +35,13 @@ class OneHot(Op):
         return (np.where(hot, on, off).astype(layer.output.dtype.numpy),)
 
 
-class OneHotLoops(Kernel):
+class OneHotLoops(Kernel[OneHot]):
     """Everything off, then one element on; an index outside leaves all off."""
 
     name = "one-hot loops"
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[OneHot], sheet: Sheet) -> None:
         op, shape = layer.op, layer.output.shape
-        assert isinstance(op, OneHot)
         before, after = count(shape, range(op.axis)), count(shape, range(op.axis + 1, len(shape)))
         x, values, y = sheet.x(0), sheet.x(1), sheet.y()
         with (

@@ -58,7 +58,7 @@ class Pad(Op):
         return (self, inputs) if same and per_tensor else None
 
 
-class PadLoops(Kernel):
+class PadLoops(Kernel[Pad]):
     """Move the input into the middle of the output, the last row first, then fill the borders.
 
     No element moves towards the front, so that the output may be written over the input.
@@ -66,12 +66,11 @@ class PadLoops(Kernel):
 
     name = "pad loops"
 
-    def overwrites(self, layer: Layer) -> tuple[int, ...]:
+    def overwrites(self, layer: Layer[Pad]) -> tuple[int, ...]:
         return (0,)
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[Pad], sheet: Sheet) -> None:
         op, x, y = layer.op, layer.input(0), layer.output
-        assert isinstance(op, Pad)
         value = op.stored_value(y)
         if y.dtype.is_float and not np.isfinite(value):
             sheet.include("<math.h>")

@@ -46,12 +46,12 @@ class Reshape(Op):
         return (View(layer.output.name, layer.input(0).name),)
 
 
-class CopyKernel(Kernel):
+class CopyKernel(Kernel[Reshape]):
     """For the rare reshape whose two sides cannot share memory (an input that is also an output)."""
 
     name = "memcpy"
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[Reshape], sheet: Sheet) -> None:
         sheet.include("<string.h>")
         sheet.line(f"memcpy({sheet.y()}, {sheet.x()}, {layer.output.bytes});")
 

@@ -36,14 +36,13 @@ class ReverseSequence(Op):
         return (np.moveaxis(moved, (0, 1), (self.batch_axis, self.time_axis)),)
 
 
-class ReverseSequenceLoops(Kernel):
+class ReverseSequenceLoops(Kernel[ReverseSequence]):
     """Batches outside, then time, then the rest of the axes."""
 
     name = "reverse-sequence loops"
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[ReverseSequence], sheet: Sheet) -> None:
         op, x = layer.op, layer.input(0)
-        assert isinstance(op, ReverseSequence)
         strides = c.contiguous(x.shape)
         batch, time = strides[op.batch_axis], strides[op.time_axis]
         rest = [a for a in range(len(x.shape)) if a not in (op.batch_axis, op.time_axis)]

@@ -59,14 +59,13 @@ class Slice(Op):
         return Slice(*(tuple(values[p] for p in perm) for values in (self.starts, self.extents, self.steps)))
 
 
-class SliceLoops(Kernel):
+class SliceLoops(Kernel[Slice]):
     """Loops over the output; memcpy where a whole row of it is one piece of the input."""
 
     name = "slice loops"
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[Slice], sheet: Sheet) -> None:
         op, x, y = layer.op, layer.input(0), layer.output
-        assert isinstance(op, Slice)
         if y.elements == 0:
             return
         strides = c.contiguous(x.shape)

@@ -60,14 +60,13 @@ class TfIdf(Op):
         )
 
 
-class TfIdfLoops(Kernel):
+class TfIdfLoops(Kernel[TfIdf]):
     """Every gram is compared at every place of the row."""
 
     name = "n-gram loops"
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[TfIdf], sheet: Sheet) -> None:
         op, x = layer.op, layer.input(0)
-        assert isinstance(op, TfIdf)
         length = x.shape[-1]
         tokens = [token for gram in op.grams for token in gram.tokens]
         starts = np.cumsum([0, *(len(gram.tokens) for gram in op.grams)])

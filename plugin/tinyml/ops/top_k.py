@@ -45,14 +45,13 @@ class TopK(Op):
         return np.take_along_axis(x, best, axis=self.axis), best.astype(np.int64)
 
 
-class TopKLoops(Kernel):
+class TopKLoops(Kernel[TopK]):
     """Insertion into a sorted list of k, which is the output itself."""
 
     name = "top-k loops"
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[TopK], sheet: Sheet) -> None:
         op, x, y = layer.op, layer.input(0), layer.output
-        assert isinstance(op, TopK)
         if op.k == 0 or x.elements == 0:
             return
         axis = op.axis % len(x.shape)

@@ -43,14 +43,13 @@ class Transpose(Op):
         return (View(layer.output.name, x.name),) if self.moves_nothing(x.shape) else ()
 
 
-class TransposeKernel(Kernel):
+class TransposeKernel(Kernel[Transpose]):
     """Loops over the output; reads the input with permuted strides."""
 
     name = "transpose loops"
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[Transpose], sheet: Sheet) -> None:
         op = layer.op
-        assert isinstance(op, Transpose)
         shape = layer.output.shape
         strides = c.contiguous(layer.input(0).shape)
         nest = c.nest(

@@ -34,14 +34,13 @@ class Trilu(Op):
         return (0,)
 
 
-class TriluLoops(Kernel):
+class TriluLoops(Kernel[Trilu]):
     """A comparison of row and column per element."""
 
     name = "triangle loops"
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[Trilu], sheet: Sheet) -> None:
         op, shape = layer.op, layer.output.shape
-        assert isinstance(op, Trilu)
         rows, columns = shape[-2:]
         matrices = count(shape, range(len(shape) - 2))
         # k may be any int64, but makes no difference beyond the ends of the matrix

@@ -59,13 +59,13 @@ def tables_of_trees(layer: Layer) -> bool:
     )
 
 
-class TreesLoops(Kernel):
+class TreesLoops(Kernel[Trees]):
     """From root to leaf, one comparison per level."""
 
     name = "tree walk"
     constraints = (tables_of_trees,)
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[Trees], sheet: Sheet) -> None:
         x, y, outputs = layer.input(X), sheet.y(), layer.output.shape[1]
         with sheet.block(f"for (int32_t r = 0; r < {x.shape[0]}; r++) {{"):
             sheet.line(f"const float *const row = &{sheet.x(X)}[r * {x.shape[1]}];")

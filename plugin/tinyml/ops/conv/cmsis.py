@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from tinyml.ir import Layer
 from tinyml.kernel import Cost, Sheet
-from tinyml.ops.conv.convolution import convolution
+from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.weighted import cmsis_nn as nn
 from tinyml.ops.weighted.records import constant_weights, int8_tensors, small_extents, symmetric_weights
 from tinyml.targets import Target
@@ -26,25 +26,25 @@ GENERAL = (
 )
 
 
-def pointwise(layer: Layer) -> bool:
+def pointwise(layer: Layer[Convolution]) -> bool:
     """The kernel is 1x1 without padding or groups."""
     x, w = layer.input(0), layer.input(1)
-    return w.shape[1:3] == (1, 1) and not any(convolution(layer).pads) and w.shape[3] == x.shape[3]
+    return w.shape[1:3] == (1, 1) and not any(layer.op.pads) and w.shape[3] == x.shape[3]
 
 
-def unit_stride(layer: Layer) -> bool:
+def unit_stride(layer: Layer[Convolution]) -> bool:
     """The stride is 1."""
-    return convolution(layer).strides == (1, 1)
+    return layer.op.strides == (1, 1)
 
 
-class Convolution(nn.RoundingKernel):
+class ConvolutionKernel(nn.RoundingKernel[Convolution]):
     """Shared by the kernels below: parameters, filter dimensions and the call."""
 
     upscale = False
     cost = Cost(plain=(2.8, 34), dsp=(1.65, 40), mve=(0.19, 15))
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
-        op = convolution(layer)
+    def emit(self, layer: Layer[Convolution], sheet: Sheet) -> None:
+        op = layer.op
         members = nn.window_params(layer, op.strides, op.dilations, op.pads, op.clamp)
         params = sheet.record("cmsis_nn_conv_params", "params", members)
         filter_dims = nn.shape_dims(sheet, "filter_dims", layer.input(1).shape)
@@ -52,7 +52,7 @@ class Convolution(nn.RoundingKernel):
         nn.convolution_call(layer, sheet, self.name, params, filter_dims, scratch, self.upscale)
 
 
-class PointwiseConv(Convolution):
+class PointwiseConv(ConvolutionKernel):
     """1x1 convolution with stride 1: one matrix product, no scratch memory."""
 
     name = "arm_convolve_1x1_s8_fast"
@@ -60,7 +60,7 @@ class PointwiseConv(Convolution):
     constraints = (*COMMON, pointwise, unit_stride)
 
 
-class StridedPointwiseConv(Convolution):
+class StridedPointwiseConv(ConvolutionKernel):
     """1x1 convolution with any stride."""
 
     name = "arm_convolve_1x1_s8"
@@ -68,9 +68,9 @@ class StridedPointwiseConv(Convolution):
     constraints = (*COMMON, pointwise)
 
 
-def one_row(layer: Layer) -> bool:
+def one_row(layer: Layer[Convolution]) -> bool:
     """Input, kernel and output are one row high, undilated, ungrouped, with padding split evenly."""
-    op, x, w, y = convolution(layer), layer.input(0), layer.input(1), layer.output
+    op, x, w, y = layer.op, layer.input(0), layer.input(1), layer.output
     if not (x.shape[1] == w.shape[1] == y.shape[1] == 1 and w.shape[3] == x.shape[3]):
         return False
     stride, left, kernel = op.strides[1], op.pads[1], w.shape[2]
@@ -80,7 +80,7 @@ def one_row(layer: Layer) -> bool:
     return kernel <= x.shape[2] and total >= 0 and 2 * left + total % 2 == total
 
 
-class RowConv(Convolution):
+class RowConv(ConvolutionKernel):
     """One-dimensional convolution without an im2col buffer, on cores with Helium."""
 
     name = "arm_convolve_1_x_n_s8"
@@ -90,8 +90,8 @@ class RowConv(Convolution):
     def runs_on(self, target: Target) -> bool:
         return target.mve
 
-    def scratch_bytes(self, layer: Layer, target: Target) -> int:
-        op, x, w, y = convolution(layer), layer.input(0), layer.input(1), layer.output
+    def scratch_bytes(self, layer: Layer[Convolution], target: Target) -> int:
+        op, x, w, y = layer.op, layer.input(0), layer.input(1), layer.output
         stride, pad, kernel, channels = op.strides[1], op.pads[1], w.shape[2], x.shape[3]
         uneven = ((y.shape[2] - 1) * stride + kernel - x.shape[2]) % 2
         right = max(1, -(-(pad + uneven) // stride)) if pad + uneven else 0
@@ -110,7 +110,7 @@ def im2col_bytes(layer: Layer, target: Target) -> int:
     return 2 * 2 * 4 * -(-column // 4)
 
 
-class GeneralConv(Convolution):
+class GeneralConv(ConvolutionKernel):
     """Any convolution, through an im2col buffer."""
 
     name = "arm_convolve_s8"
@@ -119,29 +119,29 @@ class GeneralConv(Convolution):
     cost = Cost(plain=(2.55, 87), dsp=(1.6, 92), mve=(0.12, 37))
     upscale = True
 
-    def scratch_bytes(self, layer: Layer, target: Target) -> int:
+    def scratch_bytes(self, layer: Layer[Convolution], target: Target) -> int:
         return im2col_bytes(layer, target)
 
 
-def one_filter_per_channel(layer: Layer) -> bool:
+def one_filter_per_channel(layer: Layer[Convolution]) -> bool:
     """As many output as input channels, one item per batch, no dilation."""
     x, y = layer.input(0), layer.output
-    return x.shape[3] == y.shape[3] and x.shape[0] == 1 and convolution(layer).dilations == (1, 1)
+    return x.shape[3] == y.shape[3] and x.shape[0] == 1 and layer.op.dilations == (1, 1)
 
 
-def three_by_three(layer: Layer) -> bool:
+def three_by_three(layer: Layer[Convolution]) -> bool:
     """The kernel is 3x3 with at most one row and column of padding before the input."""
-    top, left, _, _ = convolution(layer).pads
+    top, left, _, _ = layer.op.pads
     return layer.input(1).shape[1:3] == (3, 3) and top <= 1 and left <= 1
 
 
-class Depthwise(nn.RoundingKernel):
+class DepthwiseKernel(nn.RoundingKernel[Convolution]):
     """Shared by the depthwise kernels below."""
 
     cost = Cost(plain=(12, 60), dsp=(6.6, 52), mve=(1.4, 11))
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
-        op = convolution(layer)
+    def emit(self, layer: Layer[Convolution], sheet: Sheet) -> None:
+        op = layer.op
         multiple = layer.output.shape[3] // layer.input(0).shape[3]
         members = nn.window_params(layer, op.strides, op.dilations, op.pads, op.clamp)
         params = sheet.record("cmsis_nn_dw_conv_params", "params", {**members, ".ch_mult": multiple})
@@ -150,7 +150,7 @@ class Depthwise(nn.RoundingKernel):
         nn.convolution_call(layer, sheet, self.name, params, filter_dims, scratch)
 
 
-class DepthwiseConv3x3(Depthwise):
+class DepthwiseConv3x3(DepthwiseKernel):
     """The usual depthwise layer, without scratch memory, on cores without Helium."""
 
     name = "arm_depthwise_conv_3x3_s8"
@@ -162,7 +162,7 @@ class DepthwiseConv3x3(Depthwise):
         return not target.mve
 
 
-class DepthwiseConvBuffered(Depthwise):
+class DepthwiseConvBuffered(DepthwiseKernel):
     """Depthwise layers of other sizes, on cores with DSP instructions or Helium."""
 
     name = "arm_depthwise_conv_s8_opt"
@@ -179,7 +179,7 @@ class DepthwiseConvBuffered(Depthwise):
     def runs_on(self, target: Target) -> bool:
         return target.dsp
 
-    def scratch_bytes(self, layer: Layer, target: Target) -> int:
+    def scratch_bytes(self, layer: Layer[Convolution], target: Target) -> int:
         _, kernel_h, kernel_w, channels = layer.input(1).shape
         if target.mve:
             return 4 * CHANNEL_BLOCK_MVE * kernel_h * kernel_w
@@ -189,7 +189,7 @@ class DepthwiseConvBuffered(Depthwise):
 CHANNEL_BLOCK_MVE = 124  # CH_IN_BLOCK_MVE of the library
 
 
-class DepthwiseConvAny(Depthwise):
+class DepthwiseConvAny(DepthwiseKernel):
     """Depthwise layers with a channel multiplier or dilation."""
 
     name = "arm_depthwise_conv_s8"

@@ -75,18 +75,18 @@ class ConvHelium(ConvInt8):
     def runs_on(self, target: Target) -> bool:
         return target.mve
 
-    def scratch_bytes(self, layer: Layer, target: Target) -> int:
+    def scratch_bytes(self, layer: Layer[Convolution], target: Target) -> int:
         """Three columns in whole vectors."""
         return 3 * helium.whole_vectors(int(np.prod(layer.input(1).shape[1:])))
 
-    def tables(self, layer: Layer, sheet: Sheet) -> dict[str, object]:
+    def tables(self, layer: Layer[Convolution], sheet: Sheet) -> dict[str, object]:
         filters = layer.input(1).value
         return channel_tables(
             layer, sheet, filters, helium.in_pairs(filters), helium.whole_fours(filters.shape[0])
         )
 
 
-class ConvFloat(Kernel):
+class ConvFloat(Kernel[Conv]):
     """Float convolution in portable C."""
 
     name = "tinyml_conv_f32"
@@ -95,12 +95,11 @@ class ConvFloat(Kernel):
     in_bands = True
     constraints = (float_tensors, constant_weights, small_extents)
 
-    def overlays(self, layer: Layer) -> tuple[Overlay, ...]:
+    def overlays(self, layer: Layer[Conv]) -> tuple[Overlay, ...]:
         return (*forwards(layer, copied=False), *backwards(layer, copied=False))
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[Conv], sheet: Sheet) -> None:
         op = layer.op
-        assert isinstance(op, Conv)
         record = float_record(layer, sheet)
         sheet.include("<tinyml/conv.h>")
         members = {**record, ".groups": op.groups, ".from_the_end": c.boolean(sheet.backwards)}

@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tinyml.ir import Array, Layer, Tensor, TensorType, given
+from tinyml.ir import Array, Tensor, TensorType, given
 from tinyml.ops.shared.real import layer_weights
 from tinyml.ops.shared.window import Pads, Pair, output_extent, tflite_pads, windows
 from tinyml.ops.weighted.weighted import Weighted
@@ -38,12 +38,6 @@ class Convolution(Weighted):
     def accumulate(self, x: Array, weights: Array) -> Array:
         kernel = (weights.shape[1], weights.shape[2])
         return self.sums(windows(x, kernel, self.strides, self.dilations, self.pads, 0), weights)
-
-
-def convolution(layer: Layer) -> Convolution:
-    """The operator of a layer that is known to be a convolution."""
-    assert isinstance(layer.op, Convolution)
-    return layer.op
 
 
 def read_tflite(node: TfliteNode, build: Builder, op: Convolution) -> Sequence[Tensor]:

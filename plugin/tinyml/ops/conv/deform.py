@@ -83,7 +83,7 @@ def single_precision(layer: Layer) -> bool:
     return all(t is None or t.dtype is DType.FLOAT32 for t in layer.inputs)
 
 
-class DeformConvFloat(Kernel):
+class DeformConvFloat(Kernel[DeformConv]):
     """Bilinear samples times weights."""
 
     name = "tinyml_deform_conv_f32"
@@ -91,9 +91,8 @@ class DeformConvFloat(Kernel):
     sources = ("conv/deform_conv_f32.c",)
     constraints = (single_precision,)
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[DeformConv], sheet: Sheet) -> None:
         op, x, w, y = layer.op, layer.input(0), layer.input(1), layer.output
-        assert isinstance(op, DeformConv)
         sheet.include("<stddef.h>")
         sheet.include("<tinyml/sample.h>")
         names = ("in_c", "in_h", "in_w"), ("out_c", "out_h", "out_w")

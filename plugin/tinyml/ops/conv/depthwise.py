@@ -45,15 +45,14 @@ class DepthwiseConv(Convolution):
         return np.asarray(np.einsum("nhwklc,klc->nhwc", columns, weights[0]))
 
 
-def moderate_padding(layer: Layer) -> bool:
+def moderate_padding(layer: Layer[DepthwiseConv]) -> bool:
     """There is less padding before the input than the kernel spans."""
     op = layer.op
-    assert isinstance(op, DepthwiseConv)
     kernel = layer.input(1).shape[1:3]
     return all(op.pads[i] <= op.dilations[i] * (kernel[i] - 1) for i in range(2))
 
 
-class DepthwiseConvHelium(Kernel):
+class DepthwiseConvHelium(Kernel[DepthwiseConv]):
     """Sixteen channels at a time, through a ring of rows."""
 
     name = "tinyml_depthwise_conv_mve_s8"
@@ -76,24 +75,22 @@ class DepthwiseConvHelium(Kernel):
     def runs_on(self, target: Target) -> bool:
         return target.mve
 
-    def scratch_bytes(self, layer: Layer, target: Target) -> int:
+    def scratch_bytes(self, layer: Layer[DepthwiseConv], target: Target) -> int:
         """The rows that the kernel spans, each with its padding; the last is read in whole vectors."""
         if self.reads_in_place(layer):
             return 0
         op = layer.op
-        assert isinstance(op, DepthwiseConv)
         _, kernel_h, kernel_w, _ = layer.input(1).shape
         _, _, in_w, channels = layer.input(0).shape
         reach = (kernel_w - 1) * op.dilations[1] + (layer.output.shape[2] - 1) * op.strides[1] + 1
         rows = (kernel_h - 1) * op.dilations[0] + 1
         return rows * max(reach, op.pads[1] + in_w) * channels + helium.LANES - 1
 
-    def overwrites(self, layer: Layer) -> tuple[int, ...]:
+    def overwrites(self, layer: Layer[DepthwiseConv]) -> tuple[int, ...]:
         """The output may take over rows of the input that are in the ring already."""
         if self.reads_in_place(layer):
             return ()
         op, x, y = layer.op, layer.input(0), layer.output
-        assert isinstance(op, DepthwiseConv)
         batches, in_h, in_w, in_c = x.shape
         _, out_h, out_w, out_c = y.shape
         span = (layer.input(1).shape[1] - 1) * op.dilations[0] + 1
@@ -103,9 +100,7 @@ class DepthwiseConvHelium(Kernel):
                 return ()
         return (0,) if batches == 1 else ()
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
-        op = layer.op
-        assert isinstance(op, DepthwiseConv)
+    def emit(self, layer: Layer[DepthwiseConv], sheet: Sheet) -> None:
         filters = np.transpose(layer.input(1).value, (3, 0, 1, 2))
         sheet.include("<tinyml/conv.h>")
         channels = filters.shape[0]
@@ -116,10 +111,9 @@ class DepthwiseConvHelium(Kernel):
         scratch = "NULL" if self.reads_in_place(layer) else sheet.scratch
         sheet.line(f"{self.name}(&{name}, {sheet.x()}, {sheet.y()}, {scratch});")
 
-    def reads_in_place(self, layer: Layer) -> bool:
+    def reads_in_place(self, layer: Layer[DepthwiseConv]) -> bool:
         """Whether no row need be copied: each is read once, as in streaming models, without padding."""
         op, x, y = layer.op, layer.input(0), layer.output
-        assert isinstance(op, DepthwiseConv)
         kernel = layer.input(1).shape[1:3]
         inside = all(
             op.pads[i] == 0
@@ -129,7 +123,7 @@ class DepthwiseConvHelium(Kernel):
         return inside and y.shape[1] == 1 and x.shape[3] >= helium.LANES
 
 
-class DepthwiseConvFloat(Kernel):
+class DepthwiseConvFloat(Kernel[DepthwiseConv]):
     """Float depthwise convolution in portable C."""
 
     name = "tinyml_depthwise_conv_f32"
@@ -138,10 +132,10 @@ class DepthwiseConvFloat(Kernel):
     in_bands = True
     constraints = (float_tensors, constant_weights, small_extents)
 
-    def overlays(self, layer: Layer) -> tuple[Overlay, ...]:
+    def overlays(self, layer: Layer[DepthwiseConv]) -> tuple[Overlay, ...]:
         return forwards(layer, copied=False)
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[DepthwiseConv], sheet: Sheet) -> None:
         sheet.include("<tinyml/conv.h>")
         name = sheet.record("struct tinyml_conv_f32", "params", float_record(layer, sheet))
         sheet.line(f"tinyml_depthwise_conv_f32(&{name}, {sheet.x()}, {sheet.y()});")

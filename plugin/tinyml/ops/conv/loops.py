@@ -9,7 +9,7 @@ import numpy as np
 from tinyml import c
 from tinyml.ir import Layer
 from tinyml.kernel import Kernel, Overlay, Sheet
-from tinyml.ops.conv.convolution import convolution
+from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.pool.windows import PoolLoops, Window, flat_index
 from tinyml.ops.shared.overlay import forwards
 
@@ -20,17 +20,17 @@ def one_plain_type(layer: Layer) -> bool:
     return all(t.dtype is layer.output.dtype and t.quant is None for t in tensors)
 
 
-class ConvLoops(Kernel):
+class ConvLoops(Kernel[Convolution]):
     """Output channels are the first axis of the weights, the input channels of a group the last."""
 
     name = "convolution loops"
     constraints = (one_plain_type,)
 
-    def overlays(self, layer: Layer) -> tuple[Overlay, ...]:
+    def overlays(self, layer: Layer[Convolution]) -> tuple[Overlay, ...]:
         return forwards(layer, copied=False)
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
-        op, y, w = convolution(layer), layer.output, layer.input(1)
+    def emit(self, layer: Layer[Convolution], sheet: Sheet) -> None:
+        op, y, w = layer.op, layer.output, layer.input(1)
         sizes = w.shape[1:-1]
         window = Window(tuple(sizes), op.strides, op.dilations, op.pads)
         zero = c.number(0, y.dtype.numpy)
@@ -47,7 +47,7 @@ class ConvLoops(Kernel):
                     sheet.line(f"sum = sum {sign} {limit} ? {limit} : sum;")
             sheet.line(f"{sheet.y()}[{out}] = sum;")
 
-    def products(self, layer: Layer, sheet: Sheet, loops: PoolLoops, channel: str) -> None:
+    def products(self, layer: Layer[Convolution], sheet: Sheet, loops: PoolLoops, channel: str) -> None:
         """Add up one output element: all taps, all input channels of its group."""
         x, w = layer.input(0), layer.input(1)
         ins = w.shape[-1]
@@ -73,7 +73,7 @@ class DepthwiseConvLoops(ConvLoops):
 
     name = "depthwise convolution loops"
 
-    def products(self, layer: Layer, sheet: Sheet, loops: PoolLoops, channel: str) -> None:
+    def products(self, layer: Layer[Convolution], sheet: Sheet, loops: PoolLoops, channel: str) -> None:
         x, w = layer.input(0), layer.input(1)
         multiplier = w.shape[-1] // x.shape[-1]
         source = channel if multiplier == 1 else f"{channel} / {multiplier}"

@@ -11,7 +11,7 @@ import numpy as np
 
 from tinyml.ir import Layer
 from tinyml.kernel import Constraint, Cost, Kernel, Library, Sheet
-from tinyml.ops.conv.convolution import convolution
+from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.shared.quant import quant_of
 from tinyml.ops.shared.window import Pair
 from tinyml.ops.weighted.records import (
@@ -26,7 +26,7 @@ from tinyml.ops.weighted.stream import right_shifts
 from tinyml.targets import Target
 
 
-class DepthwisePlanes(Kernel):
+class DepthwisePlanes(Kernel[Convolution]):
     """Integer depthwise convolution in portable C; takes any dilation, multiple and weight zero point."""
 
     name = "tinyml_depthwise_conv_s8"
@@ -42,20 +42,20 @@ class DepthwisePlanes(Kernel):
         small_extents,
     )
 
-    def scratch_bytes(self, layer: Layer, target: Target) -> int:
+    def scratch_bytes(self, layer: Layer[Convolution], target: Target) -> int:
         """One channel with its padding, as far as windows reach."""
-        op, kernel, out = convolution(layer), layer.input(1).shape[1:3], layer.output.shape[1:3]
+        op, kernel, out = layer.op, layer.input(1).shape[1:3], layer.output.shape[1:3]
         height, width = (
             (kernel[i] - 1) * op.dilations[i] + (out[i] - 1) * op.strides[i] + 1 for i in range(2)
         )
         return height * width
 
-    def overwrites(self, layer: Layer) -> tuple[int, ...]:
+    def overwrites(self, layer: Layer[Convolution]) -> tuple[int, ...]:
         """Outputs lie where inputs of the same channel were, which are in the plane by then."""
         x, y = layer.input(0), layer.output
         return (0,) if x.shape[0] == 1 and x.shape[3] == y.shape[3] and x.bytes >= y.bytes else ()
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[Convolution], sheet: Sheet) -> None:
         filters = np.transpose(layer.input(1).value, (3, 0, 1, 2))
         across = transposed(layer)
         weights = padded_weights(filters.transpose(0, 1, 3, 2) if across else filters)
@@ -68,9 +68,9 @@ class DepthwisePlanes(Kernel):
         way = f"{self.ways}{self.way(layer)}"
         sheet.line(f"{self.name}(&{name}, {sheet.x()}, {sheet.y()}, {sheet.scratch}, &{way});")
 
-    def way(self, layer: Layer) -> str:
+    def way(self, layer: Layer[Convolution]) -> str:
         """How the kernel is walked: the end of a name in <tinyml/conv.h>."""
-        _, stride = _along(layer, convolution(layer).strides)
+        _, stride = _along(layer, layer.op.strides)
         several = _along(layer, layer.output.shape[1:3])[1] > 1
         if not (three_by_three(layer) and several):
             return "any"
@@ -89,7 +89,7 @@ class DepthwiseDsp(DepthwisePlanes):
     def runs_on(self, target: Target) -> bool:
         return target.dsp
 
-    def scratch_bytes(self, layer: Layer, target: Target) -> int:
+    def scratch_bytes(self, layer: Layer[Convolution], target: Target) -> int:
         """The plane, which is read in words; then the weights of a channel as int16, in whole words."""
         plane = -(-(super().scratch_bytes(layer, target) + 3) // 4) * 4
         if three_by_three(layer):
@@ -97,20 +97,20 @@ class DepthwiseDsp(DepthwisePlanes):
         rows, _ = _along(layer, layer.input(1).shape[1:3])
         return plane + 8 * rows * -(-self.reach(layer) // 4)
 
-    def reach(self, layer: Layer) -> int:
+    def reach(self, layer: Layer[Convolution]) -> int:
         """Elements that a row of the kernel spans."""
         _, cols = _along(layer, layer.input(1).shape[1:3])
-        return (cols - 1) * _along(layer, convolution(layer).dilations)[1] + 1
+        return (cols - 1) * _along(layer, layer.op.dilations)[1] + 1
 
-    def way(self, layer: Layer) -> str:
-        _, stride = _along(layer, convolution(layer).strides)
+    def way(self, layer: Layer[Convolution]) -> str:
+        _, stride = _along(layer, layer.op.strides)
         kind = "3x3" if three_by_three(layer) else "two_words" if 5 <= self.reach(layer) <= 7 else "any"
         return kind if kind == "any" or stride == 1 else f"{kind}_strided"
 
 
-def three_by_three(layer: Layer) -> bool:
+def three_by_three(layer: Layer[Convolution]) -> bool:
     """Whether it is the usual kernel: there are quicker ways to walk it."""
-    weights, dilations = layer.input(1), convolution(layer).dilations
+    weights, dilations = layer.input(1), layer.op.dilations
     return weights.shape[1:3] == (3, 3) and dilations == (1, 1) and not quant_of(weights).zero_points[0]
 
 

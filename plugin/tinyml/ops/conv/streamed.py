@@ -11,6 +11,7 @@ import numpy as np
 from tinyml import c
 from tinyml.ir import Layer
 from tinyml.kernel import Constraint, Cost, Kernel, Library, Overlay, Sheet
+from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.shared.overlay import backwards, forwards
 from tinyml.ops.shared.quant import output_multipliers
 from tinyml.ops.weighted.records import (
@@ -26,7 +27,7 @@ from tinyml.ops.weighted.stream import filter_stream, right_shifts
 from tinyml.targets import Target
 
 
-class ConvInt8(Kernel):
+class ConvInt8(Kernel[Convolution]):
     """Three windows meet two filters at a time; takes any groups, dilations and weight zero point."""
 
     name = "tinyml_conv_s8"
@@ -42,18 +43,18 @@ class ConvInt8(Kernel):
     in_bands = True
     column_bytes = 3  # for each element of a window
 
-    def scratch_bytes(self, layer: Layer, target: Target) -> int:
+    def scratch_bytes(self, layer: Layer[Convolution], target: Target) -> int:
         """Several windows; one more where pixels are not whole words."""
         column = -(-int(np.prod(layer.input(1).shape[1:])) // 4) * 4
         return (self.column_bytes + (layer.input(1).shape[3] % 4 != 0)) * column
 
-    def overlays(self, layer: Layer) -> tuple[Overlay, ...]:
+    def overlays(self, layer: Layer[Convolution]) -> tuple[Overlay, ...]:
         """Windows are copied before outputs are written; of several groups each goes through all windows."""
         if layer.input(0).shape[3] != layer.input(1).shape[3]:
             return ()
         return (*forwards(layer, copied=True), *backwards(layer, copied=True))
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[Convolution], sheet: Sheet) -> None:
         x, w = layer.input(0), layer.input(1)
         sheet.include("<tinyml/conv.h>")
         members = {
@@ -66,7 +67,7 @@ class ConvInt8(Kernel):
         name = sheet.record("struct tinyml_conv_s8", "params", members)
         sheet.line(f"{self.name}(&{name}, {sheet.x()}, {sheet.y()}, {sheet.scratch});")
 
-    def tables(self, layer: Layer, sheet: Sheet) -> dict[str, object]:
+    def tables(self, layer: Layer[Convolution], sheet: Sheet) -> dict[str, object]:
         """Members that point to constants."""
         filters = layer.input(1).value
         groups = layer.input(0).shape[3] // filters.shape[3]

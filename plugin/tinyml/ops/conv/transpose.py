@@ -83,15 +83,14 @@ def quantized_types(layer: Layer) -> bool:
     return alike and all(t.quant is not None for t in (x, w, y)) and w.dtype is DType.INT8
 
 
-class ConvTransposeLoops(Kernel):
+class ConvTransposeLoops(Kernel[ConvTranspose]):
     """Loops over the output; a tap counts where it meets an input element."""
 
     name = "transposed convolution loops"
     constraints: ClassVar[tuple[Constraint, ...]] = (one_plain_type,)
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[ConvTranspose], sheet: Sheet) -> None:
         op, x, w, y = layer.op, layer.input(0), layer.input(1), layer.output
-        assert isinstance(op, ConvTranspose)
         rank = len(op.strides)
         ins, outs = w.shape[-1], w.shape[0] // op.groups
         names = ["n", *(f"o{a}" for a in range(rank)), "c"]
@@ -118,14 +117,14 @@ class ConvTransposeLoops(Kernel):
             value = self.finish(layer, op, sheet, channel)
             sheet.line(f"{sheet.y()}[{flat_index(names, y.shape)}] = {value};")
 
-    def sum_type(self, layer: Layer) -> str:
+    def sum_type(self, layer: Layer[ConvTranspose]) -> str:
         return layer.output.dtype.c
 
-    def operand(self, layer: Layer, sheet: Sheet, index: int, place: str) -> str:
+    def operand(self, layer: Layer[ConvTranspose], sheet: Sheet, index: int, place: str) -> str:
         """One factor of a product."""
         return f"{sheet.x(index)}[{place}]"
 
-    def finish(self, layer: Layer, op: ConvTranspose, sheet: Sheet, channel: str) -> str:
+    def finish(self, layer: Layer[ConvTranspose], op: ConvTranspose, sheet: Sheet, channel: str) -> str:
         """From the sum to the output's element."""
         dtype = layer.output.dtype
         for bound, sign in zip(op.clamp, "<>", strict=True):
@@ -161,15 +160,15 @@ class ConvTransposeQuantized(ConvTransposeLoops):
     name = "integer transposed convolution loops"
     constraints = (quantized_types, constant_weights)
 
-    def sum_type(self, layer: Layer) -> str:
+    def sum_type(self, layer: Layer[ConvTranspose]) -> str:
         return "int64_t" if layer.output.dtype is DType.INT16 else "int32_t"
 
-    def operand(self, layer: Layer, sheet: Sheet, index: int, place: str) -> str:
+    def operand(self, layer: Layer[ConvTranspose], sheet: Sheet, index: int, place: str) -> str:
         zero = quant_of(layer.input(index)).zero_points[0]
         element = f"{sheet.x(index)}[{place}]"
         return f"({element} - ({zero}))" if zero else element
 
-    def finish(self, layer: Layer, op: ConvTranspose, sheet: Sheet, channel: str) -> str:
+    def finish(self, layer: Layer[ConvTranspose], op: ConvTranspose, sheet: Sheet, channel: str) -> str:
         y = layer.output
         low, high = clamp_range(op.clamp, y)
         multipliers, shifts = op.multipliers(layer)

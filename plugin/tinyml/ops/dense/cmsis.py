@@ -9,7 +9,7 @@ from tinyml.kernel import Cost, Sheet
 from tinyml.ops.shared.quant import quant_of
 from tinyml.ops.weighted import cmsis_nn as nn
 from tinyml.ops.weighted.records import constant_weights, folded_bias, int8_tensors, symmetric_weights
-from tinyml.ops.weighted.weighted import weighted
+from tinyml.ops.weighted.weighted import Weighted
 
 FULLY_CONNECTED = "Source/FullyConnectedFunctions"
 
@@ -19,16 +19,16 @@ def per_tensor_weights(layer: Layer) -> bool:
     return not quant_of(layer.input(1)).per_channel
 
 
-class DenseKernel(nn.RoundingKernel):
+class DenseKernel(nn.RoundingKernel[Weighted]):
     """Shared by the two kernels below."""
 
     cost = Cost(plain=(3.5, 47), dsp=(1.9, 64), mve=(0.45, 23))
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[Weighted], sheet: Sheet) -> None:
         outputs, inputs = layer.input(1).shape
         rows = layer.output.elements // outputs
         sheet.include(nn.header(layer))
-        members = {**nn.offsets(layer), ".filter_offset": 0, **nn.activation(weighted(layer).clamp, layer)}
+        members = {**nn.offsets(layer), ".filter_offset": 0, **nn.activation(layer.op.clamp, layer)}
         params = sheet.record("cmsis_nn_fc_params", "params", members)
         arguments = [
             self._context(layer, sheet),
@@ -45,10 +45,10 @@ class DenseKernel(nn.RoundingKernel):
         ]
         sheet.line(f"(void){self.name}({', '.join(arguments)});")
 
-    def _quant(self, layer: Layer, sheet: Sheet) -> str:
+    def _quant(self, layer: Layer[Weighted], sheet: Sheet) -> str:
         return nn.channel_quant(layer, sheet)
 
-    def _context(self, layer: Layer, sheet: Sheet) -> str:
+    def _context(self, layer: Layer[Weighted], sheet: Sheet) -> str:
         """With Helium the kernel starts from bias + input offset * sum of weights: known now, so in flash."""
         if not sheet.target.mve:
             return nn.context(sheet, 0)
@@ -64,8 +64,8 @@ class DenseInt8Tensor(DenseKernel):
     sources = (f"{FULLY_CONNECTED}/arm_fully_connected_s8.c", f"{nn.SUPPORT}/arm_nn_vec_mat_mult_t_s8.c")
     constraints = (int8_tensors, constant_weights, symmetric_weights, per_tensor_weights)
 
-    def _quant(self, layer: Layer, sheet: Sheet) -> str:
-        multiplier, shift = weighted(layer).multipliers(layer)
+    def _quant(self, layer: Layer[Weighted], sheet: Sheet) -> str:
+        multiplier, shift = layer.op.multipliers(layer)
         return sheet.record(
             "cmsis_nn_per_tensor_quant_params",
             "quant",

@@ -60,7 +60,7 @@ class Dense(Weighted):
         return np.array([multiplier], np.int32), np.array([shift], np.int32)
 
 
-class DenseInt8(Kernel):
+class DenseInt8(Kernel[Dense]):
     """A row meets four filters at a time, in plain C; takes any weight zero point."""
 
     name = "tinyml_dense_s8"
@@ -69,13 +69,13 @@ class DenseInt8(Kernel):
     cost = Cost(plain=(2.6, 45), dsp=(2.6, 45), mve=(2.6, 45))
     constraints: ClassVar[tuple[Constraint, ...]] = (int8_tensors, constant_weights, one_weight_zero)
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[Dense], sheet: Sheet) -> None:
         sheet.include("<tinyml/dense.h>")
         members = {**matrix(layer), **self.tables(layer, sheet), **folded_limits(layer)}
         name = sheet.record("struct tinyml_dense_s8", "params", members)
         sheet.line(f"{self.name}(&{name}, {sheet.x()}, {sheet.y()});")
 
-    def tables(self, layer: Layer, sheet: Sheet) -> dict[str, object]:
+    def tables(self, layer: Layer[Dense], sheet: Sheet) -> dict[str, object]:
         """Members that point to constants: filters in fours, the last ones one by one."""
         filters = layer.input(1).value
         bias, outputs = folded_bias(layer, filters), filters.shape[0]
@@ -112,12 +112,12 @@ class DenseHelium(DenseInt8):
     def runs_on(self, target: Target) -> bool:
         return target.mve
 
-    def tables(self, layer: Layer, sheet: Sheet) -> dict[str, object]:
+    def tables(self, layer: Layer[Dense], sheet: Sheet) -> dict[str, object]:
         filters = layer.input(1).value
         return channel_tables(layer, sheet, filters, helium.in_fours(filters))
 
 
-class DenseFloat(Kernel):
+class DenseFloat(Kernel[Dense]):
     """Float matrix-vector products in portable C."""
 
     name = "tinyml_dense_f32"
@@ -125,7 +125,7 @@ class DenseFloat(Kernel):
     sources = ("dense/dense_f32.c",)
     constraints = (float_tensors, constant_weights)
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[Dense], sheet: Sheet) -> None:
         sheet.include("<tinyml/dense.h>")
         members = {
             **matrix(layer),

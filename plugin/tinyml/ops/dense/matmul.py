@@ -70,13 +70,13 @@ def integer_form(layer: Layer) -> bool:
     return integers.has_integer_form(layer.input(0), layer.input(1), layer.output)
 
 
-class MatMulQuantized(Kernel):
+class MatMulQuantized(Kernel[MatMul]):
     """Integer sums of products, rescaled once."""
 
     name = "integer matmul loops"
     constraints = (integer_form,)
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[MatMul], sheet: Sheet) -> None:
         b = layer.input(1)
         integers.emit(layer, sheet, output_nest(layer), b.shape[-2], b.shape[-1])
 
@@ -87,13 +87,13 @@ def same_plain_type(layer: Layer) -> bool:
     return len({t.dtype for t in tensors}) == 1 and all(t.quant is None for t in tensors)
 
 
-class MatMulLoops(Kernel):
+class MatMulLoops(Kernel[MatMul]):
     """A sum of products for each element of the output."""
 
     name = "matmul loops"
     constraints = (same_plain_type,)
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[MatMul], sheet: Sheet) -> None:
         k, n, y = layer.input(0).shape[-1], layer.input(1).shape[-1], layer.output
         nest = output_nest(layer)
         zero = c.number(0, y.dtype.numpy)

@@ -59,34 +59,31 @@ class Binary(Op):
         return (self, inputs) if fits else None
 
 
-def integer_form(layer: Layer) -> bool:
+def integer_form(layer: Layer[Binary]) -> bool:
     """All tensors are quantised per tensor, int8 or int16, and the function has an integer form."""
-    assert isinstance(layer.op, Binary)
     return integers.has_integer_form(layer.op.function, layer.input(0), layer.input(1), layer.output)
 
 
-class BinaryQuantized(Kernel):
+class BinaryQuantized(Kernel[Binary]):
     """Fixed-point arithmetic inside a loop nest."""
 
     name = "fixed-point loops"
     in_bands = True
     constraints = (integer_form,)
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
-        assert isinstance(layer.op, Binary)
+    def emit(self, layer: Layer[Binary], sheet: Sheet) -> None:
         integers.emit(layer.op.function, layer.op.clamp, layer, sheet)
 
 
-def one_step(layer: Layer) -> bool:
+def one_step(layer: Layer[Binary]) -> bool:
     """The layer adds int8 tensors of one shape, and one linear step gives every byte that three give."""
-    assert isinstance(layer.op, Binary)
     a, b, y = layer.input(0), layer.input(1), layer.output
     if not a.shape == b.shape == y.shape or y.dtype is not DType.INT8:
         return False
     return integers.linear_sum(layer.op.function, layer.op.clamp, layer) is not None
 
 
-class AddHelium(Kernel):
+class AddHelium(Kernel[Binary]):
     """Four sums at a time."""
 
     name = "tinyml_add_mve_s8"
@@ -98,8 +95,7 @@ class AddHelium(Kernel):
     def runs_on(self, target: Target) -> bool:
         return target.mve
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
-        assert isinstance(layer.op, Binary)
+    def emit(self, layer: Layer[Binary], sheet: Sheet) -> None:
         form = integers.linear_sum(layer.op.function, layer.op.clamp, layer)
         assert form is not None
         low, high = clamp_range(layer.op.clamp, layer.output)
@@ -117,27 +113,24 @@ class AddHelium(Kernel):
         sheet.line(f"{self.name}(&{name}, {sheet.x(0)}, {sheet.x(1)}, {sheet.y()});")
 
 
-def comparable_bytes(layer: Layer) -> bool:
+def comparable_bytes(layer: Layer[Binary]) -> bool:
     """A comparison of int8 tensors that are quantised per tensor with scales below 1."""
-    assert isinstance(layer.op, Binary)
     return comparisons.has_integer_form(layer.op.function, layer.input(0), layer.input(1))
 
 
-class CompareQuantized(Kernel):
+class CompareQuantized(Kernel[Binary]):
     """Both operands on one scale, in fixed point."""
 
     name = "fixed-point comparison loops"
     constraints = (comparable_bytes,)
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
-        assert isinstance(layer.op, Binary)
+    def emit(self, layer: Layer[Binary], sheet: Sheet) -> None:
         comparisons.emit(layer.op.function, layer, sheet)
 
 
-def same_types(layer: Layer) -> bool:
+def same_types(layer: Layer[Binary]) -> bool:
     """Both operands have the same type, and the operation is defined for it."""
     op, a, b = layer.op, layer.input(0), layer.input(1)
-    assert isinstance(op, Binary)
     defined = FUNCTIONS[op.function].c.choose(a.dtype)
     return a.dtype is b.dtype and bool(defined)
 
@@ -147,16 +140,15 @@ def not_quantized(layer: Layer) -> bool:
     return all(t is None or t.quant is None for t in (*layer.inputs, *layer.outputs))
 
 
-class BinaryLoops(Kernel):
+class BinaryLoops(Kernel[Binary]):
     """The expression inside a loop nest."""
 
     name = "element-wise loops"
     in_bands = True
     constraints = (not_quantized, same_types)
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[Binary], sheet: Sheet) -> None:
         op, a = layer.op, layer.input(0)
-        assert isinstance(op, Binary)
         template = FUNCTIONS[op.function].c.choose(a.dtype)
 
         def value(operands: Sequence[str]) -> str:

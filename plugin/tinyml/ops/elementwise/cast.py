@@ -63,12 +63,12 @@ class BitCast(Op):
         return self
 
 
-class CastLoop(Kernel):
+class CastLoop(Kernel[Cast]):
     """One conversion per element."""
 
     name = "cast loop"
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[Cast], sheet: Sheet) -> None:
         x, y = layer.input(0).dtype, layer.output.dtype
 
         def value(operands: Sequence[str]) -> str:
@@ -81,12 +81,12 @@ class CastLoop(Kernel):
         emit_loops(layer, sheet, value)
 
 
-class BitCastCopy(Kernel):
+class BitCastCopy(Kernel[BitCast]):
     """One copy; the types differ, so that sharing the memory would not be C."""
 
     name = "copy"
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[BitCast], sheet: Sheet) -> None:
         sheet.include("<string.h>")
         sheet.line(f"memcpy({sheet.y()}, {sheet.x()}, {layer.output.bytes});")
 

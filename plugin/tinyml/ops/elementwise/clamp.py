@@ -52,14 +52,13 @@ class Clamp(Op):
         return lookup.from_function("clamp", lambda real: np.clip(real, self.low, self.high), x, y), inputs
 
 
-class ClampLoop(Kernel):
+class ClampLoop(Kernel[Clamp]):
     """Two comparisons per element."""
 
     name = "clamp loop"
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[Clamp], sheet: Sheet) -> None:
         op = layer.op
-        assert isinstance(op, Clamp)
         shape = layer.output.shape
         if layer.output.dtype.is_float:
             sheet.include("<math.h>")

@@ -102,15 +102,14 @@ class SigmoidWords(Words):
         return (y.astype(np.int16),)
 
 
-class SigmoidWordsLoop(Kernel):
+class SigmoidWordsLoop(Kernel[SigmoidWords]):
     """One interpolation per element."""
 
     name = "sigmoid table"
     constraints = (symmetric_words,)
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[SigmoidWords], sheet: Sheet) -> None:
         op, y = layer.op, layer.output
-        assert isinstance(op, SigmoidWords)
         multiplier, shift = op.factor(layer)
         half = 1 << (shift - 1) if shift else 0
         table = sheet.table("sigmoid", sigmoid_table())
@@ -161,15 +160,14 @@ class LeakyWords(Words):
         return (np.clip(y, *limits).astype(np.int16),)
 
 
-class LeakyWordsLoop(Kernel):
+class LeakyWordsLoop(Kernel[LeakyWords]):
     """One rescale per element."""
 
     name = "leaky relu loop"
     constraints = (symmetric_words,)
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[LeakyWords], sheet: Sheet) -> None:
         op, y = layer.op, layer.output
-        assert isinstance(op, LeakyWords)
         low, high = clamp_range(op.clamp, y)
         function = "tinyml_rescale_once" if op.round_once else "tinyml_rescale"
         above, below = (f"{function}(v, {m}, {s})" for m, s in op.factors(layer))

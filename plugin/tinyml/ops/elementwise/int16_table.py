@@ -52,15 +52,14 @@ def interpolated(table: Array, x: Array) -> Array:
     return (below + (((above - below) * rest + (1 << (BITS - 1))) >> BITS)).astype(np.int16)
 
 
-class WordTableLoop(Kernel):
+class WordTableLoop(Kernel[WordTable]):
     """Two loads and a multiplication per element."""
 
     name = "interpolated table"
     constraints = (symmetric_words,)
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[WordTable], sheet: Sheet) -> None:
         op, y = layer.op, layer.output
-        assert isinstance(op, WordTable)
         table = sheet.table("table", np.asarray(op.table, np.int16))
         with sheet.loops(c.nest(y.shape, {"i": c.Walk(c.contiguous(y.shape))})) as index:
             sheet.line(f"const int32_t v = {sheet.x()}[{index['i']}];")

@@ -55,16 +55,15 @@ def bytes_to_bytes(layer: Layer) -> bool:
     return layer.input(0).dtype in BYTES and layer.output.dtype in BYTES
 
 
-class LookupLoop(Kernel):
+class LookupLoop(Kernel[Lookup]):
     """One load per element from a table in flash."""
 
     name = "table lookup"
     in_bands = True
     constraints = (bytes_to_bytes,)
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[Lookup], sheet: Sheet) -> None:
         op, x, y = layer.op, layer.input(0), layer.output
-        assert isinstance(op, Lookup)
         by_bits = np.arange(256, dtype=np.uint8).view(x.dtype.numpy)  # the table's order: as unsigned bytes
         entries = np.asarray(op.table, np.int16)[by_bits.astype(np.int16) - x.dtype.limits[0]]
         table = sheet.table("table", (entries + y.dtype.limits[0]).astype(y.dtype.numpy))

@@ -52,12 +52,12 @@ def _whole_power(base: int, exponent: int) -> int:
     return {1: 1, -1: -1 if exponent % 2 else 1}.get(base, 0)
 
 
-class PowerLoops(Kernel):
+class PowerLoops(Kernel[Power]):
     """pow() for real numbers, repeated squaring for whole ones."""
 
     name = "power loops"
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[Power], sheet: Sheet) -> None:
         a, b = layer.input(0).dtype, layer.input(1).dtype
 
         def value(operands: Sequence[str]) -> str:

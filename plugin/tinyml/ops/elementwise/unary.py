@@ -183,22 +183,20 @@ class Unary(Op):
         return int16_table.from_function(self.function, self.real, x, y)
 
 
-def defined(layer: Layer) -> bool:
+def defined(layer: Layer[Unary]) -> bool:
     """The function is defined for this element type."""
     op = layer.op
-    assert isinstance(op, Unary)
     return layer.input(0).quant is None and bool(FUNCTIONS[op.function].c.choose(layer.input(0).dtype))
 
 
-class UnaryLoop(Kernel):
+class UnaryLoop(Kernel[Unary]):
     """The expression inside a loop."""
 
     name = "element-wise loop"
     constraints = (defined,)
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[Unary], sheet: Sheet) -> None:
         op, dtype = layer.op, layer.input(0).dtype
-        assert isinstance(op, Unary)
         template = FUNCTIONS[op.function].c.choose(dtype)
         emit_loops(layer, sheet, lambda operands: fill(template, dtype, {"x": operands[0]}, op.parameters))
 

@@ -51,13 +51,13 @@ def truth_and_equals(layer: Layer) -> bool:
     )
 
 
-class WhereLoops(Kernel):
+class WhereLoops(Kernel[Where]):
     """A conditional inside a loop nest."""
 
     name = "where loops"
     constraints = (truth_and_equals,)
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[Where], sheet: Sheet) -> None:
         emit_loops(layer, sheet, lambda operands: "{} ? {} : {}".format(*operands))
 
 

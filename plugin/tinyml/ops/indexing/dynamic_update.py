@@ -27,12 +27,12 @@ class DynamicUpdate(Replacement):
         return (y,)
 
 
-class DynamicUpdateLoops(Kernel):
+class DynamicUpdateLoops(Kernel[DynamicUpdate]):
     """A copy of x, where it is not there already, then loops over the block."""
 
     name = "dynamic-update loops"
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[DynamicUpdate], sheet: Sheet) -> None:
         x, block = layer.input(0), layer.input(1)
         strides = c.contiguous(x.shape)
         sheet.include("<string.h>")

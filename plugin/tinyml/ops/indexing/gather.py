@@ -97,14 +97,13 @@ def index_code(sheet: Sheet, tensor: Tensor, expression: str, size: int) -> str:
     return f"tinyml_index({expression}, {size})"
 
 
-class GatherLoops(Kernel):
+class GatherLoops(Kernel[Gather]):
     """One copy of a row for each index."""
 
     name = "gather loops"
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[Gather], sheet: Sheet) -> None:
         op, x, indices, y = layer.op, layer.input(0), layer.input(1), layer.output
-        assert isinstance(op, Gather)
         if y.elements == 0:
             return
         outer = int(np.prod(x.shape[: op.axis], dtype=np.int64))
@@ -131,14 +130,13 @@ def _sum(*terms: tuple[str, int]) -> str:
     return " + ".join(kept) or "0"
 
 
-class GatherElementsLoops(Kernel):
+class GatherElementsLoops(Kernel[GatherElements]):
     """Loops over the indices."""
 
     name = "gather-elements loops"
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[GatherElements], sheet: Sheet) -> None:
         op, x, indices = layer.op, layer.input(0), layer.input(1)
-        assert isinstance(op, GatherElements)
         strides = list(c.contiguous(x.shape))
         step = strides[op.axis]
         strides[op.axis] = 0
@@ -150,14 +148,13 @@ class GatherElementsLoops(Kernel):
             sheet.line(f"{sheet.y()}[{at['i']}] = {sheet.x(0)}[{_sum((at['x'], 1), ('k', step))}];")
 
 
-class GatherNDLoops(Kernel):
+class GatherNDLoops(Kernel[GatherND]):
     """One copy of a piece for each position."""
 
     name = "gather-nd loops"
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[GatherND], sheet: Sheet) -> None:
         op, x, indices, y = layer.op, layer.input(0), layer.input(1), layer.output
-        assert isinstance(op, GatherND)
         if y.elements == 0:
             return
         depth = indices.shape[-1]

@@ -76,10 +76,9 @@ class ScatterND(_Scatter):
         return (rows.reshape(y.shape),)
 
 
-def _combined(layer: Layer, element: str, update: str) -> str:
+def _combined(layer: Layer[_Scatter], element: str, update: str) -> str:
     """The C expression that an element becomes."""
     op, dtype = layer.op, layer.output.dtype
-    assert isinstance(op, _Scatter)
     if op.reduction in ("add", "mul") and dtype.is_integer:
         wide = "uint64_t" if dtype.bytes == 8 else "uint32_t"  # wraps, like the elements themselves
         text = COMBINE[op.reduction][0].format(y=f"({wide}){element}", u=f"({wide}){update}")
@@ -87,14 +86,13 @@ def _combined(layer: Layer, element: str, update: str) -> str:
     return COMBINE[op.reduction][0].format(y=element, u=update)
 
 
-class ScatterElementsLoops(Kernel):
+class ScatterElementsLoops(Kernel[ScatterElements]):
     """Loops over the indices, in order."""
 
     name = "scatter-elements loops"
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[ScatterElements], sheet: Sheet) -> None:
         op, indices, y = layer.op, layer.input(1), layer.output
-        assert isinstance(op, ScatterElements)
         copy_first(sheet)
         strides = list(c.contiguous(y.shape))
         step = strides[op.axis]
@@ -110,14 +108,13 @@ class ScatterElementsLoops(Kernel):
             sheet.line(f"*to = {_combined(layer, '*to', update)};")
 
 
-class ScatterNDLoops(Kernel):
+class ScatterNDLoops(Kernel[ScatterND]):
     """Loops over the positions, in order, and over the elements of a piece."""
 
     name = "scatter-nd loops"
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
-        op, indices, y = layer.op, layer.input(1), layer.output
-        assert isinstance(op, ScatterND)
+    def emit(self, layer: Layer[ScatterND], sheet: Sheet) -> None:
+        indices, y = layer.input(1), layer.output
         copy_first(sheet)
         depth = indices.shape[-1]
         row = int(np.prod(y.shape[depth:], dtype=np.int64))

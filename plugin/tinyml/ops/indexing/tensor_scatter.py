@@ -39,14 +39,13 @@ class TensorScatter(Replacement):
         return (y,)
 
 
-class TensorScatterLoops(Kernel):
+class TensorScatterLoops(Kernel[TensorScatter]):
     """A memcpy for each row."""
 
     name = "tensor-scatter loops"
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[TensorScatter], sheet: Sheet) -> None:
         op, x, update, y = layer.op, layer.input(0), layer.input(1), layer.output
-        assert isinstance(op, TensorScatter)
         sheet.include("<string.h>")
         axis = op.axis % len(x.shape)
         size, count = x.shape[axis], update.shape[axis]

@@ -42,14 +42,13 @@ class LocalResponse(AlongAxis):
         return ((x * np.power(self.bias + self.alpha * total, -self.beta)).astype(x.dtype),)
 
 
-class LocalResponseLoops(Kernel):
+class LocalResponseLoops(Kernel[LocalResponse]):
     """A window along the channels for each element."""
 
     name = "LRN loops"
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[LocalResponse], sheet: Sheet) -> None:
         op, x = layer.op, layer.input(0)
-        assert isinstance(op, LocalResponse)
         channels, split = x.shape[op.axis], Split(x.shape, (op.axis,))
         kind, s = x.dtype.c, "f" if x.dtype is DType.FLOAT32 else ""
         sheet.include("<math.h>")

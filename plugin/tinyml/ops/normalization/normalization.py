@@ -48,15 +48,14 @@ class Normalize(Op):
         return replace(self, axes=tuple(sorted(perm.index(axis) for axis in self.axes)))
 
 
-class NormalizeLoops(Kernel):
+class NormalizeLoops(Kernel[Normalize]):
     """Three passes: the mean, the variance, the result; two where the mean stays."""
 
     name = "normalize loops"
     constraints = (real_numbers,)
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[Normalize], sheet: Sheet) -> None:
         op, x = layer.op, layer.input(0)
-        assert isinstance(op, Normalize)
         split = Split(x.shape, op.axes)
         kind, s = x.dtype.c, "f" if x.dtype is DType.FLOAT32 else ""
         number = c.number(count(x.shape, op.axes), x.dtype.numpy)

@@ -80,24 +80,22 @@ class AveragePool(Window):
         return np.asarray(found.sum(axis=self.taps))
 
 
-def integer_form(layer: Layer) -> bool:
+def integer_form(layer: Layer[AveragePool]) -> bool:
     """Input and output are quantised, alike or as bytes with windows of one size; padding does not count."""
-    assert isinstance(layer.op, AveragePool)
     return layer.op.has_integer_form(layer.input(0), layer.output)
 
 
-class AveragePoolQuantized(PoolKernel):
+class AveragePoolQuantized(PoolKernel[AveragePool]):
     """Integer sums."""
 
     name = "integer average-pool loops"
     constraints: ClassVar[tuple[Constraint, ...]] = (integer_form,)
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[AveragePool], sheet: Sheet) -> None:
         op, y = layer.op, layer.output
-        assert isinstance(op, AveragePool)
         line = op.line(layer.input(0), y)
         sheet.include("<tinyml/fixed_point.h>")
-        loops = PoolLoops(layer, sheet)
+        loops = PoolLoops(layer, sheet, op)
         with loops.outputs() as out:
             sheet.line("int32_t sum = 0;")
             if line is None:
@@ -120,10 +118,9 @@ def two_spatial_axes(layer: Layer) -> bool:
     return len(layer.input(0).shape) == 4 and max(layer.input(0).shape) < 1 << 15
 
 
-def whole_blocks(layer: Layer) -> bool:
+def whole_blocks(layer: Layer[AveragePool]) -> bool:
     """Elements are int8, channels a multiple of 8, and windows have at most 255 elements, all of them."""
     op, x = layer.op, layer.input(0)
-    assert isinstance(op, AveragePool)
     small = math.prod(op.kernel) <= 255 and x.dtype is DType.INT8 and x.shape[-1] % 8 == 0
     return small and op.line(x, layer.output) is not None
 
@@ -139,9 +136,8 @@ class AveragePoolInt8(AveragePoolQuantized):
     def runs_on(self, target: Target) -> bool:
         return target.dsp
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[AveragePool], sheet: Sheet) -> None:
         op = layer.op
-        assert isinstance(op, AveragePool)
         line = op.line(layer.input(0), layer.output)
         assert line is not None
         low, high = clamp_range(op.clamp, layer.output)
@@ -158,18 +154,17 @@ class AveragePoolInt8(AveragePoolQuantized):
         sheet.line(f"{self.name}(&{name}, {sheet.x()}, {sheet.y()});")
 
 
-class AveragePoolLoops(PoolKernel):
+class AveragePoolLoops(PoolKernel[AveragePool]):
     """Sums inside loops; the divisor is a constant where all windows hold as many elements."""
 
     name = "average-pool loops"
     constraints = (real_numbers,)
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[AveragePool], sheet: Sheet) -> None:
         op, dtype = layer.op, layer.output.dtype
-        assert isinstance(op, AveragePool)
         counts = op.counts(layer.input(0).shape)
         same = bool(np.all(counts == counts.reshape(-1)[0]))
-        loops = PoolLoops(layer, sheet)
+        loops = PoolLoops(layer, sheet, op)
         with loops.outputs() as out:
             sheet.line(f"{dtype.c} sum = {c.number(0, dtype.numpy)};")
             if not same:

@@ -34,17 +34,16 @@ class LpPool(Window):
         return ((total ** (1 / self.p)).astype(layer.output.dtype.numpy),)
 
 
-class LpPoolLoops(PoolKernel):
+class LpPoolLoops(PoolKernel[LpPool]):
     """Sums of powers inside loops; no powf where p is 1 or 2."""
 
     name = "lp-pool loops"
     constraints = (single_precision,)
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[LpPool], sheet: Sheet) -> None:
         op = layer.op
-        assert isinstance(op, LpPool)
         sheet.include("<math.h>")
-        loops = PoolLoops(layer, sheet)
+        loops = PoolLoops(layer, sheet, op)
         with loops.outputs() as out:
             sheet.line("float sum = 0.0f;")
             sheet.line()

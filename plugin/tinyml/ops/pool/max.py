@@ -82,19 +82,18 @@ def stored_limits(clamp: Clamp, tensor: Tensor) -> tuple[float, float]:
     return clamp_range(clamp, tensor) if tensor.quant is not None else clamp
 
 
-class MaxPoolLoops(PoolKernel):
+class MaxPoolLoops(PoolKernel[MaxPool]):
     """Loops over the output and over the window, which is cut at the borders of the input."""
 
     name = "max-pool loops"
     in_bands = True
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[MaxPool], sheet: Sheet) -> None:
         op, dtype = layer.op, layer.input(0).dtype
-        assert isinstance(op, MaxPool)
         low, high = stored_limits(op.clamp, layer.output)
         if dtype.is_float:
             sheet.include("<math.h>")
-        loops = PoolLoops(layer, sheet)
+        loops = PoolLoops(layer, sheet, op)
         with loops.outputs() as out:
             sheet.line(f"{dtype.c} best = {c.number(max(low, lowest_value(dtype)), dtype.numpy)};")
             if op.indices:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -79,20 +80,20 @@ class Window(Op):
         return self.pads[axis] == 0 and last + span <= size
 
 
-class PoolKernel(Kernel):
+W = TypeVar("W", bound=Window, contravariant=True)
+
+
+class PoolKernel(Kernel[W]):
     """A kernel that computes outputs from the first to the last, each when all of its window is read."""
 
-    def overlays(self, layer: Layer) -> tuple[Overlay, ...]:
-        assert isinstance(layer.op, Window)
+    def overlays(self, layer: Layer[W]) -> tuple[Overlay, ...]:
         return sliding(layer, layer.op, layer.op.kernel, copied=True)
 
 
 class PoolLoops:
     """The C loops of a pool: ``outputs`` around everything, ``taps`` around the work on one element."""
 
-    def __init__(self, layer: Layer, sheet: Sheet, window: Window | None = None) -> None:
-        op = window or layer.op
-        assert isinstance(op, Window)
+    def __init__(self, layer: Layer, sheet: Sheet, op: Window) -> None:
         self.op, self.sheet = op, sheet
         self.in_shape, self.out_shape = layer.input(0).shape, layer.output.shape
 

@@ -89,15 +89,14 @@ def per_tensor_input(layer: Layer) -> bool:
     return layer.input(0).quant is not None and not quant_of(layer.input(0)).per_channel
 
 
-class QuantizeKernel(Kernel):
+class QuantizeKernel(Kernel[Quantize]):
     """One division, one rounding, one clamp per element."""
 
     name = "quantize loop"
     constraints = (float_input, per_tensor_output)
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[Quantize], sheet: Sheet) -> None:
         op = layer.op
-        assert isinstance(op, Quantize)
         low, high = op.dtype.limits
         sheet.include("<tinyml/quantize.h>")
         function = "tinyml_quantize_even" if op.halves_to_even else "tinyml_quantize_away"
@@ -109,13 +108,13 @@ class QuantizeKernel(Kernel):
             sheet.line(f"{sheet.y()}[{i}] = ({op.dtype.c}){value};")
 
 
-class DequantizeKernel(Kernel):
+class DequantizeKernel(Kernel[Dequantize]):
     """One subtraction and one multiplication per element."""
 
     name = "dequantize loop"
     constraints = (per_tensor_input,)
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[Dequantize], sheet: Sheet) -> None:
         quant = quant_of(layer.input(0))
         walk = c.Walk(c.contiguous(layer.output.shape))
         with sheet.loops(c.nest(layer.output.shape, {"i": walk})) as index:

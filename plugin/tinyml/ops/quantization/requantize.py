@@ -41,13 +41,12 @@ class Requantize(Op):
         return (0,)
 
 
-class RequantizeLoop(Kernel):
+class RequantizeLoop(Kernel[Requantize]):
     """A rescale and a clamp per element; only an addition where the scales are equal."""
 
     name = "requantize loop"
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
-        assert isinstance(layer.op, Requantize)
+    def emit(self, layer: Layer[Requantize], sheet: Sheet) -> None:
         x, y = quant_of(layer.input(0)), quant_of(layer.output)
         low, high = layer.output.dtype.limits
         function = "tinyml_rescale_once" if layer.op.round_once else "tinyml_rescale"

@@ -87,7 +87,7 @@ def single_precision(layer: Layer) -> bool:
     return constants and all(t is None or t.dtype is DType.FLOAT32 for t in layer.inputs)
 
 
-class LstmFloatKernel(Kernel):
+class LstmFloatKernel(Kernel[LstmFloat]):
     """Step by step in portable C; the gates of one step are the scratch memory."""
 
     name = "tinyml_lstm_f32"
@@ -95,12 +95,11 @@ class LstmFloatKernel(Kernel):
     sources = ("recurrent/lstm_f32.c",)
     constraints = (single_precision,)
 
-    def scratch_bytes(self, layer: Layer, target: Target) -> int:
+    def scratch_bytes(self, layer: Layer[LstmFloat], target: Target) -> int:
         return len(GATES) * layer.input(CELL).shape[1] * 4
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[LstmFloat], sheet: Sheet) -> None:
         op, x = layer.op, layer.input(X)
-        assert isinstance(op, LstmFloat)
         steps, batches = x.shape[:2] if op.time_major else (x.shape[1], x.shape[0])
 
         def table(index: int, suffix: str) -> str:

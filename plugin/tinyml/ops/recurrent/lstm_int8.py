@@ -147,7 +147,7 @@ def bytes_and_words(layer: Layer) -> bool:
     return all(is_quantized(t, DType.INT8) for t in bytes_) and is_quantized(layer.input(CELL), DType.INT16)
 
 
-class LstmInt8Kernel(Kernel):
+class LstmInt8Kernel(Kernel[LstmInt8]):
     """Step by step in portable C; the gates of one step are the scratch memory."""
 
     name = "tinyml_lstm_s8"
@@ -155,12 +155,11 @@ class LstmInt8Kernel(Kernel):
     sources = ("recurrent/lstm_s8.c",)
     constraints = (bytes_and_words,)
 
-    def scratch_bytes(self, layer: Layer, target: object) -> int:
+    def scratch_bytes(self, layer: Layer[LstmInt8], target: object) -> int:
         return len(GATES) * layer.input(CELL).shape[1] * 2
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[LstmInt8], sheet: Sheet) -> None:
         op, x = layer.op, layer.input(X)
-        assert isinstance(op, LstmInt8)
         time, batches = x.shape[:2] if op.time_major else (x.shape[1], x.shape[0])
         cells, inputs = layer.input(CELL).shape[1], x.shape[2]
         members: dict[str, object] = {

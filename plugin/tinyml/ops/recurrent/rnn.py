@@ -108,27 +108,25 @@ def _matrix(layer: Layer, sheet: Sheet, index: int, name: str) -> str:
     return f"{{{_product(matrix)}, {values}, {scales}}}"
 
 
-class RecurrentFloat(Kernel):
+class RecurrentFloat(Kernel[Recurrent]):
     """Step by step, batch by batch; the gates of one step are scratch."""
 
     library = Library.PORTABLE
     constraints = (single_precision, short_lengths)
     cell: ClassVar[str]
 
-    def refusal(self, layer: Layer) -> str | None:
-        assert isinstance(layer.op, Recurrent)
+    def refusal(self, layer: Layer[Recurrent]) -> str | None:
         return super().refusal(layer) if layer.op.cell == self.cell else f"the cell is {self.cell}"
 
-    def scratch_bytes(self, layer: Layer, target: Target) -> int:
+    def scratch_bytes(self, layer: Layer[Recurrent], target: Target) -> int:
         return 4 * GATES[self.cell] * layer.input(R).shape[1]
 
-    def runtime_sources(self, layer: Layer) -> tuple[str, ...]:
+    def runtime_sources(self, layer: Layer[Recurrent]) -> tuple[str, ...]:
         products = {PRODUCTS[_product(layer.input(i))] for i in (W, R)}
         return (*self.sources, *sorted(products))
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[Recurrent], sheet: Sheet) -> None:
         op = layer.op
-        assert isinstance(op, Recurrent)
         sheet.include("<stddef.h>")
         sheet.include("<tinyml/recurrent.h>")
         steps, batches, inputs = layer.input(X).shape

@@ -83,15 +83,14 @@ def integer_types(layer: Layer) -> bool:
     return small and time.dtype is state.dtype and is_quantized(state, DType.INT8, DType.INT16)
 
 
-class SvdfLoops(Kernel):
+class SvdfLoops(Kernel[Svdf]):
     """The newest moment of every filter, then the sums over all moments of a unit."""
 
     name = "svdf loops"
     constraints = (integer_types,)
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[Svdf], sheet: Sheet) -> None:
         op, state = layer.op, layer.input(STATE)
-        assert isinstance(op, Svdf)
         (filters, memory), inputs = layer.input(TIME).shape, layer.input(X).shape[1]
         batches, units = layer.output.shape
         (m1, s1), (m2, s2) = op.scales(layer)

@@ -40,14 +40,13 @@ class ArgReduce(AlongAxis):
         return (found.astype(self.dtype.numpy),)
 
 
-class ArgReduceLoops(Kernel):
+class ArgReduceLoops(Kernel[ArgReduce]):
     """One comparison per element."""
 
     name = "arg-reduce loops"
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[ArgReduce], sheet: Sheet) -> None:
         op, x = layer.op, layer.input(0)
-        assert isinstance(op, ArgReduce)
         split = Split(x.shape, (op.axis,))
         compare = (">" if op.largest else "<") + ("=" if op.last else "")
         with sheet.loops(split.outer()) as index:

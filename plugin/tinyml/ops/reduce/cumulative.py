@@ -61,28 +61,26 @@ def axis_known(layer: Layer) -> bool:
     return not layer.has_input(1)
 
 
-class CumulativeLoops(Kernel):
+class CumulativeLoops(Kernel[Cumulative]):
     """An accumulator that walks along the axis."""
 
     name = "cumulative loops"
     constraints = (axis_known,)
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[Cumulative], sheet: Sheet) -> None:
         op, shape = layer.op, layer.output.shape
-        assert isinstance(op, Cumulative)
         stride = c.contiguous(shape)[op.axis]
         with sheet.loops(Split(shape, (op.axis,)).outer()) as index:
             _walk(layer, op, sheet, index["x"], str(shape[op.axis]), str(stride))
 
 
-class CumulativeAnyAxis(Kernel):
+class CumulativeAnyAxis(Kernel[Cumulative]):
     """The same with the axis, and so its extent and stride, looked up at run time."""
 
     name = "cumulative loops, axis at run time"
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[Cumulative], sheet: Sheet) -> None:
         op, shape = layer.op, layer.output.shape
-        assert isinstance(op, Cumulative)
         extents = sheet.table("extents", np.array(shape, np.int32))
         strides = sheet.table("strides", np.array(c.contiguous(shape), np.int32))
         rank = len(shape)

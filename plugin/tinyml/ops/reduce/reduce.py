@@ -124,42 +124,38 @@ class Reduce(Op):
         return (self, inputs) if fits else None
 
 
-def defined(layer: Layer) -> bool:
+def defined(layer: Layer[Reduce]) -> bool:
     """The reduction is defined for this element type (quantised: only the largest and the smallest)."""
     op, x, y = layer.op, layer.input(0), layer.output
-    assert isinstance(op, Reduce)
     if x.quant is not None:
         return op.function in EXTREMES and x.quant == y.quant and not x.quant.per_channel
     kind = "real" if x.dtype.is_float else "truth" if x.dtype is DType.BOOL else "whole"
     return kind in FUNCTIONS[op.function].types.split()
 
 
-def integer_form(layer: Layer) -> bool:
+def integer_form(layer: Layer[Reduce]) -> bool:
     """A sum or mean of int8 or int16 tensors that are quantised per tensor."""
-    assert isinstance(layer.op, Reduce)
     return integers.has_integer_form(layer.op.function, layer.input(0), layer.output)
 
 
-class ReduceQuantized(Kernel):
+class ReduceQuantized(Kernel[Reduce]):
     """Integer sums, rescaled once."""
 
     name = "integer reduce loops"
     constraints = (integer_form,)
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
-        assert isinstance(layer.op, Reduce)
+    def emit(self, layer: Layer[Reduce], sheet: Sheet) -> None:
         integers.emit(layer.op.function, layer.op.axes, layer, sheet)
 
 
-class ReduceLoops(Kernel):
+class ReduceLoops(Kernel[Reduce]):
     """An accumulator inside the loops over what stays."""
 
     name = "reduce loops"
     constraints = (defined,)
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[Reduce], sheet: Sheet) -> None:
         op, x = layer.op, layer.input(0)
-        assert isinstance(op, Reduce)
         split = Split(x.shape, op.axes)
         with sheet.loops(split.outer()) as index:
             if op.function in EXTREMES:

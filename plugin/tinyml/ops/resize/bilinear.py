@@ -87,15 +87,14 @@ def float_or_quantized(layer: Layer) -> bool:
     return x.dtype is DType.FLOAT32 or (x.dtype in (DType.INT8, DType.INT16) and x.quant == y.quant)
 
 
-class ResizeBilinearLoops(Kernel):
+class ResizeBilinearLoops(Kernel[ResizeBilinear]):
     """Loops over the output; tables give the neighbours and fractions of each row and column."""
 
     name = "bilinear resize loops"
     constraints = (float_or_quantized,)
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[ResizeBilinear], sheet: Sheet) -> None:
         op, x = layer.op, layer.input(0)
-        assert isinstance(op, ResizeBilinear)
         dtype = x.dtype
         kind = {DType.FLOAT32: "float", DType.INT8: "int32_t"}.get(dtype, "int64_t")
         one = "1.0f" if dtype.is_float else str(ONE)

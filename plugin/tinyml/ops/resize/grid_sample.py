@@ -102,7 +102,7 @@ def three_axes(layer: Layer) -> bool:
     return len(layer.input(0).shape) <= 5
 
 
-class GridSampleFloat(Kernel):
+class GridSampleFloat(Kernel[GridSample]):
     """Neighbours are found once for all channels."""
 
     name = "tinyml_grid_sample_f32"
@@ -110,9 +110,8 @@ class GridSampleFloat(Kernel):
     sources = ("resize/grid_sample_f32.c",)
     constraints = (single_precision, three_axes)
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[GridSample], sheet: Sheet) -> None:
         op, x, grid = layer.op, layer.input(0), layer.input(1)
-        assert isinstance(op, GridSample)
         sheet.include("<tinyml/sample.h>")
         spatial = x.shape[2:]
         extents = (1,) * (3 - len(spatial)) + spatial

@@ -72,15 +72,14 @@ class ResizeWeighted(Op):
         return replace(self, axes=tuple(self.axes[p] for p in perm))
 
 
-class ResizeLoops(Kernel):
+class ResizeLoops(Kernel[ResizeWeighted]):
     """Loops over the output and, per resized axis, over its neighbours; tables say where and how much."""
 
     name = "resize loops"
     constraints = (single_precision,)
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[ResizeWeighted], sheet: Sheet) -> None:
         op, x, y = layer.op, layer.input(0), layer.output
-        assert isinstance(op, ResizeWeighted)
         tables = [weights(a, size, op.sampling) for a, size in zip(op.axes, x.shape, strict=True)]
         resized = [a for a, taps in enumerate(tables) if taps is not None]
         plain = [a for a in range(len(x.shape)) if a not in resized]

@@ -74,7 +74,7 @@ def expected_types(layer: Layer) -> bool:
     return all(layer.input(i).dtype is dtype for i, dtype in enumerate(wanted))
 
 
-class RoiAlignFloat(Kernel):
+class RoiAlignFloat(Kernel[RoiAlign]):
     """Bilinear samples, averaged (or the largest of them)."""
 
     name = "tinyml_roi_align_f32"
@@ -82,9 +82,8 @@ class RoiAlignFloat(Kernel):
     sources = ("resize/roi_align_f32.c",)
     constraints = (expected_types,)
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[RoiAlign], sheet: Sheet) -> None:
         op, x = layer.op, layer.input(0)
-        assert isinstance(op, RoiAlign)
         sheet.include("<tinyml/sample.h>")
         members = {
             ".regions": layer.output.shape[0],

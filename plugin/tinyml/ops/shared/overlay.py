@@ -15,7 +15,7 @@ import numpy as np
 
 from tinyml.ir import Array, Layer
 from tinyml.kernel import Overlay
-from tinyml.ops.conv.convolution import convolution
+from tinyml.ops.conv.convolution import Convolution
 
 WORD = 4  # distances are whole words: kernels read in words, which is slow across their borders
 NOTHING_READ = np.iinfo(np.int64).max
@@ -32,12 +32,12 @@ class Sliding(Protocol):
     def pads(self) -> Sequence[int]: ...
 
 
-def forwards(layer: Layer, copied: bool) -> tuple[Overlay, ...]:
+def forwards(layer: Layer[Convolution], copied: bool) -> tuple[Overlay, ...]:
     """For convolutions that begin with the first position.
 
     ``copied``: all that a position reads is read before the first output of that position is written.
     """
-    return sliding(layer, convolution(layer), layer.input(1).shape[1:3], copied)
+    return sliding(layer, layer.op, layer.input(1).shape[1:3], copied)
 
 
 def sliding(layer: Layer, op: Sliding, kernel: Sequence[int], copied: bool) -> tuple[Overlay, ...]:
@@ -50,9 +50,9 @@ def sliding(layer: Layer, op: Sliding, kernel: Sequence[int], copied: bool) -> t
     return if_shared(layer, Overlay(0, -whole_words(lead * layer.output.dtype.bytes)))
 
 
-def backwards(layer: Layer, copied: bool) -> tuple[Overlay, ...]:
+def backwards(layer: Layer[Convolution], copied: bool) -> tuple[Overlay, ...]:
     """For convolutions that begin with the last position."""
-    _, end = _read(layer, convolution(layer), layer.input(1).shape[1:3])
+    _, end = _read(layer, layer.op, layer.input(1).shape[1:3])
     needed = np.maximum.accumulate(end)  # up to each position
     unwritten = np.arange(len(needed)) + (1 if copied else 0)
     if copied:  # nothing is written before the first one is read

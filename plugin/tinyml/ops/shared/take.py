@@ -38,14 +38,13 @@ class Take(Op):
         return (x,)
 
 
-class TakeLoops(Kernel):
+class TakeLoops(Kernel[Take]):
     """Loops over the output; tables only for axes where no simple expression gives the index."""
 
     name = "take loops"
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[Take], sheet: Sheet) -> None:
         op, x, y = layer.op, layer.input(0), layer.output
-        assert isinstance(op, Take)
         if y.elements == 0:
             return
         tables = op.picks(x.shape)

@@ -46,15 +46,14 @@ class Dft(Op):
         return (np.stack(parts, -1).astype(layer.output.dtype.numpy),)
 
 
-class DftLoops(Kernel):
+class DftLoops(Kernel[Dft]):
     """A sum for each point, with one turn of sine and cosine in flash: simple, and exact enough."""
 
     name = "Fourier sums"
     constraints = (real_numbers,)
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[Dft], sheet: Sheet) -> None:
         op, x, y = layer.op, layer.input(0), layer.output
-        assert isinstance(op, Dft)
         kind, n = x.dtype, op.length
         angles = 2 * np.pi * np.arange(n) / n * (1 if op.inverse else -1)
         cosines = sheet.table("cos", np.cos(angles).astype(kind.numpy))

@@ -33,14 +33,13 @@ class Hardmax(AlongAxis):
         return (0,)
 
 
-class HardmaxLoops(Kernel):
+class HardmaxLoops(Kernel[Hardmax]):
     """Two passes: where the largest is, and the answer."""
 
     name = "hardmax loops"
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[Hardmax], sheet: Sheet) -> None:
         op, x = layer.op, layer.input(0)
-        assert isinstance(op, Hardmax)
         split = Split(x.shape, (op.axis,))
         loop = f"for (int32_t k = {{}}; k < {x.shape[op.axis]}; k++) {{{{"
         with sheet.loops(split.outer()) as index:

@@ -35,15 +35,14 @@ class LogSoftmax(AlongAxis):
         return (0,)
 
 
-class LogSoftmaxLoops(Kernel):
+class LogSoftmaxLoops(Kernel[LogSoftmax]):
     """Three passes: the largest, the sum of exponentials, the differences."""
 
     name = "log-softmax loops"
     constraints = (real_numbers,)
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[LogSoftmax], sheet: Sheet) -> None:
         op, x = layer.op, layer.input(0)
-        assert isinstance(op, LogSoftmax)
         split = Split(x.shape, (op.axis,))
         kind, s = x.dtype.c, "f" if x.dtype is DType.FLOAT32 else ""
         with sheet.loops(split.outer()) as index:

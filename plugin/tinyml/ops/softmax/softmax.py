@@ -70,13 +70,12 @@ def integer_form(layer: Layer) -> bool:
     return int8.has_integer_form(layer.input(0), layer.output)
 
 
-def last_axis(layer: Layer) -> bool:
+def last_axis(layer: Layer[Softmax]) -> bool:
     """The axis is the last one."""
-    assert isinstance(layer.op, Softmax)
     return layer.op.axis in (-1, len(layer.output.shape) - 1)
 
 
-class SoftmaxInt8(Kernel):
+class SoftmaxInt8(Kernel[Softmax]):
     """Fixed-point exponentials in portable C."""
 
     name = "tinyml_softmax_s8"
@@ -84,8 +83,7 @@ class SoftmaxInt8(Kernel):
     sources = ("softmax/softmax_s8.c",)
     constraints = (integer_form, last_axis)
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
-        assert isinstance(layer.op, Softmax)
+    def emit(self, layer: Layer[Softmax], sheet: Sheet) -> None:
         int8.emit(layer, layer.op.beta, sheet)
 
 
@@ -94,7 +92,7 @@ def word_form(layer: Layer) -> bool:
     return int16.has_integer_form(layer.input(0), layer.output)
 
 
-class SoftmaxInt16(Kernel):
+class SoftmaxInt16(Kernel[Softmax]):
     """Interpolated tables in portable C."""
 
     name = "tinyml_softmax_s16"
@@ -102,20 +100,18 @@ class SoftmaxInt16(Kernel):
     sources = ("softmax/softmax_s16.c",)
     constraints = (word_form, last_axis)
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
-        assert isinstance(layer.op, Softmax)
+    def emit(self, layer: Layer[Softmax], sheet: Sheet) -> None:
         int16.emit(layer, layer.op.beta, sheet)
 
 
-class SoftmaxLoops(Kernel):
+class SoftmaxLoops(Kernel[Softmax]):
     """Three passes over each row: the largest, the exponentials and their sum, the quotients."""
 
     name = "softmax loops"
     constraints = (real_numbers,)
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[Softmax], sheet: Sheet) -> None:
         op, x = layer.op, layer.input(0)
-        assert isinstance(op, Softmax)
         axis = op.axis % len(x.shape)
         extent, stride = x.shape[axis], c.contiguous(x.shape)[axis]
         outer = tuple(1 if i == axis else d for i, d in enumerate(x.shape))

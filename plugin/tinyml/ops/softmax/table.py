@@ -37,7 +37,7 @@ class SoftmaxTable(AlongAxis):
 
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
         x = given(inputs, 0).astype(np.int64)
-        plan = plan_of(layer)
+        plan = plan_of(self, layer.input(0), layer.output)
         below = x.max(axis=self.axis, keepdims=True) - x
         padded = np.zeros(256, np.int64)
         padded[: plan.exps.size] = plan.exps
@@ -61,10 +61,8 @@ class Plan:
     shift: int
 
 
-def plan_of(layer: Layer) -> Plan:
+def plan_of(op: SoftmaxTable, x: Tensor, y: Tensor) -> Plan:
     """The largest exponential is 2**bits, so that a whole row of them still fits 32 bits."""
-    op, x, y = layer.op, layer.input(0), layer.output
-    assert isinstance(op, SoftmaxTable)
     bits = 31 - max(math.ceil(math.log2(max(x.shape[op.axis], 1))), 1)
     step = op.beta * quant_of(x).scale
     exps = np.rint(np.exp(-step * np.arange(256)) * 2.0**bits).astype(np.uint32)
@@ -74,26 +72,21 @@ def plan_of(layer: Layer) -> Plan:
     return Plan(exps, round(steps * 2.0**shift), shift)
 
 
-def bytes_to_bytes(layer: Layer) -> bool:
+def bytes_to_bytes(layer: Layer[SoftmaxTable]) -> bool:
     """Input and output are int8 or uint8, quantised per tensor, and the output has a scale above 2**-16."""
     x, y = layer.input(0), layer.output
-    return lookup.takes(x, y) and quant_of(y).scale > 2.0**-16 and x.shape[_axis(layer)] < 1 << 16
+    return lookup.takes(x, y) and quant_of(y).scale > 2.0**-16 and x.shape[layer.op.axis] < 1 << 16
 
 
-def _axis(layer: Layer) -> int:
-    assert isinstance(layer.op, SoftmaxTable)
-    return layer.op.axis
-
-
-class SoftmaxTableLoops(Kernel):
+class SoftmaxTableLoops(Kernel[SoftmaxTable]):
     """Three passes over each row: the largest, the sum, the result."""
 
     name = "softmax by table"
     constraints = (bytes_to_bytes,)
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[SoftmaxTable], sheet: Sheet) -> None:
         x, y = layer.input(0), layer.output
-        plan, split = plan_of(layer), Split(x.shape, (_axis(layer),))
+        plan, split = plan_of(layer.op, x, y), Split(x.shape, (layer.op.axis,))
         table = sheet.table("exps", plan.exps)
         high = y.dtype.limits[1]
         zero = quant_of(y).zero_point

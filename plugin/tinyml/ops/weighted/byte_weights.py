@@ -13,6 +13,7 @@ import numpy as np
 from tinyml import c
 from tinyml.ir import Array, DType, Layer
 from tinyml.kernel import Kernel, Library, Overlay, Sheet
+from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.shared.overlay import backwards, forwards
 from tinyml.ops.weighted.records import (
     constant_weights,
@@ -22,6 +23,7 @@ from tinyml.ops.weighted.records import (
     matrix,
     small_extents,
 )
+from tinyml.ops.weighted.weighted import Weighted
 
 WORTHWHILE = 64  # elements; below that it is not worth another kernel
 SHORTEST = 3  # elements of a filter; below that its scale would cost what bytes save
@@ -76,7 +78,7 @@ def bytes_times_scales(layer: Layer) -> bool:
     return layer.input(1).dtype is DType.FLOAT32 and byte_form(layer.input(1).value) is not None
 
 
-def _common(layer: Layer, sheet: Sheet) -> dict[str, object]:
+def _common(layer: Layer[Weighted], sheet: Sheet) -> dict[str, object]:
     """Members that both of these records have."""
     form = byte_form(layer.input(1).value)
     assert form is not None
@@ -88,7 +90,7 @@ def _common(layer: Layer, sheet: Sheet) -> dict[str, object]:
     }
 
 
-class DenseByteWeights(Kernel):
+class DenseByteWeights(Kernel[Weighted]):
     """Matrix-vector products with weights of one byte, in portable C."""
 
     name = "tinyml_dense_f32_s8"
@@ -96,13 +98,13 @@ class DenseByteWeights(Kernel):
     sources = ("dense/dense_f32_s8.c",)
     constraints = (float_tensors, constant_weights, bytes_times_scales)
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[Weighted], sheet: Sheet) -> None:
         members = {**matrix(layer), **_common(layer, sheet)}
         name = sheet.record("struct tinyml_dense_f32_s8", "params", members)
         sheet.line(f"tinyml_dense_f32_s8(&{name}, {sheet.x()}, {sheet.y()});")
 
 
-class ConvByteWeights(Kernel):
+class ConvByteWeights(Kernel[Convolution]):
     """Convolution with weights of one byte, in portable C."""
 
     name = "tinyml_conv_f32_s8"
@@ -111,10 +113,10 @@ class ConvByteWeights(Kernel):
     constraints = (float_tensors, constant_weights, small_extents, bytes_times_scales)
     in_bands = True
 
-    def overlays(self, layer: Layer) -> tuple[Overlay, ...]:
+    def overlays(self, layer: Layer[Convolution]) -> tuple[Overlay, ...]:
         return (*forwards(layer, copied=False), *backwards(layer, copied=False))
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[Convolution], sheet: Sheet) -> None:
         members = {
             **geometry(layer),
             ".groups": layer.input(0).shape[3] // layer.input(1).shape[3],

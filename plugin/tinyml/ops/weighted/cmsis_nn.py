@@ -9,6 +9,7 @@ at compile time, and what a wrapper would only have considered does not end in f
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from tinyml.ir import Layer
 from tinyml.kernel import Kernel, Library, Sheet
 from tinyml.ops.shared.quant import Clamp, clamp_range, quant_of
 from tinyml.ops.shared.window import Pads, Pair
-from tinyml.ops.weighted.weighted import channel_multipliers, weighted
+from tinyml.ops.weighted.weighted import Weighted, channel_multipliers
 
 HEADER = "<arm_nnfunctions.h>"
 HEADER_ONCE = "<tinyml/cmsis_nn_once.h>"  # the same functions, built to round once
@@ -30,20 +31,23 @@ NEEDED_BY_ONCE = (  # what runtime/cmsis_nn/cmsis_nn_once.c calls without a roun
 )
 
 
-def header(layer: Layer) -> str:
+def header(layer: Layer[Weighted]) -> str:
     """The header that declares the functions with the rounding that the layer asks for."""
-    return HEADER_ONCE if weighted(layer).round_once else HEADER
+    return HEADER_ONCE if layer.op.round_once else HEADER
 
 
-class RoundingKernel(Kernel):
+W = TypeVar("W", bound=Weighted, contravariant=True)
+
+
+class RoundingKernel(Kernel[W]):
     """A kernel of CMSIS-NN that rescales its results: it exists with one rounding and with two."""
 
     library = Library.CMSIS_NN
 
-    def runtime_sources(self, layer: Layer) -> tuple[str, ...]:
+    def runtime_sources(self, layer: Layer[W]) -> tuple[str, ...]:
         return ("cmsis_nn/cmsis_nn_once.c",) if header(layer) == HEADER_ONCE else ()
 
-    def cmsis_nn_sources(self, layer: Layer) -> tuple[str, ...]:
+    def cmsis_nn_sources(self, layer: Layer[W]) -> tuple[str, ...]:
         return NEEDED_BY_ONCE if header(layer) == HEADER_ONCE else self.sources
 
 
@@ -86,7 +90,7 @@ def window_params(
     }
 
 
-def channel_quant(layer: Layer, sheet: Sheet) -> str:
+def channel_quant(layer: Layer[Weighted], sheet: Sheet) -> str:
     """A constant cmsis_nn_per_channel_quant_params; its members lack a const that they deserve."""
     multiplier, shift = channel_multipliers(layer)
     return sheet.record(
@@ -116,7 +120,7 @@ def context(sheet: Sheet, scratch_bytes: int) -> str:
 
 
 def convolution_call(
-    layer: Layer,
+    layer: Layer[Weighted],
     sheet: Sheet,
     function: str,
     params: str,

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from tinyml.ir import Array, Layer
-from tinyml.ops.weighted.weighted import largest_shift, weighted
+from tinyml.ops.weighted.weighted import Weighted, largest_shift
 
 LANES = 16  # bytes of a vector
 DEPTHWISE_ROWS = 32  # TINYML_DEPTHWISE_MVE_ROWS
@@ -72,9 +72,9 @@ def channel_order(channels: int) -> Array:
     return np.asarray(blocks.reshape(-1, 4, 4).transpose(0, 2, 1).reshape(-1))
 
 
-def right_shifts(layer: Layer) -> bool:
+def right_shifts(layer: Layer[Weighted]) -> bool:
     """Every output's scale is above that of its sums: less than half of it where it rounds once."""
-    return largest_shift(layer) <= (-1 if weighted(layer).round_once else 0)
+    return largest_shift(layer) <= (-1 if layer.op.round_once else 0)
 
 
 def one_group(layer: Layer) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 
 from tinyml.ir import Array, DType, Layer
 from tinyml.kernel import Kernel, Library, Overlay, Sheet
+from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.shared.overlay import forwards
 from tinyml.ops.shared.quant import words_and_bytes
 from tinyml.ops.weighted.records import (
@@ -19,7 +20,7 @@ from tinyml.ops.weighted.records import (
     rounding,
     small_extents,
 )
-from tinyml.ops.weighted.weighted import largest_shift
+from tinyml.ops.weighted.weighted import Weighted, largest_shift
 from tinyml.targets import Target
 
 
@@ -33,17 +34,17 @@ def wide_bias(layer: Layer) -> bool:
     return not layer.has_input(2) or layer.input(2).dtype is DType.INT64
 
 
-def small_factors(layer: Layer) -> bool:
+def small_factors(layer: Layer[Weighted]) -> bool:
     """From sums to outputs, scales shrink, or grow less than 2**14 times."""
     return largest_shift(layer) <= 14
 
 
-def _common(layer: Layer, sheet: Sheet) -> dict[str, object]:
+def _common(layer: Layer[Weighted], sheet: Sheet) -> dict[str, object]:
     """Members that both of these records have."""
     return {".bias": bias_table(layer, sheet), **factor_tables(layer, sheet), **rounding(layer)}
 
 
-class ConvInt16(Kernel):
+class ConvInt16(Kernel[Convolution]):
     """Any groups and dilations, in portable C."""
 
     name = "tinyml_conv_s16"
@@ -52,14 +53,14 @@ class ConvInt16(Kernel):
     constraints = (words_by_bytes, wide_bias, constant_weights, small_factors, small_extents)
     in_bands = True
 
-    def overlays(self, layer: Layer) -> tuple[Overlay, ...]:
+    def overlays(self, layer: Layer[Convolution]) -> tuple[Overlay, ...]:
         return forwards(layer, copied=False)
 
-    def scratch_bytes(self, layer: Layer, target: Target) -> int:
+    def scratch_bytes(self, layer: Layer[Convolution], target: Target) -> int:
         """What one filter sees."""
         return 2 * self.filters(layer)[0].size
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[Convolution], sheet: Sheet) -> None:
         weights = self.filters(layer)
         sheet.include("<tinyml/conv_s16.h>")
         members = {
@@ -71,7 +72,7 @@ class ConvInt16(Kernel):
         name = sheet.record("struct tinyml_conv_s16", "params", members)
         sheet.line(f"tinyml_conv_s16(&{name}, {sheet.x()}, {sheet.y()}, {sheet.scratch});")
 
-    def filters(self, layer: Layer) -> Array:
+    def filters(self, layer: Layer[Convolution]) -> Array:
         """Weights with the output channels first."""
         return layer.input(1).value
 
@@ -79,11 +80,11 @@ class ConvInt16(Kernel):
 class DepthwiseConvInt16(ConvInt16):
     """A convolution in which every input channel is a group."""
 
-    def filters(self, layer: Layer) -> Array:
+    def filters(self, layer: Layer[Convolution]) -> Array:
         return np.ascontiguousarray(np.transpose(layer.input(1).value, (3, 1, 2, 0)))
 
 
-class DenseInt16(Kernel):
+class DenseInt16(Kernel[Weighted]):
     """Matrix-vector products in portable C."""
 
     name = "tinyml_dense_s16"
@@ -91,7 +92,7 @@ class DenseInt16(Kernel):
     sources = ("dense/dense_s16.c",)
     constraints = (words_by_bytes, wide_bias, constant_weights, small_factors)
 
-    def emit(self, layer: Layer, sheet: Sheet) -> None:
+    def emit(self, layer: Layer[Weighted], sheet: Sheet) -> None:
         sheet.include("<tinyml/conv_s16.h>")
         members = {
             **matrix(layer),

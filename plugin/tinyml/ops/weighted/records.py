@@ -11,9 +11,9 @@ import numpy as np
 from tinyml import c
 from tinyml.ir import Array, DType, Layer
 from tinyml.kernel import Sheet
-from tinyml.ops.conv.convolution import convolution
+from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.shared.quant import clamp_range, is_quantized, quant_of
-from tinyml.ops.weighted.weighted import channel_multipliers, weighted
+from tinyml.ops.weighted.weighted import Weighted, channel_multipliers
 
 SMALL = 1 << 15
 
@@ -49,9 +49,9 @@ def small_extents(layer: Layer) -> bool:
     return all(extent < SMALL for shape in shapes for extent in shape)
 
 
-def geometry(layer: Layer) -> dict[str, object]:
+def geometry(layer: Layer[Convolution]) -> dict[str, object]:
     """Members of struct tinyml_window for a convolution."""
-    op = convolution(layer)
+    op = layer.op
     return window_members(layer, layer.input(1).shape[1:3], op.strides, op.dilations, op.pads)
 
 
@@ -109,7 +109,7 @@ def padded_weights(filters: Array) -> Array:
 
 
 def quantized_record(
-    layer: Layer, sheet: Sheet, filters: Array, packed: Array, order: Array | slice = slice(None)
+    layer: Layer[Convolution], sheet: Sheet, filters: Array, packed: Array, order: Array | slice = slice(None)
 ) -> dict[str, object]:
     """Members of struct tinyml_conv_s8. ``filters`` are the weights, output channels first.
 
@@ -119,7 +119,7 @@ def quantized_record(
 
 
 def channel_tables(
-    layer: Layer, sheet: Sheet, filters: Array, packed: Array, order: Array | slice = slice(None)
+    layer: Layer[Weighted], sheet: Sheet, filters: Array, packed: Array, order: Array | slice = slice(None)
 ) -> dict[str, object]:
     """Members that point to constants: weights, and what each channel has."""
     return {
@@ -129,7 +129,9 @@ def channel_tables(
     }
 
 
-def factor_tables(layer: Layer, sheet: Sheet, order: Array | slice = slice(None)) -> dict[str, object]:
+def factor_tables(
+    layer: Layer[Weighted], sheet: Sheet, order: Array | slice = slice(None)
+) -> dict[str, object]:
     """Members that point to the factors from sums to outputs."""
     multiplier, shift = channel_multipliers(layer)
     return {
@@ -138,12 +140,12 @@ def factor_tables(layer: Layer, sheet: Sheet, order: Array | slice = slice(None)
     }
 
 
-def limits(layer: Layer) -> dict[str, object]:
+def limits(layer: Layer[Weighted]) -> dict[str, object]:
     """Members that say where zero is, what outputs are limited to, and how they are rounded."""
     return {".in_zero": quant_of(layer.input(0)).zero_point, **folded_limits(layer)}
 
 
-def folded_limits(layer: Layer) -> dict[str, object]:
+def folded_limits(layer: Layer[Weighted]) -> dict[str, object]:
     """The same for a kernel that need not know where zero is in the input: the bias has it."""
     return {
         ".weight_zero": quant_of(layer.input(1)).zero_points[0],
@@ -152,17 +154,17 @@ def folded_limits(layer: Layer) -> dict[str, object]:
     }
 
 
-def rounding(layer: Layer) -> dict[str, object]:
+def rounding(layer: Layer[Weighted]) -> dict[str, object]:
     """Members that say what outputs are limited to, and how they are rounded."""
-    low, high = clamp_range(weighted(layer).clamp, layer.output)
+    low, high = clamp_range(layer.op.clamp, layer.output)
     return {
         ".out_min": low,
         ".out_max": high,
-        ".round_once": c.boolean(weighted(layer).round_once),
+        ".round_once": c.boolean(layer.op.round_once),
     }
 
 
-def float_record(layer: Layer, sheet: Sheet) -> dict[str, object]:
+def float_record(layer: Layer[Convolution], sheet: Sheet) -> dict[str, object]:
     """Members of struct tinyml_conv_f32."""
     return {
         **geometry(layer),
@@ -171,9 +173,9 @@ def float_record(layer: Layer, sheet: Sheet) -> dict[str, object]:
     }
 
 
-def float_limits(layer: Layer, sheet: Sheet) -> dict[str, object]:
+def float_limits(layer: Layer[Weighted], sheet: Sheet) -> dict[str, object]:
     """What a kernel does with sums of floats: adds the bias, and limits them, maybe to infinity."""
-    low, high = weighted(layer).clamp
+    low, high = layer.op.clamp
     sheet.include("<math.h>")
     return {
         ".bias": bias_table(layer, sheet),

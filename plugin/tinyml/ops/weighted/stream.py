@@ -8,7 +8,7 @@ import numpy as np
 
 from tinyml.ir import Array, Layer
 from tinyml.ops.shared.quant import Multipliers, per_channel
-from tinyml.ops.weighted.weighted import largest_shift
+from tinyml.ops.weighted.weighted import Weighted, largest_shift
 
 
 def filter_stream(
@@ -44,6 +44,6 @@ def filter_stream(
     return np.concatenate(parts, axis=1).astype(np.int32).reshape(-1)
 
 
-def right_shifts(layer: Layer) -> bool:
+def right_shifts(layer: Layer[Weighted]) -> bool:
     """Every output's scale is more than twice that of its sums."""
     return largest_shift(layer) < 0

@@ -68,19 +68,13 @@ class Weighted(Op):
         return None
 
 
-def weighted(layer: Layer) -> Weighted:
-    """The operator of a layer that is known to have weights."""
-    assert isinstance(layer.op, Weighted)
-    return layer.op
-
-
-def channel_multipliers(layer: Layer) -> Multipliers:
+def channel_multipliers(layer: Layer[Weighted]) -> Multipliers:
     """From sums to outputs, for every output channel."""
     channels = layer.output.shape[-1]
-    multiplier, shift = weighted(layer).multipliers(layer)
+    multiplier, shift = layer.op.multipliers(layer)
     return per_channel(multiplier, channels), per_channel(shift, channels)
 
 
-def largest_shift(layer: Layer) -> int:
+def largest_shift(layer: Layer[Weighted]) -> int:
     """The n for which the largest factor from sums to outputs is below 2**n, and not below half of that."""
-    return int(np.max(weighted(layer).multipliers(layer)[1]))
+    return int(np.max(layer.op.multipliers(layer)[1]))
