@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""What is kept of a run: the list of cases that pass, and the page in the documentation."""
+"""The record of a run: the list of cases that pass, and the page in the documentation."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def passed_text(verdicts: Iterable[Verdict]) -> str:
 
 
 def problems(verdicts: Iterable[Verdict], known: dict[str, bool]) -> list[str]:
-    """Everything that must not be: a case that fails, or one that passed before and does not now."""
+    """Regressions: cases that fail, and cases that passed before and no longer do."""
     found = []
     for verdict in verdicts:
         name = verdict.case.name
@@ -56,19 +56,18 @@ def page(verdicts: Sequence[Verdict]) -> str:
         "<!-- Written by `python -m tools.conformance`; do not edit. -->",
         "",
         f"The `onnx` package ({onnx.__version__}) defines {len(verdicts)} small models in Python, each with "
-        "inputs and the outputs that must come out. Every one of them goes through this compiler; the C is "
-        "compiled on the host with all warnings as errors and runs under AddressSanitizer and "
-        "UndefinedBehaviorSanitizer. Integers must be equal; floats may be off by 2e-5, or by 1e-5 of "
-        "their value where that is more.",
+        "inputs and expected outputs. The compiler translates each of them to C, which is compiled on the host with "
+        "all warnings as errors and runs under AddressSanitizer and UndefinedBehaviorSanitizer. Integers must "
+        "be equal; floats may differ by 2e-5 or by 1e-5 of their value, whichever is larger.",
         "",
-        "* **passed**: the outputs are right, all inputs given at run time;",
-        "* **with constants**: right, with operands that real models have as constants (shapes, axes, "
-        "pads) given as constants;",
-        "* **refused**: the compiler says that it cannot do this, and why;",
-        "* **failed**: anything else. There must be none.",
+        "* **passed**: the outputs are correct, with all inputs given at run time;",
+        "* **with constants**: the outputs are correct if operands that are constants in real models (shapes, "
+        "axes, pads) are given as constants;",
+        "* **refused**: the compiler reports that it does not support the case, and why;",
+        "* **failed**: anything else. No case may fail.",
         "",
-        "`python -m tools.conformance --check`, a part of the test suite, fails if any case fails or one "
-        "that passed is refused.",
+        "`python -m tools.conformance --check`, which is part of the test suite, fails if a case fails or if a "
+        "case that passed before is refused.",
         "",
         "## Totals",
         "",
@@ -108,7 +107,7 @@ def _totals(verdicts: Sequence[Verdict]) -> list[str]:
 
 
 def _operators(verdicts: Sequence[Verdict]) -> list[str]:
-    """Without the group "other", which would only repeat what this compiler is not for."""
+    """Without the group "other", which is outside the scope of this compiler."""
     by_operator: dict[str, list[Verdict]] = defaultdict(list)
     for verdict in verdicts:
         if verdict.case.group != "other":
@@ -122,7 +121,7 @@ def _operators(verdicts: Sequence[Verdict]) -> list[str]:
 
 
 def _reasons(verdicts: Sequence[Verdict]) -> list[str]:
-    """Cases of the three lists by name; of the others only how many there are."""
+    """The refused cases of the three lists by name, and the number of the others."""
     named: dict[str, list[str]] = defaultdict(list)
     counted: Counter[str] = Counter()
     for verdict in verdicts:
@@ -142,6 +141,6 @@ def _reasons(verdicts: Sequence[Verdict]) -> list[str]:
 
 
 def _general(reason: str) -> str:
-    """A reason without what differs from case to case: the names in it."""
+    """A reason without the names in it, which differ from case to case."""
     first = reason.split("; ")[0]
     return re.sub(r"'[^']*'", "…", first.split(" (")[0])
