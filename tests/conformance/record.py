@@ -56,18 +56,19 @@ def page(verdicts: Sequence[Verdict]) -> str:
         "<!-- Written by `python -m tools.conformance`; do not edit. -->",
         "",
         f"The `onnx` package ({onnx.__version__}) defines {len(verdicts)} small models in Python, each with "
-        "inputs and expected outputs. The compiler translates each of them to C, which is compiled on the host with "
-        "all warnings as errors and runs under AddressSanitizer and UndefinedBehaviorSanitizer. Integers must "
-        "be equal; floats may differ by 2e-5 or by 1e-5 of their value, whichever is larger.",
+        "inputs and expected outputs. The compiler translates each of them to C, which is compiled on "
+        "the host with all warnings as errors and runs under AddressSanitizer and "
+        "UndefinedBehaviorSanitizer. Integers must be equal; floats may differ by 2e-5 or by 1e-5 of their "
+        "value, whichever is larger.",
         "",
         "* **passed**: the outputs are correct, with all inputs given at run time;",
-        "* **with constants**: the outputs are correct if operands that are constants in real models (shapes, "
-        "axes, pads) are given as constants;",
+        "* **with constants**: the outputs are correct if operands that are constants in real models "
+        "(shapes, axes, pads) are given as constants;",
         "* **refused**: the compiler reports that it does not support the case, and why;",
         "* **failed**: anything else. No case may fail.",
         "",
-        "`python -m tools.conformance --check`, which is part of the test suite, fails if a case fails or if a "
-        "case that passed before is refused.",
+        "`python -m tools.conformance --check`, which is part of the test suite, fails if a case fails or if "
+        "a case that passed before is refused.",
         "",
         "## Totals",
         "",
