@@ -34,9 +34,9 @@ def main(env: Any, as_library: bool) -> None:
     from tinyml.errors import TinymlError
 
     try:
-        from tinyml.package import requirements
+        from tinyml.platformio.install import install
 
-        requirements.install()
+        install()
         add_models(env, as_library)
     except TinymlError as error:
         complain(error)
@@ -51,36 +51,40 @@ def complain(error: Exception) -> None:
 
 def add_models(env: Any, as_library: bool) -> None:
     """The generated sources as nodes, their folder as an include folder for everybody."""
-    from tinyml.package import cmsis_nn, platformio, requirements
+    from tinyml import requirements
+    from tinyml.platformio import cmsis_nn
+    from tinyml.platformio.build import kernel_sources, remove_stale
+    from tinyml.platformio.install import install
+    from tinyml.platformio.project import SUFFIXES, read_models, read_settings
 
     default = DefaultEnvironment()
     board = board_of(env)
     project = Path(env.subst("$PROJECT_DIR"))
     build = Path(env.subst("$BUILD_DIR"))
     options = dict(env.GetProjectOptions())
-    settings = platformio.read_settings(project, options)
+    settings = read_settings(project, options)
     found = list(library_folders(env))
     library = cmsis_nn.choose(settings.cmsis_nn, found)
-    models = platformio.read_models(project, options, board, library is not None)
+    models = read_models(project, options, board, library is not None)
     if any(model.quantize for model in models):
-        requirements.install(requirements.QUANTIZE)
+        install(requirements.QUANTIZE)
     folder = build / "tinyml"
     includes = [str(folder), str(RUNTIME / "include")]
     if library:
         includes.append(str(library / "Include"))
     show_includes(env, includes, as_library)
     flags = [] if "debug" in env.GetBuildType() else [settings.optimize]
-    kernels = platformio.kernel_sources(RUNTIME, build)
+    kernels = kernel_sources(build)
     if as_library:  # PlatformIO compiles the kernels, as library.json says
         env.Append(CCFLAGS=flags)
         env.Replace(SRC_FILTER=[f"+<{path.name}>" for path in kernels])
     if default.get(DONE):
         return
     if not models:
-        print(f"tinyml: no models found; put {' or '.join(platformio.SUFFIXES)} files into models/")
+        print(f"tinyml: no models found; put {' or '.join(SUFFIXES)} files into models/")
     elif not library and (old := cmsis_nn.outdated(found)):
         print(f"tinyml: CMSIS-NN in {old} is older than version 7; models use the portable kernels")
-    platformio.remove_stale(folder, [model.name for model in models])
+    remove_stale(folder, [model.name for model in models])
     default[DONE] = True
     summaries = [add_model(env, model, board, folder, flags) for model in models]
     if not as_library:
@@ -101,17 +105,18 @@ def add_models(env: Any, as_library: bool) -> None:
 
 def add_model(env: Any, model: Any, board: Any, folder: Path, flags: list[str]) -> Any:
     """Make a model's C and object parts of the program; returns the node of its summary."""
-    from tinyml.package import platformio
+    from tinyml.compiler_sources import fingerprint
+    from tinyml.platformio.build import external_files, generated_files
 
     nodes = env.Command(
-        [env.File(str(folder / name)) for name in platformio.generated_files(model.name)],
+        [env.File(str(folder / name)) for name in generated_files(model.name)],
         env.File(str(model.path)),
         env.VerboseAction(generate, f"Compiling model {model.path.name}"),
         TINYML_MODEL=model,
         TINYML_BOARD=board,
     )
-    env.Depends(nodes, env.Value(model.key(platformio.fingerprint(PLUGIN / "tinyml"))))
-    others = platformio.external_files(model.path) + (model.quantize.files if model.quantize else [])
+    env.Depends(nodes, env.Value(model.key(fingerprint())))
+    others = external_files(model.path) + (model.quantize.files if model.quantize else [])
     env.Depends(nodes, [env.File(str(path)) for path in others])
     DefaultEnvironment().Append(PIOBUILDFILES=compiled(env, nodes[0], flags))
     return nodes[-1]
@@ -167,7 +172,7 @@ def show_includes(env: Any, includes: list[str], as_library: bool) -> None:
 
 def board_of(env: Any) -> Any:
     """What PlatformIO knows of the board."""
-    from tinyml.package.boards import Board
+    from tinyml.platformio.boards import Board
 
     if "BOARD" not in env:
         return Board()
@@ -184,8 +189,8 @@ def board_of(env: Any) -> Any:
 def generate(target: list[Any], source: list[Any], env: Any) -> int:
     """SCons' action that compiles one model; what it needs comes in ``env``, for SCons hashes closures."""
     from tinyml.errors import TinymlError
-    from tinyml.package.platformio import check_budget
-    from tinyml.pipeline import Options, compile_model
+    from tinyml.pipeline import Options, compile_model, write_folder
+    from tinyml.platformio.build import check_budget
 
     model = env["TINYML_MODEL"]
     try:
@@ -199,21 +204,19 @@ def generate(target: list[Any], source: list[Any], env: Any) -> int:
         )
         compiled = compile_model(model.path, options)
         check_budget(compiled.summary, model, env["TINYML_BOARD"])
+        write_folder(compiled, Path(str(target[0])).parent)
     except TinymlError as error:
         complain(error)
         return 1
     if compiled.quantization:
         for line in (f"int8: {compiled.quantization.headline()}", *compiled.quantization.advice()):
             print(f"tinyml: {model.name}: {line}", flush=True)
-    for node in target:
-        path = Path(str(node))
-        path.write_text(compiled.files[path.name], encoding="utf-8", newline="\n")
     return 0
 
 
 def print_reports(target: list[Any], source: list[Any], env: Any) -> None:
     """Action of the target ``tinyml-report``."""
-    from tinyml.package.describe import describe
+    from tinyml.report.describe import describe
 
     for node in source:
         print(describe(json.loads(Path(str(node)).read_text(encoding="utf-8"))))

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from tinyml.emit.model import Provenance
 from tinyml.errors import ConfigError
 from tinyml.ir import Graph, Shape
 from tinyml.kernel import Library
+from tinyml.package.folder import write_depfile, write_files
 from tinyml.package.summary import summarize
 from tinyml.passes import PASSES
 from tinyml.passes.savings import Ledger, Saving
@@ -149,10 +150,35 @@ def compile_graph(
     graph, selected, placed = _place(graph, target, options)
     emitted = emit(name, graph, placed, selected, target, origin)
     summary = summarize(
-        name, graph, selected, placed, target, origin.sha256, __version__, emitted.layer_bytes
+        name,
+        graph,
+        selected,
+        placed,
+        target,
+        origin.sha256,
+        __version__,
+        emitted.layer_bytes,
+        emitted.files[f"{name}.c"],
     )
     files = {**emitted.files, f"{name}.json": summary.text}
     return Compiled(name, graph, selected, placed, files, summary.data, tuple(ledger.entries))
+
+
+def write_folder(
+    compiled: Compiled,
+    folder: Path,
+    others: Mapping[str, str] | None = None,
+    depfile: Path | None = None,
+    sources: Sequence[Path] = (),
+) -> list[Path]:
+    """Write the C, and ``others`` with it; returns the files that changed.
+
+    ``depfile`` tells ninja and make that the C was made from ``sources``.
+    """
+    changed = write_files(folder, {**compiled.files, **(others or {})})
+    if depfile:
+        write_depfile(depfile, folder / f"{compiled.name}.c", sources)
+    return changed
 
 
 def choose_kernels(graph: Graph, target: Target, kernels: str, cmsis_nn: bool) -> tuple[Selected, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from tinyml.errors import BudgetError
-from tinyml.package import budget
+from tinyml.report import budget
 
 SUMMARY = {
     "name": "kws",

@@ -18,11 +18,14 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import tinyml
+from tinyml import requirements
 from tinyml.app.manifest import parse_bytes
+from tinyml.compiler_sources import fingerprint
 from tinyml.errors import BudgetError, ConfigError
-from tinyml.package import cmsis_nn, platformio, requirements
-from tinyml.package.boards import Board
-from tinyml.package.platformio import Model
+from tinyml.platformio import build, cmsis_nn
+from tinyml.platformio import project as projects
+from tinyml.platformio.boards import Board
+from tinyml.platformio.project import Model
 from tinyml.workspace import CMSIS_NN_MARK
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -43,7 +46,7 @@ def options(**given: str) -> dict[str, str]:
 
 
 def read(project: Path, board: Board | None = None, **given: str) -> list[Model]:
-    return platformio.read_models(project, options(**given), board or Board(), cmsis_nn=True)
+    return projects.read_models(project, options(**given), board or Board(), cmsis_nn=True)
 
 
 def test_models_by_convention(project: Path) -> None:
@@ -143,27 +146,27 @@ def test_cmsis_nn_that_is_new_enough_is_taken(tmp_path: Path) -> None:
 
 
 def test_settings(project: Path) -> None:
-    assert platformio.read_settings(project, options()) == platformio.Settings(None, "-O2")
+    assert projects.read_settings(project, options()) == projects.Settings(None, "-O2")
     given = options(cmsis_nn="third_party\\CMSIS-NN", optimize="size")
-    assert platformio.read_settings(project, given) == platformio.Settings(
+    assert projects.read_settings(project, given) == projects.Settings(
         project / "third_party/CMSIS-NN", "-Os"
     )
     with pytest.raises(ConfigError, match="there is nothing called 'both'"):
-        platformio.read_settings(project, options(optimize="both"))
+        projects.read_settings(project, options(optimize="both"))
 
 
 def test_cmsis_nn_that_is_not_there_cannot_be_asked_for(project: Path) -> None:
     with pytest.raises(ConfigError, match="model kws asks for CMSIS-NN, which the project does not have"):
-        platformio.read_models(project, options(kernels="cmsis-nn"), Board(), cmsis_nn=False)
+        projects.read_models(project, options(kernels="cmsis-nn"), Board(), cmsis_nn=False)
 
 
 def test_kernels_without_maths_for_the_minimal_c_library(tmp_path: Path) -> None:
-    everything = platformio.kernel_sources(RUNTIME, tmp_path)
+    everything = build.kernel_sources(tmp_path)
     (tmp_path / "zephyr").mkdir()
     (tmp_path / "zephyr" / ".config").write_text("CONFIG_PICOLIBC=y\n# CONFIG_MINIMAL_LIBC is not set\n")
-    assert platformio.kernel_sources(RUNTIME, tmp_path) == everything
+    assert build.kernel_sources(tmp_path) == everything
     (tmp_path / "zephyr" / ".config").write_text("CONFIG_MINIMAL_LIBC=y\n")
-    fewer = platformio.kernel_sources(RUNTIME, tmp_path)
+    fewer = build.kernel_sources(tmp_path)
     assert RUNTIME / "conv/conv_s8.c" in fewer
     assert RUNTIME / "resize/roi_align_f32.c" not in fewer
 
@@ -189,7 +192,7 @@ def test_amounts_of_memory(text: str, size: int) -> None:
 @pytest.mark.parametrize("text", ["audio", "=1x2", "audio=1x0", "audio=1,2"])
 def test_bad_shapes_are_refused(text: str) -> None:
     with pytest.raises(ConfigError, match=r"names no input|is not the shape of 'audio'"):
-        platformio.parse_shapes(text)
+        projects.parse_shapes(text)
 
 
 def test_external_weights_are_found(tmp_path: Path) -> None:
@@ -207,19 +210,19 @@ def test_external_weights_are_found(tmp_path: Path) -> None:
     onnx.save(
         model, tmp_path / "outside.onnx", save_as_external_data=True, location="w.bin", size_threshold=0
     )
-    assert platformio.external_files(tmp_path / "inside.onnx") == []
-    assert platformio.external_files(tmp_path / "outside.onnx") == [tmp_path / "w.bin"]
+    assert build.external_files(tmp_path / "inside.onnx") == []
+    assert build.external_files(tmp_path / "outside.onnx") == [tmp_path / "w.bin"]
 
 
 def test_fingerprint_sees_every_change(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("1")
-    seen = {platformio.fingerprint(tmp_path)}
+    seen = {fingerprint(tmp_path)}
     (tmp_path / "a.py").write_text("2")
-    seen.add(platformio.fingerprint(tmp_path))
+    seen.add(fingerprint(tmp_path))
     (tmp_path / "a.py").rename(tmp_path / "b.py")
-    seen.add(platformio.fingerprint(tmp_path))
+    seen.add(fingerprint(tmp_path))
     (tmp_path / "t.j2").write_text("")
-    seen.add(platformio.fingerprint(tmp_path))
+    seen.add(fingerprint(tmp_path))
     assert len(seen) == 4
 
 
@@ -246,19 +249,19 @@ SUMMARY = {"name": "kws", "arena_bytes": 1000, "state_bytes": 200, "weights_byte
 def test_over_budget(limit: int | None, board: Board, message: str) -> None:
     model = Model("kws", Path("kws.onnx"), "host", "portable", {}, limit)
     with pytest.raises(BudgetError, match=message) as caught:
-        platformio.check_budget(SUMMARY, model, board)
+        build.check_budget(SUMMARY, model, board)
     assert "an int8 model instead of a float one" in caught.value.hint
 
 
 def test_over_the_budget_of_the_manifest() -> None:
     model = Model("kws", Path("kws.onnx"), "host", "portable", {}, None, {"flash": 199})
     with pytest.raises(BudgetError, match=r"200 bytes of flash, tinyml\.yaml allows 199"):
-        platformio.check_budget(SUMMARY, model, Board())
+        build.check_budget(SUMMARY, model, Board())
 
 
 def test_within_budget() -> None:
     model = Model("kws", Path("kws.onnx"), "host", "portable", {}, 1000)
-    platformio.check_budget(SUMMARY, model, Board("", 1200, 200))
+    build.check_budget(SUMMARY, model, Board("", 1200, 200))
 
 
 def test_stale_files_go_and_objects_of_current_models_stay(tmp_path: Path) -> None:
@@ -266,7 +269,7 @@ def test_stale_files_go_and_objects_of_current_models_stay(tmp_path: Path) -> No
     keep = {"kws.c", "kws.h", "kws_weights.h", "kws.json", "kws.o", "kws.c.o"}
     for file in (*keep, "old.c", "old_weights.h", "old.c.o", "kws2.h"):
         (tmp_path / file).touch()
-    platformio.remove_stale(tmp_path, ["kws"])
+    build.remove_stale(tmp_path, ["kws"])
     assert {path.name for path in tmp_path.iterdir()} == keep
 
 
@@ -285,7 +288,7 @@ def test_requirements_agree_with_pyproject() -> None:
 
 # In a virtual environment of its own: what happens where the requirements are missing.
 
-INSTALL = "from tinyml.package import requirements\nprint('installed', len(requirements.install()))\n"
+INSTALL = "from tinyml.platformio.install import install\nprint('installed', len(install()))\n"
 
 
 def run_in(environment: Path, wheels: Path) -> subprocess.CompletedProcess[str]:
@@ -322,7 +325,7 @@ def test_requirements_that_cannot_be_installed_are_named(tmp_path: Path) -> None
     venv.create(tmp_path / "venv", with_pip=False)
     done = run_in(tmp_path / "venv", tmp_path)
     assert done.returncode != 0
-    assert "the model compiler needs numpy>=1.24, onnx>=1.15" in done.stderr
+    assert "the model compiler requires numpy>=1.24, onnx>=1.15" in done.stderr
     assert "No module named pip" in done.stderr
     assert '-m pip install "numpy>=1.24" "onnx>=1.15"' in done.stderr
 
@@ -330,4 +333,4 @@ def test_requirements_that_cannot_be_installed_are_named(tmp_path: Path) -> None
 def test_every_option_is_documented() -> None:
     page = (REPOSITORY / "docs" / "platformio.md").read_text()
     documented = dict(re.findall(r"^\| `custom_tinyml_(\w+)` \| (.*) \|$", page, re.MULTILINE))
-    assert documented == platformio.OPTIONS
+    assert documented == projects.OPTIONS

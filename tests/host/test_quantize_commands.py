@@ -146,16 +146,17 @@ def test_manifest_refuses_in_words(text: str, message: str) -> None:
 
 
 def test_platformio_option(tmp_path: Path) -> None:
-    from tinyml.package import boards, platformio
+    from tinyml.platformio.boards import Board
+    from tinyml.platformio.project import read_models
 
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / "a.onnx").touch()
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "calib.npz").touch()
     options = {"custom_tinyml_quantize": "\ndata/calib.npz\nio=int8"}
-    (model,) = platformio.read_models(tmp_path, options, boards.Board(), cmsis_nn=False)
+    (model,) = read_models(tmp_path, options, Board(), cmsis_nn=False)
     assert model.quantize == Request(tmp_path / "data" / "calib.npz", io="int8")
-    (plain,) = platformio.read_models(tmp_path, {}, boards.Board(), cmsis_nn=False)
+    (plain,) = read_models(tmp_path, {}, Board(), cmsis_nn=False)
     assert plain.key("x") != model.key("x")
 
 

@@ -19,7 +19,7 @@ from tests.support.tflite_case import TfliteCase
 from tests.support.tflite_cases import all_cases
 from tinyml.ir import Array
 
-GOLDENS = Path(__file__).parents[1] / "goldens" / "tflite_2_14.npz"
+GOLDENS = Path(__file__).parents[1] / "recorded" / "tflite_2_14.npz"
 
 
 def ask(case: TfliteCase) -> list[list[Array]]:

@@ -2,24 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The manifest for CMake: ``python -m tinyml.app.cmake MANIFEST OUT`` writes one call per model.
 
-Run by the build at configure time, so it imports nothing heavy. It also looks whether the Python
-packages that the compiler needs are there: a missing one is better said now, in words, than later
-in the middle of a build.
+The build runs it at configure time, so it loads quickly. It also checks that the Python packages that
+the compiler requires are installed: a clear message now is better than a traceback during the build.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 
-NEEDED = ("yaml", "numpy", "onnx", "jinja2", "rich", "tflite", "flatbuffers")
-
-
-def missing_packages() -> list[str]:
-    """Python packages that the compiler needs and this Python does not have."""
-    return [name for name in NEEDED if find_spec(name) is None]
+from tinyml import requirements
 
 
 def calls(manifest_path: Path) -> str:
@@ -63,10 +56,10 @@ def _quoted(word: str) -> str:
 
 def main(argv: Sequence[str]) -> int:
     manifest_path, out = Path(argv[0]), Path(argv[1])
-    missing = missing_packages()
+    missing = requirements.missing()
     if missing:
         project = Path(__file__).resolve().parents[3]
-        print(f"TinyML needs Python packages that {sys.executable} does not have: {', '.join(missing)}")
+        print(f"TinyML requires Python packages that {sys.executable} does not have: {', '.join(missing)}")
         print(f"  try: {sys.executable} -m pip install {project}")
         return 1
     from tinyml.errors import TinymlError

@@ -1,3 +1,3 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""The last stage: generated C as a part of somebody's project, whatever builds it."""
+"""The last stage: a folder of C with a summary in JSON, which any build system can use."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tinyml.errors import ConfigError
@@ -34,7 +34,7 @@ def write_files(folder: Path, files: Mapping[str, str]) -> list[Path]:
         ) from None
 
 
-def write_depfile(depfile: Path, target: Path, sources: list[Path]) -> None:
+def write_depfile(depfile: Path, target: Path, sources: Sequence[Path]) -> None:
     """A Makefile rule that says what ``target`` was made from, for ninja and make."""
     escaped = [str(p).replace(" ", "\\ ") for p in (target, *sources)]
     depfile.write_text(f"{escaped[0]}: \\\n  " + " \\\n  ".join(escaped[1:]) + "\n", encoding="utf-8")

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tinyml import libm
 from tinyml.ir import Graph, Tensor
 from tinyml.plan import Plan
 from tinyml.select import Selected
@@ -33,8 +34,10 @@ def summarize(
     sha256: str,
     version: str,
     layer_bytes: Sequence[int],
+    source: str,
 ) -> Summary:
-    """Everything in plain JSON types; ``layer_bytes`` are those of each layer's tables."""
+    """Everything in plain JSON types. ``layer_bytes``: of each layer's tables; ``source``: the model's C."""
+    runtime = sorted({file for chosen in selected for file in chosen.kernel.runtime_sources(chosen.layer)})
     return Summary(
         {
             "name": name,
@@ -53,9 +56,10 @@ def summarize(
                 for step, (s, weights) in enumerate(zip(selected, layer_bytes, strict=True))
             ],
             "sources": {
-                "runtime": sorted({f for s in selected for f in s.kernel.runtime_sources(s.layer)}),
+                "runtime": runtime,
                 "cmsis-nn": sorted({f for s in selected for f in s.kernel.cmsis_nn_sources(s.layer)}),
             },
+            "needs_libm": libm.needs_libm(source, runtime),
         }
     )
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from tinyml.quantize.layers import MOVEMENT
 from tinyml.quantize.sparsity import Sparsity
 
 LOW_DECIBELS = 15.0
@@ -55,6 +56,10 @@ class Report:
             parts.append(f"{100 * self.agreement:.1f} % of decisions unchanged")
         parts.append(f"{self.samples} samples, {self.method}")
         return ", ".join(parts)
+
+    def computing(self) -> list[LayerNoise]:
+        """The layers that compute. Those that only move numbers cannot lose precision."""
+        return [layer for layer in self.layers if layer.op_type not in MOVEMENT]
 
     def weakest(self) -> list[LayerNoise]:
         """Layers that are too noisy and made more of it than they got, the worst first."""

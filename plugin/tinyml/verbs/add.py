@@ -177,13 +177,11 @@ def _compile(
 def _changes(
     app: folder.Application, entry: manifest.ModelEntry, compiled: Compiled, copies: dict[Path, Path]
 ) -> dict[Path, bytes | None]:
-    from tinyml.package.twister import needs_maths
-
     changes: dict[Path, bytes | None] = {place: source.read_bytes() for place, source in copies.items()}
     changes[app.manifest_path] = edit.add_model(read_text(app.manifest_path), entry).encode()
     before = read_text(app.prj_conf_path)
     after = edit.switch_on(before)
-    if needs_maths(compiled.files[f"{entry.name}.c"], compiled.summary):
+    if compiled.summary["needs_libm"]:
         after = edit.switch_on(after, edit.FULL_LIBC)
     if after != before:
         changes[app.prj_conf_path] = after.encode()

@@ -8,6 +8,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tinyml.compiler_sources import compiler_sources
 from tinyml.quantize.request import KEYS, from_items
 from tinyml.targets import TARGETS
 from tinyml.verbs.base import Verb, add_shape_argument
@@ -141,9 +142,8 @@ class Compile(Verb):
     def run(self, args: argparse.Namespace, console: Console) -> int:
         from tinyml.errors import ConfigError
         from tinyml.ir import Graph
-        from tinyml.package import budget
-        from tinyml.package.folder import write_depfile, write_files
-        from tinyml.pipeline import STAGES, compile_model
+        from tinyml.pipeline import STAGES, compile_model, write_folder
+        from tinyml.report import budget
         from tinyml.report.collect import Watch, report_files
         from tinyml.text import dump
 
@@ -162,14 +162,9 @@ class Compile(Verb):
         options = options_from(args, args.target)
         compiled = compile_model(args.model, options, show)
         budget.check_all(compiled.summary, limits, args.weights_in_ram)
-        write_files(args.output, compiled.files)
-        if args.report:
-            write_files(args.output, report_files(compiled, args.model.name, options.kernels, watch.stages))
-        if args.depfile:
-            data = options.quantize.files if options.quantize else []
-            compiler = sorted(Path(__file__).parents[1].rglob("*.py"))
-            compiler += sorted(Path(__file__).parents[1].rglob("*.j2"))
-            write_depfile(args.depfile, args.output / f"{compiled.name}.c", [args.model, *data, *compiler])
+        others = report_files(compiled, args.model.name, options.kernels, watch.stages) if args.report else {}
+        data = options.quantize.files if options.quantize else []
+        write_folder(compiled, args.output, others, args.depfile, [args.model, *data, *compiler_sources()])
         summary = compiled.summary
         console.print(
             f"{compiled.name}: {len(compiled.selected)} layers, arena {summary['arena_bytes']:,} bytes, "

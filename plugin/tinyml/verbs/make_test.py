@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from tinyml.app.twister import Golden
     from tinyml.ir import Array, Graph
-    from tinyml.package.twister import Golden
     from tinyml.quantize.request import Request
 
 MOST_SAMPLES = 8
@@ -77,7 +77,7 @@ def contents(
     quantize: Request | None = None,
 ) -> dict[Path, bytes | None]:
     """The files of the test. ``model``, ``quantize``: where files lie now, if they have yet to be copied."""
-    from tinyml.package.twister import test_files
+    from tinyml.app.twister import test_files
     from tinyml.pipeline import Options, compile_model
 
     shapes = {name: tuple(map(int, shape.split("x"))) for name, shape in entry.shapes.items()}
@@ -86,7 +86,7 @@ def contents(
     compiled = compile_model(model or entry.path(app.root), options)
     golden = _golden(compiled.graph, compiled.files, given)
     file = folder.relative(app.root / entry.file, place)
-    texts = test_files(entry, file, compiled.files[f"{entry.name}.c"], compiled.summary, golden)
+    texts = test_files(entry, file, compiled.summary, golden)
     return {place / path: text.encode() for path, text in texts.items()}
 
 
@@ -102,8 +102,8 @@ def said(console: Console, app: folder.Application, place: Path) -> None:
 def _golden(graph: Graph, files: Mapping[str, str], given: Path | None) -> Golden:
     """Inputs, and the outputs that belong to them."""
     from tinyml import arrays, harness
+    from tinyml.app.twister import Golden
     from tinyml.compare.samples import generated
-    from tinyml.package.twister import Golden
 
     samples = [arrays.load_inputs(given, graph)] if given else generated(graph, _count(graph))
     inputs = [[sample[name] for name in graph.inputs] for sample in samples]

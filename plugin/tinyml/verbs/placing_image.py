@@ -14,7 +14,6 @@ from tinyml.app.edit import FULL_LIBC
 from tinyml.app.folder import Application
 from tinyml.app.manifest import ModelEntry
 from tinyml.harness.zephyr import Build, DevicetreeError, Site, devicetree_options, write_application
-from tinyml.package.twister import needs_maths
 from tinyml.pipeline import compile_model
 from tinyml.quantize.request import parse_items
 from tinyml.verbs.compile import options_from
@@ -56,7 +55,7 @@ def build_image(
 ) -> Build:
     """``listed``: the application that has the model, and as what, if that is how it was named."""
     here = compile_model(args.model, options_from(args, "host"))
-    settings = [f"{FULL_LIBC}=y"] if needs_maths(here.files[f"{here.name}.c"], here.summary) else []
+    settings = [f"{FULL_LIBC}=y"] if here.summary["needs_libm"] else []
     if profiled:
         settings += ["CONFIG_TINYML_PROFILING=y", f"CONFIG_TINYML_PROFILING_LAYERS={len(here.selected)}"]
     entry = ModelEntry(

@@ -94,17 +94,13 @@ def show(report: Report, console: Console) -> None:
     """The report as a table, the figures for the whole, and what to look at."""
     from rich.table import Table
 
-    from tinyml.quantize.layers import MOVEMENT
-
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("layer", overflow="fold")
     table.add_column("operator")
     table.add_column("type")
     table.add_column("SNR", justify="right")
     table.add_column("lost here", justify="right")
-    for layer in report.layers:
-        if layer.op_type in MOVEMENT:  # moves numbers, cannot lose any
-            continue
+    for layer in report.computing():
         table.add_row(
             layer.name,
             layer.op_type,

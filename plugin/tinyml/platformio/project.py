@@ -1,26 +1,18 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""What a PlatformIO project says about its models: which files, which options.
-
-The hook (``platformio_hook.py``) puts the result into SCons' graph. Here is what can be decided, and
-tested, without SCons.
-"""
+"""The models of a PlatformIO project and the options in ``platformio.ini``."""
 
 from __future__ import annotations
 
 import difflib
-import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from tinyml.app import manifest
 from tinyml.errors import ConfigError
-from tinyml.package import budget
-from tinyml.package.boards import Board
-from tinyml.package.maths import needs_maths
+from tinyml.platformio.boards import Board
 from tinyml.quantize.request import Request, from_items
 from tinyml.targets import find_target
 
@@ -214,62 +206,3 @@ def find_by_convention(project: Path) -> list[Path]:
 def parse_shapes(text: str) -> dict[str, str]:
     """``audio=1x16x8`` by line, as a mapping."""
     return manifest.parse_shapes(_items(text), f"{PREFIX}shapes")
-
-
-def kernel_sources(runtime: Path, build: Path) -> list[Path]:
-    """The portable kernels that a build can compile.
-
-    All of them, but with Zephyr's minimal C library, which has next to nothing of <math.h>.
-    """
-    config = build / "zephyr" / ".config"
-    minimal = config.is_file() and "CONFIG_MINIMAL_LIBC=y" in config.read_text(encoding="utf-8").splitlines()
-    sources = sorted(runtime.rglob("*.c"))
-    return [path for path in sources if not (minimal and needs_maths(path.read_text(encoding="utf-8")))]
-
-
-def external_files(model: Path) -> list[Path]:
-    """Files beside an ONNX model that hold its weights, so that a build depends on them too.
-
-    Read from the raw bytes (key 1 "location", value 2, as protobuf writes the pair): it happens in every
-    build, and parsing would mean importing onnx to find that there is nothing to do.
-    """
-    if model.suffix.lower() != ".onnx":
-        return []
-    pairs = re.finditer(rb"\x0a\x08location\x12([\x01-\x7f])", model.read_bytes())
-    names = {pair.string[pair.end() : pair.end() + pair[1][0]].decode(errors="replace") for pair in pairs}
-    return [model.parent / name for name in sorted(names)]
-
-
-def fingerprint(package: Path) -> str:
-    """One hash over the compiler's own files: another compiler, other output."""
-    digest = hashlib.sha256()
-    for path in sorted(package.rglob("*")):
-        if path.suffix in (".py", ".j2") and path.is_file():
-            digest.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()[:16]
-
-
-def generated_files(name: str) -> tuple[str, ...]:
-    """What compiling a model writes, the C file first."""
-    return (f"{name}.c", f"{name}.h", f"{name}_weights.h", f"{name}.json")
-
-
-def remove_stale(folder: Path, names: Iterable[str]) -> None:
-    """Delete what models that are no longer in the project have left behind; objects count, too."""
-    current = {stem for name in names for stem in (name, f"{name}_weights")}
-    for path in folder.glob("*"):
-        if path.is_file() and path.name.split(".")[0] not in current:
-            path.unlink()
-
-
-def check_budget(summary: Mapping[str, Any], model: Model, board: Board) -> None:
-    """The user's own limits, and the board's."""
-    own = [(kind, budget.Limit(amount, manifest.FILE_NAME)) for kind, amount in model.budget.items()]
-    budget.check_all(summary, own)
-    limit = model.arena_limit_bytes
-    budget.check(
-        summary,
-        arena=[budget.Limit(limit, f"{PREFIX}arena")] if limit is not None else [],
-        ram=[budget.Limit(board.ram_bytes, "the board")] if board.ram_bytes else [],
-        flash=[budget.Limit(board.flash_bytes, "the board")] if board.flash_bytes else [],
-    )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tinyml.package.maths import needs_maths
+from tinyml.libm import calls_libm
 from tinyml.pipeline import Options, compile_model
 
 SAMPLE = Path(__file__).parents[2] / "samples" / "digits"
@@ -25,10 +25,10 @@ SAMPLE = Path(__file__).parents[2] / "samples" / "digits"
     ],
 )
 def test_calls_count_not_constants(source: str, needs: bool) -> None:
-    assert needs_maths(source) is needs
+    assert calls_libm(source) is needs
 
 
 def test_an_ordinary_float_model_needs_none() -> None:
     compiled = compile_model(SAMPLE / "model_float.onnx", Options(name="digits", target="cortex-m4"))
     assert "#include <math.h>" in compiled.files["digits.c"]
-    assert not needs_maths(compiled.files["digits.c"])
+    assert not calls_libm(compiled.files["digits.c"])

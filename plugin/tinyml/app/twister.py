@@ -6,20 +6,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from tinyml import c
 from tinyml.app import edit
 from tinyml.app.manifest import ModelEntry
 from tinyml.ir import Array, DType
-from tinyml.package import maths
 from tinyml.templates import render
 
 PLATFORMS = ("qemu_cortex_m3", "mps2/an385", "native_sim", "native_sim/native/64")
 """Boards that every supported Zephyr has: Twister refuses a test that names others."""
-
-RUNTIME = Path(__file__).parents[1] / "runtime"
 
 # What a test image needs beside the model, roughly: Twister leaves out boards that are smaller than the sum.
 _OTHER_RAM_KILOBYTES = 12
@@ -47,12 +43,10 @@ class _Table:
     rows: list[str]
 
 
-def test_files(
-    entry: ModelEntry, file: str, source: str, summary: Mapping[str, Any], golden: Golden
-) -> dict[str, str]:
-    """The files of a test by path. ``file`` is the model as seen from the test, ``source`` its C."""
+def test_files(entry: ModelEntry, file: str, summary: Mapping[str, Any], golden: Golden) -> dict[str, str]:
+    """The files of a test by path. ``file`` is the model's path relative to the test."""
     settings = ["CONFIG_ZTEST=y", "CONFIG_TINYML=y"]
-    if needs_maths(source, summary):
+    if summary["needs_libm"]:
         settings.append(f"{edit.FULL_LIBC}=y")
     ram = summary["arena_bytes"] + summary["state_bytes"]
     flash = summary["weights_bytes"] + golden.bytes
@@ -68,19 +62,13 @@ def test_files(
         "outputs": _names("out", golden.outputs),
     }
     return {
-        "CMakeLists.txt": render("package", "test_cmake.txt.j2", context),
+        "CMakeLists.txt": render("app", "test_cmake.txt.j2", context),
         "prj.conf": "\n".join(settings) + "\n",
-        "testcase.yaml": render("package", "testcase.yaml.j2", context),
+        "testcase.yaml": render("app", "testcase.yaml.j2", context),
         "tinyml.yaml": edit.add_model("", replace(entry, file=file, arena_region=None, weights=None)),
-        "src/main.c": render("package", "test_main.c.j2", context),
-        "src/golden.h": render("package", "test_golden.h.j2", context),
+        "src/main.c": render("app", "test_main.c.j2", context),
+        "src/golden.h": render("app", "test_golden.h.j2", context),
     }
-
-
-def needs_maths(source: str, summary: Mapping[str, Any]) -> bool:
-    """Whether a model's C, or a kernel it uses, calls what Zephyr's minimal C library does not have."""
-    kernels = [(RUNTIME / name).read_text(encoding="utf-8") for name in summary["sources"]["runtime"]]
-    return any(map(maths.needs_maths, (source, *kernels)))
 
 
 def _tables(word: str, samples: Sequence[Sequence[Array]]) -> list[_Table]:

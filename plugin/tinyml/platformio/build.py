@@ -1,0 +1,63 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""What a PlatformIO build compiles, what it depends on, and the limits it checks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tinyml import libm
+from tinyml.app.manifest import FILE_NAME
+from tinyml.platformio.boards import Board
+from tinyml.platformio.project import PREFIX, Model
+from tinyml.report import budget
+
+
+def kernel_sources(build: Path) -> list[Path]:
+    """The portable kernels that a build can compile: without libm, those that do not call it."""
+    config = build / "zephyr" / ".config"
+    minimal = config.is_file() and "CONFIG_MINIMAL_LIBC=y" in config.read_text(encoding="utf-8").splitlines()
+    without = set(libm.runtime_sources()) if minimal else set()
+    return [path for path in sorted(libm.RUNTIME.rglob("*.c")) if path not in without]
+
+
+def external_files(model: Path) -> list[Path]:
+    """Files beside an ONNX model that hold its weights, so that a build depends on them too.
+
+    Read from the raw bytes (key 1 "location", value 2, as protobuf writes the pair): it happens in every
+    build, and parsing would mean importing onnx to find that there is nothing to do.
+    """
+    if model.suffix.lower() != ".onnx":
+        return []
+    pairs = re.finditer(rb"\x0a\x08location\x12([\x01-\x7f])", model.read_bytes())
+    names = {pair.string[pair.end() : pair.end() + pair[1][0]].decode(errors="replace") for pair in pairs}
+    return [model.parent / name for name in sorted(names)]
+
+
+def generated_files(name: str) -> tuple[str, ...]:
+    """What compiling a model writes, the C file first."""
+    return (f"{name}.c", f"{name}.h", f"{name}_weights.h", f"{name}.json")
+
+
+def remove_stale(folder: Path, names: Iterable[str]) -> None:
+    """Delete what models that are no longer in the project have left behind; objects count, too."""
+    current = {stem for name in names for stem in (name, f"{name}_weights")}
+    for path in folder.glob("*"):
+        if path.is_file() and path.name.split(".")[0] not in current:
+            path.unlink()
+
+
+def check_budget(summary: Mapping[str, Any], model: Model, board: Board) -> None:
+    """The user's own limits, and the board's."""
+    own = [(kind, budget.Limit(amount, FILE_NAME)) for kind, amount in model.budget.items()]
+    budget.check_all(summary, own)
+    limit = model.arena_limit_bytes
+    budget.check(
+        summary,
+        arena=[budget.Limit(limit, f"{PREFIX}arena")] if limit is not None else [],
+        ram=[budget.Limit(board.ram_bytes, "the board")] if board.ram_bytes else [],
+        flash=[budget.Limit(board.flash_bytes, "the board")] if board.flash_bytes else [],
+    )
