@@ -17,7 +17,7 @@
 #include <tinyml/dense.h>
 #include <tinyml/quantize.h>
 
-#if TINYML_RUNTIME_INTERFACE != 3
+#if TINYML_RUNTIME_INTERFACE != 4
 #error "digits.c was generated for another version of the tinyml runtime: generate it again"
 #endif
 #if TINYML_CORE_DSP != 1 || TINYML_CORE_MVE != 0
@@ -43,14 +43,14 @@ static void digits_quantize1(const float *x, int8_t *y)
 	}
 }
 
-static const struct tinyml_conv_s8 digits_conv1_params = {
+static const struct tinyml_conv_stream_s8 digits_conv1_params = {
 	.window = {
 		.batches = 1, .in_h = 8, .in_w = 8, .in_c = 1, .out_h = 8, .out_w = 8, .out_c = 8,
 		.kernel_h = 3, .kernel_w = 3, .stride_h = 1, .stride_w = 1, .dilation_h = 1,
 		.dilation_w = 1, .pad_top = 1, .pad_left = 1,
 	},
-	.weights = (const int8_t *)digits_conv1_filters, .in_zero = -128, .weight_zero = 0,
-	.out_zero = -128, .out_min = -128, .out_max = 127, .round_once = true, .groups = 1,
+	.filters = digits_conv1_filters, .groups = 1, .weight_zero = 0, .in_zero = -128,
+	.out_zero = -128, .out_min = -128, .out_max = 127, .round_once = true,
 	.from_the_end = false,
 };
 
@@ -64,14 +64,14 @@ static void digits_conv1(const int8_t *x, int8_t *y, void *scratch)
 	tinyml_conv_dsp_s8(&digits_conv1_params, x, y, scratch);
 }
 
-static const struct tinyml_conv_s8 digits_conv2_params = {
+static const struct tinyml_conv_stream_s8 digits_conv2_params = {
 	.window = {
 		.batches = 1, .in_h = 8, .in_w = 8, .in_c = 8, .out_h = 8, .out_w = 8, .out_c = 16,
 		.kernel_h = 3, .kernel_w = 3, .stride_h = 1, .stride_w = 1, .dilation_h = 1,
 		.dilation_w = 1, .pad_top = 1, .pad_left = 1,
 	},
-	.weights = (const int8_t *)digits_conv2_filters, .in_zero = -128, .weight_zero = 0,
-	.out_zero = -128, .out_min = -128, .out_max = 127, .round_once = true, .groups = 1,
+	.filters = digits_conv2_filters, .groups = 1, .weight_zero = 0, .in_zero = -128,
+	.out_zero = -128, .out_min = -128, .out_max = 127, .round_once = true,
 	.from_the_end = false,
 };
 
@@ -112,9 +112,9 @@ static void digits_max_pool1(const int8_t *x, int8_t *y)
 	}
 }
 
-static const struct tinyml_dense_s8 digits_dense1_params = {
-	.rows = 1, .inputs = 256, .outputs = 10, .weights = (const int8_t *)digits_dense1_filters,
-	.weight_zero = 0, .out_zero = 34, .out_min = -128, .out_max = 127, .round_once = true,
+static const struct tinyml_dense_stream_s8 digits_dense1_params = {
+	.rows = 1, .inputs = 256, .outputs = 10, .filters = digits_dense1_filters, .weight_zero = 0,
+	.out_zero = 34, .out_min = -128, .out_max = 127, .round_once = true,
 };
 
 /* 6: dense, 2,560 MACs, by tinyml_dense_dsp_s8

@@ -61,6 +61,7 @@ class ConvHelium(ConvInt8):
     """Three windows meet two filters at a time, sixteen elements of each."""
 
     name = "tinyml_conv_mve_s8"
+    struct = "struct tinyml_conv_mve_s8"
     sources = ("conv/conv_mve_s8.c",)
     cost = Cost(mve=(0.13, 13))
     constraints = (
@@ -79,7 +80,7 @@ class ConvHelium(ConvInt8):
         """Three columns in whole vectors."""
         return 3 * helium.whole_vectors(int(np.prod(layer.input(1).shape[1:])))
 
-    def tables(self, layer: Layer[Convolution], sheet: Sheet) -> dict[str, object]:
+    def weight_layout(self, layer: Layer[Convolution], sheet: Sheet) -> dict[str, object]:
         filters = layer.input(1).value
         return channel_tables(
             layer, sheet, filters, helium.in_pairs(filters), helium.whole_fours(filters.shape[0])

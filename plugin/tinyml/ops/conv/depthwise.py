@@ -102,12 +102,12 @@ class DepthwiseConvHelium(Kernel[DepthwiseConv]):
 
     def emit(self, layer: Layer[DepthwiseConv], sheet: Sheet) -> None:
         filters = np.transpose(layer.input(1).value, (3, 0, 1, 2))
-        sheet.include("<tinyml/conv.h>")
+        sheet.include("<tinyml/depthwise_conv.h>")
         channels = filters.shape[0]
         blocks = filters.reshape(channels, -1)[helium.channel_blocks(channels)]
         weights = blocks.transpose(0, 2, 1).reshape(-1)
         members = quantized_record(layer, sheet, filters, weights, helium.channel_order(channels))
-        name = sheet.record("struct tinyml_conv_s8", "params", members)
+        name = sheet.record("struct tinyml_depthwise_conv_mve_s8", "params", members)
         scratch = "NULL" if self.reads_in_place(layer) else sheet.scratch
         sheet.line(f"{self.name}(&{name}, {sheet.x()}, {sheet.y()}, {scratch});")
 
@@ -136,8 +136,8 @@ class DepthwiseConvFloat(Kernel[DepthwiseConv]):
         return forwards(layer, copied=False)
 
     def emit(self, layer: Layer[DepthwiseConv], sheet: Sheet) -> None:
-        sheet.include("<tinyml/conv.h>")
-        name = sheet.record("struct tinyml_conv_f32", "params", float_record(layer, sheet))
+        sheet.include("<tinyml/depthwise_conv.h>")
+        name = sheet.record("struct tinyml_depthwise_conv_f32", "params", float_record(layer, sheet))
         sheet.line(f"tinyml_depthwise_conv_f32(&{name}, {sheet.x()}, {sheet.y()});")
 
 

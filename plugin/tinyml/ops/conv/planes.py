@@ -21,6 +21,7 @@ from tinyml.ops.weighted.records import (
     padded_weights,
     quantized_record,
     small_extents,
+    weight_zero,
 )
 from tinyml.ops.weighted.stream import right_shifts
 from tinyml.targets import Target
@@ -59,17 +60,17 @@ class DepthwisePlanes(Kernel[Convolution]):
         filters = np.transpose(layer.input(1).value, (3, 0, 1, 2))
         across = transposed(layer)
         weights = padded_weights(filters.transpose(0, 1, 3, 2) if across else filters)
-        sheet.include("<tinyml/conv.h>")
-        members = quantized_record(layer, sheet, filters, weights)
+        sheet.include("<tinyml/depthwise_conv.h>")
+        members = {**quantized_record(layer, sheet, filters, weights), **weight_zero(layer)}
         if across:
             members = {_turned(member): value for member, value in members.items()}
             members[".transposed"] = "true"
-        name = sheet.record("struct tinyml_conv_s8", "params", members)
+        name = sheet.record("struct tinyml_depthwise_conv_s8", "params", members)
         way = f"{self.ways}{self.way(layer)}"
         sheet.line(f"{self.name}(&{name}, {sheet.x()}, {sheet.y()}, {sheet.scratch}, &{way});")
 
     def way(self, layer: Layer[Convolution]) -> str:
-        """How the kernel is walked: the end of a name in <tinyml/conv.h>."""
+        """How the kernel is walked: the end of a name in <tinyml/depthwise_conv.h>."""
         _, stride = _along(layer, layer.op.strides)
         several = _along(layer, layer.output.shape[1:3])[1] > 1
         if not (three_by_three(layer) and several):

@@ -18,10 +18,12 @@ from tinyml.ops.weighted.records import (
     constant_weights,
     folded_bias,
     geometry,
+    in_zero,
     int8_tensors,
-    limits,
     one_weight_zero,
+    output_limits,
     small_extents,
+    weight_zero,
 )
 from tinyml.ops.weighted.stream import filter_stream, right_shifts
 from tinyml.targets import Target
@@ -42,6 +44,7 @@ class ConvInt8(Kernel[Convolution]):
     )
     in_bands = True
     column_bytes = 3  # for each element of a window
+    struct = "struct tinyml_conv_stream_s8"
 
     def scratch_bytes(self, layer: Layer[Convolution], target: Target) -> int:
         """Several windows; one more where pixels are not whole words."""
@@ -55,25 +58,24 @@ class ConvInt8(Kernel[Convolution]):
         return (*forwards(layer, copied=True), *backwards(layer, copied=True))
 
     def emit(self, layer: Layer[Convolution], sheet: Sheet) -> None:
-        x, w = layer.input(0), layer.input(1)
         sheet.include("<tinyml/conv.h>")
         members = {
             **geometry(layer),
-            **self.tables(layer, sheet),
-            **limits(layer),
-            ".groups": x.shape[3] // w.shape[3],
+            **self.weight_layout(layer, sheet),
+            **in_zero(layer),
+            **output_limits(layer),
             ".from_the_end": c.boolean(sheet.backwards),
         }
-        name = sheet.record("struct tinyml_conv_s8", "params", members)
+        name = sheet.record(self.struct, "params", members)
         sheet.line(f"{self.name}(&{name}, {sheet.x()}, {sheet.y()}, {sheet.scratch});")
 
-    def tables(self, layer: Layer[Convolution], sheet: Sheet) -> dict[str, object]:
-        """Members that point to constants."""
+    def weight_layout(self, layer: Layer[Convolution], sheet: Sheet) -> dict[str, object]:
+        """Members that only this struct has: its constants, and what the kernel supports in weights."""
         filters = layer.input(1).value
         groups = layer.input(0).shape[3] // filters.shape[3]
         bias, multipliers = folded_bias(layer, filters), output_multipliers(layer)
         words = sheet.table("filters", filter_stream(filters, bias, multipliers, 2, groups))
-        return {".weights": f"(const int8_t *){words}"}
+        return {".filters": words, ".groups": groups, **weight_zero(layer)}
 
 
 class ConvDsp(ConvInt8):

@@ -24,11 +24,12 @@ from tinyml.ops.weighted.records import (
     float_limits,
     float_tensors,
     folded_bias,
-    folded_limits,
     int8_tensors,
     matrix,
     one_weight_zero,
+    output_limits,
     symmetric_weights,
+    weight_zero,
 )
 from tinyml.ops.weighted.stream import filter_stream, right_shifts
 from tinyml.ops.weighted.weighted import Weighted, channel_multipliers
@@ -65,18 +66,19 @@ class DenseInt8(Kernel[Dense]):
 
     name = "tinyml_dense_s8"
     library = Library.PORTABLE
+    struct = "struct tinyml_dense_stream_s8"
     sources = ("dense/dense_s8.c",)
     cost = Cost(plain=(2.6, 45), dsp=(2.6, 45), mve=(2.6, 45))
     constraints: ClassVar[tuple[Constraint, ...]] = (int8_tensors, constant_weights, one_weight_zero)
 
     def emit(self, layer: Layer[Dense], sheet: Sheet) -> None:
         sheet.include("<tinyml/dense.h>")
-        members = {**matrix(layer), **self.tables(layer, sheet), **folded_limits(layer)}
-        name = sheet.record("struct tinyml_dense_s8", "params", members)
+        members = {**matrix(layer), **self.weight_layout(layer, sheet), **output_limits(layer)}
+        name = sheet.record(self.struct, "params", members)
         sheet.line(f"{self.name}(&{name}, {sheet.x()}, {sheet.y()});")
 
-    def tables(self, layer: Layer[Dense], sheet: Sheet) -> dict[str, object]:
-        """Members that point to constants: filters in fours, the last ones one by one."""
+    def weight_layout(self, layer: Layer[Dense], sheet: Sheet) -> dict[str, object]:
+        """Members that only this struct has: filters in fours, the last ones one by one."""
         filters = layer.input(1).value
         bias, outputs = folded_bias(layer, filters), filters.shape[0]
         multiplier, shift = channel_multipliers(layer)
@@ -86,7 +88,7 @@ class DenseInt8(Kernel[Dense]):
             for part, together in ((slice(whole), 4), (slice(whole, outputs), 1))
             if part.stop > (part.start or 0)
         ]
-        return {".weights": f"(const int8_t *){sheet.table('filters', np.concatenate(parts))}"}
+        return {".filters": sheet.table("filters", np.concatenate(parts)), **weight_zero(layer)}
 
 
 class DenseDsp(DenseInt8):
@@ -105,6 +107,7 @@ class DenseHelium(DenseInt8):
     """Four filters meet a row at a time, sixteen elements of each."""
 
     name = "tinyml_dense_mve_s8"
+    struct = "struct tinyml_dense_mve_s8"
     sources = ("dense/dense_mve_s8.c",)
     cost = Cost(mve=(0.12, 25))
     constraints = (int8_tensors, constant_weights, symmetric_weights, helium.right_shifts)
@@ -112,7 +115,7 @@ class DenseHelium(DenseInt8):
     def runs_on(self, target: Target) -> bool:
         return target.mve
 
-    def tables(self, layer: Layer[Dense], sheet: Sheet) -> dict[str, object]:
+    def weight_layout(self, layer: Layer[Dense], sheet: Sheet) -> dict[str, object]:
         filters = layer.input(1).value
         return channel_tables(layer, sheet, filters, helium.in_fours(filters))
 

@@ -111,11 +111,13 @@ def padded_weights(filters: Array) -> Array:
 def quantized_record(
     layer: Layer[Convolution], sheet: Sheet, filters: Array, packed: Array, order: Array | slice = slice(None)
 ) -> dict[str, object]:
-    """Members of struct tinyml_conv_s8. ``filters`` are the weights, output channels first.
+    """Members that both structs of int8 depthwise convolutions have.
 
-    ``packed`` are the same as the kernel reads them, ``order`` is its order of the other tables.
+    ``filters`` are the weights, output channels first; ``packed`` are the same as the kernel reads them,
+    ``order`` is its order of the other tables.
     """
-    return {**geometry(layer), **channel_tables(layer, sheet, filters, packed, order), **limits(layer)}
+    tables = channel_tables(layer, sheet, filters, packed, order)
+    return {**geometry(layer), **tables, **in_zero(layer), **output_limits(layer)}
 
 
 def channel_tables(
@@ -140,18 +142,19 @@ def factor_tables(
     }
 
 
-def limits(layer: Layer[Weighted]) -> dict[str, object]:
-    """Members that say where zero is, what outputs are limited to, and how they are rounded."""
-    return {".in_zero": quant_of(layer.input(0)).zero_point, **folded_limits(layer)}
+def in_zero(layer: Layer) -> dict[str, object]:
+    """The input's zero point, which is what kernels pad with; the bias already includes it."""
+    return {".in_zero": quant_of(layer.input(0)).zero_point}
 
 
-def folded_limits(layer: Layer[Weighted]) -> dict[str, object]:
-    """The same for a kernel that need not know where zero is in the input: the bias has it."""
-    return {
-        ".weight_zero": quant_of(layer.input(1)).zero_points[0],
-        ".out_zero": quant_of(layer.output).zero_point,
-        **rounding(layer),
-    }
+def weight_zero(layer: Layer) -> dict[str, object]:
+    """The zero point that all weights share, for kernels that support one."""
+    return {".weight_zero": quant_of(layer.input(1)).zero_points[0]}
+
+
+def output_limits(layer: Layer[Weighted]) -> dict[str, object]:
+    """Members that make int8 outputs of rescaled sums: zero point, limits, rounding."""
+    return {".out_zero": quant_of(layer.output).zero_point, **rounding(layer)}
 
 
 def rounding(layer: Layer[Weighted]) -> dict[str, object]:
@@ -165,7 +168,7 @@ def rounding(layer: Layer[Weighted]) -> dict[str, object]:
 
 
 def float_record(layer: Layer[Convolution], sheet: Sheet) -> dict[str, object]:
-    """Members of struct tinyml_conv_f32."""
+    """Members that struct tinyml_conv_f32 and struct tinyml_depthwise_conv_f32 share."""
     return {
         **geometry(layer),
         ".weights": sheet.table("weights", layer.input(1).value),

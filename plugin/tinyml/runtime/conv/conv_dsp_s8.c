@@ -98,7 +98,8 @@ static inline void finish(int32_t sums[2 * WINDOWS], const int32_t factor[2],
 
 #include "conv_stream_s8.h"
 
-void tinyml_conv_dsp_s8(const struct tinyml_conv_s8 *p, const int8_t *x, int8_t *y, void *scratch)
+void tinyml_conv_dsp_s8(const struct tinyml_conv_stream_s8 *p, const int8_t *x, int8_t *y,
+			void *scratch)
 {
 	convolve_all(p, x, y, scratch);
 }

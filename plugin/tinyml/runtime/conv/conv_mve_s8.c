@@ -31,7 +31,7 @@ struct columns {
 /* Copy a window that reaches beyond the input, where there is nothing but its zero point, or one
  * with gaps.
  */
-APART void gather_any(const struct tinyml_conv_s8 *p, const int8_t *x, int32_t oy, int32_t ox,
+APART void gather_any(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int32_t oy, int32_t ox,
 		      int8_t *column)
 {
 	const struct tinyml_window *w = &p->window;
@@ -57,7 +57,7 @@ APART void gather_any(const struct tinyml_conv_s8 *p, const int8_t *x, int32_t o
 }
 
 /* Copy the window of an output into a column. */
-APART void gather(const struct tinyml_conv_s8 *p, const int8_t *x, int32_t oy, int32_t ox,
+APART void gather(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int32_t oy, int32_t ox,
 		  int8_t *column)
 {
 	const struct tinyml_window *w = &p->window;
@@ -114,8 +114,9 @@ static inline const int8_t *dot_3x2(const int8_t *w, const struct columns *colum
 }
 
 /* All filters at the windows in the columns. Outputs of neighbours are `step` bytes apart. */
-static inline __attribute__((always_inline)) void
-filters(const struct tinyml_conv_s8 *p, struct columns *columns, int8_t *y, int32_t step, bool once)
+static inline __attribute__((always_inline)) void filters(const struct tinyml_conv_mve_s8 *p,
+							  struct columns *columns, int8_t *y,
+							  int32_t step, bool once)
 {
 	const struct tinyml_limits to = {p->out_zero, p->out_min, p->out_max};
 	const int32_t *bias = p->bias, *multiplier = p->multiplier;
@@ -160,19 +161,20 @@ filters(const struct tinyml_conv_s8 *p, struct columns *columns, int8_t *y, int3
 	}
 }
 
-APART void filters_once(const struct tinyml_conv_s8 *p, struct columns *columns, int8_t *y,
+APART void filters_once(const struct tinyml_conv_mve_s8 *p, struct columns *columns, int8_t *y,
 			int32_t step)
 {
 	filters(p, columns, y, step, true);
 }
 
-APART void filters_twice(const struct tinyml_conv_s8 *p, struct columns *columns, int8_t *y,
+APART void filters_twice(const struct tinyml_conv_mve_s8 *p, struct columns *columns, int8_t *y,
 			 int32_t step)
 {
 	filters(p, columns, y, step, false);
 }
 
-void tinyml_conv_mve_s8(const struct tinyml_conv_s8 *p, const int8_t *x, int8_t *y, void *scratch)
+void tinyml_conv_mve_s8(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int8_t *y,
+			void *scratch)
 {
 	const struct tinyml_window *w = &p->window;
 	const int32_t column = w->kernel_h * w->kernel_w * w->in_c;

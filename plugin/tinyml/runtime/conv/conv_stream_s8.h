@@ -99,7 +99,7 @@ static inline int32_t limited(int32_t value, int32_t high)
 }
 
 /* A window that reaches beyond the input, or one with gaps. */
-__attribute__((noinline)) static void gather_any(const struct tinyml_conv_s8 *p,
+__attribute__((noinline)) static void gather_any(const struct tinyml_conv_stream_s8 *p,
 						 const struct group *g, const int8_t *x,
 						 int32_t top, int32_t left, struct column *column)
 {
@@ -133,7 +133,7 @@ __attribute__((noinline)) static void gather_any(const struct tinyml_conv_s8 *p,
 }
 
 /* The window at (top, left) as a column. */
-static void gather(const struct tinyml_conv_s8 *p, const struct group *g, const int8_t *x,
+static void gather(const struct tinyml_conv_stream_s8 *p, const struct group *g, const int8_t *x,
 		   int32_t top, int32_t left, struct column column)
 {
 	const struct tinyml_window *w = &p->window;
@@ -157,9 +157,9 @@ static void gather(const struct tinyml_conv_s8 *p, const struct group *g, const 
 
 /* All filters of a group at `count` positions, whose outputs are `step` bytes
  * apart. */
-__attribute__((noinline)) static void filters(const struct tinyml_conv_s8 *p, const struct group *g,
-					      const uint32_t *columns, int8_t *y, int32_t count,
-					      int32_t step)
+__attribute__((noinline)) static void filters(const struct tinyml_conv_stream_s8 *p,
+					      const struct group *g, const uint32_t *columns,
+					      int8_t *y, int32_t count, int32_t step)
 {
 	const struct tinyml_output to =
 		tinyml_output(p->round_once, p->out_zero, p->out_min, p->out_max);
@@ -203,7 +203,7 @@ __attribute__((noinline)) static void filters(const struct tinyml_conv_s8 *p, co
 }
 
 /* One group at all positions of one item. */
-static void convolve(const struct tinyml_conv_s8 *p, const struct group *g, const int8_t *x,
+static void convolve(const struct tinyml_conv_stream_s8 *p, const struct group *g, const int8_t *x,
 		     int8_t *y, void *scratch)
 {
 	const struct tinyml_window *w = &p->window;
@@ -240,7 +240,7 @@ static void convolve(const struct tinyml_conv_s8 *p, const struct group *g, cons
 	}
 }
 
-static inline void convolve_all(const struct tinyml_conv_s8 *p, const int8_t *x, int8_t *y,
+static inline void convolve_all(const struct tinyml_conv_stream_s8 *p, const int8_t *x, int8_t *y,
 				void *scratch)
 {
 	const struct tinyml_window *w = &p->window;
@@ -252,7 +252,7 @@ static inline void convolve_all(const struct tinyml_conv_s8 *p, const int8_t *x,
 	for (int32_t item = 0; item < w->batches; item++) {
 		const int32_t n = p->from_the_end ? w->batches - 1 - item : item;
 
-		g.filters = (const uint32_t *)(const void *)p->weights;
+		g.filters = (const uint32_t *)p->filters;
 		for (int32_t i = 0; i < p->groups; i++, g.filters += (g.out_c + 1) / 2 * pair) {
 			g.first_in = i * g.in_c;
 			g.first_out = i * g.out_c;

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include <tinyml/conv.h>
+#include <tinyml/depthwise_conv.h>
 #include <tinyml/tinyml.h>
 
 #if TINYML_CORE_DSP
@@ -195,7 +195,7 @@ walk(const struct tinyml_window *w, const struct channel *channel, const struct 
 /* The weights of a channel as pairs of int16, less their zero point: even and odd bytes of every
  * word of a kernel's row, with zeros between them if it is dilated.
  */
-static void spread(const struct tinyml_conv_s8 *p, const int8_t *weights, struct taps *to)
+static void spread(const struct tinyml_depthwise_conv_s8 *p, const int8_t *weights, struct taps *to)
 {
 	const struct tinyml_window *w = &p->window;
 	const int32_t zero = p->weight_zero, words = to->words;
@@ -229,7 +229,8 @@ static void spread(const struct tinyml_conv_s8 *p, const int8_t *weights, struct
 	}
 }
 
-static void load_3x3(const struct tinyml_conv_s8 *p, const int8_t *weights, struct taps *to)
+static void load_3x3(const struct tinyml_depthwise_conv_s8 *p, const int8_t *weights,
+		     struct taps *to)
 {
 	(void)p;
 	for (int32_t row = 0; row < 3; row++, weights += 3) {
@@ -239,7 +240,8 @@ static void load_3x3(const struct tinyml_conv_s8 *p, const int8_t *weights, stru
 }
 
 struct tinyml_depthwise_dsp {
-	void (*load)(const struct tinyml_conv_s8 *p, const int8_t *weights, struct taps *to);
+	void (*load)(const struct tinyml_depthwise_conv_s8 *p, const int8_t *weights,
+		     struct taps *to);
 	void (*walk)(const struct tinyml_window *w, const struct channel *c,
 		     const struct taps *taps, const struct tinyml_plane *plane, int8_t *y);
 };
@@ -260,8 +262,8 @@ WAY(two_words_strided, spread, TWO_WORDS_STRIDED)
 WAY(any, spread, ANY)
 #undef WAY
 
-void tinyml_depthwise_conv_dsp_s8(const struct tinyml_conv_s8 *p, const int8_t *x, int8_t *y,
-				  void *scratch, const struct tinyml_depthwise_dsp *way)
+void tinyml_depthwise_conv_dsp_s8(const struct tinyml_depthwise_conv_s8 *p, const int8_t *x,
+				  int8_t *y, void *scratch, const struct tinyml_depthwise_dsp *way)
 {
 	const struct tinyml_window *w = &p->window;
 	const int32_t multiple = w->out_c / w->in_c, size = w->kernel_h * w->kernel_w;

@@ -3,10 +3,10 @@
 
 #include <stddef.h>
 
-#include <tinyml/conv.h>
+#include <tinyml/depthwise_conv.h>
 
 /* All output channels of one position. */
-static void position(const struct tinyml_conv_f32 *p, const float *x, float *y,
+static void position(const struct tinyml_depthwise_conv_f32 *p, const float *x, float *y,
 		     struct tinyml_span rows, struct tinyml_span cols)
 {
 	const struct tinyml_window *w = &p->window;
@@ -32,7 +32,7 @@ static void position(const struct tinyml_conv_f32 *p, const float *x, float *y,
 	}
 }
 
-void tinyml_depthwise_conv_f32(const struct tinyml_conv_f32 *p, const float *x, float *y)
+void tinyml_depthwise_conv_f32(const struct tinyml_depthwise_conv_f32 *p, const float *x, float *y)
 {
 	const struct tinyml_window *w = &p->window;
 

@@ -9,7 +9,7 @@
  * block by block; narrowing undoes it.
  */
 
-#include <tinyml/conv.h>
+#include <tinyml/depthwise_conv.h>
 #include <tinyml/tinyml.h>
 
 #if TINYML_CORE_MVE
@@ -105,9 +105,9 @@ static inline int8x16_t outputs(const struct sums *sums, const struct finish *to
 /* All channels at one position, `at` bytes into the rows. Literals for `taps`, the width of the
  * kernel, and `once` make shorter code.
  */
-static inline __attribute__((always_inline)) void position(const struct tinyml_conv_s8 *p,
-							   const int8_t *const rows[], int32_t at,
-							   int8_t *y, int32_t taps, bool once)
+static inline __attribute__((always_inline)) void
+position(const struct tinyml_depthwise_conv_mve_s8 *p, const int8_t *const rows[], int32_t at,
+	 int8_t *y, int32_t taps, bool once)
 {
 	const struct finish to = {p->multiplier, p->shift, p->out_zero, (int8_t)p->out_min,
 				  (int8_t)p->out_max};
@@ -145,11 +145,11 @@ static inline __attribute__((always_inline)) void position(const struct tinyml_c
 	}
 }
 
-typedef void position_function(const struct tinyml_conv_s8 *p, const int8_t *const rows[],
-			       int32_t at, int8_t *y);
+typedef void position_function(const struct tinyml_depthwise_conv_mve_s8 *p,
+			       const int8_t *const rows[], int32_t at, int8_t *y);
 
-static void three_wide(const struct tinyml_conv_s8 *p, const int8_t *const rows[], int32_t at,
-		       int8_t *y)
+static void three_wide(const struct tinyml_depthwise_conv_mve_s8 *p, const int8_t *const rows[],
+		       int32_t at, int8_t *y)
 {
 	if (p->round_once) {
 		position(p, rows, at, y, 3, true);
@@ -158,14 +158,15 @@ static void three_wide(const struct tinyml_conv_s8 *p, const int8_t *const rows[
 	}
 }
 
-static void any_width(const struct tinyml_conv_s8 *p, const int8_t *const rows[], int32_t at,
-		      int8_t *y)
+static void any_width(const struct tinyml_depthwise_conv_mve_s8 *p, const int8_t *const rows[],
+		      int32_t at, int8_t *y)
 {
 	position(p, rows, at, y, p->window.kernel_w, p->round_once);
 }
 
 /* One row of outputs. */
-static void output_row(const struct tinyml_conv_s8 *p, const int8_t *const rows[], int8_t *y)
+static void output_row(const struct tinyml_depthwise_conv_mve_s8 *p, const int8_t *const rows[],
+		       int8_t *y)
 {
 	const struct tinyml_window *w = &p->window;
 	position_function *const one = w->kernel_w == 3 ? three_wide : any_width;
@@ -175,8 +176,8 @@ static void output_row(const struct tinyml_conv_s8 *p, const int8_t *const rows[
 	}
 }
 
-void tinyml_depthwise_conv_mve_s8(const struct tinyml_conv_s8 *p, const int8_t *x, int8_t *y,
-				  void *scratch)
+void tinyml_depthwise_conv_mve_s8(const struct tinyml_depthwise_conv_mve_s8 *p, const int8_t *x,
+				  int8_t *y, void *scratch)
 {
 	const struct tinyml_window *w = &p->window;
 	const int32_t row_bytes = w->in_w * w->in_c, out_bytes = w->out_w * w->out_c;

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include <tinyml/conv.h>
+#include <tinyml/depthwise_conv.h>
 
 #include "../weighted/output_s8.h"
 #include "plane_s8.h"
@@ -150,7 +150,7 @@ WAY(3x3_strided, plane_3x3(w, c, plane, y, false))
 WAY(any, plane_any(w, c, plane, y))
 #undef WAY
 
-void tinyml_depthwise_conv_s8(const struct tinyml_conv_s8 *p, const int8_t *x, int8_t *y,
+void tinyml_depthwise_conv_s8(const struct tinyml_depthwise_conv_s8 *p, const int8_t *x, int8_t *y,
 			      void *scratch, const struct tinyml_depthwise *way)
 {
 	const struct tinyml_window *w = &p->window;

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include <tinyml/conv.h>
+#include <tinyml/depthwise_conv.h>
 
 struct tinyml_plane {
 	int8_t *at;
@@ -25,7 +25,8 @@ struct tinyml_plane {
 };
 
 /** A plane that is all padding. */
-static inline struct tinyml_plane tinyml_plane(const struct tinyml_conv_s8 *p, void *scratch)
+static inline struct tinyml_plane tinyml_plane(const struct tinyml_depthwise_conv_s8 *p,
+					       void *scratch)
 {
 	const struct tinyml_window *w = &p->window;
 	const bool turned = p->transposed;

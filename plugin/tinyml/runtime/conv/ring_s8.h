@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include <tinyml/conv.h>
+#include <tinyml/depthwise_conv.h>
 
 struct tinyml_ring {
 	int8_t *rows;
@@ -41,8 +41,9 @@ static inline int8_t *tinyml_ring_row(const struct tinyml_ring *ring, int32_t ro
 }
 
 /** Read rows of the input into the ring until it holds every row before `end`. */
-static inline void tinyml_ring_fill(struct tinyml_ring *ring, const struct tinyml_conv_s8 *p,
-				    const int8_t *x, int32_t end)
+static inline void tinyml_ring_fill(struct tinyml_ring *ring,
+				    const struct tinyml_depthwise_conv_mve_s8 *p, const int8_t *x,
+				    int32_t end)
 {
 	const struct tinyml_window *w = &p->window;
 	const int32_t before = w->pad_left * w->in_c, inside = w->in_w * w->in_c;

@@ -95,7 +95,7 @@ static inline int8_t finish(int32_t sum, int32_t factor, int32_t exponent,
 
 #include "dense_stream_s8.h"
 
-void tinyml_dense_dsp_s8(const struct tinyml_dense_s8 *p, const int8_t *x, int8_t *y)
+void tinyml_dense_dsp_s8(const struct tinyml_dense_stream_s8 *p, const int8_t *x, int8_t *y)
 {
 	multiply(p, x, y);
 }

@@ -56,7 +56,7 @@ static int32_t dot_1x1(const int8_t *w, const int8_t *x, int32_t count)
 	return sum;
 }
 
-void tinyml_dense_mve_s8(const struct tinyml_dense_s8 *p, const int8_t *x, int8_t *y)
+void tinyml_dense_mve_s8(const struct tinyml_dense_mve_s8 *p, const int8_t *x, int8_t *y)
 {
 	const struct tinyml_limits to = {p->out_zero, p->out_min, p->out_max};
 	const bool once = p->round_once;

@@ -31,7 +31,7 @@ static int32_t sum_of(const int8_t *x, int32_t count)
 	return sum;
 }
 
-static inline void multiply(const struct tinyml_dense_s8 *p, const int8_t *x, int8_t *y)
+static inline void multiply(const struct tinyml_dense_stream_s8 *p, const int8_t *x, int8_t *y)
 {
 	const struct tinyml_output to =
 		tinyml_output(p->round_once, p->out_zero, p->out_min, p->out_max);
@@ -40,7 +40,7 @@ static inline void multiply(const struct tinyml_dense_s8 *p, const int8_t *x, in
 
 	for (int32_t row = p->rows; row > 0; row--, x += inputs) {
 		const int32_t shared = weight_zero != 0 ? weight_zero * sum_of(x, inputs) : 0;
-		const uint32_t *w = (const uint32_t *)(const void *)p->weights;
+		const uint32_t *w = (const uint32_t *)p->filters;
 		uint32_t last_word = 0; /* put together: no byte past the end is read */
 		const int8_t *last = (const int8_t *)&last_word;
 

@@ -1,7 +1,10 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/** Convolutions over NHWC tensors. */
+/**
+ * Convolutions over NHWC tensors. Every layout of weights has a struct of its own, described with
+ * it. In this directory a word is four bytes.
+ */
 
 #ifndef TINYML_CONV_H_
 #define TINYML_CONV_H_
@@ -24,7 +27,24 @@ struct tinyml_window {
 	int16_t pad_top, pad_left;
 };
 
-struct tinyml_conv_s8 {
+/**
+ * int8 convolution whose weights are a stream of words, read from front to back.
+ *
+ * For each group of the convolution, filters come in pairs; a last odd filter is paired with zeros.
+ * With N = kernel_h * kernel_w * in_c / groups elements in a filter, padded with zeros to
+ * W = ceil(N / 4) words, a pair a, b takes 2 * W + 5 words:
+ *
+ *   bias of a, bias of b
+ *   word 0 of a, word 0 of b, word 1 of a, word 1 of b, ... word W-1 of a, word W-1 of b
+ *   factor of a, factor of b
+ *   exponent of a, exponent of b, 0, 0 (one byte each)
+ *
+ * The elements of a filter are ordered (kernel_h, kernel_w, in_c / groups), the first in the lowest
+ * byte. The bias includes the contribution of the zero points that does not depend on the input:
+ * bias - in_zero * sum(weight - weight_zero). An output is the accumulator times multiplier *
+ * 2^(shift - 31), as tinyml_rescale() defines it; factor is 2 * multiplier, exponent is -shift - 1.
+ */
+struct tinyml_conv_stream_s8 {
 	struct tinyml_window window;
 	int16_t groups;
 	int16_t in_zero;
@@ -32,80 +52,66 @@ struct tinyml_conv_s8 {
 	int16_t out_zero;
 	int16_t out_min;
 	int16_t out_max;
-	bool round_once;           /* see tinyml_rescale_once() */
-	bool from_the_end;         /* compute the last position first */
-	bool transposed;           /* rows of the window are columns of the tensors */
-	const int8_t *weights;     /* as the kernel wants them */
-	const int32_t *bias;       /* less the part of the zero points: see folded_bias() */
-	const int32_t *multiplier; /* one per output channel, as bias and shift */
-	const int8_t *shift;
+	bool round_once;        /* use tinyml_rescale_once() */
+	bool from_the_end;      /* compute the last position first */
+	const int32_t *filters; /* the stream */
 };
+
+/** Plain C. The scratch memory holds three columns of W words each, and a fourth one if
+ * in_c / groups is not a multiple of 4.
+ */
+void tinyml_conv_s8(const struct tinyml_conv_stream_s8 *p, const int8_t *x, int8_t *y,
+		    void *scratch);
+
+/** For cores with DSP instructions; every shift is negative. The scratch memory holds two columns
+ * of int16, 2 * W words each, and one of W words if in_c / groups is not a multiple of 4.
+ */
+void tinyml_conv_dsp_s8(const struct tinyml_conv_stream_s8 *p, const int8_t *x, int8_t *y,
+			void *scratch);
+
+/**
+ * int8 convolution for cores with Helium: one group, weights without zero point.
+ *
+ * Filters come in pairs; a last odd filter is paired with zeros. With N = kernel_h * kernel_w *
+ * in_c elements in a filter, V = ceil(N / 16) vectors of 16 bytes, a pair a, b is:
+ *
+ *   vector 0 of a, vector 0 of b, vector 1 of a, vector 1 of b, ... vector V-1 of a, vector V-1 of
+ * b
+ *
+ * The last vector of a is padded with zeros; the last vector of b is cut off after its N % 16
+ * elements, and the next pair follows at once. After the last pair there are enough zeros to read a
+ * whole vector. The other tables have one entry per output channel, the last one repeated to a
+ * multiple of four. The bias includes the zero points, as in struct tinyml_conv_stream_s8.
+ */
+struct tinyml_conv_mve_s8 {
+	struct tinyml_window window;
+	int16_t in_zero;
+	int16_t out_zero;
+	int16_t out_min;
+	int16_t out_max;
+	bool round_once;   /* use tinyml_rescale_once() */
+	bool from_the_end; /* compute the last position first */
+	const int8_t *weights;
+	const int32_t *bias;
+	const int32_t *multiplier;
+	const int8_t *shift; /* not positive; negative with round_once */
+};
+
+/** The scratch memory holds three columns of V vectors. */
+void tinyml_conv_mve_s8(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int8_t *y,
+			void *scratch);
 
 struct tinyml_conv_f32 {
 	struct tinyml_window window;
 	int16_t groups;
-	bool from_the_end; /* compute the last position first (not in depthwise convolutions) */
+	bool from_the_end; /* compute the last position first */
 	float out_min;
 	float out_max;
-	const float *weights;
-	const float *bias; /* one per output channel, or NULL */
+	const float *weights; /* (out_c, kernel_h, kernel_w, in_c / groups) */
+	const float *bias;    /* one per output channel, or NULL */
 };
 
-/** Weights are a stream of words, with biases, multipliers and shifts between them: see
- * ops/_stream.py.
- *
- * The scratch memory holds three columns of kernel_h * kernel_w * in_c / groups elements in whole
- * words, and one more if the channels of a group are not whole words.
- */
-void tinyml_conv_s8(const struct tinyml_conv_s8 *p, const int8_t *x, int8_t *y, void *scratch);
-
-/** The same for cores with DSP instructions; columns are two, but of int16. */
-void tinyml_conv_dsp_s8(const struct tinyml_conv_s8 *p, const int8_t *x, int8_t *y, void *scratch);
-
-/** Weights are (out_c, kernel_h, kernel_w, in_c / groups). */
 void tinyml_conv_f32(const struct tinyml_conv_f32 *p, const float *x, float *y);
-
-/** For cores with Helium, with one group and no zero point of weights. Filters come in
- * pairs, whose vectors of 16 elements alternate: see ops/_helium.py. The scratch memory holds three
- * columns.
- */
-void tinyml_conv_mve_s8(const struct tinyml_conv_s8 *p, const int8_t *x, int8_t *y, void *scratch);
-
-/** Weights are (out_c, kernel_h, kernel_w); out_c is a multiple of in_c; groups is not used.
- *
- * The scratch memory holds one channel with its padding, as far as windows reach. `way` fits the
- * kernel: see ops/_planes.py. Only those that are named are linked.
- */
-struct tinyml_depthwise;
-extern const struct tinyml_depthwise tinyml_depthwise_3x3;         /* stride 1 along rows */
-extern const struct tinyml_depthwise tinyml_depthwise_3x3_strided; /* any other stride */
-extern const struct tinyml_depthwise tinyml_depthwise_any;
-void tinyml_depthwise_conv_s8(const struct tinyml_conv_s8 *p, const int8_t *x, int8_t *y,
-			      void *scratch, const struct tinyml_depthwise *way);
-
-/** The same for cores with DSP instructions. They read the plane in words, up to three bytes past
- * its end; behind that are, for all kernels but 3x3, the weights of a channel as int16.
- */
-struct tinyml_depthwise_dsp;
-extern const struct tinyml_depthwise_dsp tinyml_depthwise_dsp_3x3;
-extern const struct tinyml_depthwise_dsp tinyml_depthwise_dsp_3x3_strided;
-extern const struct tinyml_depthwise_dsp tinyml_depthwise_dsp_two_words; /* rows of 5 to 7 */
-extern const struct tinyml_depthwise_dsp tinyml_depthwise_dsp_two_words_strided;
-extern const struct tinyml_depthwise_dsp tinyml_depthwise_dsp_any;
-void tinyml_depthwise_conv_dsp_s8(const struct tinyml_conv_s8 *p, const int8_t *x, int8_t *y,
-				  void *scratch, const struct tinyml_depthwise_dsp *way);
-
-/** The same for cores with Helium, with as many output as input channels. Weights are at
- * least -127. They and the other tables of channels come in blocks of sixteen: see ops/_helium.py.
- * Up to 15 bytes are read past the end of the rows. Without scratch memory they are read where they
- * are: for layers with at least 16 channels and no padding.
- */
-#define TINYML_DEPTHWISE_MVE_ROWS 32 /* rows of the kernel at most */
-void tinyml_depthwise_conv_mve_s8(const struct tinyml_conv_s8 *p, const int8_t *x, int8_t *y,
-				  void *scratch);
-
-/** Weights are (kernel_h, kernel_w, out_c). */
-void tinyml_depthwise_conv_f32(const struct tinyml_conv_f32 *p, const float *x, float *y);
 
 /** The part of a kernel axis that lies inside the input, for one output position. */
 struct tinyml_span {

@@ -13,43 +13,80 @@
 extern "C" {
 #endif
 
-struct tinyml_dense_s8 {
+/**
+ * int8 dense layer whose weights are a stream of words (four bytes each), read from front to back.
+ *
+ * Filters come in fours, the outputs % 4 last ones one by one. With W = ceil(inputs / 4) words in a
+ * filter, padded with zeros, four filters a, b, c, d take 4 * W + 9 words:
+ *
+ *   bias of a, b, c, d
+ *   word 0 of a, b, c, d, word 1 of a, b, c, d, ... word W-1 of a, b, c, d
+ *   factor of a, b, c, d
+ *   exponent of a, b, c, d (one byte each)
+ *
+ * A single filter a takes W + 3 words:
+ *
+ *   bias of a
+ *   word 0 of a, word 1 of a, ... word W-1 of a
+ *   factor of a
+ *   exponent of a (one byte), 0, 0, 0
+ *
+ * Bias, factor and exponent are those of struct tinyml_conv_stream_s8 (see conv.h).
+ */
+struct tinyml_dense_stream_s8 {
 	int32_t rows;
 	int32_t inputs;
 	int32_t outputs;
-	const int8_t *weights;     /* as the kernel wants them */
-	const int32_t *bias;       /* less the part of the zero points: see folded_bias() */
-	const int32_t *multiplier; /* one per output, as bias and shift */
-	const int8_t *shift;
+	const int32_t *filters; /* the stream */
 	int16_t weight_zero;
 	int16_t out_zero;
 	int16_t out_min;
 	int16_t out_max;
-	bool round_once; /* see tinyml_rescale_once() */
+	bool round_once; /* use tinyml_rescale_once() */
 };
+
+/** Plain C. */
+void tinyml_dense_s8(const struct tinyml_dense_stream_s8 *p, const int8_t *x, int8_t *y);
+
+/** For cores with DSP instructions; every shift is negative. */
+void tinyml_dense_dsp_s8(const struct tinyml_dense_stream_s8 *p, const int8_t *x, int8_t *y);
+
+/**
+ * int8 dense layer for cores with Helium: weights without zero point.
+ *
+ * Filters come in fours. With V = ceil(inputs / 16) vectors of 16 bytes, the last of which has only
+ * the remaining elements, four filters a, b, c, d are:
+ *
+ *   vector 0 of a, b, c, d, vector 1 of a, b, c, d, ... vector V-1 of a, b, c, d
+ *
+ * The outputs % 4 last filters follow one by one, as they are. The other tables have one entry per
+ * output. The bias includes the zero points, as in the stream.
+ */
+struct tinyml_dense_mve_s8 {
+	int32_t rows;
+	int32_t inputs;
+	int32_t outputs;
+	const int8_t *weights;
+	const int32_t *bias;
+	const int32_t *multiplier;
+	const int8_t *shift; /* not positive; negative with round_once */
+	int16_t out_zero;
+	int16_t out_min;
+	int16_t out_max;
+	bool round_once; /* use tinyml_rescale_once() */
+};
+
+void tinyml_dense_mve_s8(const struct tinyml_dense_mve_s8 *p, const int8_t *x, int8_t *y);
 
 struct tinyml_dense_f32 {
 	int32_t rows;
 	int32_t inputs;
 	int32_t outputs;
-	const float *weights;
-	const float *bias;
+	const float *weights; /* (outputs, inputs) */
+	const float *bias;    /* one per output, or NULL */
 	float out_min;
 	float out_max;
 };
-
-/** Weights are a stream of words, with biases, multipliers and shifts between them, four filters at
- * a time, the last ones one by one: see ops/_stream.py.
- */
-void tinyml_dense_s8(const struct tinyml_dense_s8 *p, const int8_t *x, int8_t *y);
-
-/** The same for cores with DSP instructions. */
-void tinyml_dense_dsp_s8(const struct tinyml_dense_s8 *p, const int8_t *x, int8_t *y);
-
-/** For cores with Helium. Filters come in fours, whose vectors of 16 elements take turns; weights
- * have no zero point.
- */
-void tinyml_dense_mve_s8(const struct tinyml_dense_s8 *p, const int8_t *x, int8_t *y);
 
 void tinyml_dense_f32(const struct tinyml_dense_f32 *p, const float *x, float *y);
 

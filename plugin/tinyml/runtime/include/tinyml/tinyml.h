@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 /** Generated code names the interface it was written for and refuses any other. */
-#define TINYML_RUNTIME_INTERFACE 3
+#define TINYML_RUNTIME_INTERFACE 4
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,0 +1,115 @@
+/* Copyright The west-tinyml contributors */
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/** Depthwise convolutions over NHWC tensors: every output channel reads a single input channel. */
+
+#ifndef TINYML_DEPTHWISE_CONV_H_
+#define TINYML_DEPTHWISE_CONV_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <tinyml/conv.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * int8 depthwise convolution, computed channel by channel; out_c is a multiple of in_c.
+ *
+ * Weights are (out_c, kernel_h, kernel_w), followed by three zeros if kernel_h * kernel_w is not a
+ * multiple of 4: kernels may read whole words. The other tables have one entry per output channel.
+ * The bias includes the contribution of the zero points that does not depend on the input:
+ * bias - in_zero * sum(weight - weight_zero).
+ */
+struct tinyml_depthwise_conv_s8 {
+	struct tinyml_window window;
+	int16_t in_zero;
+	int16_t weight_zero;
+	int16_t out_zero;
+	int16_t out_min;
+	int16_t out_max;
+	bool round_once; /* use tinyml_rescale_once() */
+	bool transposed; /* rows of the window are columns of the tensors */
+	const int8_t *weights;
+	const int32_t *bias;
+	const int32_t *multiplier;
+	const int8_t *shift;
+};
+
+/**
+ * Plain C. The scratch memory holds one channel with its padding, as far as windows reach: the
+ * plane. `loop` is the loop over that plane; only the loops that a model names are linked.
+ */
+struct tinyml_depthwise;
+extern const struct tinyml_depthwise tinyml_depthwise_3x3; /* 3x3 kernel without dilation or weight
+							      zero point; stride_w is 1 */
+extern const struct tinyml_depthwise tinyml_depthwise_3x3_strided; /* the same, any stride_w */
+extern const struct tinyml_depthwise tinyml_depthwise_any;
+void tinyml_depthwise_conv_s8(const struct tinyml_depthwise_conv_s8 *p, const int8_t *x, int8_t *y,
+			      void *scratch, const struct tinyml_depthwise *loop);
+
+/**
+ * For cores with DSP instructions; every shift is negative. These kernels read the plane in words,
+ * up to three bytes past its end. For all but 3x3 kernels, the weights of a channel as int16 follow
+ * the plane at the next word boundary.
+ */
+struct tinyml_depthwise_dsp;
+extern const struct tinyml_depthwise_dsp tinyml_depthwise_dsp_3x3;
+extern const struct tinyml_depthwise_dsp tinyml_depthwise_dsp_3x3_strided;
+extern const struct tinyml_depthwise_dsp tinyml_depthwise_dsp_two_words; /* rows span 5 to 7
+									    elements */
+extern const struct tinyml_depthwise_dsp tinyml_depthwise_dsp_two_words_strided;
+extern const struct tinyml_depthwise_dsp tinyml_depthwise_dsp_any;
+void tinyml_depthwise_conv_dsp_s8(const struct tinyml_depthwise_conv_s8 *p, const int8_t *x,
+				  int8_t *y, void *scratch,
+				  const struct tinyml_depthwise_dsp *loop);
+
+/**
+ * int8 depthwise convolution for cores with Helium: out_c is in_c, no weight is -128, weights have
+ * no zero point.
+ *
+ * Channels come in blocks of sixteen. The last block ends with the last channel, so it may repeat
+ * channels of the block before; with fewer than sixteen channels, the last one is repeated. Weights
+ * are (block, kernel_h, kernel_w, 16). The other tables are (block, 16), and within a block the
+ * channels are ordered 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15: the order in which
+ * widening multiplications leave the lanes. The bias includes the zero points, as above.
+ */
+struct tinyml_depthwise_conv_mve_s8 {
+	struct tinyml_window window;
+	int16_t in_zero;
+	int16_t out_zero;
+	int16_t out_min;
+	int16_t out_max;
+	bool round_once; /* use tinyml_rescale_once() */
+	const int8_t *weights;
+	const int32_t *bias;
+	const int32_t *multiplier;
+	const int8_t *shift; /* not positive; negative with round_once */
+};
+
+/**
+ * The scratch memory holds the rows that the kernel spans, with their padding, and 15 more bytes,
+ * because whole vectors are read. If scratch is NULL, rows are read from x itself: that requires at
+ * least 16 channels and no padding.
+ */
+#define TINYML_DEPTHWISE_MVE_ROWS 32 /* kernel_h is at most this */
+void tinyml_depthwise_conv_mve_s8(const struct tinyml_depthwise_conv_mve_s8 *p, const int8_t *x,
+				  int8_t *y, void *scratch);
+
+struct tinyml_depthwise_conv_f32 {
+	struct tinyml_window window;
+	float out_min;
+	float out_max;
+	const float *weights; /* (kernel_h, kernel_w, out_c) */
+	const float *bias;    /* one per output channel, or NULL */
+};
+
+void tinyml_depthwise_conv_f32(const struct tinyml_depthwise_conv_f32 *p, const float *x, float *y);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TINYML_DEPTHWISE_CONV_H_ */
