@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from tinyml import __version__, importers
 from tinyml.bands.join import in_bands
-from tinyml.c import identifier
 from tinyml.emit import emit
 from tinyml.emit.model import Provenance
 from tinyml.errors import ConfigError
 from tinyml.ir import Graph, Shape
 from tinyml.kernel import Library
+from tinyml.naming import check_name, model_name
 from tinyml.package.folder import write_depfile, write_files
 from tinyml.package.summary import summarize
 from tinyml.passes import PASSES
@@ -102,9 +102,10 @@ def optimize(graph: Graph, observe: Observer | None = None) -> Graph:
 
 def compile_model(path: Path, options: Options, observe: Observer | None = None) -> Compiled:
     """From a model file to C."""
+    name = options.name or model_name(path)
+    check_name(name)
     graph, report = _load(path, options)
     sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
-    name = options.name or identifier(path.stem, "model").lower()
     origin = Provenance(path.name, sha256, options.describe())
     return replace(compile_graph(graph, name, origin, options, observe), quantization=report)
 

@@ -18,7 +18,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors",),
     ("c", "compiler_sources", "fixed_point", "ir", "libm", "requirements"),
     ("targets", "templates", "toolchains", "workspace"),
-    ("arrays", "interpret", "kernel", "reading", "states", "verify", "text"),
+    ("arrays", "interpret", "kernel", "naming", "reading", "states", "verify", "text"),
     ("ops",),
     ("importers",),
     ("inventory",),

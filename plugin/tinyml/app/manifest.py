@@ -28,8 +28,8 @@ from typing import Any
 
 import yaml
 
-from tinyml import c
 from tinyml.errors import ConfigError
+from tinyml.naming import check_name, check_unique
 from tinyml.quantize import request
 
 FILE_NAME = "tinyml.yaml"
@@ -47,14 +47,6 @@ KEYS = {
     "or the label of a zephyr,memory-region",
 }
 """Every key of a model in the manifest. The documentation is made from this table."""
-
-# A generated <name>.h must not hide a header that everybody includes.
-_TAKEN_HEADERS = frozenset(
-    # ruff: noqa: SIM905 (one name per line would fill a page)
-    """assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign
-    stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath threads time uchar
-    wchar wctype unistd kernel device zephyr autoconf""".split()
-)
 
 
 @dataclass(frozen=True)
@@ -103,44 +95,6 @@ class Manifest:
 
     def find(self, name: str) -> ModelEntry | None:
         return next((model for model in self.models if model.name == name), None)
-
-
-def check_name(name: str) -> None:
-    """Refuse a model name that would not work as a C prefix or as the name of a header."""
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
-        raise ConfigError(
-            f"{name!r} cannot be a model's name: it becomes a prefix in C",
-            f"letters, digits and _ only, a letter first; for example --name {_suggested(name)}",
-        )
-    if name in c.KEYWORDS or name.lower() in _TAKEN_HEADERS or name.lower().startswith("tinyml"):
-        raise ConfigError(
-            f"{name!r} cannot be a model's name: {name}.h or {name}_run() would clash with others",
-            f"another name; for example --name {_suggested(name)}",
-        )
-
-
-def check_unique(names: Iterable[str]) -> None:
-    """Refuse two models whose C names or files would be one (macros and some disks ignore case)."""
-    seen: dict[str, str] = {}
-    for name in names:
-        other = seen.get(name.lower())
-        if other is not None:
-            same = f"two models are called {name!r}"
-            raise ConfigError(
-                same if other == name else f"{other!r} and {name!r} differ only in case",
-                "a name of its own for each model",
-            )
-        seen[name.lower()] = name
-
-
-def default_name(model: Path) -> str:
-    """The name a model gets when the user gives none: its file's stem as a C identifier."""
-    return c.identifier(model.stem, "model")
-
-
-def _suggested(name: str) -> str:
-    base = c.identifier(name.lower(), "model").lstrip("_").removeprefix("tinyml").lstrip("_") or "model"
-    return base if base not in _TAKEN_HEADERS and base not in c.KEYWORDS else f"{base}_model"
 
 
 def load(path: Path) -> Manifest:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tinyml import naming
 from tinyml.app import manifest
 from tinyml.errors import ConfigError
 from tinyml.platformio.boards import Board
@@ -154,12 +155,12 @@ def _entries(project: Path, listed: str | None) -> list[manifest.ModelEntry]:
         entries = list(manifest.load(project / manifest.FILE_NAME).models)
     else:
         entries = [
-            manifest.ModelEntry(manifest.default_name(path), path.relative_to(project).as_posix())
+            manifest.ModelEntry(naming.model_name(path), path.relative_to(project).as_posix())
             for path in find_by_convention(project)
         ]
     for entry in entries:
-        manifest.check_name(entry.name)
-    manifest.check_unique(entry.name for entry in entries)
+        naming.check_name(entry.name)
+    naming.check_unique(entry.name for entry in entries)
     return entries
 
 
@@ -168,7 +169,7 @@ def _listed(item: str) -> manifest.ModelEntry:
     if not equals:
         name, file = "", item
     file = _with_slashes(file)
-    return manifest.ModelEntry(name or manifest.default_name(Path(file)), file)
+    return manifest.ModelEntry(name or naming.model_name(Path(file)), file)
 
 
 def _with_slashes(path: str) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from shutil import copyfile
 from typing import TYPE_CHECKING
 
+from tinyml import naming
 from tinyml.app import edit, files, folder, manifest
 from tinyml.errors import ConfigError, ModelError
 from tinyml.quantize import request
@@ -67,7 +68,7 @@ class Add(Verb):
         app = folder.find_application(args.app, Path.cwd())
         target = find_target(args.target)
         model = _existing(args.model)
-        name = args.name or manifest.default_name(model)
+        name = args.name or naming.model_name(model)
         listed = app.manifest()
         _refuse_clash(listed, name, model, app)
         file, copied = _place(model, app)
@@ -100,7 +101,7 @@ def _existing(model: Path) -> Path:
 
 
 def _refuse_clash(listed: manifest.Manifest, name: str, model: Path, app: folder.Application) -> None:
-    manifest.check_name(name)
+    naming.check_name(name)
     known = listed.find(name)
     if known is not None:
         if known.path(app.root).resolve() == model:
@@ -112,7 +113,7 @@ def _refuse_clash(listed: manifest.Manifest, name: str, model: Path, app: folder
             f"there is a model called {name!r} already, from {known.file}",
             "another name with --name, or remove the other model first",
         )
-    manifest.check_unique([*(entry.name for entry in listed.models), name])
+    naming.check_unique([*(entry.name for entry in listed.models), name])
 
 
 def _place(model: Path, app: folder.Application) -> tuple[str, bool]:

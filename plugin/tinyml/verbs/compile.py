@@ -60,12 +60,9 @@ def add_quantize_argument(parser: argparse.ArgumentParser) -> None:
 
 def options_from(args: argparse.Namespace, target: str) -> Options:
     """The pipeline's options from parsed arguments."""
-    from tinyml.app.manifest import check_name
     from tinyml.pipeline import Options
     from tinyml.verbs.shapes import shapes_by_input
 
-    if args.name:
-        check_name(args.name)
     shapes = shapes_by_input(args.shape)
     request = from_items(args.quantize, "--quantize", Path())
     return Options(
