@@ -45,6 +45,15 @@ class ToolError(TinymlError):
     """A program we need (compiler, QEMU, west) is missing or failed."""
 
 
+class RegistrationError(TinymlError):
+    """Two places claim one operator: the second would silently replace the first."""
+
+    def __init__(self, what: str, places: tuple[str, str]) -> None:
+        super().__init__(
+            f"{what} is registered twice, at {places[0]} and at {places[1]}", "remove one of the two"
+        )
+
+
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
     """Around code that writes a file which the user named."""

@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import enum
+import hashlib
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,6 +16,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 
 from tinyml import c
+from tinyml.errors import RegistrationError
 from tinyml.ir import Array, Layer, Op
 from tinyml.targets import Target
 
@@ -63,6 +66,21 @@ class Table:
     values: Array
 
 
+class Tables:
+    """All constant arrays of a model. Layers whose tables have the same content share one of them."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[str, bytes], Table] = {}
+
+    def share(self, table: Table) -> Table:
+        """``table``, or the first one with the same elements, whatever its shape."""
+        values = table.values
+        return self._kept.setdefault((values.dtype.str, hashlib.sha256(values.tobytes()).digest()), table)
+
+    def __iter__(self) -> Iterator[Table]:
+        return iter(self._kept.values())
+
+
 @dataclass(frozen=True)
 class Record:
     """A constant C structure with designated initialisers."""
@@ -85,12 +103,14 @@ class Sheet:
     prefix: str  # model and layer: "kws_conv1"
     shared_inputs: frozenset[int] = frozenset()  # inputs that already lie where the output wants them
     backwards: bool = False  # the output lies over the input in a way that the last position comes first
+    model_tables: Tables = field(default_factory=Tables)  # of all layers of the model
     lines: list[str] = field(default_factory=list)
-    tables: list[Table] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)  # those that no layer before has
     records: list[Record] = field(default_factory=list)
     headers: list[str] = field(default_factory=list)
     used_parameters: set[str] = field(default_factory=set)
     depth: int = 1
+    named: dict[str, Table] = field(default_factory=dict)  # what ``table`` has returned for a name
 
     def x(self, index: int = 0) -> str:
         """C name of input ``index``."""
@@ -113,11 +133,14 @@ class Sheet:
         return name
 
     def table(self, suffix: str, values: Array) -> str:
-        """A constant array in flash; returns its name."""
+        """A constant array in flash; returns its name, which is that of an equal table if there is one."""
         name = f"{self.prefix}_{suffix}"
-        if all(table.name != name for table in self.tables):
-            self.tables.append(Table(name, np.ascontiguousarray(values)))
-        return name
+        if name not in self.named:
+            own = Table(name, np.ascontiguousarray(values))
+            self.named[name] = self.model_tables.share(own)
+            if self.named[name] is own:
+                self.tables.append(own)
+        return self.named[name].name
 
     def record(self, type_: str, suffix: str, members: Mapping[str, object]) -> str:
         """A constant structure; returns its name."""
@@ -227,11 +250,16 @@ class Kernel(ABC, Generic[O_contra]):
 
 
 _KERNELS: dict[type[Op], tuple[Kernel[Any], ...]] = {}
+_PLACES: dict[type[Op], str] = {}
 
 
 def register_kernels(op: type[OpT], *kernels: Kernel[OpT]) -> None:
     """Say, at the end of ``ops/<op>.py``, which kernels compute it, the preferred one first."""
-    _KERNELS[op] = kernels
+    caller = inspect.currentframe().f_back  # type: ignore[union-attr]
+    place = f"{caller.f_code.co_filename}:{caller.f_lineno}" if caller else op.__module__
+    if op in _KERNELS:
+        raise RegistrationError(f"the list of kernels of {op.__name__}", (_PLACES[op], place))
+    _KERNELS[op], _PLACES[op] = kernels, place
 
 
 def kernels_of(op: type[Op]) -> tuple[Kernel[Any], ...]:

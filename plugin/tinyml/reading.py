@@ -8,13 +8,14 @@ that the node's outputs are. The importers find readers by the name they were re
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
-from tinyml.errors import ModelError, UnsupportedError
+from tinyml.errors import ModelError, RegistrationError, UnsupportedError
 from tinyml.ir import Array, DType, Layer, Node, Op, Quant, Tensor, TensorType
 
 ACTIVATION_LIMITS = ((-np.inf, np.inf), (0.0, np.inf), (-1.0, 1.0), (0.0, 6.0))
@@ -183,6 +184,7 @@ def onnx_op(*op_types: str, domain: str = "") -> Callable[[OnnxReader], OnnxRead
 
     def register(reader: OnnxReader) -> OnnxReader:
         for op_type in op_types:
+            _check_new(ONNX_READERS.get((domain, op_type)), reader, f"ONNX operator {op_type}")
             ONNX_READERS[(domain, op_type)] = reader
         return reader
 
@@ -194,10 +196,23 @@ def tflite_op(*op_types: str) -> Callable[[TfliteReader], TfliteReader]:
 
     def register(reader: TfliteReader) -> TfliteReader:
         for op_type in op_types:
+            _check_new(TFLITE_READERS.get(op_type), reader, f"TFLite operator {op_type}")
             TFLITE_READERS[op_type] = reader
         return reader
 
     return register
+
+
+def _check_new(known: Callable[..., Any] | None, reader: Callable[..., Any], what: str) -> None:
+    """Two readers for one operator are a mistake; a module that is imported again is not."""
+    if known is not None and _place(known) != _place(reader):
+        raise RegistrationError(f"the reader of {what}", (_place(known), _place(reader)))
+
+
+def _place(function: Callable[..., Any]) -> str:
+    """The file and line of a function."""
+    code = inspect.unwrap(function).__code__
+    return f"{code.co_filename}:{code.co_firstlineno}"
 
 
 def dtype_of(name: str) -> DType:

@@ -172,6 +172,7 @@ class BandsOfRows(Kernel[Banded]):
                 part,
                 sheet.target,
                 f"{sheet.prefix}_{i + 1}",
+                model_tables=sheet.model_tables,
                 lines=sheet.lines,
                 tables=sheet.tables,
                 records=sheet.records,

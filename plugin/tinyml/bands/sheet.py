@@ -7,10 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from tinyml.ir import Array
-from tinyml.kernel import Record, Sheet
+from tinyml.kernel import Record, Sheet, Table
 
 
 @dataclass
@@ -35,9 +33,8 @@ class PartSheet(Sheet):
 
     def table(self, suffix: str, values: Array) -> str:
         """A kernel may lay out weights in another way for another band: those get a name of their own."""
-        known = {table.name: table.values for table in self.tables}
         name, number = suffix, 1
-        while (found := known.get(f"{self.prefix}_{name}")) is not None and not np.array_equal(found, values):
+        while (found := self.named.get(f"{self.prefix}_{name}")) is not None and not _equal(found, values):
             number += 1
             name = f"{suffix}{number}"
         return super().table(name, values)
@@ -52,3 +49,8 @@ class PartSheet(Sheet):
         name = super().record(type_, f"{suffix}{len(made) + 1}", members)
         made.append(self.records[-1])
         return name
+
+
+def _equal(table: Table, values: Array) -> bool:
+    """Whether a table has these elements; it may be another layer's, with another shape."""
+    return table.values.dtype == values.dtype and table.values.tobytes() == values.tobytes()

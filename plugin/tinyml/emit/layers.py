@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from tinyml import c
 from tinyml.emit.names import layer_names, shape_text
 from tinyml.ir import Graph, Tensor
-from tinyml.kernel import Record, Sheet, Table, input_parameter, output_parameter
+from tinyml.kernel import Record, Sheet, Table, Tables, input_parameter, output_parameter
 from tinyml.plan import Place, Plan, Region
 from tinyml.select import Selected
 from tinyml.targets import Target
@@ -24,7 +24,7 @@ class LayerCode:
     signature: list[str]
     call: list[str]
     body: list[str]
-    tables: list[Table]
+    tables: list[Table]  # those that no layer before has
     records: list[Record]
     headers: list[str]
 
@@ -60,18 +60,28 @@ class Addresses:
 
 
 def layer_codes(
-    model: str, plan: Plan, selected: Sequence[Selected], target: Target, addresses: Addresses
+    model: str,
+    plan: Plan,
+    selected: Sequence[Selected],
+    target: Target,
+    addresses: Addresses,
+    tables: Tables,
 ) -> list[LayerCode]:
-    """Code for every layer that does any work; layers that only rename memory are left out."""
+    """Code for every layer that does any work; layers that only rename memory are left out.
+
+    The constants that they need are added to ``tables``.
+    """
     names = layer_names(model, [s.layer for s in selected])
     return [
-        _code(step, name, chosen, addresses, target)
+        _code(step, name, chosen, addresses, target, tables)
         for step, (chosen, name) in enumerate(zip(selected, names, strict=True))
         if step not in plan.free
     ]
 
 
-def _code(step: int, name: str, chosen: Selected, addresses: Addresses, target: Target) -> LayerCode:
+def _code(
+    step: int, name: str, chosen: Selected, addresses: Addresses, target: Target, tables: Tables
+) -> LayerCode:
     layer = chosen.layer
     shared = addresses.plan.shared.get(step, frozenset())
     sheet = Sheet(
@@ -80,6 +90,7 @@ def _code(step: int, name: str, chosen: Selected, addresses: Addresses, target: 
         name,
         frozenset(i for i, t in enumerate(layer.inputs) if t is not None and t.name in shared),
         step in addresses.plan.backwards,
+        tables,
     )
     chosen.kernel.emit(layer, sheet)
     parameters: list[tuple[str, str]] = []  # declaration, argument

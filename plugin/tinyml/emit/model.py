@@ -4,8 +4,7 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +13,7 @@ from tinyml import __version__, c
 from tinyml.emit.interface import Port, parameters, ports
 from tinyml.emit.layers import Addresses, LayerCode, layer_codes
 from tinyml.ir import Array, DType, Graph
-from tinyml.kernel import Record, Table
+from tinyml.kernel import Table, Tables
 from tinyml.plan import Plan
 from tinyml.select import Selected
 from tinyml.targets import Target
@@ -46,11 +45,12 @@ def emit(
 ) -> Emitted:
     """A compiled model as text."""
     addresses = Addresses(name, graph, plan, parameters(graph))
-    tables, codes = _share_tables(layer_codes(name, plan, selected, target, addresses))
+    tables = Tables()
+    codes = layer_codes(name, plan, selected, target, addresses, tables)
     states = _states(name, graph, addresses)
     inputs = ports(name, graph, graph.inputs, "input", addresses)
     outputs = ports(name, graph, graph.outputs, "output", addresses)
-    layer_bytes = _layer_bytes(plan, len(selected), codes, tables)
+    layer_bytes = _layer_bytes(plan, len(selected), codes)
     context = {
         "name": name,
         "NAME": name.upper(),
@@ -78,14 +78,11 @@ def emit(
     return Emitted(texts, layer_bytes)
 
 
-def _layer_bytes(
-    plan: Plan, layers: int, codes: Sequence[LayerCode], printed: Sequence[Table]
-) -> tuple[int, ...]:
-    names = {table.name for table in printed}
+def _layer_bytes(plan: Plan, layers: int, codes: Sequence[LayerCode]) -> tuple[int, ...]:
     found = [0] * layers
     working = [step for step in range(layers) if step not in plan.free]
     for step, code in zip(working, codes, strict=True):
-        found[step] = sum(table.values.nbytes for table in code.tables if table.name in names)
+        found[step] = sum(table.values.nbytes for table in code.tables)
     return tuple(found)
 
 
@@ -99,40 +96,6 @@ def _headers(codes: Sequence[LayerCode], more: Sequence[str]) -> list[str]:
     """Includes in the usual order: C library first, then ours, then the rest."""
     found = {header for code in codes for header in code.headers} | {*more}
     return sorted(found, key=lambda h: (h.startswith("<tinyml/"), "/" in h, h))
-
-
-def _share_tables(codes: Sequence[LayerCode]) -> tuple[list[Table], list[LayerCode]]:
-    """Tables with equal content are printed once; records and bodies refer to the first one."""
-    kept: dict[tuple[str, tuple[int, ...], str], Table] = {}
-    rename: dict[str, str] = {}
-    for code in codes:
-        for table in code.tables:
-            digest = hashlib.sha256(table.values.tobytes()).hexdigest()
-            key = (table.values.dtype.str, (table.values.size,), digest)
-            rename[table.name] = kept.setdefault(key, table).name
-    return list(kept.values()), [_renamed(code, rename) for code in codes]
-
-
-def _renamed(code: LayerCode, rename: Mapping[str, str]) -> LayerCode:
-    changed = {old: new for old, new in rename.items() if old != new}
-    own = {table.name for table in code.tables}
-    changed = {old: new for old, new in changed.items() if old in own}
-    if not changed:
-        return code
-    body, records = code.body, code.records
-    for old, new in changed.items():
-        body = [_replace_word(line, old, new) for line in body]
-        records = [
-            Record(r.type, r.name, {k: _replace_word(v, old, new) for k, v in r.members.items()})
-            for r in records
-        ]
-    return LayerCode(code.comment, code.signature, code.call, body, code.tables, records, code.headers)
-
-
-def _replace_word(line: str, old: str, new: str) -> str:
-    import re
-
-    return re.sub(rf"\b{re.escape(old)}\b", new, line)
 
 
 def _table_text(model: str, table: Table) -> dict[str, object]:

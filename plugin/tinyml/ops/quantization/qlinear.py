@@ -70,10 +70,7 @@ def read_qlinear(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
         opset=int(node.attr("opset", node.opset if node.domain == "" else STANDARD_OPSET)),
         inputs=tuple(operands),
     )
-    reader = ONNX_READERS.get(("", form.float_op))
-    if reader is None:
-        raise UnsupportedError(f"operator {node.op_type} is not supported")
-    (y,) = reader(call, build)
+    (y,) = ONNX_READERS[("", form.float_op)](call, build)
     return [quantized_output(node, build, y, form.output)]
 
 
