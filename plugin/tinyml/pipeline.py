@@ -42,7 +42,7 @@ LIBRARIES: Mapping[str, frozenset[Library]] = {
 IO_CHOICES = ("arena", "caller")
 """Where inputs and outputs may live."""
 
-STAGES: tuple[str, ...] = ("import", *dict.fromkeys(step.__name__ for step in PASSES))
+STAGES: tuple[str, ...] = ("import", *dict.fromkeys(step.__name__ for step in PASSES), "bands")
 """After which an observer is called: where the graph can be looked at."""
 
 Observer = Callable[[str, Graph], None]
@@ -149,6 +149,8 @@ def compile_graph(
     if options.expose:
         graph = replace(graph, outputs=tuple(dict.fromkeys((*graph.outputs, *options.expose))))
     graph, selected, placed = _place(graph, target, options)
+    if observe:
+        observe("bands", graph)
     emitted = emit(name, graph, placed, selected, target, origin)
     summary = summarize(
         name,
@@ -210,4 +212,5 @@ def _place(graph: Graph, target: Target, options: Options) -> tuple[Graph, tuple
     joined, chosen = in_bands(best[0], best[1], target, io_outside)
     if joined is best[0]:
         return best
+    verify(joined, "bands")
     return min(best, (joined, chosen, plan(joined, chosen, io_outside)), key=lambda r: r[2].arena_bytes)

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,12 +14,17 @@ from tests.support.batch import Item, run_batch
 from tests.support.chains import Chain, join_everything, random_chain
 from tinyml import pipeline
 from tinyml.bands.banded import Banded
+from tinyml.bands.join import Choice, in_bands
 from tinyml.bands.rows import RowWindow, cut
 from tinyml.emit.model import Provenance
 from tinyml.interpret import interpret
-from tinyml.ir import DType
+from tinyml.ir import DType, Graph
+from tinyml.ops.conv.conv import Conv
 from tinyml.ops.elementwise.binary import Binary
 from tinyml.pipeline import Options, compile_graph
+from tinyml.select import Selected
+from tinyml.targets import Target
+from tinyml.text import dump
 
 
 def random_windows(seed: int) -> list[RowWindow]:
@@ -164,3 +170,32 @@ def test_small_things_are_left_alone() -> None:
     chain.add("conv", 4)
     chain.add("conv", 4)
     assert labels(compiled_chain(chain)) == ["conv", "conv"]
+
+
+def test_an_observer_sees_the_graph_that_is_emitted() -> None:
+    seen: dict[str, Graph] = {}
+    origin = Provenance("chain", "0" * 64, "")
+    compiled = compile_graph(
+        bottleneck().graph(), "chain", origin, Options(target="cortex-m4"), seen.__setitem__
+    )
+    assert tuple(seen) == pipeline.STAGES
+    assert seen["bands"] is compiled.graph
+    assert "= Banded(" in dump(seen["bands"])
+    assert "chain=conv_tanh_depthwise_conv_conv, rows=" in dump(seen["bands"])
+
+
+@pytest.mark.parametrize("broken", ["shape", "operand"])
+def test_the_verifier_checks_what_bands_produce(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(graph: Graph, selected: tuple[Selected, ...], target: Target, outside: bool) -> Choice:
+        joined, chosen = in_bands(graph, selected, target, outside)
+        (node,) = joined.nodes
+        if broken == "operand":
+            return replace(joined, nodes=(replace(node, inputs=("lost", *node.inputs[1:])),)), chosen
+        assert isinstance(node.op, Banded)
+        first = replace(node.op.links[0], op=Conv((2, 2)))  # half as many rows as its output has
+        op = replace(node.op, links=(first, *node.op.links[1:]))
+        return replace(joined, nodes=(replace(node, op=op),)), chosen
+
+    monkeypatch.setattr(pipeline, "in_bands", wrong)
+    with pytest.raises(AssertionError, match=r"^after bands: "):
+        compiled_chain(bottleneck())

@@ -13,7 +13,11 @@ import numpy as np
 import pytest
 
 from tests.support.interpret import interpret
+from tinyml.ir import DType, Layer, Tensor
+from tinyml.kernel import Sheet, Tables
+from tinyml.ops.reshape import Reshape
 from tinyml.pipeline import Options, compile_model
+from tinyml.targets import find_target
 
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = ROOT / "samples" / "digits" / "model.onnx"
@@ -115,3 +119,18 @@ def test_callers_buffers_run(tmp_path: Path) -> None:
     expected = next(iter(interpret(compiled.graph, {"image": x}).values())).reshape(-1)
     assert printed[:10] == printed[10:]
     np.testing.assert_array_equal(np.array(printed[:10], np.float32), expected)
+
+
+def test_equal_tables_are_printed_once() -> None:
+    """Under the name of the first; of the rest not even the name is left."""
+    model = Tables()
+    layer = Layer("copy", Reshape((4,)), (Tensor("x", (4,), DType.INT8),), (Tensor("y", (4,), DType.INT8),))
+    first = Sheet(layer, find_target("host"), "m_a1", model_tables=model)
+    second = Sheet(layer, find_target("host"), "m_a2", model_tables=model)
+    values = np.arange(4, dtype=np.int8)
+    assert first.table("weights", values) == "m_a1_weights"
+    assert second.table("weights", values.reshape(2, 2)) == "m_a1_weights"
+    assert second.table("weights", values + 1) == "m_a1_weights", "a suffix names one table of a layer"
+    assert second.table("bias", values.astype(np.int16)) == "m_a2_bias"
+    assert [table.name for table in model] == ["m_a1_weights", "m_a2_bias"]
+    assert [table.name for table in second.tables] == ["m_a2_bias"]

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from tinyml.bands.rows import Band, Bands, RowWindow, Stage, cut
 from tinyml.bands.sheet import PartSheet
-from tinyml.ir import Array, Layer, Op, Tensor, TensorType
+from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Overlay, Sheet, register_kernels
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.elementwise.binary import Binary
@@ -54,7 +54,11 @@ class Banded(Op):
         return {"chain": self.label(), "rows": self.rows}
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
-        return (replace(self.links[-1].output, quant=None),)
+        x = given(inputs, 0)
+        for link, own in zip(self.links, self._operands(inputs), strict=True):
+            (found,) = link.op.infer(_with_residual(link, [x, *own], inputs[0]))
+            x = Tensor.of("", replace(link.output, shape=found.shape))
+        return (TensorType(x.shape, x.dtype),)
 
     def layers(self, layer: Layer) -> Iterator[Layer]:
         """The operators one by one, each as a whole."""

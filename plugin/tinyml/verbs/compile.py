@@ -133,7 +133,7 @@ class Compile(Verb):
             metavar="STAGE",
             nargs="?",
             const="all",
-            help="print the graph after STAGE: import, the name of a pass, or all",
+            help="print the graph after STAGE: import, the name of a pass, bands, or all",
         )
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
