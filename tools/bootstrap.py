@@ -1,13 +1,13 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Set up everything that ``make demo`` and ``make test`` need; quick when there is nothing to do.
+"""Set up everything that ``make demo`` and ``make test`` require; quick if there is nothing to do.
 
 ``python3 -m tools.bootstrap [--for-tests | --remove]``
 
-Standard library only: this runs before anything is installed. Three steps, in this order because each
-needs the one before: system packages (apt, where that is allowed), a virtual environment in ``.venv``,
-a west workspace in a cache folder. What cannot be had is named and the rest goes on; only a missing
-virtual environment is fatal, since nothing runs without it.
+This runs before anything is installed, so it uses the standard library only. There are three steps, each of
+which requires the one before: system packages (apt, if permitted), a virtual environment in ``.venv``, and a
+west workspace in a cache folder. A step that fails is reported, and the others continue; only a missing
+virtual environment is fatal, because nothing runs without it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LOG = environment.ROOT / "build" / "setup.log"
 
 
 def remove() -> None:
-    """Undo the set-up, but for system packages; a workspace that we did not make stays."""
+    """Undo the set-up except for system packages; keep a workspace that we did not create."""
     shutil.rmtree(environment.VENV, ignore_errors=True)
     if workspace.is_cached(place := workspace.location()):
         shutil.rmtree(place, ignore_errors=True)
@@ -32,7 +32,7 @@ def remove() -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description="set up the tools of this project")
     parser.add_argument("--remove", action="store_true", help="remove .venv and the cached west workspace")
-    parser.add_argument("--for-tests", action="store_true", help="also what only tests need")
+    parser.add_argument("--for-tests", action="store_true", help="also install what only tests require")
     args = parser.parse_args()
     if args.remove:
         remove()

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""``make test``: style, types and all four tiers of tests, in one go, however one of them ends.
+"""``make test``: check style and types and run all four tiers of tests, even if one of them fails.
 
 ``python -m tools.check [arguments for pytest]``
 """

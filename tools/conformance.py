@@ -1,11 +1,11 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""ONNX's own node tests through generated C: writes docs/ONNX_CONFORMANCE.md and the list of what passes.
+"""Run ONNX's own node tests as generated C; write docs/ONNX_CONFORMANCE.md and the list of passed cases.
 
 ``python -m tools.conformance [--check] [PATTERN]``
 
-With ``--check`` nothing is written; a case that fails, or that passed before and does not now, is an
-error. PATTERN (a regular expression on names) runs a part of the cases and prints what becomes of them.
+``--check`` writes nothing; a case that fails, or that passed before and no longer does, is an error.
+PATTERN (a regular expression on names) runs some of the cases and prints the result of each.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.conformance.run import PASSED, run_cases
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("pattern", nargs="?", default="", help="only cases whose name matches")
-    parser.add_argument("--check", action="store_true", help="compare with what is recorded; write nothing")
+    parser.add_argument("--check", action="store_true", help="compare with the record; write nothing")
     options = parser.parse_args()
     start = time.monotonic()
     cases = [case for case in collect() if re.search(options.pattern, case.name)]
@@ -36,7 +36,7 @@ def main() -> int:
                 print(f"         {verdict.reason}")
     passed = sum(verdict.status == PASSED for verdict in verdicts)
     found = problems(verdicts, recorded())
-    print("\n".join(found) if found else "no case fails, none that passed before is refused")
+    print("\n".join(found) if found else "no case fails, and none that passed before is refused")
     print(f"{passed} of {len(verdicts)} pass; {time.monotonic() - start:.0f} s")
     if not options.check and not options.pattern:
         PASSED_FILE.write_text(passed_text(verdicts), encoding="utf-8")

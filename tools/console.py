@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""How the set-up scripts talk: one line per step, the details in a log that is shown when a step fails."""
+"""Output of the set-up scripts: one line per step, and a log with details, shown if a step fails."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class StepError(Exception):
 
 @dataclass
 class Step:
-    """One line of progress. ``result`` is what stands at its end."""
+    """One line of progress. ``result`` is the text at its end."""
 
     title: str
     result: str = "done"
@@ -47,7 +47,7 @@ class Step:
 
 @contextmanager
 def step(title: str, doing: str = "checking") -> Iterator[Step]:
-    """Show that a step is under way (with a running clock on a terminal), then how it ended."""
+    """Show that a step is running (with a clock on a terminal), then its result."""
     current = Step(title)
     finished = threading.Event()
     terminal = sys.stdout.isatty()
@@ -97,7 +97,7 @@ def run_logged(
                 check=False,
             ).returncode
         except FileNotFoundError:
-            raise StepError(f"there is no program {command[0]}", hint) from None
+            raise StepError(f"{command[0]} is not installed", hint) from None
     if code:
         tail = "\n".join(log.read_text(errors="replace").splitlines()[-LOG_TAIL_LINES:])
         raise StepError(f"{Path(command[0]).name} failed with code {code}", f"{hint}\n{tail}\n(log: {log})")

@@ -1,9 +1,9 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""``make demo``: from a model file to a running image, with the commands that a user would type.
+"""``make demo``: build a model file into a running image, with the commands that a user would type.
 
-With a west workspace: ``west tinyml add``, ``west build`` for qemu_cortex_m3, and the application's own
-output. Without one: the same model on the bare-metal harness. Repeated, only what changed is rebuilt.
+With a west workspace, this runs ``west tinyml add`` and ``west build`` for qemu_cortex_m3, and shows the
+application's own output. Without one, it runs the same model on bare-metal QEMU.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ MACHINE = "qemu-cortex-m3"
 DEMO = ROOT / "build" / "demo"
 LOG = DEMO / "log.txt"
 RUN_SECONDS = 60
-BOARD_FLASH_BYTES = 256 * 1024  # what a real board of the kind has; QEMU's machine has more than enough
+BOARD_FLASH_BYTES = 256 * 1024  # of a real board of this kind; QEMU's machine has more
 BOARD_RAM_BYTES = 64 * 1024
 
 
 def main() -> int:
     place = workspace.find()
     if absent := packages.missing(None if place else packages.FOR_BARE_METAL):
-        print(f"the demo needs {', '.join(absent)}; run: {packages.install_command(absent)}", file=sys.stderr)
+        print(f"the demo requires {', '.join(absent)}: {packages.install_command(absent)}", file=sys.stderr)
         return 1
     DEMO.mkdir(parents=True, exist_ok=True)
     LOG.unlink(missing_ok=True)
@@ -64,10 +64,10 @@ def say(command: Sequence[str]) -> None:
 
 
 def run(command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
-    """Show a command and let it talk for itself."""
+    """Show a command and run it with its own output."""
     say(command)
     if subprocess.run(command, env=environment, check=False).returncode:
-        raise StepError(f"{command[0]} {command[1]} failed", "what it says above is why")
+        raise StepError(f"{command[0]} {command[1]} failed", "see its output above")
 
 
 def relative(path: Path) -> str:
@@ -81,15 +81,15 @@ def on_zephyr(place: Path) -> int:
     environment = workspace.environment(place)
     app, build = DEMO / NAME, DEMO / "build"
     if copy_application(app):
-        print(f"\n{relative(app)} is a copy of {relative(SAMPLE)} as it was before it had a model.")
+        print(f"\n{relative(app)} is a copy of {relative(SAMPLE)} without its model.")
         add = ["west", "tinyml", "add", relative(MODEL), "--app", relative(app), "--name", NAME]
         run(add, environment)
     else:
-        print(f"\n{relative(app)} has its model from the last time; remove the folder to see it added.")
+        print(f"\n{relative(app)} has its model from the last demo; remove the folder to see it added.")
         run(["west", "tinyml", "list", "--app", relative(app)], environment)
     make = ["west", "build", "-b", BOARD, "-d", relative(build), relative(app)]
     say(make)
-    with step("build", "the model and Zephyr, half a minute the first time") as current:
+    with step("build", "building the model and Zephyr; takes half a minute the first time") as current:
         run_logged(make, LOG, "the end of the log:", ROOT, environment)
         current.result = relative(build / "zephyr" / "zephyr.elf")
     play = ["west", "build", "-d", relative(build), "-t", "run"]
@@ -100,13 +100,13 @@ def on_zephyr(place: Path) -> int:
     print("\n".join(line for line in output.splitlines() if line.startswith(("PASS", "FAIL", f"{NAME}:"))))
     show_figures(zephyr_figures(build))
     if not re.search(r"^PASS", output, re.MULTILINE):
-        raise StepError("the outputs on the device are not those of the host", output)
-    print(f"\nThe C that was generated, worth a look: {relative(find_summary(build).with_suffix('.c'))}")
+        raise StepError("the outputs on the device differ from those of the host", output)
+    print(f"\nThe generated C: {relative(find_summary(build).with_suffix('.c'))}")
     return 0
 
 
 def copy_application(app: Path) -> bool:
-    """A copy of the sample as it was before its model was added; False if it is there and current."""
+    """Copy the sample without its model; return False if an up-to-date copy with a model exists."""
     wanted = {path.relative_to(SAMPLE): path.read_bytes() for path in (SAMPLE / "src").iterdir()}
     wanted[Path("CMakeLists.txt")] = (SAMPLE / "CMakeLists.txt").read_bytes()
     if (app / "tinyml.yaml").is_file() and all(
@@ -121,7 +121,7 @@ def copy_application(app: Path) -> bool:
 
 
 def run_until(command: Sequence[str], last: str, environment: Mapping[str, str]) -> str:
-    """Run an emulator, which never ends by itself, until its output has a line that matches ``last``."""
+    """Run an emulator, which does not exit on its own, until a line of its output matches ``last``."""
     with subprocess.Popen(
         command,
         env=environment,
@@ -149,7 +149,7 @@ def run_until(command: Sequence[str], last: str, environment: Mapping[str, str])
 
 
 def find_summary(folder: Path) -> Path:
-    """The machine-readable summary that lies beside the generated C."""
+    """The machine-readable summary next to the generated C."""
     return next(path for path in sorted(folder.rglob(f"{NAME}.json")) if path.with_suffix(".c").is_file())
 
 
@@ -176,7 +176,7 @@ def zephyr_figures(build: Path) -> list[Figure]:
 
 
 def on_harness() -> int:
-    print("\nWithout Zephyr, the same model on an emulated Cortex-M3, bare metal:")
+    print("\nThere is no Zephyr here, so the same model runs bare-metal on an emulated Cortex-M3:")
     images = read_images(SAMPLE / "src" / "inputs.h")
     generated, one = DEMO / "generated", DEMO / "image.npz"
     model = [relative(MODEL), "--name", NAME]
@@ -197,7 +197,7 @@ def on_harness() -> int:
         figures.append(Figure("flash, model and kernels", result.footprint.total.flash, BOARD_FLASH_BYTES))
         figures.append(Figure("stack", result.stack_bytes, BOARD_RAM_BYTES))
     show_figures(figures)
-    print(f"\nThe C that was generated, worth a look: {relative(generated / f'{NAME}.c')}")
+    print(f"\nThe generated C: {relative(generated / f'{NAME}.c')}")
     return 0
 
 
@@ -215,7 +215,7 @@ def model_figures(summary: Mapping[str, Any], flash: int, ram: int) -> list[Figu
 
 
 def show_figures(figures: Sequence[Figure]) -> None:
-    print(f"\nAgainst what {BOARD} has:")
+    print(f"\nMemory, compared with {BOARD}:")
     for figure in figures:
         print(figure.line())
 

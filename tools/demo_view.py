@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""What the demo shows: the images that were classified, and figures against what the board has."""
+"""What the demo shows: the classified images, and memory use compared with the board's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 SHADES = " .:-=+*#%@"
 FULL = 16  # the darkest pixel
-ACROSS = 6  # images beside each other
+ACROSS = 6  # images per row
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ def read_images(header: Path) -> list[Image]:
 
 
 def gallery(images: Sequence[Image], predictions: Sequence[int]) -> str:
-    """The first images side by side, and below each what the model took it for."""
+    """The first images side by side, with the model's answer below each."""
     chosen = list(zip(images, predictions, strict=False))[:ACROSS]
     lines = ["  ".join(parts) for parts in zip(*(image.rows() for image, _ in chosen), strict=True)]
     captions = [f"{_caption(image.label, prediction):<16}" for image, prediction in chosen]
@@ -46,7 +46,7 @@ def _caption(label: int, prediction: int) -> str:
 
 @dataclass(frozen=True)
 class Figure:
-    """Bytes used of some memory; ``budget`` is all there is of it, 0 if that is not to be compared."""
+    """Bytes used of some memory; ``budget`` is its size, or 0 if there is nothing to compare with."""
 
     what: str
     used: int

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""The virtual environment in ``.venv``: this project, editable, with everything its tests use."""
+"""The virtual environment in ``.venv``: this project, editable, with all packages its tests use."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OLDEST_PYTHON = (3, 10)
 
 
 def _fingerprint() -> str:
-    """Changes whenever the environment has to be made or filled again."""
+    """A value that changes whenever the environment must be created or updated."""
     installed, _, _ = (ROOT / "pyproject.toml").read_text().partition("[tool.ruff]")  # not the linters' rules
     digest = hashlib.sha256(installed.encode())
     digest.update(f"{sys.version}\n{sys.base_prefix}\n{ROOT}".encode())
@@ -37,12 +37,12 @@ def _works() -> bool:
 
 
 def ensure(log: Path) -> None:
-    """Make or refresh the environment; nothing happens if it is as it should be."""
+    """Create or update the environment, unless it is up to date."""
     with step("virtual environment") as current:
         if sys.version_info < OLDEST_PYTHON:
             raise StepError(
-                f"this is Python {sys.version.split()[0]}, 3.10 is the oldest that works",
-                "install a newer one and say which: make PYTHON=python3.12 …",
+                f"this is Python {sys.version.split()[0]}; 3.10 or later is required",
+                "install a newer one and select it: make PYTHON=python3.12 …",
             )
         if STAMP.exists() and STAMP.read_text() == _fingerprint():
             current.result = ".venv is up to date"
@@ -50,16 +50,16 @@ def ensure(log: Path) -> None:
         if not _works():
             shutil.rmtree(VENV, ignore_errors=True)
             hint = "if this is Debian or Ubuntu: apt-get install python3-venv"
-            # Not sys.executable: that may be the broken .venv itself, if somebody has activated it.
+            # Not sys.executable: that may be the broken .venv itself, if it is activated.
             python = getattr(sys, "_base_executable", sys.executable)
             run_logged([python, "-m", "venv", str(VENV)], log, hint)
-            current.result = "made .venv"
+            current.result = "created .venv"
         else:
-            current.result = ".venv is not up to date"
-    with step("python packages", "installing, a minute or two the first time") as current:
+            current.result = ".venv is out of date"
+    with step("python packages", "installing; takes a minute or two the first time") as current:
         STAMP.unlink(missing_ok=True)
         pip = [str(VENV / "bin" / "python"), "-m", "pip", "install", "--disable-pip-version-check"]
-        hint = "pip needs to reach a package index: check the network or pip's configuration, then try again"
+        hint = "pip requires access to a package index: check the network or pip's configuration, then retry"
         run_logged([*pip, "-e", f"{ROOT}[dev]"], log, hint)
         STAMP.write_text(_fingerprint())
         current.result = "installed"

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Style and types of everything in the tree: ruff, mypy, clang-format. With ``--fix``, lay it out.
+"""Check style and types with ruff, mypy and clang-format, or reformat with ``--fix``.
 
 ``python -m tools.lint [--fix]``
 """
@@ -18,7 +18,7 @@ C_SUFFIXES = (".c", ".h")
 
 
 def c_files() -> list[str]:
-    """Our C, as git knows it; what a tool wrote says so in its first lines and is left as written."""
+    """The C files that git lists, except generated ones, which say so in their first lines."""
     listing = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -53,7 +53,7 @@ def checks(fix: bool) -> dict[str, list[str]]:
 
 
 def run(fix: bool = False) -> list[str]:
-    """Run every check, showing the output of those that fail; returns the names of those."""
+    """Run every check, show the output of those that fail, and return their names."""
     failed = []
     for name, command in checks(fix).items():
         done = subprocess.run(
@@ -76,7 +76,7 @@ def main() -> int:
     parser.add_argument("--fix", action="store_true", help="change the files instead of reporting")
     failed = run(parser.parse_args().fix)
     if failed:
-        print(f"{', '.join(failed)}: see above; `make format` corrects layout")
+        print(f"{', '.join(failed)} failed: see above; `make format` corrects the formatting")
     return 1 if failed else 0
 
 

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""The Debian/Ubuntu packages that builds and emulation need: which are missing, and installing them."""
+"""Find and install the Debian/Ubuntu packages that builds and emulation require."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _venv() -> bool:
     return subprocess.run(probe, capture_output=True, check=False).returncode == 0
 
 
-# Package, and how to see that what it brings is there (from wherever it came).
+# Each package, with a check whether what it provides is installed (from any source).
 PACKAGES: dict[str, Callable[[], bool]] = {
     "python3-venv": _venv,
     "git": _command("git"),
@@ -49,27 +49,27 @@ PACKAGES: dict[str, Callable[[], bool]] = {
     **_parts(ARM),
 }
 
-# Those without which only a few tests are skipped. They are large, so only tests ask for them, and a
+# Without these, only a few tests are skipped. They are large, so they are installed for tests only, and a
 # distribution that lacks them is no obstacle.
 OPTIONAL = _parts(RISCV)
 
 FOR_BARE_METAL = ("gcc", *_parts(ARM))
-"""All that the standalone harness needs; the rest is for Zephyr."""
+"""All that the standalone harness requires; the rest is for Zephyr."""
 
 
 def missing(among: Iterable[str] | None = None) -> list[str]:
-    """Packages that are not there: of all, or of those named."""
+    """Packages that are not installed, of all or of those given."""
     return [package for package in (PACKAGES if among is None else among) if not PACKAGES[package]()]
 
 
 def install_command(packages: list[str]) -> str:
-    """What the user can paste."""
+    """A command that the user can paste."""
     sudo = "" if os.geteuid() == 0 else "sudo "
     return f"{sudo}apt-get update && {sudo}apt-get install -y --no-install-recommends {' '.join(packages)}"
 
 
 def _prefix() -> list[str] | None:
-    """How to become root without asking: nothing, sudo, or not at all."""
+    """The command prefix to run as root without a password: empty, sudo, or None if there is no way."""
     if shutil.which("apt-get") is None:
         return None
     if os.geteuid() == 0:
@@ -81,19 +81,19 @@ def _prefix() -> list[str] | None:
 
 
 def ensure(log: Path, for_tests: bool = False) -> list[str]:
-    """Install what is missing where that is allowed; returns what is still missing and not optional."""
+    """Install what is missing, if permitted; return what is still missing and not optional."""
     wanted = missing()
     extra = [package for package, here in OPTIONAL.items() if for_tests and not here()]
     with step("system packages", f"installing {' '.join(wanted + extra)}") as current:
         if not wanted + extra:
-            current.result = "all there"
+            current.result = "all installed"
             return []
         prefix = _prefix()
         if prefix is None:
             current.skip(f"missing {', '.join(wanted + extra)}; run: {install_command(wanted + extra)}")
             return wanted
         apt = [*prefix, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q"]
-        hint = f"run it by hand: {install_command(wanted + extra)}"
+        hint = f"run it manually: {install_command(wanted + extra)}"
         install = [*apt, "install", "-y", "--no-install-recommends"]
         try:
             run_logged([*apt, "update"], log, hint)
@@ -102,7 +102,7 @@ def ensure(log: Path, for_tests: bool = False) -> list[str]:
         except StepError as error:
             current.skip(f"{error}; {error.hint}")
             return missing()
-        current.result = f"installed {', '.join(wanted)}" if wanted else "all there that is needed"
+        current.result = f"installed {', '.join(wanted)}" if wanted else "all required packages installed"
         if extra:
             try:
                 run_logged([*install, *extra], log, "")

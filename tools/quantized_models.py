@@ -1,9 +1,9 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""The table of published models in docs/quantize.md: quantised, compiled, run as C, compared with float.
+"""Write the table of published models in docs/quantize.md: quantise, compile, run, compare with float.
 
-``python -m tools.quantized_models`` measures all of them and writes it (``TINYML_MODELS`` names their
-folder); a test measures them again and compares.
+``python -m tools.quantized_models`` measures all models in the folder ``TINYML_MODELS``; a test measures them
+again and compares.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ ROW = re.compile(r"^\| `(\w+)` \| \w+ \| .* \| ([\d,]+) → ([\d,]+) \| ([\d.]+)
 
 @dataclass(frozen=True)
 class Golden:
-    """The samples that come with a published model, and the float model's answers."""
+    """The samples that come with a published model, and the float model's outputs."""
 
     path: Path
     names: list[str]
@@ -83,7 +83,7 @@ def golden(folder: Path, name: str) -> Golden:
 
 
 def measure(given: Golden, folder: Path) -> Measured:
-    """Quantise a model on its own samples, and run the C of it on them; ``folder`` takes the files."""
+    """Quantise a model on its own samples, and run its C on them; the files go into ``folder``."""
     data = {f"in{i}": np.stack([s[n] for s in given.samples]) for i, n in enumerate(given.names)}
     np.savez(folder / "calib.npz", allow_pickle=False, **data)
     shapes = given.shapes if given.path.suffix == ".onnx" else {}

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The west workspace for samples and tests: Zephyr and its modules, in a cache folder outside the tree.
 
-west wants the repository that holds the manifest inside the workspace. A link to this clone does that
-without copying it, so that ``west tinyml`` and the Zephyr module are always the ones being worked on.
-Each clone therefore has a workspace of its own; a second one takes its git objects from the first.
+west requires the manifest repository to be inside the workspace. A link to this clone achieves that without
+copying it, so ``west tinyml`` and the Zephyr module are always the ones being worked on. Each clone therefore
+has its own workspace; the second one takes its git objects from the first.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ def location() -> Path:
         return Path(given).expanduser().absolute()
     around = ROOT.parent
     if (around / ".west").is_dir() and _manifest_folder(around) == ROOT:
-        return around  # made with `west init -m`: this clone already is a workspace's manifest
+        return around  # created with `west init -m`: this clone is already a workspace's manifest
     return cache_folder() / f"workspace-{hashlib.sha256(str(ROOT).encode()).hexdigest()[:12]}"
 
 
 def is_cached(place: Path) -> bool:
-    """Whether a workspace is one that we made in the cache folder, and may change or remove."""
+    """Whether a workspace is one that we created in the cache folder and may change or remove."""
     return place.parent == cache_folder()
 
 
@@ -49,7 +49,7 @@ def find() -> Path | None:
 
 
 def why_not(place: Path) -> str | None:
-    """What keeps ``place`` from being a workspace that can build this clone; None if nothing does."""
+    """Why ``place`` is not a workspace that can build this clone; None if it is one."""
     if not (place / ".west" / "config").is_file():
         return f"no west workspace at {place}"
     if _manifest_folder(place) != ROOT:
@@ -60,7 +60,7 @@ def why_not(place: Path) -> str | None:
 
 
 def environment(place: Path) -> dict[str, str]:
-    """What west, CMake and Twister need to know to build in a workspace, from any folder."""
+    """The environment in which west, CMake and Twister build in a workspace, from any folder."""
     settings = {
         **os.environ,
         "TINYML_WORKSPACE": str(place),
@@ -81,7 +81,7 @@ def _manifest_folder(place: Path) -> Path | None:
 
 
 def _unreachable(place: Path) -> str | None:
-    """The address that does not answer, if the first project's does not; asked before anything is fetched."""
+    """The first project's address if it does not answer. Checked before anything is fetched."""
     west = [str(VENV / "bin" / "west"), "list", "-f", "{url}", "zephyr"]
     answer = subprocess.run(west, cwd=place, capture_output=True, text=True, check=False)
     if answer.returncode:
@@ -99,7 +99,7 @@ def _unreachable(place: Path) -> str | None:
 
 
 def _create(place: Path) -> None:
-    """The two things that make a folder a workspace of this clone: west's configuration and the link."""
+    """Make a folder a workspace of this clone: write west's configuration and the link."""
     (place / ".west").mkdir(parents=True, exist_ok=True)
     link = place / MANIFEST_FOLDER
     if link.is_symlink():
@@ -115,9 +115,9 @@ def _sibling(place: Path) -> Path | None:
 
 
 def ensure(log: Path) -> Path | None:
-    """Make or update the workspace. None, with one line that says why, where it cannot be had."""
+    """Create or update the workspace. If that fails, print the reason and return None."""
     place = location()
-    with step("west workspace", "fetching Zephyr and CMSIS-NN, some minutes the first time") as current:
+    with step("west workspace", "fetching Zephyr and CMSIS-NN; takes minutes the first time") as current:
         ours = is_cached(place) or not place.exists() or not any(place.iterdir())
         stamp = place / ".west" / "tinyml-ready"
         wanted = hashlib.sha256((ROOT / "west.yml").read_bytes()).hexdigest()
@@ -125,11 +125,11 @@ def ensure(log: Path) -> Path | None:
             current.result = f"{place} is up to date"
             return place
         if not ours and (problem := why_not(place)):
-            current.skip(f"{problem}; samples and tests go on without Zephyr")
+            current.skip(f"{problem}; samples and tests continue without Zephyr")
             return None
         _create(place)
         if url := _unreachable(place):
-            current.skip(f"cannot reach {url}; samples and tests go on without Zephyr")
+            current.skip(f"cannot reach {url}; samples and tests continue without Zephyr")
             return None
         patient = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_HTTP_LOW_SPEED_LIMIT": "1000"}
         patient["GIT_HTTP_LOW_SPEED_TIME"] = "60"
@@ -137,9 +137,9 @@ def ensure(log: Path) -> Path | None:
         if sibling := _sibling(place):
             update += ["--path-cache", str(sibling)]
         try:
-            run_logged(update, log, "run make again, it goes on where it stopped", place, patient)
+            run_logged(update, log, "run make again to resume", place, patient)
         except StepError as error:
-            current.skip(f"{error}; samples and tests go on without Zephyr ({log})")
+            current.skip(f"{error}; samples and tests continue without Zephyr ({log})")
             return None
         stamp.write_text(wanted)
         current.result = f"ready in {place}"

@@ -1,8 +1,8 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of docs/zephyr.md, from the code: keys of tinyml.yaml and Kconfig symbols.
+"""Write the tables of docs/zephyr.md from the code: keys of tinyml.yaml and Kconfig symbols.
 
-``python -m tools.zephyr_docs`` writes them; a test compares.
+``python -m tools.zephyr_docs`` writes them; a test checks that they are up to date.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def key_table() -> str:
 
 @dataclass
 class Symbol:
-    """A Kconfig symbol or choice, as far as a reader of the page wants to know it."""
+    """A Kconfig symbol or choice, as the page shows it."""
 
     kind: str
     name: str
@@ -68,7 +68,7 @@ def symbols(text: str) -> list[Symbol]:
 
 
 def _log_level(text: str) -> Symbol:
-    """What Zephyr's template makes of ``module = NAME``."""
+    """The symbols that Zephyr's template creates for ``module = NAME``."""
     module = re.search(r"(?m)^module = (\w+)$", text)
     assert module, "the template for log levels needs a module's name"
     levels = "OFF, ERR, WRN, INF, DBG or DEFAULT"
@@ -82,7 +82,7 @@ def symbol_table() -> str:
 
 
 def page(text: str) -> str:
-    """The page with its tables renewed."""
+    """The page with its tables updated."""
     for mark, table in (("keys", key_table()), ("kconfig", symbol_table())):
         text = re.sub(
             rf"(?s)<!-- {mark} -->.*?<!-- /{mark} -->",

@@ -1,10 +1,10 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Does the module work with the Zephyr versions it promises? Tries each and writes the answer down.
+"""Test the module with each supported Zephyr version and record the results.
 
-``python -m tools.zephyr_versions [VERSION ...]`` makes a workspace per version in the cache folder, with the
-CMSIS that this Zephyr itself pins and the CMSIS-NN that our west.yml pins, runs the digits sample in it with
-Twister, and renews those versions' lines in docs/ZEPHYR_VERSIONS.md.
+``python -m tools.zephyr_versions [VERSION ...]`` creates a workspace per version in the cache folder, with
+the CMSIS that this Zephyr pins and the CMSIS-NN that our west.yml pins. It runs the digits sample there
+with Twister and updates the version's lines in docs/ZEPHYR_VERSIONS.md.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from tools.environment import ROOT
 from tools.workspace import cache_folder, environment
 
 VERSIONS = {"v3.7.0": "cmsis", "v4.3.1": "cmsis_6", "v4.4.0": "cmsis_6"}
-"""Each with its name for the headers of Cortex-M."""
+"""The versions, each with its name for the module that has the Cortex-M headers."""
 BOARDS = ("qemu_cortex_m3", "native_sim/native/64")
-BIN = Path(sys.executable).parent  # a Zephyr may need another Python than the rest: run this with that one
+BIN = Path(sys.executable).parent  # a Zephyr version may require another Python: run this tool with it
 WEST = str(BIN / "west")
 PAGE = ROOT / "docs" / "ZEPHYR_VERSIONS.md"
 HEADER = """\
 # Zephyr versions
 
-The digits sample in Twister, all outputs compared byte for byte with the host's, with the CMSIS that each
-Zephyr pins itself and the CMSIS-NN that our west.yml pins. Written by `python -m tools.zephyr_versions`.
+Twister runs the digits sample and compares all outputs byte for byte with the host's, with the CMSIS that
+each Zephyr pins and the CMSIS-NN that our west.yml pins. `python -m tools.zephyr_versions` writes this page.
 
 | Zephyr | board | result |
 |---|---|---|
@@ -76,7 +76,7 @@ def make_workspace(version: str) -> Path:
 
 
 def try_boards(place: Path) -> dict[str, str]:
-    """How the sample ended on each board."""
+    """The result of the sample on each board."""
     out = place / "twister-out"
     command = [WEST, "twister", "-T", str(ROOT / "samples" / "digits"), "-j", "2"]
     command += ["-O", str(out), "--clobber-output", "-x", f"EXTRA_ZEPHYR_MODULES={ROOT}"]
@@ -85,7 +85,7 @@ def try_boards(place: Path) -> dict[str, str]:
     settings["PATH"] = f"{BIN}{os.pathsep}{settings['PATH']}"
     del settings["TINYML_WORKSPACE"]
     report = out / "twister.json"
-    report.unlink(missing_ok=True)  # a Twister that does not even start must not leave an old answer
+    report.unlink(missing_ok=True)  # if Twister does not start, an old report must not count
     subprocess.run(command, cwd=place, env=settings, check=False)
     if not report.exists():
         return dict.fromkeys(BOARDS, "Twister did not run")
@@ -97,11 +97,11 @@ def try_boards(place: Path) -> dict[str, str]:
 
 
 def needed_python(place: Path) -> str | None:
-    """Why this Python cannot build that Zephyr, if so."""
+    """Why this Python cannot build that Zephyr; None if it can."""
     text = (place / "zephyr" / "cmake" / "modules" / "python.cmake").read_text()
     found = re.search(r"PYTHON_MINIMUM_REQUIRED (\d+)\.(\d+)", text)
     if found and sys.version_info[:2] < (int(found[1]), int(found[2])):
-        return f"not tried: it needs Python {found[1]}.{found[2]}, this is {sys.version.split()[0]}"
+        return f"not tested: it requires Python {found[1]}.{found[2]}, this is {sys.version.split()[0]}"
     return None
 
 
