@@ -159,8 +159,9 @@ def instructions(graph: Graph, selected: tuple[Selected, ...], machine: harness.
     """Instructions of each layer, computed by the kernels that are given."""
     placed = plan(graph, selected, False)
     emitted = emit("layers", graph, placed, selected, machine.target, Provenance("layers", "0" * 64, ""))
+    source = emitted.files["layers.c"]
     summary = summarize(
-        "layers", graph, selected, placed, machine.target, "0" * 64, __version__, emitted.layer_bytes
+        "layers", graph, selected, placed, machine.target, "0" * 64, __version__, emitted.layer_bytes, source
     )
     files = {**emitted.files, "layers.json": summary.text}
     sample = {name: np.zeros(graph.tensors[name].shape, np.int8) for name in graph.inputs}
