@@ -33,6 +33,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("package",),
     ("pipeline",),
     ("harness", "doctor"),
+    ("cost",),
     ("bench", "report", "compare"),
     ("platformio",),
     ("verbs",),

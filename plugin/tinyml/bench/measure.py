@@ -4,11 +4,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from tinyml import arrays, harness
+from tinyml import arrays, cost, harness
 from tinyml.errors import ConfigError, ToolError
 from tinyml.harness.footprint import CMSIS_NN, LIBRARY, MODEL, RUNTIME
 from tinyml.pipeline import LIBRARIES, Options, compile_model
@@ -36,6 +36,8 @@ class Row:
     other_ram_bytes: int  # variables beside arena and state
     stack_bytes: int
     output: str  # the first bytes of the first output, in hexadecimal
+    cycles: int | None = None  # an estimate: see tinyml.cost
+    cycles_note: str = ""  # why there is none
 
     @property
     def key(self) -> tuple[str, str, str, str]:
@@ -60,7 +62,8 @@ class Row:
     @staticmethod
     def from_json(data: Any) -> Row:
         """Fails with a KeyError or TypeError on anything else."""
-        return Row(**{f.name: data[f.name] for f in fields(Row)})
+        wanted = [f for f in fields(Row) if f.default is MISSING or f.name in data]
+        return Row(**{f.name: data[f.name] for f in wanted})
 
 
 OUTPUT_BYTES = 16
@@ -80,7 +83,7 @@ def measure(path: Path, machine: str, kernels: str, options: Options, optimize: 
     wanted = Options(options.name, place.target.name, kernels, options.shapes, cmsis_nn=has_cmsis_nn)
     compiled = compile_model(path, wanted)
     inputs = arrays.load_inputs(None, compiled.graph)
-    result = harness.run_files(
+    result, estimate = cost.run_files(
         compiled.files, machine, [inputs], reset_before={0}, options=harness.Options(optimize=optimize)
     )
     if result.instructions is None or result.footprint is None or result.stack_bytes is None:
@@ -105,6 +108,8 @@ def measure(path: Path, machine: str, kernels: str, options: Options, optimize: 
         other_ram_bytes=parts.total.ram - summary["arena_bytes"] - summary["state_bytes"],
         stack_bytes=result.stack_bytes,
         output=outputs[compiled.graph.outputs[0]].tobytes()[:OUTPUT_BYTES].hex(),
+        cycles=estimate.total if isinstance(estimate, cost.Cycles) else None,
+        cycles_note=estimate.why if isinstance(estimate, cost.Unknown) else "",
     )
 
 

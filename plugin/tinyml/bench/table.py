@@ -9,11 +9,13 @@ from dataclasses import dataclass
 
 from tinyml.bench.measure import Row
 from tinyml.bench.peers import Figure, peers
+from tinyml.cost.cycles import milliseconds
 
 COLUMNS = (
     "kernels",
     "instructions",
     "per MAC",
+    "est. cycles",
     "constants",
     "code",
     "of which kernels",
@@ -42,8 +44,11 @@ class Group:
     lines: tuple[Line, ...]
 
 
-def groups(rows: Iterable[Row]) -> Iterator[Group]:
-    """Rows of one model and machine together, peers below ours with the ratio to our best."""
+def groups(rows: Iterable[Row], mhz: float | None = None) -> Iterator[Group]:
+    """Rows of one model and machine together, peers below ours with the ratio to our best.
+
+    With a clock rate, estimated cycles are shown as a time, too.
+    """
     sorted_rows: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         sorted_rows.setdefault((row.sha256, row.machine), []).append(row)
@@ -51,17 +56,18 @@ def groups(rows: Iterable[Row]) -> Iterator[Group]:
         known = peers().models.get(sha256)
         title = f"{known.title}: {members[0].model}" if known else members[0].model
         figures = peers().of(sha256, machine)
-        lines = [Line(_ours(row), True) for row in members]
+        lines = [Line(_ours(row, mhz), True) for row in members]
         lines += [Line(_theirs(figure, members), False) for figure in figures]
         yield Group(title, machine, tuple(lines))
 
 
-def _ours(row: Row) -> tuple[str, ...]:
+def _ours(row: Row, mhz: float | None) -> tuple[str, ...]:
     name = row.kernels if row.optimize == "-O2" else f"{row.kernels} {row.optimize}"
     return (
         name,
         f"{row.instructions:,}",
         f"{row.instructions / row.macs:.2f}" if row.macs else "",
+        estimated(row.cycles, mhz),
         f"{row.constants_bytes:,}",
         f"{row.code_bytes:,}",
         f"{row.kernels_bytes:,}",
@@ -79,7 +85,14 @@ def _theirs(figure: Figure, ours: Sequence[Row]) -> tuple[str, ...]:
     sizes = [figure.constants_bytes, figure.code_bytes, None, None, None, figure.ram_bytes]
     cells = [f"{size:,}" if size is not None else "" for size in sizes]
     count = f"{figure.instructions:,} ({figure.instructions / best:.2f}x)"
-    return (name, count, "", *cells, "", "")
+    return (name, count, "", "", *cells, "", "")
+
+
+def estimated(cycles: int | None, mhz: float | None) -> str:
+    """Cycles, and the time they take."""
+    if cycles is None or mhz is None:
+        return f"{cycles:,}" if cycles is not None else ""
+    return f"{cycles:,} ({milliseconds(cycles, mhz):,.2f} ms)"
 
 
 def markdown(found: Sequence[Group]) -> str:

@@ -64,8 +64,17 @@ def _compiler(path: str) -> Compiler:
 
 def symbols(toolchain: Toolchain, image: Path) -> list[tuple[int, str]]:
     """Addresses and names in an image, by rising address."""
-    compiler = cross_compiler(toolchain).path
-    nm = str(compiler.with_name(compiler.name.removesuffix("gcc") + "nm"))
-    done = subprocess.run([nm, "-n", str(image)], capture_output=True, text=True, check=True)
-    columns = (line.split() for line in done.stdout.splitlines())
+    columns = (line.split() for line in _binutil(toolchain, "nm", "-n", str(image)).splitlines())
     return [(int(row[0], 16), row[2]) for row in columns if len(row) == 3]
+
+
+def disassembly(toolchain: Toolchain, image: Path) -> str:
+    """The code of an image as text."""
+    return _binutil(toolchain, "objdump", "-d", "--no-show-raw-insn", str(image))
+
+
+def _binutil(toolchain: Toolchain, name: str, *arguments: str) -> str:
+    """What one of the compiler's companions prints."""
+    compiler = cross_compiler(toolchain).path
+    program = str(compiler.with_name(compiler.name.removesuffix("gcc") + name))
+    return subprocess.run([program, *arguments], capture_output=True, text=True, check=True).stdout

@@ -16,6 +16,7 @@ TOTALS = (
     ("MACs", lambda r: r.macs),
     ("layers", lambda r: len(r.layers)),
     ("instructions", lambda r: r.measured.instructions if r.measured else None),
+    ("estimated cycles", lambda r: r.measured.cycles_estimated if r.measured else None),
     ("flash bytes", lambda r: r.measured.flash_bytes if r.measured else None),
     ("stack bytes", lambda r: r.measured.stack_bytes if r.measured else None),
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from tinyml import arrays, harness
+from tinyml import arrays, cost, harness
 from tinyml.errors import ToolError
 from tinyml.harness.footprint import CMSIS_NN, LIBRARY, MODEL, RUNTIME
 from tinyml.harness.zephyr import Cost
@@ -78,7 +78,7 @@ def measured(report: Report, compiled: Compiled, machine: str, inputs: Path | No
             f"{machine} does not count instructions",
             f"one of: {', '.join(name for name, m in harness.MACHINES.items() if m.clock)}",
         )
-    profiled = harness.run_files(
+    profiled, estimate = cost.run_files(
         compiled.files, machine, samples, reset_before={0}, options=harness.Options(profile=True)
     )
     costs = profiled.layers or {}
@@ -92,8 +92,18 @@ def measured(report: Report, compiled: Compiled, machine: str, inputs: Path | No
         glue_bytes=parts.part(MODEL).flash - parts.weights_bytes,
         library_bytes=parts.part(LIBRARY).flash,
         other_ram_bytes=parts.total.ram - report.arena_bytes - report.state_bytes,
+        cycles_estimated=estimate.total if isinstance(estimate, cost.Cycles) else None,
+        cycles_note=estimate.how if isinstance(estimate, cost.Cycles) else f"no estimate: {estimate.why}",
     )
-    layers = [replace(layer, instructions=costs.get(layer.step, 0)) for layer in report.layers]
+    cycles = estimate.layers if isinstance(estimate, cost.Cycles) else {}
+    layers = [
+        replace(
+            layer,
+            instructions=costs.get(layer.step, 0),
+            cycles_estimated=cycles.get(layer.step, 0) if cycles else None,
+        )
+        for layer in report.layers
+    ]
     return replace(report, measured=facts, layers=layers)
 
 

@@ -12,6 +12,7 @@ from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from tinyml.cost.cycles import milliseconds
 from tinyml.errors import ConfigError
 
 SCHEMA = 1
@@ -48,6 +49,7 @@ class LayerFacts:
     shape: list[int]  # of its first output
     instructions: int | None = None
     cycles: int | None = None  # on hardware, which counts these instead
+    cycles_estimated: int | None = None
     label: str = ""  # what it does, in a word: a family of operators is one ``op``
 
 
@@ -73,6 +75,8 @@ class Measured:
     glue_bytes: int
     library_bytes: int
     other_ram_bytes: int
+    cycles_estimated: int | None = None
+    cycles_note: str = ""  # how they were estimated, or why they were not
 
     @property
     def flash_bytes(self) -> int:
@@ -113,6 +117,13 @@ class Report:
     ram_budget_bytes: int | None = None
     flash_budget_bytes: int | None = None
     profile: Profile | None = None
+    mhz: float | None = None  # the core's clock, if it was told
+
+    @property
+    def milliseconds(self) -> float | None:
+        """One run at that clock, by the estimate."""
+        cycles = self.measured.cycles_estimated if self.measured else None
+        return None if cycles is None or self.mhz is None else milliseconds(cycles, self.mhz)
 
     @property
     def cost_unit(self) -> str | None:

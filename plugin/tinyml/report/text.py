@@ -40,9 +40,11 @@ def show_layers(report: Report, console: Console) -> None:
     for title, most in (("layer", 24), ("kernel", 24)):
         table.add_column(title, no_wrap=True, overflow="ellipsis", max_width=most if narrow else None)
     titles = ["MACs", "weights", "live"]
+    estimated = report.measured is not None and report.measured.cycles_estimated is not None
     if unit:
         rate = "MAC/cycle" if unit == "cycles" else "MAC/instr."
         titles = [unit, "share"] if narrow else [*titles, unit, "share", rate]
+        titles += ["est. cycles"] if estimated else []
     for title in titles:
         table.add_column(title, justify="right", no_wrap=True)
     for layer, count in zip(report.layers, costs, strict=True):
@@ -59,9 +61,21 @@ def show_layers(report: Report, console: Console) -> None:
             share = [f"{count:,}" if count else "", f"{count / total:.1%}" if count else ""]
             rate = f"{layer.macs / count:.2f}" if count and layer.macs else ""
             cells = [*cells[:3], *share] if narrow else [*cells, *share, rate]
+            if estimated:
+                cells.append(f"{layer.cycles_estimated:,}" if layer.cycles_estimated else "")
         style = "bold" if layer.step == report.peak_step else "dim" if layer.free else None
         table.add_row(*cells, style=style)
     console.print(table)
+
+
+def estimate(report: Report) -> str:
+    """Cycles of a run and what that figure is worth, or why there is none."""
+    facts = report.measured
+    assert facts is not None
+    if facts.cycles_estimated is None:
+        return f"cycles: {facts.cycles_note}"
+    time = f", {report.milliseconds:,.2f} ms at {report.mhz:g} MHz" if report.milliseconds else ""
+    return f"{facts.cycles_estimated:,} cycles{time} ({facts.cycles_note})"
 
 
 def _totals(report: Report, console: Console) -> None:
@@ -86,6 +100,10 @@ def _totals(report: Report, console: Console) -> None:
         table.add_row("glue", f"{facts.glue_bytes:,}", "bytes of flash: code of this model")
         table.add_row("C library", f"{facts.library_bytes:,}", "bytes of flash")
         table.add_row("instructions", f"{facts.instructions:,}", f"per run on {facts.machine}")
+        if facts.cycles_estimated is not None:
+            table.add_row("est. cycles", f"{facts.cycles_estimated:,}", facts.cycles_note)
+        if report.milliseconds is not None:
+            table.add_row("est. time", f"{report.milliseconds:,.2f}", f"ms per run at {report.mhz:g} MHz")
     table.add_row("work", f"{report.macs:,}", "multiply-accumulates per run")
     for name, used, budget in (
         ("RAM", report.ram_bytes, report.ram_budget_bytes),

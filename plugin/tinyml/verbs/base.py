@@ -64,6 +64,23 @@ def roomy(console: Console) -> Console:
     return NewConsole(file=console.file, width=160, highlight=False)
 
 
+def add_clock_argument(parser: argparse.ArgumentParser) -> None:
+    """`--mhz`: estimated cycles as a time."""
+    parser.add_argument(
+        "--mhz", type=_clock_rate, metavar="MHZ", help="the core's clock: shows estimated cycles in milliseconds"
+    )
+
+
+def _clock_rate(text: str) -> float:
+    try:
+        rate = float(text)
+    except ValueError:
+        rate = 0.0
+    if not 0 < rate < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a clock rate in MHz, for example 120")
+    return rate
+
+
 def build_parser(verbs: Iterable[Verb], prog: str, version: str) -> argparse.ArgumentParser:
     """The command line of all verbs under one program name."""
     parser = argparse.ArgumentParser(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tinyml.app import folder
-from tinyml.verbs.base import Verb, add_app_argument, roomy
+from tinyml.verbs.base import Verb, add_app_argument, add_clock_argument, roomy
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from tinyml.bench.record import Change, Record
 
 WIDE = 150
-COMPACT = (0, 1, 3, 4, 8, 10)  # of the table's columns, where there is no room for all
+COMPACT = (0, 1, 3, 4, 5, 9, 11)  # of the table's columns, where there is no room for all
 MACHINES = "qemu-cortex-m3,qemu-cortex-m4,qemu-cortex-m7,qemu-cortex-m55"
 
 
 class Bench(Verb):
     """Measure models on emulated cores: instructions per inference, flash and RAM by part.
 
-    Everything is counted, nothing is timed: the same inputs give the same figures on any computer with
-    the same cross compiler. Models that are recognised by their SHA-256 are shown beside the figures of
+    Instructions and bytes are counted, nothing is timed: the same inputs give the same figures on any
+    computer with the same cross compiler. Cycles are an estimate. Models that are recognised by their SHA-256 are shown beside the figures of
     other runtimes. `--against` compares with an earlier --json file, or with another commit of this
     project, and then the exit code is 1 if anything grew by more than --tolerance percent.
     """
@@ -56,6 +56,7 @@ class Bench(Verb):
         parser.add_argument(
             "--optimize", default="-O2", metavar="FLAG", help="the C compiler's option (default: %(default)s)"
         )
+        add_clock_argument(parser)
         parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures there")
         parser.add_argument("--against", metavar="FILE|COMMIT", help="show what changed since")
         parser.add_argument(
@@ -74,7 +75,8 @@ class Bench(Verb):
             args.models = [entry.path(app.root) for entry in app.manifest().models]
         before = _before(args) if args.against else None
         rows, failures = _measure(args, console)
-        _show(rows, roomy(console))
+        _show(rows, roomy(console), args.mhz)
+        _explain_cycles(rows, console)
         for failure in failures:
             console.print(failure, style="red", markup=False, soft_wrap=True)
         if args.json:
@@ -113,12 +115,12 @@ def _measure(args: argparse.Namespace, console: Console) -> tuple[list[Row], lis
     return rows, failures
 
 
-def _show(rows: Sequence[Row], console: Console) -> None:
+def _show(rows: Sequence[Row], console: Console, mhz: float | None) -> None:
     from rich.table import Table
 
     from tinyml.bench.table import COLUMNS, groups
 
-    for group in groups(rows):
+    for group in groups(rows, mhz):
         shown = range(len(COLUMNS)) if console.width >= WIDE else COMPACT
         table = Table(box=None, padding=(0, 2, 0, 0), title=f"{group.title}, {group.machine}")
         table.title_justify = "left"
@@ -128,6 +130,19 @@ def _show(rows: Sequence[Row], console: Console) -> None:
             table.add_row(*(line.cells[index] for index in shown), style=None if line.ours else "dim")
         console.print(table)
         console.print()
+
+
+def _explain_cycles(rows: Sequence[Row], console: Console) -> None:
+    """What the estimates are worth, core by core, or why there are none."""
+    from tinyml.cost.cycles import MODELS
+    from tinyml.harness import find_machine
+
+    for machine in dict.fromkeys(row.machine for row in rows):
+        target = find_machine(machine).target.name
+        notes = dict.fromkeys(row.cycles_note for row in rows if row.machine == machine)
+        for note in notes:
+            text = f"no estimate: {note}" if note else MODELS[target].how if target in MODELS else ""
+            console.print(f"cycles of {target}: {text}", style="dim", markup=False, soft_wrap=True)
 
 
 def _before(args: argparse.Namespace) -> Record:

@@ -8,7 +8,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tinyml.verbs.base import Verb, roomy
+from tinyml.verbs.base import Verb, add_clock_argument, roomy
 from tinyml.verbs.compile import add_model_arguments
 from tinyml.verbs.placing import Placed, add_place_arguments, placed
 
@@ -22,7 +22,8 @@ class Profile(Verb):
     """Count what each layer costs.
 
     The generated C has a macro around every layer, TINYML_LAYER, which is nothing unless a platform defines
-    it. On a machine without Zephyr (--on) it reads a clock that QEMU advances by the instruction. With -b
+    it. On a machine without Zephyr (--on) it reads a clock that QEMU advances by the instruction; cycles
+    beside them are an estimate for memory without wait states. With -b
     BOARD the model runs in a Zephyr image with CONFIG_TINYML_PROFILING: instructions again where the board
     is QEMU's, cycles on hardware (--serial).
     """
@@ -33,17 +34,23 @@ class Profile(Verb):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_model_arguments(parser, target=False)
         parser.add_argument("--on", default="qemu-cortex-m3", metavar="MACHINE", help="default: %(default)s")
+        add_clock_argument(parser)
         parser.add_argument("--json", type=Path, metavar="FILE", help="write the whole report for programs")
         add_place_arguments(parser)
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
+        from dataclasses import replace
+
         from tinyml.report import text
         from tinyml.verbs.report import write
 
         with placed(args, console, profiled=True) as chosen:
             report = _report(args.model, chosen)
+        report = replace(report, mhz=args.mhz)
         text.show_layers(report, roomy(console))
         console.print(_total(report), markup=False, soft_wrap=True)
+        if report.measured is not None:
+            console.print(text.estimate(report), markup=False, soft_wrap=True)
         if args.json:
             write(args.json, report.to_json())
         return 0

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tinyml.app.manifest import parse_bytes
 from tinyml.errors import ConfigError, writing
-from tinyml.verbs.base import Verb, roomy
+from tinyml.verbs.base import Verb, add_clock_argument, roomy
 from tinyml.verbs.compile import add_model_arguments, options_from
 from tinyml.verbs.named import add_named_arguments, resolve
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class Report(Verb):
     """Show the layers of a model, the memory they need, and what the compiler's passes saved.
 
-    With --on, the model is also built and run on an emulated core: instructions per layer, flash by part,
-    stack. With --ram or --flash, the exit code is 1 if the model takes more.
+    With --on, the model is also built and run on an emulated core: instructions and estimated
+    cycles per layer, flash by part, stack. With --ram or --flash, the exit code is 1 if the model takes more.
     """
 
     name = "report"
@@ -34,6 +34,7 @@ class Report(Verb):
         add_model_arguments(parser)
         add_named_arguments(parser)
         parser.add_argument("--on", metavar="MACHINE", help="measure there, for example qemu-cortex-m4")
+        add_clock_argument(parser)
         parser.add_argument(
             "--json", type=Path, metavar="FILE", help="write it for programs (-: to the console)"
         )
@@ -51,7 +52,7 @@ class Report(Verb):
         resolve(args)
         old = facts.load(args.against) if args.against else None
         report = collect(args.model, _options(args), args.on)
-        report = replace(report, ram_budget_bytes=args.ram, flash_budget_bytes=args.flash)
+        report = replace(report, mhz=args.mhz, ram_budget_bytes=args.ram, flash_budget_bytes=args.flash)
         changed = list(changes.changes(old, report)) if old else None
         if args.json and str(args.json) == "-":
             console.file.write(report.to_json())
