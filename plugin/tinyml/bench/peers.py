@@ -38,10 +38,22 @@ class Figure:
 
 
 @dataclass(frozen=True)
+class Silicon:
+    """Cycles that others measured on a chip and published, by the key of a model."""
+
+    name: str
+    core: str
+    chip: str
+    release: str
+    cycles: dict[str, int]
+
+
+@dataclass(frozen=True)
 class Peers:
     models: dict[str, KnownModel]  # by SHA-256
     figures: tuple[Figure, ...]
     sources: dict[str, str]
+    silicon: tuple[Silicon, ...]
 
     def of(self, sha256: str, machine: str) -> list[Figure]:
         return [f for f in self.figures if f.model.sha256 == sha256 and f.machine == machine]
@@ -71,4 +83,5 @@ def peers() -> Peers:
         {model.sha256: model for model in models.values()},
         tuple(figures),
         {peer["name"]: peer["source"] for peer in data["peers"]},
+        tuple(Silicon(**entry) for entry in data["silicon"]),
     )

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Estimates of cycles: QEMU executes, a plugin counts blocks, and tables or llvm-mca weigh them.
 
 An estimate holds for memory without wait states. How far it can be trusted is part of it: ``Cycles.how``.
@@ -20,7 +22,8 @@ from tinyml.harness import tools
 from tinyml.harness.generated import Generated, read_generated
 from tinyml.ir import Array
 
-_PROFILER = frozenset(("profile_begin", "clock_read"))
+_HARNESS = frozenset(("profile_begin", "clock_read", "port_measure"))
+"""Functions that are executed between the marks but are not the model's."""
 
 
 @dataclass(frozen=True)
@@ -123,9 +126,9 @@ def estimate(image: harness.Image, model: Generated, result: harness.Result) -> 
     return Cycles(sum(spent), dict(zip(layers, spent, strict=True)), weighing.how)
 
 
-def weigh_phases(phases: Sequence[Phase], code: Mapping[int, Instruction], model: Model) -> list[int]:
+def weigh_phases(phases: Sequence[Phase], code: dict[int, Instruction], model: Model) -> list[int]:
     """Cycles of each phase, without what reading the clock takes."""
-    counted = [[one for one in phase.blocks if code[one.begin].function not in _PROFILER] for phase in phases]
+    counted = [[one for one in phase.blocks if code[one.begin].function not in _HARNESS] for phase in phases]
     places = list(dict.fromkeys((one.begin, one.count) for blocks in counted for one in blocks))
     weights = dict(zip(places, model.weigh([block(code, *place) for place in places]), strict=True))
 

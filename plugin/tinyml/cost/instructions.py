@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Thumb instructions as a disassembler prints them, sorted by what decides how long they take."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Blocks weighed by llvm-mca, which knows the pipelines of cores that Arm does not describe in tables."""
 
 from __future__ import annotations
@@ -72,7 +74,7 @@ def weigh(blocks: Sequence[Sequence[Instruction]], core: str) -> list[Weight]:
 def _text(instruction: Instruction) -> str:
     """What the assembler takes for it; addresses become a symbol."""
     if instruction.kind in _LEFT_OUT:
-        return "nop"
+        return ""
     if instruction.kind is Kind.BRANCH and instruction.name.startswith(("bl", "bx")):
         return "b somewhere"  # a call would count as a hundred cycles
     operands = re.sub(r"\b(0x)?[0-9a-f]+ <[^>]*>", "somewhere", instruction.operands)
@@ -80,14 +82,14 @@ def _text(instruction: Instruction) -> str:
 
 
 def _cycles(program: str, core: str, texts: list[list[str]], iterations: int) -> dict[int, int]:
-    """Cycles by index. Lines that its assembler does not take are replaced, once."""
+    """Cycles by index. Lines that its assembler does not take are left out."""
     lines: list[str] = []
     for index, text in enumerate(texts):
         lines += [f"@ LLVM-MCA-BEGIN b{index}", *text, "@ LLVM-MCA-END"]
     done = _run(program, core, "\n".join(lines) + "\n", iterations)
     wrong = {int(number) for number in re.findall(r"^<stdin>:(\d+):\d+: error", done.stderr, re.MULTILINE)}
     if wrong:
-        kept = ["nop" if number in wrong else line for number, line in enumerate(lines, 1)]
+        kept = ["" if number in wrong else line for number, line in enumerate(lines, 1)]
         done = _run(program, core, "\n".join(kept) + "\n", iterations)
     return dict(_totals(done.stdout))
 

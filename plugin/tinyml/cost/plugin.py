@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """Building the plugin that counts blocks, and running images with it."""
 
 from __future__ import annotations

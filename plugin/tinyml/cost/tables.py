@@ -1,3 +1,5 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
 """How many cycles a block takes on cores whose timing Arm documents, at zero wait states.
 
 The Cortex-M3 and Cortex-M4 are described instruction by instruction in their technical reference manuals,

@@ -67,7 +67,10 @@ def roomy(console: Console) -> Console:
 def add_clock_argument(parser: argparse.ArgumentParser) -> None:
     """`--mhz`: estimated cycles as a time."""
     parser.add_argument(
-        "--mhz", type=_clock_rate, metavar="MHZ", help="the core's clock: shows estimated cycles in milliseconds"
+        "--mhz",
+        type=_clock_rate,
+        metavar="MHZ",
+        help="the core's clock: shows estimated cycles in milliseconds",
     )
 
 

@@ -27,9 +27,10 @@ class Bench(Verb):
     """Measure models on emulated cores: instructions per inference, flash and RAM by part.
 
     Instructions and bytes are counted, nothing is timed: the same inputs give the same figures on any
-    computer with the same cross compiler. Cycles are an estimate. Models that are recognised by their SHA-256 are shown beside the figures of
-    other runtimes. `--against` compares with an earlier --json file, or with another commit of this
-    project, and then the exit code is 1 if anything grew by more than --tolerance percent.
+    computer with the same cross compiler. Cycles are an estimate. Models
+    that are recognised by their SHA-256 are shown beside the figures of other runtimes. `--against` compares
+    with an earlier --json file, or with another commit of this project; then the exit code is 1 if
+    anything grew by more than --tolerance percent.
     """
 
     name = "bench"

@@ -1,3 +1,4 @@
+/* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* A plugin for QEMU's code generator: counts how often every block of code is executed and how
