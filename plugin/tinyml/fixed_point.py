@@ -70,6 +70,28 @@ def multiply_by_quantized_multiplier_once(x: Ints, multiplier: Ints | int, shift
     return ((product >> (exponent - 1)) + 1) >> 1
 
 
+def shift_right_to_even(product: Ints, exponent: Ints | int, slack: Ints | int) -> Ints:
+    """product / 2**exponent, rounded once, halves to even.
+
+    ``slack`` bounds how far the rounding of the multipliers may have moved ``product``. A result that lies
+    this close to a half counts as one: 3 * (1 / 6) is a half although 1 / 6 is not exact.
+    """
+    exponent = np.asarray(exponent, np.int64)
+    raised = np.asarray(product, np.int64) + (np.int64(1) << (exponent - 1))
+    rounded = raised >> exponent
+    rest = raised - (rounded << exponent)
+    odd = rounded & 1
+    above = rest <= slack
+    below = (np.int64(1) << exponent) - rest <= slack
+    return rounded - (above & (odd == 1)) + (~above & below & (odd == 1))
+
+
+def multiply_by_quantized_multiplier_to_even(x: Ints, multiplier: Ints | int, shift: Ints | int) -> Ints:
+    """x * multiplier * 2**(shift - 31), rounded once, halves to even, as ONNX's QuantizeLinear rounds."""
+    x = np.asarray(x, np.int64)
+    return shift_right_to_even(x * np.asarray(multiplier, np.int64), 31 - np.asarray(shift), np.abs(x))
+
+
 def multiply_int64_by_quantized_multiplier(x: Ints, multiplier: Ints | int, shift: Ints | int) -> Ints:
     """The variant for 64-bit accumulators (int16 activations): 16-bit multiplier, one rounding."""
     shift = np.asarray(shift, np.int64)

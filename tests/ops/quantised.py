@@ -86,6 +86,51 @@ def transposed_convolution(dtype: str, lsb: int) -> Case:
     return onnx_nodes_case(f"ConvTranspose_{dtype}", nodes, operands, ["y"], lsb=lsb)
 
 
+def pool(
+    name: str, op_type: str, kernel: tuple[int, int], dtype: str, y_scale: float = 0.0625, **more: Any
+) -> Case:
+    """The mean of windows. Scales are powers of two, so that onnxruntime's float sums are exact, too."""
+    zero = np.array(100 if dtype == "uint8" else -3, dtype)
+    low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    operands: dict[str, Array | Const] = {
+        "x": whole(1, 8, 6, 6, low=low, high=high, dtype=dtype),
+        "xs": Const(np.array(0.0625, np.float32)),
+        "z": Const(zero),
+        "ys": Const(np.array(y_scale, np.float32)),
+    }
+    attributes = {"kernel_shape": kernel, "strides": [1, 1], **more} if op_type == "AveragePool" else {}
+    nodes = [
+        helper.make_node("DequantizeLinear", ["x", "xs", "z"], ["r"]),
+        helper.make_node(op_type, ["r"], ["m"], **attributes),
+        helper.make_node("QuantizeLinear", ["m", "ys", "z"], ["y"]),
+    ]
+    return onnx_nodes_case(name, nodes, operands, ["y"])
+
+
+def reduction(op_type: str, rows: int, y_scale: float) -> Case:
+    operands: dict[str, Array | Const] = {
+        "x": whole(rows, 65, low=-128, high=127, dtype="int8"),
+        "xs": Const(np.array(0.0625, np.float32)),
+        "xz": Const(np.array(-5, np.int8)),
+        "axes": Const(np.array([0], np.int64)),
+        "ys": Const(np.array(y_scale, np.float32)),
+        "yz": Const(np.array(3, np.int8)),
+    }
+    nodes = [
+        helper.make_node("DequantizeLinear", ["x", "xs", "xz"], ["r"]),
+        helper.make_node(op_type, ["r", "axes"], ["m"]),
+        helper.make_node("QuantizeLinear", ["m", "ys", "yz"], ["y"]),
+    ]
+    return onnx_nodes_case(f"{op_type}_{rows}_{y_scale}", nodes, operands, ["y"])
+
+
+HALVES = (((0.0625, 0.0625), 0.125), ((0.0625, 0.125), 0.25), ((0.0625, 0.0625), 0.375), ((0.5, 1.0), 1.5))
+"""Scales of two operands and an output for which many results lie halfway between two integers.
+
+onnxruntime computes them in float32. Powers of two keep its products and sums exact, so that a half is one.
+"""
+
+
 CASES: list[Case] = [
     unsigned_matmul(),
     transposed_convolution("int8", 0),
@@ -108,15 +153,31 @@ CASES: list[Case] = [
     ),
     between("saturated", "Sigmoid", [3.0], 1 / 256, -128),
     *(
-        between(f"{op}_{dtype}", op, [0.05, 0.03], 0.04, 7, dtype)
+        between(f"{op}_{dtype}_{scales}_{y_scale}", op, list(scales), y_scale, 7, dtype, lsb=0)
         for op in ("Add", "Sub")
         for dtype in ("int8", "uint8")
+        for scales, y_scale in (((0.0513, 0.0307), 0.0411), *HALVES)
     ),
     *(
-        between(f"{op}_{dtype}", op, [0.05, 0.03], 0.1, 7, dtype)
-        for op in ("Mul",)
+        between(f"Mul_{dtype}_{y_scale}", "Mul", [0.25, 0.0625], y_scale, 7, dtype, lsb=0)
         for dtype in ("int8", "uint8")
+        for y_scale in (0.1017, 0.125, 0.25, 0.375)
     ),
+    between("PRelu_halves", "PRelu", [0.0625, 0.5], 0.125, -3, lsb=0),
+    *(
+        reduction(op, rows, y_scale)
+        for op in ("ReduceMean", "ReduceSum")
+        for rows in (2, 6, 8)
+        for y_scale in (0.0625, 0.125, 0.375)
+    ),
+    *(
+        pool(f"{op}_{dtype}_{kernel}", op, kernel, dtype)
+        for op in ("AveragePool", "GlobalAveragePool")
+        for dtype in ("int8", "uint8")
+        for kernel in ((2, 2), (2, 3), (3, 3))
+    ),
+    pool("AveragePool_padded", "AveragePool", (3, 3), "int8", pads=[1, 1, 1, 1]),
+    pool("AveragePool_rescaled", "AveragePool", (2, 2), "int8", y_scale=0.125),
     *(between(f"{op}_scales", op, [0.05, 0.03], 0.05, 7) for op in ("Min", "Max")),
     *(between(op, op, [0.05], 0.05, 0, keepdims=1) for op in ("ReduceMean", "ReduceMax", "ReduceSum")),
     *(between(f"{op}_unit", op, [2.0**-12], 2.0**-15, dtype="int16", lsb=3) for op in ("Sigmoid", "Tanh")),

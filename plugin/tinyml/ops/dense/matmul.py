@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,6 +28,8 @@ from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 class MatMul(Op):
     """(..., m, k) x (..., k, n); leading axes broadcast."""
 
+    round_once: bool = False  # as ONNX does; else as TensorFlow Lite does
+
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         a, b = given(inputs, 0), given(inputs, 1)
         lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
@@ -36,7 +38,7 @@ class MatMul(Op):
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
         a, b = given(inputs, 0), given(inputs, 1)
         if layer.output.quant is not None:
-            return (integers.evaluate(layer, a, b),)
+            return (integers.evaluate(layer, a, b, self.round_once),)
         return (np.matmul(a, b).astype(layer.output.dtype.numpy),)
 
     def macs(self, layer: Layer) -> int:
@@ -45,7 +47,8 @@ class MatMul(Op):
     def quantized(
         self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
     ) -> tuple[Op, Sequence[Tensor | None]] | None:
-        return (self, inputs) if integers.has_integer_form(inputs[0], inputs[1], outputs[0]) else None
+        fits = integers.has_integer_form(inputs[0], inputs[1], outputs[0])
+        return (replace(self, round_once=True), inputs) if fits else None
 
 
 def output_nest(layer: Layer) -> c.Nest:
@@ -77,8 +80,8 @@ class MatMulQuantized(Kernel[MatMul]):
     constraints = (integer_form,)
 
     def emit(self, layer: Layer[MatMul], sheet: Sheet) -> None:
-        b = layer.input(1)
-        integers.emit(layer, sheet, output_nest(layer), b.shape[-2], b.shape[-1])
+        op, b = layer.op, layer.input(1)
+        integers.emit(layer, sheet, output_nest(layer), b.shape[-2], b.shape[-1], op.round_once)
 
 
 def same_plain_type(layer: Layer) -> bool:

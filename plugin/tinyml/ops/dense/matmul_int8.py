@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Products of two quantised matrices that are both data, in the arithmetic of TensorFlow Lite."""
+"""Products of two quantised matrices that are both data, rounded as TensorFlow Lite or as ONNX does."""
 
 from __future__ import annotations
 
@@ -24,28 +24,34 @@ def has_integer_form(a: Tensor | None, b: Tensor | None, y: Tensor | TensorType)
     return y.dtype in (DType.INT8, DType.UINT8)
 
 
-def rescale(layer: Layer) -> tuple[int, int]:
+def rescale(layer: Layer, once: bool) -> tuple[int, int]:
     """From sums to the output; TFLite multiplies the two scales in float32."""
+    if once:
+        product = quant_of(layer.input(0)).scale * quant_of(layer.input(1)).scale
+        return fp.quantize_multiplier(product / quant_of(layer.output).scale)
     a, b = (np.float32(quant_of(layer.input(i)).scale) for i in (0, 1))
     return fp.quantize_multiplier(float(a * b) / quant_of(layer.output).scale)
 
 
-def evaluate(layer: Layer, a: Array, b: Array) -> Array:
+def evaluate(layer: Layer, a: Array, b: Array, once: bool) -> Array:
     left, right = (x.astype(np.int64) - quant_of(layer.input(i)).zero_point for i, x in enumerate((a, b)))
     total = np.matmul(left, right)
     if layer.output.dtype is DType.INT16:
-        scaled = fp.multiply_int64_by_quantized_multiplier(total, *rescale(layer))
+        wide = fp.multiply_int64_by_quantized_multiplier
+        multiply = fp.multiply_int64_by_quantized_multiplier_once if once else wide
     else:
-        scaled = fp.multiply_by_quantized_multiplier(total, *rescale(layer))
+        narrow = fp.multiply_by_quantized_multiplier
+        multiply = fp.multiply_by_quantized_multiplier_to_even if once else narrow
+    scaled = multiply(total, *rescale(layer, once))
     dtype = layer.output.dtype
     found: Array = np.clip(scaled + quant_of(layer.output).zero_point, *dtype.limits).astype(dtype.numpy)
     return found
 
 
-def emit(layer: Layer, sheet: Sheet, nest: c.Nest, inner: int, stride: int) -> None:
+def emit(layer: Layer, sheet: Sheet, nest: c.Nest, inner: int, stride: int, once: bool) -> None:
     """The loops of ``nest`` around a sum of ``inner`` products; b's rows are ``stride`` apart."""
     y = layer.output
-    multiplier, shift = rescale(layer)
+    multiplier, shift = rescale(layer, once)
     wide = y.dtype is DType.INT16
     low, high = y.dtype.limits
     sheet.include("<tinyml/conv_s16.h>" if wide else "<tinyml/fixed_point.h>")
@@ -62,8 +68,9 @@ def emit(layer: Layer, sheet: Sheet, nest: c.Nest, inner: int, stride: int) -> N
             right = f"{index['b']} + k" if stride == 1 else f"{index['b']} + k * {stride}"
             sheet.line(f"acc += {operand(0, index['a'] + ' + k')} * {operand(1, right)};")
         if wide:
-            value = f"tinyml_narrow_s64(acc, {multiplier}, {shift}, {low}, {high})"
+            value = f"tinyml_narrow_s64{'_once' if once else ''}(acc, {multiplier}, {shift}, {low}, {high})"
         else:
-            scaled = f"tinyml_rescale(acc, {multiplier}, {shift}) + ({quant_of(y).zero_point})"
+            rescaled = f"tinyml_rescale{'_to_even' if once else ''}(acc, {multiplier}, {shift})"
+            scaled = f"{rescaled} + ({quant_of(y).zero_point})"
             value = f"({y.dtype.c})tinyml_clamp({scaled}, {low}, {high})"
         sheet.line(f"{sheet.y()}[{index['y']}] = {value};")

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,6 +28,7 @@ class Binary(Op):
 
     function: str = "add"
     clamp: Clamp = NO_CLAMP
+    round_once: bool = False  # halves to even, as ONNX does; else as TensorFlow Lite does
 
     def label(self) -> str:
         return self.function
@@ -39,7 +40,7 @@ class Binary(Op):
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
         a, b = given(inputs, 0), given(inputs, 1)
         if layer.output.quant is not None:
-            return (integers.evaluate(self.function, self.clamp, layer, a, b),)
+            return (integers.evaluate(self.function, self.clamp, layer, a, b, self.round_once),)
         if layer.input(0).quant is not None:
             return (comparisons.evaluate(self.function, layer, a, b),)
         with np.errstate(all="ignore"):
@@ -56,7 +57,7 @@ class Binary(Op):
         self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
     ) -> tuple[Op, Sequence[Tensor | None]] | None:
         fits = integers.has_integer_form(self.function, inputs[0], inputs[1], outputs[0])
-        return (self, inputs) if fits else None
+        return (replace(self, round_once=True), inputs) if fits else None
 
 
 def integer_form(layer: Layer[Binary]) -> bool:
@@ -72,7 +73,7 @@ class BinaryQuantized(Kernel[Binary]):
     constraints = (integer_form,)
 
     def emit(self, layer: Layer[Binary], sheet: Sheet) -> None:
-        integers.emit(layer.op.function, layer.op.clamp, layer, sheet)
+        integers.emit(layer.op.function, layer.op.clamp, layer, sheet, layer.op.round_once)
 
 
 def one_step(layer: Layer[Binary]) -> bool:
@@ -80,7 +81,7 @@ def one_step(layer: Layer[Binary]) -> bool:
     a, b, y = layer.input(0), layer.input(1), layer.output
     if not a.shape == b.shape == y.shape or y.dtype is not DType.INT8:
         return False
-    return integers.linear_sum(layer.op.function, layer.op.clamp, layer) is not None
+    return integers.linear_sum(layer.op.function, layer.op.clamp, layer, layer.op.round_once) is not None
 
 
 class AddHelium(Kernel[Binary]):
@@ -96,7 +97,7 @@ class AddHelium(Kernel[Binary]):
         return target.mve
 
     def emit(self, layer: Layer[Binary], sheet: Sheet) -> None:
-        form = integers.linear_sum(layer.op.function, layer.op.clamp, layer)
+        form = integers.linear_sum(layer.op.function, layer.op.clamp, layer, layer.op.round_once)
         assert form is not None
         low, high = clamp_range(layer.op.clamp, layer.output)
         sheet.include("<tinyml/add.h>")

@@ -1,10 +1,11 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Binary operators on quantised tensors, in the integer arithmetic of TensorFlow Lite.
+"""Binary operators on quantised tensors.
 
-Sums bring both operands to one scale with room below the point (``headroom``), add, and rescale once
-more; of bytes, most can be computed in one step instead (``linear_sum``). Products need one rescale. The
-largest and the smallest need none: scales are equal.
+TensorFlow Lite brings both operands of a sum to one scale with room below the point (``headroom``), adds,
+and rescales again. ONNX defines the result in real numbers: it is rounded once, halves to even. Most sums
+of bytes take one step either way (``linear_sum``). Products need one rescale; maximum and minimum need
+none, because all scales are equal.
 """
 
 from __future__ import annotations
@@ -69,10 +70,13 @@ def sum_of(function: str, layer: Layer) -> Sum:
     )
 
 
-def product_rescale(layer: Layer) -> Rescale:
-    """TFLite multiplies and divides these scales in float32."""
-    a, b, y = (np.float32(quant_of(t).scale) for t in (layer.input(0), layer.input(1), layer.output))
-    return fp.quantize_multiplier(float(a * b / y))
+def product_rescale(layer: Layer, once: bool) -> Rescale:
+    """From the product of both operands to the output."""
+    a, b, y = (quant_of(t).scale for t in (layer.input(0), layer.input(1), layer.output))
+    if once:
+        return fp.quantize_multiplier(a * b / y)
+    # TFLite multiplies and divides these scales in float32.
+    return fp.quantize_multiplier(float(np.float32(a) * np.float32(b) / np.float32(y)))
 
 
 def identity_rescale(layer: Layer) -> Rescale:
@@ -81,24 +85,46 @@ def identity_rescale(layer: Layer) -> Rescale:
     return fp.quantize_multiplier(float(a / y))
 
 
-def evaluate(function: str, clamp: Clamp, layer: Layer, a: Array, b: Array) -> Array:
-    """The operator in numpy, bit for bit."""
+@dataclass(frozen=True)
+class SumOnce:
+    """The factors of a sum that is rounded once: (a * a_factor + b * b_factor) >> exponent."""
+
+    a: int
+    b: int
+    exponent: int
+
+
+def sum_once(function: str, layer: Layer) -> SumOnce:
+    a, b, y = (quant_of(t).scale for t in (layer.input(0), layer.input(1), layer.output))
+    _, shift = fp.quantize_multiplier(max(a, b) / y)
+    exponent = 31 - shift
+    second = round(b / y * 2.0**exponent)
+    return SumOnce(round(a / y * 2.0**exponent), second if function == "add" else -second, exponent)
+
+
+def evaluate(function: str, clamp: Clamp, layer: Layer, a: Array, b: Array, once: bool = False) -> Array:
+    """The operator in numpy, bit for bit; ``once`` where the result is rounded once, halves to even."""
     low, high = clamp_range(clamp, layer.output)
     if function in UNSCALED:
         found = UNSCALED[function](a, b).astype(np.int64)
     else:
         a = a.astype(np.int64) - quant_of(layer.input(0)).zero_point
         b = b.astype(np.int64) - quant_of(layer.input(1)).zero_point
-        found = _scaled(function, layer, a, b) + quant_of(layer.output).zero_point
+        found = _scaled(function, layer, a, b, once) + quant_of(layer.output).zero_point
     return np.clip(found, low, high).astype(layer.output.dtype.numpy)
 
 
-def _scaled(function: str, layer: Layer, a: Array, b: Array) -> Array:
+def _scaled(function: str, layer: Layer, a: Array, b: Array, once: bool) -> Array:
+    multiply = fp.multiply_by_quantized_multiplier_to_even if once else fp.multiply_by_quantized_multiplier
     if function == "mul":
-        return fp.multiply_by_quantized_multiplier(a * b, *product_rescale(layer))
+        return multiply(a * b, *product_rescale(layer, once))
     if function == "prelu":
-        product = fp.multiply_by_quantized_multiplier(a * b, *product_rescale(layer))
-        return np.where(a >= 0, fp.multiply_by_quantized_multiplier(a, *identity_rescale(layer)), product)
+        product = multiply(a * b, *product_rescale(layer, once))
+        return np.where(a >= 0, multiply(a, *identity_rescale(layer)), product)
+    if once:
+        factors = sum_once(function, layer)
+        total = a * factors.a + b * factors.b
+        return fp.shift_right_to_even(total, factors.exponent, np.abs(a) + np.abs(b))
     rescale = sum_of(function, layer)
     a = fp.multiply_by_quantized_multiplier(a << rescale.headroom, *rescale.a)
     b = fp.multiply_by_quantized_multiplier(b << rescale.headroom, *rescale.b)
@@ -108,18 +134,18 @@ def _scaled(function: str, layer: Layer, a: Array, b: Array) -> Array:
     return fp.multiply_by_quantized_multiplier(total, *rescale.y)
 
 
-def linear_sum(function: str, clamp: Clamp, layer: Layer) -> Linear | None:
+def linear_sum(function: str, clamp: Clamp, layer: Layer, once: bool = False) -> Linear | None:
     """The same in one step, if the layer adds or subtracts bytes and there is such a step."""
     y = layer.output
     if function not in ("add", "sub") or y.dtype.bytes != 1:
         return None
     quants = [quant_of(t) for t in (layer.input(0), layer.input(1), y)]
-    key = (function, clamp, y.dtype, *quants)
+    key = (function, clamp, once, y.dtype, *quants)
     if key not in _LINEAR_SUMS:
         low, high = y.dtype.limits
         a, b = quants[0].scale / quants[2].scale, quants[1].scale / quants[2].scale
         _LINEAR_SUMS[key] = linear.find(
-            lambda a, b: evaluate(function, clamp, layer, a, b),
+            lambda a, b: evaluate(function, clamp, layer, a, b, once),
             np.arange(low, high + 1),
             (a, b if function == "add" else -b),
         )
@@ -130,7 +156,7 @@ _LINEAR_SUMS: dict[tuple[object, ...], Linear | None] = {}
 """Forms found so far: a layer is asked for its own several times, and finding it takes a while."""
 
 
-def emit(function: str, clamp: Clamp, layer: Layer, sheet: Sheet) -> None:
+def emit(function: str, clamp: Clamp, layer: Layer, sheet: Sheet, once: bool = False) -> None:
     """The operator as C loops."""
     y = layer.output
     walks = {
@@ -140,7 +166,7 @@ def emit(function: str, clamp: Clamp, layer: Layer, sheet: Sheet) -> None:
     }
     sheet.include("<tinyml/fixed_point.h>")
     low, high = clamp_range(clamp, y)
-    form = linear_sum(function, clamp, layer)
+    form = linear_sum(function, clamp, layer, once)
     with sheet.loops(c.nest(y.shape, walks)) as index:
         a, b = f"{sheet.x(0)}[{index['a']}]", f"{sheet.x(1)}[{index['b']}]"
         if function in UNSCALED:
@@ -153,22 +179,30 @@ def emit(function: str, clamp: Clamp, layer: Layer, sheet: Sheet) -> None:
             value = "sum"
         else:
             zero = quant_of(y).zero_point
-            scaled = _scaled_c(function, layer, sheet, _centred(layer, 0, a), _centred(layer, 1, b))
+            operands = _centred(layer, 0, a), _centred(layer, 1, b)
+            scaled = _scaled_c(function, layer, sheet, *operands, once)
             value = f"{scaled} + ({zero})" if zero else scaled
         sheet.line()
         sheet.line(f"{sheet.y()}[{index['y']}] = ({y.dtype.c}){limited(value, low, high)};")
 
 
-def _scaled_c(function: str, layer: Layer, sheet: Sheet, a: str, b: str) -> str:
+def _scaled_c(function: str, layer: Layer, sheet: Sheet, a: str, b: str, once: bool) -> str:
     """Lines that prepare the operands; returns the expression of the rescaled result."""
     if function == "mul":
         sheet.line(f"const int32_t product = {a} * {b};")
-        return _rescaled("product", product_rescale(layer))
+        return _rescaled("product", product_rescale(layer, once), once)
     if function == "prelu":
         sheet.line(f"const int32_t a = {a};")
-        below = _rescaled(f"a * {b}", product_rescale(layer))
-        sheet.line(f"const int32_t v = a >= 0 ? {_rescaled('a', identity_rescale(layer))} : {below};")
+        below = _rescaled(f"a * {b}", product_rescale(layer, once), once)
+        sheet.line(f"const int32_t v = a >= 0 ? {_rescaled('a', identity_rescale(layer), once)} : {below};")
         return "v"
+    if once:
+        factors = sum_once(function, layer)
+        sheet.line(f"const int32_t a = {a};")
+        sheet.line(f"const int32_t b = {b};")
+        sheet.line(f"const int64_t sum = (int64_t)a * {factors.a} + (int64_t)b * ({factors.b});")
+        slack = "(a < 0 ? -a : a) + (b < 0 ? -b : b)"
+        return f"tinyml_shift_right_to_even(sum, {factors.exponent}, {slack})"
     rescale = sum_of(function, layer)
     raised = f" * (1 << {rescale.headroom})" if rescale.headroom else ""
     sheet.line(f"const int32_t a = {_rescaled(a + raised, rescale.a)};")
@@ -183,5 +217,5 @@ def _centred(layer: Layer, index: int, element: str) -> str:
     return f"({element} - ({zero}))" if zero else element
 
 
-def _rescaled(value: str, rescale: Rescale) -> str:
-    return f"tinyml_rescale({value}, {rescale[0]}, {rescale[1]})"
+def _rescaled(value: str, rescale: Rescale, once: bool = False) -> str:
+    return f"tinyml_rescale{'_to_even' if once else ''}({value}, {rescale[0]}, {rescale[1]})"

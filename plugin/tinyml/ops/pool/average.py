@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -30,6 +30,7 @@ class AveragePool(Window):
 
     include_pad: bool = False
     clamp: Clamp = NO_CLAMP
+    to_even: bool = False  # halves of quantised means, as ONNX rounds; else away from zero, as TFLite does
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         x = given(inputs, 0)
@@ -40,7 +41,7 @@ class AveragePool(Window):
         counts = self.counts(x.shape)
         if layer.output.quant is not None:
             total = self.windows(x.astype(np.int64), 0).sum(axis=self.taps)
-            found = from_sum(total, counts, quant_of(layer.input(0)), quant_of(layer.output))
+            found = from_sum(total, counts, quant_of(layer.input(0)), quant_of(layer.output), self.to_even)
             return (np.clip(found, *clamp_range(self.clamp, layer.output)).astype(x.dtype),)
         mean = self.windows(x, 0).sum(axis=self.taps) / counts
         return (np.clip(mean, *self.clamp).astype(layer.output.dtype.numpy),)
@@ -48,7 +49,8 @@ class AveragePool(Window):
     def quantized(
         self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
     ) -> tuple[Op, Sequence[Tensor | None]] | None:
-        return (self, inputs) if self.has_integer_form(inputs[0], outputs[0]) else None
+        even = replace(self, to_even=True)
+        return (even, inputs) if even.has_integer_form(inputs[0], outputs[0]) else None
 
     def has_integer_form(self, x: Tensor | None, y: Tensor) -> bool:
         """Whether sums of stored integers are enough."""
@@ -58,7 +60,7 @@ class AveragePool(Window):
         """From the sum of a window to its mean in one step, if there is one."""
         if x is None or y.quant is None or self.pads_count:
             return None
-        return linear_mean(self.counts(x.shape), x, y, clamp_range(self.clamp, y))
+        return linear_mean(self.counts(x.shape), x, y, clamp_range(self.clamp, y), self.to_even)
 
     @property
     def pads_count(self) -> bool:
@@ -105,10 +107,14 @@ class AveragePoolQuantized(PoolKernel[AveragePool]):
                 sheet.line(f"sum += {sheet.x()}[{place}];")
                 if line is None:
                     sheet.line("count++;")
-            if line is None:
-                sheet.line("sum = (sum > 0 ? sum + count / 2 : sum - count / 2) / count;")
-            else:
+            if line is not None:
                 sheet.line(f"sum = {line.c('sum')};")
+            elif op.to_even:
+                zero = quant_of(y).zero_point
+                centred = f"sum - count * ({zero})" if zero else "sum"
+                sheet.line(f"sum = tinyml_divide_to_even({centred}, count) + ({zero});")
+            else:
+                sheet.line("sum = (sum > 0 ? sum + count / 2 : sum - count / 2) / count;")
             value = limited("sum", *clamp_range(op.clamp, y))
             sheet.line(f"{sheet.y()}[{out}] = ({y.dtype.c}){value};")
 

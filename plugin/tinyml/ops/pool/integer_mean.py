@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The mean of a window, from the sum of its stored integers.
 
-Where input and output are quantised alike, the quotient is rounded to the nearest, halves away from zero, as
-TensorFlow Lite does. Otherwise the mean is taken in real numbers and quantised, as ONNX says.
+TensorFlow Lite quantises input and output alike and rounds the quotient to the nearest, halves away from
+zero. ONNX defines the mean in real numbers, quantised with halves to even.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ def alike(x: Tensor | None, y: Tensor) -> bool:
     )
 
 
-def from_sum(total: Array, count: Array | int, x: Quant, y: Quant) -> Array:
+def from_sum(total: Array, count: Array | int, x: Quant, y: Quant, to_even: bool) -> Array:
     """The means of windows, before they are clamped."""
-    if x == y:
+    if x == y and not to_even:
         return np.asarray(np.sign(total) * ((np.abs(total) + count // 2) // count))
-    real = (total - count * x.zero_point) * (x.scale / (count * y.scale))
+    real = (total - count * x.zero_point) * (x.scale / y.scale) / count
     return np.asarray(np.rint(real).astype(np.int64) + y.zero_point)
 
 
 def linear_mean(
-    counts: Array, x: Tensor | None, y: Tensor | TensorType, limits: tuple[int, int]
+    counts: Array, x: Tensor | None, y: Tensor | TensorType, limits: tuple[int, int], to_even: bool
 ) -> Linear | None:
     """From the sum to the clamped mean in one step, for bytes, if all windows have as many elements."""
     if x is None or x.quant is None or y.quant is None or x.quant.per_channel or y.quant.per_channel:
@@ -44,16 +44,18 @@ def linear_mean(
     count = int(counts.reshape(-1)[0])
     if x.dtype not in BYTES or x.dtype is not y.dtype or not count or np.any(counts != count):
         return None
-    return _line(count, x.quant, y.quant, x.dtype, limits)
+    return _line(count, x.quant, y.quant, x.dtype, limits, to_even)
 
 
 @cache
-def _line(count: int, x: Quant, y: Quant, dtype: DType, limits: tuple[int, int]) -> Linear | None:
+def _line(
+    count: int, x: Quant, y: Quant, dtype: DType, limits: tuple[int, int], to_even: bool
+) -> Linear | None:
     low, high = dtype.limits
     if count * (high - low) > 1 << 20:  # so many sums that looking at all takes too long
         return None
 
     def mean(total: Array) -> Array:
-        return np.clip(from_sum(total, count, x, y), *limits)
+        return np.clip(from_sum(total, count, x, y, to_even), *limits)
 
     return linear.find(mean, np.arange(count * low, count * high + 1), [x.scale / (count * y.scale)])

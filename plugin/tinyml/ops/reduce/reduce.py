@@ -95,6 +95,7 @@ class Reduce(Op):
 
     function: str = "sum"
     axes: tuple[int, ...] = ()
+    round_once: bool = False  # halves to even, as ONNX does; else as TensorFlow Lite does
 
     def label(self) -> str:
         return f"reduce_{self.function}"
@@ -106,7 +107,7 @@ class Reduce(Op):
 
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
         if layer.output.quant is not None and self.function not in EXTREMES:
-            return (integers.evaluate(self.function, self.axes, layer, given(inputs, 0)),)
+            return (integers.evaluate(self.function, self.axes, layer, given(inputs, 0), self.round_once),)
         with np.errstate(all="ignore"):
             result = FUNCTIONS[self.function].numpy(given(inputs, 0), self.axes)
         return (result.astype(layer.output.dtype.numpy),)
@@ -121,7 +122,7 @@ class Reduce(Op):
         same = x is not None and x.quant == y.quant and x.dtype is y.dtype
         order_kept = self.function in EXTREMES and is_quantized(x, DType.INT8, DType.UINT8, DType.INT16)
         fits = (same and order_kept) or integers.has_integer_form(self.function, x, y)
-        return (self, inputs) if fits else None
+        return (replace(self, round_once=True), inputs) if fits else None
 
 
 def defined(layer: Layer[Reduce]) -> bool:
@@ -145,7 +146,7 @@ class ReduceQuantized(Kernel[Reduce]):
     constraints = (integer_form,)
 
     def emit(self, layer: Layer[Reduce], sheet: Sheet) -> None:
-        integers.emit(layer.op.function, layer.op.axes, layer, sheet)
+        integers.emit(layer.op.function, layer.op.axes, layer, sheet, layer.op.round_once)
 
 
 class ReduceLoops(Kernel[Reduce]):

@@ -23,9 +23,11 @@ def has_integer_form(function: str, x: Tensor | None, y: Tensor | TensorType) ->
     return x.dtype is y.dtype and x.dtype in types and not x.quant.per_channel and not y.quant.per_channel
 
 
-def rescale(function: str, number: int, layer: Layer) -> tuple[int, int]:
+def rescale(function: str, number: int, layer: Layer, once: bool) -> tuple[int, int]:
     """From a sum of ``number`` elements to the output; the mean's division is in the multiplier."""
     x, y = quant_of(layer.input(0)).scale, quant_of(layer.output).scale
+    if once:
+        return fp.quantize_multiplier(x / (y * number) if function == "mean" else x / y)
     multiplier, shift = fp.quantize_multiplier(x / y)
     if function == "sum":
         return multiplier, shift
@@ -33,19 +35,20 @@ def rescale(function: str, number: int, layer: Layer) -> tuple[int, int]:
     return (multiplier << raised) // number, shift - raised
 
 
-def evaluate(function: str, axes: tuple[int, ...], layer: Layer, x: Array) -> Array:
+def evaluate(function: str, axes: tuple[int, ...], layer: Layer, x: Array, once: bool) -> Array:
     number = count(x.shape, axes)
     total = x.astype(np.int64).sum(axis=axes, keepdims=True) - quant_of(layer.input(0)).zero_point * number
-    scaled = fp.multiply_by_quantized_multiplier(total, *rescale(function, number, layer))
+    multiply = fp.multiply_by_quantized_multiplier_to_even if once else fp.multiply_by_quantized_multiplier
+    scaled = multiply(total, *rescale(function, number, layer, once))
     dtype = layer.output.dtype
     found: Array = np.clip(scaled + quant_of(layer.output).zero_point, *dtype.limits).astype(dtype.numpy)
     return found
 
 
-def emit(function: str, axes: tuple[int, ...], layer: Layer, sheet: Sheet) -> None:
+def emit(function: str, axes: tuple[int, ...], layer: Layer, sheet: Sheet, once: bool) -> None:
     x, y = layer.input(0), layer.output
     number = count(x.shape, axes)
-    multiplier, shift = rescale(function, number, layer)
+    multiplier, shift = rescale(function, number, layer, once)
     offset = quant_of(x).zero_point * number
     low, high = y.dtype.limits
     sheet.include("<tinyml/fixed_point.h>")
@@ -55,5 +58,6 @@ def emit(function: str, axes: tuple[int, ...], layer: Layer, sheet: Sheet) -> No
         sheet.line()
         with inner_loop(sheet, split, index["x"]) as place:
             sheet.line(f"sum += {sheet.x()}[{place}];")
-        value = f"tinyml_rescale(sum, {multiplier}, {shift}) + ({quant_of(y).zero_point})"
+        scaled = f"tinyml_rescale{'_to_even' if once else ''}(sum, {multiplier}, {shift})"
+        value = f"{scaled} + ({quant_of(y).zero_point})"
         sheet.line(f"{sheet.y()}[{index['y']}] = ({y.dtype.c})tinyml_clamp({value}, {low}, {high});")

@@ -46,6 +46,41 @@ static inline int32_t tinyml_rescale_once(int32_t x, int32_t multiplier, int32_t
 	return (int32_t)((((int64_t)x * multiplier >> (exponent - 1)) + 1) >> 1);
 }
 
+/** product / 2^exponent, rounded once, halves to even. A result as close to a half as `slack` allows
+ *  counts as one: `slack` bounds the error that rounded multipliers left in `product`.
+ */
+static inline int32_t tinyml_shift_right_to_even(int64_t product, int32_t exponent, int32_t slack)
+{
+	const int64_t one = INT64_C(1) << exponent;
+	const int64_t raised = product + (one >> 1);
+	const int32_t rounded = (int32_t)(raised >> exponent);
+	const int64_t rest = raised & (one - 1);
+
+	if (rest <= slack) {
+		return rounded - (rounded & 1);
+	}
+	return rounded + (one - rest <= slack ? rounded & 1 : 0);
+}
+
+/** x * multiplier * 2^(shift - 31), rounded once, halves to even, as ONNX's QuantizeLinear rounds. */
+static inline int32_t tinyml_rescale_to_even(int32_t x, int32_t multiplier, int32_t shift)
+{
+	return tinyml_shift_right_to_even((int64_t)x * multiplier, 31 - shift, x < 0 ? -x : x);
+}
+
+/** x / divisor, rounded to the nearest, halves to even. */
+static inline int32_t tinyml_divide_to_even(int32_t x, int32_t divisor)
+{
+	const int32_t quotient = x / divisor;
+	const int32_t rest = x - quotient * divisor;
+	const int32_t twice = 2 * (rest < 0 ? -rest : rest);
+
+	if (twice > divisor || (twice == divisor && quotient % 2 != 0)) {
+		return x < 0 ? quotient - 1 : quotient + 1;
+	}
+	return quotient;
+}
+
 static inline int32_t tinyml_clamp(int32_t x, int32_t low, int32_t high)
 {
 	return x < low ? low : x > high ? high : x;
