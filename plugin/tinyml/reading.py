@@ -28,6 +28,7 @@ class Builder:
     def __init__(self) -> None:
         self.tensors: dict[str, Tensor] = {}
         self.nodes: list[Node] = []
+        self._producers: dict[str, Node] = {}
         self._counter = 0
         self.scope = ""  # name of the source node being read
         self.updates: dict[str, Tensor] = {}  # variables written by the operator being read
@@ -82,8 +83,13 @@ class Builder:
             results = folded
         else:
             self.nodes.append(node)
+            self._producers.update({tensor.name: node for tensor in results})
         self.tensors.update({tensor.name: tensor for tensor in results})
         return results
+
+    def producer(self, tensor: Tensor) -> Node | None:
+        """The node that computes a tensor; None for inputs, states and constants."""
+        return self._producers.get(tensor.name)
 
     def add1(self, op: Op, inputs: Sequence[Tensor | None], output: TensorType | None = None) -> Tensor:
         """``add`` for an operator with one output."""

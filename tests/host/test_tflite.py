@@ -298,3 +298,22 @@ def test_compiles_under_its_own_name() -> None:
     graph = tflite_graph.read(PATH, convolution(), {})
     compiled = compile_graph(graph, "net", ORIGIN, Options(target="host"))
     assert "int net_run(void)" in compiled.files["net.c"]
+
+
+def test_a_scale_of_zero_means_weights_of_zero() -> None:
+    """Converters write it for filters that are all zero; TensorFlow Lite makes a multiplier of 0 from it."""
+    scales = Quant((0.01, 0.0), (0, 0), 0)
+    w = Value.constant("w", np.array([[3, -5, 7], [0, 0, 0]], np.int8), scales)
+    bias = Value.constant("b", np.array([4, 90], np.int32), Quant((0.001, 0.0), (0, 0), 0))
+    values = [i8("x", (1, 3), FLAT), w, bias, i8("y", (1, 2), FLAT)]
+    call = Call("FULLY_CONNECTED", ["x", "w", "b"], ["y"], "FullyConnectedOptions")
+    graph = read(Part(values, [call], ["x"], ["y"]))
+    found = interpret(graph, {"x": np.array([[10, -20, 30]], np.int8)})["y"]
+    assert found[0, 1] == 3  # the output's zero point: the bias is multiplied by 0, too
+    assert found[0, 0] != 3
+
+
+def test_a_scale_of_zero_is_refused_where_values_are_computed() -> None:
+    values = [i8("x", (1, 3), Quant.per_tensor(0.0, 0)), i8("y", (1, 3), FLAT)]
+    with pytest.raises(ModelError, match="scale"):
+        read(Part(values, [relu("x", "y")], ["x"], ["y"]))

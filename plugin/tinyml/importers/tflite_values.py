@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import tflite
 
@@ -30,6 +32,10 @@ _STORED = {  # how an element is stored, and what it becomes
 }
 
 
+VANISHING_SCALE = 2.0**-100
+"""Stands for a scale of 0: every fixed-point multiplier made from it is 0."""
+
+
 def type_of(record: TensorRecord) -> TensorType:
     """Shape, element type and quantisation of a tensor."""
     if record.type_code not in _STORED:
@@ -50,6 +56,10 @@ def _quant(record: TensorRecord, dtype: DType) -> Quant | None:
     quant = record.quant
     if quant is None or dtype.is_float or dtype is DType.BOOL:
         return None
+    if record.data is not None and 0.0 in quant.scales:
+        # Converters write scale 0 for weights that are all zero. TensorFlow Lite turns it into a multiplier
+        # of 0, and so does a scale that no multiplier can express.
+        quant = replace(quant, scales=tuple(scale or VANISHING_SCALE for scale in quant.scales))
     if not all(scale > 0 and np.isfinite(scale) for scale in quant.scales):
         if dtype in (DType.INT32, DType.INT64):  # a bias: its scale follows from input and weights
             return None

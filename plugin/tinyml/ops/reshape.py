@@ -65,10 +65,25 @@ def with_quant(build: Builder, x: Tensor, quant: Quant | None) -> Tensor:
         return x
     if x.is_constant:
         return build.constant(x.value, f"{x.name}/as", quant)
-    if x.quant is None:  # plain integers that are only now given a meaning
-        build.tensors[x.name] = replace(x, quant=quant)
-        return build.tensors[x.name]
+    if x.quant is None:
+        return _given_meaning(build, x, quant)
     return build.add1(Reshape(x.shape), [x], TensorType(x.shape, x.dtype, quant))
+
+
+def _given_meaning(build: Builder, x: Tensor, quant: Quant | None) -> Tensor:
+    """Plain integers that are quantised from here on, with those that they were moved from.
+
+    A Dequantize can then pass the operators that moved them, up to an input of the model.
+    """
+    build.tensors[x.name] = replace(x, quant=quant)
+    node, moved = build.producer(x), x
+    while quant is not None and not quant.per_channel and node is not None and node.op.movement:
+        moved = build.tensors[node.inputs[0]]
+        if moved.quant is not None or moved.is_constant or len(node.outputs) > 1:
+            break
+        build.tensors[moved.name] = replace(moved, quant=quant)
+        node = build.producer(moved)
+    return build.tensors[x.name]
 
 
 def resolve_shape(x: Tensor, wanted: Sequence[int], zero_copies: bool = True) -> Shape:

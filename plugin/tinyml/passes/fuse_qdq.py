@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tinyml.ir import DType, Graph, Node, Tensor
 from tinyml.ops.quantization.quantize import Dequantize, Quantize
 from tinyml.ops.quantization.requantize import Requantize
@@ -63,16 +65,32 @@ def _fuse(edit: Editor, node: Node) -> None:
     if form is None:
         return
     op, tensors = form
-    names = []
-    for tensor in tensors:
-        if tensor is not None and tensor.name not in edit.tensors:
-            edit.tensors[tensor.name] = tensor
-        names.append(tensor.name if tensor is not None else "")
+    names = [_entered(edit, tensor) if tensor is not None else "" for tensor in tensors]
     fused = Node(node.name, op, tuple(names), tuple(tensor.name for tensor in outputs))
     edit.replace(node, [fused])
     for border in borders:
         if border is not None:
             edit.replace(border, [])
+
+
+def _entered(edit: Editor, tensor: Tensor) -> str:
+    """The name under which the graph has an operand of the integer form.
+
+    Layers that share a constant, such as a bias, may need it on different scales: same name, other value.
+    """
+    known = edit.tensors.get(tensor.name)
+    if known is not None and (known is tensor or _same_constant(known, tensor)):
+        return known.name
+    return edit.constant(tensor.name, tensor.value, tensor.quant).name
+
+
+def _same_constant(a: Tensor, b: Tensor) -> bool:
+    return (
+        a.data is not None
+        and b.data is not None
+        and a.type == b.type
+        and bool(np.array_equal(a.data, b.data))
+    )
 
 
 def _border(edit: Editor, name: str) -> Node | None:

@@ -134,7 +134,7 @@ def _from_constants(build: Builder, tensor: Tensor) -> bool:
     """Whether a tensor is a constant, or becomes one as soon as the QDQ fusion has run."""
     if tensor.is_constant:
         return True
-    producer = next((n for n in reversed(build.nodes) if tensor.name in n.outputs), None)
+    producer = build.producer(tensor)
     return producer is not None and all(
         not name or _from_constants(build, build.tensors[name]) for name in producer.inputs
     )

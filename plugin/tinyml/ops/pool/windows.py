@@ -115,7 +115,8 @@ class PoolLoops:
         depth = 0
         for a in range(rank):
             size = self.in_shape[1 + a]
-            if op.kernel[a] > 1:
+            looped = op.kernel[a] > 1
+            if looped:
                 sheet.line(f"for (int32_t k{a} = 0; k{a} < {op.kernel[a]}; k{a}++) {{")
                 sheet.depth += 1
                 depth += 1
@@ -124,8 +125,13 @@ class PoolLoops:
             if not op.inside(a, size):
                 low, high = (-op.pads[a], size + op.pads[rank + a]) if padded else (0, size)
                 sheet.line()
-                with sheet.block(f"if (i{a} < {low} || i{a} >= {high}) {{"):
-                    sheet.line("continue;")
+                if looped:
+                    with sheet.block(f"if (i{a} < {low} || i{a} >= {high}) {{"):
+                        sheet.line("continue;")
+                else:  # `continue` would leave a loop around the window, and skip its output
+                    sheet.line(f"if (i{a} >= {low} && i{a} < {high}) {{")
+                    sheet.depth += 1
+                    depth += 1
         yield flat_index(["n", *(f"i{a}" for a in range(rank)), channel], self.in_shape)
         for _ in range(depth):
             sheet.depth -= 1
