@@ -46,8 +46,8 @@ static inline int32_t tinyml_rescale_once(int32_t x, int32_t multiplier, int32_t
 	return (int32_t)((((int64_t)x * multiplier >> (exponent - 1)) + 1) >> 1);
 }
 
-/** product / 2^exponent, rounded once, halves to even. A result as close to a half as `slack` allows
- *  counts as one: `slack` bounds the error that rounded multipliers left in `product`.
+/** product / 2^exponent, rounded once, halves to even. A result as close to a half as `slack`
+ * allows counts as one: `slack` bounds the error that rounded multipliers left in `product`.
  */
 static inline int32_t tinyml_shift_right_to_even(int64_t product, int32_t exponent, int32_t slack)
 {
@@ -62,7 +62,8 @@ static inline int32_t tinyml_shift_right_to_even(int64_t product, int32_t expone
 	return rounded + (one - rest <= slack ? rounded & 1 : 0);
 }
 
-/** x * multiplier * 2^(shift - 31), rounded once, halves to even, as ONNX's QuantizeLinear rounds. */
+/** x * multiplier * 2^(shift - 31), rounded once, halves to even, as ONNX's QuantizeLinear rounds.
+ */
 static inline int32_t tinyml_rescale_to_even(int32_t x, int32_t multiplier, int32_t shift)
 {
 	return tinyml_shift_right_to_even((int64_t)x * multiplier, 31 - shift, x < 0 ? -x : x);
