@@ -19,7 +19,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("c", "compiler_sources", "fixed_point", "ir", "libm", "requirements"),
     ("targets", "templates", "toolchains", "workspace"),
     ("arrays", "interpret", "kernel", "naming", "reading", "states", "verify", "text"),
-    ("ops",),
+    ("ops", "reference"),
     ("importers",),
     ("inventory",),
     ("passes",),

@@ -26,7 +26,7 @@ from tinyml.pipeline import Compiled, Options, compile_model
 from tinyml.quantize.engine import Quantized, quantize
 from tinyml.quantize.measure import Noise
 from tinyml.quantize.request import Goal
-from tinyml.quantize.runtime import Session
+from tinyml.reference.session import Session
 
 pytest.importorskip("onnxruntime", reason="the quantiser is onnxruntime's")
 

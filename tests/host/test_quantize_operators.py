@@ -32,7 +32,7 @@ from tinyml.quantize import export
 from tinyml.quantize.engine import quantize
 from tinyml.quantize.measure import EXACT
 from tinyml.quantize.request import Request
-from tinyml.quantize.runtime import Session
+from tinyml.reference.session import Session
 
 pytest.importorskip("onnxruntime", reason="the quantiser is onnxruntime's")
 

@@ -20,7 +20,7 @@ from tinyml.errors import ConfigError
 from tinyml.ir import Array
 from tinyml.pipeline import Options, compile_model
 from tinyml.quantize.measure import EXACT
-from tinyml.quantize.runtime import Session
+from tinyml.reference.session import Session
 
 pytest.importorskip("onnxruntime", reason="the quantiser is onnxruntime's")
 

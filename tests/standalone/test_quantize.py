@@ -18,6 +18,7 @@ from tinyml.pipeline import Compiled, Options, compile_model
 from tinyml.quantize.engine import Quantized, quantize
 from tinyml.quantize.measure import Noise
 from tinyml.quantize.request import Request
+from tinyml.reference.session import Session
 
 pytest.importorskip("onnxruntime", reason="the quantiser is onnxruntime's")
 pytest.importorskip("sklearn", reason="the digits data come with scikit-learn")
@@ -50,15 +51,9 @@ def accuracy(found: Array, labels: Array) -> float:
 
 def by_runtime(model: onnx.ModelProto, images: Array) -> Array:
     """What onnxruntime computes, node by node."""
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = onnxruntime.InferenceSession(
-        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-    )
-    name = model.graph.input[0].name
-    return np.concatenate([session.run(None, {name: image[np.newaxis]})[0] for image in images])
+    session = Session(model)
+    name, output = model.graph.input[0].name, model.graph.output[0].name
+    return np.concatenate([session.run({name: image[np.newaxis]})[output] for image in images])
 
 
 def test_digits_on_the_device(tmp_path: Path) -> None:

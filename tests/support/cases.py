@@ -15,6 +15,7 @@ from onnx import helper, numpy_helper
 
 from tinyml.importers import onnx_graph
 from tinyml.ir import Array, Graph, Node, Op, Quant, Tensor, TensorType
+from tinyml.reference.session import answers
 
 Oracle = Literal["onnxruntime", "reference"]
 
@@ -122,13 +123,7 @@ def _model(
 def _ask(oracle: Oracle, model: onnx.ModelProto, inputs: Mapping[str, Array]) -> list[Array]:
     if oracle == "reference":
         return list(onnx.reference.ReferenceEvaluator(model).run(None, dict(inputs)))
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options)
-    return list(session.run(None, dict(inputs)))
+    return answers(model, inputs)
 
 
 def op_case(

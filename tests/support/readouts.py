@@ -13,6 +13,8 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 from sklearn.datasets import load_digits
 
+from tinyml.reference.session import Session
+
 Array = npt.NDArray[Any]
 CLASSES = 10
 HIDDEN = 48
@@ -72,12 +74,10 @@ def _with_readout(
     nodes: list[onnx.NodeProto], constants: dict[str, Array], shape: list[int | str], features: int
 ) -> Trained:
     """Add a dense layer, trained on the features that the nodes give."""
-    from onnxruntime import InferenceSession
-
     images, labels, held_back = rows_of_digits()
     body = _model(nodes, constants, shape, "features", features)
-    session = InferenceSession(body.SerializeToString(), providers=["CPUExecutionProvider"])
-    seen = np.concatenate([session.run(None, {"x": image[np.newaxis]})[0] for image in images[~held_back]])
+    session = Session(body)
+    seen = np.concatenate([session.run({"x": image[np.newaxis]})["features"] for image in images[~held_back]])
     wide = np.concatenate([seen, np.ones((len(seen), 1))], axis=1).astype(np.float64)
     wanted = np.eye(CLASSES)[labels[~held_back]]
     solved = np.linalg.solve(wide.T @ wide + 1e-1 * np.eye(wide.shape[1]), wide.T @ wanted)

@@ -70,22 +70,19 @@ def _store(folder: Path, files: Mapping[str, bytes]) -> None:
 
 def _key(path: Path, request: Request, shapes: Mapping[str, Shape]) -> str:
     """One hash over everything that decides the result: which layers have an integer form, too."""
-    from tinyml.quantize import runtime
+    from tinyml.reference import session
 
     digest = hashlib.sha256()
     for text in (
-        runtime.require().__version__,
+        session.require().__version__,
         onnx.__version__,
         request.describe(),
         str(sorted(shapes.items())),
     ):
         digest.update(text.encode() + b"\0")
     compiler = Path(__file__).parents[1]
-    own = [
-        file
-        for part in ("importers", "ops", "passes", "quantize")
-        for file in (compiler / part).rglob("*.py")
-    ]
+    parts = ("importers", "ops", "passes", "quantize", "reference")
+    own = [file for part in parts for file in (compiler / part).rglob("*.py")]
     own.append(compiler / "states.py")
     for file in (*sorted(own), *_model_files(path), *request.files):
         digest.update(file.name.encode() + b"\0")

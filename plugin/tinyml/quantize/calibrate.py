@@ -13,8 +13,8 @@ import numpy as np
 import onnx
 
 from tinyml.ir import Array
-from tinyml.quantize import runtime
 from tinyml.quantize.layers import CANDIDATES
+from tinyml.reference import session
 from tinyml.states import Remembered
 
 Ranges = dict[str, tuple[float, float]]
@@ -48,7 +48,7 @@ def calibrate(
     states: Sequence[Remembered] = (),
 ) -> Ranges:
     """Ranges by one of onnxruntime's methods; ``samples`` are values of all inputs, states included."""
-    runtime.require()
+    session.require()
     from onnxruntime.quantization.calibrate import CalibrationDataReader, CalibrationMethod, create_calibrator
 
     class Reader(CalibrationDataReader):  # type: ignore[misc]  # the base class is untyped
@@ -63,7 +63,7 @@ def calibrate(
     with tempfile.TemporaryDirectory(prefix="tinyml-") as folder:
         source = Path(folder, "model.onnx")
         onnx.save(model, source)
-        with runtime.quiet():
+        with session.quiet():
             calibrator = create_calibrator(
                 source,
                 sorted(CANDIDATES),
@@ -72,10 +72,10 @@ def calibrate(
                 extra_options=options,
             )
         for start in range(0, len(samples), CHUNK):
-            with runtime.quiet():
+            with session.quiet():
                 calibrator.collect_data(Reader(samples[start : start + CHUNK]))
             progress(f"ranges by {method}", min(start + CHUNK, len(samples)), len(samples))
-        with runtime.quiet():
+        with session.quiet():
             found = calibrator.compute_data()
     ranges = {}
     for tensor, data in found.items():

@@ -15,8 +15,8 @@ from tinyml.ir import Array
 from tinyml.quantize.calibrate import Progress
 from tinyml.quantize.data import Samples
 from tinyml.quantize.rewrite import borders
-from tinyml.quantize.runtime import Session
 from tinyml.quantize.sequences import States, runs
+from tinyml.reference.session import Session
 
 EXACT = 120.0
 """Decibels from which on float32 itself would be the noise; also what a perfect result counts."""

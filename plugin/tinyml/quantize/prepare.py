@@ -16,11 +16,12 @@ from onnx import helper, numpy_helper
 from tinyml.errors import ConfigError, ModelError, UnsupportedError
 from tinyml.importers import TFLITE_MAGIC, load, onnx_model
 from tinyml.ir import Array, Graph, Shape, State
-from tinyml.quantize import export, export_lstm, runtime
+from tinyml.quantize import export, export_lstm
 from tinyml.quantize.data import Input
 from tinyml.quantize.halves import widen
 from tinyml.quantize.layers import ACTIVATIONS
 from tinyml.reading import dtype_of
+from tinyml.reference import session
 from tinyml.states import Remembered, states_of, without_states
 
 OPSET = 13
@@ -112,10 +113,10 @@ def _fix_shapes(model: onnx.ModelProto, shapes: Mapping[str, Shape]) -> None:
 
 def _optimized(model: onnx.ModelProto) -> onnx.ModelProto:
     """Constants folded, batch normalisation in the weights: onnxruntime's own preparation."""
-    runtime.require()
+    session.require()
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
-    with tempfile.TemporaryDirectory(prefix="tinyml-") as folder, runtime.quiet():
+    with tempfile.TemporaryDirectory(prefix="tinyml-") as folder, session.quiet():
         source, result = Path(folder, "source.onnx"), Path(folder, "result.onnx")
         onnx.save(model, source)
         try:

@@ -13,10 +13,10 @@ import numpy as np
 import onnx
 
 from tinyml.errors import ConfigError
-from tinyml.quantize import runtime
 from tinyml.quantize.calibrate import Ranges
 from tinyml.quantize.layers import ACTIVATIONS, CANDIDATES
 from tinyml.quantize.precision import overrides
+from tinyml.reference import session
 
 
 def insert_qdq(
@@ -26,7 +26,7 @@ def insert_qdq(
 
     ``excluded`` nodes stay float, ``int16`` nodes read and write int16. Biases are int32.
     """
-    runtime.require()
+    session.require()
     from onnxruntime.quantization import QuantType
     from onnxruntime.quantization.calibrate import CalibrationMethod, TensorsData
     from onnxruntime.quantization.qdq_quantizer import QDQQuantizer
@@ -34,7 +34,7 @@ def insert_qdq(
 
     limits = {name: (np.float32(low), np.float32(high)) for name, (low, high) in ranges.items()}
     present = sorted({node.op_type for node in model.graph.node} & CANDIDATES)
-    with runtime.quiet():
+    with session.quiet():
         copy = onnx.ModelProto()
         copy.CopyFrom(model)
         hidden = _hide_activations(copy, int16)

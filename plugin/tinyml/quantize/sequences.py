@@ -17,7 +17,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tinyml.ir import Array
 from tinyml.quantize.data import Samples
-from tinyml.quantize.runtime import Session
+from tinyml.reference.session import Session
 from tinyml.states import Remembered
 
 States = Sequence[Remembered]

@@ -8,14 +8,16 @@ import io
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
 from typing import Any
 
 import onnx
 
 from tinyml.errors import ModelError, ToolError
 from tinyml.ir import Array
+from tinyml.reference.exact import exact
 
-ERRORS_ONLY = 3
+FATAL_ONLY = 4  # of its log: errors are raised as well
 
 
 def require() -> Any:
@@ -27,7 +29,7 @@ def require() -> Any:
         raise ToolError(
             "quantising needs onnxruntime, which is not installed", "pip install 'west-tinyml[quantize]'"
         ) from None
-    onnxruntime.set_default_logger_severity(ERRORS_ONLY)
+    onnxruntime.set_default_logger_severity(FATAL_ONLY)
     return onnxruntime
 
 
@@ -44,24 +46,22 @@ def quiet() -> Iterator[None]:
 
 
 class Session:
-    """A model ready to run as it is written: no fusions, one thread, so that results repeat."""
+    """A model ready to run as it is written: no fusions, one thread, integers exact on every CPU."""
 
-    def __init__(self, model: onnx.ModelProto, also: Sequence[str] = ()) -> None:
+    def __init__(self, model: onnx.ModelProto | Path, also: Sequence[str] = ()) -> None:
+        """``also``: tensors inside the model that ``run`` shall return too."""
         runtime = require()
         options = runtime.SessionOptions()
         options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
         options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.log_severity_level = ERRORS_ONLY
-        self.names = [*dict.fromkeys([value.name for value in model.graph.output] + list(also))]
-        watched = onnx.ModelProto()
-        watched.CopyFrom(model)
-        outputs = {value.name for value in model.graph.output}
-        watched.graph.output.extend(
-            onnx.ValueInfoProto(name=name) for name in self.names if name not in outputs
-        )
+        options.log_severity_level = FATAL_ONLY
+        copy = exact(onnx.load(model) if isinstance(model, Path) else model)
+        outputs = [value.name for value in copy.graph.output]
+        self.names = [*dict.fromkeys([*outputs, *also])]
+        copy.graph.output.extend(onnx.ValueInfoProto(name=n) for n in self.names if n not in outputs)
         try:
             self.session = runtime.InferenceSession(
-                watched.SerializeToString(), options, providers=["CPUExecutionProvider"]
+                copy.SerializeToString(), options, providers=["CPUExecutionProvider"]
             )
         except Exception as error:
             raise ModelError(f"onnxruntime does not run this model: {_first_line(error)}") from None
@@ -73,6 +73,11 @@ class Session:
         except Exception as error:
             raise ModelError(f"onnxruntime failed while running the model: {_first_line(error)}") from None
         return dict(zip(self.names, results, strict=True))
+
+
+def answers(model: onnx.ModelProto | Path, inputs: Mapping[str, Array]) -> list[Array]:
+    """The outputs of one run, in order."""
+    return [*Session(model).run(inputs).values()]
 
 
 def _first_line(error: Exception) -> str:
