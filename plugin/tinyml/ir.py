@@ -197,10 +197,6 @@ class Op:
         """Multiply-accumulates of one run."""
         return 0
 
-    def overwrites(self, layer: Layer) -> tuple[int, ...]:
-        """Inputs whose memory output 0 may take over, element by element, while it is computed."""
-        return ()
-
     def views(self, layer: Layer) -> tuple[View, ...]:
         """Pairs of tensors that can share bytes so that the operator, or a part of it, is no work."""
         return ()

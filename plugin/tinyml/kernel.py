@@ -218,16 +218,9 @@ class Kernel(ABC, Generic[O_contra]):
         """Working memory in the arena for the duration of the layer."""
         return 0
 
-    def overwrites(self, layer: Layer[O_contra]) -> tuple[int, ...]:
-        """Inputs that output 0 may be written over, starting where they do.
-
-        A kernel may allow more than its operator.
-        """
-        return tuple(i for i in layer.op.overwrites(layer) if layer.input(i).bytes >= layer.output.bytes)
-
     def overlays(self, layer: Layer[O_contra]) -> tuple[Overlay, ...]:
-        """The same for kernels whose output need not start where the input does, the preferred way first."""
-        return tuple(Overlay(index) for index in self.overwrites(layer))
+        """The inputs whose memory output 0 may be written over, and how; the preferred way first."""
+        return ()
 
     def runtime_sources(self, layer: Layer[O_contra]) -> tuple[str, ...]:
         """The files of runtime/ that the layer links."""
@@ -247,6 +240,18 @@ class Kernel(ABC, Generic[O_contra]):
             if not constraint(layer):
                 return message(constraint)
         return None
+
+
+class InPlace(Kernel[O_contra]):
+    """A kernel that no longer needs an element of input 0 when it writes that element of the output."""
+
+    def overlays(self, layer: Layer[O_contra]) -> tuple[Overlay, ...]:
+        return over_inputs(layer, 0)
+
+
+def over_inputs(layer: Layer, *inputs: int) -> tuple[Overlay, ...]:
+    """The output may start where one of these inputs does, provided that it is not larger."""
+    return tuple(Overlay(i) for i in inputs if layer.input(i).bytes >= layer.output.bytes)
 
 
 _KERNELS: dict[type[Op], tuple[Kernel[Any], ...]] = {}

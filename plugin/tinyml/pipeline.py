@@ -192,14 +192,13 @@ def choose_kernels(graph: Graph, target: Target, kernels: str, cmsis_nn: bool) -
 
 
 def _place(graph: Graph, target: Target, options: Options) -> tuple[Graph, tuple[Selected, ...], Plan]:
-    """Schedule, select and plan; the order of the file stays where the other one needs no less memory."""
+    """Select, schedule and plan; the order of the file stays where the other one needs no less memory."""
     io_outside = options.io == "caller"
-    orders = [graph]
-    if not same_order((other := schedule(graph)).nodes, graph.nodes):
-        orders.append(other)
-    choices = [
-        (ordered, choose_kernels(ordered, target, options.kernels, options.cmsis_nn)) for ordered in orders
-    ]
+    selected = choose_kernels(graph, target, options.kernels, options.cmsis_nn)
+    choices = [(graph, selected)]
+    if not same_order((other := schedule(graph, selected)).nodes, graph.nodes):
+        by_output = {chosen.layer.output.name: chosen for chosen in selected}
+        choices.append((other, tuple(by_output[node.outputs[0]] for node in other.nodes)))
     bounds = {id(ordered): lower_bound_bytes(ordered, chosen, io_outside) for ordered, chosen in choices}
     results: list[tuple[Graph, tuple[Selected, ...], Plan]] = []
     for ordered, chosen in sorted(choices, key=lambda choice: bounds[id(choice[0])]):

@@ -5,7 +5,8 @@
 What is live after a set of nodes has run does not depend on their order, so the search goes through sets
 of finished nodes, always on from the one with the lowest peak so far: the first complete one is the best.
 Graphs so wide that this takes too long keep the order of the file. The cost counts tensors that can share
-memory (see ``Op.views``) once; the planner knows more, so the pipeline compares its results for both orders.
+memory (see ``Op.views`` and ``Kernel.overlays``) once; the planner knows more, so the pipeline compares its
+results for both orders.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tinyml.ir import Graph, Node
+from tinyml.select import Selected
 
 MAX_SETS = 20_000  # sets of finished nodes that are looked at
 
@@ -38,16 +40,16 @@ class _Memory:
     kept: bool
 
 
-def schedule(graph: Graph) -> Graph:
+def schedule(graph: Graph, selected: Sequence[Selected]) -> Graph:
     """The graph with its nodes in the order in which they will run."""
     if len(graph.nodes) < 3:
         return graph
-    order = _search(*_model(graph))
+    order = _search(*_model(graph, selected))
     return graph if order is None else graph.with_nodes([graph.nodes[i] for i in order])
 
 
-def _model(graph: Graph) -> tuple[list[_Step], list[_Memory]]:
-    classes = _memory_classes(graph)
+def _model(graph: Graph, selected: Sequence[Selected]) -> tuple[list[_Step], list[_Memory]]:
+    classes = _memory_classes(graph, selected)
     producer = {name: i for i, node in enumerate(graph.nodes) for name in node.outputs}
     count = max(classes.values(), default=-1) + 1
     size, makers, users, kept = [0] * count, [0] * count, [0] * count, [False] * count
@@ -72,7 +74,7 @@ def _model(graph: Graph) -> tuple[list[_Step], list[_Memory]]:
     return steps, memories
 
 
-def _memory_classes(graph: Graph) -> dict[str, int]:
+def _memory_classes(graph: Graph, selected: Sequence[Selected]) -> dict[str, int]:
     """A number for each tensor in RAM; tensors that can be views of one another get the same."""
     states = {state.tensor for state in graph.states}
     parent = {name: name for name, t in graph.tensors.items() if not t.is_constant and name not in states}
@@ -83,12 +85,13 @@ def _memory_classes(graph: Graph) -> dict[str, int]:
             name = parent[name]
         return name
 
-    for layer in graph.layers():
+    for chosen in selected:
+        layer = chosen.layer
         for view in layer.op.views(layer):
             if view.inner in parent and view.outer in parent:
                 parent[root(view.inner)] = root(view.outer)
-        for index in layer.op.overwrites(layer)[:1]:
-            x = layer.input(index)
+        for overlay in [way for way in chosen.overlays if way.distance == 0][:1]:
+            x = layer.input(overlay.input)
             last = not any(x.name in n.inputs for n in graph.nodes if n.outputs[0] != layer.output.name)
             if x.name in parent and last and x.name not in graph.kept() and x.bytes >= layer.output.bytes:
                 parent[root(layer.output.name)] = root(x.name)

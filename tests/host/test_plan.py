@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from tinyml.ir import DType, Graph, Layer, Node, Op, State, Tensor, View
-from tinyml.kernel import Kernel, Overlay, Sheet
+from tinyml.kernel import Kernel, Overlay, Sheet, over_inputs
 from tinyml.plan import Place, Plan, Region, plan
 from tinyml.plan.problem import Block, Piece, Problem
 from tinyml.plan.search import Packing, search
@@ -31,9 +31,6 @@ class Work(Op):
     """Computes something new; with ``in_place`` element by element over its inputs."""
 
     in_place: bool = False
-
-    def overwrites(self, layer: Layer) -> tuple[int, ...]:
-        return tuple(range(len(layer.inputs))) if self.in_place else ()
 
 
 @dataclass(frozen=True)
@@ -85,7 +82,10 @@ class NoCode(Kernel[Op]):
     name: ClassVar[str] = "none"
 
     def overlays(self, layer: Layer) -> tuple[Overlay, ...]:
-        return layer.op.ways if isinstance(layer.op, Slide) else super().overlays(layer)
+        if isinstance(layer.op, Slide):
+            return layer.op.ways
+        in_place = isinstance(layer.op, Work) and layer.op.in_place
+        return over_inputs(layer, *range(len(layer.inputs))) if in_place else ()
 
     def emit(self, layer: Layer, sheet: Sheet) -> None:
         raise AssertionError("only planned, never emitted")
@@ -121,9 +121,16 @@ def graph_of(
 
 def planned(graph: Graph, scratch: dict[str, int] | None = None, io_outside: bool = False) -> Plan:
     """The validator runs inside ``plan``; what comes back has been proven."""
+    return plan(graph, chosen(graph, scratch), io_outside)
+
+
+def chosen(graph: Graph, scratch: dict[str, int] | None = None) -> list[Selected]:
     kernel = NoCode()
-    chosen = [Selected(layer, kernel, (scratch or {}).get(layer.name, 0)) for layer in graph.layers()]
-    return plan(graph, chosen, io_outside)
+    return [Selected(layer, kernel, (scratch or {}).get(layer.name, 0)) for layer in graph.layers()]
+
+
+def scheduled(graph: Graph) -> Graph:
+    return schedule(graph, chosen(graph))
 
 
 def free(graph: Graph, result: Plan) -> set[str]:
@@ -533,7 +540,7 @@ def test_good_alignment_where_it_is_free() -> None:
 
 
 def order(graph: Graph) -> str:
-    return " ".join(node.name for node in schedule(graph).nodes)
+    return " ".join(node.name for node in scheduled(graph).nodes)
 
 
 def test_branch_that_shrinks_runs_first() -> None:
@@ -547,7 +554,7 @@ def test_branch_that_shrinks_runs_first() -> None:
     ]
     graph = graph_of("x", "y", nodes, sizes={"a": 100, "c": 100, "b": 4, "d": 4})
     assert order(graph) in ("a b c d y", "c d a b y")
-    assert planned(schedule(graph)).arena_bytes == 120
+    assert planned(scheduled(graph)).arena_bytes == 120
     assert planned(graph).arena_bytes == 216
 
 
@@ -563,7 +570,7 @@ def test_state_is_read_before_it_is_updated() -> None:
     graph = replace(graph, tensors={**graph.tensors, "z": Tensor("z", (16,), DType.INT8)}, outputs=("z",))
     names = order(graph).split()
     assert names.index("y") < names.index("u")
-    assert planned(schedule(graph)).places["u"] == STATE0
+    assert planned(scheduled(graph)).places["u"] == STATE0
 
 
 def random_graph(seed: int) -> Graph:
@@ -595,7 +602,7 @@ def random_graph(seed: int) -> Graph:
 def test_random_graphs_are_proven(seed: int) -> None:
     """Sharing of every kind at once; the validator inside ``planned`` is the judge."""
     graph = random_graph(seed)
-    for ordered in (graph, schedule(graph)):
+    for ordered in (graph, scheduled(graph)):
         for outside in (False, True):
             result = planned(ordered, {"n1": 8, "n2": 12}, outside)
             assert result.arena_bytes >= result.lower_bound_bytes

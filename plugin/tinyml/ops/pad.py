@@ -13,7 +13,7 @@ from tinyml import c
 from tinyml import fixed_point as fp
 from tinyml.errors import ModelError, UnsupportedError
 from tinyml.ir import Array, Layer, Op, Shape, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.kernel import Kernel, Overlay, Sheet, register_kernels
 from tinyml.ops.shared.quant import dequantize
 from tinyml.ops.shared.take import Picks, Take, TakeLoops
 from tinyml.ops.slice import take
@@ -66,8 +66,8 @@ class PadLoops(Kernel[Pad]):
 
     name = "pad loops"
 
-    def overwrites(self, layer: Layer[Pad]) -> tuple[int, ...]:
-        return (0,)
+    def overlays(self, layer: Layer[Pad]) -> tuple[Overlay, ...]:
+        return (Overlay(0),)
 
     def emit(self, layer: Layer[Pad], sheet: Sheet) -> None:
         op, x, y = layer.op, layer.input(0), layer.output

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.shared.axes import count
 from tinyml.reading import Builder, OnnxNode, onnx_op
 
@@ -30,11 +30,8 @@ class Trilu(Op):
         k = int(given(inputs, 1).reshape(())) if len(inputs) > 1 else self.k
         return ((np.triu if self.upper else np.tril)(given(inputs, 0), k),)
 
-    def overwrites(self, layer: Layer) -> tuple[int, ...]:
-        return (0,)
 
-
-class TriluLoops(Kernel[Trilu]):
+class TriluLoops(InPlace[Trilu]):
     """A comparison of row and column per element."""
 
     name = "triangle loops"

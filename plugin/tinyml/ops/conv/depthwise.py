@@ -86,7 +86,7 @@ class DepthwiseConvHelium(Kernel[DepthwiseConv]):
         rows = (kernel_h - 1) * op.dilations[0] + 1
         return rows * max(reach, op.pads[1] + in_w) * channels + helium.LANES - 1
 
-    def overwrites(self, layer: Layer[DepthwiseConv]) -> tuple[int, ...]:
+    def overlays(self, layer: Layer[DepthwiseConv]) -> tuple[Overlay, ...]:
         """The output may take over rows of the input that are in the ring already."""
         if self.reads_in_place(layer):
             return ()
@@ -98,7 +98,7 @@ class DepthwiseConvHelium(Kernel[DepthwiseConv]):
             rows_read = min(max(row * op.strides[0] - op.pads[0] + span, 0), in_h)
             if rows_read < in_h and (row + 1) * out_w * out_c > rows_read * in_w * in_c:
                 return ()
-        return (0,) if batches == 1 else ()
+        return (Overlay(0),) if batches == 1 else ()
 
     def emit(self, layer: Layer[DepthwiseConv], sheet: Sheet) -> None:
         filters = np.transpose(layer.input(1).value, (3, 0, 1, 2))

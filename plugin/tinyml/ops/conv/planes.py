@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from tinyml.ir import Layer
-from tinyml.kernel import Constraint, Cost, Kernel, Library, Sheet
+from tinyml.kernel import Constraint, Cost, Kernel, Library, Overlay, Sheet, over_inputs
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.shared.quant import quant_of
 from tinyml.ops.shared.window import Pair
@@ -51,10 +51,10 @@ class DepthwisePlanes(Kernel[Convolution]):
         )
         return height * width
 
-    def overwrites(self, layer: Layer[Convolution]) -> tuple[int, ...]:
+    def overlays(self, layer: Layer[Convolution]) -> tuple[Overlay, ...]:
         """Outputs lie where inputs of the same channel were, which are in the plane by then."""
         x, y = layer.input(0), layer.output
-        return (0,) if x.shape[0] == 1 and x.shape[3] == y.shape[3] and x.bytes >= y.bytes else ()
+        return over_inputs(layer, 0) if x.shape[0] == 1 and x.shape[3] == y.shape[3] else ()
 
     def emit(self, layer: Layer[Convolution], sheet: Sheet) -> None:
         filters = np.transpose(layer.input(1).value, (3, 0, 1, 2))

@@ -11,11 +11,11 @@ import numpy as np
 
 from tinyml.errors import UnsupportedError
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Library, Sheet, register_kernels
+from tinyml.kernel import Library, Sheet, register_kernels
 from tinyml.ops.elementwise import binary_int8 as integers
 from tinyml.ops.elementwise import compare_int8 as comparisons
 from tinyml.ops.elementwise.binary_functions import FUNCTIONS
-from tinyml.ops.elementwise.loops import apply_clamp, broadcast, emit_loops, fill, replaceable
+from tinyml.ops.elementwise.loops import ElementwiseKernel, apply_clamp, broadcast, emit_loops, fill
 from tinyml.ops.shared.quant import NO_CLAMP, Clamp, clamp_range
 from tinyml.ops.shared.real import in_real_numbers
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
@@ -50,9 +50,6 @@ class Binary(Op):
     def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
         return self if len(layer.output.shape) == len(perm) else None
 
-    def overwrites(self, layer: Layer) -> tuple[int, ...]:
-        return replaceable(layer)
-
     def quantized(
         self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
     ) -> tuple[Op, Sequence[Tensor | None]] | None:
@@ -65,7 +62,7 @@ def integer_form(layer: Layer[Binary]) -> bool:
     return integers.has_integer_form(layer.op.function, layer.input(0), layer.input(1), layer.output)
 
 
-class BinaryQuantized(Kernel[Binary]):
+class BinaryQuantized(ElementwiseKernel[Binary]):
     """Fixed-point arithmetic inside a loop nest."""
 
     name = "fixed-point loops"
@@ -84,7 +81,7 @@ def one_step(layer: Layer[Binary]) -> bool:
     return integers.linear_sum(layer.op.function, layer.op.clamp, layer, layer.op.round_once) is not None
 
 
-class AddHelium(Kernel[Binary]):
+class AddHelium(ElementwiseKernel[Binary]):
     """Four sums at a time."""
 
     name = "tinyml_add_mve_s8"
@@ -119,7 +116,7 @@ def comparable_bytes(layer: Layer[Binary]) -> bool:
     return comparisons.has_integer_form(layer.op.function, layer.input(0), layer.input(1))
 
 
-class CompareQuantized(Kernel[Binary]):
+class CompareQuantized(ElementwiseKernel[Binary]):
     """Both operands on one scale, in fixed point."""
 
     name = "fixed-point comparison loops"
@@ -141,7 +138,7 @@ def not_quantized(layer: Layer) -> bool:
     return all(t is None or t.quant is None for t in (*layer.inputs, *layer.outputs))
 
 
-class BinaryLoops(Kernel[Binary]):
+class BinaryLoops(ElementwiseKernel[Binary]):
     """The expression inside a loop nest."""
 
     name = "element-wise loops"

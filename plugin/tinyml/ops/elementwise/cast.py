@@ -11,7 +11,7 @@ import numpy as np
 
 from tinyml.errors import UnsupportedError
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.kernel import InPlace, Kernel, Sheet, register_kernels
 from tinyml.ops.elementwise.loops import emit_loops
 from tinyml.reading import Builder, OnnxNode, TfliteNode, dtype_of, onnx_op, tflite_op
 
@@ -27,9 +27,6 @@ class Cast(Op):
 
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
         return (converted(given(inputs, 0), self.dtype),)
-
-    def overwrites(self, layer: Layer) -> tuple[int, ...]:
-        return (0,)
 
     def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
         return self
@@ -63,7 +60,7 @@ class BitCast(Op):
         return self
 
 
-class CastLoop(Kernel[Cast]):
+class CastLoop(InPlace[Cast]):
     """One conversion per element."""
 
     name = "cast loop"

@@ -11,7 +11,7 @@ import numpy as np
 
 from tinyml import c
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.elementwise import activation_tables as tables
 from tinyml.ops.elementwise import int16_activation, lookup
 from tinyml.ops.elementwise.binary import Binary
@@ -33,9 +33,6 @@ class Clamp(Op):
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
         return (apply_clamp(given(inputs, 0), (self.low, self.high), layer.output),)
 
-    def overwrites(self, layer: Layer) -> tuple[int, ...]:
-        return (0,)
-
     def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
         return self
 
@@ -52,7 +49,7 @@ class Clamp(Op):
         return lookup.from_function("clamp", lambda real: np.clip(real, self.low, self.high), x, y), inputs
 
 
-class ClampLoop(Kernel[Clamp]):
+class ClampLoop(InPlace[Clamp]):
     """Two comparisons per element."""
 
     name = "clamp loop"

@@ -13,7 +13,7 @@ import numpy as np
 from tinyml import c
 from tinyml import fixed_point as fp
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.shared.quant import NO_CLAMP, Clamp, clamp_range, quant_of
 
 
@@ -42,9 +42,6 @@ class Words(Op):
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         x = given(inputs, 0)
         return (TensorType(x.shape, x.dtype),)
-
-    def overwrites(self, layer: Layer) -> tuple[int, ...]:
-        return (0,)
 
     def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
         return self
@@ -102,7 +99,7 @@ class SigmoidWords(Words):
         return (y.astype(np.int16),)
 
 
-class SigmoidWordsLoop(Kernel[SigmoidWords]):
+class SigmoidWordsLoop(InPlace[SigmoidWords]):
     """One interpolation per element."""
 
     name = "sigmoid table"
@@ -160,7 +157,7 @@ class LeakyWords(Words):
         return (np.clip(y, *limits).astype(np.int16),)
 
 
-class LeakyWordsLoop(Kernel[LeakyWords]):
+class LeakyWordsLoop(InPlace[LeakyWords]):
     """One rescale per element."""
 
     name = "leaky relu loop"

@@ -17,7 +17,7 @@ import numpy as np
 
 from tinyml import c
 from tinyml.ir import Array, DType, Layer, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.elementwise import lookup
 from tinyml.ops.elementwise.int16_activation import Words, symmetric_words
 from tinyml.ops.shared.quant import quant_of
@@ -52,7 +52,7 @@ def interpolated(table: Array, x: Array) -> Array:
     return (below + (((above - below) * rest + (1 << (BITS - 1))) >> BITS)).astype(np.int16)
 
 
-class WordTableLoop(Kernel[WordTable]):
+class WordTableLoop(InPlace[WordTable]):
     """Two loads and a multiplication per element."""
 
     name = "interpolated table"

@@ -13,7 +13,7 @@ import numpy as np
 from tinyml import c
 from tinyml import fixed_point as fp
 from tinyml.ir import Array, DType, Layer, Op, Quant, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.shared.quant import quant_of
 
 BYTES = (DType.INT8, DType.UINT8)
@@ -43,9 +43,6 @@ class Lookup(Op):
         found = np.asarray(self.table, np.int16)[index] + y.limits[0]
         return (found.astype(y.numpy),)
 
-    def overwrites(self, layer: Layer) -> tuple[int, ...]:
-        return (0,)
-
     def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
         return self
 
@@ -55,7 +52,7 @@ def bytes_to_bytes(layer: Layer) -> bool:
     return layer.input(0).dtype in BYTES and layer.output.dtype in BYTES
 
 
-class LookupLoop(Kernel[Lookup]):
+class LookupLoop(InPlace[Lookup]):
     """One load per element from a table in flash."""
 
     name = "table lookup"

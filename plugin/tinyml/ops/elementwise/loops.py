@@ -17,7 +17,7 @@ import numpy as np
 
 from tinyml import c
 from tinyml.ir import Array, DType, Layer, Tensor
-from tinyml.kernel import Sheet
+from tinyml.kernel import Kernel, O_contra, Overlay, Sheet, over_inputs
 from tinyml.ops.shared.quant import NO_CLAMP, Clamp, clamp_range
 
 Expression = Callable[[Sequence[str]], str]
@@ -140,6 +140,13 @@ def clamp_code(value: str, clamp: Clamp, tensor: Tensor) -> str:
 def broadcast(inputs: Sequence[Tensor | None]) -> tuple[int, ...]:
     """The common shape of all operands."""
     return np.broadcast_shapes(*(t.shape for t in inputs if t is not None))
+
+
+class ElementwiseKernel(Kernel[O_contra]):
+    """A kernel that computes the output element by element, each from its own operands."""
+
+    def overlays(self, layer: Layer[O_contra]) -> tuple[Overlay, ...]:
+        return over_inputs(layer, *replaceable(layer))
 
 
 def replaceable(layer: Layer) -> tuple[int, ...]:

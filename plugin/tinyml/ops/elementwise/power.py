@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.kernel import Sheet, register_kernels
 from tinyml.ops.elementwise.binary import Binary
-from tinyml.ops.elementwise.loops import broadcast, emit_loops, replaceable, suffix
+from tinyml.ops.elementwise.loops import ElementwiseKernel, broadcast, emit_loops, suffix
 from tinyml.ops.elementwise.unary import Unary
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
@@ -42,9 +42,6 @@ class Power(Op):
     def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
         return self if len(layer.output.shape) == len(perm) else None
 
-    def overwrites(self, layer: Layer) -> tuple[int, ...]:
-        return replaceable(layer)
-
 
 def _whole_power(base: int, exponent: int) -> int:
     if exponent >= 0:
@@ -52,7 +49,7 @@ def _whole_power(base: int, exponent: int) -> int:
     return {1: 1, -1: -1 if exponent % 2 else 1}.get(base, 0)
 
 
-class PowerLoops(Kernel[Power]):
+class PowerLoops(ElementwiseKernel[Power]):
     """pow() for real numbers, repeated squaring for whole ones."""
 
     name = "power loops"

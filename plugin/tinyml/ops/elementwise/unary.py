@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.kernel import Sheet, register_kernels
 from tinyml.ops.elementwise import int16_activation, int16_table, lookup
-from tinyml.ops.elementwise.loops import Templates, emit_loops, fill, replaceable
+from tinyml.ops.elementwise.loops import ElementwiseKernel, Templates, emit_loops, fill
 from tinyml.reading import Builder, OnnxNode, onnx_op
 
 SQRT_HALF = math.sqrt(0.5)
@@ -157,9 +157,6 @@ class Unary(Op):
     def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
         return self
 
-    def overwrites(self, layer: Layer) -> tuple[int, ...]:
-        return replaceable(layer)
-
     def quantized(
         self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
     ) -> tuple[Op, Sequence[Tensor | None]] | None:
@@ -189,7 +186,7 @@ def defined(layer: Layer[Unary]) -> bool:
     return layer.input(0).quant is None and bool(FUNCTIONS[op.function].c.choose(layer.input(0).dtype))
 
 
-class UnaryLoop(Kernel[Unary]):
+class UnaryLoop(ElementwiseKernel[Unary]):
     """The expression inside a loop."""
 
     name = "element-wise loop"

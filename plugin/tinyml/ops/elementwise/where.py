@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Sheet, register_kernels
-from tinyml.ops.elementwise.loops import broadcast, emit_loops, replaceable
+from tinyml.kernel import Sheet, register_kernels
+from tinyml.ops.elementwise.loops import ElementwiseKernel, broadcast, emit_loops
 from tinyml.ops.quantization.requantize import rescaled
 from tinyml.ops.reshape import Reshape
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
@@ -31,9 +31,6 @@ class Where(Op):
     def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
         return self if len(layer.output.shape) == len(perm) else None
 
-    def overwrites(self, layer: Layer) -> tuple[int, ...]:
-        return replaceable(layer)
-
     def quantized(
         self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
     ) -> tuple[Op, Sequence[Tensor | None]] | None:
@@ -51,7 +48,7 @@ def truth_and_equals(layer: Layer) -> bool:
     )
 
 
-class WhereLoops(Kernel[Where]):
+class WhereLoops(ElementwiseKernel[Where]):
     """A conditional inside a loop nest."""
 
     name = "where loops"

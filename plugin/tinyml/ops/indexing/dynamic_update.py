@@ -11,7 +11,7 @@ import numpy as np
 
 from tinyml import c
 from tinyml.ir import Array, Layer, Tensor, given
-from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.indexing.replacement import Replacement, copy_first
 from tinyml.reading import Builder, TfliteNode, tflite_op
 
@@ -27,7 +27,7 @@ class DynamicUpdate(Replacement):
         return (y,)
 
 
-class DynamicUpdateLoops(Kernel[DynamicUpdate]):
+class DynamicUpdateLoops(InPlace[DynamicUpdate]):
     """A copy of x, where it is not there already, then loops over the block."""
 
     name = "dynamic-update loops"

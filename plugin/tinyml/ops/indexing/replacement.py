@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tinyml.ir import Layer, Op, Tensor, TensorType, given
+from tinyml.ir import Op, Tensor, TensorType, given
 from tinyml.kernel import Sheet
 
 
@@ -18,9 +18,6 @@ class Replacement(Op):
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         x = given(inputs, 0)
         return (TensorType(x.shape, x.dtype, x.quant),)
-
-    def overwrites(self, layer: Layer) -> tuple[int, ...]:
-        return (0,)
 
 
 def copy_first(sheet: Sheet) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from tinyml import c
 from tinyml.errors import UnsupportedError
 from tinyml.ir import Array, DType, Layer, Tensor, given
-from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.indexing.gather import in_range, index_code, known_indices, position_code
 from tinyml.ops.indexing.replacement import Replacement, copy_first
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
@@ -86,7 +86,7 @@ def _combined(layer: Layer[_Scatter], element: str, update: str) -> str:
     return COMBINE[op.reduction][0].format(y=element, u=update)
 
 
-class ScatterElementsLoops(Kernel[ScatterElements]):
+class ScatterElementsLoops(InPlace[ScatterElements]):
     """Loops over the indices, in order."""
 
     name = "scatter-elements loops"
@@ -108,7 +108,7 @@ class ScatterElementsLoops(Kernel[ScatterElements]):
             sheet.line(f"*to = {_combined(layer, '*to', update)};")
 
 
-class ScatterNDLoops(Kernel[ScatterND]):
+class ScatterNDLoops(InPlace[ScatterND]):
     """Loops over the positions, in order, and over the elements of a piece."""
 
     name = "scatter-nd loops"

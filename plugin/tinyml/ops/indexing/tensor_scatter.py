@@ -12,7 +12,7 @@ import numpy as np
 from tinyml import c
 from tinyml.errors import UnsupportedError
 from tinyml.ir import Array, Layer, Tensor, given
-from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.indexing.gather import in_range
 from tinyml.ops.indexing.replacement import Replacement, copy_first
 from tinyml.reading import Builder, OnnxNode, onnx_op
@@ -39,7 +39,7 @@ class TensorScatter(Replacement):
         return (y,)
 
 
-class TensorScatterLoops(Kernel[TensorScatter]):
+class TensorScatterLoops(InPlace[TensorScatter]):
     """A memcpy for each row."""
 
     name = "tensor-scatter loops"

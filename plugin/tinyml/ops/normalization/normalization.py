@@ -12,7 +12,7 @@ import numpy as np
 from tinyml import c
 from tinyml.errors import UnsupportedError
 from tinyml.ir import Array, DType, Layer, Op, Shape, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.elementwise.unary import Unary
 from tinyml.ops.reduce.reduce import Reduce
@@ -41,14 +41,11 @@ class Normalize(Op):
         variance = np.square(x).mean(axis=self.axes, keepdims=True)
         return ((x / np.sqrt(variance + self.epsilon)).astype(layer.output.dtype.numpy),)
 
-    def overwrites(self, layer: Layer) -> tuple[int, ...]:
-        return (0,)
-
     def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
         return replace(self, axes=tuple(sorted(perm.index(axis) for axis in self.axes)))
 
 
-class NormalizeLoops(Kernel[Normalize]):
+class NormalizeLoops(InPlace[Normalize]):
     """Three passes: the mean, the variance, the result; two where the mean stays."""
 
     name = "normalize loops"

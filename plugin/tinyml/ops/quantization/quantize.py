@@ -13,7 +13,7 @@ import numpy as np
 from tinyml import c
 from tinyml import fixed_point as fp
 from tinyml.ir import Array, DType, Layer, Op, Quant, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.kernel import InPlace, Kernel, Sheet, register_kernels
 from tinyml.ops.shared.quant import dequantize, quant_of
 from tinyml.reading import Builder, TfliteNode, tflite_op
 
@@ -47,9 +47,6 @@ class Quantize(Op):
         rounded = np.rint(steps) if self.halves_to_even else fp.round_half_away(steps)
         low, high = self.dtype.limits
         return (np.clip(rounded.astype(np.float64) + zero_points, low, high).astype(self.dtype.numpy),)
-
-    def overwrites(self, layer: Layer) -> tuple[int, ...]:
-        return (0,)
 
     def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
         if self.quant.axis is None:
@@ -89,7 +86,7 @@ def per_tensor_input(layer: Layer) -> bool:
     return layer.input(0).quant is not None and not quant_of(layer.input(0)).per_channel
 
 
-class QuantizeKernel(Kernel[Quantize]):
+class QuantizeKernel(InPlace[Quantize]):
     """One division, one rounding, one clamp per element."""
 
     name = "quantize loop"

@@ -12,7 +12,7 @@ import numpy as np
 from tinyml import c
 from tinyml import fixed_point as fp
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.quantization.quantize import Quantize
 from tinyml.ops.shared.quant import quant_of
 from tinyml.reading import Builder, TfliteNode, tflite_op
@@ -37,11 +37,8 @@ class Requantize(Op):
             centred = multiply(centred, *fp.quantize_multiplier(x.scale / y.scale))
         return (np.clip(centred + y.zero_point, *layer.output.dtype.limits).astype(layer.output.dtype.numpy),)
 
-    def overwrites(self, layer: Layer) -> tuple[int, ...]:
-        return (0,)
 
-
-class RequantizeLoop(Kernel[Requantize]):
+class RequantizeLoop(InPlace[Requantize]):
     """A rescale and a clamp per element; only an addition where the scales are equal."""
 
     name = "requantize loop"

@@ -11,7 +11,7 @@ import numpy as np
 
 from tinyml import c
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.elementwise.loops import fill
 from tinyml.ops.shared.axes import Split, joined, normalized
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
@@ -49,9 +49,6 @@ class Cumulative(Op):
             y = run(x, axis=axis, dtype=x.dtype)
         return (np.flip(y, axis) if self.reverse else y,)
 
-    def overwrites(self, layer: Layer) -> tuple[int, ...]:
-        return (0,)
-
     def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
         return None if layer.has_input(1) else replace(self, axis=perm.index(self.axis))
 
@@ -61,7 +58,7 @@ def axis_known(layer: Layer) -> bool:
     return not layer.has_input(1)
 
 
-class CumulativeLoops(Kernel[Cumulative]):
+class CumulativeLoops(InPlace[Cumulative]):
     """An accumulator that walks along the axis."""
 
     name = "cumulative loops"
@@ -74,7 +71,7 @@ class CumulativeLoops(Kernel[Cumulative]):
             _walk(layer, op, sheet, index["x"], str(shape[op.axis]), str(stride))
 
 
-class CumulativeAnyAxis(Kernel[Cumulative]):
+class CumulativeAnyAxis(InPlace[Cumulative]):
     """The same with the axis, and so its extent and stride, looked up at run time."""
 
     name = "cumulative loops, axis at run time"

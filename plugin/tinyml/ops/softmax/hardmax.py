@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinyml.ir import Array, Layer, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.shared.axes import AlongAxis, Split, flattened_before_13
 from tinyml.reading import Builder, OnnxNode, onnx_op
 
@@ -29,11 +29,8 @@ class Hardmax(AlongAxis):
         np.put_along_axis(y, x.argmax(axis=self.axis, keepdims=True), 1, self.axis)
         return (y,)
 
-    def overwrites(self, layer: Layer) -> tuple[int, ...]:
-        return (0,)
 
-
-class HardmaxLoops(Kernel[Hardmax]):
+class HardmaxLoops(InPlace[Hardmax]):
     """Two passes: where the largest is, and the answer."""
 
     name = "hardmax loops"

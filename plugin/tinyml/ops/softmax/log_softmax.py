@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinyml.ir import Array, DType, Layer, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.reduce.reduce import largest
 from tinyml.ops.shared.axes import AlongAxis, Split, flattened_before_13, inner_loop
 from tinyml.ops.shared.constraints import real_numbers
@@ -31,11 +31,8 @@ class LogSoftmax(AlongAxis):
         below = x - x.max(axis=self.axis, keepdims=True)
         return (below - np.log(np.exp(below).sum(axis=self.axis, keepdims=True)),)
 
-    def overwrites(self, layer: Layer) -> tuple[int, ...]:
-        return (0,)
 
-
-class LogSoftmaxLoops(Kernel[LogSoftmax]):
+class LogSoftmaxLoops(InPlace[LogSoftmax]):
     """Three passes: the largest, the sum of exponentials, the differences."""
 
     name = "log-softmax loops"

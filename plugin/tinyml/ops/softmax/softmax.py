@@ -12,7 +12,7 @@ import numpy as np
 
 from tinyml import c
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Library, Sheet, register_kernels
+from tinyml.kernel import InPlace, Library, Sheet, register_kernels
 from tinyml.ops.elementwise import lookup
 from tinyml.ops.shared.axes import flattened_before_13
 from tinyml.ops.shared.constraints import real_numbers
@@ -40,9 +40,6 @@ class Softmax(Op):
             return (form.evaluate(layer, self.beta, x),)
         exps = np.exp((x - x.max(axis=self.axis, keepdims=True)) * x.dtype.type(self.beta))
         return ((exps / exps.sum(axis=self.axis, keepdims=True)).astype(x.dtype),)
-
-    def overwrites(self, layer: Layer) -> tuple[int, ...]:
-        return (0,)
 
     def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
         rank = len(layer.output.shape)
@@ -75,7 +72,7 @@ def last_axis(layer: Layer[Softmax]) -> bool:
     return layer.op.axis in (-1, len(layer.output.shape) - 1)
 
 
-class SoftmaxInt8(Kernel[Softmax]):
+class SoftmaxInt8(InPlace[Softmax]):
     """Fixed-point exponentials in portable C."""
 
     name = "tinyml_softmax_s8"
@@ -92,7 +89,7 @@ def word_form(layer: Layer) -> bool:
     return int16.has_integer_form(layer.input(0), layer.output)
 
 
-class SoftmaxInt16(Kernel[Softmax]):
+class SoftmaxInt16(InPlace[Softmax]):
     """Interpolated tables in portable C."""
 
     name = "tinyml_softmax_s16"
@@ -104,7 +101,7 @@ class SoftmaxInt16(Kernel[Softmax]):
         int16.emit(layer, layer.op.beta, sheet)
 
 
-class SoftmaxLoops(Kernel[Softmax]):
+class SoftmaxLoops(InPlace[Softmax]):
     """Three passes over each row: the largest, the exponentials and their sum, the quotients."""
 
     name = "softmax loops"

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinyml.ir import Array, Layer, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.elementwise import lookup
 from tinyml.ops.reduce.reduce import largest
 from tinyml.ops.shared.axes import AlongAxis, Split, inner_loop
@@ -48,9 +48,6 @@ class SoftmaxTable(AlongAxis):
         y = layer.output
         return (np.clip(found + quant_of(y).zero_point, *y.dtype.limits).astype(y.dtype.numpy),)
 
-    def overwrites(self, layer: Layer) -> tuple[int, ...]:
-        return (0,)
-
 
 @dataclass(frozen=True, eq=False)
 class Plan:
@@ -78,7 +75,7 @@ def bytes_to_bytes(layer: Layer[SoftmaxTable]) -> bool:
     return lookup.takes(x, y) and quant_of(y).scale > 2.0**-16 and x.shape[layer.op.axis] < 1 << 16
 
 
-class SoftmaxTableLoops(Kernel[SoftmaxTable]):
+class SoftmaxTableLoops(InPlace[SoftmaxTable]):
     """Three passes over each row: the largest, the sum, the result."""
 
     name = "softmax by table"
