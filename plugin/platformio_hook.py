@@ -201,6 +201,7 @@ def generate(target: list[Any], source: list[Any], env: Any) -> int:
             shapes=model.dimensions,
             quantize=model.quantize,
             cmsis_nn=model.cmsis_nn,
+            frontend=model.frontend,
         )
         compiled = compile_model(model.path, options)
         check_budget(compiled.summary, model, env["TINYML_BOARD"])

@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING, Any
 from tinyml import __version__, importers
 from tinyml.bands.join import in_bands
 from tinyml.emit import emit
+from tinyml.emit.feed import feed_code
 from tinyml.emit.model import Provenance
 from tinyml.errors import ConfigError
+from tinyml.features.feed import attach
+from tinyml.features.settings import FrontEnd
 from tinyml.ir import Graph, Shape
 from tinyml.kernel import Library
 from tinyml.naming import check_name, model_name
@@ -60,6 +63,7 @@ class Options:
     io: str = "arena"  # where inputs and outputs live: in the arena, or in buffers the caller gives
     expose: tuple[str, ...] = ()  # inner tensors that are outputs too, to look at them
     quantize: Request | None = None  # a float model is made int8 first
+    frontend: FrontEnd | None = None  # what makes the model's input from samples
     cmsis_nn: bool = False  # whether the build has CMSIS-NN, so that "auto" may use it
     bands: bool = True  # whether layers may be computed some rows at a time; without, every tensor is there
 
@@ -69,6 +73,7 @@ class Options:
         parts += ["with CMSIS-NN"] if self.kernels == "auto" and self.cmsis_nn else []
         parts += [f"io {self.io}"] if self.io != "arena" else []
         parts += [f"shape {name}={'x'.join(map(str, shape))}" for name, shape in self.shapes.items()]
+        parts += [self.frontend.describe()] if self.frontend else []
         parts += [self.quantize.describe()] if self.quantize else []
         return ", ".join(parts)
 
@@ -138,6 +143,10 @@ def compile_graph(
         raise ConfigError(f"there are no kernels called {options.kernels!r}", f"auto, {', '.join(LIBRARIES)}")
     if options.io not in IO_CHOICES:
         raise ConfigError(f"inputs and outputs cannot live in {options.io!r}", " or ".join(IO_CHOICES))
+    if options.frontend and options.io != "arena":
+        raise ConfigError(
+            "a front end writes the input itself: it cannot be in the caller's memory", "io arena"
+        )
     ledger = Ledger()
 
     def note(stage: str, graph: Graph) -> None:
@@ -148,10 +157,11 @@ def compile_graph(
     graph = optimize(graph, note)
     if options.expose:
         graph = replace(graph, outputs=tuple(dict.fromkeys((*graph.outputs, *options.expose))))
+    feed = feed_code(name, attach(options.frontend, graph)) if options.frontend else None
     graph, selected, placed = _place(graph, target, options)
     if observe:
         observe("bands", graph)
-    emitted = emit(name, graph, placed, selected, target, origin)
+    emitted = emit(name, graph, placed, selected, target, origin, feed)
     summary = summarize(
         name,
         graph,
@@ -162,6 +172,7 @@ def compile_graph(
         __version__,
         emitted.layer_bytes,
         emitted.files[f"{name}.c"],
+        feed,
     )
     files = {**emitted.files, f"{name}.json": summary.text}
     return Compiled(name, graph, selected, placed, files, summary.data, tuple(ledger.entries))

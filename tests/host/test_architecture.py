@@ -20,6 +20,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("targets", "templates", "toolchains", "workspace"),
     ("arrays", "interpret", "kernel", "naming", "reading", "states", "verify", "text"),
     ("ops", "reference"),
+    ("features",),
     ("importers",),
     ("inventory",),
     ("passes",),

@@ -180,6 +180,7 @@ Compile a model into the application.
     [ARENA_REGION <label>]
     [WEIGHTS flash|ram|<label>]
     [QUANTIZE calibration=<data> [<key>=<value> ...]]
+    [FRONTEND kind=<kind> [<key>=<value> ...]]
   )
 
 <name>        the model's prefix in C: kws gives <kws.h> with kws_run(), kws_input(), kws_output()
@@ -190,12 +191,13 @@ BUDGET        more than this is an error; the memories of the board are a limit 
 ARENA_REGION  devicetree label of a zephyr,memory-region for the arena, instead of chosen tinyml,arena
 WEIGHTS       where the weights go: flash, RAM (copied at boot), or the zephyr,memory-region of that label
 QUANTIZE      make a float model int8, calibrated on <data>; keys as in tinyml.yaml. Absolute paths
+FRONTEND      what makes the input from samples, so that there is <name>_feed(); keys as in tinyml.yaml
 
 The generated files are in <build>/tinyml/<name>. The model is a library of its own,
 tinyml_model_<name>, linked to the application.
 ]==]
 function(zephyr_tinyml_model name file)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "KERNELS;ARENA_REGION;WEIGHTS" "SHAPES;BUDGET;QUANTIZE")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "KERNELS;ARENA_REGION;WEIGHTS" "SHAPES;BUDGET;QUANTIZE;FRONTEND")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "zephyr_tinyml_model(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -230,6 +232,8 @@ function(zephyr_tinyml_model name file)
   list(TRANSFORM shapes PREPEND --shape=)
   set(quantize ${arg_QUANTIZE})
   list(TRANSFORM quantize PREPEND --quantize=)
+  set(frontend ${arg_FRONTEND})
+  list(TRANSFORM frontend PREPEND --frontend=)
   tinyml_calibration_files(calibration ${arg_QUANTIZE})
   tinyml_arena_node(arena_node arena_node_in_c ${name} "${arg_ARENA_REGION}")
   tinyml_weights_node(weights_node ${name} "${arg_WEIGHTS}")
@@ -249,7 +253,7 @@ function(zephyr_tinyml_model name file)
     OUTPUT ${generated}
     BYPRODUCTS ${dir}/${name}.json ${dir}/${name}_report.html ${dir}/${name}_report.json
     COMMAND ${python} -m tinyml compile ${model} -o ${dir} --name ${name} --report
-            --target ${target} --kernels ${kernels} ${library} ${shapes} ${quantize} ${limits} --depfile ${dir}/${name}.d
+            --target ${target} --kernels ${kernels} ${library} ${shapes} ${quantize} ${frontend} ${limits} --depfile ${dir}/${name}.d
     # Headers that come out the same keep their time, so that what includes them is not rebuilt.
     # The source must be newer than the model, or a Makefile would run this every time.
     COMMAND ${CMAKE_COMMAND} -E touch ${dir}/${name}.c

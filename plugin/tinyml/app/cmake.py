@@ -32,6 +32,8 @@ def calls(manifest_path: Path) -> str:
             request.check_files()
             settings = entry.quantize.items()
             words += ["QUANTIZE", *(f"{key}={_absolute(key, text, manifest_path)}" for key, text in settings)]
+        if entry.frontend:
+            words += ["FRONTEND", *(f"{key}={value}" for key, value in entry.frontend.given)]
         if entry.arena_region:
             words += ["ARENA_REGION", entry.arena_region]
         if entry.weights:

@@ -15,6 +15,8 @@ It is small on purpose (``KEYS`` has all there is):
           flash: 100K
         quantize:             # optional: make a float model int8 in the build
           calibration: data/calib.npz
+        frontend:             # optional: kws_feed() takes samples and computes the features
+          kind: micro
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from typing import Any
 import yaml
 
 from tinyml.errors import ConfigError
+from tinyml.features import settings as frontends
 from tinyml.naming import check_name, check_unique
 from tinyml.quantize import request
 
@@ -42,6 +45,7 @@ KEYS = {
     "shapes": "shapes of inputs that the model leaves open, as `input: 1x16x8`",
     "budget": "what it may need at most, as `ram: 24K`: arena, ram (arena and state) and flash (weights)",
     "quantize": "make a float model int8 in the build, calibrated as `calibration: calib.npz` says",
+    "frontend": "what makes the model's input from samples, as `kind: micro`: gives kws_feed()",
     "arena_region": "Zephyr: label of the zephyr,memory-region for the arena (default: chosen tinyml,arena)",
     "weights": "Zephyr: where the weights go: flash (default), ram (copied there at boot, for speed), "
     "or the label of a zephyr,memory-region",
@@ -61,6 +65,7 @@ class ModelEntry:
     arena_region: str | None = None
     quantize: Mapping[str, str] = field(default_factory=dict)  # settings; paths relative to the manifest
     weights: str | None = None  # flash, ram or a label of the devicetree
+    frontend: frontends.FrontEnd | None = None
 
     def path(self, folder: Path) -> Path:
         return folder / self.file
@@ -84,6 +89,8 @@ class ModelEntry:
             written["weights"] = self.weights
         if self.quantize:
             written["quantize"] = dict(self.quantize)
+        if self.frontend:
+            written["frontend"] = frontends.as_texts(self.frontend)
         return written
 
 
@@ -158,6 +165,7 @@ def _entry(item: object, where: str) -> ModelEntry:
         _label(item, "arena_region", "a label of the devicetree", "dtcm", where),
         _quantize(item.get("quantize"), where),
         _label(item, "weights", "flash, ram or a label of the devicetree", "ram", where),
+        frontends.from_mapping(item["frontend"], where) if item.get("frontend") is not None else None,
     )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinyml import __version__, c
+from tinyml.emit.feed import FeedCode
 from tinyml.emit.interface import Port, parameters, ports
 from tinyml.emit.layers import Addresses, LayerCode, layer_codes
 from tinyml.ir import Array, DType, Graph
@@ -41,9 +42,15 @@ class Emitted:
 
 
 def emit(
-    name: str, graph: Graph, plan: Plan, selected: Sequence[Selected], target: Target, origin: Provenance
+    name: str,
+    graph: Graph,
+    plan: Plan,
+    selected: Sequence[Selected],
+    target: Target,
+    origin: Provenance,
+    feed: FeedCode | None = None,
 ) -> Emitted:
-    """A compiled model as text."""
+    """A compiled model as text; ``feed`` is its front end."""
     addresses = Addresses(name, graph, plan, parameters(graph))
     tables = Tables()
     codes = layer_codes(name, plan, selected, target, addresses, tables)
@@ -59,16 +66,19 @@ def emit(
         "target": target,
         "arena_bytes": plan.arena_bytes,
         "lower_bound_bytes": plan.lower_bound_bytes,
-        "weights_bytes": sum(layer_bytes),
+        "weights_bytes": sum(layer_bytes) + (feed.flash_bytes if feed else 0),
         "macs": sum(s.layer.op.macs(s.layer) for s in selected),
-        "headers": _headers(codes, ["<string.h>"] if states else []),
+        "headers": _headers(
+            codes, [*(["<string.h>"] if states or feed else []), *(feed.headers if feed else [])]
+        ),
         "inputs": inputs,
         "outputs": outputs,
         "io_outside": plan.io_outside,
         "run_parameters": _run_parameters(inputs, outputs) if plan.io_outside else "void",
         "layers": codes,
         "initializer": c.initializer,
-        "tables": [_table_text(name, table) for table in tables],
+        "tables": [_table_text(name, table) for table in (*tables, *(feed.tables if feed else ()))],
+        "feed": feed,
         "states": states,
         "states_need_reset": any(not state["zero"] for state in states),
         "sha256_bytes": [f"0x{origin.sha256[i : i + 2]}" for i in range(0, 16, 2)],

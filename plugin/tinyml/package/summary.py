@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tinyml import libm
+from tinyml.emit.feed import FeedCode
 from tinyml.ir import Graph, Tensor
 from tinyml.plan import Plan
 from tinyml.select import Selected
@@ -35,9 +36,11 @@ def summarize(
     version: str,
     layer_bytes: Sequence[int],
     source: str,
+    feed: FeedCode | None = None,
 ) -> Summary:
     """Everything in plain JSON types. ``layer_bytes``: of each layer's tables; ``source``: the model's C."""
-    runtime = sorted({file for chosen in selected for file in chosen.kernel.runtime_sources(chosen.layer)})
+    kernels = {file for chosen in selected for file in chosen.kernel.runtime_sources(chosen.layer)}
+    runtime = sorted(kernels | set(feed.sources if feed else ()))
     return Summary(
         {
             "name": name,
@@ -46,8 +49,9 @@ def summarize(
             "sha256": sha256,
             "arena_bytes": plan.arena_bytes,
             "arena_lower_bound_bytes": plan.lower_bound_bytes,
-            "state_bytes": sum(graph.tensors[state.tensor].bytes for state in graph.states),
-            "weights_bytes": sum(layer_bytes),
+            "state_bytes": sum(graph.tensors[state.tensor].bytes for state in graph.states)
+            + (feed.ram_bytes if feed else 0),
+            "weights_bytes": sum(layer_bytes) + (feed.flash_bytes if feed else 0),
             "macs": sum(s.layer.op.macs(s.layer) for s in selected),
             "inputs": [_tensor(graph.tensors[n]) for n in graph.inputs],
             "outputs": [_tensor(graph.tensors[n]) for n in graph.outputs],
@@ -55,6 +59,7 @@ def summarize(
                 _layer(s, weights, plan.problem.live_bytes(step))
                 for step, (s, weights) in enumerate(zip(selected, layer_bytes, strict=True))
             ],
+            **({"frontend": _frontend(feed)} if feed else {}),
             "sources": {
                 "runtime": runtime,
                 "cmsis-nn": sorted({f for s in selected for f in s.kernel.cmsis_nn_sources(s.layer)}),
@@ -62,6 +67,22 @@ def summarize(
             "needs_libm": libm.needs_libm(source, runtime),
         }
     )
+
+
+def _frontend(feed: FeedCode) -> dict[str, Any]:
+    return {
+        "description": feed.description,
+        "sample": feed.sample,
+        "rate": float(feed.rate),
+        "axes": feed.axes,
+        "window_samples": feed.window,
+        "step_samples": feed.step,
+        "features": feed.width,
+        "rows": feed.rows,
+        "stride": feed.stride,
+        "ram_bytes": feed.ram_bytes,
+        "flash_bytes": feed.flash_bytes,
+    }
 
 
 def _tensor(tensor: Tensor) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from tinyml import naming
 from tinyml.app import manifest
 from tinyml.errors import ConfigError
+from tinyml.features import settings as frontends
 from tinyml.platformio.boards import Board
 from tinyml.quantize.request import Request, from_items
 from tinyml.targets import find_target
@@ -26,6 +27,7 @@ OPTIONS = {
     "target": "the core to compile for (default: the board's)",
     "shapes": "shapes of inputs that a model leaves open, as `input=1x16x8`, one per line",
     "quantize": "make float models int8: calibration data, then `key=value` as in tinyml.yaml, one per line",
+    "frontend": "front end that makes the input from samples: kind, then `key=value` as in tinyml.yaml",
     "arena": "the most RAM that a model's arena may take, in bytes, or as 24K",
 }
 """Every option, without its prefix ``custom_tinyml_``. The documentation is made from this table."""
@@ -48,12 +50,14 @@ class Model:
     budget: Mapping[str, int] = field(default_factory=dict)  # of tinyml.yaml
     quantize: Request | None = None
     cmsis_nn: bool = False  # whether the project has it
+    frontend: frontends.FrontEnd | None = None
 
     def key(self, compiler: str) -> str:
         """Everything but the model's own bytes that decides what is generated."""
         shapes = ",".join(f"{name}={shape}" for name, shape in sorted(self.shapes.items()))
         limits = f"arena<={self.arena_limit_bytes} {sorted(self.budget.items())}"
         quantize = self.quantize.describe() if self.quantize else ""
+        quantize += f" {self.frontend.describe()}" if self.frontend else ""
         kernels = f"{self.kernels} {self.cmsis_nn}"
         return f"{self.name} {self.target} {kernels} [{shapes}] {limits} {quantize} compiler {compiler}"
 
@@ -98,6 +102,7 @@ def read_models(project: Path, options: Mapping[str, str], board: Board, cmsis_n
         )
     limit = manifest.parse_bytes(given["arena"], f"{PREFIX}arena") if "arena" in given else None
     quantize = from_items(_items(given.get("quantize", "")), f"{PREFIX}quantize", project)
+    frontend = frontends.from_items(_items(given.get("frontend", "")), f"{PREFIX}frontend")
     entries = _entries(project, given.get("models"))
     if not entries:
         return []
@@ -124,6 +129,7 @@ def read_models(project: Path, options: Mapping[str, str], board: Board, cmsis_n
                 entry.budget,
                 request,
                 cmsis_nn,
+                entry.frontend or frontend,
             )
         )
     return models

@@ -44,6 +44,7 @@ def add_option_arguments(parser: argparse.ArgumentParser, target: bool = True) -
     )
     add_shape_argument(parser)
     add_quantize_argument(parser)
+    add_frontend_argument(parser)
 
 
 def add_quantize_argument(parser: argparse.ArgumentParser) -> None:
@@ -58,8 +59,21 @@ def add_quantize_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_frontend_argument(parser: argparse.ArgumentParser) -> None:
+    """`--frontend`, alike for all verbs that handle a model with its front end."""
+    parser.add_argument(
+        "--frontend",
+        action="append",
+        default=[],
+        metavar="KIND|KEY=VALUE",
+        help="add a front end, so that NAME_feed() takes samples: its kind, then KEY=VALUE (repeatable) as "
+        "in tinyml.yaml",
+    )
+
+
 def options_from(args: argparse.Namespace, target: str) -> Options:
     """The pipeline's options from parsed arguments."""
+    from tinyml.features import settings as frontends
     from tinyml.pipeline import Options
     from tinyml.verbs.shapes import shapes_by_input
 
@@ -72,6 +86,7 @@ def options_from(args: argparse.Namespace, target: str) -> Options:
         shapes,
         getattr(args, "io", "arena"),
         quantize=request,
+        frontend=frontends.from_items(getattr(args, "frontend", []), "--frontend"),
         cmsis_nn=_has_cmsis_nn(args),
     )
 
