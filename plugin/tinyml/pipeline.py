@@ -15,6 +15,7 @@ from tinyml.bands.join import in_bands
 from tinyml.emit import emit
 from tinyml.emit.feed import feed_code
 from tinyml.emit.model import Provenance
+from tinyml.emit.probe import probe_files
 from tinyml.errors import ConfigError
 from tinyml.features.feed import attach
 from tinyml.features.settings import FrontEnd
@@ -193,6 +194,11 @@ def write_folder(
     if depfile:
         write_depfile(depfile, folder / f"{compiled.name}.c", sources)
     return changed
+
+
+def compile_frontend(frontend: FrontEnd, name: str, target: str) -> dict[str, str]:
+    """A front end alone, as generated files that the harness can run."""
+    return probe_files(name, frontend, find_target(target))
 
 
 def choose_kernels(graph: Graph, target: Target, kernels: str, cmsis_nn: bool) -> tuple[Selected, ...]:

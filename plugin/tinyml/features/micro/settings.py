@@ -8,6 +8,9 @@ from dataclasses import dataclass
 
 from tinyml.errors import ConfigError
 
+ROUNDINGS = ("separate", "fused")
+"""How a product that is added is rounded: before the sum, or only with it. Few weights differ, by a step."""
+
 
 @dataclass(frozen=True)
 class MicroSettings:
@@ -30,6 +33,7 @@ class MicroSettings:
     log: bool = True
     log_shift: int = 6  # the logarithm is multiplied by 2 to this power
     scale: float = 0.0390625  # what one step of a feature is worth to the model
+    rounding: str = "separate"  # of the filters' weights: as on x86_64; "fused": as aarch64 and ESP32-S3 do
 
     @property
     def axes(self) -> int:
@@ -90,5 +94,7 @@ class MicroSettings:
             )
         if not 0 <= self.log_shift <= 10:
             raise ConfigError(f"log_shift: {self.log_shift}", "0 to 10")
+        if self.rounding not in ROUNDINGS:
+            raise ConfigError(f"rounding: {self.rounding!r}", f"one of: {', '.join(ROUNDINGS)}")
         if not self.scale > 0:
             raise ConfigError(f"scale: {self.scale:g}", "greater than 0; 0.0390625 is usual")

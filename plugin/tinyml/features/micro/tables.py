@@ -11,6 +11,7 @@ from functools import cache
 import numpy as np
 
 from tinyml.errors import ConfigError
+from tinyml.features.micro.log1p import log1p
 from tinyml.features.micro.settings import MicroSettings
 from tinyml.ir import Array
 
@@ -54,25 +55,32 @@ def window(settings: MicroSettings) -> Array:
     return np.array(values, np.int16)
 
 
-def _mel(hertz: np.float32) -> np.float32:
-    return F32(1127.0) * F32(math.log1p(float(hertz / F32(700.0))))
+def _mels(hertz: np.float32) -> np.float32:
+    """On the mel scale, divided by 1127."""
+    return log1p(hertz / F32(700.0))
+
+
+def _plus_product(sum_: np.float32, a: np.float32, b: np.float32, fused: bool) -> np.float32:
+    """a * b + sum, rounded once if fused, else twice."""
+    return F32(float(a) * float(b) + float(sum_)) if fused else a * b + sum_
 
 
 @cache
 def bands(settings: MicroSettings) -> Bands:
     """Triangles that meet at centres evenly spaced on the mel scale."""
-    count = settings.channels + 1
-    low, high = _mel(F32(settings.lower_hz)), _mel(F32(settings.upper_hz))
+    fused = settings.rounding == "fused"
+    count, mel = settings.channels + 1, F32(1127.0)
+    low, high = (mel * _mels(F32(limit)) for limit in (settings.lower_hz, settings.upper_hz))
     spacing = (high - low) / F32(count)
-    centres = [low + spacing * F32(i + 1) for i in range(count)]
+    centres = [_plus_product(low, spacing, F32(i + 1), fused) for i in range(count)]
     hertz = F32(0.5) * F32(settings.rate) / F32(settings.fft // 2)
     start = bin_ = int(F32(1.5) + F32(settings.lower_hz) / hertz)
     widths, falling, rising = [], [], []
     for index, centre in enumerate(centres):
         before = low if index == 0 else centres[index - 1]
         first = bin_
-        while (here := _mel(F32(bin_) * hertz)) <= centre:
-            share = (centre - here) / (centre - before)
+        while mel * (here := _mels(F32(bin_) * hertz)) <= centre:
+            share = _plus_product(centre, -mel, here, fused) / (centre - before)
             falling.append(math.floor(share * F32(1 << FILTER_BITS) + F32(0.5)))
             rising.append(math.floor((F32(1) - share) * F32(1 << FILTER_BITS) + F32(0.5)))
             bin_ += 1
