@@ -71,10 +71,14 @@ def _section(family: inventory.Family) -> Iterator[str]:
     if family.kernels:
         yield "| kernel | library | conditions |\n|---|---|---|"
         rows = dict.fromkeys(
-            f"| {kernel.name} | {kernel.library} | {' '.join(kernel.asks).replace('|', chr(92) + '|')} |"
+            f"| {kernel.name} | {kernel.library} | {_escaped(' '.join(kernel.conditions))} |"
             for kernel in family.kernels
         )
         yield "\n".join(rows) + "\n"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", chr(92) + "|")
 
 
 def main() -> int:

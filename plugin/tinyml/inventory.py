@@ -18,7 +18,7 @@ from tinyml.kernel import Kernel, kernel_table, message
 from tinyml.reading import ONNX_READERS, TFLITE_READERS
 
 SPECIAL_ONNX = ("If",)
-"""Read by the importer itself: there is no operator behind them."""
+"""Read by the importer itself: they have no operator."""
 SPECIAL_TFLITE = ("ASSIGN_VARIABLE", "CALL_ONCE", "READ_VARIABLE", "VAR_HANDLE")
 
 
@@ -28,7 +28,7 @@ class KernelFacts:
 
     name: str
     library: str
-    asks: tuple[str, ...]  # what a layer must be like
+    conditions: tuple[str, ...]  # what a layer must fulfil
 
 
 @dataclass(frozen=True)

@@ -142,7 +142,7 @@ class Tensor:
     def elements(self) -> int:
         return math.prod(self.shape)
 
-    @cached_property  # the planner asks a million times
+    @cached_property  # the planner reads it a million times
     def bytes(self) -> int:
         return self.elements * self.dtype.bytes
 
@@ -186,11 +186,11 @@ class Op:
         return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", self.kind).lower()
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
-        """Shapes and types of the outputs (quantisation of outputs is the importer's to give)."""
+        """Shapes and types of the outputs (the importer sets the quantisation of outputs)."""
         raise NotImplementedError(self.kind)
 
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
-        """The operator in numpy: oracle of the tests and constant folder alike."""
+        """The operator in numpy: both the test oracle and the constant folder."""
         raise NotImplementedError(self.kind)
 
     def macs(self, layer: Layer) -> int:
@@ -198,23 +198,23 @@ class Op:
         return 0
 
     def views(self, layer: Layer) -> tuple[View, ...]:
-        """Pairs of tensors that can share bytes so that the operator, or a part of it, is no work."""
+        """Pairs of tensors that can share bytes, so that the operator, or part of it, needs no copy."""
         return ()
 
     def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
         """The operator that gives ``transpose(y, perm)`` when every input is transposed by ``perm``.
 
-        Lets the layout pass carry a transpose past this operator; None where that cannot be done.
+        Lets the layout pass move a transpose past this operator; None if that is not possible.
         """
         return None
 
     def quantized(
         self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
     ) -> tuple[Op, Sequence[Tensor | None]] | None:
-        """The operator, and its operands, that does on these tensors what this one does on reals.
+        """The operator and operands that compute on these tensors what this one computes on real numbers.
 
-        Called by the QDQ fusion with the tensors before the Dequantize and behind the Quantize
-        nodes; constants among the returned operands may be new. None: there is no integer form.
+        The QDQ fusion calls this with the tensors before the Dequantize and after the Quantize nodes.
+        Constants among the returned operands may be new. None if there is no integer form.
         """
         return None
 
@@ -305,9 +305,9 @@ class Layer(Generic[O_co]):
 
 @dataclass(frozen=True)
 class State:
-    """Memory that survives from one run to the next."""
+    """Memory that persists from one run to the next."""
 
-    tensor: str  # read: the value from the run before
+    tensor: str  # read: the value from the previous run
     update: str  # the tensor whose value it takes at the end of the run
     initial: Array | None = field(default=None, compare=False)  # None: all elements zero_point or 0
 
@@ -346,7 +346,7 @@ class Graph:
         return readers
 
     def kept(self) -> set[str]:
-        """Tensors that somebody outside the nodes looks at: outputs and state updates."""
+        """Tensors that are used outside the nodes: outputs and state updates."""
         return {*self.outputs, *(state.update for state in self.states)}
 
     def with_nodes(self, nodes: Iterable[Node], new: Iterable[Tensor] = ()) -> Graph:

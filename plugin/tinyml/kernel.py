@@ -101,7 +101,7 @@ class Sheet:
     layer: Layer
     target: Target
     prefix: str  # model and layer: "kws_conv1"
-    shared_inputs: frozenset[int] = frozenset()  # inputs that already lie where the output wants them
+    shared_inputs: frozenset[int] = frozenset()  # inputs that are already in place in the output
     backwards: bool = False  # the output lies over the input in a way that the last position comes first
     model_tables: Tables = field(default_factory=Tables)  # of all layers of the model
     lines: list[str] = field(default_factory=list)
@@ -125,7 +125,7 @@ class Sheet:
 
     @property
     def scratch(self) -> str:
-        """C name of the scratch memory asked for by the kernel's ``scratch_bytes``."""
+        """C name of the scratch memory, whose size is the kernel's ``scratch_bytes``."""
         return self._parameter("scratch")
 
     def _parameter(self, name: str) -> str:

@@ -1,9 +1,9 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""What a reader in ``ops/`` gets to see of a model file, and how it says what a node means.
+"""The interface of readers in ``ops/``, which translate the nodes of a model file.
 
-A reader takes one node of ONNX or TFLite and a ``Builder``, adds operators, and returns the tensors
-that the node's outputs are. The importers find readers by the name they were registered under.
+A reader takes one node of ONNX or TFLite and a ``Builder``, adds operators, and returns the tensors of the
+node's outputs. The importers find readers by the names they were registered under.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class Operands:
         return self.inputs[index] if index < len(self.inputs) else None
 
     def const(self, index: int) -> Array:
-        """The value of an input that has to be known at compile time."""
+        """The value of an input that must be known at compile time."""
         tensor = self.input(index)
         if tensor.data is None:
             raise UnsupportedError(
@@ -137,7 +137,7 @@ class OnnxNode(Operands):
     name: str
     opset: int  # version of the node's domain
     inputs: tuple[Tensor | None, ...]
-    output_names: tuple[str, ...]  # "" where the output is not wanted
+    output_names: tuple[str, ...]  # "" for an output that is not used
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
     def attr(self, name: str, default: Any = None) -> Any:
@@ -147,7 +147,7 @@ class OnnxNode(Operands):
         return tuple(int(v) for v in self.attributes.get(name, default))
 
     def wants(self, index: int) -> bool:
-        """Whether anybody asked for output ``index``."""
+        """Whether output ``index`` is used."""
         return index < len(self.output_names) and bool(self.output_names[index])
 
 

@@ -30,7 +30,7 @@ class Selected:
 
 
 TIE = 1.03
-"""Kernels whose costs differ by less are alike: the figures are averages over layers."""
+"""Kernels whose costs differ by less count as equal: the figures are averages over layers."""
 
 
 def select(
@@ -56,13 +56,13 @@ def select(
     if problems:
         unique = list(dict.fromkeys(problems))
         raise UnsupportedError(
-            "no kernel takes these layers:\n" + "\n".join(unique), "`tinyml ops` lists what is supported"
+            "no kernel supports these layers:\n" + "\n".join(unique), "`tinyml ops` lists what is supported"
         )
     return tuple(chosen)
 
 
 def _first_fit(layer: Layer, target: Target, libraries: frozenset[Library]) -> Kernel[Any] | str:
-    """A kernel, or why there is none: what each candidate asks for."""
+    """A kernel, or the reason why there is none: what each candidate requires."""
     refusals: list[str] = []
     for kernel in kernels_of(type(layer.op)):
         if kernel.library not in libraries or not kernel.runs_on(target):
@@ -70,7 +70,7 @@ def _first_fit(layer: Layer, target: Target, libraries: frozenset[Library]) -> K
         refusal = kernel.refusal(layer)
         if refusal is None:
             return kernel
-        refusals.append(f"{kernel.name} asks: {refusal}")
+        refusals.append(f"{kernel.name} requires: {refusal}")
     return "; ".join(refusals) or "this operator has no kernel"
 
 
@@ -91,7 +91,7 @@ def _memory_bytes(kernel: Kernel[Any], layer: Layer, target: Target) -> int:
 
 
 def _grown_bytes(layer: Layer, overlay: Overlay) -> int:
-    """What the memory of an input grows by so that the output fits over it."""
+    """How much the memory of an input must grow so that the output can overlap it."""
     before, size = layer.input(overlay.input).bytes, overlay.distance + layer.output.bytes
     return max(before, size) - min(overlay.distance, 0) - before
 

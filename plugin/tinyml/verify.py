@@ -48,7 +48,7 @@ def computed_before_use(graph: Graph) -> Iterator[str]:
 
 
 def shapes_agree(graph: Graph) -> Iterator[str]:
-    """What shape inference says is what the tensors say."""
+    """Tensors have the shapes that shape inference gives."""
     for layer in graph.layers():
         for tensor, inferred in zip(layer.outputs, layer.op.infer(layer.inputs), strict=True):
             if tensor.shape != inferred.shape:

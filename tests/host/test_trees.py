@@ -35,7 +35,7 @@ def read(
 @pytest.mark.parametrize(
     "change,message",
     [
-        ({"mode": "BRANCH_EQ"}, "asks BRANCH_EQ"),
+        ({"mode": "BRANCH_EQ"}, "has nodes of mode BRANCH_EQ"),
         ({"kind": TensorProto.DOUBLE}, "FloatTensorType"),
         ({"aggregate_function": "MAX"}, "takes the MAX of its trees"),
         ({"post_transform": "PROBIT"}, "post_transform PROBIT"),
@@ -47,7 +47,7 @@ def test_refused(change: dict[str, Any], message: str) -> None:
 
 
 def test_features_that_are_not_there() -> None:
-    with pytest.raises(ModelError, match="asks for features"):
+    with pytest.raises(ModelError, match="uses features"):
         read(features=1)
 
 

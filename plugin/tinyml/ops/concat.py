@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Concat: tensors one behind the other along an axis."""
+"""Concat: tensors joined along an axis."""
 
 from __future__ import annotations
 

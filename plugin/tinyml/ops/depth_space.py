@@ -23,7 +23,9 @@ def read_depth_to_space(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     n, channels, height, width = x.shape
     b = int(node.attr("blocksize"))
     if channels % (b * b):
-        raise ModelError(f"DepthToSpace node {node.name!r}: {channels} channels are no blocks of {b}x{b}")
+        raise ModelError(
+            f"DepthToSpace node {node.name!r}: {channels} channels are not a multiple of {b}x{b}"
+        )
     depth = channels // (b * b)
     if node.attr("mode", "DCR") == "DCR":
         parts, perm = (n, b, b, depth, height, width), (0, 3, 4, 1, 5, 2)
@@ -39,7 +41,7 @@ def read_space_to_depth(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     n, channels, height, width = x.shape
     b = int(node.attr("blocksize"))
     if height % b or width % b:
-        raise ModelError(f"SpaceToDepth node {node.name!r}: {height}x{width} is no blocks of {b}x{b}")
+        raise ModelError(f"SpaceToDepth node {node.name!r}: {height}x{width} is not a multiple of {b}x{b}")
     y = build.add1(Reshape((n, channels, height // b, b, width // b, b)), [x])
     perm = (0, 3, 5, 1, 2, 4) if node.attr("mode", "DCR") == "DCR" else (0, 1, 3, 5, 2, 4)
     y = build.add1(Transpose(perm), [y])
@@ -65,7 +67,7 @@ def read_tflite_depth_to_space(node: TfliteNode, build: Builder) -> Sequence[Ten
 
 
 def _blocks(node: TfliteNode) -> tuple[list[int], list[list[int]]]:
-    """Block extents, and what to pad or crop before and behind each spatial axis."""
+    """Block extents, and the padding or cropping before and after each spatial axis."""
     borders = node.const(2).reshape(-1, 2)
     return [int(b) for b in node.const(1).reshape(-1)], [[int(v) for v in row] for row in borders]
 

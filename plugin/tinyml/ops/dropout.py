@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Dropout: nothing at all once a model is trained."""
+"""Dropout: the identity in a trained model."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class EinsumLoops(Kernel[Einsum]):
             strides = _letter_strides(term, layer.input(index).shape)
             outer[str(index)] = c.Walk(tuple(strides.get(letter, 0) for letter in op.result))
             inner[str(index)] = c.Walk(tuple(strides.get(letter, 0) for letter in summed))
-        # integers wrap, which only unsigned ones may do in C
+        # integers wrap, which C allows only for unsigned types
         wide = "uint64_t" if y.dtype.bytes == 8 else "uint32_t"
         cast, back = ("", "") if y.dtype.is_float else (f"({wide})", f"({y.dtype.c})")
         inner_nest = c.nest(tuple(extents[letter] for letter in summed), inner, prefix="k")
@@ -114,7 +114,7 @@ def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
         for x, term in zip(operands, terms, strict=True)
     ]
     dots = "".join(unused[: max(ranks, default=0)])
-    if not arrow:  # the letters that stand once, in order, behind the dots
+    if not arrow:  # the letters that occur once, in order, after the dots
         letters = left.replace("...", "").replace(",", "")
         right = ("..." if dots else "") + "".join(sorted(ch for ch in set(letters) if letters.count(ch) == 1))
     named = tuple(

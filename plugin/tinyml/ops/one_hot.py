@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""OneHot: a new axis that is ``on`` where the index says, ``off`` elsewhere."""
+"""OneHot: a new axis that is ``on`` at the index and ``off`` elsewhere."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class OneHot(Op):
 
 
 class OneHotLoops(Kernel[OneHot]):
-    """Everything off, then one element on; an index outside leaves all off."""
+    """Set everything off, then one element on; an index out of range leaves all off."""
 
     name = "one-hot loops"
 

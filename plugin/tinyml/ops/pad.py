@@ -34,7 +34,7 @@ class Pad(Op):
         return (TensorType(tuple(size + b + e for size, b, e in widths), x.dtype, x.quant),)
 
     def stored_value(self, tensor: Tensor) -> float:
-        """The value as it stands in memory."""
+        """The value as it is stored in memory."""
         if tensor.quant is None:
             return self.value
         low, high = tensor.dtype.limits
@@ -59,9 +59,9 @@ class Pad(Op):
 
 
 class PadLoops(Kernel[Pad]):
-    """Move the input into the middle of the output, the last row first, then fill the borders.
+    """Move the input into the middle of the output, last row first, then fill the borders.
 
-    No element moves towards the front, so that the output may be written over the input.
+    No element moves towards the front, so the output may be computed in place.
     """
 
     name = "pad loops"
@@ -162,7 +162,7 @@ def pad(
         if b < 0 or e < 0
     }
     if any(extent < 0 for _, extent, _ in cut.values()):
-        raise ModelError(f"padding cuts more than there is of {x.name!r}")
+        raise ModelError(f"negative padding removes more elements than {x.name!r} has")
     x = take(build, x, cut)
     front, back = tuple(max(0, b) for b in begins), tuple(max(0, e) for e in ends)
     if not any(front) and not any(back):

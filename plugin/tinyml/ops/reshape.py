@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Reshape and its family: other shape, same bytes. Never any code: the output is the input's memory."""
+"""Reshape and its family: another shape for the same bytes. Input and output share memory: no code."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Reshape(Op):
         return (TensorType(self.shape, x.dtype, self._quant(x)),)
 
     def _quant(self, x: Tensor) -> Quant | None:
-        """Per-channel parameters survive where the reshape leaves their axis in one piece."""
+        """Per-channel parameters stay valid if the reshape keeps their axis in one piece."""
         if x.quant is None or x.quant.axis is None:
             return x.quant
         before = np.prod(x.shape[: x.quant.axis], dtype=np.int64)
@@ -60,7 +60,7 @@ register_kernels(Reshape, CopyKernel())
 
 
 def with_quant(build: Builder, x: Tensor, quant: Quant | None) -> Tensor:
-    """The same stored integers, said to mean the real numbers of ``quant``."""
+    """The same stored integers, interpreted with ``quant``."""
     if x.quant == quant:
         return x
     if x.is_constant:
@@ -146,7 +146,7 @@ def read_unsqueeze(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
 
 @tflite_op("RESHAPE")
 def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
-    """The shape comes as an operand, in old files as an option; if all else fails the file states it."""
+    """The shape is an operand, in old files an option; otherwise it is the shape the file declares."""
     x, operand = node.input(0), node.optional(1)
     if operand is not None:
         wanted = node.const(1).reshape(-1).tolist()

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""ReverseSequence: the first few elements along time in reverse, a different number in each batch."""
+"""ReverseSequence: the first elements along time reversed, a different number of them in each batch."""
 
 from __future__ import annotations
 

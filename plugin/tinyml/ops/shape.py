@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes and values made from them: all shapes are known, so all of these are constants."""
+"""Shapes and values derived from them: all shapes are static, so all of these are constants."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def read_range(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
 
 @onnx_op("NonZero")
 def read_non_zero(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
-    """How many there are must be known, so the values must be."""
+    """The input must be a constant, because the output shape depends on its values."""
     return [build.constant(np.stack(np.nonzero(node.const(0))).astype(np.int64))]
 
 

@@ -47,7 +47,7 @@ class Slice(Op):
     def views(self, layer: Layer) -> tuple[View, ...]:
         """What is taken may be one piece of the input's memory."""
         x, y = layer.input(0), layer.output
-        whole = True  # all axes behind this one are taken completely
+        whole = True  # all axes after this one are taken completely
         for size, extent, step in reversed(list(zip(x.shape, self.extents, self.steps, strict=True))):
             if extent != 1 and (step != 1 or not whole):
                 return ()

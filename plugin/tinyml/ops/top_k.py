@@ -92,7 +92,7 @@ register_kernels(TopK, TopKLoops())
 
 @onnx_op("TopK")
 def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
-    """Sorted or not is all the same: the sorted order is one of the allowed ones."""
+    """``sorted`` makes no difference: the sorted order is always allowed."""
     x = node.input(0)
     k = int(node.attr("k")) if node.opset < 10 else int(node.const(1).reshape(-1)[0])
     axis = int(node.attr("axis", -1)) % len(x.shape)

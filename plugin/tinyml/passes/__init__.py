@@ -30,13 +30,13 @@ PASSES: tuple[Pass, ...] = (
     remove_dead_code,
     remove_no_ops,
     merge_common,
-    # channels last, and what a float layer can take over from its neighbours
+    # channels last, and folding neighbours into float layers
     cancel_transposes,
     sink_reshape,
     remove_no_ops,
     fold_scale,
     fuse_activation,
-    # quantised models: integers wherever there are integers
+    # quantised models: integer operators where possible
     unsigned_to_signed,
     move_quantization,
     fuse_qdq,

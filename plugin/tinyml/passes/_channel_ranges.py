@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""What values each channel (slice of the last axis) of each tensor can have, as stored.
+"""The range of stored values of each channel (slice of the last axis) of each tensor.
 
 Integer arithmetic is exact here: a channel whose smallest value is its largest has that value at every
 position, for every input of the model.
@@ -139,7 +139,7 @@ def _ranges(layer: Layer, known: Mapping[str, Ranges]) -> Ranges | None:
 
 
 def _linear(layer: Layer, known: Mapping[str, Ranges]) -> Ranges | None:
-    """Every term at its smallest and largest; what stands in the padding counts as zero."""
+    """Sums with every term at its smallest and at its largest; padding counts as zero."""
     terms = linear_terms(layer)
     x = layer.input(0)
     if terms is None or x.is_constant or (x.quant is not None and x.quant.per_channel):
@@ -165,7 +165,7 @@ def _linear(layer: Layer, known: Mapping[str, Ranges]) -> Ranges | None:
 
 
 def _from_accumulator(layer: Layer, acc: Array) -> Array:
-    """What the operator makes of finished sums: it is asked itself, with weights of zero and them as bias."""
+    """The outputs for given sums: evaluates the operator with zero weights and the sums as bias."""
     op, x, w = layer.op, layer.input(0), layer.input(1)
     zero = 0 if w.quant is None else np.asarray(w.quant.zero_points)
     shape: Shape
@@ -211,7 +211,7 @@ def _of_constant(tensor: Tensor) -> Ranges:
 
 
 def _channelwise(layer: Layer, known: Mapping[str, Ranges]) -> Ranges | None:
-    """Constant channels in: the operator itself says what comes out, at every position."""
+    """For constant input channels, evaluate the operator to get the output at every position."""
     variable = [t for t in layer.inputs if t is not None and not t.is_constant]
     constant = np.logical_and.reduce([known[t.name].constant for t in variable])
     if not variable or not np.any(constant):

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Compute once what is computed twice, and keep once the constants that are equal."""
+"""Merge nodes that compute the same result, and constants that are equal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tinyml.passes.editor import Editor
 
 
 def merge_common(graph: Graph) -> Graph:
-    """In order of execution, so that what follows from equal results is found equal too."""
+    """In order of execution, so that nodes that read equal results are found equal too."""
     edit = Editor(graph)
     constants: dict[tuple[object, ...], str] = {}
     for tensor in list(edit.tensors.values()):

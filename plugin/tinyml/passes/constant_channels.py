@@ -1,9 +1,9 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Remove channels that are constant, or that nobody uses; what they contribute moves into a bias.
+"""Remove channels that are constant or unused; their contribution moves into a bias.
 
-Pruned models keep filters that are all zero. Their output is the same number at every position, so the layer
-after them can add it once and for all. Integer models give the same bytes before and after.
+Pruned models keep filters that are all zero. Their output is the same number at every position, so the next
+layer can include it in its bias. Integer models give the same bytes before and after.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tinyml.passes.editor import Editor
 ROUNDS = 8  # removing a channel may leave others unused; two rounds are usual
 
 Kept = Mapping[str, Array]
-"""Numbers of the channels that stay, for tensors that lose some."""
+"""Indices of the channels that stay, for tensors that lose some."""
 
 
 def fold_constant_channels(graph: Graph) -> Graph:
@@ -69,7 +69,7 @@ def _shrunk(edit: Editor, node: Node, layer: Layer, kept: Kept, ranges: Mapping[
 
 
 def _absorbed(layer: Layer, kept: Kept, ranges: Mapping[str, Ranges]) -> Array:
-    """The bias, with the share of the input channels that go."""
+    """The bias, including the contribution of the removed input channels."""
     terms = linear_terms(layer)
     assert terms is not None
     weights, bias = terms

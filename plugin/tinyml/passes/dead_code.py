@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Drop nodes whose results nobody reads, and nodes that do nothing."""
+"""Drop nodes whose results are not used."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tinyml.ir import Graph, Node
 
 
 def remove_dead_code(graph: Graph) -> Graph:
-    """Walk backwards from what is kept; whatever is not reached goes."""
+    """Walk backwards from the outputs, and drop every node that is not reached."""
     needed = graph.kept()
     alive: list[Node] = []
     for node in reversed(graph.nodes):

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""A transpose before or behind a Dense layer, with a reshape between them, moves into its weights."""
+"""Fold a transpose before or after a Dense layer, with a reshape between them, into its weights."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""A convolution between space-to-batch and batch-to-space is a dilated convolution.
+"""Turn a convolution between space-to-batch and batch-to-space into a dilated convolution.
 
 TensorFlow writes dilated convolutions that way, which would cost two copies of the image. The reshapes and
 transposes are recognised by what they do to the positions of elements, not by how they are written.
@@ -102,7 +102,7 @@ def _before(edit: Editor, x: Tensor) -> Chain:
 
 
 def _behind(edit: Editor, y: Tensor) -> Chain:
-    """Movements that follow y, as long as nobody else looks."""
+    """Movements that follow y, as long as each is the only reader."""
     nodes: list[Node] = []
     end = y
     while (node := edit.only_reader(end.name)) is not None and isinstance(node.op, Reshape | Transpose):

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""A graph being rewritten: what a pass needs to find patterns and replace nodes."""
+"""A graph being rewritten: lets a pass find patterns and replace nodes."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tinyml.ir import Array, Graph, Layer, Node, Op, Quant, Tensor, TensorType
 
 
 class Editor:
-    """Mutable working copy of a graph. Start from a graph, edit, and take ``graph()`` at the end.
+    """Mutable working copy of a graph. Start from a graph, edit it, and call ``graph()`` at the end.
 
-    Every node stands in a slot; what replaces it stands in the same slot. Producers and readers are kept up
-    to date with each edit, so an edit costs as much as it changes, not as much as the graph is long.
+    Every node has a slot, and its replacements take the same slot. Each edit updates producers and readers,
+    so its cost depends on the size of the change, not of the graph.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -23,7 +23,7 @@ class Editor:
         self.outputs: list[str] = list(graph.outputs)
         self.states = list(graph.states)
         self._slots: list[list[Node]] = []
-        self._slot_of: dict[int, int] = {}  # by id(node); nodes that are equal may stand twice
+        self._slot_of: dict[int, int] = {}  # by id(node); equal nodes may occur twice
         self._producers: dict[str, Node] = {}
         self._readers: dict[str, dict[int, Node]] = {}
         self._kept: set[str] = set()
@@ -45,7 +45,7 @@ class Editor:
         self._note_kept()
 
     def sweep(self) -> Iterator[Node]:
-        """The nodes in order, as they are when their turn comes: edits made on the way are seen."""
+        """The nodes in order, including the effects of edits made during the sweep."""
         for slot in range(len(self._slots)):
             for node in list(self._slots[slot]):
                 if self.has(node):
@@ -63,11 +63,11 @@ class Editor:
         return list(self._readers.get(name, {}).values())
 
     def is_kept(self, name: str) -> bool:
-        """Whether somebody outside the nodes looks at the tensor (an output or a state update)."""
+        """Whether the tensor is used outside the nodes, as an output or a state update."""
         return name in self._kept
 
     def only_reader(self, name: str) -> Node | None:
-        """The one node that reads a tensor nobody else looks at."""
+        """The only reader of a tensor that is not kept; None otherwise."""
         readers = self._readers.get(name, {})
         return next(iter(readers.values())) if len(readers) == 1 and not self.is_kept(name) else None
 
@@ -115,16 +115,16 @@ class Editor:
         self._leave(node)
 
     def remove_unread(self, node: Node) -> bool:
-        """Remove a node whose results nobody wants; whether it was so."""
+        """Remove a node if its results are unused; return whether it was removed."""
         unread = not any(self._readers.get(name) or self.is_kept(name) for name in node.outputs)
         if unread and self.has(node):
             self._leave(node)
         return unread
 
     def bypass(self, node: Node, index: int = 0) -> bool:
-        """Take out a node whose one output is its input ``index``; whether that could be done.
+        """Remove a node whose only output equals its input ``index``; return whether that was possible.
 
-        An output of the model keeps its name, so there whoever computes the input computes it directly.
+        An output of the model keeps its name, so the producer of the input then computes it directly.
         """
         source, result = node.inputs[index], node.outputs[0]
         if not self.is_kept(result):
@@ -140,7 +140,7 @@ class Editor:
         return True
 
     def substitute(self, old: str, new: str) -> None:
-        """Everybody who read tensor ``old`` reads ``new`` from now on."""
+        """Make all readers of tensor ``old`` read ``new``."""
         for node in self.readers(old):
             inputs = tuple(new if name == old else name for name in node.inputs)
             self.replace(node, [replace(node, inputs=inputs)])
@@ -188,7 +188,7 @@ class Editor:
 
 
 def sweep_until_stable(edit: Editor, rule: Callable[[Editor, Node], bool]) -> None:
-    """Offer every node to a rule that says whether it changed something, until nothing changes."""
+    """Apply a rule, which returns whether it changed something, to all nodes until nothing changes."""
     changed = True
     while changed:
         changed = False

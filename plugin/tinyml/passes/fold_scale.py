@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Put a factor or an offset per channel (batch normalisation, scaling) into the layer beside it.
+"""Fold a factor or an offset per channel (batch normalisation, scaling) into the adjacent layer.
 
 conv(x) * a + b is a convolution with other weights and another bias; so is conv(x * a + b), except that an
 offset must not meet padding, which is zero. Float layers only: integers are rescaled by their multipliers.

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Put a clamp (Relu, Relu6, Clip) that follows a layer into the layer itself."""
+"""Fuse a clamp (Relu, Relu6, Clip) into the layer before it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""A border of zeros in front of a convolution or pool becomes its padding."""
+"""Turn a border of zeros before a convolution or pool into its padding."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _fuse(edit: Editor, node: Node) -> bool:
 
 
 def _spatial(pad: Pad) -> tuple[Sequence[int], Sequence[int]] | None:
-    """Widths before and behind the spatial axes, if nothing else is padded."""
+    """Widths before and after the spatial axes, if no other axis is padded."""
     edges = (pad.begins[0], pad.ends[0], pad.begins[-1], pad.ends[-1])
     return None if any(edges) else (pad.begins[1:-1], pad.ends[1:-1])
 

@@ -13,7 +13,7 @@ from tinyml.passes.dead_code import remove_dead_code
 from tinyml.passes.editor import Editor
 
 SHORT = (DType.INT8, DType.UINT8, DType.INT16)
-"""Types that a rescaling in 32 bits has room for."""
+"""Types that 32-bit rescaling supports."""
 
 
 def fuse_qdq(graph: Graph) -> Graph:
@@ -100,7 +100,7 @@ def _border(edit: Editor, name: str) -> Node | None:
 
 
 def _stored(edit: Editor, name: str) -> Tensor | None:
-    """The integers behind an operand, or the operand itself where it is not dequantised."""
+    """The integers that an operand is dequantised from, or the operand itself if it is not dequantised."""
     if not name:
         return None
     source = edit.producer(name)

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Carry transposes towards the outputs and cancel the pairs that meet (NCHW models become NHWC)."""
+"""Move transposes towards the outputs and cancel pairs that meet (NCHW models become NHWC)."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _carry(edit: Editor, node: Node) -> bool:
     if any(name and tensor is None for name, tensor in zip(node.inputs, moved, strict=True)):
         return False
     if turned and _work(edit, turned) >= _work(edit, [s for s in sources if s is not None]):
-        return False  # no gain; and the next sweep would turn it all back
+        return False  # no gain, and the next sweep would undo it
     y = layer.output
     quant = None if y.quant is None else Transpose(inverse).infer([y])[0].quant
     shape = tuple(y.shape[p] for p in inverse)
@@ -122,7 +122,7 @@ def _work(edit: Editor, nodes: Sequence[Node]) -> int:
 def _unpermuted(
     edit: Editor, tensor: Tensor | None, perm: Sequence[int], y: Tensor, turned: list[Node]
 ) -> Tensor | None:
-    """The operand before its transpose. Constants are transposed back here and now, small operands at
+    """The operand before its transpose. Constants are transposed back immediately, small operands at
     run time (the nodes for that are added to ``turned``)."""
     if tensor is None:
         return None

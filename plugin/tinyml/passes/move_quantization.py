@@ -1,9 +1,9 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Bring quantisation borders next to the operators that compute.
+"""Move quantisation and dequantisation next to the operators that compute.
 
-Operators that only move elements (reshape, transpose, slice, …) do the same on integers, so a
-Dequantize before one is moved behind it, and a Quantize behind one is moved before it.
+Operators that only move elements (reshape, transpose, slice, …) do the same on integers, so a Dequantize
+before one moves after it, and a Quantize after one moves before it.
 """
 
 from __future__ import annotations

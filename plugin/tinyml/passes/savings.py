@@ -11,7 +11,7 @@ from tinyml.ir import Graph
 
 @dataclass(frozen=True)
 class Size:
-    """How much there is of a graph."""
+    """The size of a graph."""
 
     nodes: int
     macs: int
@@ -39,7 +39,7 @@ class Saving:
 
 
 class Ledger:
-    """Told the graph after each stage, it keeps what changed."""
+    """Records what each stage changed, from the graph after it."""
 
     def __init__(self) -> None:
         self._last: Size | None = None

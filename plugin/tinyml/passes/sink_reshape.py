@@ -1,9 +1,9 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Move reshapes behind element-wise operators, so that these meet the layer that they can be fused with.
+"""Move reshapes after element-wise operators, so that these can be fused with the layer before.
 
-A reshape is no work, but it stands between a one-dimensional convolution (which is computed as a
-two-dimensional one) and its activation or scale.
+A reshape costs nothing, but it separates a one-dimensional convolution (which is computed as a
+two-dimensional one) from its activation or scale.
 """
 
 from __future__ import annotations

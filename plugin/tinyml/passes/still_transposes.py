@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""A transpose that only moves axes of extent 1 is a reshape."""
+"""Replace a transpose that only moves axes of extent 1 by a reshape."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Quantised uint8 becomes int8: subtract 128 from values and zero points. Kernels then know one type."""
+"""Turn quantised uint8 into int8 by subtracting 128 from values and zero points: one type for all kernels."""
 
 from __future__ import annotations
 

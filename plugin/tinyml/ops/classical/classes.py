@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""From scores to classes, as the machine-learning operators of ONNX want it: labels, and probabilities."""
+"""Labels and probabilities from scores, as the machine-learning operators of ONNX define them."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trees: sums of what the leaves of decision trees hold. Random forests, boosted trees.
 
-Nodes are stored in the order in which one walks them, so that the next node of a "yes" is the one behind;
-only where "no" leads must be said. All questions are "at most?": the readers turn others into it.
+Nodes are stored in depth-first order, so the next node after a "yes" follows directly, and only the target of
+a "no" is stored. All comparisons are "at most"; the readers convert the others.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LEAF = -1
 
 @dataclass(frozen=True)
 class Trees(Op):
-    """Inputs, all but x constants: x; the first node of each tree; for each node the feature it asks for
+    """Inputs, all but x constants: x; the first node of each tree; for each node the feature it compares
     (-1: a leaf), the limit, and the node that a "no" leads to (for leaves: their number); for each leaf
     where its weights begin; for each weight the output it is added to, and the weight. Optionally for each
     node whether an x that is not a number counts as "yes"."""

@@ -21,7 +21,7 @@ from tinyml.ops.elementwise.unary import Unary
 from tinyml.reading import Builder, OnnxNode, onnx_op
 
 SWAPPED = {"BRANCH_GT": "BRANCH_LEQ", "BRANCH_GTE": "BRANCH_LT"}
-"""Questions whose opposite is another one: their answers change places."""
+"""Comparisons that are the opposite of a supported one: their two branches are swapped."""
 
 
 def attribute(node: OnnxNode, name: str) -> Array:
@@ -82,7 +82,7 @@ def trees(node: OnnxNode, build: Builder, word: str, targets: Mapping[int, int])
         )
     layout = _layout(node, word, targets)
     if max(layout.features) >= x.shape[1]:
-        raise ModelError(f"{node.op_type} node {node.name!r} asks for features that {x.name!r} does not have")
+        raise ModelError(f"{node.op_type} node {node.name!r} uses features that {x.name!r} does not have")
     operands = [cast(build, x, DType.FLOAT32), *layout.tensors(build)]
     return build.add1(Trees(max(targets.values()) + 1), operands)
 
@@ -96,7 +96,7 @@ def _layout(node: OnnxNode, word: str, targets: Mapping[int, int]) -> _Layout:
     unknown = {*modes} - {"BRANCH_LEQ", "BRANCH_LT", "LEAF", *SWAPPED}
     if unknown:
         raise UnsupportedError(
-            f"{node.op_type} node {node.name!r} asks {', '.join(sorted(unknown))}",
+            f"{node.op_type} node {node.name!r} has nodes of mode {', '.join(sorted(unknown))}",
             "comparisons of numbers: BRANCH_LEQ, BRANCH_LT, BRANCH_GTE, BRANCH_GT",
         )
     held: dict[tuple[int, int], list[tuple[int, float]]] = {}

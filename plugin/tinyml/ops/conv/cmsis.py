@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Convolutions by CMSIS-NN: which of its functions fits, and how much scratch memory it wants.
+"""Convolutions by CMSIS-NN: which of its functions fits, and how much scratch memory it needs.
 
 The sizes are those of the library's own get_buffer_size functions for code built with GCC.
 """
@@ -103,7 +103,7 @@ class RowConv(ConvolutionKernel):
 
 
 def im2col_bytes(layer: Layer, target: Target) -> int:
-    """Two columns of int16, or four of int8 in whole vectors where there is Helium."""
+    """Two columns of int16 or, with Helium, four of int8 in whole vectors."""
     column = layer.input(1).shape[1] * layer.input(1).shape[2] * layer.input(0).shape[3]
     if target.mve:
         return 4 * 16 * -(-column // 16)
@@ -124,7 +124,7 @@ class GeneralConv(ConvolutionKernel):
 
 
 def one_filter_per_channel(layer: Layer[Convolution]) -> bool:
-    """As many output as input channels, one item per batch, no dilation."""
+    """There are as many output as input channels, the batch is 1, and there is no dilation."""
     x, y = layer.input(0), layer.output
     return x.shape[3] == y.shape[3] and x.shape[0] == 1 and layer.op.dilations == (1, 1)
 

@@ -58,7 +58,7 @@ class Conv(Convolution):
 
 
 class ConvHelium(ConvInt8):
-    """Three windows meet two filters at a time, sixteen elements of each."""
+    """Three windows times two filters at once, sixteen elements of each."""
 
     name = "tinyml_conv_mve_s8"
     struct = "struct tinyml_conv_mve_s8"

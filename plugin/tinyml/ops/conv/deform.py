@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""DeformConv: a convolution whose taps are moved by offsets that are data. Channels first."""
+"""DeformConv: a convolution whose taps are shifted by offsets known at run time. Channels first."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class DepthwiseConv(Convolution):
 
 
 def moderate_padding(layer: Layer[DepthwiseConv]) -> bool:
-    """There is less padding before the input than the kernel spans."""
+    """The padding before the input is smaller than the span of the kernel."""
     op = layer.op
     kernel = layer.input(1).shape[1:3]
     return all(op.pads[i] <= op.dilations[i] * (kernel[i] - 1) for i in range(2))

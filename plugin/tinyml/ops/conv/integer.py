@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""ConvInteger: a convolution of integers, zero points taken away first, that stays int32."""
+"""ConvInteger: a convolution of integers with zero points subtracted; the result is int32."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Convolutions as generated loops: slow, but they take weights that are data, and any element type."""
+"""Convolutions as generated loops: slow, but they support computed weights and any element type."""
 
 from __future__ import annotations
 

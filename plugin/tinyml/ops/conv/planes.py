@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Depthwise convolutions that copy one channel of the input at a time into a plane of its own."""
+"""Depthwise convolutions that copy one input channel at a time into a separate plane."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tinyml.targets import Target
 
 
 class DepthwisePlanes(Kernel[Convolution]):
-    """Integer depthwise convolution in portable C; takes any dilation, multiple and weight zero point."""
+    """Integer depthwise convolution in portable C, with any dilation, multiplier and weight zero point."""
 
     name = "tinyml_depthwise_conv_s8"
     library = Library.PORTABLE
@@ -110,7 +110,7 @@ class DepthwiseDsp(DepthwisePlanes):
 
 
 def three_by_three(layer: Layer[Convolution]) -> bool:
-    """Whether it is the usual kernel: there are quicker ways to walk it."""
+    """Whether it is the usual 3x3 kernel, which has faster variants."""
     weights, dilations = layer.input(1), layer.op.dilations
     return weights.shape[1:3] == (3, 3) and dilations == (1, 1) and not quant_of(weights).zero_points[0]
 

@@ -30,7 +30,7 @@ from tinyml.targets import Target
 
 
 class ConvInt8(Kernel[Convolution]):
-    """Three windows meet two filters at a time; takes any groups, dilations and weight zero point."""
+    """Three windows times two filters at once; supports any groups, dilations and weight zero point."""
 
     name = "tinyml_conv_s8"
     library = Library.PORTABLE
@@ -47,12 +47,12 @@ class ConvInt8(Kernel[Convolution]):
     struct = "struct tinyml_conv_stream_s8"
 
     def scratch_bytes(self, layer: Layer[Convolution], target: Target) -> int:
-        """Several windows; one more where pixels are not whole words."""
+        """Several windows, and one more if the channels are not a multiple of four."""
         column = -(-int(np.prod(layer.input(1).shape[1:])) // 4) * 4
         return (self.column_bytes + (layer.input(1).shape[3] % 4 != 0)) * column
 
     def overlays(self, layer: Layer[Convolution]) -> tuple[Overlay, ...]:
-        """Windows are copied before outputs are written; of several groups each goes through all windows."""
+        """Windows are copied before outputs are written. Each of several groups walks all windows."""
         if layer.input(0).shape[3] != layer.input(1).shape[3]:
             return ()
         return (*forwards(layer, copied=True), *backwards(layer, copied=True))

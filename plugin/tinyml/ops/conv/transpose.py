@@ -224,7 +224,7 @@ def _pads(node: OnnxNode, rank: int, full: Sequence[int], same: Sequence[int]) -
     if auto_pad in ("SAME_UPPER", "SAME_LOWER") and not wanted:
         wanted = tuple(same)
     if wanted:
-        totals = [max(0, f - w) for f, w in zip(full, wanted, strict=True)]  # more than full is added behind
+        totals = [max(0, f - w) for f, w in zip(full, wanted, strict=True)]  # any excess is added at the end
         half = [t // 2 if auto_pad == "SAME_UPPER" else t - t // 2 for t in totals]
         return half, list(wanted)
     pads = list(node.ints("pads", (0,) * (2 * rank))) if auto_pad == "NOTSET" else [0] * (2 * rank)

@@ -62,7 +62,7 @@ class Dense(Weighted):
 
 
 class DenseInt8(Kernel[Dense]):
-    """A row meets four filters at a time, in plain C; takes any weight zero point."""
+    """One row times four filters at once, in plain C; supports any weight zero point."""
 
     name = "tinyml_dense_s8"
     library = Library.PORTABLE
@@ -104,7 +104,7 @@ class DenseDsp(DenseInt8):
 
 
 class DenseHelium(DenseInt8):
-    """Four filters meet a row at a time, sixteen elements of each."""
+    """One row times four filters at once, sixteen elements of each."""
 
     name = "tinyml_dense_mve_s8"
     struct = "struct tinyml_dense_mve_s8"

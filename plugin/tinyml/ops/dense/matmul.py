@@ -100,7 +100,7 @@ class MatMulLoops(Kernel[MatMul]):
         k, n, y = layer.input(0).shape[-1], layer.input(1).shape[-1], layer.output
         nest = output_nest(layer)
         zero = c.number(0, y.dtype.numpy)
-        # integers wrap, which only unsigned ones may do in C
+        # integers wrap, which C allows only for unsigned types
         sum_type = "uint64_t" if y.dtype.bytes == 8 else "uint32_t"
         wrap, back = ("", "") if y.dtype.is_float else (f"({sum_type})", f"({y.dtype.c})")
         with sheet.loops(nest) as index:

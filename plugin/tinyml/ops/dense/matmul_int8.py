@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Products of two quantised matrices that are both data, rounded as TensorFlow Lite or as ONNX does."""
+"""Products of two quantised matrices, neither a constant, rounded as TensorFlow Lite or as ONNX does."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class BinaryQuantized(ElementwiseKernel[Binary]):
 
 
 def one_step(layer: Layer[Binary]) -> bool:
-    """The layer adds int8 tensors of one shape, and one linear step gives every byte that three give."""
+    """The layer adds int8 tensors of one shape, and one linear step computes the same bytes as three."""
     a, b, y = layer.input(0), layer.input(1), layer.output
     if not a.shape == b.shape == y.shape or y.dtype is not DType.INT8:
         return False
@@ -112,7 +112,7 @@ class AddHelium(ElementwiseKernel[Binary]):
 
 
 def comparable_bytes(layer: Layer[Binary]) -> bool:
-    """A comparison of int8 tensors that are quantised per tensor with scales below 1."""
+    """The layer compares int8 tensors that are quantised per tensor, with scales below 1."""
     return comparisons.has_integer_form(layer.op.function, layer.input(0), layer.input(1))
 
 
@@ -202,7 +202,7 @@ def read_prelu(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
 
 @onnx_op("Min", "Max", "Sum", "Mean")
 def read_variadic(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
-    """From left to right, two at a time."""
+    """Applied from left to right, two operands at a time."""
     function = {"Min": "min", "Max": "max"}.get(node.op_type, "add")
     y = node.input(0)
     for index in range(1, len(node.inputs)):

@@ -153,7 +153,7 @@ def linear_sum(function: str, clamp: Clamp, layer: Layer, once: bool = False) ->
 
 
 _LINEAR_SUMS: dict[tuple[object, ...], Linear | None] = {}
-"""Forms found so far: a layer is asked for its own several times, and finding it takes a while."""
+"""Forms found so far: several callers need the form of a layer, and finding it takes a while."""
 
 
 def emit(function: str, clamp: Clamp, layer: Layer, sheet: Sheet, once: bool = False) -> None:

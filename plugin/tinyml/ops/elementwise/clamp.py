@@ -109,7 +109,7 @@ def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     low, high = TFLITE_LIMITS[node.op_type]
     if x.quant == output.quant:
         return [build.add1(Clamp(low, high), [x], output)]
-    if lookup.takes(x, output):  # another scale behind it
+    if lookup.takes(x, output):  # the output has another scale
         table = lookup.from_integers("clamp", x, output, tables.clamp(x, output, low, high))
         return [build.add1(table, [x], output)]
     return [build.add1(Clamp(low, high), [rescaled(build, x, output)], output)]

@@ -3,8 +3,8 @@
 """WordTable: a function of int16 as a table of 513 values with straight lines between them.
 
 The scheme is that of TensorFlow Lite for int16: entries at every 128th input, each moved half way towards
-what makes the middle of its interval right. How far that is from the function is no matter of belief:
-all 65536 inputs are tried when the table is made, and a table that is too far off is not used.
+what makes the middle of its interval right. The error is checked for all 65536 inputs when the table is made,
+and a table that is too far off is not used.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ def quantized(real: Array, quant: Quant, dtype: DType, halves_to_even: bool) -> 
 
 
 def takes(x: Tensor | None, y: Tensor | TensorType) -> bool:
-    """Whether a function from x to y can be a table: bytes, each quantised per tensor."""
+    """Whether a function from x to y can be a table: both are bytes, quantised per tensor."""
     if x is None or x.quant is None or y.quant is None:
         return False
     return x.dtype in BYTES and y.dtype in BYTES and not x.quant.per_channel and not y.quant.per_channel

@@ -42,7 +42,7 @@ class Templates:
 
 
 def suffix(dtype: DType) -> str:
-    """Which functions of <tinyml/scalar.h> serve an integer type."""
+    """The suffix of the functions in <tinyml/scalar.h> for an integer type."""
     return f"{'s' if dtype.is_signed else 'u'}{64 if dtype.bytes == 8 else 32}"
 
 
@@ -115,7 +115,7 @@ def stored_limits(clamp: Clamp, tensor: Tensor) -> tuple[float, float]:
 
 
 def apply_clamp(values: Array, clamp: Clamp, tensor: Tensor) -> Array:
-    """``values`` of ``tensor`` within a clamp; the upper limit has the last word."""
+    """``values`` of ``tensor`` within a clamp; the upper limit is applied last."""
     if clamp == NO_CLAMP:
         return values
     low, high = stored_limits(clamp, tensor)
@@ -150,7 +150,7 @@ class ElementwiseKernel(Kernel[O_contra]):
 
 
 def replaceable(layer: Layer) -> tuple[int, ...]:
-    """Inputs whose memory the output may take over: same type, same shape."""
+    """Inputs that the output may be computed in place of: same type, same shape."""
     y = layer.output
     return tuple(
         i

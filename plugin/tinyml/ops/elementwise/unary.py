@@ -28,7 +28,7 @@ class Function:
 
     numpy: Callable[..., Array]
     c: Templates
-    asks: bool = False  # the result is a truth value
+    predicate: bool = False  # the result is a truth value
 
 
 def erf(x: Array) -> Array:
@@ -125,10 +125,10 @@ FUNCTIONS = {
     ),
     "not": Function(np.logical_not, Templates(truth="!{x}")),
     "bitwise_not": Function(np.bitwise_not, Templates(whole="({t})~{x}")),
-    "is_nan": Function(np.isnan, Templates("{x} != {x}"), asks=True),
-    "is_inf": Function(np.isinf, Templates("fabs{s}({x}) == ({t})INFINITY"), asks=True),
-    "is_positive_inf": Function(np.isposinf, Templates("{x} == ({t})INFINITY"), asks=True),
-    "is_negative_inf": Function(np.isneginf, Templates("{x} == -({t})INFINITY"), asks=True),
+    "is_nan": Function(np.isnan, Templates("{x} != {x}"), predicate=True),
+    "is_inf": Function(np.isinf, Templates("fabs{s}({x}) == ({t})INFINITY"), predicate=True),
+    "is_positive_inf": Function(np.isposinf, Templates("{x} == ({t})INFINITY"), predicate=True),
+    "is_negative_inf": Function(np.isneginf, Templates("{x} == -({t})INFINITY"), predicate=True),
 }
 
 
@@ -144,7 +144,7 @@ class Unary(Op):
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         x = given(inputs, 0)
-        return (TensorType(x.shape, DType.BOOL if FUNCTIONS[self.function].asks else x.dtype),)
+        return (TensorType(x.shape, DType.BOOL if FUNCTIONS[self.function].predicate else x.dtype),)
 
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
         return (self.real(given(inputs, 0)).astype(layer.output.dtype.numpy),)

@@ -40,7 +40,7 @@ class Where(Op):
 
 
 def truth_and_equals(layer: Layer) -> bool:
-    """The condition is bool, and both values have the type and the quantisation of the output."""
+    """The condition is bool, and both values have the type and quantisation of the output."""
     y = layer.output
     values = (layer.input(1), layer.input(2))
     return layer.input(0).dtype is DType.BOOL and all(

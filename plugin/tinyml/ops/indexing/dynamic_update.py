@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""DynamicUpdate: a copy of a tensor with a block of it replaced, at a place that is data."""
+"""DynamicUpdate: a copy of a tensor with a block replaced, at a position known at run time."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Gather, GatherElements, GatherND: elements chosen by indices that may be data."""
+"""Gather, GatherElements, GatherND: elements selected by indices, which may be computed."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class GatherElements(Op):
 
 @dataclass(frozen=True)
 class GatherND(Op):
-    """The last axis of the indices is a position in x, behind ``batch_dims`` axes both have."""
+    """The last axis of the indices is a position in x, after ``batch_dims`` common axes."""
 
     movement: ClassVar[bool] = True
     batch_dims: int = 0
@@ -78,7 +78,7 @@ class GatherND(Op):
 
 
 def per_tensor(x: Tensor) -> Quant | None:
-    """Quantisation that survives when slices change places."""
+    """Quantisation that stays valid when slices move."""
     return x.quant if x.quant is None or not x.quant.per_channel else None
 
 
@@ -194,7 +194,7 @@ register_kernels(GatherND, GatherNDLoops())
 
 
 def known_indices(build: Builder, indices: Tensor, size: Array | int) -> Tensor:
-    """Constant indices as small numbers from 0 on; an impossible one is an error of the model."""
+    """Constant indices as small numbers from 0; an index out of range is an error in the model."""
     if not indices.is_constant:
         return indices
     wide = indices.value.astype(np.int64)

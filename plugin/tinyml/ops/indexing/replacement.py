@@ -13,7 +13,7 @@ from tinyml.kernel import Sheet
 
 @dataclass(frozen=True)
 class Replacement(Op):
-    """The output has the type of input 0, and can take its place."""
+    """The output has the type of input 0 and can be computed in place of it."""
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         x = given(inputs, 0)
@@ -21,7 +21,7 @@ class Replacement(Op):
 
 
 def copy_first(sheet: Sheet) -> None:
-    """Start from the input, unless the output already lies there."""
+    """Copy the input to the output, unless they share memory."""
     sheet.include("<string.h>")
     y, start = sheet.y(), sheet.layer.input(0)
     if start.is_constant and not start.value.tobytes().strip(b"\0"):

@@ -24,7 +24,7 @@ COMBINE = {
     "max": ("{u} > {y} ? {u} : {y}", np.maximum),
     "min": ("{u} < {y} ? {u} : {y}", np.minimum),
 }
-"""How an update meets the element that is there: in C, and in numpy."""
+"""How an update is combined with the existing element: in C and in numpy."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def read_scatter_nd(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
 
 @tflite_op("SCATTER_ND")
 def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
-    """Into zeros; what goes to the same place is added."""
+    """Scatter into zeros; updates to the same place are added."""
     indices, updates = node.input(0), node.input(1)
     if updates.quant is not None or updates.dtype is DType.BOOL:
         raise UnsupportedError(f"SCATTER_ND operator {node.name!r} on quantised numbers or booleans")

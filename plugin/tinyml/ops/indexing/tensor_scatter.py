@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""TensorScatter: new rows written into a cache, from a place that each batch has of its own."""
+"""TensorScatter: new rows written into a cache, at a position given for each batch."""
 
 from __future__ import annotations
 

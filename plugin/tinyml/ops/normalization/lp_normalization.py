@@ -36,7 +36,7 @@ def normalized(build: Builder, x: Tensor, axis: int, p: int) -> Tensor:
 
 @tflite_op("L2_NORMALIZATION")
 def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
-    """Along the last axis; a norm below 1e-6 counts as that."""
+    """Along the last axis, with a norm of at least 1e-6."""
     x, output = to_real(build, node.input(0)), node.outputs[0]
     assert x is not None
     norm = build.add1(Reduce("l2", (len(x.shape) - 1,)), [x])

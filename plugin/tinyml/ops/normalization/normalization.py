@@ -125,7 +125,7 @@ def _from_axis(node: OnnxNode, shape: Shape) -> tuple[int, ...]:
 
 
 def _statistics(build: Builder, x: Tensor, axes: tuple[int, ...], epsilon: float) -> list[Tensor]:
-    """Mean and inverse standard deviation, which few models ask for."""
+    """Mean and inverse standard deviation, which few models use."""
     mean = build.add1(Reduce("mean", axes), [x])
     apart = build.add1(Binary("sub"), [x, mean])
     variance = build.add1(Reduce("mean", axes), [build.add1(Binary("mul"), [apart, apart])])

@@ -64,7 +64,7 @@ class AveragePool(Window):
 
     @property
     def pads_count(self) -> bool:
-        """Whether padding takes part: it would have to be the zero point, not 0."""
+        """Whether padding is counted: it would have to be the zero point, not 0."""
         return self.include_pad and any(self.pads)
 
     def counts(self, shape: Sequence[int]) -> Array:
@@ -83,7 +83,7 @@ class AveragePool(Window):
 
 
 def integer_form(layer: Layer[AveragePool]) -> bool:
-    """Input and output are quantised, alike or as bytes with windows of one size; padding does not count."""
+    """Input and output are quantised alike, or are bytes with windows of one size; padding is not counted."""
     return layer.op.has_integer_form(layer.input(0), layer.output)
 
 
@@ -125,7 +125,7 @@ def two_spatial_axes(layer: Layer) -> bool:
 
 
 def whole_blocks(layer: Layer[AveragePool]) -> bool:
-    """Elements are int8, channels a multiple of 8, and windows have at most 255 elements, all of them."""
+    """Elements are int8, channels a multiple of 8, and all windows complete, with at most 255 elements."""
     op, x = layer.op, layer.input(0)
     small = math.prod(op.kernel) <= 255 and x.dtype is DType.INT8 and x.shape[-1] % 8 == 0
     return small and op.line(x, layer.output) is not None

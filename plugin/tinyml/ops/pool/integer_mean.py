@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The mean of a window, from the sum of its stored integers.
 
-TensorFlow Lite quantises input and output alike and rounds the quotient to the nearest, halves away from
+TensorFlow Lite quantises input and output alike and rounds the quotient to nearest, halves away from
 zero. ONNX defines the mean in real numbers, quantised with halves to even.
 """
 

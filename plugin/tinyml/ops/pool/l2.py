@@ -19,7 +19,7 @@ from tinyml.reading import Builder, TfliteNode, tflite_op
 
 @tflite_op("L2_POOL_2D")
 def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
-    def mean(*window: Any, clamp: object) -> Op:  # the limits come behind the root
+    def mean(*window: Any, clamp: object) -> Op:  # the limits apply after the root
         return AveragePool(*window)
 
     squares = build.add1(Unary("square"), [node.input(0)])

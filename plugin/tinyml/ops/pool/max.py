@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""MaxPool: the largest element of each window, channels last. Works on stored integers as on floats."""
+"""MaxPool: the largest element of each window, channels last, of floats or of stored integers."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from tinyml.reading import Builder, OnnxNode, onnx_op
 
 @onnx_op("MaxUnpool")
 def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
-    """A scatter into zeros; a larger ``output_shape`` adds zeros behind."""
+    """A scatter into zeros; a larger ``output_shape`` adds zeros at the end."""
     x, indices = node.input(0), node.input(1)
     rank = len(x.shape) - 2
     kernel, strides = node.ints("kernel_shape"), node.ints("strides", (1,) * rank)

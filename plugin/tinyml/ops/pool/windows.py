@@ -27,7 +27,7 @@ class Window(Op):
     kernel: tuple[int, ...] = (1, 1)
     strides: tuple[int, ...] = (1, 1)
     dilations: tuple[int, ...] = (1, 1)
-    pads: tuple[int, ...] = (0, 0, 0, 0)  # before each spatial axis, then behind each
+    pads: tuple[int, ...] = (0, 0, 0, 0)  # before each spatial axis, then after each
     ceil: bool = False  # a last window may reach beyond the padding
 
     def extents(self, shape: Shape) -> Shape:
@@ -43,14 +43,14 @@ class Window(Op):
         if not self.ceil:
             return room // stride + 1
         count = -(-room // stride) + 1
-        # a window that would start behind the input sees nothing of it and is left out
+        # a window that would start after the input sees nothing of it and is left out
         return count - 1 if (count - 1) * stride >= size + self.pads[axis] else count
 
     def output_shape(self, x: Tensor) -> Shape:
         return (x.shape[0], *self.extents(x.shape), x.shape[-1])
 
     def windows(self, x: Array, fill: float) -> Array:
-        """All windows: shape (n, *outputs, *kernel, c); ``fill`` stands for what is not there."""
+        """All windows: shape (n, *outputs, *kernel, c); ``fill`` is the value outside the input."""
         rank = len(self.kernel)
         outs = self.extents(x.shape)
         widths = [(0, 0)]
@@ -69,12 +69,12 @@ class Window(Op):
 
     @property
     def taps(self) -> tuple[int, ...]:
-        """The axes of ``windows`` along which the elements of one window lie."""
+        """The axes of ``windows`` that index the elements of one window."""
         rank = len(self.kernel)
         return tuple(range(1 + rank, 1 + 2 * rank))
 
     def inside(self, axis: int, size: int) -> bool:
-        """Whether no window leaves the input along this axis."""
+        """Whether all windows are inside the input along this axis."""
         last = (self._extent(axis, size) - 1) * self.strides[axis] - self.pads[axis]
         span = self.dilations[axis] * (self.kernel[axis] - 1) + 1
         return self.pads[axis] == 0 and last + span <= size

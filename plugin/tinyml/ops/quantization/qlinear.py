@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""QLinearConv and its kin: operators with scales and zero points among their operands.
+"""QLinearConv and related operators, with scales and zero points among their operands.
 
 Each is read as Dequantize → float operator → Quantize. The QDQ fusion then makes it an integer
 operator, so models in onnxruntime's QOperator format and in its QDQ format end up the same.
@@ -118,7 +118,7 @@ def _channel_axis(node: OnnxNode, form: Form, operand: int) -> int:
 
 
 def _run_time(node: OnnxNode, places: tuple[int, int, int], axis: int) -> Parameters | None:
-    """Parameters of an operand that only the run knows."""
+    """Parameters of an operand that are known only at run time."""
     found = Parameters(node.input(places[1]), node.optional(places[2]), axis)
     return None if found.known else found
 

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Quantize and Dequantize: the borders between real numbers and integers."""
+"""Quantize and Dequantize: conversions between real numbers and integers."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Quantize(Op):
 class Dequantize(Op):
     """Integers to real numbers: scale * (x - zero_point), with the quantisation of the input tensor."""
 
-    folds: ClassVar[bool] = False  # the QDQ fusion wants to see the integers first
+    folds: ClassVar[bool] = False  # the QDQ fusion must see the integers first
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         x = given(inputs, 0)

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """QuantizeLinear and DequantizeLinear: constant parameters become Quantize and Dequantize.
 
-Parameters that only the run knows, one per channel of an activation, or one per block are arithmetic
-like any other: the readers then write it out with the element-wise operators.
+Parameters that are known only at run time, per channel of an activation, or per block become ordinary
+arithmetic: the readers write it out with element-wise operators.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""LstmFloat: TFLite's float LSTM, with its clipping of the cell, peepholes, coupled gates and projection."""
+"""LstmFloat: TFLite's float LSTM, with cell clipping, peepholes, coupled gates and projection."""
 
 from __future__ import annotations
 

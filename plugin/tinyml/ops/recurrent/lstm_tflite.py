@@ -52,7 +52,7 @@ def _integer(node: TfliteNode, build: Builder) -> Tensor:
     state, cell = node.input(STATE), node.input(CELL)
     assert cell.quant is not None
     if not math.log2(cell.quant.scale).is_integer():
-        raise UnsupportedError(f"{node.op_type} operator {node.name!r}: cell scale is no power of two")
+        raise UnsupportedError(f"{node.op_type} operator {node.name!r}: the cell scale is not a power of two")
     for index in (*range(WEIGHTS, WEIGHTS + 4), *range(RECURRENT, RECURRENT + 4), *range(BIAS, BIAS + 4)):
         node.const(index)
     op = LstmInt8(node.options.CellClip(), node.options.TimeMajor())

@@ -120,4 +120,4 @@ def _outputs(
             wide = [build.add1(Reshape((1, batches, hidden)), [p]) for p in parts]
             y = concat(build, wide, 0)
             found.append(build.add1(Transpose((1, 0, 2)), [y]) if batch_first else y)
-    return found if node.wants(0) else [found[0], *found]  # Y itself is not wanted: anything will do
+    return found if node.wants(0) else [found[0], *found]  # Y itself is not used: any tensor will do

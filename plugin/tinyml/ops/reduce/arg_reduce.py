@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""ArgReduce: where the largest or smallest element along an axis is. The axis stays, with extent 1."""
+"""ArgReduce: the index of the largest or smallest element along an axis, which stays with extent 1."""
 
 from __future__ import annotations
 

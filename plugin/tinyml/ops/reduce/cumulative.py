@@ -21,7 +21,7 @@ from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 class Cumulative(Op):
     """``exclusive``: without the element itself. ``reverse``: from the end.
 
-    A second input is the axis at run time; then the attribute means nothing.
+    A second input gives the axis at run time; the attribute is then ignored.
     """
 
     axis: int = 0

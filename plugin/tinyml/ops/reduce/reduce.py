@@ -86,7 +86,7 @@ FUNCTIONS = {
 }
 EXTREMES = ("max", "min")
 LONG_SUM_TERMS = 1024
-"""From so many terms on, a plain float sum would lose more than it may (1e-5 of the result)."""
+"""With this many terms, a plain float sum would lose more than 1e-5 of the result."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class Reduce(Op):
 
 
 def defined(layer: Layer[Reduce]) -> bool:
-    """The reduction is defined for this element type (quantised: only the largest and the smallest)."""
+    """The reduction is defined for this element type (for quantised tensors, only max and min)."""
     op, x, y = layer.op, layer.input(0), layer.output
     if x.quant is not None:
         return op.function in EXTREMES and x.quant == y.quant and not x.quant.per_channel
@@ -135,7 +135,7 @@ def defined(layer: Layer[Reduce]) -> bool:
 
 
 def integer_form(layer: Layer[Reduce]) -> bool:
-    """A sum or mean of int8 or int16 tensors that are quantised per tensor."""
+    """The layer is a sum or mean of int8 or int16 tensors that are quantised per tensor."""
     return integers.has_integer_form(layer.op.function, layer.input(0), layer.output)
 
 

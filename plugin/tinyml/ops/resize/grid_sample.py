@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""GridSample: an image read at places that are data. Channels first, one to three spatial axes."""
+"""GridSample: an image sampled at computed positions. Channels first, one to three spatial axes."""
 
 from __future__ import annotations
 

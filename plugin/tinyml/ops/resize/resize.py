@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Resize (and Upsample): every axis on its own, with indices and weights worked out at compile time."""
+"""Resize (and Upsample): each axis separately, with indices and weights computed at compile time."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class ResizeWeighted(Op):
 
 
 class ResizeLoops(Kernel[ResizeWeighted]):
-    """Loops over the output and, per resized axis, over its neighbours; tables say where and how much."""
+    """Loops over the output and, per resized axis, over its neighbours; tables hold indices and weights."""
 
     name = "resize loops"
     constraints = (single_precision,)

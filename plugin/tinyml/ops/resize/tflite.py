@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""ResizePixels: RESIZE_NEAREST_NEIGHBOR of TFLite, which has its own ideas of where pixels are."""
+"""ResizePixels: RESIZE_NEAREST_NEIGHBOR of TFLite, which defines pixel positions in its own way."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Operators along axes: loops over what stays, and inside them loops over what is gathered up."""
+"""Operators along axes: loops over the axes that stay, and inside them loops over the reduced axes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def onnx_axis(node: OnnxNode, rank: int, default: int) -> int:
 
 
 def flattened_before_13(node: OnnxNode, build: Builder, apply: Callable[[Tensor, int], Tensor]) -> Tensor:
-    """Softmax and its kin: along one axis since opset 13, along all axes from it on before."""
+    """Softmax and related operators: one axis since opset 13; before that, all axes from this one on."""
     x = node.input(0)
     rank = len(x.shape)
     if node.opset >= 13:

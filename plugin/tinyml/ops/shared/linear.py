@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions of small integers as one linear form: y = clamp((a * factor + b * factor + offset) >> shift).
 
-Fixed-point arithmetic rescales and rounds, often more than once; a mean divides. But bytes make only 65,536
-pairs, and the sums of a window are not many, either. Where a linear form in 32 bits gives the right result
-for every one of them, it is the same function at a fraction of the cost. It is found by trying, and exact
-because all arguments are looked at. Where none is found, the other arithmetic remains.
+Fixed-point arithmetic rescales and rounds, often more than once; a mean divides. But there are only 65,536
+pairs of bytes, and the sums of a window are few as well. A linear form in 32 bits that gives the right result
+for all of them is the same function at a fraction of the cost. The search tries forms on all arguments, so a
+form that it finds is exact. If it finds none, the kernel uses fixed-point arithmetic.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Where the output of windows may begin so that it can be written over their input.
+"""Where the output of a sliding window may start so that it can overlap its input.
 
-Positions are computed in order, so the input is used up from one end while the output grows from there:
-it needs a lead of about as many rows as a window has, less one, and the two share the rest of the memory.
+Positions are computed in order: the input is consumed from one end while the output grows from there. The
+output needs a lead of about one row less than the window has, and the two share the rest of the memory.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tinyml.ir import Array, Layer
 from tinyml.kernel import Overlay
 from tinyml.ops.conv.convolution import Convolution
 
-WORD = 4  # distances are whole words: kernels read in words, which is slow across their borders
+WORD = 4  # distances are multiples of four bytes: kernels read aligned words
 NOTHING_READ = np.iinfo(np.int64).max
 
 
@@ -42,7 +42,7 @@ def forwards(layer: Layer[Convolution], copied: bool) -> tuple[Overlay, ...]:
 
 def sliding(layer: Layer, op: Sliding, kernel: Sequence[int], copied: bool) -> tuple[Overlay, ...]:
     """The same for any window. Where a channel of the output depends on one of the input alone, it does not
-    matter that the channels behind it have not been read yet: that is as good as a copy."""
+    matter that the channels after it have not been read yet: that is as good as a copy."""
     first, _ = _read(layer, op, kernel)
     needed = np.minimum.accumulate(first[::-1])[::-1]  # from each position on
     written = np.arange(len(needed)) + (0 if copied else 1)

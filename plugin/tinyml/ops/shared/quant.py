@@ -112,7 +112,7 @@ def centred(
 def integer_bias(operands: Sequence[Tensor | None]) -> list[Tensor]:
     """The bias (operand 2) on the scale of the accumulator, x.scale * w.scale; [] if none.
 
-    It is int32, or int64 beside int16 activations, whose sums have 64 bits.
+    It is int32 or, for int16 activations with their 64-bit sums, int64.
     """
     bias = operands[2] if len(operands) > 2 else None
     if bias is None:

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Operators whose output picks, along every axis on its own, elements of the input by a fixed table."""
+"""Operators whose output selects input elements by one fixed table per axis."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Picks = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Take(Op):
-    """y[i, j, …] = x[picks[0][i], picks[1][j], …]. A subclass says how the picks come about."""
+    """y[i, j, …] = x[picks[0][i], picks[1][j], …]. A subclass defines the picks."""
 
     movement: ClassVar[bool] = True
 

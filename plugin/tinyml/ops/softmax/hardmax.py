@@ -31,7 +31,7 @@ class Hardmax(AlongAxis):
 
 
 class HardmaxLoops(InPlace[Hardmax]):
-    """Two passes: where the largest is, and the answer."""
+    """Two passes: find the largest element, then write the result."""
 
     name = "hardmax loops"
 

@@ -24,7 +24,7 @@ from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 @dataclass(frozen=True)
 class Softmax(Op):
-    """Along ``axis``; the largest element is taken away first, so that nothing overflows."""
+    """Along ``axis``; the largest element is subtracted first to avoid overflow."""
 
     axis: int = -1
     beta: float = 1.0
@@ -155,7 +155,7 @@ def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
 
 
 def softmax(build: Builder, x: Tensor, axis: int) -> Tensor:
-    """Of one element alone it is 1, whatever that is: what made it is not computed."""
+    """Softmax of a single element is the constant 1, so its input need not be computed."""
     if x.shape[axis] == 1:
         return build.constant(np.ones(x.shape, x.dtype.numpy))
     return build.add1(Softmax(axis), [x])

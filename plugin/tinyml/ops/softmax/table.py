@@ -91,7 +91,7 @@ class SoftmaxTableLoops(InPlace[SoftmaxTable]):
         size = plan.exps.size
 
         def exponential(place: str, name: str) -> str:
-            """``name`` differs between the passes: a row of one element is no loop, and no scope."""
+            """``name`` differs between the passes: a row of one element needs no loop and opens no scope."""
             sheet.line(f"const int32_t {name} = top - {sheet.x()}[{place}];")
             return f"{table}[{name}]" if size == 256 else f"({name} < {size} ? {table}[{name}] : 0)"
 

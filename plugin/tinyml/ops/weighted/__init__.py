@@ -1,3 +1,3 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""What all kernels with constant weights share: records, streams, multipliers, byte weights, int16."""
+"""Code shared by all kernels with constant weights: records, streams, multipliers, byte weights, int16."""

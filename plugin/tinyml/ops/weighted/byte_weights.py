@@ -34,7 +34,7 @@ def byte_form(filters: Array) -> tuple[Array, Array] | None:
     """Bytes and one scale per filter (the first axis) whose products are ``filters``, bit for bit."""
     known = _found.get(id(filters))
     if known is None or known[0] is not filters:
-        _found.clear()  # asked for by the constraint and again by the kernel: one answer is enough
+        _found.clear()  # the constraint and then the kernel look up the same weights
         known = _found[id(filters)] = (filters, _search(filters))
     return known[1]
 

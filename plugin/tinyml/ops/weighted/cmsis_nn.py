@@ -1,9 +1,9 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Calling CMSIS-NN: its parameter structures, and what its functions ask of a layer.
+"""Calling CMSIS-NN: its parameter structures, and what its functions require of a layer.
 
-Functions are called directly instead of through the library's wrappers: which one fits is known
-at compile time, and what a wrapper would only have considered does not end in flash.
+Functions are called directly instead of through the library's wrappers: the right one is known at compile
+time, and the others do not end up in flash.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NEEDED_BY_ONCE = (  # what runtime/cmsis_nn/cmsis_nn_once.c calls without a roun
 
 
 def header(layer: Layer[Weighted]) -> str:
-    """The header that declares the functions with the rounding that the layer asks for."""
+    """The header that declares the functions with the rounding that the layer requires."""
     return HEADER_ONCE if layer.op.round_once else HEADER
 
 

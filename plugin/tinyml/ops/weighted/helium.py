@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Our kernels for cores with Helium (MVE): how their tables are laid out, and what they ask of a layer."""
+"""Built-in kernels for cores with Helium (MVE): the layout of their tables, and their constraints."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def channel_order(channels: int) -> Array:
 
 
 def right_shifts(layer: Layer[Weighted]) -> bool:
-    """Every output's scale is above that of its sums: less than half of it where it rounds once."""
+    """Every output's scale is larger than that of its sums, with one rounding more than twice as large."""
     return largest_shift(layer) <= (-1 if layer.op.round_once else 0)
 
 
@@ -83,7 +83,7 @@ def one_group(layer: Layer) -> bool:
 
 
 def one_filter_per_channel(layer: Layer) -> bool:
-    """As many output as input channels."""
+    """There are as many output as input channels."""
     return layer.input(0).shape[3] == layer.output.shape[3]
 
 

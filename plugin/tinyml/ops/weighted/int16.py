@@ -35,7 +35,7 @@ def wide_bias(layer: Layer) -> bool:
 
 
 def small_factors(layer: Layer[Weighted]) -> bool:
-    """From sums to outputs, scales shrink, or grow less than 2**14 times."""
+    """The factor from sums to outputs is below 2**14."""
     return largest_shift(layer) <= 14
 
 

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Filters as a stream of words, as kernels in portable C read them, and what those ask of a layer."""
+"""Filters as a stream of words, as kernels in portable C read them, and their constraints."""
 
 from __future__ import annotations
 

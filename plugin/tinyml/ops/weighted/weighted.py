@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""What Dense and the convolutions have in common: the way from sums of products to outputs."""
+"""Code shared by Dense and the convolutions: from sums of products to outputs."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Weighted(Op):
     def quantized(
         self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
     ) -> tuple[Op, Sequence[Tensor | None]] | None:
-        """All bytes, or words and bytes; rounded once, as in ONNX."""
+        """On int8, or on int16 activations with int8 weights; rounded once, as in ONNX."""
         bytes_only = all(is_quantized(t, DType.INT8, DType.UINT8) for t in (*inputs[:2], outputs[0]))
         if bytes_only or words_and_bytes(given(inputs, 0), given(inputs, 1), outputs[0]):
             return replace(self, round_once=True), [*inputs[:2], *integer_bias(inputs)]
