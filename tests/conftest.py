@@ -18,11 +18,11 @@ from tools import workspace
 
 orphans.end_with_this_process()
 
-# Programs that were installed beside this Python (west, pio) are found, activated environment or not.
+# Find the programs installed with this Python (west, pio), whether or not its environment is activated.
 os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
 
 if place := workspace.find():
-    # Everything below, the compiler included, agrees on one workspace and finds CMSIS-NN in it.
+    # Everything below, including the compiler, uses one workspace and its CMSIS-NN.
     os.environ.setdefault("TINYML_WORKSPACE", str(place))
 
 
@@ -47,7 +47,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         tier = tiers.tier_of(item.path)
         if tier is None:
-            raise pytest.UsageError(f"{item.path}: tests lie in one of tests/{{{','.join(tiers.NAMES)}}}/")
+            raise pytest.UsageError(f"{item.path}: tests belong in one of tests/{{{','.join(tiers.NAMES)}}}/")
         if reason := tiers.reason_missing(tier):
             item.add_marker(pytest.mark.skip(reason=f"tier {tier.name}: {reason}"))
 
@@ -94,7 +94,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Tests run on whichever worker is free, but those of a file that shares builds stay together."""
+    """Tests run on any free worker, but those of a file that shares builds stay together."""
     from xdist.scheduler import LoadScopeScheduling
 
     class ByTier(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types

@@ -115,7 +115,7 @@ def complaints(names: Sequence[str], counts: dict[str, Count], reasons: dict[str
     found = []
     for name in names:
         if reason := reasons[name]:
-            found.append(f"{REQUIRE} asks for the tier {name}, which cannot run here: {reason}")
+            found.append(f"{REQUIRE} requires the tier {name}, which cannot run here: {reason}")
         elif counts.get(name, Count()).ran == 0:
-            found.append(f"{REQUIRE} asks for the tier {name}, of which no test ran")
+            found.append(f"{REQUIRE} requires the tier {name}, of which no test ran")
     return found

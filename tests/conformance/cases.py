@@ -30,12 +30,12 @@ ROUNDED = (
     "test_roialign_aligned_false",
     "test_roialign_aligned_true",
 )
-"""Cases whose expected values are written with four digits behind the point."""
+"""Cases whose expected values have four decimal places."""
 
 
 @dataclass(frozen=True, eq=False)
 class NodeCase:
-    """One model, its inputs and what must come out."""
+    """One model, its inputs and its expected outputs."""
 
     name: str
     group: str
@@ -90,7 +90,7 @@ def baked(case: NodeCase) -> Iterator[NodeCase]:
 
 
 def difference(found: Array, wanted: Array, absolute: float = 2e-5) -> str:
-    """Why an output is not what the case wants; empty if it is.
+    """How an output differs from the expected one; empty if it does not.
 
     Integers must be equal. Floats may be off by ``absolute``, or by 1e-5 of their value where that is more.
     Where the model computes in float16, we compute in float32: then one step of float16 is allowed.

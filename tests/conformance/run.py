@@ -24,7 +24,7 @@ PASSED, REFUSED, FAILED = "passed", "refused", "failed"
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a case. ``reason`` says why it was refused or how it failed."""
+    """The result of a case. ``reason`` says why it was refused or how it failed."""
 
     case: NodeCase
     status: str
@@ -43,7 +43,7 @@ class _Attempt:
 
 
 def run_cases(cases: Iterable[NodeCase], tell: Callable[[str], None] = lambda _: None) -> list[Verdict]:
-    """A verdict for each case; those refused as they are get a second chance with operands baked in."""
+    """A verdict for each case; a refused case is tried again with operands as constants."""
     verdicts: list[Verdict] = []
     attempts: list[_Attempt] = []
     for case in cases:
@@ -109,7 +109,7 @@ def _judge(attempt: _Attempt, outcome: Outcome) -> Verdict:
 
 
 def _reason(error: TinymlError) -> str:
-    """The message without the lines around the operator's own."""
+    """The operator's own message, without the lines around it."""
     lines = [line.strip() for line in error.message.splitlines()]
     told = lines[1:] if len(lines) > 1 and lines[0].endswith(":") else lines
     return "; ".join(told)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Write the generated C that is kept here to look at and to compare with, or check that it is current.
+"""Write the generated C that is kept here for review and comparison, or check that it is up to date.
 
 python tests/golden/regenerate.py [--check]
 """
@@ -35,7 +35,7 @@ GOLDENS = (
 
 
 def generated(golden: Golden) -> Mapping[str, str]:
-    """File name -> text, as the compiler of today writes it. Weights are in the first folder only."""
+    """File name -> text, as this compiler writes it. Weights are in the first folder only."""
     from tinyml.pipeline import Options, compile_model
 
     options = Options("digits", golden.target, "portable", io=golden.io)

@@ -87,7 +87,7 @@ INVALID = {
 
 
 @pytest.mark.parametrize("text,message", INVALID.values(), ids=INVALID)
-def test_what_is_wrong_with_a_manifest_is_said(text: str, message: str) -> None:
+def test_errors_in_a_manifest_are_reported(text: str, message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         manifest.parse(text, "x")
     assert message in str(caught.value)
@@ -233,7 +233,7 @@ def test_the_application_is_found_from_inside(tmp_path: Path) -> None:
     assert folder.find_application(app, Path("/")).root == app
 
 
-def test_a_folder_that_is_no_application_is_refused(tmp_path: Path) -> None:
+def test_a_folder_without_an_application_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "CMakeLists.txt").write_text("project(lib)\n# find_package(Zephyr)\n")
@@ -253,7 +253,7 @@ def test_a_folder_that_is_no_application_is_refused(tmp_path: Path) -> None:
         folder.find_application(None, tmp_path / "empty")
 
 
-def test_what_travels_with_an_application(tmp_path: Path) -> None:
+def test_files_that_belong_to_an_application(tmp_path: Path) -> None:
     app = make_app(tmp_path / "workspace" / "repo" / "app")
     workspace, repo = tmp_path / "workspace", tmp_path / "workspace" / "repo"
     assert folder.shared_root(app, repo / "models" / "a.onnx") is None
@@ -280,14 +280,14 @@ def test_cmake_gets_a_call_for_each_model(tmp_path: Path) -> None:
     )
 
 
-def test_cmake_is_told_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_cmake_gets_the_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "tinyml.yaml").write_text("modles: []\n")
     assert cmake.main([str(tmp_path / "tinyml.yaml"), str(tmp_path / "out.cmake")]) == 1
     assert "did you mean 'models'?" in capsys.readouterr().out
     assert not (tmp_path / "out.cmake").exists()
 
 
-def test_cmake_is_told_which_packages_are_missing(
+def test_cmake_gets_the_names_of_missing_packages(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(requirements.REQUIREMENTS, "no_such_package", "no-such-package>=1")

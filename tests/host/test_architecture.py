@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""The import arrows point one way: from layer to layer downwards, and inside a layer never in a circle."""
+"""Imports point one way: from layer to layer downwards, and never in a circle inside a layer."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ QUANTIZE_OPEN = {("quantize", "request"), ("quantize", "report")}
 Quantising is a tool before the compiler: model file in, model file out. So no stage uses it either.
 """
 
-# The doors through which others load us: they hold no logic, so they may not reach behind the pipeline.
+# The entry points through which others load us hold no logic, so they may not bypass the pipeline.
 SHELLS = [path for path in (PLUGIN / "west_commands.py", PLUGIN / "platformio_hook.py") if path.exists()]
 
 
 def names(source: str, module: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """What ``source`` imports of ours: modules, and what is in them, each as its path below ``tinyml``."""
+    """The modules of ours that ``source`` imports, and their members, as paths below ``tinyml``."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             targets = [alias.name for alias in node.names]
@@ -125,7 +125,7 @@ def arrows() -> dict[str, set[str]]:
 
 
 def circles(arrows: Mapping[str, set[str]]) -> dict[str, set[str]]:
-    """What is left of the arrows without the modules that import none, or that none imports."""
+    """The arrows that remain after removing modules that import none or that none imports."""
     left = {module: set(targets) for module, targets in arrows.items()}
     while True:
         imported = set().union(*left.values())

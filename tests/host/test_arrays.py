@@ -64,7 +64,7 @@ def test_inputs_that_do_not_fit(tmp_path: Path, given: dict[str, Array], words: 
 
 
 @pytest.mark.parametrize("content", [b"", b"hello", b"PK\x03\x04 and then nothing"])
-def test_files_that_are_none(tmp_path: Path, content: bytes) -> None:
+def test_files_that_are_not_npz(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "text.npz"
     path.write_bytes(content)
     with pytest.raises(ConfigError, match=r"text\.npz is not a \.npz file"):

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Layers in bands of rows: every row is computed once, from rows that are there, and the numbers stay."""
+"""Layers in bands of rows: every row is computed once, from available rows, with the same results."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def random_windows(seed: int) -> list[RowWindow]:
 
 @pytest.mark.parametrize("seed", range(200))
 @pytest.mark.parametrize("rows", [1, 2, 5])
-def test_every_row_is_computed_once_from_rows_that_are_there(seed: int, rows: int) -> None:
+def test_every_row_is_computed_once_from_available_rows(seed: int, rows: int) -> None:
     """Buffers hold the numbers of rows instead of rows."""
     windows = random_windows(seed)
     found = cut(windows, rows)
@@ -156,7 +156,7 @@ def test_a_sum_with_something_else_stays_outside() -> None:
     assert labels(compiled_chain(chain)) == ["conv_tanh_depthwise_conv_conv", "add"]
 
 
-def test_a_tensor_that_somebody_looks_at_is_not_dissolved() -> None:
+def test_an_exposed_tensor_is_not_dissolved() -> None:
     chain = bottleneck()
     inner = chain.graph().nodes[1].outputs[0]
     compiled = compiled_chain(chain, (inner,))
@@ -165,7 +165,7 @@ def test_a_tensor_that_somebody_looks_at_is_not_dissolved() -> None:
 
 
 def test_small_things_are_left_alone() -> None:
-    """Where nothing is wide, bands would save nothing."""
+    """Without wide tensors, bands would save nothing."""
     chain = Chain(1)
     chain.add("conv", 4)
     chain.add("conv", 4)

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Records of measurements: kept, compared, shown beside those of others."""
+"""Records of measurements: stored, compared, and shown with those of other runtimes."""
 
 from __future__ import annotations
 

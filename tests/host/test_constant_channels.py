@@ -69,7 +69,7 @@ def pointwise(net: Net) -> Tensor:
 
 
 def padded_consumer(net: Net) -> Tensor:
-    """Constants that are not the zero point meet padding: only those that are zero may go."""
+    """With padding, only channels that are constant zero may be removed."""
     x = net.conv(image(net), 8, [1, 2, 6], quant=Z)
     return net.conv(x, 5, [], kernel=3, pads=1)
 
@@ -192,7 +192,7 @@ def test_zero_in_padding_is_zero() -> None:
     )
 
 
-def test_nothing_to_do_is_nothing_done() -> None:
+def test_without_constant_channels_nothing_changes() -> None:
     net = Net(0)
     graph = net.graph(net.conv(net.conv(image(net), 8, []), 5, []))
     assert fold_constant_channels(graph) is graph
@@ -212,7 +212,7 @@ def test_float() -> None:
 
 
 def test_visual_wake_words(models_folder: Path) -> None:
-    """The published model that is half dead: the figures, and every byte of every golden."""
+    """The published model with many dead channels: its figures, and every byte of every golden."""
     from tinyml import importers
     from tinyml.passes.dead_code import remove_dead_code
 

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""The digits sample is what its README says: accuracy, size, and a training script that can be repeated."""
+"""The digits sample matches its README: accuracy, size, and a reproducible training script."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_model_is_int8_qdq() -> None:
 
 
 def test_inputs_of_the_application_are_current() -> None:
-    """``src/inputs.h`` is what its script writes from the model of today."""
+    """``src/inputs.h`` is what its script writes from the current model."""
     script = SAMPLE / "make_inputs.py"
     plugin = SAMPLE.parents[1] / "plugin"
     done = subprocess.run(
@@ -105,7 +105,7 @@ def test_inputs_of_the_application_are_current() -> None:
 
 @pytest.mark.parametrize("model", ["model_float.onnx", "model.onnx"])
 def test_generated_c_on_all_held_back_images(train: ModuleType, model: str) -> None:
-    """The C answers as onnxruntime does: the quantised model exactly, the float one but for rounding."""
+    """The C agrees with onnxruntime: the quantised model exactly, the float model up to rounding."""
     _, held_back = train.load()
     compiled = compile_model(SAMPLE / model, Options(name="digits", target="host"))
     samples = [{"image": image[np.newaxis]} for image in held_back.images]

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""``tinyml doctor``: it sees what is there, names what is not, and says how to get it."""
+"""``tinyml doctor``: it finds what is installed, and names what is missing and how to install it."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_program_that_fails_counts_as_missing(bare_machine: Path) -> None:
     assert not doctor.able(doctor.examine())[doctor.HOST]
 
 
-def test_emulated_machines_are_told_apart(bare_machine: Path) -> None:
+def test_emulated_machines_are_listed_separately(bare_machine: Path) -> None:
     program(bare_machine, "qemu-system-arm", "mps2-an385           ARM MPS2 with AN385 FPGA image")
     found = {row.part: row.found for row in doctor.examine()}
     assert found["Cortex-M3 (mps2-an385)"] == "emulated"

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""The C that is written: kept in the repository, current, the same every time, and clean."""
+"""The generated C: kept in the repository, up to date, reproducible and free of warnings."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ STRICT = ["-std=c11", "-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Wpedanti
 
 
 def test_kept_c_is_current() -> None:
-    """If the change is wanted: python tests/golden/regenerate.py, look at the diff, commit it."""
+    """For an intended change: run python tests/golden/regenerate.py, review the diff, commit it."""
     script = ROOT / "tests" / "golden" / "regenerate.py"
     done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{done.stdout}\nrun: python tests/golden/regenerate.py"
 
 
 def test_another_process_writes_the_same_bytes(tmp_path: Path) -> None:
-    """No order of a set or dictionary, no address, no date leaks into the text."""
+    """The text does not depend on the order of sets, on addresses or on dates."""
     texts = []
     for seed in ("1", "2"):
         folder = tmp_path / seed
@@ -66,7 +66,7 @@ def test_no_warnings(io: str, tmp_path: Path) -> None:
 
 
 def test_callers_buffers() -> None:
-    """The run function takes them, and the description says that it knows no addresses."""
+    """The run function takes the buffers, and the description contains no addresses."""
     files = compile_model(MODEL, Options("digits", "host", "portable", io="caller")).files
     assert "int digits_run(const float *input, float *output);" in files["digits.h"]
     assert "digits_input(" not in files["digits.h"]
@@ -102,7 +102,7 @@ int main(void)
 
 
 def test_callers_buffers_run(tmp_path: Path) -> None:
-    """Twice in a row on the same input: it must not have been written to."""
+    """Two runs on the same input agree: the run must not write to it."""
     compiler = shutil.which("gcc") or shutil.which("cc")
     if compiler is None:
         pytest.skip("no C compiler")

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""The harness on the host, its cache, and what it says when something is missing."""
+"""The harness on the host, its cache, and its messages when something is missing."""
 
 from __future__ import annotations
 

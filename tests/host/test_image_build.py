@@ -15,7 +15,7 @@ from tinyml.harness.zephyr import Build, DevicetreeError, Site, devicetree_optio
 from tinyml.harness.zephyr.place import ZephyrPlace
 from tinyml.harness.zephyr.talk import Greeting
 
-# Notes what it was asked for, prints what the test wants, and fails if that is anything.
+# Records its arguments, prints what the test specifies, and fails if that is not empty.
 WEST = """\
 import pathlib, sys
 here = pathlib.Path(__file__).parent
@@ -41,7 +41,7 @@ def asked(build: Build) -> list[str]:
     return [line for line in lines if not line.startswith("list")]
 
 
-def test_the_same_options_build_what_is_out_of_date_others_everything(build: Build) -> None:
+def test_the_same_options_build_incrementally_and_others_from_scratch(build: Build) -> None:
     build.make(["-DX=1"])
     build.make(["-DX=1"])
     build.make([])

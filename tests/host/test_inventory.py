@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""What `tinyml ops` and docs/SUPPORTED_OPS.md say is what the compiler does."""
+"""`tinyml ops` and docs/SUPPORTED_OPS.md describe what the compiler does."""
 
 from __future__ import annotations
 

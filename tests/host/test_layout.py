@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Transposes cancel, reshapes get out of the way, and every result stays what it was."""
+"""Transposes cancel, reshapes move away, and all results stay the same."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def unflattened(s: Sketch) -> Tensor:
 
 
 @pytest.mark.parametrize(
-    "make,left", [(flattened, "Reshape Dense"), (unflattened, "Dense Reshape")], ids=["before", "behind"]
+    "make,left", [(flattened, "Reshape Dense"), (unflattened, "Dense Reshape")], ids=["before", "after"]
 )
 def test_dense_layers_take_transposes(make: Make, left: str) -> None:
     check(make, fold_transpose_into_dense, left)

@@ -51,5 +51,5 @@ def test_halves_away_from_zero_are_a_line_a_little_steeper() -> None:
     assert _linear.find(mean, np.arange(-128, 128), (0.5, 0.5)) is not None
 
 
-def test_what_is_no_line() -> None:
+def test_functions_without_a_linear_form() -> None:
     assert _linear.find(np.maximum, np.arange(-128, 128), (0.5, 0.5)) is None

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""docs/measure.md: every command on it is one that the tool has, with options that it takes."""
+"""docs/measure.md: every command on the page exists and accepts the options shown."""
 
 from __future__ import annotations
 

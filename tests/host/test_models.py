@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Published models, compiled and run under sanitizers: every golden output of every one of them.
 
-The models are not part of the repository: ``TINYML_MODELS`` names their folder, else they are looked for
-beside it. Int8 TFLite models must agree in every byte with the reference kernels of TensorFlow Lite 2.14;
-all others to within what the order of additions changes.
+The models are not part of the repository: ``TINYML_MODELS`` points to their folder, by default one next to
+the repository. Int8 TFLite models must agree in every byte with the reference kernels of TensorFlow Lite
+2.14; all others must agree up to the order of additions.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Golden:
         }
 
     def wanted(self, kind: str, index: int, moment: str = "") -> Array | None:
-        """What must come out; TensorFlow Lite 2.14 counts where it differs from later versions."""
+        """The expected outputs, those of TensorFlow Lite 2.14 where later versions differ."""
         key = f"{kind}{index}{moment}"
         return self.arrays.get(f"tfl214_{key}", self.arrays.get(key))
 

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""ONNX's own node tests: none fails, and what has once passed keeps passing."""
+"""ONNX's own node tests: none fails, and cases that passed before still pass."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_the_lists_are_disjoint() -> None:
 
 
 def test_the_page_counts_what_the_record_lists() -> None:
-    """Nobody edits one of the two by hand."""
+    """Neither of the two has been edited by hand."""
     totals = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| all |")]
     cells = [int(cell) for cell in totals[0].split("|")[3:5]]
     known = recorded()

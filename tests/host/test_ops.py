@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Every case of ``tests/ops`` three ways: numpy, generated C under sanitizers, somebody else's runtime."""
+"""Every case of ``tests/ops`` in three ways: numpy, generated C under sanitizers, a reference runtime."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def test_backwards(seed: int, copied: bool) -> None:
 
 @pytest.mark.parametrize("seed", range(150))
 def test_pools(seed: int) -> None:
-    """A channel is written when it has been read, though the ones behind it have not."""
+    """A channel is written after it has been read, although later channels have not."""
     conv = random_layer(seed)
     op, x, w = conv.op, conv.input(0), conv.input(1)
     assert isinstance(op, Conv)

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Passes on small graphs: the result stays the same, and what was to go has gone."""
+"""Passes on small graphs: the results stay the same, and the expected operators are left."""
 
 from __future__ import annotations
 
@@ -291,7 +291,7 @@ def test_merge_common(make: Make, left: str) -> None:
 
 
 def test_equal_outputs_stay_two() -> None:
-    """Whoever asked for two outputs gets two tensors."""
+    """Two outputs stay two tensors."""
     s = Sketch()
     x = floats(s)
     a, b = s.add(Unary("exp"), x), s.add(Unary("exp"), x)

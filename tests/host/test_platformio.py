@@ -155,7 +155,7 @@ def test_settings(project: Path) -> None:
         projects.read_settings(project, options(optimize="both"))
 
 
-def test_cmsis_nn_that_is_not_there_cannot_be_asked_for(project: Path) -> None:
+def test_cmsis_nn_cannot_be_requested_if_it_is_missing(project: Path) -> None:
     with pytest.raises(ConfigError, match="model kws asks for CMSIS-NN, which the project does not have"):
         projects.read_models(project, options(kernels="cmsis-nn"), Board(), cmsis_nn=False)
 

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Talking to an image over its console: the lines, what disturbs them, and what is said when they stop."""
+"""Communication with an image over its console: the lines, disturbances, and errors when they stop."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_inputs_and_outputs_go_in_pieces() -> None:
     assert board.outputs(100) == bytes(range(100))
 
 
-def test_a_broken_line_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_line_is_requested_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(talk, "ANSWER_SECONDS", 0.05)
     answers: list[Callable[[str], bytes]] = [
         lambda n: line(n, "data 0102").replace(b"01", b"81"),
@@ -87,8 +87,8 @@ def test_a_broken_line_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> No
     assert len(board.questions) == 3
 
 
-def test_a_late_answer_is_not_taken_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first piece is answered after it was asked for again, so its answer comes twice."""
+def test_a_late_answer_is_not_mistaken_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first piece is answered after it was requested again, so its answer arrives twice."""
     monkeypatch.setattr(talk, "ANSWER_SECONDS", 0.05)
     late: list[bytes] = []
 

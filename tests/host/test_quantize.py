@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""From float to int8: what comes out is int8, close to float, and says how close."""
+"""From float to int8: the result is int8 and close to float, and the report says how close."""
 
 from __future__ import annotations
 

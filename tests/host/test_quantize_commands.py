@@ -194,7 +194,7 @@ def test_guide_lists_every_key() -> None:
 
 
 @pytest.mark.parametrize("content", [None, b"", b"this is no model"], ids=["missing", "empty", "text"])
-def test_what_is_not_a_model_is_said(
+def test_files_that_are_not_models_are_reported(
     content: bytes | None, calibration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model = tmp_path / "m.onnx"

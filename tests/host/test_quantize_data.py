@@ -120,7 +120,7 @@ def test_sound_is_cut_into_pieces(tmp_path: Path, width: int) -> None:
     np.testing.assert_allclose(stacked(found, "audio").reshape(-1), wanted[:16], atol=1.01 / top + 1e-6)
 
 
-def test_whole_numbers_are_scaled_as_asked(tmp_path: Path) -> None:
+def test_integers_are_scaled_as_requested(tmp_path: Path) -> None:
     pixels = np.arange(0, 240, dtype=np.uint8).reshape(10, 4, 6)
     np.save(tmp_path / "c.npy", pixels)
     found = stacked(load(tmp_path / "c.npy", GREY, scaling=Scaling(-1, 1)), "x").reshape(10, 4, 6)

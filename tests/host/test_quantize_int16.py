@@ -15,7 +15,7 @@ from onnx import helper
 from tests.support import spikes
 from tests.support.interpret import interpret
 from tests.support.quantizing import kinds, saved
-from tests.support.small_models import BEHIND, CONV, WEIGHTS, behind_conv, model_of, quantize_small
+from tests.support.small_models import AFTER, CONV, WEIGHTS, after_conv, model_of, quantize_small
 from tinyml import cli, harness
 from tinyml.errors import ConfigError
 from tinyml.fixed_point import multiply_int64_by_quantized_multiplier_once, quantize_multiplier
@@ -53,7 +53,7 @@ def decibels(wanted: Array, found: Array) -> float:
     return noise.decibels
 
 
-def test_int16_hears_what_int8_does_not(tmp_path: Path) -> None:
+def test_int16_resolves_what_int8_loses(tmp_path: Path) -> None:
     """20 dB more at the outputs, as C; the weak layer and its neighbour are int16, the others int8."""
     path, request = spikes.write(tmp_path)
     images = spikes.inputs()[:16]
@@ -113,7 +113,7 @@ def test_auto_takes_float_where_int16_is_not_enough(tmp_path: Path) -> None:
 
 
 def test_int16_interface(tmp_path: Path) -> None:
-    """The numbers of an input beside an int16 layer are int16, those of an output beside int8 are int8."""
+    """An input next to an int16 layer is int16, and an output next to an int8 layer is int8."""
     path, request = spikes.write(tmp_path)
     result = quantize(path, replace(request, int16=(spikes.WEAK,), io="int8"))
     graph = compiled(result, tmp_path).graph
@@ -146,7 +146,7 @@ def test_rounding_once_is_exact() -> None:
 
 @pytest.mark.parametrize("name", ["Sigmoid", "Tanh", "LeakyRelu"])
 def test_activations_have_an_int16_form(name: str, tmp_path: Path) -> None:
-    model = model_of([CONV, *BEHIND[name]], {"w": WEIGHTS}, [1, 3, 5, 5])
+    model = model_of([CONV, *AFTER[name]], {"w": WEIGHTS}, [1, 3, 5, 5])
     wide = quantize_small(model, tmp_path, (3, 5, 5), lambda request: replace(request, int16=("y",)))
     assert [layer.kind for layer in wide.report.layers] == ["int16", "int16"]
     layers = [kind for kind in kinds(compiled(wide, tmp_path)) if kind[0].endswith("Words")]
@@ -192,16 +192,16 @@ def test_functions_of_int16_stay_within_steps(
     assert error.max() <= steps
 
 
-def test_a_table_that_is_too_coarse_is_none() -> None:
+def test_a_table_that_is_too_coarse_is_rejected() -> None:
     """The same function: fine over a narrow range, with too few places over a wide one."""
     assert on_words("erf", (), 1e-4, 1 / 32768) is not None
     assert on_words("erf", (), 0.01, 1 / 32768) is None
 
 
-@pytest.mark.parametrize("name", BEHIND)
-def test_any_operator_behind_an_int16_layer(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", AFTER)
+def test_any_operator_after_an_int16_layer(name: str, tmp_path: Path) -> None:
     """On int16 if it has such a form, on int8 if not, never on float; C and numpy agree bit for bit."""
-    model = behind_conv(name)
+    model = after_conv(name)
     narrow = quantize_small(model, tmp_path, (3, 5, 5))
     wide = quantize_small(model, tmp_path, (3, 5, 5), lambda request: replace(request, int16=("conv",)))
     built = compiled(wide, tmp_path)

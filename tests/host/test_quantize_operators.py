@@ -14,11 +14,11 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tests.support.quantizing import kinds, saved
 from tests.support.small_models import (
-    BEHIND,
+    AFTER,
     CONV,
     OPERANDS,
     WEIGHTS,
-    behind_conv,
+    after_conv,
     model_of,
     node,
     quantize_small,
@@ -37,10 +37,10 @@ from tinyml.reference.session import Session
 pytest.importorskip("onnxruntime", reason="the quantiser is onnxruntime's")
 
 
-@pytest.mark.parametrize("name", BEHIND)
+@pytest.mark.parametrize("name", AFTER)
 def test_operator_becomes_integer(name: str, tmp_path: Path) -> None:
-    """Each of these behind a convolution: nothing but the borders of the model is float."""
-    result = quantize_small(behind_conv(name), tmp_path, (3, 5, 5))
+    """Each of these after a convolution: only the inputs and outputs of the model are float."""
+    result = quantize_small(after_conv(name), tmp_path, (3, 5, 5))
     compiled = compile_model(saved(result, tmp_path), Options("small", "cortex-m3"))
     floats = [
         layer.op.kind
@@ -65,7 +65,7 @@ def test_layers_without_an_integer_form_stay_float(tmp_path: Path) -> None:
 
 
 def test_nothing_is_rounded_between_layers_kept_in_float(tmp_path: Path) -> None:
-    """A reshape between two float layers stays float, too; behind an int8 layer it is int8."""
+    """A reshape between two float layers stays float; after an int8 layer it is int8."""
     nodes = [
         CONV,
         helper.make_node("Transpose", ["c"], ["t"], "turn", perm=[0, 2, 3, 1]),
@@ -196,10 +196,10 @@ def test_dead_channels_are_dropped(tmp_path: Path) -> None:
     assert weights == [(3, 3, 3, 3), (2, 3, 3, 3)]
 
 
-@pytest.mark.parametrize("name", BEHIND)
+@pytest.mark.parametrize("name", AFTER)
 def test_graph_written_as_onnx_computes_the_same(name: str, tmp_path: Path) -> None:
-    """The way of TFLite models: whatever was imported, written as ONNX, gives the numbers it gave."""
-    model = behind_conv(name)
+    """As for TFLite models: an imported graph, written as ONNX, gives the same results."""
+    model = after_conv(name)
     onnx.save(model, tmp_path / "small.onnx")
     written = export.to_onnx(importers.load(tmp_path / "small.onnx"))
     x = np.random.default_rng(8).uniform(-1, 1, (1, 3, 5, 5)).astype(np.float32)
@@ -207,7 +207,7 @@ def test_graph_written_as_onnx_computes_the_same(name: str, tmp_path: Path) -> N
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
 
 
-def test_what_cannot_be_written_as_onnx_is_named() -> None:
+def test_operators_that_onnx_cannot_express_are_named() -> None:
     @dataclass(frozen=True)
     class Strange(Op):
         pass

@@ -179,7 +179,7 @@ def test_budgets(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_builds_leave_a_report(tmp_path: Path) -> None:
-    """What the build systems call: the report lies beside the C and can be compared with the next one's."""
+    """As the build systems call it: the report is next to the C and can be compared with the next one."""
     assert main(["compile", str(DIGITS), "--name", "digits", "-o", str(tmp_path), "--report"]) == 0
     assert (tmp_path / "digits_report.html").read_text().startswith("<!doctype html>")
     written = facts.load(tmp_path / "digits_report.json")

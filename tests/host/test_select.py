@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Which library computes a layer: what was asked for, what the build has, what it costs on the core."""
+"""Which library computes a layer, depending on the request, the build and the costs on the core."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_provenance_tells_the_two_autos_apart() -> None:
 
 
 def test_every_competing_kernel_has_a_cost() -> None:
-    """A kernel without one would win or lose unseen."""
+    """A kernel without a cost would never be compared."""
     selected = compile_model(DIGITS, Options(target="cortex-m55", kernels="cmsis-nn")).selected
     assert all(_cost_known(each) for each in selected)
 

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""The set-up behind the make targets: it is quick when there is nothing to do and explains what fails."""
+"""The set-up of the make targets: it is quick if there is nothing to do, and it explains failures."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_missing_packages_are_named_with_the_command(
     assert "qemu-system-arm" in line
 
 
-def test_apt_is_called_with_what_is_missing_only(
+def test_apt_installs_only_missing_packages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     here = {"fake-a": False, "fake-b": True}

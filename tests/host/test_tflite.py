@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""The TFLite importer: what files may hold, and what it says when they hold something else."""
+"""The TFLite importer: what files may contain, and the errors for everything else."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def test_int4_weights_are_unpacked() -> None:
 # --- what is refused, and how ------------------------------------------------------------------------
 
 
-def test_everything_that_is_missing_is_said_at_once() -> None:
+def test_everything_missing_is_reported_at_once() -> None:
     values = [f32(name, (2,)) for name in "abcd"]
     calls = [
         Call("CUSTOM", ["a"], ["b"], custom="FancyNorm"),

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""TFLite operators against what TensorFlow Lite's own reference kernels gave (see record_tflite.py).
+"""TFLite operators against recorded outputs of TensorFlow Lite's reference kernels (see record_tflite.py).
 
 Integers agree in every bit, in numpy and in C; floats to within rounding.
 """

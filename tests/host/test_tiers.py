@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""The tier machinery: what it skips, what it says, and that a required tier cannot go missing silently."""
+"""The tiers: what is skipped, what is reported, and that a missing required tier is an error."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_required_tiers_are_read_from_text() -> None:
         tiers.required("host,moon")
 
 
-def test_summary_tells_what_ran_and_why_not() -> None:
+def test_summary_lists_what_ran_and_why_others_did_not() -> None:
     counts = {"host": tiers.Count(ran=312, skipped=2), "zephyr": tiers.Count(skipped=5)}
     reasons = {"host": None, "zephyr": "no workspace", "standalone": None, "platformio": "no pio"}
     assert tiers.summary(counts, reasons) == (

@@ -250,7 +250,7 @@ def test_handles_of_variables_are_not_read(models_folder: Path) -> None:
 def test_tflite_without_litert(
     models_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The compiler's own operators are the reference then, and it is said."""
+    """The compiler's own operators are then the reference, and the output says so."""
     monkeypatch.setitem(sys.modules, "ai_edge_litert", None)
     model = str(models_folder / "mlperf_kws_int8.tflite")
     assert main(["verify", model, "--samples", "1"]) == 0

@@ -161,7 +161,7 @@ def test_a_mistake_is_explained_and_nothing_is_written(app: Path, words: list[st
     assert contents(app) == before
 
 
-def test_removing_what_is_not_there(app: Path) -> None:
+def test_removing_an_unknown_model(app: Path) -> None:
     code, said = west(app, "remove", "kws")
     assert code == 1
     assert "has no model called 'kws'" in said

@@ -44,7 +44,7 @@ def test_riscv(programs: Path, chosen: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("chosen", [{VARIANT: "llvm"}, {"ZEPHYR_SDK_INSTALL_DIR": "/opt/sdk"}])
-def test_what_the_user_chose_stays(programs: Path, chosen: dict[str, str]) -> None:
+def test_settings_of_the_user_are_kept(programs: Path, chosen: dict[str, str]) -> None:
     assert compiler_for("qemu_riscv32", chosen) == {}
     assert compiler_for("qemu_cortex_m3", chosen) == {}
 

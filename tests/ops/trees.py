@@ -54,7 +54,7 @@ def forest(
 
 
 def samples(rows: int = 9) -> Array:
-    """Many values are exactly the limits that trees ask for."""
+    """Many values are exactly the limits in the trees."""
     return (np.random.default_rng(5).integers(-4, 5, (rows, FEATURES)) / 2).astype(np.float32)
 
 

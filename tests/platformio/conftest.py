@@ -65,7 +65,7 @@ class Project:
 
 
 def platform(name: str) -> str:
-    """A line of platformio.ini for one of our own platforms."""
+    """A line of platformio.ini for one of the test platforms."""
     return f"platform = symlink://{PLATFORMS / name}"
 
 

@@ -25,7 +25,7 @@ def sample(project: Project) -> Project:
 
 
 def require(*programs: str) -> None:
-    """Skip a test for want of programs that only it needs."""
+    """Skip a test if programs are missing that only this test needs."""
     if absent := [name for name in programs if shutil.which(name) is None]:
         pytest.skip(f"no {', '.join(absent)}")
 

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""What is rebuilt when, and what is said when something is wrong."""
+"""What is rebuilt when, and which errors are reported."""
 
 from __future__ import annotations
 

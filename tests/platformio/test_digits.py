@@ -91,7 +91,7 @@ void loop()
 
 
 def test_as_a_pre_script(make_project: MakeProject) -> None:
-    """The second way in, for projects that do not want the library: the script alone brings everything."""
+    """Without the library as a dependency: the script alone adds everything."""
     project = sample(make_project(QEMU))
     hook = REPOSITORY / "plugin" / "platformio_hook.py"
     project.write("platformio.ini", f"[env]\nextra_scripts = pre:{hook}\n{QEMU}")

@@ -34,7 +34,7 @@ target_sources(app PRIVATE ../src/main.c)
 
 @pytest.fixture(scope="session")
 def zephyr_package(pio_environment: dict[str, str]) -> Iterator[Path]:
-    """Where PlatformIO's Zephyr is; the tools it asks for are among the packages of the tests."""
+    """Where PlatformIO's Zephyr is; the tools it requires are among the packages of the tests."""
     named = os.environ.get("TINYML_PIO_ZEPHYR")
     found = Path(named) if named else Path.home() / ".platformio" / "packages" / "framework-zephyr"
     if not (found / "scripts" / "platformio" / "platformio-build.py").is_file():

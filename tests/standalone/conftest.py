@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Tests on machines whose tools are not here are skipped; images in QEMU as devices for pytest-embedded."""
+"""Skip tests on machines whose tools are missing; offer images in QEMU as devices for pytest-embedded."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tinyml import harness
 
 @pytest.fixture(autouse=True)
 def machine_is_here(request: pytest.FixtureRequest) -> None:
-    """The tier asks for Arm's tools only: whoever has none for RISC-V still tests the rest."""
+    """The tier requires Arm's tools only; without those for RISC-V, the other tests still run."""
     parameters = request.node.callspec.params if hasattr(request.node, "callspec") else {}
     board = harness.find_machine(parameters["machine"]).board if "machine" in parameters else None
     if board and (absent := [part.name for part in board.toolchain.missing()]):

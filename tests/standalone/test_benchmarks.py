@@ -63,7 +63,7 @@ def test_auto_is_the_better_choice() -> None:
 
 
 def test_against_a_commit() -> None:
-    """The compiler of the last commit, beside that of this tree, without touching either."""
+    """The compiler of the last commit and that of this tree, without touching either."""
     if not (revision.ROOT / ".git").exists():
         pytest.skip("not a git clone")
     arguments = [str(benchmarks.DIGITS), "--on", "qemu-cortex-m3", "--kernels", "portable"]

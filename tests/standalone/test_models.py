@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Published models on every QEMU core, with both kernel libraries, against their goldens.
 
-What must agree and how closely is said by ``Check`` in ``tests/support/goldens.py``. Integer models run on
+``Check`` in ``tests/support/goldens.py`` defines what must agree and how closely. Integer models run on
 all of their samples and steps, float models on the first; the host runs all (``tests/host/test_models.py``).
 RISC-V, which runs the C that Cortex-M3 does, is spared CMSIS-NN and large float models.
 """

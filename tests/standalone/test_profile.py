@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Layer by layer on every core: the parts are the whole, and when nobody asks, they cost nothing."""
+"""Profiling on every core: the layers add up to the whole, and profiling costs nothing when off."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_layers_add_up(machine: str) -> None:
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_profiling_changes_no_number_and_costs_nothing_when_off(machine: str) -> None:
+def test_profiling_changes_no_output_and_costs_nothing_when_off(machine: str) -> None:
     target = harness.find_machine(machine).target.name
     compiled = compile_model(DIGITS, Options(target=target, kernels="portable"))
     samples = [arrays.load_inputs(None, compiled.graph)]

@@ -105,7 +105,7 @@ def test_faults_are_named(folder: Path, machine: str, mode: int, words: str) -> 
 
 
 def test_division_by_zero(folder: Path, machine: str) -> None:
-    """A fault that Arm cores can be told to raise; RISC-V computes -1."""
+    """A fault that Arm cores can be configured to raise; RISC-V computes -1."""
     words = r"toy_run\(\) returned -1" if machine == "qemu-riscv32" else "crashed.*division by zero, in toy_"
     with pytest.raises(ToolError, match=words):
         harness.run(folder, machine, [toy.sample(), toy.sample(toy.DIVISION_BY_ZERO)])
@@ -163,7 +163,7 @@ def test_console_through_pytest_embedded(
     """The image as a device under test: its console, line by line, and its exit status."""
     model = read_generated(folder)
     image = harness.build(model, harness.find_machine(machine), tmp_path)
-    harness.execute(image, model, [toy.sample(toy.DEEP_STACK)])  # leaves its samples beside the image
+    harness.execute(image, model, [toy.sample(toy.DEEP_STACK)])  # leaves its samples next to the image
     process = start_image(image)
     dut.expect_exact("toy: done", timeout=20)
     assert process.wait(10) == 0

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""A case: one operator on given inputs, with what must come out. ``tests/ops/*.py`` are lists of them."""
+"""A case: one operator on given inputs, with the expected outputs. ``tests/ops/*.py`` are lists of them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def onnx_case(
     atol: float = 1e-6,
     **attributes: Any,
 ) -> Case:
-    """One ONNX node through the importer and all passes; the oracle is somebody else's runtime."""
+    """One ONNX node through the importer and all passes; the oracle is a reference runtime."""
     names = [f"x{i}" if operand is not None else "" for i, operand in enumerate(inputs)]
     node = helper.make_node(op_type, names, [f"y{i}" for i in range(outputs)], domain=domain, **attributes)
     return onnx_nodes_case(

@@ -230,7 +230,7 @@ def output_steps(path: Path) -> list[tuple[float, bool]]:
 
 
 def feeds(graph: Graph, steps: Sequence[Step]) -> Iterator[dict[str, Array]]:
-    """Inputs by tensor name, as a harness wants them."""
+    """Inputs by tensor name, as a harness takes them."""
     for step in steps:
         yield {
             name: array.reshape(graph.tensors[name].shape)
@@ -239,5 +239,5 @@ def feeds(graph: Graph, steps: Sequence[Step]) -> Iterator[dict[str, Array]]:
 
 
 def in_order(graph: Graph, outputs: Mapping[str, Array]) -> list[Any]:
-    """Outputs by tensor name, as ``Check`` wants them."""
+    """Outputs by tensor name, as ``Check`` takes them."""
     return [outputs[name] for name in graph.outputs]

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""What tests of quantising share: the digits, and an int8 model as compiled C."""
+"""Shared by tests of quantising: the digits, and an int8 model as compiled C."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GUIDE = (Path(__file__).parents[2] / "docs" / "quantize.md").read_text(encoding=
 
 
 def snippet(name: str) -> str:
-    """The code in the guide behind the mark ``<!-- tested: name -->``."""
+    """The code in the guide after the mark ``<!-- tested: name -->``."""
     found = re.search(rf"<!-- tested: {name} -->\n```\w+\n(.*?)```", GUIDE, re.DOTALL)
     assert found, f"the guide has no tested code called {name}"
     return found[1]

@@ -1,10 +1,10 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Ask TensorFlow Lite's reference kernels for the goldens of ``tflite_cases.py``, and write them down.
+"""Record the outputs of TensorFlow Lite's reference kernels for the cases of ``tflite_cases.py``.
 
     python -m tests.support.record_tflite
 
-Needs tflite-runtime 2.14 (``pip install tflite-runtime==2.14.0 'numpy<2'``), which the tests do not.
+Requires tflite-runtime 2.14 (``pip install tflite-runtime==2.14.0 'numpy<2'``), which the tests do not.
 """
 
 from __future__ import annotations

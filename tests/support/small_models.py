@@ -37,7 +37,7 @@ def quantize_small(
     shape: tuple[int, ...],
     change: Callable[[Request], Request] = lambda r: r,
 ) -> Quantized:
-    """Calibrated on noise; ``change`` is what the test asks for."""
+    """Calibrated on noise; ``change`` holds the settings of the test."""
     onnx.save(model, folder / "small.onnx")
     np.save(folder / "calib.npy", np.random.default_rng(1).uniform(-1, 1, (32, *shape)).astype(np.float32))
     return quantize(folder / "small.onnx", change(Request(folder / "calib.npy", method="minmax")))
@@ -52,7 +52,7 @@ def node(op_type: str, inputs: str, output: str, **attributes: Any) -> onnx.Node
 
 
 # by the operator of interest, on c
-BEHIND: dict[str, list[onnx.NodeProto]] = {
+AFTER: dict[str, list[onnx.NodeProto]] = {
     "Sigmoid": [node("Sigmoid", "c", "y")],
     "Tanh": [node("Tanh", "c", "y")],
     "HardSwish": [node("HardSwish", "c", "y")],
@@ -83,8 +83,8 @@ OPERANDS: dict[str, Array] = {
 }
 
 
-def behind_conv(name: str) -> onnx.ModelProto:
-    """A convolution, and behind it what ``BEHIND`` has under that name."""
-    used = {word for item in BEHIND[name] for word in item.input}
+def after_conv(name: str) -> onnx.ModelProto:
+    """A convolution, followed by the nodes of that name in ``AFTER``."""
+    used = {word for item in AFTER[name] for word in item.input}
     constants = {"w": WEIGHTS, **{word: value for word, value in OPERANDS.items() if word in used}}
-    return model_of([CONV, *BEHIND[name]], constants, [1, 3, 5, 5])
+    return model_of([CONV, *AFTER[name]], constants, [1, 3, 5, 5])

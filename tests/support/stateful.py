@@ -114,7 +114,7 @@ def svdf() -> bytes:
 
 
 def lstm(steps: int, clip: float = 10.0, gain: float = 0.4, time_major: bool = False) -> bytes:
-    """A layer as Keras converts it, and a dense one behind it."""
+    """A layer as Keras converts it, followed by a dense one."""
     random = np.random.default_rng(3)
     inputs, cells = 6, 8
     order = (steps, 1) if time_major else (1, steps)

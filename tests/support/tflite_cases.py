@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""What ``record_tflite.py`` asked TensorFlow Lite about: one operator each, family by family."""
+"""The cases that ``record_tflite.py`` records: one operator each, family by family."""
 
 from __future__ import annotations
 

@@ -106,5 +106,5 @@ def test_one_in_each_memory(build: Build) -> None:
     assert "PASS: 0 of 40 outputs differ" in build.in_qemu(until="right")
 
 
-def test_locks_that_nobody_uses_take_no_memory(build: Build) -> None:
+def test_unused_locks_take_no_memory(build: Build) -> None:
     assert not [name for name in symbols(build.elf) if name.endswith("_lock") and name.startswith("digits")]

@@ -46,7 +46,7 @@ def test_only_kernels_in_use_are_in_the_image(build: Build) -> None:
     ]
 
 
-def test_what_we_add_beside_model_and_kernels_is_little(build: Build) -> None:
+def test_glue_code_around_model_and_kernels_is_small(build: Build) -> None:
     """Glue in flash: code and descriptions of the model that are neither its tables nor kernels."""
     tables = re.findall(r"(?m)^static const \w+ (\w+)\[", build.generated("digits_weights.h"))
     ours = {

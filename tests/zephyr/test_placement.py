@@ -40,7 +40,7 @@ def test_the_region_is_a_budget(build: Build) -> None:
 
 
 def test_a_model_has_its_own_region(build: Build) -> None:
-    """Without anything chosen, only the model that asks for it goes elsewhere."""
+    """Without a chosen node, only the model with its own region goes elsewhere."""
     overlay, manifest = build.app / "app.overlay", build.app / "tinyml.yaml"
     before = manifest.read_text()
     overlay.write_text("/* nothing chosen */\n")

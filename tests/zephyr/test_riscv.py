@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """RISC-V in Zephyr, on qemu_riscv32: the sample computes what the host does, and instructions are counted.
 
-The tests of the shell, of threads and of user mode name the board too, for whoever has the minutes.
+The tests of the shell, of threads and of user mode list the board too; they take minutes.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 """Workspaces that are not ours: this project as one of several in the user's own manifest (T2 and T3).
 
 `west init` and `west update` are real. Zephyr and its modules are not fetched again: the new workspace has
-hard links to those of ours, with the revisions that its manifest asks for.
+hard links to ours, with the revisions that its manifest names.
 """
 
 from __future__ import annotations

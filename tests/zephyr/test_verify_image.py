@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""`verify` and `profile` inside Zephyr images, and over a serial port that native_sim plays."""
+"""`verify` and `profile` inside Zephyr images, and over a serial port that native_sim emulates."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_native_sim_agrees_but_cannot_count(builds: Path, capsys: pytest.Capture
 def test_the_image_has_the_memories_of_the_application(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The arena is where an overlay wants it, the weights where tinyml.yaml does."""
+    """The arena is where an overlay puts it, and the weights are where tinyml.yaml puts them."""
     app = copy_of_digits(tmp_path / "app")
     (app / "app.overlay").write_text("/ { chosen { tinyml,arena = &psram0; }; };\n")
     with (app / "tinyml.yaml").open("a") as manifest:
