@@ -44,23 +44,28 @@ class Image:
     machine: Machine
     footprint: Footprint | None = None
     profiled: bool = False
+    loaded: tuple[tuple[str, int], ...] = ()  # files beside it that QEMU puts at an address
 
 
 def build(model: Generated, machine: Machine, folder: Path, options: Options | None = None) -> Image:
     """Compile and link ``model`` with the harness into ``folder``."""
     options = options or Options()
     _check(model, machine, options)
+    return assemble(_units(model, machine, options), machine, folder, options)
+
+
+def assemble(units: list[Unit], machine: Machine, folder: Path, options: Options) -> Image:
+    """Compile and link all sources of a program into ``folder``."""
     board = machine.board
     compiler = cross_compiler(board.toolchain) if board else host_compiler()
-    units = _units(model, machine, options)
     objects = compile_all(compiler, units)
     image = folder / "image"
     if board is None:
-        _link(compiler, [*_host_flags(options), *map(str, objects), "-lm", "-o", str(image)])
+        link(compiler, [*_host_flags(options), *map(str, objects), "-lm", "-o", str(image)])
         return Image(image, machine)
     map_file = folder / "image.map"
     flags = _board_link_flags(machine, board, map_file)
-    _link(compiler, [*flags, *map(str, objects), "-lm", "-o", str(image)])
+    link(compiler, [*flags, *map(str, objects), "-lm", "-o", str(image)])
     parts = {path: unit.part for path, unit in zip(objects, units, strict=True)}
     footprint = read_map(map_file.read_text(encoding="utf-8"), parts)
     return Image(image, machine, footprint, options.profile)
@@ -80,8 +85,32 @@ def _check(model: Generated, machine: Machine, options: Options) -> None:
 
 def _units(model: Generated, machine: Machine, options: Options) -> list[Unit]:
     """Every source of the program, the model's first."""
-    board = machine.board
-    base = (*machine.target.gcc_flags, *(_board_flags(board) if board else _host_flags(options)))
+    base = base_flags(machine, options)
+    warnings = WARNINGS if options.strict else ()
+    ours, includes, units = library_units(model, base, options)
+    # The harness is always compiled alike, so that its own cost is the same whatever the options.
+    harness = ("-std=c11", *base, "-O2", *warnings)
+    port = port_sources(machine)
+    model_flags, model_includes = ours, includes
+    if options.profile:
+        header = '-DTINYML_PORT_HEADER="profile.h"'
+        model_flags, model_includes = (*ours, header), (*includes, HARNESS_C)
+        harness, port = (*harness, header), (*port, "profile.c")
+    units += harness_units(harness, f"MODEL={model.name}_model", port)
+    return [Unit(model.source, MODEL, model_flags, model_includes), *units]
+
+
+def harness_units(flags: tuple[str, ...], define: str, port: tuple[str, ...]) -> list[Unit]:
+    """The harness itself; ``define`` says how it finds the model."""
+    main = (*flags, f"-DTINYML_HARNESS_{define}")
+    units = [Unit(HARNESS_C / "main.c", HARNESS, main, (RUNTIME_INCLUDE, HARNESS_C))]
+    return [*units, *(Unit(HARNESS_C / name, HARNESS, flags) for name in port)]
+
+
+def library_units(
+    model: Generated, base: tuple[str, ...], options: Options
+) -> tuple[tuple[str, ...], tuple[Path, ...], list[Unit]]:
+    """What a model links besides itself; before that, the flags and include folders of its own source."""
     warnings = WARNINGS if options.strict else ()
     defines = tuple(f"-D{define}" for define in options.defines)
     ours = ("-std=c11", *base, options.optimize, *warnings, *defines)
@@ -95,25 +124,20 @@ def _units(model: Generated, machine: Machine, options: Options) -> list[Unit]:
     includes = (RUNTIME_INCLUDE, *library)
     kernels = (RUNTIME_C, *includes)  # kernels include headers of other families
     units += [Unit(RUNTIME_C / name, RUNTIME, ours, kernels) for name in model.runtime_sources]
-    # The harness is always compiled alike, so that its own cost is the same whatever the options.
-    harness = ("-std=c11", *base, "-O2", *warnings)
-    port = _port(machine)
-    model_flags, model_includes = ours, includes
-    if options.profile:
-        header = '-DTINYML_PORT_HEADER="profile.h"'
-        model_flags, model_includes = (*ours, header), (*includes, HARNESS_C)
-        harness, port = (*harness, header), (*port, "profile.c")
-    main = (*harness, f"-DTINYML_HARNESS_MODEL={model.name}_model")
-    units.append(Unit(HARNESS_C / "main.c", HARNESS, main, (RUNTIME_INCLUDE, HARNESS_C)))
-    units += [Unit(HARNESS_C / name, HARNESS, harness) for name in port]
-    return [Unit(model.source, MODEL, model_flags, model_includes), *units]
+    return ours, includes, units
 
 
-def _port(machine: Machine) -> tuple[str, ...]:
+def port_sources(machine: Machine) -> tuple[str, ...]:
     """The sources by which the harness meets the machine."""
     if machine.board is None:
         return ("port_host.c",)
     return ("port_qemu.c", machine.board.startup, machine.board.clock.source)
+
+
+def base_flags(machine: Machine, options: Options) -> tuple[str, ...]:
+    """Flags for every source on a machine."""
+    board = machine.board
+    return (*machine.target.gcc_flags, *(_board_flags(board) if board else _host_flags(options)))
 
 
 def _host_flags(options: Options) -> tuple[str, ...]:
@@ -136,7 +160,7 @@ def _board_link_flags(machine: Machine, board: Board, map_file: Path) -> list[st
     ]
 
 
-def _link(compiler: Compiler, arguments: list[str]) -> None:
+def link(compiler: Compiler, arguments: list[str]) -> None:
     done = subprocess.run([str(compiler.path), *arguments], capture_output=True, text=True, check=False)
     if done.returncode == 0:
         return

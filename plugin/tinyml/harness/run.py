@@ -122,6 +122,11 @@ def command(image: Image) -> list[str]:
         *("-chardev", "stdio,id=console"),
         *("-semihosting-config", "enable=on,target=native,chardev=console"),
         *("-kernel", image.path.name),
+        *(
+            word
+            for name, address in image.loaded
+            for word in ("-device", f"loader,file={name},addr={address:#x},force-raw=on")
+        ),
     ]
 
 

@@ -87,6 +87,15 @@ struct tinyml_model {
 		__attribute__((aligned(TINYML_ARENA_ALIGNMENT)))
 #endif
 
+/* What a model remembers between runs, and where its table of inputs and outputs says they are. A
+ * model in a slot (tinyml/slot.h) learns both addresses only when the firmware calls it. */
+#ifndef TINYML_STATE
+#define TINYML_STATE(type, name, length) static type name[length]
+#endif
+#ifndef TINYML_TENSOR_DATA
+#define TINYML_TENSOR_DATA(address) (address)
+#endif
+
 /* What guards the arena between threads, and what a run or reset does first to check that. */
 #ifndef TINYML_LOCK
 #define TINYML_LOCK(model) NULL

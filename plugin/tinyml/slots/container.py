@@ -1,0 +1,87 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""A .tmodel file: the same model for each slot of a device. The device gets the image of one slot."""
+
+from __future__ import annotations
+
+import os
+import struct
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tinyml.errors import ConfigError, writing
+from tinyml.slots import image
+
+MAGIC = b"TMODEL\0\1"
+_COUNT = struct.Struct("<I")
+_ENTRY = struct.Struct("<24sIII")  # slot, address, position in the file, bytes
+
+
+@dataclass(frozen=True)
+class Pack:
+    """Images by the name of their slot."""
+
+    images: Mapping[str, bytes]
+
+    def image_at(self, address: int) -> bytes:
+        """The image that runs at ``address``."""
+        for content in self.images.values():
+            if image.read(content).address == address:
+                return content
+        found = ", ".join(f"{name} at {image.read(content).address:#x}" for name, content in self.images.items())
+        raise ConfigError(
+            f"the pack has no image for a slot at {address:#x}; it has {found}",
+            "pack the model again with the addresses of this device in --slots",
+        )
+
+
+def encode(pack: Pack) -> bytes:
+    position = len(MAGIC) + _COUNT.size + len(pack.images) * _ENTRY.size
+    position += -position % image.ALIGNMENT
+    entries, body = b"", b""
+    for name, content in pack.images.items():
+        entries += _ENTRY.pack(name.encode(), image.read(content).address, position + len(body), len(content))
+        body += content
+    head = MAGIC + _COUNT.pack(len(pack.images)) + entries
+    return head + bytes(-len(head) % image.ALIGNMENT) + body
+
+
+def decode(content: bytes, what: str) -> Pack:
+    """The pack in a file; ``what`` names it in messages."""
+    wrong = ConfigError(f"{what} is not a pack, or it is damaged", "a .tmodel file that `tinyml pack` wrote")
+    if not content.startswith(MAGIC):
+        raise wrong
+    images = {}
+    try:
+        (count,) = _COUNT.unpack_from(content, len(MAGIC))
+        for index in range(count):
+            entry = _ENTRY.unpack_from(content, len(MAGIC) + _COUNT.size + index * _ENTRY.size)
+            name, _, position, length = entry
+            images[name.rstrip(b"\0").decode()] = content[position : position + length]
+            if position + length > len(content):
+                raise wrong
+    except (struct.error, UnicodeDecodeError):
+        raise wrong from None
+    for part in images.values():
+        image.read(part)
+    return Pack(images)
+
+
+def load(path: Path) -> Pack:
+    try:
+        return decode(path.read_bytes(), str(path))
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}") from None
+
+
+def save(path: Path, pack: Pack) -> None:
+    """Whole or not at all."""
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(encode(pack))
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)

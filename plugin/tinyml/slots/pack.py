@@ -1,0 +1,146 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""A model file as a pack: compiled, linked at every slot's address, described, tested and signed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tinyml import c
+from tinyml.compare.samples import generated
+from tinyml.errors import ConfigError
+from tinyml.interpret import interpret
+from tinyml.ir import Array, DType
+from tinyml.pipeline import Compiled, Options, compile_model
+from tinyml.slots import image
+from tinyml.slots.container import Pack
+from tinyml.slots.layout import ALIGNMENT, Layout, lay_out
+from tinyml.slots.link import Objects
+from tinyml.slots.version import Version
+from tinyml.targets import find_target
+from tinyml.templates import render
+
+MAX_NAME = 24  # bytes, in the pack's table
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A slot of a device; ``bytes`` is None where nobody said how large it is."""
+
+    name: str
+    address: int
+    bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A pack, and what went into it."""
+
+    pack: Pack
+    facts: image.Facts
+    compiled: Compiled
+
+
+def pack_model(
+    path: Path, options: Options, slots: tuple[Slot, ...], version: Version, key: image.Key | None = None
+) -> Packed:
+    """From a model file to a pack for ``slots``."""
+    compiled = compile_model(path, options)
+    return pack_compiled(compiled, slots, version, key)
+
+
+def pack_compiled(
+    compiled: Compiled,
+    slots: tuple[Slot, ...],
+    version: Version,
+    key: image.Key | None = None,
+    optimize: str = "-O2",
+) -> Packed:
+    """A compiled model, with inputs and outputs in its arena, as a pack."""
+    _check(slots)
+    layout = lay_out(compiled)
+    target = find_target(str(compiled.summary["target"]))
+    objects = Objects(slot_files(compiled, layout), target, optimize)
+    images = {}
+    facts = _facts(compiled, layout, version)
+    for slot in slots:
+        offset = image.code_offset(facts)
+        linked = objects.link(slot.address, offset, bool(layout.variables))
+        facts = _facts(compiled, layout, version, linked.core)
+        content = image.build(facts, slot.address, linked.entries, linked.code, key)
+        if slot.bytes is not None and len(content) > slot.bytes:
+            raise ConfigError(
+                f"the pack needs {len(content):,} bytes, and slot {slot.name} has {slot.bytes:,}",
+                "a larger partition, or a smaller model",
+            )
+        images[slot.name] = content
+    return Packed(Pack(images), facts, compiled)
+
+
+def slot_files(compiled: Compiled, layout: Layout) -> dict[str, str]:
+    """The generated files, changed for a slot."""
+    name = compiled.name
+    context: dict[str, Any] = {"name": name, "states": layout.variables, "alignment": ALIGNMENT, **_golden(compiled, layout)}
+    files = {file: text for file, text in compiled.files.items() if file != f"{name}.c"}
+    files[f"{name}_slot.c"] = compiled.files[f"{name}.c"] + render("slots", "model_slot.c.j2", context)
+    files[f"{name}_slot_port.h"] = render("slots", "slot_port.h.j2", context)
+    return files
+
+
+def _check(slots: tuple[Slot, ...]) -> None:
+    if not slots:
+        raise ConfigError("a pack needs the address of at least one slot", "--slots a=0x60000,b=0x70000")
+    for slot in slots:
+        if slot.address % image.ALIGNMENT or not 0 <= slot.address < 2**32:
+            raise ConfigError(
+                f"slot {slot.name} cannot start at {slot.address:#x}",
+                f"a 32-bit address that is a multiple of {image.ALIGNMENT}",
+            )
+        if not slot.name or len(slot.name.encode()) > MAX_NAME:
+            raise ConfigError(f"{slot.name!r} cannot name a slot", f"1 to {MAX_NAME} bytes")
+    for what in ([slot.name for slot in slots], [slot.address for slot in slots]):
+        if len(set(what)) != len(what):
+            raise ConfigError("two slots have the same name or address", "--slots a=0x60000,b=0x70000")
+
+
+def _facts(compiled: Compiled, layout: Layout, version: Version, core: int = 0) -> image.Facts:
+    return image.Facts(
+        name=compiled.name,
+        version=version,
+        sha256=bytes.fromhex(str(compiled.summary["sha256"])),
+        core=core,
+        arena_bytes=compiled.plan.arena_bytes,
+        arena_alignment=ALIGNMENT,
+        state_bytes=layout.state_bytes,
+        state_alignment=ALIGNMENT,
+        inputs=layout.inputs,
+        outputs=layout.outputs,
+    )
+
+
+def _golden(compiled: Compiled, layout: Layout) -> Mapping[str, Any]:
+    """One input, the second of those that `verify` generates, and what the model makes of it."""
+    graph = compiled.graph
+    sample = generated(graph, 2)[1]
+    (answer,) = interpret(graph, [sample])
+
+    def table(word: str, index: int, port: image.Port, values: Array) -> dict[str, Any]:
+        dtype = DType.of(values)
+        base = "tinyml_slot_state" if port.in_state else "tinyml_slot_arena"
+        return {
+            "table": f"golden_{word}_{index}",
+            "c_type": dtype.c,
+            "rows": c.table_rows(np.ascontiguousarray(values)) if values.size else ["\t0"],
+            "length": values.size,
+            "is_float": dtype is DType.FLOAT32,
+            "address": f"({dtype.c} *)(void *)({base} + {port.offset})",
+        }
+
+    inputs = [table("input", i, p, sample[p.name]) for i, p in enumerate(layout.inputs)]
+    outputs = [table("output", i, p, answer[p.name]) for i, p in enumerate(layout.outputs)]
+    return {"inputs": inputs, "outputs": outputs, "any_float": any(t["is_float"] for t in outputs)}

@@ -1,0 +1,82 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""A slot image on bare-metal QEMU: opened by the device's own code, then run like a model that is linked in."""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+from tinyml.harness.build import (
+    HARNESS_C,
+    RUNTIME_C,
+    RUNTIME_INCLUDE,
+    Image,
+    Options,
+    assemble,
+    base_flags,
+    harness_units,
+    port_sources,
+)
+from tinyml.harness.generated import read_generated
+from tinyml.harness.machines import Machine, find_machine
+from tinyml.harness.objects import Unit
+from tinyml.harness.run import Result, execute
+from tinyml.ir import Array
+from tinyml.slots.link import SLOT_C
+from tinyml.slots.pack import Packed
+
+ADDRESSES = {
+    "qemu-cortex-m3": (0x200000, 0x300000),
+    "qemu-cortex-m4": (0x200000, 0x300000),
+    "qemu-cortex-m7": (0x200000, 0x300000),
+    "qemu-cortex-m55": (0x20000, 0x50000),
+    "qemu-riscv32": (0x82000000, 0x83000000),
+}
+"""Room for two slots on each machine, in memory that code can run from."""
+
+SLOT_SOURCES = ("slot/slot.c", "slot/crc32.c")
+
+
+def run_slot(
+    packed: Packed,
+    slot: str,
+    on: str,
+    samples: Sequence[Mapping[str, Array]],
+    *,
+    content: bytes | None = None,
+    reset_before: Collection[int] = (),
+) -> Result:
+    """Put the image of a slot where it belongs on the machine called ``on`` and run it on ``samples``.
+
+    ``content`` is what lies there instead. A refused image is a ToolError with the number of the reason.
+    """
+    machine = find_machine(on)
+    image = packed.pack.images[slot]
+    with tempfile.TemporaryDirectory(prefix="tinyml-slot-") as scratch:
+        folder = Path(scratch)
+        (folder / f"{packed.compiled.name}.json").write_text(packed.compiled.files[f"{packed.compiled.name}.json"])
+        (folder / "slot.bin").write_bytes(image if content is None else content)
+        address = int.from_bytes(image[4:8], "little")
+        firmware = _firmware(machine, folder, address, len(image), packed)
+        loaded = dataclasses.replace(firmware, loaded=(("slot.bin", address),))
+        return execute(loaded, read_generated(folder), samples, reset_before=reset_before)
+
+
+def _firmware(machine: Machine, folder: Path, address: int, size: int, packed: Packed) -> Image:
+    options = Options()
+    flags = ("-std=c11", *base_flags(machine, options), "-O2")
+    defines = (
+        f"-DSLOT_ADDRESS={address:#x}",
+        f"-DSLOT_BYTES={size}",
+        f"-DSLOT_ARENA_BYTES={max(packed.facts.arena_bytes, 1)}",
+        f"-DSLOT_STATE_BYTES={packed.facts.state_bytes}",
+        f"-DTINYML_SLOT_TENSORS={len(packed.facts.inputs) + len(packed.facts.outputs)}",
+    )
+    includes = (RUNTIME_INCLUDE, HARNESS_C)
+    units = harness_units(flags, "OPEN=open_slot", port_sources(machine))
+    units += [Unit(RUNTIME_C / name, "slot", (*flags, *defines[-1:]), includes) for name in SLOT_SOURCES]
+    units.append(Unit(SLOT_C / "trial.c", "harness", (*flags, *defines), includes))
+    return assemble(units, machine, folder, options)
