@@ -36,6 +36,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("harness", "doctor"),
     ("cost",),
     ("bench", "report", "compare"),
+    ("slots",),
     ("platformio",),
     ("verbs",),
     ("cli",),

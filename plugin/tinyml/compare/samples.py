@@ -16,7 +16,9 @@ def generated(graph: Graph, count: int) -> list[dict[str, Array]]:
     """A fixed pattern, then uniform, narrow and extreme values in turn; always the same ones."""
     random = np.random.default_rng(SEED)
     tensors = [graph.tensors[name] for name in graph.inputs]
-    return [{t.name: _values(t, _range(graph, t), index, random) for t in tensors} for index in range(count)]
+    return [
+        {t.name: _values(t, input_range(graph, t), index, random) for t in tensors} for index in range(count)
+    ]
 
 
 def _values(tensor: Tensor, limits: tuple[float, float], index: int, random: np.random.Generator) -> Array:
@@ -35,7 +37,7 @@ def _values(tensor: Tensor, limits: tuple[float, float], index: int, random: np.
     return (values if tensor.dtype.is_float else np.rint(values)).astype(tensor.dtype.numpy)
 
 
-def _range(graph: Graph, tensor: Tensor) -> tuple[float, float]:
+def input_range(graph: Graph, tensor: Tensor) -> tuple[float, float]:
     """What a float input is quantised from, what an input selects from, or what its type suggests."""
     readers = graph.consumers()
     followed = [(tensor.name, node) for node in readers.get(tensor.name, [])]

@@ -74,11 +74,28 @@ class SliceLoops(Kernel[Slice]):
         copy_strided(sheet, y.shape, walk, c.Walk(c.contiguous(y.shape)))
 
 
+SMALLEST_RUN_BYTES = 16  # below, calling memcpy costs more than the loop
+
+
 def copy_strided(sheet: Sheet, shape: Shape, x: c.Walk, y: c.Walk) -> None:
-    """Copy elements of input 0 to output 0 along two walks over ``shape``."""
-    nest = c.nest(shape, {"x": x, "y": y})
-    with sheet.loops(nest) as index:
-        sheet.line(f"{sheet.y()}[{index['y']}] = {sheet.x()}[{index['x']}];")
+    """Copy elements of input 0 to output 0 along two walks over ``shape``; pieces that both walks go through
+    one element after the other are copied at once. Compilers see that for themselves only where they know
+    that the two tensors do not overlap."""
+    axes, run = len(shape), 1
+    while axes and (shape[axes - 1] == 1 or x.strides[axes - 1] == y.strides[axes - 1] == run):
+        axes -= 1
+        run *= shape[axes]
+    run_bytes = run * sheet.layer.output.dtype.bytes
+    if run_bytes < SMALLEST_RUN_BYTES:
+        axes = len(shape)
+    else:
+        sheet.include("<string.h>")
+    walks = {name: c.Walk(walk.strides[:axes], walk.offset) for name, walk in (("x", x), ("y", y))}
+    with sheet.loops(c.nest(shape[:axes], walks)) as index:
+        if run_bytes < SMALLEST_RUN_BYTES:
+            sheet.line(f"{sheet.y()}[{index['y']}] = {sheet.x()}[{index['x']}];")
+        else:
+            sheet.line(f"memcpy(&{sheet.y()}[{index['y']}], &{sheet.x()}[{index['x']}], {run_bytes});")
 
 
 register_kernels(Slice, SliceLoops())

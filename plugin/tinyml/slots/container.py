@@ -30,7 +30,9 @@ class Pack:
         for content in self.images.values():
             if image.read(content).address == address:
                 return content
-        found = ", ".join(f"{name} at {image.read(content).address:#x}" for name, content in self.images.items())
+        found = ", ".join(
+            f"{name} at {image.read(content).address:#x}" for name, content in self.images.items()
+        )
         raise ConfigError(
             f"the pack has no image for a slot at {address:#x}; it has {found}",
             "pack the model again with the addresses of this device in --slots",

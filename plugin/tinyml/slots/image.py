@@ -79,7 +79,7 @@ class Entries:
 
 @dataclass(frozen=True)
 class Key:
-    """What signs, and the public half as imgtool writes it (a DER structure), by which keys are told apart."""
+    """What signs, and the public half in DER form, by which imgtool tells keys apart."""
 
     sign: Signer
     public: bytes
@@ -106,7 +106,9 @@ def seal(address: int, version: Version, payload: bytes, key: Key | None = None)
         *(version.major, version.minor, version.revision, version.build, 0),
     )
     body = header + payload
-    body += _INFO.pack(PROTECTED_MAGIC, crc_bytes) + _record(RECORD_CRC32, struct.pack("<I", zlib.crc32(body)))
+    body += _INFO.pack(PROTECTED_MAGIC, crc_bytes) + _record(
+        RECORD_CRC32, struct.pack("<I", zlib.crc32(body))
+    )
     digest = hashlib.sha512(body).digest()
     records = _record(RECORD_SHA512, digest)
     if key is not None:
@@ -205,4 +207,6 @@ def records_of(image: bytes, start: int) -> Mapping[int, bytes]:
 
 def differing_bytes(images: Sequence[bytes]) -> int:
     """How many bytes of the first image another one has different."""
-    return max((sum(x != y for x, y in zip(images[0], other, strict=True)) for other in images[1:]), default=0)
+    return max(
+        (sum(x != y for x, y in zip(images[0], other, strict=True)) for other in images[1:]), default=0
+    )

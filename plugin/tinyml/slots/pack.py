@@ -4,21 +4,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from tinyml import c
-from tinyml.compare.samples import generated
 from tinyml.errors import ConfigError
-from tinyml.interpret import interpret
-from tinyml.ir import Array, DType
 from tinyml.pipeline import Compiled, Options, compile_model
 from tinyml.slots import image
 from tinyml.slots.container import Pack
+from tinyml.slots.golden import golden
 from tinyml.slots.layout import ALIGNMENT, Layout, lay_out
 from tinyml.slots.link import Objects
 from tinyml.slots.version import Version
@@ -85,7 +79,12 @@ def pack_compiled(
 def slot_files(compiled: Compiled, layout: Layout) -> dict[str, str]:
     """The generated files, changed for a slot."""
     name = compiled.name
-    context: dict[str, Any] = {"name": name, "states": layout.variables, "alignment": ALIGNMENT, **_golden(compiled, layout)}
+    context: dict[str, Any] = {
+        "name": name,
+        "states": layout.variables,
+        "alignment": ALIGNMENT,
+        **golden(compiled, layout),
+    }
     files = {file: text for file, text in compiled.files.items() if file != f"{name}.c"}
     files[f"{name}_slot.c"] = compiled.files[f"{name}.c"] + render("slots", "model_slot.c.j2", context)
     files[f"{name}_slot_port.h"] = render("slots", "slot_port.h.j2", context)
@@ -121,26 +120,3 @@ def _facts(compiled: Compiled, layout: Layout, version: Version, core: int = 0) 
         inputs=layout.inputs,
         outputs=layout.outputs,
     )
-
-
-def _golden(compiled: Compiled, layout: Layout) -> Mapping[str, Any]:
-    """One input, the second of those that `verify` generates, and what the model makes of it."""
-    graph = compiled.graph
-    sample = generated(graph, 2)[1]
-    (answer,) = interpret(graph, [sample])
-
-    def table(word: str, index: int, port: image.Port, values: Array) -> dict[str, Any]:
-        dtype = DType.of(values)
-        base = "tinyml_slot_state" if port.in_state else "tinyml_slot_arena"
-        return {
-            "table": f"golden_{word}_{index}",
-            "c_type": dtype.c,
-            "rows": c.table_rows(np.ascontiguousarray(values)) if values.size else ["\t0"],
-            "length": values.size,
-            "is_float": dtype is DType.FLOAT32,
-            "address": f"({dtype.c} *)(void *)({base} + {port.offset})",
-        }
-
-    inputs = [table("input", i, p, sample[p.name]) for i, p in enumerate(layout.inputs)]
-    outputs = [table("output", i, p, answer[p.name]) for i, p in enumerate(layout.outputs)]
-    return {"inputs": inputs, "outputs": outputs, "any_float": any(t["is_float"] for t in outputs)}

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""A slot image on bare-metal QEMU: opened by the device's own code, then run like a model that is linked in."""
+"""A slot image on bare-metal QEMU: opened by the device's own code, then run like any other model."""
 
 from __future__ import annotations
 
@@ -57,7 +57,9 @@ def run_slot(
     image = packed.pack.images[slot]
     with tempfile.TemporaryDirectory(prefix="tinyml-slot-") as scratch:
         folder = Path(scratch)
-        (folder / f"{packed.compiled.name}.json").write_text(packed.compiled.files[f"{packed.compiled.name}.json"])
+        (folder / f"{packed.compiled.name}.json").write_text(
+            packed.compiled.files[f"{packed.compiled.name}.json"]
+        )
         (folder / "slot.bin").write_bytes(image if content is None else content)
         address = int.from_bytes(image[4:8], "little")
         firmware = _firmware(machine, folder, address, len(image), packed)

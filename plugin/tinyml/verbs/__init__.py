@@ -16,6 +16,7 @@ from tinyml.verbs.doctor import Doctor
 from tinyml.verbs.list_models import ListModels
 from tinyml.verbs.make_test import MakeTest
 from tinyml.verbs.ops import Ops
+from tinyml.verbs.pack import Pack
 from tinyml.verbs.profile import Profile
 from tinyml.verbs.quantize import Quantize
 from tinyml.verbs.remove import Remove
@@ -30,6 +31,7 @@ VERBS: tuple[Verb, ...] = (
     MakeTest(),
     Compile(),
     Run(),
+    Pack(),
     Quantize(),
     Ops(),
     Report(),

@@ -167,7 +167,7 @@ static const int32_t digits_output_shape[] = { 1, 10 };
 static const struct tinyml_tensor digits_inputs[] = {
 	{
 		.name = "image",
-		.data = AT(float, 0),
+		.data = TINYML_TENSOR_DATA(AT(float, 0)),
 		.shape = digits_input_shape,
 		.bytes = 256,
 		.scale = 0.0f,
@@ -180,7 +180,7 @@ static const struct tinyml_tensor digits_inputs[] = {
 static const struct tinyml_tensor digits_outputs[] = {
 	{
 		.name = "logits",
-		.data = AT(float, 0),
+		.data = TINYML_TENSOR_DATA(AT(float, 0)),
 		.shape = digits_output_shape,
 		.bytes = 40,
 		.scale = 0.0f,

@@ -53,6 +53,11 @@ class Build:
         words += ["-b", self.board, "-d", str(self.folder)]
         self._west([*words, str(self.app), "--", *options])
 
+    def configure(self) -> None:
+        """Only CMake: enough for the devicetree and the configuration of an application."""
+        words = ["build", "--no-sysbuild", "--cmake-only", "-p", "always"]
+        self._west([*words, "-b", self.board, "-d", str(self.folder), str(self.app), "--", "-GNinja"])
+
     def replace_model(self, files: Mapping[str, str]) -> None:
         """Build again with other generated files; nothing happens if they are the same."""
         changed = False

@@ -50,7 +50,8 @@ __attribute__((naked)) int *__errno(void)
 }
 #endif
 
-/* newlib asks this variable how its mathematics reports errors: -1, not at all. Constant, it needs no RAM. */
+/* newlib asks this variable how its mathematics reports errors: -1, not at all. Constant, it needs
+ * no RAM. */
 extern const signed char __fdlib_version;
 const signed char __fdlib_version = -1;
 

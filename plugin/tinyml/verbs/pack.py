@@ -1,0 +1,113 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""`pack`: a model file to a pack that a running device takes."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tinyml.verbs.base import Verb, add_app_argument
+from tinyml.verbs.compile import add_model_arguments, options_from
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tinyml.slots.pack import Slot
+
+
+class Pack(Verb):
+    """Compile a model into a pack for slots in a device's flash.
+
+    A pack has the model's code and weights for each slot, linked at its address; they run in place. A
+    firmware with CONFIG_TINYML_SLOTS, or any other with <tinyml/slot.h>, checks and runs it. The same
+    model and options give the same bytes.
+
+    Slots are given by address (--slots a=0x60000,b=0x70000), or by the labels of their partitions with the
+    Zephyr build of the firmware (-d BUILD), or with a board and application to take them from (-b BOARD).
+
+    With --key the pack is signed (Ed25519). The images in it are MCUboot images: imgtool reads them.
+    """
+
+    name = "pack"
+    help = "compile a model into a pack that a running device can take"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        add_model_arguments(parser)
+        parser.add_argument(
+            "-o", "--output", type=Path, required=True, metavar="FILE", help="the pack to write (.tmodel)"
+        )
+        parser.add_argument(
+            "--slots", required=True, metavar="a=ADDRESS,b=ADDRESS|LABEL,LABEL", help="where the slots are"
+        )
+        parser.add_argument(
+            "--version",
+            default="1",
+            metavar="N[.N[.N]][+N]",
+            help="a device takes only newer ones (default: 1)",
+        )
+        parser.add_argument("--key", type=Path, metavar="PEM", help="sign with this private Ed25519 key")
+        group = parser.add_argument_group("partitions of a Zephyr firmware")
+        group.add_argument("-d", "--build-dir", type=Path, metavar="DIR", help="its build")
+        group.add_argument("-b", "--board", metavar="BOARD", help="configure it for this board")
+        add_app_argument(parser)
+
+    def run(self, args: argparse.Namespace, console: Console) -> int:
+        from tinyml.slots import container, image, keys
+        from tinyml.slots.pack import pack_model
+        from tinyml.slots.version import parse_version
+
+        version = parse_version(args.version)
+        key = keys.signing_key(args.key) if args.key else None
+        slots, target = _where(args)
+        packed = pack_model(args.model, options_from(args, target), slots, version, key)
+        container.save(args.output, packed.pack)
+        images = list(packed.pack.images.values())
+        facts = packed.facts
+        console.print(
+            f"{facts.name} {version} for {target}: {len(images[0]):,} bytes in a slot, arena "
+            f"{facts.arena_bytes:,} bytes, state {facts.state_bytes:,} bytes, "
+            f"{'signed' if key else 'not signed'} -> {args.output}",
+            markup=False,
+            soft_wrap=True,
+        )
+        for slot in slots:
+            console.print(f"  {slot.name} at {slot.address:#010x}", markup=False)
+        if len(images) > 1:
+            console.print(f"  the images differ in {image.differing_bytes(images)} bytes", markup=False)
+        return 0
+
+
+def _where(args: argparse.Namespace) -> tuple[tuple[Slot, ...], str]:
+    """The slots and the core."""
+    from tinyml.errors import ConfigError
+    from tinyml.slots.places import parse_slots, slots_of_build, target_of_build
+
+    found = parse_slots(args.slots)
+    names = tuple(word for word in found if isinstance(word, str))
+    if args.build_dir:
+        target = target_of_build(args.build_dir)
+        return (slots_of_build(args.build_dir, names) if names else _only_slots(found)), target
+    if args.board:
+        from tinyml.app.folder import find_application
+        from tinyml.harness.zephyr import Build, find_site
+
+        with tempfile.TemporaryDirectory(prefix="tinyml-") as scratch:
+            app = find_application(args.app, Path.cwd()).root
+            Build(find_site(), args.board, app.resolve(), Path(scratch), "").configure()
+            target = target_of_build(Path(scratch))
+            return (slots_of_build(Path(scratch), names) if names else _only_slots(found)), target
+    if names:
+        raise ConfigError(
+            f"{names[0]!r} is not an address, and there is no Zephyr build to look it up in",
+            "--slots a=0x60000,b=0x70000, or -d BUILD or -b BOARD",
+        )
+    return _only_slots(found), args.target
+
+
+def _only_slots(found: tuple[object, ...]) -> tuple[Slot, ...]:
+    from tinyml.slots.pack import Slot
+
+    return tuple(slot for slot in found if isinstance(slot, Slot))

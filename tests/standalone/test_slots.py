@@ -1,0 +1,77 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Models in slots: opened and run by the device's own code, at the price of the same model linked in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.support import goldens
+from tinyml import harness
+from tinyml.compare.samples import generated
+from tinyml.errors import ToolError
+from tinyml.pipeline import Options, compile_model
+from tinyml.slots.pack import Packed, Slot, pack_compiled
+from tinyml.slots.trial import ADDRESSES, run_slot
+from tinyml.slots.version import Version
+
+DIGITS = Path(__file__).parents[2] / "samples" / "digits" / "model.onnx"
+MACHINES = list(ADDRESSES)
+
+
+def packed_for(machine: str, model: Path = DIGITS) -> Packed:
+    a, b = ADDRESSES[machine]
+    compiled = compile_model(model, Options(name="model", target=harness.find_machine(machine).target.name))
+    return pack_compiled(compiled, (Slot("a", a), Slot("b", b)), Version(1))
+
+
+def check_equal(packed: Packed, machine: str) -> None:
+    """Both slots compute what the linked-in model computes, with as many instructions, within 1 %."""
+    compiled = packed.compiled
+    samples = generated(compiled.graph, 3)
+    expected = harness.run_files(compiled.files, machine, samples, reset_before={0})
+    assert expected.instructions
+    for slot in packed.pack.images:
+        found = run_slot(packed, slot, machine, samples, reset_before={0})
+        for ours, theirs in zip(found.outputs, expected.outputs, strict=True):
+            for name in compiled.graph.outputs:
+                assert np.array_equal(ours[name], theirs[name])
+        assert found.instructions
+        for cost, reference in zip(found.instructions, expected.instructions, strict=True):
+            assert cost == pytest.approx(reference, rel=0.01)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_digits(machine: str) -> None:
+    check_equal(packed_for(machine), machine)
+
+
+@pytest.mark.parametrize("machine", ["qemu-cortex-m3", "qemu-cortex-m4"])
+@pytest.mark.parametrize(
+    "model", ["mww_hey_jarvis_v2_int8.tflite", "espdl_stream_float.onnx", "mlperf_kws_int8.tflite"]
+)
+def test_published_models(model: str, machine: str) -> None:
+    """State in eight bits; state and the C library's mathematics; the model that everybody measures."""
+    place = goldens.folder()
+    if place is None or not (place / model).is_file():
+        pytest.skip(f"no {model} here (TINYML_MODELS names its folder)")
+    check_equal(packed_for(machine, place / model), machine)
+
+
+def test_the_wrong_slot_is_refused() -> None:
+    packed = packed_for("qemu-cortex-m3")
+    samples = generated(packed.compiled.graph, 1)
+    with pytest.raises(ToolError, match="slot refused: -05"):
+        run_slot(packed, "a", "qemu-cortex-m3", samples, content=packed.pack.images["b"])
+
+
+def test_a_damaged_slot_is_refused() -> None:
+    packed = packed_for("qemu-cortex-m3")
+    samples = generated(packed.compiled.graph, 1)
+    content = bytearray(packed.pack.images["a"])
+    content[len(content) // 2] ^= 0x40
+    with pytest.raises(ToolError, match="slot refused: -06"):
+        run_slot(packed, "a", "qemu-cortex-m3", samples, content=bytes(content))
