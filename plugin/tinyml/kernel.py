@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels: the ways to compute an operator in C, and the sheet a kernel writes its layer on."""
+"""Kernels: the ways to compute an operator in C, and the sheet on which a kernel writes its layer."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class Library(enum.Enum):
 
 @dataclass(frozen=True)
 class Cost:
-    """What a kernel takes, measured on emulated cores: instructions per multiplication and per output.
+    """The cost of a kernel, measured on emulated cores: instructions per multiplication and per output.
 
-    Good enough to rank kernels that compute the same layer; one number each for cores without packed
-    arithmetic, with DSP instructions and with Helium.
+    It is accurate enough to rank kernels that compute the same layer. There is one pair for cores without
+    packed arithmetic, one for DSP instructions and one for Helium. ``tools/kernel_costs.py`` measures them.
     """
 
     plain: tuple[float, float] = (0, 0)
@@ -50,11 +50,11 @@ OpT = TypeVar("OpT", bound=Op)
 O_contra = TypeVar("O_contra", bound=Op, contravariant=True)
 
 Constraint = Callable[[Layer[Any]], bool]
-"""Returns whether a layer is fine. Its docstring is the message and the documentation."""
+"""Returns whether a layer is supported. Its docstring is the message and the documentation."""
 
 
 def message(constraint: Constraint) -> str:
-    """What a constraint demands, as one line."""
+    """What a constraint requires, as one line."""
     return " ".join((constraint.__doc__ or constraint.__name__).split())
 
 
@@ -102,7 +102,9 @@ class Sheet:
     target: Target
     prefix: str  # model and layer: "kws_conv1"
     shared_inputs: frozenset[int] = frozenset()  # inputs that are already in place in the output
-    backwards: bool = False  # the output lies over the input in a way that the last position comes first
+    backwards: bool = (
+        False  # the output overlaps the input so that the last position must come first
+    )
     model_tables: Tables = field(default_factory=Tables)  # of all layers of the model
     lines: list[str] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)  # those that no layer before has
@@ -189,11 +191,13 @@ def output_parameter(layer: Layer, index: int) -> str:
 
 @dataclass(frozen=True)
 class Overlay:
-    """An input whose memory output 0 may take over, and how: see ``Kernel.overlays``."""
+    """An input that output 0 may be computed in place of, and how: see ``Kernel.overlays``."""
 
     input: int
-    distance: int = 0  # where the output begins, in bytes after the input's first (before it: negative)
-    backwards: bool = False  # on condition that the last position is computed first
+    distance: int = (
+        0  # bytes from the start of the input to that of the output; negative if before
+    )
+    backwards: bool = False  # only if the last position is computed first
 
 
 class Kernel(ABC, Generic[O_contra]):
@@ -207,8 +211,8 @@ class Kernel(ABC, Generic[O_contra]):
     library: ClassVar[Library] = Library.GENERATED
     sources: ClassVar[tuple[str, ...]] = ()  # runtime/*.c, or paths inside CMSIS-NN
     constraints: ClassVar[tuple[Constraint, ...]] = ()
-    cost: ClassVar[Cost | None] = None  # given where kernels of several libraries compete
-    in_bands: ClassVar[bool] = False  # what it writes can be repeated for bands of rows
+    cost: ClassVar[Cost | None] = None  # for kernels that compete with those of another library
+    in_bands: ClassVar[bool] = False  # whether its code can be repeated for bands of rows
 
     def runs_on(self, target: Target) -> bool:
         """Whether the core can execute this kernel."""
@@ -259,7 +263,7 @@ _PLACES: dict[type[Op], str] = {}
 
 
 def register_kernels(op: type[OpT], *kernels: Kernel[OpT]) -> None:
-    """Say, at the end of ``ops/<op>.py``, which kernels compute it, the preferred one first."""
+    """Register the kernels of an operator, the preferred one first; called at the end of ``ops/<op>.py``."""
     caller = inspect.currentframe().f_back  # type: ignore[union-attr]
     place = f"{caller.f_code.co_filename}:{caller.f_lineno}" if caller else op.__module__
     if op in _KERNELS:

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Banded: convolutions and pools that follow one another, computed together in bands of rows.
 
-The tensors between them never exist as a whole. An inverted bottleneck (widen, depthwise, narrow) needs a
-few rows of its wide tensors then, and a residual block, which adds the input of the chain at its end, can
-be written over that input. Made by ``bands.py`` where memory is shortest; no format has it.
+The tensors between them never exist as a whole. An inverted bottleneck (widen, depthwise, narrow) then needs
+only a few rows of its wide tensors, and a residual block, which adds the input of the chain at its end, can
+be computed in place of that input. ``bands/join.py`` creates it; no file format contains it.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from tinyml.targets import Target
 
 T = TypeVar("T")
 
-ALIGNMENT = 8  # of buffers and of the scratch memory behind them
+ALIGNMENT = 8  # of buffers and of the scratch memory after them
 
 
 @dataclass(frozen=True)
 class Link:
-    """One of the operators with its kernel, how many operands it has, what it makes."""
+    """One of the operators, with its kernel, the number of its operands and its output."""
 
     op: Op
     kernel: Kernel[Any]
@@ -76,7 +76,7 @@ class Banded(Op):
         return (x,)
 
     def _operands(self, inputs: Sequence[T]) -> Iterator[Sequence[T]]:
-        """What each link has of its own."""
+        """The operands of each link except the tensor that passes through the chain."""
         used = 1
         for link in self.links:
             yield inputs[used : used + link.operands]
@@ -131,7 +131,7 @@ def _aligned(size: int) -> int:
 
 
 def divisible(layer: Layer[Banded]) -> bool:
-    """Every band of rows suits the kernels, tensors have one type, and rows more than one element."""
+    """The kernels support every band, all tensors have one type, and rows have more than one element."""
     bands, parts = layer.op.bands(layer), list(layer.op.layers(layer))
     results = [part.output for part in parts]
     if bands is None or any(y.dtype is not layer.input(0).dtype or _row_elements(y) == 1 for y in results):
@@ -194,7 +194,7 @@ class BandsOfRows(Kernel[Banded]):
                 self._band(layer, sheet, parts, run[0], (x1 - x0, y1 - y0))
 
     def _declare(self, layer: Layer[Banded], sheet: Sheet) -> None:
-        """The scratch memory: rows of the tensors inside the chain, then what the kernels work in."""
+        """The scratch memory: rows of the tensors inside the chain, then the kernels' own scratch."""
         type_ = layer.input(0).dtype.c
         start = 0
         sheet.line(f"int8_t *const memory = {sheet.scratch};")
@@ -252,7 +252,7 @@ class BandsOfRows(Kernel[Banded]):
         return [_aligned(n * _row_elements(t) * t.dtype.bytes) for n, t in zip(rows, inner, strict=True)]
 
     def _work_bytes(self, layer: Layer[Banded], target: Target) -> int:
-        """Scratch memory of the kernel that needs most."""
+        """Scratch memory of the kernel that needs the most."""
         return _aligned(
             max(
                 link.kernel.scratch_bytes(_in_band(part, stage), target)
@@ -264,7 +264,7 @@ class BandsOfRows(Kernel[Banded]):
 
 
 def _element(pointer: str, offset: int, step: int) -> str:
-    """A pointer to an element, in parentheses: kernels may write an index behind it."""
+    """A pointer to an element, in parentheses: kernels may write an index after it."""
     terms = [str(offset)] if offset else []
     terms += [f"band * {step}"] if step else []
     return f"({' + '.join([pointer, *terms])})" if terms else pointer

@@ -1,9 +1,9 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Where memory is shortest, layers that follow one another are computed in bands of rows.
+"""Join consecutive layers at the peak of memory, to compute them in bands of rows.
 
-That costs a few instructions and a few hundred bytes of flash, so it is done only for the layers that the
-size of the arena depends on, and only where it makes the arena clearly smaller.
+That costs a few instructions and a few hundred bytes of flash, so it is done only for layers that determine
+the size of the arena, and only if the arena becomes clearly smaller.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Choice: TypeAlias = tuple[Graph, tuple[Selected, ...]]
 
 
 def in_bands(graph: Graph, selected: tuple[Selected, ...], target: Target, io_outside: bool) -> Choice:
-    """The graph with chains of layers made one, as long as that lowers the peak."""
+    """The graph with chains of layers joined, as long as that lowers the peak."""
     best: Choice = (graph, selected)
     while True:
         better = _one_more(best, target, io_outside)
@@ -40,7 +40,7 @@ def in_bands(graph: Graph, selected: tuple[Selected, ...], target: Target, io_ou
 
 
 def _one_more(current: Choice, target: Target, io_outside: bool) -> Choice | None:
-    """With one more chain joined: of those that help about as much, the shortest, in the widest bands."""
+    """Join one more chain: of those that save about as much, the shortest, in the widest bands."""
     steps = peak_steps(*current, io_outside)
     chains = sorted((chain for step in steps for chain in _chains(*current, step)), key=len)
     narrow = [_sized(_joined(*current, chain, ROWS[-1], target), io_outside) for chain in chains]
@@ -80,7 +80,7 @@ def _can_be_linked(chosen: Selected) -> bool:
 
 
 def _linked(graph: Graph, selected: Sequence[Selected], step: int, backwards: bool) -> int | None:
-    """The layer before (or behind) that of ``step`` in a chain: nobody else needs what is between them."""
+    """The layer before (or after) that of ``step`` in a chain, if the tensor between has no other reader."""
     names = graph.nodes[step].inputs if backwards else graph.nodes[step].outputs
     for name in names:
         makers = [i for i, node in enumerate(graph.nodes) if name in node.outputs]
@@ -113,7 +113,7 @@ def _link(chosen: Selected, node: Node, x: str) -> Link:
 def _joined(
     graph: Graph, selected: Sequence[Selected], chain: Sequence[int], rows: int, target: Target
 ) -> Choice | None:
-    """The chain as one layer in the place of its last; None if it cannot be cut into such bands."""
+    """The chain as one layer in place of its last; None if it cannot be divided into such bands."""
     parts = [selected[step] for step in chain]
     nodes = [graph.nodes[step] for step in chain]
     if rows >= parts[-1].layer.output.shape[1]:

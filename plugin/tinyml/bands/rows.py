@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A chain of windows computed in bands of rows: which rows each of them computes, reads and keeps.
 
-Of a tensor inside the chain, only the rows that are still needed are kept, in a buffer that moves on with
-the bands. No row is computed twice.
+Only the rows of a tensor inside the chain that are still needed are kept, in a buffer that moves with the
+bands. No row is computed twice.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from itertools import pairwise
 
 @dataclass(frozen=True)
 class RowWindow:
-    """How a window moves down its input, and how many rows there are."""
+    """How a window moves down its input, and the number of rows."""
 
     kernel: int
     stride: int
@@ -47,7 +47,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Move:
-    """Rows of a buffer that the next band needs and that go to its beginning."""
+    """Rows of a buffer that the next band needs and that move to its start."""
 
     start: int
     rows: int
@@ -55,7 +55,7 @@ class Move:
 
 @dataclass(frozen=True)
 class Band:
-    """Towards the end a stage may have nothing left to do; it has no rows then."""
+    """Near the end, a stage may have nothing left to do; it then has no rows."""
 
     stages: tuple[Stage, ...]
     moves: tuple[Move | None, ...]  # per buffer, after the band
@@ -97,9 +97,9 @@ def _even(bands: Sequence[Band]) -> bool:
 
 
 def cut(windows: Sequence[RowWindow], rows: int) -> Bands | None:
-    """Bands of so many output rows; None where a window sees nothing but padding."""
+    """Bands of ``rows`` output rows; None if a window sees only padding."""
     count = len(windows)
-    done, base = [0] * count, [0] * count  # by tensor behind a window: rows computed, first row kept
+    done, base = [0] * count, [0] * count  # by the output tensor of a window: rows computed, first row kept
     buffer_rows = [0] * (count - 1)
     bands = []
     while done[-1] < windows[-1].out_rows:
@@ -108,7 +108,7 @@ def cut(windows: Sequence[RowWindow], rows: int) -> Bands | None:
         for i, window in enumerate(windows):
             low, high = window.read(done[i], wanted[i])
             first, end = window.inside(low), window.inside(high)
-            if wanted[i] <= done[i]:  # all that the rest of the chain needs is there
+            if wanted[i] <= done[i]:  # all rows that the rest of the chain needs are available
                 first, end, low, high = window.in_rows, window.in_rows, window.in_rows, window.in_rows
             elif end <= first:
                 return None
@@ -130,7 +130,7 @@ def cut(windows: Sequence[RowWindow], rows: int) -> Bands | None:
 
 
 def _wanted(windows: Sequence[RowWindow], done: Sequence[int], rows: int) -> list[int]:
-    """How many rows behind each window have been computed after the next band."""
+    """The number of output rows of each window that are computed after the next band."""
     wanted = list(done)
     wanted[-1] = min(done[-1] + rows, windows[-1].out_rows)
     for i in range(len(windows) - 1, 0, -1):

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""The sheet on which a kernel writes its share of a layer that several operators make up."""
+"""The sheet on which a kernel writes its part of a layer that consists of several operators."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class PartSheet(Sheet):
         return self.memory
 
     def table(self, suffix: str, values: Array) -> str:
-        """A kernel may lay out weights in another way for another band: those get a name of their own."""
+        """A kernel may lay out weights differently for another band: those get their own name."""
         name, number = suffix, 1
         while (found := self.named.get(f"{self.prefix}_{name}")) is not None and not _equal(found, values):
             number += 1
@@ -40,7 +40,7 @@ class PartSheet(Sheet):
         return super().table(name, values)
 
     def record(self, type_: str, suffix: str, members: Mapping[str, object]) -> str:
-        """One that another band has made already will do."""
+        """Reuses an equal record of another band."""
         texts = {k: str(v) for k, v in members.items()}
         made = self.made.setdefault(type_, [])
         for record in made:
