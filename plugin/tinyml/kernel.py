@@ -102,9 +102,7 @@ class Sheet:
     target: Target
     prefix: str  # model and layer: "kws_conv1"
     shared_inputs: frozenset[int] = frozenset()  # inputs that are already in place in the output
-    backwards: bool = (
-        False  # the output overlaps the input so that the last position must come first
-    )
+    backwards: bool = False  # the output overlaps the input so that the last position must come first
     model_tables: Tables = field(default_factory=Tables)  # of all layers of the model
     lines: list[str] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)  # those that no layer before has
@@ -194,9 +192,7 @@ class Overlay:
     """An input that output 0 may be computed in place of, and how: see ``Kernel.overlays``."""
 
     input: int
-    distance: int = (
-        0  # bytes from the start of the input to that of the output; negative if before
-    )
+    distance: int = 0  # bytes from the start of the input to that of the output; negative if before
     backwards: bool = False  # only if the last position is computed first
 
 

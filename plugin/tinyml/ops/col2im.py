@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Col2Im: columns of patches put back into an image; what overlaps is added up."""
+"""Col2Im: columns of patches put back into an image; overlapping elements are added."""
 
 from __future__ import annotations
 

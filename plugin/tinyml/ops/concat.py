@@ -66,7 +66,7 @@ class Concat(Op):
 
 
 class ConcatCopies(Kernel[Concat]):
-    """One memcpy for each row of each input that does not lie in the output already."""
+    """One memcpy for each row of each input that is not already in place in the output."""
 
     name = "concat copies"
 

@@ -87,7 +87,7 @@ class EinsumLoops(Kernel[Einsum]):
 
 
 def _letter_strides(term: str, shape: Sequence[int]) -> dict[str, int]:
-    """How far a step of each letter moves in an operand; a letter that stands twice walks a diagonal."""
+    """How far a step of each letter moves in an operand; a repeated letter walks a diagonal."""
     strides: dict[str, int] = {}
     for letter, extent, stride in zip(term, shape, c.contiguous(shape), strict=True):
         strides[letter] = strides.get(letter, 0) + (stride if extent != 1 else 0)
@@ -106,7 +106,7 @@ def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     if len(terms) != len(operands) or not re.fullmatch(r"[a-zA-Z.,]*", left + right):
         raise UnsupportedError(f"Einsum node {node.name!r}: {equation!r} for {len(operands)} operands")
     if any(term.count(".") not in (0, 3) or ("." in term and "..." not in term) for term in (*terms, right)):
-        raise UnsupportedError(f"Einsum node {node.name!r}: {equation!r}", "dots come in threes")
+        raise UnsupportedError(f"Einsum node {node.name!r}: {equation!r}", "write an ellipsis as three dots")
     # the dots are axes without a name: give them letters that the equation does not use
     unused = [letter for letter in string.ascii_letters if letter not in equation]
     ranks = [

@@ -45,7 +45,7 @@ class Slice(Op):
         return (x,)
 
     def views(self, layer: Layer) -> tuple[View, ...]:
-        """What is taken may be one piece of the input's memory."""
+        """The slice may be one contiguous part of the input."""
         x, y = layer.input(0), layer.output
         whole = True  # all axes after this one are taken completely
         for size, extent, step in reversed(list(zip(x.shape, self.extents, self.steps, strict=True))):
@@ -185,7 +185,7 @@ def read_tflite_split_v(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
 
 @tflite_op("UNPACK")
 def read_unpack(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
-    """Cut along an axis, which then goes."""
+    """Split along an axis, and remove the axis."""
     x = node.input(0)
     axis = node.options.Axis() % len(x.shape)
     shape = (*x.shape[:axis], *x.shape[axis + 1 :])

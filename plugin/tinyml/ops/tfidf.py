@@ -61,7 +61,7 @@ class TfIdf(Op):
 
 
 class TfIdfLoops(Kernel[TfIdf]):
-    """Every gram is compared at every place of the row."""
+    """Compares every gram at every position of the row."""
 
     name = "n-gram loops"
 

@@ -22,7 +22,7 @@ from tinyml.reading import Builder, OnnxNode
 
 
 def added(build: Builder, scores: Tensor, base: Array) -> Tensor:
-    """Scores and what every sample begins with."""
+    """Scores plus the base values."""
     if not np.any(base):
         return scores
     return build.add1(Binary("add"), [scores, build.constant(np.asarray(base, np.float32))])
@@ -48,7 +48,7 @@ def to_labels(build: Builder, scores: Tensor, labels: Sequence[Any]) -> Tensor:
 
 
 def named(build: Builder, numbers: Tensor, labels: Sequence[Any]) -> Tensor:
-    """Numbers of classes as their labels; labels that are words stay numbers, in the model's order."""
+    """Class indices as labels; string labels stay indices, in the model's order."""
     if any(isinstance(label, str) for label in labels) or list(labels) == list(range(len(labels))):
         return numbers
     return gather(build, build.constant(np.asarray(labels, np.int64)), numbers, 0)
@@ -62,5 +62,5 @@ def decided(build: Builder, score: Tensor, limit: float, labels: Sequence[Any]) 
 
 
 def rest(build: Builder, score: Tensor) -> Tensor:
-    """1 - score: the first class has what the second has not."""
+    """1 - score: the probability of the first class."""
     return build.add1(Binary("sub"), [build.constant(np.asarray(1, np.float32)), score])

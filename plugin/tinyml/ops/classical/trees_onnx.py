@@ -66,7 +66,7 @@ class _Layout:
 
 
 def smallest(values: Sequence[int]) -> Array:
-    """Indices in as few bytes as they fit."""
+    """Indices in the smallest type that fits."""
     highest = max(values, default=0)
     kinds = (np.int8, np.int16, np.int32)
     return np.asarray(values, next(kind for kind in kinds if highest <= np.iinfo(kind).max))
@@ -164,7 +164,7 @@ def read_classifier(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
 def _two_classes(
     node: OnnxNode, build: Builder, score: Tensor, labels: Sequence[Any], named: int
 ) -> Sequence[Tensor]:
-    """Weights are given for one of the classes only: usually for the first, though they mean the second."""
+    """Weights exist for one class only: usually for the first, although they mean the second."""
     how, base = str(node.attr("post_transform", "NONE")), attribute(node, "base_values")
     if how not in ("NONE", "LOGISTIC") or (named == 1 and base.size):
         raise UnsupportedError(

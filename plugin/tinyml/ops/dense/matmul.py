@@ -125,7 +125,7 @@ def matmul(build: Builder, a: Tensor, b: Tensor, bias: Tensor | None = None) -> 
 
 
 def _is_number(a: Tensor, b: Tensor) -> bool:
-    """Whether all of ``a`` is one number, and rows of one element: attention over a single token."""
+    """Whether ``a`` is a single number with rows of one element, as in attention over a single token."""
     alone = a.is_constant and a.shape[-2:] == (1, 1) and b.shape[-2] == 1
     return alone and np.ptp(a.value) == 0 and np.broadcast_shapes(a.shape, b.shape) == b.shape
 
@@ -142,7 +142,7 @@ def _from_constants(build: Builder, tensor: Tensor) -> bool:
 
 @onnx_op("MatMul")
 def read_matmul(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
-    """A vector on the left is a row, on the right a column; the axis it lacked goes again."""
+    """A vector on the left is a row, on the right a column; the added axis is removed again."""
     return [_product(build, node.input(0), node.input(1))]
 
 
@@ -161,7 +161,7 @@ def _product(build: Builder, a: Tensor, b: Tensor) -> Tensor:
 
 @onnx_op("MatMulInteger")
 def read_matmul_integer(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
-    """In int32, zero points taken away first: one, one per row of the left or column of the right."""
+    """In int32, with zero points subtracted: one, or one per row of the left or column of the right."""
     operands = []
     for index, zero in ((0, node.optional(2)), (1, node.optional(3))):
         x = cast(build, node.input(index), DType.INT32)

@@ -18,7 +18,7 @@ from tinyml.reading import Builder, OnnxNode, TfliteNode, dtype_of, onnx_op, tfl
 
 @dataclass(frozen=True)
 class Cast(Op):
-    """Real numbers are cut towards zero; those that do not fit become the nearest that does."""
+    """Real numbers are truncated towards zero and saturate."""
 
     dtype: DType = DType.FLOAT32
 
@@ -79,7 +79,7 @@ class CastLoop(InPlace[Cast]):
 
 
 class BitCastCopy(Kernel[BitCast]):
-    """One copy; the types differ, so that sharing the memory would not be C."""
+    """One copy: C does not allow the two types to share memory."""
 
     name = "copy"
 
@@ -104,7 +104,7 @@ def onnx_type(code: int) -> DType:
 
 
 def cast(build: Builder, x: Tensor, dtype: DType) -> Tensor:
-    """``x`` as ``dtype``; nothing to do if it is that already."""
+    """``x`` as ``dtype``; ``x`` itself if it has that type."""
     return x if x.dtype is dtype else build.add1(Cast(dtype), [x])
 
 

@@ -204,7 +204,7 @@ def known_indices(build: Builder, indices: Tensor, size: Array | int) -> Tensor:
 
 
 def gather(build: Builder, x: Tensor, indices: Tensor, axis: int) -> Tensor:
-    """Slices of ``x``; where they follow each other regularly, it is a Slice."""
+    """Slices of ``x``; a Slice if the indices are evenly spaced."""
     axis %= len(x.shape)
     indices = known_indices(build, indices, x.shape[axis])
     if indices.is_constant and indices.elements:

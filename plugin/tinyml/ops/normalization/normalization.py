@@ -46,7 +46,7 @@ class Normalize(Op):
 
 
 class NormalizeLoops(InPlace[Normalize]):
-    """Three passes: the mean, the variance, the result; two where the mean stays."""
+    """Three passes: the mean, the variance, the result; without centring, two."""
 
     name = "normalize loops"
     constraints = (real_numbers,)

@@ -23,7 +23,7 @@ from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 @dataclass(frozen=True)
 class Function:
-    """In numpy; and in C the first value, the step that takes in ``x``, the last touch."""
+    """In numpy, and in C: the initial value, the step that includes ``x``, the final expression."""
 
     numpy: Callable[[Array, tuple[int, ...]], Array]
     start: str = "0"
@@ -210,7 +210,7 @@ def _accumulate(sheet: Sheet, split: Split, base: str, function: Function, dtype
         step = fill(function.step, dtype, {"x": x, "abs": absolute})
         include_for(sheet, step)
         if compensated:
-            # what one addition loses, the next one makes good
+            # compensated summation
             sheet.line(f"const {dtype.c} term = {step.removeprefix('acc += ')} - lost;")
             sheet.line(f"const {dtype.c} next = acc + term;")
             sheet.line()

@@ -58,7 +58,7 @@ def kept_shape(shape: Shape, axes: Sequence[int]) -> Shape:
 
 
 def count(shape: Shape, axes: Sequence[int]) -> int:
-    """How many elements are gathered into one."""
+    """The number of elements that are reduced to one."""
     total = 1
     for axis in axes:
         total *= shape[axis]

@@ -34,7 +34,7 @@ class FixedPoint:
 
     @property
     def one(self) -> int:
-        """1.0 with no integer bits, as near as it gets."""
+        """1.0 with no integer bits, as close as possible."""
         return (1 << (self.bits - 1)) - 1
 
     def constant(self, raw: int) -> int:
@@ -73,7 +73,7 @@ class FixedPoint:
             if exponent < integer_bits:
                 bit = (remainder >> (fraction_bits + exponent)) & 1
                 result = np.where(bit == 1, self.multiply(result, self.constant(factor)), result)
-        if integer_bits > 5:  # exp(-32) is nothing
+        if integer_bits > 5:  # exp(-32) rounds to 0
             result = np.where(a < -(1 << (self.bits + 4 - integer_bits)), 0, result)
         return np.where(a == 0, self.one, result)
 

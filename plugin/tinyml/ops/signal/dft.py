@@ -47,7 +47,7 @@ class Dft(Op):
 
 
 class DftLoops(Kernel[Dft]):
-    """A sum for each point, with one turn of sine and cosine in flash: simple, and exact enough."""
+    """A sum for each point, with one period of sine and cosine in flash: simple and accurate enough."""
 
     name = "Fourier sums"
     constraints = (real_numbers,)

@@ -20,7 +20,7 @@ SUM_INTEGER_BITS = 12
 
 
 def has_integer_form(x: Tensor | None, y: Tensor | TensorType) -> bool:
-    """Whether the tensors are what the integer softmax takes and gives."""
+    """Whether the integer softmax supports these tensors."""
     if x is None or x.quant is None or y.quant is None or x.quant.per_channel or y.quant.per_channel:
         return False
     signed = x.dtype is y.dtype is DType.INT8 and y.quant.zero_point == -128

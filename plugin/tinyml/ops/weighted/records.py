@@ -90,7 +90,7 @@ def matrix(layer: Layer) -> dict[str, object]:
 
 
 def folded_bias(layer: Layer, filters: Array) -> Array:
-    """The bias with all that depends on zero points and weights alone added to it.
+    """The bias, plus all terms that depend only on zero points and weights.
 
     Σ (x - xz)(w - wz) + b  =  Σ x w - wz Σ x + [b - xz Σ (w - wz)]: the bracket is known now.
     """
@@ -158,7 +158,7 @@ def output_limits(layer: Layer[Weighted]) -> dict[str, object]:
 
 
 def rounding(layer: Layer[Weighted]) -> dict[str, object]:
-    """Members that say what outputs are limited to, and how they are rounded."""
+    """Members for the limits of outputs and rounding."""
     low, high = clamp_range(layer.op.clamp, layer.output)
     return {
         ".out_min": low,
@@ -177,7 +177,7 @@ def float_record(layer: Layer[Convolution], sheet: Sheet) -> dict[str, object]:
 
 
 def float_limits(layer: Layer[Weighted], sheet: Sheet) -> dict[str, object]:
-    """What a kernel does with sums of floats: adds the bias, and limits them, maybe to infinity."""
+    """Members for the bias and the limits, possibly infinite, of float sums."""
     low, high = layer.op.clamp
     sheet.include("<math.h>")
     return {
