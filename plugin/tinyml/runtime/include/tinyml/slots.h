@@ -1,0 +1,107 @@
+/* Copyright The west-tinyml contributors */
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/**
+ * Two slots: a model in use, and room for the next one.
+ *
+ *	static struct tinyml_slots slots = {.region = {{...}, {...}}};
+ *
+ *	tinyml_slots_open(&slots, &digits);         the newest model that is fit to use
+ *	...
+ *	tinyml_update_begin(&update, &slots, bytes, false);
+ *	tinyml_update_write(&update, data, count);  in order, in parts of any size
+ *	tinyml_update_finish(&update);              checks all of it; the next open tries it
+ *	...
+ *	tinyml_slots_open(&slots, &digits);         opens the new model, on trial
+ *	tinyml_slots_confirm(&slots);               keeps it; without, a later open goes back
+ *
+ * Whenever power fails, one of the two slots has a whole model that was confirmed before, or is on
+ * trial for the first time.
+ */
+
+#ifndef TINYML_SLOTS_H_
+#define TINYML_SLOTS_H_
+
+#include <tinyml/slot.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** The largest unit that flash is written in; its buffer is part of struct tinyml_update. */
+#ifndef TINYML_FLASH_WRITE_MAX
+#define TINYML_FLASH_WRITE_MAX 32
+#endif
+
+/** How often a new model may be tried without being confirmed: power may fail during a trial. */
+#define TINYML_SLOT_TRIALS 3
+
+/** NOR flash: erased bytes are 0xff. Offsets count from the start of a region. */
+struct tinyml_flash {
+	int (*erase)(void *context, uint32_t offset, uint32_t bytes); /* 0 on success */
+	int (*write)(void *context, uint32_t offset, const void *data, uint32_t bytes);
+	void *context;
+	uint32_t erase_bytes; /* the unit that is erased at once; regions consist of whole ones */
+	uint32_t write_bytes; /* the unit that is written at once, and once after each erase */
+};
+
+struct tinyml_slots {
+	struct tinyml_slot_region region[2];
+	const struct tinyml_slot_trust *trust; /* NULL: checksums only */
+	struct tinyml_slot *slot;              /* what was opened last */
+	int8_t active;                         /* the region it came from, -1: none */
+	bool on_trial;                         /* and not confirmed yet */
+};
+
+/**
+ * Open the newest model that is fit to use: one that was updated and never tried, after its
+ * self-test; otherwise the newest confirmed one. A new model that fails is not tried again.
+ *
+ * @return 0, or TINYML_SLOT_NONE.
+ */
+int tinyml_slots_open(struct tinyml_slots *slots, struct tinyml_slot *slot);
+
+/** Keep the model in use. Nothing happens if it was kept before. */
+int tinyml_slots_confirm(struct tinyml_slots *slots);
+
+/** Give up the model on trial: the next open takes the one before. */
+int tinyml_slots_reject(struct tinyml_slots *slots);
+
+/** The region that an update goes to, 0 or 1; negative: TINYML_SLOT_BUSY or TINYML_SLOT_ORDER. */
+int tinyml_slots_free(const struct tinyml_slots *slots);
+
+struct tinyml_update {
+	struct tinyml_slots *slots;
+	const struct tinyml_slot_region *region;
+	void (*progress)(
+		struct tinyml_update *update); /* after each unit that was written; may be NULL */
+	void *context;                         /* for progress */
+	uint32_t bytes;                        /* of the whole image */
+	uint32_t done;                         /* received so far */
+	uint32_t erased;                       /* erased up to here */
+	uint8_t buffer[TINYML_FLASH_WRITE_MAX];
+};
+
+/**
+ * Start to receive an image of so many bytes into the slot that is not in use. Set `progress`
+ * before. To resume, `update->done` says how much of an interrupted update is there already, and
+ * tinyml_update_crc32() what: compare it with the start of the image, then send the rest.
+ */
+int tinyml_update_begin(struct tinyml_update *update, struct tinyml_slots *slots, uint32_t bytes,
+			bool resume);
+
+/** The CRC-32 of what is there. */
+uint32_t tinyml_update_crc32(const struct tinyml_update *update);
+
+/** The next part of the image. */
+int tinyml_update_write(struct tinyml_update *update, const void *data, uint32_t bytes);
+
+/** The last part was written: check all that tinyml_slot_open() checks, and that it is newer than
+ * the model in use; then let the next tinyml_slots_open() try it. */
+int tinyml_update_finish(struct tinyml_update *update);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TINYML_SLOTS_H_ */

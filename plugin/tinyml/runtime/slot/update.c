@@ -1,0 +1,192 @@
+/* Copyright The west-tinyml contributors */
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Receiving an image into the slot that is not in use. */
+
+#include <string.h>
+
+#include <tinyml/slots.h>
+
+#include "marks.h"
+
+static uint32_t round_down(uint32_t value, uint32_t unit)
+{
+	return value - value % unit;
+}
+
+static uint32_t round_up(uint32_t value, uint32_t unit)
+{
+	return round_down(value + unit - 1u, unit);
+}
+
+static int erase(const struct tinyml_slot_region *region, uint32_t from, uint32_t to)
+{
+	const struct tinyml_flash *flash = region->flash;
+
+	for (; from < to; from += flash->erase_bytes) {
+		if (flash->erase(flash->context, from, flash->erase_bytes) != 0) {
+			return TINYML_SLOT_FLASH;
+		}
+	}
+	return 0;
+}
+
+static uint32_t marks_sector(const struct tinyml_slot_region *region)
+{
+	return round_down(region->bytes - marks_bytes(region), region->flash->erase_bytes);
+}
+
+static bool marks_are_blank(const struct tinyml_slot_region *region)
+{
+	for (unsigned int mark = 0; mark < MARK_COUNT; mark++) {
+		if (!mark_is_blank(region, mark)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* The end of what was written, at most @a limit. */
+static uint32_t written(const struct tinyml_slot_region *region, uint32_t limit)
+{
+	const uint8_t *memory = region->memory;
+
+	while (limit > 0u && memory[limit - 1u] == 0xffu) {
+		limit--;
+	}
+	return limit;
+}
+
+static bool is_sane(const struct tinyml_slot_region *region)
+{
+	const struct tinyml_flash *flash = region->flash;
+
+	return flash != NULL && flash->erase_bytes != 0u && flash->write_bytes != 0u &&
+	       flash->write_bytes <= TINYML_FLASH_WRITE_MAX &&
+	       (flash->write_bytes & (flash->write_bytes - 1u)) == 0u &&
+	       flash->erase_bytes % flash->write_bytes == 0u &&
+	       region->bytes % flash->erase_bytes == 0u && region->bytes > marks_bytes(region);
+}
+
+int tinyml_update_begin(struct tinyml_update *update, struct tinyml_slots *slots, uint32_t bytes,
+			bool resume)
+{
+	int index = tinyml_slots_free(slots);
+	const struct tinyml_slot_region *region;
+	uint32_t from;
+	int error;
+
+	update->region = NULL;
+	if (index < 0) {
+		return index;
+	}
+	region = &slots->region[index];
+	if (!is_sane(region)) {
+		return TINYML_SLOT_REGION;
+	}
+	if (bytes == 0u || bytes > region->bytes - marks_bytes(region)) {
+		return TINYML_SLOT_BOUNDS;
+	}
+	/* The unit in which power failed is not to be trusted, so whole erase units are kept.
+	 * Behind them nothing may be left, and the marks go first: without them, what is left is no
+	 * model. */
+	from = 0;
+	if (resume && marks_are_blank(region)) {
+		from = round_down(written(region, marks_sector(region)),
+				  region->flash->erase_bytes);
+		from = from > bytes ? 0 : from;
+	} else {
+		error = erase(region, marks_sector(region), region->bytes);
+		if (error != 0) {
+			return error;
+		}
+	}
+	update->slots = slots;
+	update->region = region;
+	update->bytes = bytes;
+	update->done = from;
+	update->erased = from;
+	return 0;
+}
+
+uint32_t tinyml_update_crc32(const struct tinyml_update *update)
+{
+	return update->region == NULL ? 0
+				      : tinyml_slot_crc32(0, update->region->memory, update->done);
+}
+
+/* Write the unit in the buffer, filled up, where it belongs: behind all the others. */
+static int flush(struct tinyml_update *update, uint32_t used)
+{
+	const struct tinyml_slot_region *region = update->region;
+	const struct tinyml_flash *flash = region->flash;
+	uint32_t offset = round_down(update->done - 1u, flash->write_bytes);
+
+	memset(update->buffer + used, 0xff, flash->write_bytes - used);
+	if (offset + flash->write_bytes > update->erased) {
+		uint32_t next = update->erased + flash->erase_bytes;
+
+		/* The last one holds the marks too, which may be blank already; this keeps them so.
+		 */
+		if (erase(region, update->erased, next) != 0) {
+			return TINYML_SLOT_FLASH;
+		}
+		update->erased = next;
+	}
+	if (flash->write(flash->context, offset, update->buffer, flash->write_bytes) != 0) {
+		return TINYML_SLOT_FLASH;
+	}
+	if (update->progress != NULL) {
+		update->progress(update);
+	}
+	return 0;
+}
+
+int tinyml_update_write(struct tinyml_update *update, const void *data, uint32_t bytes)
+{
+	const uint8_t *from = data;
+	uint32_t unit;
+	int error = 0;
+
+	if (update->region == NULL) {
+		return TINYML_SLOT_ORDER;
+	}
+	if (bytes > update->bytes - update->done) {
+		return TINYML_SLOT_BOUNDS;
+	}
+	unit = update->region->flash->write_bytes;
+	while (bytes > 0u && error == 0) {
+		uint32_t used = update->done % unit;
+		uint32_t count = bytes < unit - used ? bytes : unit - used;
+
+		memcpy(update->buffer + used, from, count);
+		update->done += count;
+		from += count;
+		bytes -= count;
+		if (used + count == unit || update->done == update->bytes) {
+			error = flush(update, used + count);
+		}
+	}
+	if (error != 0) {
+		update->region = NULL; /* what was written is unknown: begin again */
+	}
+	return error;
+}
+
+int tinyml_update_finish(struct tinyml_update *update)
+{
+	const struct tinyml_slot_region *region = update->region;
+	struct tinyml_slots *slots = update->slots;
+	struct tinyml_slot_region image;
+	int error;
+
+	if (region == NULL || update->done != update->bytes) {
+		return TINYML_SLOT_ORDER;
+	}
+	update->region = NULL;
+	image = *region;
+	image.bytes = round_up(update->bytes, region->flash->write_bytes);
+	error = tinyml_slot_check(slots->slot, &image, slots->trust);
+	error = error != 0 ? error : tinyml_slots_newer(slots, region);
+	return error != 0 ? error : set_mark(region, MARK_COMPLETE, 1);
+}

@@ -1,0 +1,71 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Images for the simulated device of ``slot_sim.c``: two bytes at each entry instead of code."""
+
+from __future__ import annotations
+
+import re
+import struct
+from pathlib import Path
+
+from tinyml.slots import image
+from tinyml.slots.version import Version
+
+ADDRESS = 0x60000
+ARENA = 64
+STATE = 16
+SECTOR = 256
+
+
+def image_of(
+    *,
+    address: int = ADDRESS,
+    version: Version | None = None,
+    value: int = 1,
+    test: bytes = b"T\0",
+    size: int = 500,
+    ports: int = 1,
+    key: image.Key | None = None,
+) -> bytes:
+    """``value`` is what running it gives; ``test`` the letter and the result of its self-test."""
+
+    def port(name: str, offset: int) -> image.Port:
+        return image.Port(name, (1, 4), 2, 4, 0.5, -3, in_state=False, offset=offset)
+
+    facts = image.Facts(
+        name="fake",
+        version=version or Version(1),
+        sha256=bytes(range(32)),
+        core=0,
+        arena_bytes=ARENA,
+        arena_alignment=16,
+        state_bytes=STATE,
+        state_alignment=16,
+        inputs=tuple(port(f"x{i}", 4 * i) for i in range(ports)),
+        outputs=tuple(port(f"y{i}", 32 + 4 * i) for i in range(ports)),
+    )
+    start = image.code_offset(facts)
+    code = b"R" + bytes([value]) + test + bytes((7 * i + value) % 251 for i in range(size))
+    return image.build(facts, address, image.Entries(start, 0, start + 2), code, key)
+
+
+def payload_bytes(content: bytes) -> int:
+    found: int = struct.unpack_from("<I", content, 12)[0]
+    return found
+
+
+def slot_bytes(size: int) -> int:
+    """As ``make_device`` computes it."""
+    return -(-(size + 8 * 32) // SECTOR) * SECTOR
+
+
+def flipped(content: bytes, bit: int) -> bytes:
+    changed = bytearray(content)
+    changed[bit // 8] ^= 1 << bit % 8
+    return bytes(changed)
+
+
+def errors(header: Path) -> dict[int, str]:
+    """enum tinyml_slot_error, by number."""
+    found = re.findall(r"TINYML_SLOT_(\w+) = (-?\d+)", header.read_text(encoding="utf-8"))
+    return {int(number): name for name, number in found}
