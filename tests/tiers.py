@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The four tiers of tests, and whether each can run here.
 
-A test belongs to the tier whose folder it lies in. A tier whose parts are missing is skipped by name,
-with the reason in words; ``TINYML_REQUIRE_TIERS=host,zephyr`` makes that a failure.
+The folder of a test is its tier. A tier whose tools are missing is skipped and reported by name with the
+reason; ``TINYML_REQUIRE_TIERS=host,zephyr`` makes that a failure.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ REQUIRE = "TINYML_REQUIRE_TIERS"
 
 @dataclass(frozen=True)
 class Tier:
-    """``missing`` says in words what keeps the tier from running, or None."""
+    """``missing`` returns the reason why the tier cannot run, or None."""
 
     name: str
     missing: Callable[[], str | None]
@@ -111,7 +111,7 @@ def summary(counts: dict[str, Count], reasons: dict[str, str | None]) -> str:
 
 
 def complaints(names: Sequence[str], counts: dict[str, Count], reasons: dict[str, str | None]) -> list[str]:
-    """What to say about required tiers that did not run."""
+    """Messages about required tiers that did not run."""
     found = []
     for name in names:
         if reason := reasons[name]:

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Names of models: one rule for defaults, and names that would break somebody's build are refused."""
+"""Names of models: one rule for defaults, and names that would break a build are refused."""
 
 from __future__ import annotations
 

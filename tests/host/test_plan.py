@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""The planner: sharing, packing, scheduling, and a validator that catches what any of them gets wrong."""
+"""The planner: sharing, packing, scheduling, and a validator that catches errors in any of them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Work(Op):
 
 @dataclass(frozen=True)
 class Slide(Op):
-    """A window that moves over its input: the output may lie over it, so many bytes before or after."""
+    """A window that moves over its input: the output may overlap it, some bytes before or after."""
 
     before: int
     after: int
@@ -398,7 +398,7 @@ def in_place(graph: Graph) -> list[tuple[Overlay, ...]]:
 def check(
     graph: Graph, places: dict[str, int], arena: int, scratch: dict[int, tuple[int, int]] | None = None
 ) -> None:
-    """Run a plan made by hand; offsets in the arena."""
+    """Run a hand-made plan; offsets in the arena."""
     spots = {name: Place(Region.ARENA, 0, at) for name, at in places.items()}
     spots |= {state.tensor: Place(Region.STATE, i, 0) for i, state in enumerate(graph.states)}
     Machine(graph, list(graph.layers()), in_place(graph), spots, scratch or {}, arena, {}).run()

@@ -30,7 +30,7 @@ def calibration(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Results of other runs are not looked at, and ours do not stay."""
+    """Neither reads results of other runs nor leaves its own."""
     monkeypatch.setattr("tinyml.quantize.cache.cache_folder", lambda: tmp_path / "cache")
 
 

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Calibration data from the files people have, and a message for each way in which they do not fit."""
+"""Calibration data from the usual kinds of files, and a message for each kind of mismatch."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Small models, one trait each: what becomes int8, what stays float, what is dropped."""
+"""Small models with one feature each: what becomes int8, what stays float, what is dropped."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_batch_normalisation_goes_into_the_weights(tmp_path: Path) -> None:
 
 
 def test_noisy_layer_is_warned_about(tmp_path: Path) -> None:
-    """One huge channel takes the range: the others drown, and the report says where and what to do."""
+    """One huge channel dominates the range: the report says where precision is lost and what to do."""
     weights = WEIGHTS.copy()
     weights[0] *= 3000
     nodes = [
@@ -178,7 +178,7 @@ def test_sparsity_is_reported(tmp_path: Path) -> None:
 
 
 def test_dead_channels_are_dropped(tmp_path: Path) -> None:
-    """What pruning emptied is not in the firmware: the channel goes, and its share of the next layer."""
+    """Pruned channels are removed from the firmware, with their weights in the next layer."""
     first, second = WEIGHTS.copy(), np.random.default_rng(6).normal(0, 0.2, (2, 4, 3, 3)).astype(np.float32)
     first[1] = 0
     nodes = [

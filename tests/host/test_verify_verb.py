@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""`tinyml verify`: agreement is agreement, and a fault is found where it was put."""
+"""`tinyml verify`: it reports agreement, and it locates faults where they were injected."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def spoil(monkeypatch: pytest.MonkeyPatch, kernel: type[Kernel[Any]]) -> None:
 
 
 def test_wrong_kernel_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """The layer, the element and both values are said."""
+    """The message names the layer, the element and both values."""
     spoil(monkeypatch, MaxPoolLoops)
     assert main(["verify", DIGITS]) == 3
     printed = capsys.readouterr().out
@@ -126,7 +126,7 @@ def test_wrong_kernel_in_a_band_is_named(
 def test_wrong_bands_are_named(
     wide_inside: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Every layer is right by itself, but not all of them together."""
+    """Every layer is correct alone, but not all of them together."""
     spoil(monkeypatch, BandsOfRows)
     assert main(["verify", wide_inside]) == 3
     assert "Banded 'pool' computed by bands of rows, is the first that differs" in capsys.readouterr().out
@@ -238,7 +238,7 @@ def test_tflite_against_litert(models_folder: Path, name: str, capsys: pytest.Ca
 
 
 def test_handles_of_variables_are_not_read(models_folder: Path) -> None:
-    """LiteRT takes them for strings and follows what it finds there, to a crash when memory is unlucky."""
+    """LiteRT reads them as strings and follows invalid pointers, which can crash."""
     pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
     path = models_folder / "mww_hey_jarvis_v2_int8.tflite"
     graph = importers.load(path)

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""`west tinyml add | list | remove` as a user types them, in a workspace of nothing but west's own files."""
+"""`west tinyml add | list | remove` as a user types them, in a workspace with only west's own files."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def app(workspace: Path) -> Path:
 
 
 def west(cwd: Path, *words: str | Path, **environment: str) -> tuple[int, str]:
-    """Run ``west tinyml``; its exit code and all that it printed."""
+    """Run ``west tinyml``; return its exit code and output."""
     command = [sys.executable, "-m", "west", "tinyml", *map(str, words)]
     clean = {key: value for key, value in os.environ.items() if key != "ZEPHYR_BASE"}
     done = subprocess.run(

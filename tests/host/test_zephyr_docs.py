@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""The page about Zephyr says what the code says."""
+"""The page about Zephyr agrees with the code."""
 
 from __future__ import annotations
 

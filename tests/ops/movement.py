@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Operators that only move elements: slice, split, concat, pad, tile, gather, scatter and their kin."""
+"""Operators that only move elements: slice, split, concat, pad, tile, gather, scatter and others."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ IMAGE = real(2, 3, 4, 5)
 
 
 def local_response(x: Array, size: int, alpha: float, beta: float, bias: float) -> Array:
-    """The formula of the specification, one element at a time (onnx's own goes wrong here)."""
+    """The formula of the specification, one element at a time (onnx's own reference is wrong here)."""
     y = np.empty_like(x)
     for n, c, i, j in np.ndindex(*x.shape):
         first, last = max(0, c - (size - 1) // 2), min(x.shape[1] - 1, c + -(-(size - 1) // 2))

@@ -16,7 +16,7 @@ import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PLATFORMS = Path(__file__).resolve().parent / "platforms"
-TIMEOUT_SECONDS = 900  # for what hangs, not for what is slow
+TIMEOUT_SECONDS = 900  # only for processes that hang
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,13 @@ class Project:
         )
 
     def build(self, *arguments: str) -> str:
-        """``pio run``, which must succeed; what it printed."""
+        """``pio run``, which must succeed; returns the output."""
         done = self.pio("run", *arguments)
         assert done.returncode == 0, done.stdout
         return done.stdout
 
     def fail(self, *arguments: str) -> str:
-        """``pio run``, which must fail, and with words instead of a traceback; what it printed."""
+        """``pio run``, which must fail with a message instead of a traceback; returns the output."""
         done = self.pio("run", *arguments)
         assert done.returncode != 0, done.stdout
         assert "Traceback" not in done.stdout, done.stdout

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""The digits samples as projects of tests, and how to read what a build says."""
+"""The digits samples as test projects, and how to read the output of a build."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""``framework = zephyr``, with the package of PlatformIO's own that builds Zephyr.
+"""``framework = zephyr``, with PlatformIO's own package that builds Zephyr.
 
-That package is looked for where PlatformIO puts it; ``TINYML_PIO_ZEPHYR`` names another folder. The tools
-that it wants as further packages are the system's.
+The package is expected where PlatformIO installs it; ``TINYML_PIO_ZEPHYR`` points to another folder. Further
+packages that it requires are replaced by the system's tools.
 """
 
 from __future__ import annotations

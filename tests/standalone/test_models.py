@@ -4,7 +4,7 @@
 
 ``Check`` in ``tests/support/goldens.py`` defines what must agree and how closely. Integer models run on
 all of their samples and steps, float models on the first; the host runs all (``tests/host/test_models.py``).
-RISC-V, which runs the C that Cortex-M3 does, is spared CMSIS-NN and large float models.
+RISC-V, which runs the same C as Cortex-M3, skips CMSIS-NN and large float models.
 """
 
 from __future__ import annotations

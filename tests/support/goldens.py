@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Published models with goldens: where they are, what to feed them, and how close the answers must be.
+"""Published models with goldens: where they are, their inputs, and how close the outputs must be.
 
     for model in published():                       # empty where the folder is absent
         graph = model.graph()                       # imported, with the inner tensors that goldens know
@@ -104,7 +104,7 @@ class Published:
         return {name: self.arrays[f"in{i}"].shape for i, name in enumerate(names)}
 
     def steps(self) -> list[Step]:
-        """All samples and steps, in the order in which they were made."""
+        """All samples and steps, in the order in which they were recorded."""
         count = max(int(self.arrays["samples"]), int(self.arrays["steps"]))
         letter = "t" if int(self.arrays["steps"]) > 1 else "s"
         suffixes = ["", *(f"_{letter}{i}" for i in range(1, count))]
@@ -125,7 +125,7 @@ class Published:
 
     @cached_property
     def taps(self) -> list[int]:
-        """Outputs whose inner tensor is compared too: integers, so that looking does not disturb fusion."""
+        """Outputs whose inner tensor is compared too: integers, because exposing those does not affect fusion."""
         return [i for i, array in self.steps()[0].inner.items() if array.dtype.kind in "iu"]
 
     def graph(self, taps: bool = False) -> Graph:
@@ -156,7 +156,7 @@ class Published:
 class Check:
     """Compares outputs with goldens by the rule for the kind of model; counts how many values are equal.
 
-    TFLite int8: equal. ONNX int8: at most one step of the output's quantisation away; behind a softmax
+    TFLite int8: equal. ONNX int8: at most one step of the output's quantisation away; after a softmax
     that is left in float, one step of its input. Float: the largest difference within 1e-5 of the largest
     magnitude of the golden, or one float32 epsilon: onnxruntime's sigmoid is no better than that near 0.
     """

@@ -22,7 +22,7 @@ from tinyml.ir import Array
 GOLDENS = Path(__file__).parents[1] / "recorded" / "tflite_2_14.npz"
 
 
-def ask(case: TfliteCase) -> list[list[Array]]:
+def run_reference(case: TfliteCase) -> list[list[Array]]:
     """The outputs of each run."""
     runtime = import_module("tflite_runtime.interpreter")
     reference = runtime.OpResolverType.BUILTIN_REF
@@ -40,7 +40,7 @@ def ask(case: TfliteCase) -> list[list[Array]]:
 def main() -> None:
     arrays: dict[str, Any] = {}
     for case in all_cases():
-        for run, outputs in enumerate(ask(case)):
+        for run, outputs in enumerate(run_reference(case)):
             for index, array in enumerate(outputs):
                 arrays[f"{case.name}|{run}|{index}"] = array
     GOLDENS.parent.mkdir(exist_ok=True)

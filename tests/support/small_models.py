@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Small float models, one trait each, to be quantised."""
+"""Small float models to be quantised, with one feature each."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""A model that int8 cannot do: faint signals with rare spikes a hundred times as large.
+"""A model for which int8 is too coarse: faint signals with rare spikes a hundred times as large.
 
 The first layer amplifies and limits, so that only its input, and nothing after it, has the wide range. In
 int8 the spikes take all the range of the input, and the signal is less than one step.

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""A TFLite file with one operator, and what to run it on; short words to describe many of them."""
+"""A TFLite file with one operator, and its inputs; helpers to describe many of them briefly."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Writes small TFLite files, so that tests of the importer can say exactly what a file holds."""
+"""Writes small TFLite files, so that tests of the importer control exactly what a file contains."""
 
 from __future__ import annotations
 

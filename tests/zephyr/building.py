@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Building Zephyr applications in the tests: west and ninja, with all that they say."""
+"""Building Zephyr applications in the tests, with west and ninja."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Build:
         return (self.folder / "tinyml" / "digits" / name).read_text()
 
     def again(self, check: bool = True) -> str:
-        """Build what is out of date; ninja's own words."""
+        """Build what is out of date; returns ninja's output."""
         return run(["ninja", "-C", self.folder], self.folder, check)
 
     def compiled(self, said: str) -> set[str]:
@@ -96,7 +96,7 @@ def copy_of_digits(folder: Path) -> Path:
 
 
 def west_build(app: Path, folder: Path, board: str, *cmake: str) -> Build:
-    """`west build` from nothing."""
+    """`west build` from scratch."""
     run(["west", "build", "-p", "always", "-b", board, "-d", folder, app, "--", *cmake], app)
     return Build(app, folder)
 

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Real boards: there is none here to run on, but their images are built."""
+"""Real boards: their images are built, but not run."""
 
 from __future__ import annotations
 

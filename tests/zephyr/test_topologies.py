@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Workspaces that are not ours: this project as one of several in the user's own manifest (T2 and T3).
+"""Other workspaces: this project as one of several in the user's own manifest (T2 and T3).
 
 `west init` and `west update` are real. Zephyr and its modules are not fetched again: the new workspace has
 hard links to ours, with the revisions that its manifest names.
@@ -110,7 +110,7 @@ def update(top: Path) -> None:
 
 
 def test_application_as_manifest_without_cmsis_nn(tmp_path: Path) -> None:
-    """T2: the user's application holds the manifest. Without cmsis-nn: portable kernels, and a word of it."""
+    """T2: the user's application holds the manifest. Without cmsis-nn: portable kernels, and a note."""
     top = tmp_path / "t2"
     app = copy_of_digits(top / "app")
     (app / "tinyml.yaml").unlink()

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""What Twister runs: outputs on the device against those of the host, byte for byte, and our own tests."""
+"""Twister runs: outputs on the device against those of the host, byte for byte, and our own tests."""
 
 from __future__ import annotations
 
