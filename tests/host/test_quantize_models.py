@@ -20,7 +20,7 @@ STATED = quantized_models.stated()
 def test_published_model(name: str, models_folder: Path, tmp_path: Path) -> None:
     found, said = measure(golden(models_folder, name), tmp_path), STATED[name]
     print(name, found)
-    # Another integer kernel may change the figure slightly. Worse is a defect; if it is much better, update it.
+    # Another integer kernel may change the figure slightly. Worse is a defect; update a much better one.
     assert said.decibels - 1 <= found.decibels <= said.decibels + 6
     assert found.float_bytes == pytest.approx(said.float_bytes, rel=0.05)
     assert found.int8_bytes == pytest.approx(said.int8_bytes, rel=0.05)

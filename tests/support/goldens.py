@@ -125,7 +125,7 @@ class Published:
 
     @cached_property
     def taps(self) -> list[int]:
-        """Outputs whose inner tensor is compared too: integers, because exposing those does not affect fusion."""
+        """Outputs whose inner tensor is compared too: integers, as exposing those does not affect fusion."""
         return [i for i, array in self.steps()[0].inner.items() if array.dtype.kind in "iu"]
 
     def graph(self, taps: bool = False) -> Graph:
