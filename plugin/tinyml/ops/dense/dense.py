@@ -14,6 +14,7 @@ from tinyml import fixed_point as fp
 from tinyml.ir import Array, Layer, Tensor, TensorType, given
 from tinyml.kernel import Constraint, Cost, Kernel, Library, Sheet, register_kernels
 from tinyml.ops.dense.cmsis import DENSE_KERNELS
+from tinyml.ops.dense.sparse import DenseSparse
 from tinyml.ops.shared.quant import Multipliers, quant_of
 from tinyml.ops.weighted import helium
 from tinyml.ops.weighted.byte_weights import DenseByteWeights
@@ -147,5 +148,6 @@ register_kernels(
     DenseInt8(),
     DenseInt16(),
     DenseByteWeights(),
+    DenseSparse(),
     DenseFloat(),
 )

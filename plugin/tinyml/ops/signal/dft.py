@@ -11,11 +11,13 @@ import numpy as np
 
 from tinyml import c
 from tinyml.errors import UnsupportedError
-from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
+from tinyml.kernel import Kernel, Library, Sheet, register_kernels
 from tinyml.ops.shared.axes import normalized
 from tinyml.ops.shared.constraints import real_numbers
+from tinyml.ops.signal.fft import FftTables, radices
 from tinyml.reading import Builder, OnnxNode, onnx_op
+from tinyml.targets import Target
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class Dft(Op):
 
 
 class DftLoops(Kernel[Dft]):
-    """A sum for each point, with one period of sine and cosine in flash: simple and accurate enough."""
+    """A sum for each point, with one period of sine and cosine in flash, where there is no fast transform."""
 
     name = "Fourier sums"
     constraints = (real_numbers,)
@@ -97,7 +99,72 @@ class DftLoops(Kernel[Dft]):
             sheet.line(f"im += p[0] * {sin} + p[1] * {cos};" if complex_x else f"im += p[0] * {sin};")
 
 
-register_kernels(Dft, DftLoops())
+def float_numbers(layer: Layer) -> bool:
+    """float32 numbers"""
+    return layer.input(0).dtype is DType.FLOAT32
+
+
+def innermost_axis(layer: Layer[Dft]) -> bool:
+    """the transform runs along the axis before the last"""
+    return layer.op.axis == len(layer.input(0).shape) - 2
+
+
+def smooth_length(layer: Layer[Dft]) -> bool:
+    """a length of 2 to 65,535 whose prime factors are at most 31"""
+    return 2 <= layer.op.length <= 0xFFFF and radices(layer.op.length) is not None
+
+
+def not_from_half(layer: Layer[Dft]) -> bool:
+    """no inverse transform of half a spectrum"""
+    return not (layer.op.inverse and layer.op.onesided)
+
+
+class DftFast(Kernel[Dft]):
+    """A fast Fourier transform of mixed radix, in the memory of the output."""
+
+    name = "tinyml_fft_f32"
+    library = Library.PORTABLE
+    sources = ("signal/fft_f32.c",)
+    constraints = (float_numbers, innermost_axis, smooth_length, not_from_half)
+
+    def scratch_bytes(self, layer: Layer[Dft], target: Target) -> int:
+        """Half a spectrum of an odd number of samples is computed as a whole one."""
+        op = layer.op
+        return 8 * op.length if op.onesided and op.length % 2 else 0
+
+    def emit(self, layer: Layer[Dft], sheet: Sheet) -> None:
+        op, x, y = layer.op, layer.input(0), layer.output
+        n = op.length
+        pairs = x.shape[-1] == 1 and n % 2 == 0 and not op.inverse
+        plan = FftTables(n // 2 if pairs else n, pairs, op.inverse)
+        members = {f".{key}": sheet.table(key, values) for key, values in plan.tables().items()}
+        sheet.include("<tinyml/fft.h>")
+        params = sheet.record(
+            "struct tinyml_fft_f32", "params", {**members, **{f".{k}": v for k, v in plan.numbers().items()}}
+        )
+        function = "half" if pairs else "of_real" if x.shape[-1] == 1 else "complex"
+        aside = self.scratch_bytes(layer, sheet.target) > 0
+        steps = {"x": x.shape[-2] * x.shape[-1], "y": y.shape[-2] * y.shape[-1]}
+        count = int(np.prod(x.shape[:-2], dtype=np.int64))
+        with sheet.block(f"for (int32_t i = 0; i < {count}; i++) {{"):
+            sheet.line(f"float *spectrum = {sheet.y()} + i * {steps['y']};")
+            work = sheet.scratch if aside else "spectrum"
+            signal = f"{sheet.x()} + i * {steps['x']}"
+            sheet.line()
+            sheet.line(f"tinyml_fft_{function}_f32(&{params}, {signal}, {min(x.shape[-2], n)}, {work});")
+            if aside:
+                sheet.include("<string.h>")
+                sheet.line(f"memcpy(spectrum, {work}, {4 * steps['y']});")
+            elif pairs and not op.onesided:
+                with sheet.block(f"for (int32_t k = {n // 2 + 1}; k < {n}; k++) {{"):
+                    sheet.line(f"spectrum[2 * k] = spectrum[2 * ({n} - k)];")
+                    sheet.line(f"spectrum[2 * k + 1] = -spectrum[2 * ({n} - k) + 1];")
+            if op.inverse:
+                with sheet.block(f"for (int32_t k = 0; k < {2 * n}; k++) {{"):
+                    sheet.line(f"spectrum[k] *= {c.floating(1 / n)};")
+
+
+register_kernels(Dft, DftFast(), DftLoops())
 
 
 @onnx_op("DFT")

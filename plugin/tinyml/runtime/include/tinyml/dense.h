@@ -90,6 +90,21 @@ struct tinyml_dense_f32 {
 
 void tinyml_dense_f32(const struct tinyml_dense_f32 *p, const float *x, float *y);
 
+/** The same for weights that are mostly zero, of which only the others are stored. */
+struct tinyml_dense_sparse_f32 {
+	int32_t rows;
+	int32_t inputs;
+	int32_t outputs;
+	const float *weights;   /* that are not zero, output by output */
+	const uint16_t *places; /* of each: the input it belongs to */
+	const uint16_t *counts; /* of each output: how many weights it has */
+	const float *bias;      /* one per output, or NULL */
+	float out_min;
+	float out_max;
+};
+
+void tinyml_dense_sparse_f32(const struct tinyml_dense_sparse_f32 *p, const float *x, float *y);
+
 #ifdef __cplusplus
 }
 #endif
