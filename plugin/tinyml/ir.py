@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from tinyml.hooks import Affine, Border, RowWindow
+
 Array: TypeAlias = npt.NDArray[Any]
 Shape: TypeAlias = tuple[int, ...]
 T = TypeVar("T")
@@ -176,6 +178,7 @@ class Op:
 
     folds: ClassVar[bool] = True  # may be computed at import when all inputs are constants
     movement: ClassVar[bool] = False  # outputs are elements of input 0, unchanged: works on any type
+    elementwise: ClassVar[bool] = False  # an output element depends on the operands at its place alone
 
     @property
     def kind(self) -> str:
@@ -217,6 +220,39 @@ class Op:
         Constants among the returned operands may be new. None if there is no integer form.
         """
         return None
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The interval of real numbers that output 0 cannot leave (see ``ops/shared/clamped.py``)."""
+        return (-math.inf, math.inf)
+
+    def limited(self, low: float, high: float) -> Op | None:
+        """The operator with output 0 clamped to these limits as well; None if it cannot do that."""
+        return None
+
+    def bordered(self, x: Tensor, border: Border) -> Op | None:
+        """The operator that computes from ``x`` what this one computes from ``x`` in a border of zeros."""
+        return None
+
+    def channelwise(self, layer: Layer) -> bool:
+        """Whether a channel (slice of the last axis) of the output depends on that of the inputs alone."""
+        return self.elementwise
+
+    def affine(self, layer: Layer) -> Affine | None:
+        """What the operator does to its one variable operand, if that is a factor and an offset."""
+        return None
+
+    def row_window(self, layer: Layer) -> RowWindow | None:
+        """How the operator moves down the rows of its NHWC operands; None if it does not.
+
+        With two operands, both are variable and have the shape of the output. With this hook, and a kernel
+        that is ``in_bands``, an operator can be computed a few rows at a time.
+        """
+        return None
+
+    def with_row_padding(self, top: int, bottom: int) -> Op:
+        """The operator on a part of the rows, with so much padding before and after them."""
+        return self
 
     def attributes(self) -> dict[str, Any]:
         """The attributes by name, for the text form and for error messages."""

@@ -15,7 +15,7 @@ PACKAGE = PLUGIN / "tinyml"
 
 # From the ground up. Modules in one layer do not know each other; a package may import itself.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors",),
+    ("errors", "hooks"),
     ("c", "compiler_sources", "fixed_point", "ir", "libm", "requirements"),
     ("targets", "templates", "toolchains", "workspace"),
     ("arrays", "interpret", "kernel", "naming", "reading", "states", "verify", "text"),

@@ -15,8 +15,9 @@ from tests.support.chains import Chain, join_everything, random_chain
 from tinyml import pipeline
 from tinyml.bands.banded import Banded
 from tinyml.bands.join import Choice, in_bands
-from tinyml.bands.rows import RowWindow, cut
+from tinyml.bands.rows import cut
 from tinyml.emit.model import Provenance
+from tinyml.hooks import RowWindow
 from tinyml.interpret import interpret
 from tinyml.ir import DType, Graph
 from tinyml.ops.conv.conv import Conv

@@ -110,13 +110,13 @@ CASES: list[Case] = [
     op_case("atan2", Binary("atan2"), [real(9), real(9, seed=1)]),
     op_case(
         "clamped",
-        Binary("add", (0.0, 2.5)),
+        Binary("add", clamp=(0.0, 2.5)),
         [real(50), real(50, seed=1)],
         expected=[np.clip(real(50) + real(50, seed=1), 0, 2.5)],
     ),
     op_case(
         "clamped_int",
-        Binary("mul", (-3.0, np.inf)),
+        Binary("mul", clamp=(-3.0, np.inf)),
         [whole(50, dtype="int16"), whole(50, dtype="int16", seed=1)],
     ),
 ]

@@ -13,14 +13,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from tinyml.bands.rows import Band, Bands, RowWindow, Stage, cut
+from tinyml.bands.rows import Band, Bands, Stage, cut
 from tinyml.bands.sheet import PartSheet
+from tinyml.hooks import RowWindow
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Overlay, Sheet, register_kernels
-from tinyml.ops.conv.convolution import Convolution
-from tinyml.ops.elementwise.binary import Binary
-from tinyml.ops.elementwise.lookup import Lookup
-from tinyml.ops.pool.max import MaxPool
 from tinyml.ops.shared.overlay import if_shared, whole_words
 from tinyml.targets import Target
 
@@ -98,23 +95,23 @@ def _with_residual(link: Link, operands: list[T], x: T) -> list[T]:
 
 def row_window(layer: Layer) -> RowWindow | None:
     """How an operator goes down the rows of its input; None if it does not."""
-    op, x, y = layer.op, layer.input(0), layer.output
+    x, y = layer.input(0), layer.output
     if len(x.shape) != 4 or len(y.shape) != 4 or x.shape[0] != 1 or len(layer.outputs) != 1:
         return None
-    rows = (x.shape[1], y.shape[1])
-    if isinstance(op, Convolution):
-        return RowWindow(layer.input(1).shape[1], op.strides[0], op.dilations[0], op.pads[0], *rows)
-    if isinstance(op, MaxPool):
-        return RowWindow(op.kernel[0], op.strides[0], op.dilations[0], op.pads[0], *rows)
-    alike = isinstance(op, Binary) and all(t is not None and t.shape == y.shape for t in layer.inputs)
-    return RowWindow(1, 1, 1, 0, *rows) if alike or isinstance(op, Lookup) else None
+    variable = [t for t in layer.inputs if t is not None and not t.is_constant]
+    if len(variable) > 1 and len(layer.inputs) != 2:
+        return None
+    return layer.op.row_window(layer)
+
+
+def joins_two(layer: Layer) -> bool:
+    """Whether a layer has a second variable operand besides the one that goes through the chain."""
+    return len(layer.inputs) == 2 and all(t is not None and not t.is_constant for t in layer.inputs)
 
 
 def _in_band(layer: Layer, stage: Stage) -> Layer:
     """The part of an operator that it computes in a band."""
-    op, y = layer.op, layer.output
-    if isinstance(op, Convolution | MaxPool):
-        op = replace(op, pads=(stage.pad_top, op.pads[1], stage.pad_bottom, op.pads[3]))
+    op, y = layer.op.with_row_padding(stage.pad_top, stage.pad_bottom), layer.output
     inputs = tuple(
         t if t is None or t.is_constant else replace(t, shape=(1, stage.source_rows, *t.shape[2:]))
         for t in layer.inputs

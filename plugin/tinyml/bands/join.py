@@ -12,10 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from tinyml.bands.banded import Banded, Link, row_window
+from tinyml.bands.banded import Banded, Link, joins_two, row_window
 from tinyml.ir import Graph, Node
 from tinyml.kernel import kernels_of
-from tinyml.ops.elementwise.binary import Binary
 from tinyml.plan import lower_bound_bytes, peak_steps
 from tinyml.select import Selected
 from tinyml.targets import Target
@@ -71,7 +70,7 @@ def _chains(graph: Graph, selected: Sequence[Selected], step: int) -> Iterator[l
     at = whole.index(step)
     for first in range(at + 1):
         for end in range(max(at, first + 1) + 1, min(len(whole), first + LONGEST) + 1):
-            if _well_ended(graph, chain := whole[first:end]):
+            if _well_ended(graph, selected, chain := whole[first:end]):
                 yield chain
 
 
@@ -89,25 +88,25 @@ def _linked(graph: Graph, selected: Sequence[Selected], step: int, backwards: bo
             continue
         (other,) = makers if backwards else users
         passed_on = graph.nodes[users[0]].inputs
-        through = passed_on[0] == name or isinstance(graph.nodes[users[0]].op, Binary)
+        through = passed_on[0] == name or joins_two(selected[users[0]].layer)
         if through and _can_be_linked(selected[other]):
             return other
     return None
 
 
-def _well_ended(graph: Graph, chain: Sequence[int]) -> bool:
+def _well_ended(graph: Graph, selected: Sequence[Selected], chain: Sequence[int]) -> bool:
     """Whether an operator with two operands comes last, if at all, and the other one is the chain's input."""
-    nodes = [graph.nodes[step] for step in chain]
-    if any(isinstance(node.op, Binary) for node in nodes[:-1]):
+    *inner, last = chain
+    if any(joins_two(selected[step].layer) for step in inner):
         return False
-    return not isinstance(nodes[-1].op, Binary) or nodes[0].inputs[0] in nodes[-1].inputs
+    return not joins_two(selected[last].layer) or graph.nodes[chain[0]].inputs[0] in graph.nodes[last].inputs
 
 
 def _link(chosen: Selected, node: Node, x: str) -> Link:
     """``x`` is the input of the chain."""
-    residual = node.inputs.index(x) if isinstance(node.op, Binary) else None
-    operands = 0 if isinstance(node.op, Binary) else len(node.inputs) - 1
-    return Link(node.op, chosen.kernel, operands, chosen.layer.output.type, residual)
+    if joins_two(chosen.layer):
+        return Link(node.op, chosen.kernel, 0, chosen.layer.output.type, node.inputs.index(x))
+    return Link(node.op, chosen.kernel, len(node.inputs) - 1, chosen.layer.output.type)
 
 
 def _joined(

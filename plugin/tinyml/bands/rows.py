@@ -12,25 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-
-@dataclass(frozen=True)
-class RowWindow:
-    """How a window moves down its input, and the number of rows."""
-
-    kernel: int
-    stride: int
-    dilation: int
-    pad_top: int
-    in_rows: int
-    out_rows: int
-
-    def read(self, first: int, end: int) -> tuple[int, int]:
-        """The input rows that output rows from ``first`` to before ``end`` look at, padding included."""
-        span = (self.kernel - 1) * self.dilation + 1
-        return first * self.stride - self.pad_top, (end - 1) * self.stride - self.pad_top + span
-
-    def inside(self, row: int) -> int:
-        return min(max(row, 0), self.in_rows)
+from tinyml.hooks import RowWindow
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,9 @@ class Pad(Op):
         widths = list(zip(self.begins, self.ends, strict=True))
         return (np.pad(x, widths, constant_values=self.stored_value(layer.output)),)
 
+    def channelwise(self, layer: Layer) -> bool:
+        return not self.begins[-1] and not self.ends[-1]
+
     def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
         begins, ends = (tuple(w[p] for p in perm) for w in (self.begins, self.ends))
         return replace(self, begins=begins, ends=ends)

@@ -9,28 +9,14 @@ position, for every input of the model.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from tinyml.ir import Array, DType, Graph, Layer, Shape, Tensor
 from tinyml.ops.concat import Concat
-from tinyml.ops.conv.conv import Conv
-from tinyml.ops.conv.depthwise import DepthwiseConv
-from tinyml.ops.dense.dense import Dense
-from tinyml.ops.elementwise.binary import Binary
-from tinyml.ops.elementwise.clamp import Clamp
-from tinyml.ops.elementwise.lookup import Lookup
-from tinyml.ops.elementwise.unary import Unary
-from tinyml.ops.pad import Pad
-from tinyml.ops.pool.average import AveragePool
-from tinyml.ops.pool.max import MaxPool
-from tinyml.ops.quantization.requantize import Requantize
-from tinyml.ops.reduce.reduce import Reduce
 from tinyml.ops.reshape import Reshape
-
-CHANNELWISE = (Clamp, Lookup, Requantize, MaxPool, AveragePool, Pad, Reduce, Binary, Unary)
-"""Operators whose output channel depends on the same channel of the inputs only (see ``is_channelwise``)."""
+from tinyml.ops.weighted.weighted import Weighted
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,13 +34,9 @@ class Ranges:
 
 def is_channelwise(layer: Layer) -> bool:
     """Whether channels do not mix, and all tensors have the same channels."""
-    if not isinstance(layer.op, CHANNELWISE):
+    if not layer.op.channelwise(layer):
         return False
     y = layer.output
-    if isinstance(layer.op, Reduce) and len(y.shape) - 1 in layer.op.axes:
-        return False
-    if isinstance(layer.op, Pad) and (layer.op.begins[-1] or layer.op.ends[-1]):
-        return False
     variable = [t for t in layer.inputs if t is not None and not t.is_constant]
     constant = [t for t in layer.inputs if t is not None and t.is_constant]
     per_tensor = all(t.quant is None or not t.quant.per_channel for t in (*variable, *constant, y))
@@ -66,14 +48,15 @@ def is_channelwise(layer: Layer) -> bool:
 
 
 def linear_terms(layer: Layer) -> tuple[Array, Array] | None:
-    """Weights of a convolution or dense layer without their zero point, and the bias; None if unknown."""
-    if not isinstance(layer.op, Conv | DepthwiseConv | Dense) or not layer.input(1).is_constant:
+    """Weights of a layer without their zero point, and the bias; None if they are unknown, or in groups."""
+    op = layer.op
+    if not isinstance(op, Weighted) or not op.sums_all_inputs or not layer.input(1).is_constant:
         return None
     bias = layer.input(2) if layer.has_input(2) else None
     if bias is not None and not bias.is_constant:
         return None
     w = layer.input(1)
-    axis = 3 if isinstance(layer.op, DepthwiseConv) else 0
+    axis = op.channel_axis
     outputs = w.shape[axis]
     weights = w.value
     if w.quant is not None:
@@ -85,10 +68,6 @@ def linear_terms(layer: Layer) -> tuple[Array, Array] | None:
         weights = weights.astype(np.float64)
     values = np.zeros(outputs, weights.dtype) if bias is None else bias.value.reshape(-1)
     return (weights, values.astype(weights.dtype)) if values.size == outputs else None
-
-
-def is_padded(layer: Layer) -> bool:
-    return isinstance(layer.op, Conv | DepthwiseConv) and any(layer.op.pads)
 
 
 def zero_of(tensor: Tensor) -> int:
@@ -125,8 +104,8 @@ def _anything(tensor: Tensor) -> Ranges:
 def _ranges(layer: Layer, known: Mapping[str, Ranges]) -> Ranges | None:
     if any(t is not None and not t.is_constant and not t.shape for t in layer.inputs):
         return None
-    if isinstance(layer.op, Conv | DepthwiseConv | Dense):
-        return _linear(layer, known)
+    if isinstance(layer.op, Weighted):
+        return _linear(layer, layer.op, known)
     if isinstance(layer.op, Reshape):
         x, y = layer.input(0), layer.output
         if x.is_constant or x.shape[-1] == 0 or y.shape[-1] % x.shape[-1]:
@@ -138,47 +117,39 @@ def _ranges(layer: Layer, known: Mapping[str, Ranges]) -> Ranges | None:
     return _channelwise(layer, known) if is_channelwise(layer) else None
 
 
-def _linear(layer: Layer, known: Mapping[str, Ranges]) -> Ranges | None:
+def _linear(layer: Layer, op: Weighted, known: Mapping[str, Ranges]) -> Ranges | None:
     """Sums with every term at its smallest and at its largest; padding counts as zero."""
     terms = linear_terms(layer)
     x = layer.input(0)
     if terms is None or x.is_constant or (x.quant is not None and x.quant.per_channel):
         return None
-    if isinstance(layer.op, Conv) and layer.op.groups != 1:
-        return None
     weights, bias = terms
     low, high = (ends - zero_of(x) for ends in (known[x.name].low, known[x.name].high))
-    if is_padded(layer):
+    if op.reads_padding:
         low, high = np.minimum(low, 0), np.maximum(high, 0)
-    if isinstance(layer.op, DepthwiseConv):
-        times = weights.shape[3] // low.size
+    if not op.mixes_channels:
+        times = weights.shape[-1] // low.size
         low, high = np.repeat(low, times), np.repeat(high, times)
     with np.errstate(invalid="ignore"):
         small = np.where(weights == 0, 0, np.where(weights > 0, weights * low, weights * high))
         large = np.where(weights == 0, 0, np.where(weights > 0, weights * high, weights * low))
-    axes = (0, 1, 2) if isinstance(layer.op, DepthwiseConv) else tuple(range(1, weights.ndim))
+    axes = tuple(axis for axis in range(weights.ndim) if axis != op.channel_axis)
     least, most = bias + small.sum(axis=axes), bias + large.sum(axis=axes)
     if x.quant is not None and (np.any(least < -(1 << 31)) or np.any(most >= 1 << 31)):
         return None  # the accumulator could wrap
-    ends = [_from_accumulator(layer, acc) for acc in (least, most)]
+    ends = [_from_accumulator(layer, op, acc) for acc in (least, most)]
     return Ranges(ends[0], ends[1])
 
 
-def _from_accumulator(layer: Layer, acc: Array) -> Array:
+def _from_accumulator(layer: Layer, op: Weighted, acc: Array) -> Array:
     """The outputs for given sums: evaluates the operator with zero weights and the sums as bias."""
-    op, x, w = layer.op, layer.input(0), layer.input(1)
+    op, x, w = op.at_one_position(), layer.input(0), layer.input(1)
     zero = 0 if w.quant is None else np.asarray(w.quant.zero_points)
-    shape: Shape
-    if isinstance(op, Dense):
-        shape, w_shape = (1, x.shape[-1]), w.shape
-        w_zero = np.broadcast_to(np.reshape(zero, (-1, 1)), w_shape)
-    else:
-        assert isinstance(op, Conv | DepthwiseConv)
-        op = replace(op, strides=(1, 1), dilations=(1, 1), pads=(0, 0, 0, 0))
-        shape = (1, 1, 1, x.shape[-1])
-        depthwise = isinstance(op, DepthwiseConv)
-        w_shape = (1, 1, 1, w.shape[3]) if depthwise else (w.shape[0], 1, 1, w.shape[3])
-        w_zero = np.broadcast_to(np.reshape(zero, (1, 1, 1, -1) if depthwise else (-1, 1, 1, 1)), w_shape)
+    shape: Shape = (*[1] * (len(x.shape) - 1), x.shape[-1])
+    w_shape = (w.shape[0], *[1] * (len(w.shape) - 2), w.shape[-1])
+    along = [1] * len(w_shape)
+    along[op.channel_axis] = -1
+    w_zero = np.broadcast_to(np.reshape(zero, along), w_shape)
     kind = layer.input(2).dtype.numpy if layer.has_input(2) else acc.dtype
     bias = Tensor.constant("bias", acc.astype(kind))
     inputs = (

@@ -15,11 +15,9 @@ import numpy as np
 
 from tinyml.ir import Array, Graph, Layer, Tensor
 from tinyml.ops.concat import Concat
-from tinyml.ops.conv.conv import Conv
-from tinyml.ops.conv.depthwise import DepthwiseConv
-from tinyml.ops.dense.dense import Dense
 from tinyml.ops.reshape import Reshape
-from tinyml.passes._channel_ranges import Ranges, is_channelwise, is_padded, linear_terms, zero_of
+from tinyml.ops.weighted.weighted import Weighted
+from tinyml.passes._channel_ranges import Ranges, is_channelwise, linear_terms, zero_of
 
 
 class Ties:
@@ -86,8 +84,8 @@ def _tie_layer(ties: Ties, layer: Layer, ranges: Mapping[str, Ranges]) -> None:
     odd = any(not t.shape or not t.elements for t in (*variable, layer.output))
     if len(layer.outputs) != 1 or odd or not variable:
         _keep_everything(ties, layer)
-    elif isinstance(layer.op, Conv | DepthwiseConv | Dense):
-        _tie_linear(ties, layer, ranges)
+    elif isinstance(layer.op, Weighted):
+        _tie_linear(ties, layer, layer.op, ranges)
     elif isinstance(layer.op, Reshape) and layer.output.shape[-1] % layer.input(0).shape[-1] == 0:
         x, y = layer.input(0), layer.output
         for first in range(0, y.shape[-1], x.shape[-1]):
@@ -104,22 +102,21 @@ def _tie_layer(ties: Ties, layer: Layer, ranges: Mapping[str, Ranges]) -> None:
         _keep_everything(ties, layer)
 
 
-def _tie_linear(ties: Ties, layer: Layer, ranges: Mapping[str, Ranges]) -> None:
+def _tie_linear(ties: Ties, layer: Layer, op: Weighted, ranges: Mapping[str, Ranges]) -> None:
     x, y = layer.input(0), layer.output
     terms = linear_terms(layer)
-    grouped = isinstance(layer.op, Conv) and layer.op.groups != 1
-    if terms is None or grouped or x.is_constant or (x.quant is not None and x.quant.per_channel):
+    if terms is None or x.is_constant or (x.quant is not None and x.quant.per_channel):
         _keep_everything(ties, layer)
         return
     weights, _ = terms
-    if isinstance(layer.op, DepthwiseConv):
+    if not op.mixes_channels:
         times = y.shape[-1] // x.shape[-1]
         for channel in range(y.shape[-1]):
             ties.tie(ties.start[x.name] + channel // times, ties.start[y.name] + channel)
         return
     unused = ~np.any(weights, axis=tuple(range(weights.ndim - 1)))
     known = ranges[x.name]
-    harmless = known.constant if not is_padded(layer) else known.constant & (known.low == zero_of(x))
+    harmless = known.constant if not op.reads_padding else known.constant & (known.low == zero_of(x))
     for needed in np.flatnonzero(~(unused | harmless)):
         ties.keep(ties.start[x.name] + int(needed))
 

@@ -14,8 +14,8 @@ from dataclasses import replace
 import numpy as np
 
 from tinyml.ir import Array, DType, Graph, Layer, Node, Quant, Tensor, TensorType
-from tinyml.ops.conv.depthwise import DepthwiseConv
 from tinyml.ops.reshape import Reshape
+from tinyml.ops.weighted.weighted import Weighted
 from tinyml.passes._channel_ranges import Ranges, analyse, linear_terms, zero_of
 from tinyml.passes._channel_ties import find_ties
 from tinyml.passes.editor import Editor
@@ -55,8 +55,9 @@ def _shrink(graph: Graph, kept: Kept, ranges: Mapping[str, Ranges]) -> Graph:
 
 def _shrunk(edit: Editor, node: Node, layer: Layer, kept: Kept, ranges: Mapping[str, Ranges]) -> Node:
     terms = linear_terms(layer)
-    if terms is not None:
-        return _shrunk_linear(edit, node, layer, kept, _absorbed(layer, kept, ranges))
+    if terms is not None and isinstance(layer.op, Weighted):
+        bias = _absorbed(layer, layer.op, terms, kept, ranges)
+        return _shrunk_linear(edit, node, layer, layer.op, kept, bias)
     if isinstance(node.op, Reshape):
         channels = len(kept[layer.output.name])
         return replace(node, op=Reshape((*layer.output.shape[:-1], channels)))
@@ -68,13 +69,13 @@ def _shrunk(edit: Editor, node: Node, layer: Layer, kept: Kept, ranges: Mapping[
     return replace(node, inputs=tuple(inputs))
 
 
-def _absorbed(layer: Layer, kept: Kept, ranges: Mapping[str, Ranges]) -> Array:
+def _absorbed(
+    layer: Layer, op: Weighted, terms: tuple[Array, Array], kept: Kept, ranges: Mapping[str, Ranges]
+) -> Array:
     """The bias, including the contribution of the removed input channels."""
-    terms = linear_terms(layer)
-    assert terms is not None
     weights, bias = terms
     x = layer.input(0)
-    if x.name not in kept or isinstance(layer.op, DepthwiseConv):
+    if x.name not in kept or not op.mixes_channels:
         return bias
     gone = np.setdiff1d(np.arange(x.shape[-1]), kept[x.name])
     values = np.where(np.isfinite(ranges[x.name].low[gone]), ranges[x.name].low[gone] - zero_of(x), 0)
@@ -82,15 +83,14 @@ def _absorbed(layer: Layer, kept: Kept, ranges: Mapping[str, Ranges]) -> Array:
     return bias + share
 
 
-def _shrunk_linear(edit: Editor, node: Node, layer: Layer, kept: Kept, bias: Array) -> Node:
+def _shrunk_linear(edit: Editor, node: Node, layer: Layer, op: Weighted, kept: Kept, bias: Array) -> Node:
     x, w, y = layer.input(0), layer.input(1), layer.output
     outputs = kept.get(y.name, np.arange(y.shape[-1]))
     inputs = kept.get(x.name, np.arange(x.shape[-1]))
-    if isinstance(layer.op, DepthwiseConv):
-        data, axis = w.value[..., outputs], 3
-    else:
-        data, axis = w.value[outputs][..., inputs], 0
-    weights = edit.constant(f"{w.name}/kept", data, _part(w.quant, outputs, axis))
+    data = np.take(w.value, outputs, op.channel_axis)
+    if op.mixes_channels:
+        data = data[..., inputs]
+    weights = edit.constant(f"{w.name}/kept", data, _part(w.quant, outputs, op.channel_axis))
     names = [x.name, weights.name]
     if layer.has_input(2) or np.any(bias):
         names.append(_bias(edit, layer, bias, outputs).name)

@@ -13,17 +13,8 @@ from dataclasses import replace
 import numpy as np
 
 from tinyml.ir import Graph, Node, Tensor, TensorType
-from tinyml.ops.elementwise.binary import Binary
-from tinyml.ops.elementwise.cast import Cast
-from tinyml.ops.elementwise.clamp import Clamp
-from tinyml.ops.elementwise.lookup import Lookup
-from tinyml.ops.elementwise.unary import Unary
-from tinyml.ops.quantization.quantize import Dequantize, Quantize
-from tinyml.ops.quantization.requantize import Requantize
 from tinyml.ops.reshape import Reshape
 from tinyml.passes.editor import Editor, sweep_until_stable
-
-ELEMENTWISE = (Clamp, Unary, Lookup, Requantize, Quantize, Dequantize, Cast, Binary)
 
 
 def sink_reshape(graph: Graph) -> Graph:
@@ -34,7 +25,7 @@ def sink_reshape(graph: Graph) -> Graph:
 
 
 def _sink(edit: Editor, node: Node) -> bool:
-    if not isinstance(node.op, ELEMENTWISE) or len(node.outputs) != 1:
+    if not node.op.elementwise or len(node.outputs) != 1:
         return False
     y = edit.tensors[node.outputs[0]]
     operands = [edit.tensors[name] for name in node.inputs]

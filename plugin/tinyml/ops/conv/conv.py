@@ -47,6 +47,10 @@ class Conv(Convolution):
     def channel_axis(self) -> int:
         return 0
 
+    @property
+    def sums_all_inputs(self) -> bool:
+        return self.groups == 1
+
     def sums(self, columns: Array, weights: Array) -> Array:
         outs, ins = weights.shape[0] // self.groups, columns.shape[-1] // self.groups
         parts = []

@@ -8,7 +8,8 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tinyml.ir import Array, Tensor, TensorType, given
+from tinyml.hooks import Border, RowWindow
+from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
 from tinyml.ops.shared.real import layer_weights
 from tinyml.ops.shared.window import Pads, Pair, output_extent, tflite_pads, windows
 from tinyml.ops.weighted.weighted import Weighted
@@ -34,6 +35,25 @@ class Convolution(Weighted):
         out_h = output_extent(height, w.shape[1], self.strides[0], self.dilations[0], top + bottom)
         out_w = output_extent(width, w.shape[2], self.strides[1], self.dilations[1], left + right)
         return (TensorType((n, out_h, out_w, w.shape[self.channel_axis]), x.dtype),)
+
+    @property
+    def reads_padding(self) -> bool:
+        return any(self.pads)
+
+    def bordered(self, x: Tensor, border: Border) -> Op | None:
+        pads = border.added_to(self.pads)
+        return None if pads is None else replace(self, pads=(pads[0], pads[1], pads[2], pads[3]))
+
+    def row_window(self, layer: Layer) -> RowWindow:
+        rows = (layer.input(0).shape[1], layer.output.shape[1])
+        kernel = layer.input(1).shape[1]
+        return RowWindow(kernel, self.strides[0], self.dilations[0], self.pads[0], *rows)
+
+    def with_row_padding(self, top: int, bottom: int) -> Op:
+        return replace(self, pads=(top, self.pads[1], bottom, self.pads[3]))
+
+    def at_one_position(self) -> Convolution:
+        return replace(self, strides=(1, 1), dilations=(1, 1), pads=(0, 0, 0, 0))
 
     def accumulate(self, x: Array, weights: Array) -> Array:
         kernel = (weights.shape[1], weights.shape[2])

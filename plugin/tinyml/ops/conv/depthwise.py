@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -35,6 +36,12 @@ from tinyml.targets import Target
 @dataclass(frozen=True)
 class DepthwiseConv(Convolution):
     """Output channel c * multiplier + m is filter m of input channel c. Inputs: x, weights, optional bias."""
+
+    mixes_channels: ClassVar[bool] = False
+
+    @property
+    def sums_all_inputs(self) -> bool:
+        return True
 
     @property
     def channel_axis(self) -> int:

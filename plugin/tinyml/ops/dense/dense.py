@@ -45,6 +45,10 @@ class Dense(Weighted):
     def channel_axis(self) -> int:
         return 0
 
+    @property
+    def sums_all_inputs(self) -> bool:
+        return True
+
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         x, w = given(inputs, 0), given(inputs, 1)
         return (TensorType((*x.shape[:-1], w.shape[0]), x.dtype),)

@@ -6,28 +6,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
 from tinyml.errors import UnsupportedError
+from tinyml.hooks import Affine, RowWindow
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Library, Sheet, register_kernels
 from tinyml.ops.elementwise import binary_int8 as integers
 from tinyml.ops.elementwise import compare_int8 as comparisons
 from tinyml.ops.elementwise.binary_functions import FUNCTIONS
 from tinyml.ops.elementwise.loops import ElementwiseKernel, apply_clamp, broadcast, emit_loops, fill
-from tinyml.ops.shared.quant import NO_CLAMP, Clamp, clamp_range
+from tinyml.ops.shared.clamped import Clamped
+from tinyml.ops.shared.quant import clamp_range
 from tinyml.ops.shared.real import in_real_numbers
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.targets import Target
 
 
 @dataclass(frozen=True)
-class Binary(Op):
+class Binary(Clamped):
     """y = clamp(function(a, b)); on quantised tensors with the meaning that their parameters give."""
 
+    elementwise: ClassVar[bool] = True
     function: str = "add"
-    clamp: Clamp = NO_CLAMP
     round_once: bool = False  # halves to even, as ONNX does; else as TensorFlow Lite does
 
     def label(self) -> str:
@@ -46,6 +49,35 @@ class Binary(Op):
         with np.errstate(all="ignore"):
             result = FUNCTIONS[self.function].numpy(a, b).astype(layer.output.dtype.numpy)
         return (apply_clamp(result, self.clamp, layer.output),)
+
+    def row_window(self, layer: Layer) -> RowWindow | None:
+        y, operands = layer.output, [layer.input(0), layer.input(1)]
+        alike = all(not t.is_constant and t.shape == y.shape for t in operands)
+        return RowWindow.row_by_row(y.shape[1]) if alike else None
+
+    def affine(self, layer: Layer) -> Affine | None:
+        """One operand is a constant with one value per channel, or with a single value."""
+        if self.function not in ("add", "sub", "mul", "div"):
+            return None
+        if any(t is None or t.dtype is not DType.FLOAT32 or t.quant is not None for t in layer.inputs):
+            return None
+        constants = [i for i in (0, 1) if layer.input(i).is_constant]
+        if len(constants) != 1 or not layer.output.shape:
+            return None
+        (index,) = constants
+        x, c = layer.input(1 - index), layer.input(index)
+        channels = layer.output.shape[-1]
+        if x.shape != layer.output.shape or c.elements not in (1, c.shape[-1] if c.shape else 1):
+            return None
+        values = np.broadcast_to(c.value.reshape(-1).astype(np.float64), (channels,))
+        one, zero = np.ones(channels), np.zeros(channels)
+        if self.function == "mul":
+            return Affine(1 - index, values, zero)
+        if self.function == "add":
+            return Affine(1 - index, one, values)
+        if self.function == "sub":
+            return Affine(0, one, -values) if index == 1 else Affine(1, -one, values)
+        return Affine(0, 1 / values, zero) if index == 1 and np.all(values) else None
 
     def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
         return self if len(layer.output.shape) == len(perm) else None
@@ -239,7 +271,7 @@ TFLITE_NAMES = {
 
 @tflite_op(*TFLITE_NAMES)
 def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
-    op = Binary(TFLITE_NAMES[node.op_type], node.clamp)
+    op = Binary(TFLITE_NAMES[node.op_type], clamp=node.clamp)
     a, b, output = node.input(0), node.input(1), node.outputs[0]
     plain = a.quant is None and b.quant is None and output.quant is None
     whole = integers.has_integer_form(op.function, a, b, output)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from tinyml.reading import Builder, OnnxNode, TfliteNode, dtype_of, onnx_op, tfl
 class Cast(Op):
     """Real numbers are truncated towards zero and saturate."""
 
+    elementwise: ClassVar[bool] = True
     dtype: DType = DType.FLOAT32
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:

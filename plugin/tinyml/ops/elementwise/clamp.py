@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 class Clamp(Op):
     """min(max(x, low), high), in real numbers also for quantised tensors."""
 
+    elementwise: ClassVar[bool] = True
     low: float = -np.inf
     high: float = np.inf
 
@@ -32,6 +34,10 @@ class Clamp(Op):
 
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
         return (apply_clamp(given(inputs, 0), (self.low, self.high), layer.output),)
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        return (self.low, self.high)
 
     def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
         return self

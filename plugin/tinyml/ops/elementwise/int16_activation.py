@@ -14,7 +14,8 @@ from tinyml import c
 from tinyml import fixed_point as fp
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import InPlace, Sheet, register_kernels
-from tinyml.ops.shared.quant import NO_CLAMP, Clamp, clamp_range, quant_of
+from tinyml.ops.shared.clamped import Clamped
+from tinyml.ops.shared.quant import clamp_range, quant_of
 
 
 def takes(x: Tensor, y: Tensor | TensorType) -> bool:
@@ -123,13 +124,12 @@ register_kernels(SigmoidWords, SigmoidWordsLoop())
 
 
 @dataclass(frozen=True)
-class LeakyWords(Words):
+class LeakyWords(Words, Clamped):
     """Two slopes, each a fixed-point factor, within limits. Both slopes alike: a clamp."""
 
     alpha: float = 0.01  # below zero
     slope: float = 1.0  # above
     offset: float = 0.0
-    clamp: Clamp = NO_CLAMP
     round_once: bool = False  # else twice, as TensorFlow Lite does
 
     def label(self) -> str:

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tinyml import c
 from tinyml import fixed_point as fp
+from tinyml.hooks import RowWindow
 from tinyml.ir import Array, DType, Layer, Op, Quant, Tensor, TensorType, given
 from tinyml.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.shared.quant import quant_of
@@ -24,6 +25,7 @@ class Lookup(Op):
     """y = table[x]. Both count from the smallest value of their type, so that the table is the same
     whether bytes are signed or not; ``function`` is only a name."""
 
+    elementwise: ClassVar[bool] = True
     table: tuple[int, ...] = ()
     function: str = "lookup"
 
@@ -42,6 +44,9 @@ class Lookup(Op):
         index = given(inputs, 0).astype(np.int16) - x.limits[0]
         found = np.asarray(self.table, np.int16)[index] + y.limits[0]
         return (found.astype(y.numpy),)
+
+    def row_window(self, layer: Layer) -> RowWindow:
+        return RowWindow.row_by_row(layer.output.shape[1])
 
     def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
         return self

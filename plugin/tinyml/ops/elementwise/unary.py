@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -136,6 +137,7 @@ FUNCTIONS = {
 class Unary(Op):
     """y = function(x, parameters)."""
 
+    elementwise: ClassVar[bool] = True
     function: str = "abs"
     parameters: tuple[float, ...] = ()
 
@@ -176,7 +178,7 @@ class Unary(Op):
             return int16_activation.LeakyWords(self.parameters[0], round_once=True)
         if self.function == "hard_sigmoid" and self.parameters[0] > 0:
             alpha, beta = self.parameters
-            return int16_activation.LeakyWords(alpha, alpha, beta, (0.0, 1.0), round_once=True)
+            return int16_activation.LeakyWords(alpha, alpha, beta, clamp=(0.0, 1.0), round_once=True)
         return int16_table.from_function(self.function, self.real, x, y)
 
 

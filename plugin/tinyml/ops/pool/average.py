@@ -12,29 +12,33 @@ from typing import ClassVar
 import numpy as np
 
 from tinyml import c
+from tinyml.hooks import Border
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Constraint, Library, Sheet, register_kernels
 from tinyml.ops.pool.integer_mean import alike, from_sum, linear_mean
 from tinyml.ops.pool.windows import PoolKernel, PoolLoops, Window, read_pool, read_tflite_pool
+from tinyml.ops.shared.clamped import Clamped
 from tinyml.ops.shared.constraints import real_numbers
 from tinyml.ops.shared.linear import Linear
-from tinyml.ops.shared.quant import NO_CLAMP, Clamp, clamp_range, limited, quant_of
+from tinyml.ops.shared.quant import clamp_range, limited, quant_of
 from tinyml.ops.weighted.records import window_members
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.targets import Target
 
 
 @dataclass(frozen=True)
-class AveragePool(Window):
+class AveragePool(Window, Clamped):
     """The divisor counts the elements of a window inside the input, or inside its padding too."""
 
     include_pad: bool = False
-    clamp: Clamp = NO_CLAMP
     to_even: bool = False  # halves of quantised means, as ONNX rounds; else away from zero, as TFLite does
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         x = given(inputs, 0)
         return (TensorType(self.output_shape(x), x.dtype, x.quant),)
+
+    def channelwise(self, layer: Layer) -> bool:
+        return True
 
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
         x = given(inputs, 0)
@@ -45,6 +49,12 @@ class AveragePool(Window):
             return (np.clip(found, *clamp_range(self.clamp, layer.output)).astype(x.dtype),)
         mean = self.windows(x, 0).sum(axis=self.taps) / counts
         return (np.clip(mean, *self.clamp).astype(layer.output.dtype.numpy),)
+
+    def bordered(self, x: Tensor, border: Border) -> Op | None:
+        pads = border.added_to(self.pads)
+        if pads is None or x.quant is not None or any(self.pads) or self.ceil:
+            return None
+        return replace(self, pads=pads, include_pad=True)
 
     def quantized(
         self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]

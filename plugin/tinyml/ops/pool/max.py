@@ -5,27 +5,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tinyml import c
+from tinyml.hooks import Border, RowWindow
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Sheet, register_kernels
 from tinyml.ops.pool.windows import PoolKernel, PoolLoops, Window, read_pool, read_tflite_pool
-from tinyml.ops.shared.quant import NO_CLAMP, Clamp, clamp_range
+from tinyml.ops.shared.clamped import Clamped
+from tinyml.ops.shared.quant import Clamp, clamp_range
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 
 @dataclass(frozen=True)
-class MaxPool(Window):
+class MaxPool(Window, Clamped):
     """Elements outside the input never win.
 
     With ``indices`` there is a second output: where in the channels-first input each winner is,
     counted over the whole tensor, its spatial axes row by row or (``column_major``) column by column.
     """
 
-    clamp: Clamp = NO_CLAMP
     indices: bool = False
     column_major: bool = False
 
@@ -34,6 +35,9 @@ class MaxPool(Window):
         shape = self.output_shape(x)
         places = (TensorType(shape, DType.INT64),) if self.indices else ()
         return (TensorType(shape, x.dtype, x.quant), *places)
+
+    def channelwise(self, layer: Layer) -> bool:
+        return True
 
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
         x = given(inputs, 0)
@@ -55,6 +59,22 @@ class MaxPool(Window):
         winner = np.argmax(np.where(inside, flat == flat.max(axis=-1, keepdims=True), False), axis=-1)
         chosen = np.take_along_axis(places.reshape(flat.shape), winner[..., None], axis=-1)
         return largest, chosen[..., 0]
+
+    def bordered(self, x: Tensor, border: Border) -> Op | None:
+        """Zeros never win against what is not negative, as long as each window sees some of the input."""
+        pads = border.added_to(self.pads)
+        plain = not any(self.pads) and not self.ceil and all(d == 1 for d in self.dilations)
+        if pads is None or not plain or not border.not_negative:
+            return None
+        sees = all(p < k for p, k in zip(pads, (*self.kernel, *self.kernel), strict=True))
+        return replace(self, pads=pads) if sees else None
+
+    def row_window(self, layer: Layer) -> RowWindow:
+        rows = (layer.input(0).shape[1], layer.output.shape[1])
+        return RowWindow(self.kernel[0], self.strides[0], self.dilations[0], self.pads[0], *rows)
+
+    def with_row_padding(self, top: int, bottom: int) -> Op:
+        return replace(self, pads=(top, self.pads[1], bottom, self.pads[3]))
 
     def place_strides(self, shape: Sequence[int]) -> tuple[int, ...]:
         """How far apart neighbours along each (channels-last) axis are in the order of the indices."""

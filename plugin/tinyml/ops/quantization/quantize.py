@@ -27,6 +27,7 @@ class Quantize(Op):
     ONNX rounds halves to even, TFLite away from zero.
     """
 
+    elementwise: ClassVar[bool] = True
     dtype: DType = DType.INT8
     quant: Quant = IDENTITY
     halves_to_even: bool = True
@@ -58,6 +59,7 @@ class Quantize(Op):
 class Dequantize(Op):
     """Integers to real numbers: scale * (x - zero_point), with the quantisation of the input tensor."""
 
+    elementwise: ClassVar[bool] = True
     folds: ClassVar[bool] = False  # the QDQ fusion must see the integers first
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from tinyml.reading import Builder, TfliteNode, tflite_op
 class Requantize(Op):
     """Rescales by x.scale / y.scale in fixed point, as TFLite's QUANTIZE does."""
 
+    elementwise: ClassVar[bool] = True
     round_once: bool = False  # else twice, as TensorFlow Lite does
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:

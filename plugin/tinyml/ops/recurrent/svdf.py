@@ -12,7 +12,7 @@ import numpy as np
 
 from tinyml import fixed_point as fp
 from tinyml.errors import UnsupportedError
-from tinyml.ir import Array, DType, Layer, Op, Quant, Tensor, TensorType, given
+from tinyml.ir import Array, DType, Layer, Quant, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.concat import concat
 from tinyml.ops.dense.dense import Dense
@@ -20,7 +20,8 @@ from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.quantization.quantize import IDENTITY
 from tinyml.ops.reduce.reduce import reduced
 from tinyml.ops.reshape import Reshape
-from tinyml.ops.shared.quant import NO_CLAMP, Clamp, clamp_range, is_quantized, quant_of
+from tinyml.ops.shared.clamped import Clamped
+from tinyml.ops.shared.quant import clamp_range, is_quantized, quant_of
 from tinyml.ops.shared.real import real_weights
 from tinyml.ops.slice import take
 from tinyml.reading import Builder, TfliteNode, tflite_op
@@ -29,7 +30,7 @@ X, FEATURES, TIME, BIAS, STATE = range(5)
 
 
 @dataclass(frozen=True)
-class Svdf(Op):
+class Svdf(Clamped):
     """The integer form. Inputs: x, feature weights, time weights, bias or none, state.
 
     Outputs: the units, and the state with the newest moment in it.
@@ -38,7 +39,6 @@ class Svdf(Op):
     folds: ClassVar[bool] = False
     rank: int = 1
     quant: Quant = IDENTITY  # of the output
-    clamp: Clamp = NO_CLAMP
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         x, w, state = given(inputs, X), given(inputs, FEATURES), given(inputs, STATE)
@@ -136,7 +136,7 @@ def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     if output.quant is None or output.dtype is not DType.INT8:
         raise UnsupportedError(f"SVDF operator {node.name!r} on {x.dtype.value}", "float32 or int8")
     operands = [x, node.input(FEATURES), node.input(TIME), node.optional(BIAS), state]
-    y, moments = build.add(Svdf(rank, output.quant, node.clamp), operands)
+    y, moments = build.add(Svdf(rank, output.quant, clamp=node.clamp), operands)
     build.update(state, moments)
     return [y]
 
@@ -157,4 +157,4 @@ def _real(node: TfliteNode, build: Builder, rank: int) -> Tensor:
     bias = node.optional(BIAS)
     if bias is None:
         bias = build.constant(np.zeros(filters // rank, np.float32))
-    return build.add1(Binary("add", node.clamp), [sums, bias])
+    return build.add1(Binary("add", clamp=node.clamp), [sums, bias])

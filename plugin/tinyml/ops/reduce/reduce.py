@@ -100,6 +100,9 @@ class Reduce(Op):
     def label(self) -> str:
         return f"reduce_{self.function}"
 
+    def channelwise(self, layer: Layer) -> bool:
+        return len(layer.output.shape) - 1 not in self.axes
+
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         x = given(inputs, 0)
         quant = x.quant if self.function in EXTREMES else None

@@ -7,13 +7,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
 from tinyml.ir import Array, DType, Layer, Op, Tensor, given
+from tinyml.ops.shared.clamped import Clamped
 from tinyml.ops.shared.quant import (
-    NO_CLAMP,
-    Clamp,
     Multipliers,
     centred,
     integer_bias,
@@ -26,16 +26,34 @@ from tinyml.ops.shared.quant import (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Weighted(Op):
+class Weighted(Clamped):
     """y = clamp(sums of x times weights + bias), channels last. Inputs: x, weights, optional bias."""
 
-    clamp: Clamp = NO_CLAMP
     round_once: bool = False  # else twice, as TensorFlow Lite does
 
     @property
     @abstractmethod
     def channel_axis(self) -> int:
         """The axis of the weights that counts output channels."""
+
+    mixes_channels: ClassVar[bool] = True  # else an output channel reads one input channel alone
+
+    @property
+    def sums_all_inputs(self) -> bool:
+        """Whether every output is one sum over the whole window, and over all channels if it mixes them.
+
+        Then a factor, an offset or a constant of an input channel can move into weights and bias.
+        """
+        return False
+
+    @property
+    def reads_padding(self) -> bool:
+        """Whether zeros around the input take part in sums."""
+        return False
+
+    def at_one_position(self) -> Weighted:
+        """The operator on an input with one spatial position, and weights with one tap."""
+        return self
 
     @abstractmethod
     def accumulate(self, x: Array, weights: Array) -> Array:

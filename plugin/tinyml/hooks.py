@@ -1,0 +1,60 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""What operators answer when passes and the planner ask about them: the types of the hooks of ``Op``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy.typing as npt
+
+
+@dataclass(frozen=True)
+class RowWindow:
+    """How a window moves down its input, and the number of rows."""
+
+    kernel: int
+    stride: int
+    dilation: int
+    pad_top: int
+    in_rows: int
+    out_rows: int
+
+    def read(self, first: int, end: int) -> tuple[int, int]:
+        """The input rows that output rows from ``first`` to before ``end`` look at, padding included."""
+        span = (self.kernel - 1) * self.dilation + 1
+        return first * self.stride - self.pad_top, (end - 1) * self.stride - self.pad_top + span
+
+    def inside(self, row: int) -> int:
+        return min(max(row, 0), self.in_rows)
+
+    @staticmethod
+    def row_by_row(rows: int) -> RowWindow:
+        """Each output row depends on the input row at its place."""
+        return RowWindow(1, 1, 1, 0, rows, rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Affine:
+    """y = x * factor + offset, with one factor and one offset per channel."""
+
+    operand: int  # which input x is
+    factor: npt.NDArray[Any]
+    offset: npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Border:
+    """Zeros around the spatial axes of an input: how many before and after each axis."""
+
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    not_negative: bool = False  # whether the elements inside the border are known to be 0 or more
+
+    def added_to(self, pads: tuple[int, ...]) -> tuple[int, ...] | None:
+        """Padding before each axis, then after each, with the border; None if there are other axes."""
+        widths = (*self.before, *self.after)
+        if len(widths) != len(pads):
+            return None
+        return tuple(own + more for own, more in zip(pads, widths, strict=True))
