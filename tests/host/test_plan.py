@@ -419,11 +419,13 @@ def test_a_right_plan_passes() -> None:
     [
         (TWO, {"x": 0, "a": 0, "b": 16}, 32, {}, "overwrites its input 'x'"),
         (TWO, {"x": 0, "a": 16, "b": 20}, 64, {}, "overwrites its input 'a'"),
-        (TWO, {"x": 0, "a": 20, "b": 0}, 32, {}, "over the end"),
+        (TWO, {"x": 0, "a": 20, "b": 0}, 32, {}, "extends past the end of its memory"),
         (WINDOW, {"x": 3, "y": 0}, 20, {}, "overwrites its input 'x'"),
         (WINDOW, {"x": 0, "y": 0}, 20, {}, "overwrites its input 'x'"),
         (TWO, {"x": 0, "a": 16, "b": 0}, 64, {0: (24, 16)}, "scratch memory of 'a' overlaps 'a'"),
-        (TWO, {"x": 0, "a": 16, "b": 0}, 40, {0: (32, 16)}, "outside of the arena"),
+        (TWO, {"x": 0, "a": 16, "b": 0}, 40, {0: (32, 16)}, "extends past the end of the arena"),
+        (TWO, {"x": 0, "a": 16, "b": 0}, 64, {0: (36, 16)}, "scratch memory of 'a' is not aligned"),
+        (TWO, {"x": 0, "a": 16, "b": 0}, 64, {0: (34, 12)}, "scratch memory of 'a' is not aligned"),
         (
             graph_of("x", "c", [("a", WORK, "x"), ("b", WORK, "x"), ("c", WORK, "a b")]),
             {"x": 0, "a": 16, "b": 24, "c": 48},

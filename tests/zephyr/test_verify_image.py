@@ -25,7 +25,7 @@ MODEL = str(DIGITS / "model.onnx")
 
 # A fault to be found: one layer is left out.
 SKIPS_A_LAYER = """\
-#define TINYML_LAYER(index, call) do { if ((index) != 3) { call; } } while (0)
+#define TINYML_WRAP_LAYER(index, call) do { if ((index) != 3) { call; } } while (0)
 """
 
 

@@ -1,20 +1,20 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* How Zephyr wants what <tinyml/tinyml.h> leaves to the platform. Included from there. */
+/* Zephyr's port header: defines what <tinyml/tinyml.h>, which includes it, leaves to the platform.
+ */
 
 #ifndef TINYML_PORT_H_
 #define TINYML_PORT_H_
 
-/* Arenas and their locks are defined in a source that CMake writes, because models may share them.
- */
+/* CMake generates the source that defines arenas and their locks, because models can share them. */
 #define TINYML_ARENA(model, size_bytes)                                                            \
 	extern uint8_t model##_arena[size_bytes] __attribute__((aligned(TINYML_ARENA_ALIGNMENT))); \
 	extern struct tinyml_lock model##_lock
 #define TINYML_LOCK(model) &model##_lock
 
-/* Constants, if a model's `weights:` says so: in RAM, copied there with all that has an initial
- * value, or in a memory of their own, by a linker script that CMake writes. */
+/* Where constants go if the model's `weights:` says so: into RAM, copied at boot with all
+ * initialised data, or into a memory of their own, through a linker script that CMake generates. */
 #if defined(TINYML_WEIGHTS_IN_RAM)
 #define TINYML_WEIGHTS_SECTION(model) __attribute__((section(".data.tinyml_weights." #model)))
 #elif defined(TINYML_WEIGHTS_IN)
@@ -28,15 +28,21 @@ void tinyml_check_claim(struct tinyml_lock *lock, const char *model);
 #define TINYML_CHECK_CLAIM(model) tinyml_check_claim(&model##_lock, #model)
 #endif
 
-#ifdef CONFIG_MINIMAL_LIBC /* its <math.h> has no such constants */
+#ifdef CONFIG_MINIMAL_LIBC /* its <math.h> lacks these constants */
 #define INFINITY __builtin_inff()
 #define NAN      __builtin_nanf("")
+#endif
+
+#ifdef CONFIG_ASSERT
+#include <zephyr/sys/__assert.h>
+
+#define TINYML_ASSERT(condition) __ASSERT_NO_MSG(condition)
 #endif
 
 #ifdef CONFIG_TINYML_PROFILING
 #include <tinyml/profile.h>
 
-#define TINYML_LAYER(index, call)                                                                  \
+#define TINYML_WRAP_LAYER(index, call)                                                             \
 	do {                                                                                       \
 		uint32_t tinyml_started = tinyml_profile_clock();                                  \
                                                                                                    \

@@ -21,7 +21,10 @@ RUNTIME_C = Path(__file__).parent.parent / "runtime"
 RUNTIME_INCLUDE = RUNTIME_C / "include"
 
 WARNINGS = ("-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror")
-SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-g")
+SANITIZERS = (
+    *("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-g"),
+    "-DTINYML_ASSERTIONS=1",  # what kernels require of their arguments: see <tinyml/tinyml.h>
+)
 SECTIONS = ("-ffunction-sections", "-fdata-sections")
 
 

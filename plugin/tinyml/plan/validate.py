@@ -1,9 +1,10 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Re-checks a plan the slow, obvious way: by running it, with names of bytes instead of values.
+"""Re-checks a plan the slow, obvious way: simulates a run with names of bytes instead of values.
 
-Every byte of every memory holds the name of the byte that was last written there. Whoever reads a tensor
-must find exactly that tensor's bytes. Shares no code with the rest of the planner.
+Every byte of every memory holds the name of the byte that was last written there. A layer that
+reads a tensor must find exactly that tensor's bytes. Addresses must be aligned as <tinyml/tinyml.h>
+promises. This file shares no code with the rest of the planner.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ class Machine:
                 inner = inputs[view.inner]
                 names[view.offset_bytes : view.offset_bytes + inner.bytes] = self.of(inner)
         if len(names) != tensor.bytes:
-            raise PlanError(f"{layer.op.kind} {layer.name!r} declares a view outside of its tensors")
+            raise PlanError(f"{layer.op.kind} {layer.name!r} declares a view outside its tensors")
         return names
 
     def of(self, tensor: Tensor) -> Names:
@@ -87,7 +88,7 @@ class Machine:
             raise PlanError(f"{tensor.name!r} is not aligned")
         end = place.offset + tensor.bytes
         if end > len(self.memory[place.region, place.index]):
-            raise PlanError(f"{tensor.name!r} reaches over the end of its memory")
+            raise PlanError(f"{tensor.name!r} extends past the end of its memory")
         return (place.region, place.index), place.offset, end
 
     def write(self, tensor: Tensor, names: Names) -> None:
@@ -136,8 +137,10 @@ class Machine:
                 if memory == (Region.ARENA, 0) and start < offset + size and offset < end:
                     raise PlanError(f"the scratch memory of {layer.name!r} overlaps {tensor.name!r}")
             arena = self.memory[Region.ARENA, 0]
+            if offset % (8 if size % 8 == 0 else 4):  # as <tinyml/tinyml.h> promises
+                raise PlanError(f"the scratch memory of {layer.name!r} is not aligned")
             if offset < 0 or offset + size > len(arena):
-                raise PlanError(f"the scratch memory of {layer.name!r} reaches outside of the arena")
+                raise PlanError(f"the scratch memory of {layer.name!r} extends past the end of the arena")
             arena[offset : offset + size] = SCRATCH
         results = [self.result(tensor, layer) for tensor in layer.outputs]
         for position, (tensor, names) in enumerate(zip(layer.outputs, results, strict=True)):

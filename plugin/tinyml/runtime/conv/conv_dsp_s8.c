@@ -1,8 +1,7 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Convolutions with DSP instructions: two windows meet two filters at a time,
- * in pairs of int16. */
+/* Convolutions with DSP instructions: two windows by two filters at a time, in pairs of int16. */
 
 #include <tinyml/tinyml.h>
 
@@ -19,10 +18,10 @@ static inline void put_word(uint32_t *to, uint32_t word)
 	to[2] = (uint32_t)tinyml_odd_bytes(word);
 }
 
-/* Compilers need a fifth more instructions for this loop, which is most of what
- * a model executes. */
-static inline const uint32_t *dot(const uint32_t *filters, const uint32_t *end,
-				  const uint32_t *columns, int32_t sums[2 * WINDOWS])
+/* In assembly, because compilers need a fifth more instructions for this loop, in which a model
+ * spends most of its time. */
+static inline const uint32_t *dot_pair(const uint32_t *filters, const uint32_t *end,
+				       const uint32_t *columns, int32_t sums[2 * WINDOWS])
 {
 	int32_t s00 = sums[0], s01 = sums[1], s10 = sums[2], s11 = sums[3];
 	uint32_t a, b, x0, x1, w;
@@ -45,7 +44,7 @@ static inline const uint32_t *dot(const uint32_t *filters, const uint32_t *end,
 	"smlad %[s11], %[w], %[x1], %[s11]\n\t"
 
 	__asm__ volatile("sub %[w], %[end], %[filters]\n\t"
-			 "lsls %[w], %[w], #28\n\t" /* an odd number: begin with the second */
+			 "lsls %[w], %[w], #28\n\t" /* odd number of words: enter in the middle */
 			 "bmi 2f\n"
 			 "1:\n\t" FOUR_ELEMENTS "2:\n\t" FOUR_ELEMENTS "cmp %[filters], %[end]\n\t"
 			 "bne 1b\n\t"
@@ -72,8 +71,8 @@ static int32_t sum_column(const uint32_t *column, int32_t count)
 	return sum;
 }
 
-static inline void finish(int32_t sums[2 * WINDOWS], const int32_t factor[2],
-			  const int8_t exponent[2], const struct tinyml_output *to)
+static inline void rescale_sums(int32_t sums[2 * WINDOWS], const int32_t factor[2],
+				const int8_t exponent[2], const struct tinyml_output *to)
 {
 	const int32_t f0 = factor[0], f1 = factor[1], e0 = exponent[0], e1 = exponent[1];
 
@@ -101,7 +100,7 @@ static inline void finish(int32_t sums[2 * WINDOWS], const int32_t factor[2],
 void tinyml_conv_dsp_s8(const struct tinyml_conv_stream_s8 *p, const int8_t *x, int8_t *y,
 			void *scratch)
 {
-	convolve_all(p, x, y, scratch);
+	convolve_stream(p, x, y, scratch);
 }
 
 #endif /* TINYML_CORE_DSP */

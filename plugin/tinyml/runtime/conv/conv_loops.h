@@ -1,21 +1,21 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The loops of a float convolution, for one type of weights. The file that includes this says:
+/* The loops of a float convolution, for one type of weights. The file that includes this defines:
  *
  *   CONV_NAME      the function to define
  *   CONV_PARAMS    its parameters: a struct with window, groups, from_the_end and weights
  *   CONV_WEIGHT    the type of weights
  *
- * and has a function finish(params, sum, output channel) that makes an output element of a sum.
+ * and a function finish(params, sum, output channel) that turns a sum into an output element.
  */
 
 #include <tinyml/conv.h>
 
-/* One filter at one position; x is the first input channel of its group. Taps that are neighbours
- * in the input, as they are in the filter, are one run of numbers.
+/* One filter at one position; x is the first input channel of its group. Taps that are adjacent in
+ * the input as in the filter are processed as one run.
  */
-static float accumulate(const struct tinyml_window *w, const float *x, const CONV_WEIGHT *filter,
+static float filter_sum(const struct tinyml_window *w, const float *x, const CONV_WEIGHT *filter,
 			struct tinyml_span rows, struct tinyml_span cols, int32_t group_in)
 {
 	const bool one_run = w->dilation_w == 1 && group_in == w->in_c;
@@ -38,8 +38,9 @@ static float accumulate(const struct tinyml_window *w, const float *x, const CON
 	return sum;
 }
 
-/* All filters at one position of one item. */
-static void position(const CONV_PARAMS *p, const float *x, float *y, int32_t oy, int32_t ox)
+/* All filters at one position of one batch item. */
+static void convolve_position(const CONV_PARAMS *p, const float *x, float *y, int32_t oy,
+			      int32_t ox)
 {
 	const struct tinyml_window *w = &p->window;
 	const int32_t group_in = w->in_c / p->groups;
@@ -54,7 +55,7 @@ static void position(const CONV_PARAMS *p, const float *x, float *y, int32_t oy,
 		const float *group = &x[oc / group_out * group_in];
 		const CONV_WEIGHT *filter = &p->weights[oc * filter_size];
 
-		y[oc] = finish(p, accumulate(w, group, filter, rows, cols, group_in), oc);
+		y[oc] = finish(p, filter_sum(w, group, filter, rows, cols, group_in), oc);
 	}
 }
 
@@ -67,7 +68,7 @@ void CONV_NAME(const CONV_PARAMS *p, const float *x, float *y)
 		const int32_t at = p->from_the_end ? all - 1 - i : i;
 		const int32_t item = at / positions, o = at - item * positions, oy = o / w->out_w;
 
-		position(p, &x[item * w->in_h * w->in_w * w->in_c], &y[at * w->out_c], oy,
-			 o - oy * w->out_w);
+		convolve_position(p, &x[item * w->in_h * w->in_w * w->in_c], &y[at * w->out_c], oy,
+				  o - oy * w->out_w);
 	}
 }

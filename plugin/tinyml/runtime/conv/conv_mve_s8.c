@@ -1,7 +1,7 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Convolutions with Helium: three windows meet two filters at a time. VMLADAV wants its sum in an
+/* Convolutions with Helium: three windows by two filters at a time. VMLADAV requires its sum in an
  * even register, of which six are free: three by two is the largest tile that needs no spilling.
  */
 
@@ -14,11 +14,12 @@
 
 #define WINDOWS 3
 
-/* Inlined into one another, functions need more registers than there are. */
-#define APART __attribute__((noinline)) static
+/* Inlined into one another, these functions would run out of registers. */
+#define NOT_INLINED __attribute__((noinline)) static
 
-/* Columns: windows of the input, one after the other in the scratch memory, each filled up with
- * zeros to whole vectors. So filters need no filling: what is read past their end counts nothing.
+/* Columns: windows of the input, one after the other in the scratch memory, each padded with zeros
+ * to whole vectors. So filters need no padding: whatever is read past their end is multiplied by
+ * zero.
  */
 struct columns {
 	int8_t *first;
@@ -28,11 +29,9 @@ struct columns {
 	int32_t count;   /* of columns in use */
 };
 
-/* Copy a window that reaches beyond the input, where there is nothing but its zero point, or one
- * with gaps.
- */
-APART void gather_any(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int32_t oy, int32_t ox,
-		      int8_t *column)
+/* Copy a window that extends past the input, where the zero point stands in, or a dilated one. */
+NOT_INLINED void gather_piecewise(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int32_t oy,
+				  int32_t ox, int8_t *column)
 {
 	const struct tinyml_window *w = &p->window;
 	const struct tinyml_span rows =
@@ -40,25 +39,24 @@ APART void gather_any(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int32
 	const struct tinyml_span cols =
 		tinyml_span(ox, w->stride_w, w->pad_left, w->kernel_w, w->dilation_w, w->in_w);
 	const int32_t in_c = w->in_c, row_bytes = w->kernel_w * in_c;
-	/* Neighbours in a column that are neighbours in the input, too. */
-	const int32_t together = w->dilation_w == 1 ? cols.end - cols.first : 1;
+	/* Elements that are adjacent in the column and in the input. */
+	const int32_t run = w->dilation_w == 1 ? cols.end - cols.first : 1;
 
 	tinyml_fill(column, (int8_t)p->in_zero, w->kernel_h * row_bytes);
 	for (int32_t ky = rows.first; ky < rows.end; ky++) {
 		const int32_t row = rows.start + ky * w->dilation_h;
 
-		for (int32_t kx = cols.first; kx < cols.end; kx += together) {
+		for (int32_t kx = cols.first; kx < cols.end; kx += run) {
 			const int32_t at = row * w->in_w + cols.start + kx * w->dilation_w;
 
-			tinyml_copy(&column[ky * row_bytes + kx * in_c], &x[at * in_c],
-				    together * in_c);
+			tinyml_copy(&column[ky * row_bytes + kx * in_c], &x[at * in_c], run * in_c);
 		}
 	}
 }
 
 /* Copy the window of an output into a column. */
-APART void gather(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int32_t oy, int32_t ox,
-		  int8_t *column)
+NOT_INLINED void gather_window(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int32_t oy,
+			       int32_t ox, int8_t *column)
 {
 	const struct tinyml_window *w = &p->window;
 	const int32_t top = oy * w->stride_h - w->pad_top, left = ox * w->stride_w - w->pad_left;
@@ -67,7 +65,7 @@ APART void gather(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int32_t o
 
 	if (w->dilation_h != 1 || w->dilation_w != 1 || top < 0 || left < 0 ||
 	    top + height > w->in_h || left + w->kernel_w > w->in_w) {
-		gather_any(p, x, oy, ox, column);
+		gather_piecewise(p, x, oy, ox, column);
 		return;
 	}
 	x += top * in_bytes + left * w->in_c;
@@ -76,10 +74,10 @@ APART void gather(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int32_t o
 	}
 }
 
-/* Two filters at three windows: sums[4 * window + filter]. Returns the filters that come next.
+/* Two filters at three windows: sums[4 * window + filter]. Returns the address of the next filters.
  *
- * In assembly, because compilers move the ten registers of the loop around it more often than it
- * runs.
+ * In assembly, because compilers spend more instructions on moving its ten registers than on the
+ * loop.
  */
 static inline const int8_t *dot_3x2(const int8_t *w, const struct columns *columns, int32_t *sums)
 {
@@ -113,10 +111,12 @@ static inline const int8_t *dot_3x2(const int8_t *w, const struct columns *colum
 	return w - columns->spare;
 }
 
-/* All filters at the windows in the columns. Outputs of neighbours are `step` bytes apart. */
-static inline __attribute__((always_inline)) void filters(const struct tinyml_conv_mve_s8 *p,
-							  struct columns *columns, int8_t *y,
-							  int32_t step, bool once)
+/* Apply all filters to the windows in the columns. Outputs of adjacent windows are `step` bytes
+ * apart.
+ */
+static inline __attribute__((always_inline)) void apply_filters(const struct tinyml_conv_mve_s8 *p,
+								struct columns *columns, int8_t *y,
+								int32_t step, bool once)
 {
 	const struct tinyml_limits to = {p->out_zero, p->out_min, p->out_max};
 	const int32_t *bias = p->bias, *multiplier = p->multiplier;
@@ -161,16 +161,16 @@ static inline __attribute__((always_inline)) void filters(const struct tinyml_co
 	}
 }
 
-APART void filters_once(const struct tinyml_conv_mve_s8 *p, struct columns *columns, int8_t *y,
-			int32_t step)
+NOT_INLINED void apply_filters_once(const struct tinyml_conv_mve_s8 *p, struct columns *columns,
+				    int8_t *y, int32_t step)
 {
-	filters(p, columns, y, step, true);
+	apply_filters(p, columns, y, step, true);
 }
 
-APART void filters_twice(const struct tinyml_conv_mve_s8 *p, struct columns *columns, int8_t *y,
-			 int32_t step)
+NOT_INLINED void apply_filters_twice(const struct tinyml_conv_mve_s8 *p, struct columns *columns,
+				     int8_t *y, int32_t step)
 {
-	filters(p, columns, y, step, false);
+	apply_filters(p, columns, y, step, false);
 }
 
 void tinyml_conv_mve_s8(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int8_t *y,
@@ -183,6 +183,7 @@ void tinyml_conv_mve_s8(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int
 	struct columns columns = {.first = scratch};
 	int32_t left = rows * w->out_w;
 
+	TINYML_ASSERT(TINYML_ALIGNED(scratch, 4) && p->out_min <= p->out_max);
 	columns.vectors = (column + TINYML_LANES - 1) / TINYML_LANES;
 	columns.stride = columns.vectors * TINYML_LANES;
 	columns.spare = columns.stride - column;
@@ -194,16 +195,16 @@ void tinyml_conv_mve_s8(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int
 		const int8_t *from = &x[item * w->in_h * w->in_w * w->in_c];
 
 		for (int32_t j = 0; j < w->out_w; j++) {
-			/* A copy even where the input could be read in place: outputs of a 1x1
-			 * convolution may then be written over its inputs. */
-			gather(p, from, oy, p->from_the_end ? w->out_w - 1 - j : j,
-			       &columns.first[columns.count++ * columns.stride]);
+			/* Always a copy, so that outputs of a 1x1 convolution can be written over
+			 * its inputs. */
+			gather_window(p, from, oy, p->from_the_end ? w->out_w - 1 - j : j,
+				      &columns.first[columns.count++ * columns.stride]);
 			left--;
 			if (columns.count == WINDOWS || left == 0) {
 				if (p->round_once) {
-					filters_once(p, &columns, y, step);
+					apply_filters_once(p, &columns, y, step);
 				} else {
-					filters_twice(p, &columns, y, step);
+					apply_filters_twice(p, &columns, y, step);
 				}
 				y += columns.count * step;
 				columns.count = 0;

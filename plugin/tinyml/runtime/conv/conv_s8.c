@@ -1,7 +1,7 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Convolutions in plain C: three windows meet two filters at a time. */
+/* Convolutions in plain C: three windows by two filters at a time. */
 
 #include <stdint.h>
 
@@ -13,8 +13,8 @@ static inline void put_word(uint32_t *to, uint32_t word)
 	*to = word;
 }
 
-static inline const uint32_t *dot(const uint32_t *filters, const uint32_t *end,
-				  const uint32_t *columns, int32_t sums[2 * WINDOWS])
+static inline const uint32_t *dot_pair(const uint32_t *filters, const uint32_t *end,
+				       const uint32_t *columns, int32_t sums[2 * WINDOWS])
 {
 	const int8_t *w = (const int8_t *)filters, *x = (const int8_t *)columns;
 	int32_t s00 = sums[0], s01 = sums[1], s02 = sums[2];
@@ -63,8 +63,8 @@ static int32_t sum_column(const uint32_t *column, int32_t count)
 
 #include "../weighted/output_s8.h"
 
-static inline void finish(int32_t sums[2 * WINDOWS], const int32_t factor[2],
-			  const int8_t exponent[2], const struct tinyml_output *to)
+static inline void rescale_sums(int32_t sums[2 * WINDOWS], const int32_t factor[2],
+				const int8_t exponent[2], const struct tinyml_output *to)
 {
 	for (int32_t i = 0; i < 2; i++) {
 		const int32_t multiplier = (int32_t)((uint32_t)factor[i] >> 1),
@@ -82,5 +82,5 @@ static inline void finish(int32_t sums[2 * WINDOWS], const int32_t factor[2],
 void tinyml_conv_s8(const struct tinyml_conv_stream_s8 *p, const int8_t *x, int8_t *y,
 		    void *scratch)
 {
-	convolve_all(p, x, y, scratch);
+	convolve_stream(p, x, y, scratch);
 }

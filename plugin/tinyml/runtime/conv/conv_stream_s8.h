@@ -2,13 +2,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /**
- * Convolutions: several windows meet two filters at a time. Windows are copied into columns; the
- * filters are a stream of words, with what their sums need (ops/_stream.py).
+ * Convolutions over a stream of filters (struct tinyml_conv_stream_s8): several windows at a time
+ * are copied into columns and multiplied by two filters at a time.
  *
- * The file that includes this says how many WINDOWS there are at a time, and how many words four
- * elements of all columns take (WORD_STEP). It defines put_word(), which puts four elements into a
- * column; dot(), which adds products to sums[filter * WINDOWS + window] and returns what follows
- * the filters; sum_column(), which adds up a column; and finish(), which makes outputs of sums.
+ * The file that includes this defines
+ *
+ *   WINDOWS           the number of columns
+ *   WORD_STEP         words that four elements of all columns take; columns are interleaved
+ *   put_word()        stores four elements in a column
+ *   dot_pair()        adds products to sums[filter * WINDOWS + window]; returns the address after
+ *                     the weights
+ *   sum_column()      adds up the elements of a column
+ *   rescale_sums()    turns sums into outputs
  */
 
 #ifndef TINYML_CONV_STREAM_S8_H_
@@ -18,22 +23,22 @@
 #include <string.h>
 
 #include <tinyml/conv.h>
+#include <tinyml/tinyml.h>
 
 #include "../weighted/output_s8.h"
 
-/* One group of a convolution: which channels it reads, which filters it
- * applies. */
+/* One group of a convolution: the channels that it reads, the filters that it applies. */
 struct group {
 	int32_t first_in;  /* first input channel */
 	int32_t in_c;      /* input channels */
 	int32_t first_out; /* first output channel */
 	int32_t out_c;     /* output channels */
-	int32_t column;    /* elements of a column, in whole words */
+	int32_t column;    /* elements of a column, padded to whole words */
 	const uint32_t *filters;
 };
 
-/* A column that is being filled. Where the pieces of a window are not whole
- * words, they are put together in `bytes` first.
+/* A column being filled. If the pieces of a window are not whole words, they are collected in
+ * `bytes` first.
  */
 struct column {
 	uint32_t *to;
@@ -49,14 +54,14 @@ static inline uint32_t load_word(const int8_t *from)
 	return word;
 }
 
-static inline void add_words(uint32_t *to, const int8_t *from, int32_t count)
+static inline void copy_words(uint32_t *to, const int8_t *from, int32_t count)
 {
 	for (const int8_t *end = from + count; from != end; from += 4, to += WORD_STEP) {
 		put_word(to, load_word(from));
 	}
 }
 
-static inline void add_bytes(int8_t *to, const int8_t *from, int32_t count)
+static inline void copy_bytes(int8_t *to, const int8_t *from, int32_t count)
 {
 	if (count < 4) {
 		while (count-- > 0) {
@@ -70,42 +75,44 @@ static inline void add_bytes(int8_t *to, const int8_t *from, int32_t count)
 	memcpy(&to[count - 4], &from[count - 4], 4); /* may overlap what was copied before */
 }
 
-/* Add a piece of a window to a column. */
-__attribute__((noinline)) static void add(struct column *column, const int8_t *from, int32_t count)
+/* Append a piece of a window to a column. */
+__attribute__((noinline)) static void append(struct column *column, const int8_t *from,
+					     int32_t count)
 {
 	if (column->whole_words) {
-		add_words(column->to, from, count);
+		copy_words(column->to, from, count);
 		column->to += count / 4 * WORD_STEP;
 	} else {
-		add_bytes(column->bytes, from, count);
+		copy_bytes(column->bytes, from, count);
 		column->bytes += count;
 	}
 }
 
-/* Add so many elements that lie outside of the input, where there is nothing but its zero point. */
-static void add_padding(struct column *column, int32_t zero, int32_t count)
+/* Append elements that lie outside the input: its zero point. */
+static void append_padding(struct column *column, int32_t zero, int32_t count)
 {
 	int8_t zeros[4];
 
 	memset(zeros, zero, sizeof(zeros));
 	for (; count > 0; count -= 4) {
-		add(column, zeros, count < 4 ? count : 4);
+		append(column, zeros, count < 4 ? count : 4);
 	}
 }
 
-static inline int32_t limited(int32_t value, int32_t high)
+static inline int32_t clamp_to_range(int32_t value, int32_t high)
 {
 	return value < 0 ? 0 : value > high ? high : value;
 }
 
-/* A window that reaches beyond the input, or one with gaps. */
-__attribute__((noinline)) static void gather_any(const struct tinyml_conv_stream_s8 *p,
-						 const struct group *g, const int8_t *x,
-						 int32_t top, int32_t left, struct column *column)
+/* A window that extends past the input, or one with dilation or several groups. */
+__attribute__((noinline)) static void gather_piecewise(const struct tinyml_conv_stream_s8 *p,
+						       const struct group *g, const int8_t *x,
+						       int32_t top, int32_t left,
+						       struct column *column)
 {
 	const struct tinyml_window *w = &p->window;
 	const int32_t in_c = g->in_c, in_w = w->in_w, kernel_w = w->kernel_w, zero = p->in_zero;
-	/* Elements of a row that are neighbours in the input, too: taps, or all of the row. */
+	/* Elements of a kernel row that are adjacent in the input: one tap, or the whole row. */
 	const bool gaps = w->dilation_w != 1 || in_c != w->in_c;
 	const int32_t piece = gaps ? 1 : kernel_w;
 
@@ -114,27 +121,28 @@ __attribute__((noinline)) static void gather_any(const struct tinyml_conv_stream
 
 		for (int32_t kx = 0; kx < kernel_w; kx += piece) {
 			const int32_t col = left + kx * w->dilation_w;
-			const int32_t first = limited(-col, piece);
-			const int32_t end = limited(in_w - col, piece);
+			const int32_t first = clamp_to_range(-col, piece);
+			const int32_t end = clamp_to_range(in_w - col, piece);
 
 			if (row < 0 || row >= w->in_h || first >= end) {
-				add_padding(column, zero, piece * in_c);
+				append_padding(column, zero, piece * in_c);
 				continue;
 			}
 			if (first > 0) {
-				add_padding(column, zero, first * in_c);
+				append_padding(column, zero, first * in_c);
 			}
-			add(column, &x[(row * in_w + col + first) * w->in_c], (end - first) * in_c);
+			append(column, &x[(row * in_w + col + first) * w->in_c],
+			       (end - first) * in_c);
 			if (end < piece) {
-				add_padding(column, zero, (piece - end) * in_c);
+				append_padding(column, zero, (piece - end) * in_c);
 			}
 		}
 	}
 }
 
-/* The window at (top, left) as a column. */
-static void gather(const struct tinyml_conv_stream_s8 *p, const struct group *g, const int8_t *x,
-		   int32_t top, int32_t left, struct column column)
+/* Copy the window at (top, left) into a column. */
+static void gather_window(const struct tinyml_conv_stream_s8 *p, const struct group *g,
+			  const int8_t *x, int32_t top, int32_t left, struct column column)
 {
 	const struct tinyml_window *w = &p->window;
 	const int32_t row_bytes = w->in_w * w->in_c;
@@ -143,23 +151,22 @@ static void gather(const struct tinyml_conv_stream_s8 *p, const struct group *g,
 	x += g->first_in;
 	if (top < 0 || left < 0 || top + w->kernel_h > w->in_h || left + w->kernel_w > w->in_w ||
 	    w->dilation_h != 1 || w->dilation_w != 1 || g->in_c != w->in_c) {
-		gather_any(p, g, x, top, left, &column);
+		gather_piecewise(p, g, x, top, left, &column);
 	} else {
 		x += top * row_bytes + left * w->in_c;
 		for (int32_t ky = w->kernel_h; ky > 0; ky--, x += row_bytes) {
-			add(&column, x, w->kernel_w * w->in_c);
+			append(&column, x, w->kernel_w * w->in_c);
 		}
 	}
 	if (!column.whole_words) {
-		add_words(column.to, bytes, g->column);
+		copy_words(column.to, bytes, g->column);
 	}
 }
 
-/* All filters of a group at `count` positions, whose outputs are `step` bytes
- * apart. */
-__attribute__((noinline)) static void filters(const struct tinyml_conv_stream_s8 *p,
-					      const struct group *g, const uint32_t *columns,
-					      int8_t *y, int32_t count, int32_t step)
+/* Apply all filters of a group to `count` windows, whose outputs are `step` bytes apart. */
+__attribute__((noinline)) static void apply_filters(const struct tinyml_conv_stream_s8 *p,
+						    const struct group *g, const uint32_t *columns,
+						    int8_t *y, int32_t count, int32_t step)
 {
 	const struct tinyml_output to =
 		tinyml_output(p->round_once, p->out_zero, p->out_min, p->out_max);
@@ -168,8 +175,7 @@ __attribute__((noinline)) static void filters(const struct tinyml_conv_stream_s8
 	int32_t at[WINDOWS], zero[WINDOWS];
 
 	for (int32_t i = 0; i < WINDOWS; i++) {
-		/* Outputs of windows that there are not are overwritten by the last one's.
-		 */
+		/* Missing windows write to the last window's slot, which is written last. */
 		at[i] = (i < count ? i : count - 1) * step;
 		zero[i] = weight_zero == 0 ? 0 : weight_zero * sum_column(&columns[i], g->column);
 	}
@@ -186,8 +192,8 @@ __attribute__((noinline)) static void filters(const struct tinyml_conv_stream_s8
 				sums[WINDOWS + i] -= zero[i];
 			}
 		}
-		w = dot(w + 2, w + 2 + words, columns, sums);
-		finish(sums, (const int32_t *)w, (const int8_t *)&w[2], &to);
+		w = dot_pair(w + 2, w + 2 + words, columns, sums);
+		rescale_sums(sums, (const int32_t *)w, (const int8_t *)&w[2], &to);
 		w += 3;
 		for (int32_t i = WINDOWS - 1; i > 0; i--) {
 			y[at[i]] = (int8_t)sums[i];
@@ -202,9 +208,9 @@ __attribute__((noinline)) static void filters(const struct tinyml_conv_stream_s8
 	}
 }
 
-/* One group at all positions of one item. */
-static void convolve(const struct tinyml_conv_stream_s8 *p, const struct group *g, const int8_t *x,
-		     int8_t *y, void *scratch)
+/* One group at all positions of one batch item. */
+static void convolve_group(const struct tinyml_conv_stream_s8 *p, const struct group *g,
+			   const int8_t *x, int8_t *y, void *scratch)
 {
 	const struct tinyml_window *w = &p->window;
 	const int32_t positions = w->out_h * w->out_w, direction = p->from_the_end ? -1 : 1;
@@ -214,41 +220,45 @@ static void convolve(const struct tinyml_conv_stream_s8 *p, const struct group *
 		.bytes = (int8_t *)&columns[g->column / 4 * WORD_STEP],
 		.whole_words = g->in_c % 4 == 0,
 	};
-	const bool pixels = w->kernel_h == 1 && w->kernel_w == 1 &&
-			    positions == w->in_h * w->in_w && p->groups == 1 && column.whole_words;
+	const bool pointwise = w->kernel_h == 1 && w->kernel_w == 1 &&
+			       positions == w->in_h * w->in_w && p->groups == 1 &&
+			       column.whole_words;
 	int32_t at = p->from_the_end ? positions - 1 : 0, count = 0;
 
-	if (!column.whole_words) { /* what fills up the last word */
+	if (!column.whole_words) { /* padding of the last word */
 		memset(&column.bytes[g->column - 4], 0, 4);
 	}
 	y += g->first_out + at * w->out_c;
 	for (int32_t left = positions; left > 0; left--, at += direction) {
 		column.to = &columns[count++];
-		if (pixels) { /* windows are positions of the input */
-			add_words(column.to, &x[at * w->in_c], w->in_c);
+		if (pointwise) { /* a window is a pixel of the input */
+			copy_words(column.to, &x[at * w->in_c], w->in_c);
 		} else {
 			const int32_t row = at / w->out_w, col = at - row * w->out_w;
 
-			gather(p, g, x, row * w->stride_h - w->pad_top,
-			       col * w->stride_w - w->pad_left, column);
+			gather_window(p, g, x, row * w->stride_h - w->pad_top,
+				      col * w->stride_w - w->pad_left, column);
 		}
 		if (count == WINDOWS || left == 1) {
-			filters(p, g, columns, y, count, step);
+			apply_filters(p, g, columns, y, count, step);
 			y += WINDOWS * step;
 			count = 0;
 		}
 	}
 }
 
-static inline void convolve_all(const struct tinyml_conv_stream_s8 *p, const int8_t *x, int8_t *y,
-				void *scratch)
+static inline void convolve_stream(const struct tinyml_conv_stream_s8 *p, const int8_t *x,
+				   int8_t *y, void *scratch)
 {
 	const struct tinyml_window *w = &p->window;
 	struct group g = {.in_c = w->in_c / p->groups, .out_c = w->out_c / p->groups};
 	int32_t pair;
 
 	g.column = (w->kernel_h * w->kernel_w * g.in_c + 3) & ~3;
-	pair = g.column / 2 + 5; /* words of two filters */
+	pair = g.column / 2 + 5; /* words of two filters in the stream */
+	TINYML_ASSERT(w->in_c % p->groups == 0 && w->out_c % p->groups == 0);
+	TINYML_ASSERT(TINYML_ALIGNED(scratch, 4) && TINYML_ALIGNED(p->filters, 4));
+	TINYML_ASSERT(p->out_min <= p->out_max);
 	for (int32_t item = 0; item < w->batches; item++) {
 		const int32_t n = p->from_the_end ? w->batches - 1 - item : item;
 
@@ -256,8 +266,8 @@ static inline void convolve_all(const struct tinyml_conv_stream_s8 *p, const int
 		for (int32_t i = 0; i < p->groups; i++, g.filters += (g.out_c + 1) / 2 * pair) {
 			g.first_in = i * g.in_c;
 			g.first_out = i * g.out_c;
-			convolve(p, &g, &x[n * w->in_h * w->in_w * w->in_c],
-				 &y[n * w->out_h * w->out_w * w->out_c], scratch);
+			convolve_group(p, &g, &x[n * w->in_h * w->in_w * w->in_c],
+				       &y[n * w->out_h * w->out_w * w->out_c], scratch);
 		}
 	}
 }

@@ -13,7 +13,7 @@
 #include "../weighted/dsp_s8.h"
 #include "plane_s8.h"
 
-/* What is the same for all outputs of a channel. */
+/* What all outputs of a channel share. */
 struct channel {
 	int32_t bias;
 	int32_t factor;
@@ -25,7 +25,7 @@ struct channel {
 	bool narrow;
 };
 
-/* Write two outputs, the second first: it may be the same place. */
+/* Write two outputs, the second first, because both can have the same address. */
 static inline void write_two(const struct channel *c, int32_t s0, int32_t s1, int8_t *y,
 			     int32_t step)
 {
@@ -45,10 +45,10 @@ static inline void write_two(const struct channel *c, int32_t s0, int32_t s1, in
 }
 
 /* How the sums of two outputs are computed. */
-enum way {
-	THREE_BY_THREE,         /* the kernel is 3x3; outputs are neighbours */
-	THREE_BY_THREE_STRIDED, /* outputs are further apart */
-	TWO_WORDS,              /* a row of the kernel is 5 to 7 wide; outputs are neighbours */
+enum loop {
+	THREE_BY_THREE,         /* 3x3 kernel, stride 1: two adjacent windows share elements */
+	THREE_BY_THREE_STRIDED, /* 3x3 kernel, any stride */
+	TWO_WORDS,              /* rows of the kernel span 5 to 7 elements, stride 1 */
 	TWO_WORDS_STRIDED,
 	ANY,
 };
@@ -57,14 +57,14 @@ enum way {
 struct taps {
 	int16x2_t outer[3]; /* of a 3x3 kernel: first and third of each row */
 	int32_t middle[3];
-	int16_t *spread; /* of others: see spread() */
+	int16_t *spread; /* of other kernels: see spread_taps() */
 	int32_t words;   /* in a row */
 	int32_t rows;
 	int32_t down; /* from one row to the next, in bytes of the plane */
 };
 
-/* In a word of four neighbours, the first three are under the first window, the last three under
- * its neighbour.
+/* Of four adjacent elements in a word, the first three belong to the first window, the last three
+ * to the window beside it.
  */
 static inline void sum_3x3(const struct taps *taps, const int8_t *x, int32_t gap, bool neighbours,
 			   int32_t sums[2])
@@ -95,7 +95,7 @@ static inline void sum_3x3(const struct taps *taps, const int8_t *x, int32_t gap
 	sums[1] = s1;
 }
 
-/* Neighbours share two words here, too: elements 2 and 4 of the second come from both. */
+/* Two adjacent windows share two words: elements 2 and 4 of the second window come from both. */
 static inline void sum_two_words(const struct taps *taps, const int8_t *x, int32_t gap,
 				 bool neighbours, int32_t sums[2])
 {
@@ -112,7 +112,7 @@ static inline void sum_two_words(const struct taps *taps, const int8_t *x, int32
 		s0 = __smlad(v_even, tap[2], s0);
 		s0 = __smlad(v_odd, tap[3], s0);
 		if (neighbours) {
-			int16x2_t both; /* element 4 below element 2: SMLADX exchanges them */
+			int16x2_t both; /* element 4 below element 2; SMLADX exchanges them */
 
 			__asm__("pkhbt %0, %1, %2" : "=r"(both) : "r"(v_even), "r"(u_even));
 			s1 = __smlad(u_odd, tap[0], s1);
@@ -155,13 +155,15 @@ static inline void sum_any(const struct taps *taps, const int8_t *x, int32_t gap
 }
 
 /* All outputs of a channel. */
-static inline __attribute__((always_inline)) void
-walk(const struct tinyml_window *w, const struct channel *channel, const struct taps *weights,
-     const struct tinyml_plane *plane, int8_t *first, enum way way)
+static inline __attribute__((always_inline)) void convolve_plane(const struct tinyml_window *w,
+								 const struct channel *channel,
+								 const struct taps *weights,
+								 const struct tinyml_plane *plane,
+								 int8_t *first, enum loop loop)
 {
 	const struct channel c = *channel;
 	const struct taps taps = *weights;
-	/* Where rows have but one output, it is its own neighbour. */
+	/* If rows have a single output, it is paired with itself. */
 	const int32_t stride = w->stride_w, gap = w->out_w > 1 ? stride : 0;
 	const int32_t step = plane->y_step, second = w->out_w > 1 ? step : 0;
 	const int32_t down = w->stride_h * plane->width;
@@ -174,14 +176,15 @@ walk(const struct tinyml_window *w, const struct channel *channel, const struct 
 		for (int32_t left = w->out_w; left > 0; left -= 2) {
 			int32_t sums[2] = {c.bias, c.bias};
 
-			if (left == 1) { /* a last odd output is computed with the one before it */
+			if (left ==
+			    1) { /* compute a last odd output together with the one before it */
 				x -= gap;
 				y -= second;
 			}
-			if (way == THREE_BY_THREE || way == THREE_BY_THREE_STRIDED) {
-				sum_3x3(&taps, x, gap, way == THREE_BY_THREE, sums);
-			} else if (way == TWO_WORDS || way == TWO_WORDS_STRIDED) {
-				sum_two_words(&taps, x, gap, way == TWO_WORDS, sums);
+			if (loop == THREE_BY_THREE || loop == THREE_BY_THREE_STRIDED) {
+				sum_3x3(&taps, x, gap, loop == THREE_BY_THREE, sums);
+			} else if (loop == TWO_WORDS || loop == TWO_WORDS_STRIDED) {
+				sum_two_words(&taps, x, gap, loop == TWO_WORDS, sums);
 			} else {
 				sum_any(&taps, x, gap, sums);
 			}
@@ -195,13 +198,14 @@ walk(const struct tinyml_window *w, const struct channel *channel, const struct 
 /* The weights of a channel as pairs of int16, less their zero point: even and odd bytes of every
  * word of a kernel's row, with zeros between them if it is dilated.
  */
-static void spread(const struct tinyml_depthwise_conv_s8 *p, const int8_t *weights, struct taps *to)
+static void spread_taps(const struct tinyml_depthwise_conv_s8 *p, const int8_t *weights,
+			struct taps *to)
 {
 	const struct tinyml_window *w = &p->window;
 	const int32_t zero = p->weight_zero, words = to->words;
 	int16_t *taps = to->spread;
 
-	if (w->dilation_w == 1 && zero == 0) { /* the same, quicker */
+	if (w->dilation_w == 1 && zero == 0) { /* the same, faster */
 		const uint32_t last = UINT32_MAX >> (-w->kernel_w & 3) * 8;
 		int16x2_t *pairs = (int16x2_t *)(void *)taps;
 
@@ -229,8 +233,8 @@ static void spread(const struct tinyml_depthwise_conv_s8 *p, const int8_t *weigh
 	}
 }
 
-static void load_3x3(const struct tinyml_depthwise_conv_s8 *p, const int8_t *weights,
-		     struct taps *to)
+static void load_taps_3x3(const struct tinyml_depthwise_conv_s8 *p, const int8_t *weights,
+			  struct taps *to)
 {
 	(void)p;
 	for (int32_t row = 0; row < 3; row++, weights += 3) {
@@ -242,28 +246,32 @@ static void load_3x3(const struct tinyml_depthwise_conv_s8 *p, const int8_t *wei
 struct tinyml_depthwise_dsp {
 	void (*load)(const struct tinyml_depthwise_conv_s8 *p, const int8_t *weights,
 		     struct taps *to);
-	void (*walk)(const struct tinyml_window *w, const struct channel *c,
-		     const struct taps *taps, const struct tinyml_plane *plane, int8_t *y);
+	void (*convolve_plane)(const struct tinyml_window *w, const struct channel *c,
+			       const struct taps *taps, const struct tinyml_plane *plane,
+			       int8_t *y);
 };
 
-/* One function each: no registers are kept for the others, and only what a model uses is linked. */
-#define WAY(name, loads, way)                                                                      \
-	__attribute__((noinline)) static void walk_##name(                                         \
+/* One function each, so that none reserves registers for the others, and only what a model uses is
+ * linked.
+ */
+#define LOOP(name, load, loop)                                                                     \
+	__attribute__((noinline)) static void convolve_plane_##name(                               \
 		const struct tinyml_window *w, const struct channel *c, const struct taps *taps,   \
 		const struct tinyml_plane *plane, int8_t *y)                                       \
 	{                                                                                          \
-		walk(w, c, taps, plane, y, way);                                                   \
+		convolve_plane(w, c, taps, plane, y, loop);                                        \
 	}                                                                                          \
-	const struct tinyml_depthwise_dsp tinyml_depthwise_dsp_##name = {loads, walk_##name};
-WAY(3x3, load_3x3, THREE_BY_THREE)
-WAY(3x3_strided, load_3x3, THREE_BY_THREE_STRIDED)
-WAY(two_words, spread, TWO_WORDS)
-WAY(two_words_strided, spread, TWO_WORDS_STRIDED)
-WAY(any, spread, ANY)
-#undef WAY
+	const struct tinyml_depthwise_dsp tinyml_depthwise_dsp_##name = {load,                     \
+									 convolve_plane_##name};
+LOOP(3x3, load_taps_3x3, THREE_BY_THREE)
+LOOP(3x3_strided, load_taps_3x3, THREE_BY_THREE_STRIDED)
+LOOP(two_words, spread_taps, TWO_WORDS)
+LOOP(two_words_strided, spread_taps, TWO_WORDS_STRIDED)
+LOOP(any, spread_taps, ANY)
+#undef LOOP
 
 void tinyml_depthwise_conv_dsp_s8(const struct tinyml_depthwise_conv_s8 *p, const int8_t *x,
-				  int8_t *y, void *scratch, const struct tinyml_depthwise_dsp *way)
+				  int8_t *y, void *scratch, const struct tinyml_depthwise_dsp *loop)
 {
 	const struct tinyml_window *w = &p->window;
 	const int32_t multiple = w->out_c / w->in_c, size = w->kernel_h * w->kernel_w;
@@ -277,10 +285,10 @@ void tinyml_depthwise_conv_dsp_s8(const struct tinyml_depthwise_conv_s8 *p, cons
 
 	for (int32_t n = 0; n < w->batches; n++) {
 		const struct tinyml_plane plane = tinyml_plane(p, scratch);
-		/* Behind the plane, and what is read past its end. */
-		void *behind = &plane.at[(plane.height * plane.width + 6) & ~3];
+		/* After the plane and the bytes that are read past its end. */
+		void *after = &plane.at[(plane.height * plane.width + 6) & ~3];
 		struct taps taps = {
-			.spread = behind,
+			.spread = after,
 			.words = ((w->kernel_w - 1) * w->dilation_w + 4) / 4,
 			.rows = w->kernel_h,
 			.down = w->dilation_h * plane.width,
@@ -294,8 +302,8 @@ void tinyml_depthwise_conv_dsp_s8(const struct tinyml_depthwise_conv_s8 *p, cons
 			c.bias = p->bias[i];
 			c.factor = (int32_t)((uint32_t)p->multiplier[i] << 1);
 			c.exponent = ~p->shift[i];
-			way->load(p, weights, &taps);
-			way->walk(w, &c, &taps, &plane, &y[i]);
+			loop->load(p, weights, &taps);
+			loop->convolve_plane(w, &c, &taps, &plane, &y[i]);
 		}
 		x += w->in_h * w->in_w * w->in_c;
 		y += w->out_h * w->out_w * w->out_c;

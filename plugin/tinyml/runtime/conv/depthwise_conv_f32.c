@@ -6,8 +6,8 @@
 #include <tinyml/depthwise_conv.h>
 
 /* All output channels of one position. */
-static void position(const struct tinyml_depthwise_conv_f32 *p, const float *x, float *y,
-		     struct tinyml_span rows, struct tinyml_span cols)
+static void convolve_position(const struct tinyml_depthwise_conv_f32 *p, const float *x, float *y,
+			      struct tinyml_span rows, struct tinyml_span cols)
 {
 	const struct tinyml_window *w = &p->window;
 	const int32_t multiple = w->out_c / w->in_c;
@@ -42,9 +42,9 @@ void tinyml_depthwise_conv_f32(const struct tinyml_depthwise_conv_f32 *p, const 
 				oy, w->stride_h, w->pad_top, w->kernel_h, w->dilation_h, w->in_h);
 
 			for (int32_t ox = 0; ox < w->out_w; ox++) {
-				position(p, x, y, rows,
-					 tinyml_span(ox, w->stride_w, w->pad_left, w->kernel_w,
-						     w->dilation_w, w->in_w));
+				convolve_position(p, x, y, rows,
+						  tinyml_span(ox, w->stride_w, w->pad_left,
+							      w->kernel_w, w->dilation_w, w->in_w));
 				y += w->out_c;
 			}
 		}

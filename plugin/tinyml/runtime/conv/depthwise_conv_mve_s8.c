@@ -21,8 +21,8 @@ struct sums {
 	int32x4_t s0, s1, s2, s3;
 };
 
-/* Both functions below are assembly because they take all eight vector registers: compilers that
- * reorder their instructions need more, and store what they have no room for.
+/* The two functions below are in assembly because they use all eight vector registers: a compiler
+ * that reorders their instructions runs out of registers and spills.
  */
 #define WIDEN_AND_ADD                                                                              \
 	"vmovlb.s16 %q[x], %q[even]\n\t"                                                           \
@@ -34,7 +34,7 @@ struct sums {
 	"vmovlt.s16 %q[odd], %q[odd]\n\t"                                                          \
 	"vadd.i32 %q[s3], %q[s3], %q[odd]"
 
-static inline void one_tap(struct sums *sums, const int8_t *x, const int8_t *w)
+static inline void add_tap(struct sums *sums, const int8_t *x, const int8_t *w)
 {
 	int8x16_t vx, vw;
 	int16x8_t even, odd;
@@ -50,7 +50,8 @@ static inline void one_tap(struct sums *sums, const int8_t *x, const int8_t *w)
 		: "memory");
 }
 
-static inline void two_taps(struct sums *sums, const int8_t *x0, const int8_t *x1, const int8_t *w)
+static inline void add_two_taps(struct sums *sums, const int8_t *x0, const int8_t *x1,
+				const int8_t *w)
 {
 	int8x16_t vx, vw;
 	int16x8_t even, odd;
@@ -63,7 +64,7 @@ static inline void two_taps(struct sums *sums, const int8_t *x0, const int8_t *x
 		"vldrb.8 %q[w], [%[weights], #16]\n\t"
 		"vmullb.s8 %q[x], %q[x], %q[w]\n\t"
 		"vadd.i16 %q[even], %q[even], %q[x]\n\t"
-		"vldrb.8 %q[x], [%[second]]\n\t" /* again: the product took its place */
+		"vldrb.8 %q[x], [%[second]]\n\t" /* again, because the product replaced it */
 		"vmullt.s8 %q[x], %q[x], %q[w]\n\t"
 		"vadd.i16 %q[odd], %q[odd], %q[x]\n\t" WIDEN_AND_ADD
 		: [s0] "+w"(sums->s0), [s1] "+w"(sums->s1), [s2] "+w"(sums->s2),
@@ -73,17 +74,17 @@ static inline void two_taps(struct sums *sums, const int8_t *x0, const int8_t *x
 		: "memory");
 }
 
-/* What all outputs of a layer need to become bytes. */
-struct finish {
+/* How sums become outputs. */
+struct rescaling {
 	const int32_t *multiplier;
 	const int8_t *shift;
 	int16_t zero;
 	int8_t low, high;
 };
 
-/* Sixteen sums to bytes; their entries in the tables begin with `at`. */
-static inline int8x16_t outputs(const struct sums *sums, const struct finish *to, int32_t at,
-				bool once)
+/* Turn sixteen sums into bytes; their entries in the tables begin at `at`. */
+static inline int8x16_t rescale_sums(const struct sums *sums, const struct rescaling *to,
+				     int32_t at, bool once)
 {
 	const int32_t *m = &to->multiplier[at];
 	const int8_t *s = &to->shift[at];
@@ -102,22 +103,22 @@ static inline int8x16_t outputs(const struct sums *sums, const struct finish *to
 	return vminq_s8(vmaxq_s8(bytes, vdupq_n_s8(to->low)), vdupq_n_s8(to->high));
 }
 
-/* All channels at one position, `at` bytes into the rows. Literals for `taps`, the width of the
- * kernel, and `once` make shorter code.
+/* All channels at one position, `at` bytes into the rows. With constants for
+ * `taps`, the width of the kernel, and `once`, the code is shorter.
  */
 static inline __attribute__((always_inline)) void
-position(const struct tinyml_depthwise_conv_mve_s8 *p, const int8_t *const rows[], int32_t at,
-	 int8_t *y, int32_t taps, bool once)
+convolve_position(const struct tinyml_depthwise_conv_mve_s8 *p, const int8_t *const rows[],
+		  int32_t at, int8_t *y, int32_t taps, bool once)
 {
-	const struct finish to = {p->multiplier, p->shift, p->out_zero, (int8_t)p->out_min,
-				  (int8_t)p->out_max};
+	const struct rescaling to = {p->multiplier, p->shift, p->out_zero, (int8_t)p->out_min,
+				     (int8_t)p->out_max};
 	const int32_t channels = p->window.in_c, step = p->window.dilation_w * channels;
 	const int32_t last = channels < TINYML_LANES ? 0 : channels - TINYML_LANES;
 	const int32_t height = p->window.kernel_h;
 	const int32_t *bias = p->bias;
 	const int8_t *k = p->weights;
 
-	/* The last block ends with the last channel: some channels may be computed twice. */
+	/* The last block ends with the last channel, so some channels may be computed twice. */
 	for (int32_t block = 0; block < channels; block += TINYML_LANES, bias += TINYML_LANES) {
 		const int32_t c = block < last ? block : last;
 		struct sums sums = {vldrwq_s32(bias), vldrwq_s32(&bias[4]), vldrwq_s32(&bias[8]),
@@ -127,19 +128,19 @@ position(const struct tinyml_depthwise_conv_mve_s8 *p, const int8_t *const rows[
 			const int8_t *x = &rows[ky][at + c];
 
 			for (int32_t left = taps; left >= 2; left -= 2) {
-				two_taps(&sums, x, &x[step], k);
+				add_two_taps(&sums, x, &x[step], k);
 				x += 2 * step;
 				k += 2 * TINYML_LANES;
 			}
 			if (taps % 2 != 0) {
-				one_tap(&sums, x, k);
+				add_tap(&sums, x, k);
 				k += TINYML_LANES;
 			}
 		}
 		if (channels >= TINYML_LANES) {
-			vstrbq_s8(&y[c], outputs(&sums, &to, block, once));
+			vstrbq_s8(&y[c], rescale_sums(&sums, &to, block, once));
 		} else {
-			vstrbq_p_s8(y, outputs(&sums, &to, block, once),
+			vstrbq_p_s8(y, rescale_sums(&sums, &to, block, once),
 				    vctp8q((uint32_t)channels));
 		}
 	}
@@ -148,28 +149,28 @@ position(const struct tinyml_depthwise_conv_mve_s8 *p, const int8_t *const rows[
 typedef void position_function(const struct tinyml_depthwise_conv_mve_s8 *p,
 			       const int8_t *const rows[], int32_t at, int8_t *y);
 
-static void three_wide(const struct tinyml_depthwise_conv_mve_s8 *p, const int8_t *const rows[],
-		       int32_t at, int8_t *y)
+static void position_three_wide(const struct tinyml_depthwise_conv_mve_s8 *p,
+				const int8_t *const rows[], int32_t at, int8_t *y)
 {
 	if (p->round_once) {
-		position(p, rows, at, y, 3, true);
+		convolve_position(p, rows, at, y, 3, true);
 	} else {
-		position(p, rows, at, y, 3, false);
+		convolve_position(p, rows, at, y, 3, false);
 	}
 }
 
-static void any_width(const struct tinyml_depthwise_conv_mve_s8 *p, const int8_t *const rows[],
-		      int32_t at, int8_t *y)
+static void position_any_width(const struct tinyml_depthwise_conv_mve_s8 *p,
+			       const int8_t *const rows[], int32_t at, int8_t *y)
 {
-	position(p, rows, at, y, p->window.kernel_w, p->round_once);
+	convolve_position(p, rows, at, y, p->window.kernel_w, p->round_once);
 }
 
 /* One row of outputs. */
-static void output_row(const struct tinyml_depthwise_conv_mve_s8 *p, const int8_t *const rows[],
-		       int8_t *y)
+static void convolve_row(const struct tinyml_depthwise_conv_mve_s8 *p, const int8_t *const rows[],
+			 int8_t *y)
 {
 	const struct tinyml_window *w = &p->window;
-	position_function *const one = w->kernel_w == 3 ? three_wide : any_width;
+	position_function *const one = w->kernel_w == 3 ? position_three_wide : position_any_width;
 
 	for (int32_t ox = 0; ox < w->out_w; ox++, y += w->out_c) {
 		one(p, rows, ox * w->stride_w * w->in_c, y);
@@ -183,6 +184,8 @@ void tinyml_depthwise_conv_mve_s8(const struct tinyml_depthwise_conv_mve_s8 *p, 
 	const int32_t row_bytes = w->in_w * w->in_c, out_bytes = w->out_w * w->out_c;
 	const int8_t *rows[TINYML_DEPTHWISE_MVE_ROWS];
 
+	TINYML_ASSERT(w->kernel_h <= TINYML_DEPTHWISE_MVE_ROWS && w->in_c == w->out_c);
+	TINYML_ASSERT(scratch != NULL || w->in_c >= TINYML_LANES);
 	for (int32_t n = 0; n < w->batches; n++, x += w->in_h * row_bytes) {
 		struct tinyml_ring ring = tinyml_ring(w, scratch);
 
@@ -198,7 +201,7 @@ void tinyml_depthwise_conv_mve_s8(const struct tinyml_depthwise_conv_mve_s8 *p, 
 				rows[ky] = scratch != NULL ? tinyml_ring_row(&ring, row)
 							   : &x[row * row_bytes];
 			}
-			output_row(p, rows, y);
+			convolve_row(p, rows, y);
 		}
 	}
 }

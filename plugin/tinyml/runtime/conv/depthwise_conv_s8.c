@@ -10,7 +10,7 @@
 #include "../weighted/output_s8.h"
 #include "plane_s8.h"
 
-/* What is the same for all outputs of a channel. */
+/* What all outputs of a channel share. */
 struct channel {
 	const int8_t *weights;
 	int32_t weight_zero;
@@ -20,10 +20,10 @@ struct channel {
 	struct tinyml_output to;
 };
 
-/* Make the compiler forget how a pointer came to be: it would keep sums of it in memory. */
-#define KEEP(pointer) __asm__("" : "+r"(pointer))
+/* Hide how a pointer was computed, or the compiler keeps sums of it in memory. */
+#define HIDE_ORIGIN(pointer) __asm__("" : "+r"(pointer))
 
-/* Write two outputs, the second first: it may be the same place. */
+/* Write two outputs, the second first, because both can have the same address. */
 static inline void write_two(const struct channel *c, int32_t s0, int32_t s1, int8_t *y,
 			     int32_t step)
 {
@@ -31,11 +31,10 @@ static inline void write_two(const struct channel *c, int32_t s0, int32_t s1, in
 	y[0] = tinyml_output_s8(s0, c->multiplier, c->shift, &c->to);
 }
 
-/* A 3x3 kernel, whose windows overlap if they are neighbours. */
-static inline __attribute__((always_inline)) void plane_3x3(const struct tinyml_window *window,
-							    const struct channel *channel,
-							    const struct tinyml_plane *plane,
-							    int8_t *first, bool neighbours)
+/* 3x3 kernels; with a stride of 1 (`neighbours`), two adjacent windows share elements. */
+static inline __attribute__((always_inline)) void
+convolve_plane_3x3_any_stride(const struct tinyml_window *window, const struct channel *channel,
+			      const struct tinyml_plane *plane, int8_t *first, bool neighbours)
 {
 	const struct channel c = *channel;
 	const int32_t width = plane->width, step = plane->y_step, stride = window->stride_w;
@@ -48,7 +47,8 @@ static inline __attribute__((always_inline)) void plane_3x3(const struct tinyml_
 		for (int32_t left = window->out_w; left > 0; left -= 2) {
 			int32_t s0 = c.bias, s1 = s0;
 
-			if (left == 1) { /* a last odd output is computed with the one before it */
+			if (left ==
+			    1) { /* compute a last odd output together with the one before it */
 				x -= stride;
 				y -= step;
 			}
@@ -72,7 +72,7 @@ static inline __attribute__((always_inline)) void plane_3x3(const struct tinyml_
 			s1 += at[stride + 2] * w2;                                                 \
 		}                                                                                  \
 		at += width;                                                                       \
-		KEEP(at);                                                                          \
+		HIDE_ORIGIN(at);                                                                   \
 	} while (0)
 			const int8_t *at = x;
 			ROW(w);
@@ -87,14 +87,13 @@ static inline __attribute__((always_inline)) void plane_3x3(const struct tinyml_
 	}
 }
 
-/* Any kernel. */
-static inline __attribute__((always_inline)) void plane_any(const struct tinyml_window *window,
-							    const struct channel *channel,
-							    const struct tinyml_plane *plane,
-							    int8_t *first)
+/* Kernels of any size. */
+static inline __attribute__((always_inline)) void
+convolve_plane_any_kernel(const struct tinyml_window *window, const struct channel *channel,
+			  const struct tinyml_plane *plane, int8_t *first)
 {
 	const struct channel c = *channel;
-	const bool several = window->out_w > 1; /* else an output is its own neighbour */
+	const bool several = window->out_w > 1; /* otherwise an output is paired with itself */
 	const int32_t gap = several ? window->stride_w : 0, step = several ? plane->y_step : 0;
 	const int32_t kernel_w = window->kernel_w, dilation = window->dilation_w;
 	const int32_t down = window->dilation_h * plane->width;
@@ -132,26 +131,26 @@ static inline __attribute__((always_inline)) void plane_any(const struct tinyml_
 }
 
 struct tinyml_depthwise {
-	void (*walk)(const struct tinyml_window *w, const struct channel *c,
-		     const struct tinyml_plane *plane, int8_t *y);
+	void (*convolve_plane)(const struct tinyml_window *w, const struct channel *c,
+			       const struct tinyml_plane *plane, int8_t *y);
 };
 
-/* One function each: only what a model uses is linked. */
-#define WAY(name, call)                                                                            \
-	__attribute__((noinline)) static void walk_##name(                                         \
+/* One function each, so that only what a model uses is linked. */
+#define LOOP(name, call)                                                                           \
+	__attribute__((noinline)) static void convolve_plane_##name(                               \
 		const struct tinyml_window *w, const struct channel *c,                            \
 		const struct tinyml_plane *plane, int8_t *y)                                       \
 	{                                                                                          \
 		call;                                                                              \
 	}                                                                                          \
-	const struct tinyml_depthwise tinyml_depthwise_##name = {walk_##name};
-WAY(3x3, plane_3x3(w, c, plane, y, true))
-WAY(3x3_strided, plane_3x3(w, c, plane, y, false))
-WAY(any, plane_any(w, c, plane, y))
-#undef WAY
+	const struct tinyml_depthwise tinyml_depthwise_##name = {convolve_plane_##name};
+LOOP(3x3, convolve_plane_3x3_any_stride(w, c, plane, y, true))
+LOOP(3x3_strided, convolve_plane_3x3_any_stride(w, c, plane, y, false))
+LOOP(any, convolve_plane_any_kernel(w, c, plane, y))
+#undef LOOP
 
 void tinyml_depthwise_conv_s8(const struct tinyml_depthwise_conv_s8 *p, const int8_t *x, int8_t *y,
-			      void *scratch, const struct tinyml_depthwise *way)
+			      void *scratch, const struct tinyml_depthwise *loop)
 {
 	const struct tinyml_window *w = &p->window;
 	const int32_t multiple = w->out_c / w->in_c;
@@ -171,7 +170,7 @@ void tinyml_depthwise_conv_s8(const struct tinyml_depthwise_conv_s8 *p, const in
 			c.bias = p->bias[i];
 			c.multiplier = p->multiplier[i];
 			c.shift = p->shift[i];
-			way->walk(w, &c, &plane, &y[i]);
+			loop->convolve_plane(w, &c, &plane, &y[i]);
 		}
 		x += w->in_h * w->in_w * w->in_c;
 		y += w->out_h * w->out_w * w->out_c;

@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /**
- * One channel of an input as a plane of its own, with its padding: no window leaves it, the
- * elements of a row are neighbours, and the outputs of the channel may be written over its inputs.
+ * One channel of an input, copied into a plane with its padding: windows stay inside it, the
+ * elements of a row are adjacent, and the outputs of the channel can be written over its inputs.
  */
 
 #ifndef TINYML_PLANE_S8_H_
@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include <tinyml/depthwise_conv.h>
+#include <tinyml/tinyml.h>
 
 struct tinyml_plane {
 	int8_t *at;
@@ -24,7 +25,7 @@ struct tinyml_plane {
 	int32_t y_line;
 };
 
-/** A plane that is all padding. */
+/** A plane filled with padding. */
 static inline struct tinyml_plane tinyml_plane(const struct tinyml_depthwise_conv_s8 *p,
 					       void *scratch)
 {
@@ -40,21 +41,22 @@ static inline struct tinyml_plane tinyml_plane(const struct tinyml_depthwise_con
 		.y_line = turned ? w->out_c : w->out_w * w->out_c,
 	};
 
+	TINYML_ASSERT(w->out_c % w->in_c == 0 && plane.height > 0 && plane.width > 0);
 	memset(plane.at, p->in_zero, (size_t)(plane.height * plane.width));
 	return plane;
 }
 
-static inline int32_t tinyml_plane_least(int32_t a, int32_t b)
+static inline int32_t tinyml_plane_min(int32_t a, int32_t b)
 {
 	return a < b ? a : b;
 }
 
-/** Copy a channel, which begins at x, into a plane. */
+/** Copy the channel that starts at x into a plane. */
 static inline void tinyml_plane_fill(const struct tinyml_plane *plane,
 				     const struct tinyml_window *w, const int8_t *x)
 {
-	const int32_t rows = tinyml_plane_least(w->in_h, plane->height - w->pad_top);
-	const int32_t cols = tinyml_plane_least(w->in_w, plane->width - w->pad_left);
+	const int32_t rows = tinyml_plane_min(w->in_h, plane->height - w->pad_top);
+	const int32_t cols = tinyml_plane_min(w->in_w, plane->width - w->pad_left);
 	const int32_t step = plane->x_step, line = plane->x_line;
 	int8_t *to = &plane->at[w->pad_top * plane->width + w->pad_left];
 

@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /**
- * The rows of an input that a depthwise kernel spans, copied with their padding: the output may
- * then be written over the input, and no window leaves its row.
+ * The rows of an input that a depthwise kernel spans, copied with their padding, so that the output
+ * can be written over the input and windows stay inside their rows.
  */
 
 #ifndef TINYML_RING_S8_H_
@@ -13,11 +13,12 @@
 #include <string.h>
 
 #include <tinyml/depthwise_conv.h>
+#include <tinyml/tinyml.h>
 
 struct tinyml_ring {
 	int8_t *rows;
 	int32_t count;     /* rows in the ring: what the kernel spans */
-	int32_t row_bytes; /* of a row with its padding */
+	int32_t row_bytes; /* bytes of a row with its padding */
 	int32_t next; /* first row of the input that is not in the ring yet (may be negative) */
 };
 
@@ -36,7 +37,8 @@ static inline struct tinyml_ring tinyml_ring(const struct tinyml_window *w, void
 
 static inline int8_t *tinyml_ring_row(const struct tinyml_ring *ring, int32_t row)
 {
-	/* Rows above the input have negative numbers, never more than there are in the ring. */
+	/* Rows above the input have negative numbers, at most as many as the ring holds. */
+	TINYML_ASSERT(row + ring->count >= 0);
 	return &ring->rows[(row + ring->count) % ring->count * ring->row_bytes];
 }
 

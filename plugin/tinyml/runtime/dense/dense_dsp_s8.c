@@ -11,7 +11,7 @@
 
 #ifdef __ARM_FEATURE_UNALIGNED
 
-/* Compilers need a fifth more instructions for this loop. */
+/* In assembly, because compilers need a fifth more instructions for this loop. */
 static inline const uint32_t *dot_four(const uint32_t *filters, const int8_t *x, int32_t words,
 				       int32_t sums[4])
 {
@@ -49,7 +49,7 @@ static inline const uint32_t *dot_four(const uint32_t *filters, const int8_t *x,
 	return filters;
 }
 
-#else /* rows of the input may begin anywhere, and loads may trap */
+#else /* rows can start at any address, and unaligned loads may trap */
 
 static inline const uint32_t *dot_four(const uint32_t *filters, const int8_t *x, int32_t words,
 				       int32_t sums[4])
@@ -83,8 +83,8 @@ static inline const uint32_t *dot_one(const uint32_t *filter, const int8_t *x, i
 	return filter;
 }
 
-static inline int8_t finish(int32_t sum, int32_t factor, int32_t exponent,
-			    const struct tinyml_output *to)
+static inline int8_t rescale_sum(int32_t sum, int32_t factor, int32_t exponent,
+				 const struct tinyml_output *to)
 {
 	const int32_t q = to->sign == 0
 				  ? tinyml_output_dsp(sum, factor, exponent, true, to->twice_zero)
@@ -97,7 +97,7 @@ static inline int8_t finish(int32_t sum, int32_t factor, int32_t exponent,
 
 void tinyml_dense_dsp_s8(const struct tinyml_dense_stream_s8 *p, const int8_t *x, int8_t *y)
 {
-	multiply(p, x, y);
+	multiply_stream(p, x, y);
 }
 
 #endif /* TINYML_CORE_DSP */

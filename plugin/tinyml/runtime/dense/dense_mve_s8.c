@@ -1,7 +1,7 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Dense layers with Helium: four filters meet a row at a time. */
+/* Dense layers with Helium: a row by four filters at a time. */
 
 #include <tinyml/dense.h>
 #include <tinyml/tinyml.h>
@@ -10,7 +10,7 @@
 
 #include "../weighted/mve_s8.h"
 
-/* Four filters, their vectors interleaved; returns the filters that come next. */
+/* Four interleaved filters; returns the address of the next filters. */
 static inline const int8_t *dot_1x4(const int8_t *w, const int8_t *x, int32_t count, int32_t *sums)
 {
 	const int32_t rest = count % TINYML_LANES;
@@ -43,7 +43,7 @@ static inline const int8_t *dot_1x4(const int8_t *w, const int8_t *x, int32_t co
 	return w;
 }
 
-/* One of the last filters, if their number is not a multiple of four. */
+/* A single filter: one of the last, if their number is not a multiple of four. */
 static int32_t dot_1x1(const int8_t *w, const int8_t *x, int32_t count)
 {
 	int32_t sum = 0;

@@ -49,8 +49,8 @@ static inline const uint32_t *dot_one(const uint32_t *filter, const int8_t *x, i
 	return filter + words;
 }
 
-static inline int8_t finish(int32_t sum, int32_t factor, int32_t exponent,
-			    const struct tinyml_output *to)
+static inline int8_t rescale_sum(int32_t sum, int32_t factor, int32_t exponent,
+				 const struct tinyml_output *to)
 {
 	return tinyml_output_s8(sum, (int32_t)((uint32_t)factor >> 1), ~exponent, to);
 }
@@ -59,5 +59,5 @@ static inline int8_t finish(int32_t sum, int32_t factor, int32_t exponent,
 
 void tinyml_dense_s8(const struct tinyml_dense_stream_s8 *p, const int8_t *x, int8_t *y)
 {
-	multiply(p, x, y);
+	multiply_stream(p, x, y);
 }

@@ -2,26 +2,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /**
- * Dense layers: a row of the input meets four filters at a time, the last ones
- * one by one. The filters are a stream of words, with what their sums need: see
- * ops/_stream.py.
+ * Dense layers over a stream of filters (struct tinyml_dense_stream_s8): a row of the input is
+ * multiplied by four filters at a time, and by the last ones one by one.
  *
- * The file that includes this says how to multiply and how to make outputs of
- * sums:
+ * The file that includes this defines
  *
- *   dot_four()  sums[i] += filter i · x over some words; the filters take
- * turns, a word each dot_one()   the same for one filter; both return what
- * follows the filters finish()    makes an output of a sum
+ *   dot_four()      sums[i] += filter i * x over some words, for four interleaved filters
+ *   dot_one()       the same for one filter; both return the address after the weights
+ *   rescale_sum()   turns a sum into an output
  */
 
 #ifndef TINYML_DENSE_STREAM_S8_H_
 #define TINYML_DENSE_STREAM_S8_H_
 
 #include <tinyml/dense.h>
+#include <tinyml/tinyml.h>
 
 #include "../weighted/output_s8.h"
 
-static int32_t sum_of(const int8_t *x, int32_t count)
+static int32_t sum_elements(const int8_t *x, int32_t count)
 {
 	int32_t sum = 0;
 
@@ -31,17 +30,19 @@ static int32_t sum_of(const int8_t *x, int32_t count)
 	return sum;
 }
 
-static inline void multiply(const struct tinyml_dense_stream_s8 *p, const int8_t *x, int8_t *y)
+static inline void multiply_stream(const struct tinyml_dense_stream_s8 *p, const int8_t *x,
+				   int8_t *y)
 {
 	const struct tinyml_output to =
 		tinyml_output(p->round_once, p->out_zero, p->out_min, p->out_max);
 	const int32_t inputs = p->inputs, outputs = p->outputs, weight_zero = p->weight_zero;
 	const int32_t whole = inputs / 4, rest = inputs % 4;
 
+	TINYML_ASSERT(TINYML_ALIGNED(p->filters, 4) && p->out_min <= p->out_max);
 	for (int32_t row = p->rows; row > 0; row--, x += inputs) {
-		const int32_t shared = weight_zero != 0 ? weight_zero * sum_of(x, inputs) : 0;
+		const int32_t shared = weight_zero != 0 ? weight_zero * sum_elements(x, inputs) : 0;
 		const uint32_t *w = (const uint32_t *)p->filters;
-		uint32_t last_word = 0; /* put together: no byte past the end is read */
+		uint32_t last_word = 0; /* assembled here, so that no byte past the end is read */
 		const int8_t *last = (const int8_t *)&last_word;
 
 		for (int32_t i = inputs; i > 4 * whole; i--) {
@@ -56,10 +57,10 @@ static inline void multiply(const struct tinyml_dense_stream_s8 *p, const int8_t
 			w = whole > 0 ? dot_four(w + 4, x, whole, sums) : w + 4;
 			w = rest > 0 ? dot_four(w, last, 1, sums) : w;
 			exponent = (const int8_t *)&w[4];
-			y[0] = finish(sums[0], (int32_t)w[0], exponent[0], &to);
-			y[1] = finish(sums[1], (int32_t)w[1], exponent[1], &to);
-			y[2] = finish(sums[2], (int32_t)w[2], exponent[2], &to);
-			y[3] = finish(sums[3], (int32_t)w[3], exponent[3], &to);
+			y[0] = rescale_sum(sums[0], (int32_t)w[0], exponent[0], &to);
+			y[1] = rescale_sum(sums[1], (int32_t)w[1], exponent[1], &to);
+			y[2] = rescale_sum(sums[2], (int32_t)w[2], exponent[2], &to);
+			y[3] = rescale_sum(sums[3], (int32_t)w[3], exponent[3], &to);
 			w += 5;
 		}
 		for (int32_t left = outputs % 4; left > 0; left--) {
@@ -67,7 +68,7 @@ static inline void multiply(const struct tinyml_dense_stream_s8 *p, const int8_t
 
 			w = dot_one(w + 1, x, whole, &sum);
 			w = dot_one(w, last, rest > 0, &sum);
-			*y++ = finish(sum, (int32_t)w[0], *(const int8_t *)&w[1], &to);
+			*y++ = rescale_sum(sum, (int32_t)w[0], *(const int8_t *)&w[1], &to);
 			w += 2;
 		}
 	}

@@ -40,16 +40,16 @@ struct tinyml_dense_s16 {
 	bool round_once; /* see tinyml_narrow_s64_once() */
 };
 
-/** The scratch memory holds the input of one filter: kernel_h * kernel_w * in_c / groups words. */
+/** The scratch memory holds the input of one filter: kernel_h * kernel_w * in_c / groups int16. */
 void tinyml_conv_s16(const struct tinyml_conv_s16 *p, const int16_t *x, int16_t *y, void *scratch);
 void tinyml_dense_s16(const struct tinyml_dense_s16 *p, const int16_t *x, int16_t *y);
 
-/** A sum and the products of x and w. */
+/** sum plus the products of x and w. */
 static inline int64_t tinyml_add_products_s16(int64_t sum, const int16_t *x, const int8_t *w,
 					      int32_t length)
 {
 	while (length > 0) {
-		/* 23 bits a product: so many fit into 32 bits, which are quicker to add */
+		/* a product has 23 bits: 256 of them fit in 32 bits, which are faster to add */
 		const int32_t count = length < 256 ? length : 256;
 		int32_t part = 0;
 		int32_t i = 0;
@@ -76,7 +76,7 @@ static inline int16_t tinyml_limit_s64(int64_t x, int32_t low, int32_t high)
 	return (int16_t)(x < low ? low : x > high ? high : x);
 }
 
-/** x * multiplier * 2^(shift - 31), limited to low and high, with 16 bits of the multiplier: as
+/** x * multiplier * 2^(shift - 31), limited to low and high, with 16 bits of the multiplier, as
  * TensorFlow Lite computes it.
  */
 static inline int16_t tinyml_narrow_s64(int64_t x, int32_t multiplier, int32_t shift, int32_t low,
@@ -90,8 +90,9 @@ static inline int16_t tinyml_narrow_s64(int64_t x, int32_t multiplier, int32_t s
 				high);
 }
 
-/** The same with all bits, halves up, for models whose origin computes in real numbers. x has at
- * most 48 bits; the lowest 16 of the product are dropped before it would no longer fit.
+/** The same with all bits of the multiplier, rounding halves up, for models that are defined by
+ * real arithmetic. x has at most 48 bits; the lowest 16 bits of the product are dropped, so that it
+ * fits.
  */
 static inline int16_t tinyml_narrow_s64_once(int64_t x, int32_t multiplier, int32_t shift,
 					     int32_t low, int32_t high)

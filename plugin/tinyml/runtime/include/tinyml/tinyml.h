@@ -15,7 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Generated code names the interface it was written for and refuses any other. */
+/** Generated code names the interface that it was written for, and does not compile with another.
+ */
 #define TINYML_RUNTIME_INTERFACE 4
 
 #ifdef __cplusplus
@@ -39,7 +40,7 @@ enum tinyml_type {
 /** An input or output of a model. real value = scale * (stored - zero_point), if scale is not 0. */
 struct tinyml_tensor {
 	const char *name;
-	void *data; /* where it lives in the arena; NULL if the caller brings the memory */
+	void *data;           /* its place in the arena; NULL if the caller provides the memory */
 	const int32_t *shape; /* rank extents */
 	uint32_t bytes;
 	float scale;
@@ -48,7 +49,7 @@ struct tinyml_tensor {
 	uint8_t rank;
 };
 
-struct tinyml_lock; /* of the platform, if it has threads */
+struct tinyml_lock; /* defined by the platform, if it has threads */
 
 struct tinyml_model {
 	const char *name;
@@ -63,10 +64,15 @@ struct tinyml_model {
 	struct tinyml_lock *lock; /* guards the arena; NULL where the platform has no locks */
 };
 
-/** Every arena, and every tensor in it that a kernel reads as words or vectors, starts here. */
+/**
+ * Alignment, in bytes. An arena starts at a multiple of this. A tensor in it starts at a multiple
+ * of its element size; kernels that load words or vectors of int8 tensors do so without assuming
+ * more. Scratch memory starts at a multiple of 4, or of 8 if its size is a multiple of 8. The
+ * planner's validator checks all three for every model.
+ */
 #define TINYML_ARENA_ALIGNMENT 16
 
-/* A platform may define any of what follows in a header that TINYML_PORT_HEADER names. */
+/* A platform can define any of the following macros in a header that TINYML_PORT_HEADER names. */
 #ifdef TINYML_PORT_HEADER
 #include TINYML_PORT_HEADER
 #endif
@@ -80,15 +86,16 @@ struct tinyml_model {
 #define TINYML_WEIGHTS_SECTION(model)
 #endif
 
-/* The arena itself. Where models share one, it is only declared here and defined elsewhere. */
+/* The arena itself. Where models share an arena, a port declares it here and defines it elsewhere.
+ */
 #ifndef TINYML_ARENA
 #define TINYML_ARENA(model, size_bytes)                                                            \
 	static uint8_t model##_arena[size_bytes] TINYML_ARENA_SECTION(model)                       \
 		__attribute__((aligned(TINYML_ARENA_ALIGNMENT)))
 #endif
 
-/* What a model remembers between runs, and where its table of inputs and outputs says they are. A
- * model in a slot (tinyml/slot.h) learns both addresses only when the firmware calls it. */
+/* State that a model keeps between runs, and the addresses in its table of inputs and outputs. A
+ * model in a slot (tinyml/slot.h) learns both only when the firmware calls it. */
 #ifndef TINYML_STATE
 #define TINYML_STATE(type, name, length) static type name[length]
 #endif
@@ -96,7 +103,7 @@ struct tinyml_model {
 #define TINYML_TENSOR_DATA(address) (address)
 #endif
 
-/* What guards the arena between threads, and what a run or reset does first to check that. */
+/* The lock that guards the arena between threads, and the check that a run or reset makes first. */
 #ifndef TINYML_LOCK
 #define TINYML_LOCK(model) NULL
 #endif
@@ -104,20 +111,39 @@ struct tinyml_model {
 #define TINYML_CHECK_CLAIM(model) ((void)0)
 #endif
 
-/* A platform that profiles defines TINYML_LAYER(index, call), which is around every layer of a run,
- * in order, with the index that its comment has. By default there is only a barrier behind it,
- * which costs no instruction: layers keep values of different types in the same bytes of the arena,
- * and no access of one may be moved past those of the next. */
-#ifndef TINYML_LAYER
+/* Generated code calls every layer through TINYML_LAYER(index, call), in order, with the index that
+ * the layer's comment has. A platform that profiles defines TINYML_WRAP_LAYER(index, call) around
+ * it. The compiler barrier that follows costs no instruction and is always there: layers keep
+ * values of different types in the same bytes of the arena, and no access of one layer may be moved
+ * past those of the next. */
+#ifdef TINYML_LAYER
+#error "a port header defines TINYML_WRAP_LAYER; TINYML_LAYER adds the barrier that models rely on"
+#endif
+#ifndef TINYML_WRAP_LAYER
+#define TINYML_WRAP_LAYER(index, call) call
+#endif
 #define TINYML_LAYER(index, call)                                                                  \
 	do {                                                                                       \
-		call;                                                                              \
+		TINYML_WRAP_LAYER(index, call);                                                    \
 		__asm__ volatile("" ::: "memory");                                                 \
 	} while (0)
-#endif
 
-/* What the compiler may use of the core. Code is generated for one core: its kernels, and with them
- * the scratch memory they want, differ between cores with and without these instructions. */
+/* Debug assertions: what kernels require of their arguments, such as alignment, ranges of shifts
+ * and sizes that divide. They are off by default and then cost nothing; the compiler guarantees
+ * what they check. Compile runtime and models with -DTINYML_ASSERTIONS=1 to check with assert(),
+ * for example while writing a kernel, or define TINYML_ASSERT(condition) in the port header. */
+#ifndef TINYML_ASSERT
+#if defined(TINYML_ASSERTIONS) && TINYML_ASSERTIONS
+#include <assert.h>
+#define TINYML_ASSERT(condition) assert(condition)
+#else
+#define TINYML_ASSERT(condition) ((void)sizeof((condition) ? 1 : 0)) /* checked, not evaluated */
+#endif
+#endif
+#define TINYML_ALIGNED(pointer, bytes) (((uintptr_t)(const void *)(pointer)) % (bytes) == 0u)
+
+/* Instructions that the compiler may use. Code is generated for one core: kernels, and the scratch
+ * memory they require, differ between cores with and without these instructions. */
 #if defined(__ARM_FEATURE_SIMD32) && __ARM_FEATURE_SIMD32
 #define TINYML_CORE_DSP 1
 #else
