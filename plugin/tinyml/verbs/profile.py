@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 class Profile(Verb):
     """Count what each layer costs.
 
-    The generated C has a macro around every layer, TINYML_LAYER, which is nothing unless a platform defines
-    it. On a machine without Zephyr (--on) it reads a clock that QEMU advances by the instruction; cycles
-    beside them are an estimate for memory without wait states. With -b
-    BOARD the model runs in a Zephyr image with CONFIG_TINYML_PROFILING: instructions again where the board
-    is QEMU's, cycles on hardware (--serial).
+    The generated C wraps every layer in the macro TINYML_LAYER, which only calls it unless a platform defines
+    TINYML_WRAP_LAYER. On a machine without Zephyr (--on) that macro reads a clock that counts QEMU's
+    instructions; cycles beside them are an estimate for memory without wait states. With -b BOARD the model
+    runs in a Zephyr image with CONFIG_TINYML_PROFILING, which counts instructions on QEMU boards and cycles
+    on hardware (--serial).
     """
 
     name = "profile"
