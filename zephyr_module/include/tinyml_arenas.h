@@ -1,7 +1,7 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* For the source that CMake writes, which defines the arenas of all models and their locks. */
+/* For the source that CMake generates: it defines the arenas of all models and their locks. */
 
 #ifndef TINYML_ARENAS_H_
 #define TINYML_ARENAS_H_
@@ -14,27 +14,27 @@
 #include <zephyr/toolchain.h>
 
 /*
- * Where an arena goes: into a region of the devicetree, or with all others into .noinit, by
+ * Where an arena goes: into a region of the devicetree, or with all others into .noinit, through
  * linker/tinyml_arena.ld. Neither is zeroed at boot: a model writes before it reads. Zephyr's
- * linker script gathers sections that are called like a region, or begin with its name.
+ * linker script collects the sections whose names begin with the name of a region.
  */
 #define TINYML_IN_REGION(arena, node)                                                              \
 	__attribute__((section(LINKER_DT_NODE_REGION_NAME(node) ".tinyml_arena." #arena)))
 #ifdef CONFIG_USERSPACE
-/* Where threads in user mode can reach it; Zephyr zeroes all of that. */
+/* Accessible to threads in user mode; Zephyr zeroes this memory at boot. */
 #define TINYML_IN_NOINIT(arena) K_APP_BMEM(tinyml_partition)
 #else
 #define TINYML_IN_NOINIT(arena) __attribute__((section(".tinyml_arena." #arena)))
 #endif
 
-/* The part of one model. Even a model that keeps nothing there has an address. */
+/* The part of one model. Even an empty part has an address. */
 #define TINYML_PART(model, arena_bytes) uint8_t model[(arena_bytes) > 0 ? (arena_bytes) : 1]
 
 #if defined(CONFIG_USERSPACE)
-/* System calls take only mutexes in Zephyr's own section, which is always kept. */
+/* System calls accept only mutexes in Zephyr's own section, which is always linked. */
 #define TINYML_DEFINE_LOCK(lock) K_MUTEX_DEFINE(lock)
 #elif defined(CONFIG_MULTITHREADING)
-/* Elsewhere, so that a lock that nobody uses takes no memory. */
+/* In other sections, so that the linker drops an unused lock. */
 #define TINYML_DEFINE_LOCK(lock)                                                                   \
 	static struct tinyml_lock lock = {.mutex = Z_MUTEX_INITIALIZER(lock.mutex)}
 #else
@@ -47,7 +47,7 @@
 		__attribute__((aligned(TINYML_ARENA_ALIGNMENT)));                                  \
 	TINYML_DEFINE_LOCK(tinyml_lock_##arena)
 
-/* The names by which a model knows them. */
+/* The names that a model uses for them. */
 #define TINYML_GIVE_ARENA(model, arena)                                                            \
 	extern uint8_t model##_arena[sizeof(tinyml_arena_##arena.model)] ALIAS_OF(                 \
 		tinyml_arena_##arena);                                                             \

@@ -18,7 +18,7 @@ int tinyml_claim(const struct tinyml_model *model, k_timeout_t timeout)
 	int status = k_mutex_lock(&model->lock->mutex, timeout);
 
 	if (status != 0) {
-		LOG_WRN("%s: another thread has its arena (%d)", model->name, status);
+		LOG_WRN("%s: another thread uses its arena (%d)", model->name, status);
 		return status;
 	}
 	LOG_DBG("%s: claimed", model->name);
@@ -37,16 +37,15 @@ void tinyml_release(const struct tinyml_model *model)
 	if (status == 0) {
 		LOG_DBG("%s: released", model->name);
 	} else {
-		LOG_ERR("%s: released by a thread that had not claimed it (%d)", model->name,
-			status);
+		LOG_ERR("%s: released by a thread that did not claim it (%d)", model->name, status);
 	}
 #endif
 }
 
 #ifdef CONFIG_TINYML_CLAIM_CHECK
 /*
- * Timing decides whether two threads really meet, so this does not wait for that: an arena that was
- * used by one thread is not for another that comes without a claim.
+ * Whether two threads collide depends on timing, so this check is stricter: once one thread has
+ * used an arena, no other thread may use it without a claim.
  */
 void tinyml_check_claim(struct tinyml_lock *lock, const char *model)
 {

@@ -14,7 +14,7 @@
 #include <zephyr/shell/shell.h>
 
 #define SHOWN_ELEMENTS 8
-#define PATIENCE       K_SECONDS(5) /* with a thread that has claimed the model */
+#define CLAIM_TIMEOUT  K_SECONDS(5)
 
 static const char *const type_names[] = {
 	[TINYML_FLOAT32] = "float32", [TINYML_FLOAT64] = "float64", [TINYML_INT8] = "int8",
@@ -33,7 +33,7 @@ static const struct tinyml_model *find(const struct shell *sh, const char *name)
 	return model;
 }
 
-/* A real number in millionths of the unit, because printf may come without floating point. */
+/* Printed in millionths, because printf may lack floating-point support. */
 static void print_real(const struct shell *sh, double value)
 {
 	int64_t millionths = (int64_t)(value * 1e6 + (value < 0 ? -0.5 : 0.5));
@@ -82,7 +82,7 @@ static void print_element(const struct shell *sh, const struct tinyml_tensor *te
 		shell_fprintf(sh, SHELL_NORMAL, "%u", *(const uint16_t *)(const void *)at);
 		break;
 	case TINYML_INT32:
-	case TINYML_INT64: /* the low word, which all that a model says fits into */
+	case TINYML_INT64: /* the low word, which is enough for class indices */
 		shell_fprintf(sh, SHELL_NORMAL, "%d", (int)*(const int32_t *)(const void *)at);
 		break;
 	case TINYML_UINT32:
@@ -132,7 +132,7 @@ static int cmd_info(const struct shell *sh, size_t argc, char **argv)
 	return 0;
 }
 
-/* Run a model on what is in its inputs; the cycles it took, or a negative error. */
+/* Run a model on the current inputs; returns the cycles, or a negative error. */
 static int64_t timed_run(const struct shell *sh, const struct tinyml_model *model)
 {
 	uint32_t start = tinyml_profile_clock();
@@ -140,7 +140,7 @@ static int64_t timed_run(const struct shell *sh, const struct tinyml_model *mode
 	uint32_t cycles = tinyml_profile_clock() - start;
 
 	if (status != 0) {
-		shell_error(sh, "%s did not run: %d", model->name, status);
+		shell_error(sh, "%s failed to run: %d", model->name, status);
 		return -EIO;
 	}
 	return cycles;
@@ -168,9 +168,9 @@ static int run_and_show(const struct shell *sh, const struct tinyml_model *model
 	return 0;
 }
 
-/* Do something with a model while no other thread may. */
-static int claimed(const struct shell *sh, const char *name,
-		   int (*action)(const struct shell *, const struct tinyml_model *))
+/* Call a function while this thread holds the claim on a model. */
+static int with_claim(const struct shell *sh, const char *name,
+		      int (*action)(const struct shell *, const struct tinyml_model *))
 {
 	const struct tinyml_model *model = find(sh, name);
 
@@ -178,10 +178,11 @@ static int claimed(const struct shell *sh, const char *name,
 		return -ENOENT;
 	}
 	if (model->run == NULL) {
-		shell_error(sh, "%s takes its buffers from the application", model->name);
+		shell_error(sh, "%s is compiled for buffers of the application (io: caller)",
+			    model->name);
 		return -ENOTSUP;
 	}
-	if (tinyml_claim(model, PATIENCE) != 0) {
+	if (tinyml_claim(model, CLAIM_TIMEOUT) != 0) {
 		shell_error(sh, "%s is in use by another thread", model->name);
 		return -EBUSY;
 	}
@@ -195,7 +196,7 @@ static int claimed(const struct shell *sh, const char *name,
 static int cmd_run(const struct shell *sh, size_t argc, char **argv)
 {
 	ARG_UNUSED(argc);
-	return claimed(sh, argv[1], run_and_show);
+	return with_claim(sh, argv[1], run_and_show);
 }
 
 #ifdef CONFIG_TINYML_PROFILING
@@ -221,14 +222,14 @@ static int profile_and_show(const struct shell *sh, const struct tinyml_model *m
 static int cmd_profile(const struct shell *sh, size_t argc, char **argv)
 {
 	ARG_UNUSED(argc);
-	return claimed(sh, argv[1], profile_and_show);
+	return with_claim(sh, argv[1], profile_and_show);
 }
 #endif
 
 SHELL_STATIC_SUBCMD_SET_CREATE(
 	tinyml_commands, SHELL_CMD_ARG(list, NULL, "Models in this image", cmd_list, 1, 0),
-	SHELL_CMD_ARG(info, NULL, "What a model takes and gives: info NAME", cmd_info, 2, 0),
-	SHELL_CMD_ARG(run, NULL, "Run a model on what its inputs hold: run NAME", cmd_run, 2, 0),
+	SHELL_CMD_ARG(info, NULL, "Inputs and outputs of a model: info NAME", cmd_info, 2, 0),
+	SHELL_CMD_ARG(run, NULL, "Run a model on its current inputs: run NAME", cmd_run, 2, 0),
 	SHELL_COND_CMD_ARG(CONFIG_TINYML_PROFILING, profile, NULL,
 			   "Cycles of each layer of a model: profile NAME", cmd_profile, 2, 0),
 	SHELL_SUBCMD_SET_END);

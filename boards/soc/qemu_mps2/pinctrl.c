@@ -3,7 +3,7 @@
 
 #include <zephyr/drivers/pinctrl.h>
 
-/* See pinctrl_soc.h: there are no pins, so every state is reached already. */
+/* See pinctrl_soc.h: there are no pins, so there is nothing to configure. */
 int pinctrl_configure_pins(const pinctrl_soc_pin_t *pins, uint8_t pin_count, uintptr_t reg)
 {
 	ARG_UNUSED(pins);

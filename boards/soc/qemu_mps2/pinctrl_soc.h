@@ -1,8 +1,8 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* QEMU has no pins to route. Zephyr's UART driver selects PINCTRL anyway, which asks for these
- * names. */
+/* QEMU has no pins to route, but Zephyr's UART driver selects PINCTRL, which requires these names.
+ */
 
 #ifndef QEMU_MPS2_PINCTRL_SOC_H_
 #define QEMU_MPS2_PINCTRL_SOC_H_

@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Puts images the model has never seen through it and prints what it takes them for. The outputs
- * must be those computed on the host, byte for byte.
+ * Classifies images that were not used in training and prints the results. The outputs must equal
+ * those computed on the host, byte for byte.
  */
 
 #include <stdbool.h>
@@ -28,7 +28,7 @@ static unsigned int largest(const float *values, unsigned int count)
 	return best;
 }
 
-/* One image through the model; its logits stay valid until the next run. */
+/* Run the model on one image. The logits stay valid until the next run. */
 static const float *classify(const struct digit *digit)
 {
 	float *input = digits_input();
@@ -49,7 +49,7 @@ int main(void)
 		const float *logits = classify(digit);
 
 		if (logits == NULL) {
-			printf("image %u: the model did not run\n", (unsigned int)i);
+			printf("image %u: the model failed to run\n", (unsigned int)i);
 			different++;
 			continue;
 		}

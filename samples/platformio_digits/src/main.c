@@ -1,8 +1,8 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Reads three handwritten digits. The model is models/digits.onnx; the build turned it into
- * digits.h. */
+/* Classifies three handwritten digits. The build compiles models/digits.onnx to digits.h and
+ * digits.c. */
 
 #include <stdio.h>
 #include <string.h>

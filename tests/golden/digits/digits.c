@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * digits: a neural network as plain C. Generated; do not edit, change the model instead.
+ * digits: a neural network as plain C. Generated: do not edit; change the model instead.
  *
  * Model:    model.onnx
  * SHA-256:  10697d9d1e59806d2dc756f65880314af39148c4f60a960edc8b732e089e9562
@@ -26,7 +26,7 @@
 
 #include "digits_weights.h"
 
-/* All tensors of a run live here; the comment of each layer says where. */
+/* All tensors of a run; the comment of each layer gives their offsets. */
 TINYML_ARENA(digits, 1304);
 
 #define AT(type, offset) ((type *)(void *)&digits_arena[offset])

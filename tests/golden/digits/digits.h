@@ -2,7 +2,7 @@
 
 /*
  * digits: compiled from model.onnx by tinyml 0.1.0. Do not edit.
- * See digits.c for where it came from.
+ * digits.c states the model file and the options.
  */
 
 #ifndef TINYML_MODEL_DIGITS_H_
@@ -24,7 +24,7 @@ extern "C" {
 #define DIGITS_OUTPUT_BYTES 40
 #define DIGITS_OUTPUT_ELEMENTS 10
 
-/** Where to write the input before a run. It lies in the arena: a run may overwrite it. */
+/** Write the input here before a run. It is part of the arena, and a run may overwrite it. */
 float *digits_input(void);
 
 /** Compute the outputs from the inputs. Returns 0. */
@@ -33,7 +33,7 @@ int digits_run(void);
 /** The output of the last run; valid until the next one, or until an input is written. */
 const float *digits_output(void);
 
-/** The same for code that handles any model. */
+/** Description for code that handles any model. */
 extern const struct tinyml_model digits_model;
 
 #ifdef __cplusplus

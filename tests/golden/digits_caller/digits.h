@@ -2,7 +2,7 @@
 
 /*
  * digits: compiled from model.onnx by tinyml 0.1.0. Do not edit.
- * See digits.c for where it came from.
+ * digits.c states the model file and the options.
  */
 
 #ifndef TINYML_MODEL_DIGITS_H_
@@ -30,7 +30,7 @@ extern "C" {
  */
 int digits_run(const float *input, float *output);
 
-/** The same for code that handles any model. */
+/** Description for code that handles any model. */
 extern const struct tinyml_model digits_model;
 
 #ifdef __cplusplus

@@ -13,9 +13,9 @@
  *	best = largest(kws_output());
  *	tinyml_release(&kws_model);
  *
- * A model that only one thread uses, in an arena that no other thread uses, needs none of this, and
- * then no lock is in the image. With CONFIG_ASSERT, a second thread that comes without a claim is
- * found at its first run.
+ * A model that only one thread uses, in an arena that no other thread uses, needs no claim, and
+ * then the image contains no lock. With CONFIG_ASSERT, the first run of a second thread without a
+ * claim fails an assertion.
  */
 
 #ifndef TINYML_CLAIM_H_
@@ -28,7 +28,7 @@
 extern "C" {
 #endif
 
-/** One for each arena; the build makes them. */
+/** One per arena; the build defines them. */
 struct tinyml_lock {
 #ifdef CONFIG_MULTITHREADING
 	struct k_mutex mutex;
@@ -39,14 +39,14 @@ struct tinyml_lock {
 };
 
 /**
- * Keep all other threads from a model, its state and its arena. Waits at most @a timeout for those
- * that have it. May be nested; not for interrupts.
+ * Lock a model, its state and its arena against all other threads. Waits at most @a timeout. Claims
+ * can be nested. Not callable from interrupts.
  *
- * @return 0, -EBUSY (with K_NO_WAIT) or -EAGAIN if it was not to be had in time.
+ * @return 0, -EBUSY (with K_NO_WAIT) or -EAGAIN if another thread holds it.
  */
 int tinyml_claim(const struct tinyml_model *model, k_timeout_t timeout);
 
-/** Let others have the model. Only for the thread that claimed it. */
+/** Release a model. Only the thread that claimed it may do so. */
 void tinyml_release(const struct tinyml_model *model);
 
 #ifdef CONFIG_USERSPACE
@@ -54,7 +54,7 @@ void tinyml_release(const struct tinyml_model *model);
  */
 extern struct k_mem_partition tinyml_partition;
 
-/** Let a thread in user mode claim a model. */
+/** Allow a thread in user mode to claim a model. */
 static inline void tinyml_grant(const struct tinyml_model *model, k_tid_t thread)
 {
 	k_object_access_grant(&model->lock->mutex, thread);

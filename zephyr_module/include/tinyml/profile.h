@@ -1,7 +1,7 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/** Cycles of every layer of the last run, with CONFIG_TINYML_PROFILING; and the clock they are of.
+/** Cycles of every layer of the last run (CONFIG_TINYML_PROFILING), and the clock that counts them.
  */
 
 #ifndef TINYML_PROFILE_H_
@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-/** Now, in cycles: of the core's own counter, or of Zephyr's clock where it has none. */
+/** The time in cycles of the core's own counter, or of Zephyr's clock if the core has none. */
 static inline uint32_t tinyml_profile_clock(void)
 {
 #ifdef CONFIG_TINYML_PROFILING_COUNTER
@@ -29,7 +29,7 @@ static inline uint32_t tinyml_profile_clock(void)
 #endif
 }
 
-/** How many cycles of that clock are a second. */
+/** Frequency of that clock. */
 static inline uint32_t tinyml_profile_clock_hz(void)
 {
 #ifdef CONFIG_TINYML_PROFILING_COUNTER
@@ -39,11 +39,11 @@ static inline uint32_t tinyml_profile_clock_hz(void)
 #endif
 }
 
-/** Forget the last run. */
+/** Discard the readings of the last run. */
 void tinyml_profile_reset(void);
 
-/** How many layers have run since then; those beyond CONFIG_TINYML_PROFILING_LAYERS are not
- * counted. */
+/** The number of layers that have run since then; layers past CONFIG_TINYML_PROFILING_LAYERS are
+ * not counted. */
 size_t tinyml_profile_layers(void);
 
 /** Cycles of the layer with this index, the one in the comment of the generated C. */

@@ -1,7 +1,7 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/** All models of an image, for code that handles any of them. Needs CONFIG_TINYML_REGISTRY. */
+/** All models of an image, for code that handles any of them. Requires CONFIG_TINYML_REGISTRY. */
 
 #ifndef TINYML_REGISTRY_H_
 #define TINYML_REGISTRY_H_
@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/** One model. The build makes an entry for each; they are iterated with TINYML_FOREACH_MODEL(). */
+/** One model. The build adds an entry for each; iterate over them with TINYML_FOREACH_MODEL(). */
 struct tinyml_entry {
 	const struct tinyml_model *model;
 };

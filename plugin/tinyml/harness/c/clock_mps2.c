@@ -1,8 +1,8 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* MPS2 boards: CMSDK timer 0 counts down 32 bits at 25 MHz; the 100 Hz counter of the board tells
- * how often it wrapped. */
+/* MPS2 boards: CMSDK timer 0 counts down 32 bits at 25 MHz; the 100 Hz counter of the board
+ * counts how often it wrapped. */
 
 #include "clock.h"
 

@@ -8,11 +8,11 @@
 
 void clock_start(void)
 {
-	/* It runs since reset; only differences are looked at. */
+	/* It has been running since reset; only differences matter. */
 }
 
-/* The same number of instructions whatever is read, so without a loop: if the upper half changed
- * meanwhile, the lower half tells to which of the two it belongs. */
+/* Without a loop, so that the number of instructions is always the same: if the upper half changed
+ * meanwhile, the lower half shows which of its two values is right. */
 void clock_read(struct port_stamp *stamp)
 {
 	uint32_t earlier;

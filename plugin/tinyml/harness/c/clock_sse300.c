@@ -11,7 +11,7 @@
 
 void clock_start(void)
 {
-	COUNTER_CONTROL = 0; /* the value can only be set while it stands still */
+	COUNTER_CONTROL = 0; /* the value can only be set while the counter is stopped */
 	COUNTER_LOW = 0;
 	COUNTER_HIGH = 0;
 	COUNTER_CONTROL = 1;

@@ -1,8 +1,8 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Control and status registers of RISC-V. They are an extension of their own since 2019, of which
- * -march=rv32imac says nothing. */
+/* Control and status registers of RISC-V. Since 2019 they are an extension of their own, which
+ * -march=rv32imac does not include. */
 
 #ifndef TINYML_HARNESS_CSR_H_
 #define TINYML_HARNESS_CSR_H_

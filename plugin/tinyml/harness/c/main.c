@@ -1,7 +1,7 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Runs any compiled model on samples from a file and writes its outputs, and what each run cost, to
+/* Runs any compiled model on samples from a file and writes its outputs and the cost of each run to
  * another. The same source serves the host and every QEMU machine; port.h hides the difference.
  *
  * The sample file, in little-endian words: magic, number of samples, bytes of all inputs together,
@@ -24,8 +24,8 @@ const struct tinyml_model *TINYML_HARNESS_OPEN(void);
 extern const struct tinyml_model TINYML_HARNESS_MODEL;
 #endif
 
-/* One instruction long on every core, so that the cost of calling is known exactly. On the host
- * nothing is counted. */
+/* One instruction on every core, so that the cost of a call is known exactly. The host counts
+ * nothing. */
 #if defined(__arm__)
 __attribute__((naked)) static int nothing(void)
 {

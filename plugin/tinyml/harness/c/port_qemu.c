@@ -76,8 +76,8 @@ _Noreturn void port_exit(int status)
 	}
 }
 
-/* Volatile, so that the compiler does not make a call to memset of it: that call would paint over
- * its own frame. */
+/* Volatile, so that the compiler does not turn it into a call of memset, which would paint over its
+ * own frame. */
 static inline void paint(volatile uint32_t *from, const volatile uint32_t *to)
 {
 	while (from < to) {

@@ -16,8 +16,8 @@
 	} while (0)
 
 void profile_reset(void); /* before a run: discard readings, measure the cost of a reading */
-/* Never inlined, so that a reading costs the same everywhere and the program that counts blocks finds
- * the layers by these addresses. */
+/* Never inlined, so that a reading costs the same everywhere and the program that counts blocks
+ * finds the layers by these addresses. */
 __attribute__((noinline)) void profile_begin(uint32_t layer);
 __attribute__((noinline)) void profile_end(void);
 void profile_print(void); /* the readings of the last run, in hexadecimal */

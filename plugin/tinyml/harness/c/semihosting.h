@@ -1,7 +1,7 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Semihosting, as Arm defined it and RISC-V took it over: requests that QEMU (or a debugger)
+/* Semihosting, as defined by Arm and adopted by RISC-V: requests that QEMU (or a debugger)
  * answers on behalf of the image. */
 
 #ifndef TINYML_HARNESS_SEMIHOSTING_H_
@@ -24,7 +24,7 @@ static inline intptr_t semihosting(enum semihosting_operation operation, const v
 	register intptr_t result __asm("a0") = (intptr_t)operation;
 	register const void *parameter __asm("a1") = argument;
 
-	/* These three, none of them compressed and all in one page, are the request. */
+	/* These three instructions, uncompressed and in one page, are the request. */
 	__asm volatile(".option push\n"
 		       ".option norvc\n"
 		       ".balign 16\n"

@@ -40,7 +40,7 @@ __attribute__((naked)) _Noreturn void image_reset(void)
 		       "b image_start\n");
 }
 
-/* The stack may be the problem, so the report has one of its own. */
+/* The stack may be the cause, so the report uses one of its own. */
 __attribute__((naked, noreturn)) static void fault(void)
 {
 	__asm volatile("mov r0, sp\n"

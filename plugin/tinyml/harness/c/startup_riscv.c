@@ -21,7 +21,7 @@ extern uint32_t image_stack_limit[];
 extern uint32_t image_bss_start[];
 extern uint32_t image_bss_end[];
 
-/* First in memory, where QEMU begins. The thread pointer is for errno, which picolibc keeps per
+/* First in memory, where QEMU starts. The thread pointer is for errno, which picolibc keeps per
  * thread. */
 __attribute__((naked, section(".vectors"))) _Noreturn void image_reset(void)
 {
@@ -30,7 +30,7 @@ __attribute__((naked, section(".vectors"))) _Noreturn void image_reset(void)
 		       "j image_start\n");
 }
 
-/* The stack may be the problem, so the report has one of its own. */
+/* The stack may be the cause, so the report uses one of its own. */
 __attribute__((naked, noreturn, aligned(4))) static void fault(void)
 {
 	__asm volatile("mv a0, sp\n"

@@ -1,12 +1,12 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* See <tinyml/cmsis_nn_once.h>. Empty where there is no CMSIS-NN. */
+/* See <tinyml/cmsis_nn_once.h>. Empty without CMSIS-NN. */
 
 #if defined(__has_include)
 #if __has_include(<arm_nnfunctions.h>)
 
-/* The library is not written for our warnings. */
+/* The library does not compile cleanly with our warnings. */
 #pragma GCC diagnostic ignored "-Wconversion"
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 #pragma GCC diagnostic ignored "-Wsign-compare"
@@ -19,7 +19,7 @@
 
 #include <arm_nnsupportfunctions.h>
 
-/* Found from the library's Include folder, which is in the search path. */
+/* Relative to the library's Include folder, which is in the search path. */
 #include <../Source/ConvolutionFunctions/arm_convolve_1_x_n_s8.c>
 #include <../Source/ConvolutionFunctions/arm_convolve_1x1_s8.c>
 #include <../Source/ConvolutionFunctions/arm_convolve_1x1_s8_fast.c>
@@ -39,4 +39,4 @@
 #endif
 #endif
 
-typedef int tinyml_cmsis_nn_once_is_not_empty; /* ISO C wants a declaration in every file */
+typedef int tinyml_cmsis_nn_once_is_not_empty; /* ISO C requires a declaration in every file */

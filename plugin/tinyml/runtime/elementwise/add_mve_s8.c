@@ -19,7 +19,8 @@ static inline int32x4_t add_4(const struct tinyml_add_s8 *p, int32x4_t a, int32x
 
 void tinyml_add_mve_s8(const struct tinyml_add_s8 *p, const int8_t *a, const int8_t *b, int8_t *y)
 {
-	const struct tinyml_add_s8 q = *p; /* which y is not, as far as the compiler knows */
+	const struct tinyml_add_s8 q =
+		*p; /* a copy, so that the compiler knows that y does not alias it */
 	int32_t left = q.count;
 
 	for (; left >= 4; left -= 4, a += 4, b += 4, y += 4) {

@@ -15,14 +15,14 @@
 #include "../weighted/dsp_s8.h"
 #endif
 
-/* What a window sees: `height` rows of `width` positions of eight channels. */
+/* The part of the input under a window: `height` rows of `width` positions of eight channels. */
 struct view {
 	int32_t height, width;
 	int32_t row_step, step; /* in bytes */
 };
 
 /* sums[i] = sum of channel i. */
-static inline void add_up(const int8_t *x, const struct view *view, int16_t sums[CHANNELS])
+static inline void sum_window(const int8_t *x, const struct view *view, int16_t sums[CHANNELS])
 {
 #if TINYML_CORE_MVE
 	int16x8_t sum = vdupq_n_s16(0);
@@ -68,7 +68,7 @@ static void position(const struct tinyml_pool_s8 *p, const int8_t *x, const stru
 	int16_t sums[CHANNELS];
 
 	for (int32_t c = 0; c < p->window.in_c; c += CHANNELS, y += CHANNELS) {
-		add_up(&x[c], view, sums);
+		sum_window(&x[c], view, sums);
 		for (int32_t i = 0; i < CHANNELS; i++) {
 			const int32_t mean = (sums[i] * p->factor + p->offset) >> p->shift;
 

@@ -24,7 +24,7 @@ static void cell(const struct tinyml_recurrent *p, const float *x, float *h, flo
 		reset[i] = tinyml_activate(p, p->f, reset[i]);
 	}
 	if (p->linear_before_reset) {
-		/* The reset gate acts on what the matrix makes of the state. */
+		/* The reset gate is applied to the product of matrix and state. */
 		for (int32_t i = 0; i < hidden; i++) {
 			float sum = p->b != NULL ? p->b[5 * hidden + i] : 0.0f;
 

@@ -32,8 +32,9 @@ static float sigmoid(float x)
 }
 
 /* One gate of one step, before peephole and activation. */
-static void accumulate(const struct tinyml_lstm_f32 *p, const struct tinyml_lstm_gate_f32 *gate,
-		       const float *x, const float *state, float *to)
+static void accumulate_gate(const struct tinyml_lstm_f32 *p,
+			    const struct tinyml_lstm_gate_f32 *gate, const float *x,
+			    const float *state, float *to)
 {
 	for (int32_t i = 0; i < p->cells && gate->weights != NULL; i++) {
 		to[i] = dot(x, &gate->weights[i * p->inputs], p->inputs) +
@@ -53,7 +54,7 @@ static void step(const struct tinyml_lstm_f32 *p, const float *x, float *state, 
 	float *const out = &gates[OUTPUT * p->cells];
 
 	for (int32_t g = 0; g < 4; g++) {
-		accumulate(p, &p->gates[g], x, state, &gates[g * p->cells]);
+		accumulate_gate(p, &p->gates[g], x, state, &gates[g * p->cells]);
 	}
 	for (int32_t i = 0; i < p->cells; i++) {
 		const float forget = sigmoid(

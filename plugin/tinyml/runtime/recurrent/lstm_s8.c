@@ -18,22 +18,22 @@ static int32_t dot(const int8_t *a, const int8_t *b, int32_t length, int32_t acc
 	return acc;
 }
 
-static int32_t scaled(int32_t x, struct tinyml_scale scale)
+static int32_t rescale(int32_t x, struct tinyml_scale scale)
 {
 	return tinyml_rescale(x, scale.multiplier, scale.shift);
 }
 
 /* One gate of one step, before its activation. */
-static void accumulate(const struct tinyml_lstm_s8 *p, const struct tinyml_lstm_gate_s8 *gate,
-		       const int8_t *x, const int8_t *state, int16_t *to)
+static void accumulate_gate(const struct tinyml_lstm_s8 *p, const struct tinyml_lstm_gate_s8 *gate,
+			    const int8_t *x, const int8_t *state, int16_t *to)
 {
 	for (int32_t i = 0; i < p->cells; i++) {
 		const int32_t in = dot(x, &gate->weights[i * p->inputs], p->inputs, gate->bias[i]);
 		const int32_t back = dot(state, &gate->recurrent[i * p->cells], p->cells,
 					 gate->recurrent_bias[i]);
-		const int32_t first = tinyml_clamp(scaled(in, gate->scale), INT16_MIN, INT16_MAX);
+		const int32_t first = tinyml_clamp(rescale(in, gate->scale), INT16_MIN, INT16_MAX);
 
-		to[i] = (int16_t)tinyml_clamp(first + scaled(back, gate->recurrent_scale),
+		to[i] = (int16_t)tinyml_clamp(first + rescale(back, gate->recurrent_scale),
 					      INT16_MIN, INT16_MAX);
 	}
 }
@@ -65,7 +65,7 @@ static void step(const struct tinyml_lstm_s8 *p, const int8_t *x, int8_t *state,
 	for (int32_t g = 0; g < 4; g++) {
 		int16_t *const gate = &gates[g * p->cells];
 
-		accumulate(p, &p->gates[g], x, state, gate);
+		accumulate_gate(p, &p->gates[g], x, state, gate);
 		for (int32_t i = 0; i < p->cells; i++) {
 			gate[i] = (int16_t)activation(gate[i], 3, g == CELL);
 		}
@@ -82,7 +82,7 @@ static void step(const struct tinyml_lstm_s8 *p, const int8_t *x, int8_t *state,
 				 p->cell_limit == INT16_MAX ? INT16_MIN : -p->cell_limit,
 				 p->cell_limit);
 		cell[i] = (int16_t)c;
-		c = scaled(activation(c, p->cell_integer_bits, true) * out, p->hidden_scale);
+		c = rescale(activation(c, p->cell_integer_bits, true) * out, p->hidden_scale);
 		state[i] = (int8_t)tinyml_clamp(c + p->state_zero, INT8_MIN, INT8_MAX);
 	}
 }

@@ -5,7 +5,7 @@
 
 #include <tinyml/sample.h>
 
-#define FAR 1.0e6f /* places beyond this are as good as this, and can be converted to integers */
+#define FAR 1.0e6f /* positions beyond this behave the same; it can be converted to an integer */
 
 struct taps {
 	int32_t place[4];
@@ -13,7 +13,7 @@ struct taps {
 	int32_t count;
 };
 
-/* Fold a place back into the image, at its borders, as often as needed. */
+/* Reflect a position at the borders until it lies inside the image. */
 static float reflect(float v, float low, float high)
 {
 	const float range = high - low;
@@ -48,8 +48,8 @@ static void cubic_weights(float t, float *w)
 	}
 }
 
-/* Neighbours of a place on one axis. */
-static struct taps find(const struct tinyml_grid_sample *p, float n, int32_t size)
+/* The taps around a position on one axis. */
+static struct taps find_taps(const struct tinyml_grid_sample *p, float n, int32_t size)
 {
 	const float extent = (float)size;
 	const float low = p->align_corners ? 0.0f : -0.5f;
@@ -63,7 +63,7 @@ static struct taps find(const struct tinyml_grid_sample *p, float n, int32_t siz
 		v = rintf(v);
 	}
 	if (v < low || v > high) {
-		/* cubic: its neighbours are clamped one by one, as PyTorch does */
+		/* cubic: every tap is clamped on its own, as in PyTorch */
 		if (p->outside == TINYML_OUTSIDE_BORDER && p->taps != 4) {
 			v = tinyml_bounded(v, 0.0f, extent - 1.0f);
 		} else if (p->outside == TINYML_OUTSIDE_REFLECTION) {
@@ -125,7 +125,8 @@ void tinyml_grid_sample_f32(const struct tinyml_grid_sample *p, const float *x, 
 			for (int32_t a = 0; a < 3; a++) {
 				const struct taps only = {{0}, {1.0f}, 1};
 
-				taps[a] = a < 3 - p->axes ? only : find(p, grid[2 - a], p->in[a]);
+				taps[a] = a < 3 - p->axes ? only
+							  : find_taps(p, grid[2 - a], p->in[a]);
 			}
 			for (int32_t c = 0; c < p->channels; c++) {
 				y[c * p->positions + i] = gather(p, &x[c * plane], taps);

@@ -9,11 +9,11 @@
 struct point {
 	int32_t low;
 	int32_t high;
-	float part; /* how much of `high` is in it */
+	float part; /* weight of `high` */
 };
 
-/* Neighbours on one axis; false if the place is too far outside. */
-static bool locate(float v, int32_t size, struct point *point)
+/* The two elements around a position on one axis; false if it is too far outside. */
+static bool locate_point(float v, int32_t size, struct point *point)
 {
 	if (!(v >= -1.0f && v <= (float)size)) {
 		return false;
@@ -80,7 +80,7 @@ static float pool(const struct tinyml_roi_align *p, const float *plane, struct b
 			struct point x;
 			float value = 0.0f;
 
-			if (locate(v, p->in_h, &y) && locate(u, p->in_w, &x)) {
+			if (locate_point(v, p->in_h, &y) && locate_point(u, p->in_w, &x)) {
 				value = at(p, plane, y, x);
 			}
 			if (!p->largest) {

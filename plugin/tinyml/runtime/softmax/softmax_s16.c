@@ -8,7 +8,7 @@
 #include <tinyml/transcendental.h>
 
 /* A table of 513 values over the whole range of int16, interpolated. */
-static int32_t look_up(const int16_t *table, int32_t x)
+static int32_t interpolate(const int16_t *table, int32_t x)
 {
 	const int32_t value = tinyml_clamp(x, INT16_MIN, INT16_MAX);
 	const int16_t *at = &table[256 + (value >> 7)];
@@ -27,7 +27,7 @@ static void row(const struct tinyml_softmax_s16 *p, const int16_t *x, int16_t *y
 	for (int32_t i = 0; i < p->depth; i++) {
 		const int32_t scaled = tinyml_rescale(x[i] - largest, p->multiplier, p->shift);
 
-		y[i] = (int16_t)look_up(p->exp, scaled + INT16_MAX);
+		y[i] = (int16_t)interpolate(p->exp, scaled + INT16_MAX);
 		sum += y[i];
 	}
 
@@ -36,7 +36,7 @@ static void row(const struct tinyml_softmax_s16 *p, const int16_t *x, int16_t *y
 	const int64_t raised = (int64_t)sum * (INT64_C(1) << (zeros - 1));
 	/* the table has 1 / (1 + x) for x from 0 to 1 */
 	const int32_t x_less_half = (int32_t)((raised + (1 << 13)) >> 14) - (1 << 15) - (1 << 16);
-	const int64_t factor = look_up(p->reciprocal, x_less_half);
+	const int64_t factor = interpolate(p->reciprocal, x_less_half);
 
 	for (int32_t i = 0; i < p->depth; i++) {
 		const int64_t value = (y[i] * factor + (INT64_C(1) << (shift - 1))) >> shift;

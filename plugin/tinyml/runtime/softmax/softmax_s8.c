@@ -8,7 +8,7 @@
 #include <tinyml/transcendental.h>
 
 /* exp of a difference to the largest element, between 0 and 1. */
-static int32_t exp_of(const struct tinyml_softmax_s8 *p, int32_t difference)
+static int32_t exp_of_difference(const struct tinyml_softmax_s8 *p, int32_t difference)
 {
 	const int32_t raised = (int32_t)((uint32_t)difference << p->left_shift);
 
@@ -25,7 +25,8 @@ static void row(const struct tinyml_softmax_s8 *p, const int8_t *x, int8_t *y)
 	}
 	for (int32_t i = 0; i < p->depth; i++) {
 		if (x[i] - largest >= p->least_difference) {
-			sum += tinyml_rounding_shift_right(exp_of(p, x[i] - largest), 12);
+			sum += tinyml_rounding_shift_right(exp_of_difference(p, x[i] - largest),
+							   12);
 		}
 	}
 
@@ -38,7 +39,8 @@ static void row(const struct tinyml_softmax_s8 *p, const int8_t *x, int8_t *y)
 		int32_t value = 0;
 
 		if (x[i] - largest >= p->least_difference) {
-			value = tinyml_doubling_high_multiply(exp_of(p, x[i] - largest), factor);
+			value = tinyml_doubling_high_multiply(exp_of_difference(p, x[i] - largest),
+							      factor);
 			value = tinyml_rounding_shift_right(value, shift);
 		}
 		y[i] = (int8_t)tinyml_clamp(value + INT8_MIN, INT8_MIN, INT8_MAX);

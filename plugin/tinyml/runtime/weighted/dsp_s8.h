@@ -2,8 +2,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /**
- * What the kernels for cores with DSP instructions share. They multiply pairs: SXTB16 makes two
- * int16 of a word's even bytes, or of its odd ones, and SMLAD multiplies and adds two at once.
+ * Shared by the kernels for cores with DSP instructions. They multiply pairs: SXTB16 sign-extends
+ * the even or the odd bytes of a word to two int16, and SMLAD multiplies and adds two pairs at
+ * once.
  */
 
 #ifndef TINYML_DSP_S8_H_
@@ -29,7 +30,7 @@ static inline int16x2_t tinyml_even_bytes(uint32_t word)
 	return __sxtb16((int8x4_t)word);
 }
 
-/* Bytes 1 and 3: the compiler does not merge the rotation by itself. */
+/* Bytes 1 and 3. In assembly, because compilers do not merge the rotation. */
 static inline int16x2_t tinyml_odd_bytes(uint32_t word)
 {
 	int16x2_t halves;
@@ -38,10 +39,10 @@ static inline int16x2_t tinyml_odd_bytes(uint32_t word)
 	return halves;
 }
 
-/* acc * factor / 2^32, rounded or not, where the factor has 32 bits and the uppermost is set: with
- * its sign it is f - 2^32, and acc * f = acc * (f - 2^32) + acc * 2^32.
+/* acc * f / 2^32, rounded unless `once`, for an unsigned factor f of 32 bits whose highest bit is
+ * set. As a signed number, `factor` is f - 2^32, and acc * f = acc * (f - 2^32) + acc * 2^32.
  */
-static inline int32_t tinyml_times(int32_t acc, int32_t factor, bool once)
+static inline int32_t tinyml_multiply_high(int32_t acc, int32_t factor, bool once)
 {
 	int32_t high;
 
@@ -53,11 +54,11 @@ static inline int32_t tinyml_times(int32_t acc, int32_t factor, bool once)
 	return high;
 }
 
-/* The sum of a channel as an output; `exponent` is one less than what it is shifted by. */
+/* The output for the sum of a channel; `exponent` is the shift to the right less one. */
 static inline int32_t tinyml_output_dsp(int32_t acc, int32_t factor, int32_t exponent, bool once,
 					int32_t twice_zero)
 {
-	int32_t q = tinyml_times(acc, factor, once);
+	int32_t q = tinyml_multiply_high(acc, factor, once);
 
 	if (!once) {
 		q += q >> 31; /* negative halves round away from zero */

@@ -1,7 +1,8 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/** What kernels for Helium (MVE) share: copies, and the way from accumulators to int8 outputs. */
+/** Shared by the kernels for Helium (MVE): copies, and rescaling of accumulators to int8 outputs.
+ */
 
 #ifndef TINYML_MVE_S8_H_
 #define TINYML_MVE_S8_H_
@@ -10,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define TINYML_LANES 16 /* bytes of a vector */
+#define TINYML_LANES 16 /* bytes in a vector */
 
 static inline void tinyml_copy(int8_t *to, const int8_t *from, int32_t count)
 {
@@ -43,17 +44,17 @@ static inline int32x4_t tinyml_rescale_4(int32x4_t acc, int32x4_t multiplier, in
 					 bool once)
 {
 	if (once) {
-		/* Rounding down here changes nothing: the shift looks at a higher bit. */
+		/* Rounding down here changes nothing: the shift rounds at a higher bit. */
 		acc = vqdmulhq_s32(acc, multiplier);
 	} else {
-		/* The shift rounds halves up; negative ones must go down. */
+		/* The shift rounds halves up, but negative halves must round down. */
 		acc = vqrdmulhq_s32(acc, multiplier);
 		acc = vqaddq_s32(acc, vshrq_n_s32(vandq_s32(acc, shift), 31));
 	}
 	return vrshlq_s32(acc, shift);
 }
 
-/** The rest of it: zero point and limits, for four elements that are then stored as bytes. */
+/** Zero point and limits, applied to four elements that are then stored as bytes. */
 struct tinyml_limits {
 	int32_t zero;
 	int32_t low;

@@ -2,9 +2,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /**
- * From accumulators to int8 outputs, in few instructions: this is a good part of the work of a
- * layer with short dot products. Models from TensorFlow Lite round twice, as tinyml_rescale() does;
- * others round once, as tinyml_rescale_once() does. Both cost the same here.
+ * From accumulators to int8 outputs, in few instructions: layers with short dot products spend much
+ * of their time here. Models from TensorFlow Lite round twice, as tinyml_rescale() does; others
+ * round once, as tinyml_rescale_once() does. Both cost the same.
  */
 
 #ifndef TINYML_OUTPUT_S8_H_
@@ -20,12 +20,13 @@
 #endif
 
 struct tinyml_output {
-	int32_t nudge; /* what the first rounding adds, doubled: 2^31, or 0 if there is only one */
+	int32_t nudge; /* doubled addend of the first rounding: 2^31, or 0 if there is one rounding
+			*/
 	int32_t sign;  /* all ones if negative halves round away from zero, else 0 */
 	int32_t twice_zero; /* 2 * zero point + 1, added before the last halving */
 	int32_t low;
 	int32_t high;
-	bool narrow; /* whether the limits are inside those of int8 */
+	bool narrow; /* the limits are narrower than those of int8 */
 };
 
 static inline struct tinyml_output tinyml_output(bool once, int32_t zero, int32_t low, int32_t high)
@@ -51,14 +52,13 @@ static inline int32_t tinyml_halve_s8(int32_t x)
 #endif
 }
 
-/* (acc * multiplier + nudge / 2) >> 31, for multipliers from 2^30: all that shifts right have one.
- */
+/* (acc * multiplier + nudge / 2) >> 31, for multipliers of at least 2^30, as all factors have. */
 static inline int32_t tinyml_scale(int32_t acc, int32_t multiplier, int32_t nudge)
 {
 #if defined(__arm__) && __ARM_ARCH >= 7
-	/* Doubled, the multiplier is a factor f of 32 bits, or f - 2^32 with its sign; and acc * f
-	 * is acc * (f - 2^32) + acc * 2^32. So the result is the upper half of a sum, without a
-	 * shift. */
+	/* Doubled, the multiplier is an unsigned factor f of 32 bits, or f - 2^32 as a signed
+	 * number; and acc * f = acc * (f - 2^32) + acc * 2^32. So the result is the upper half of a
+	 * sum, without a shift. */
 	const int32_t factor = (int32_t)((uint32_t)multiplier << 1);
 	int32_t low = nudge, high = acc;
 
@@ -69,7 +69,7 @@ static inline int32_t tinyml_scale(int32_t acc, int32_t multiplier, int32_t nudg
 #endif
 }
 
-/* Multipliers of one half and more are rare: kept out of the way. */
+/* Factors of one half and more are rare, so their code is kept out of line. */
 __attribute__((noinline, unused)) static int32_t
 tinyml_rescale_large(int32_t acc, int32_t multiplier, int32_t shift, bool once)
 {

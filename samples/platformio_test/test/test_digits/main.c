@@ -1,7 +1,7 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Golden vectors: every output of the model must be the host's, byte for byte. */
+/* Golden vectors: every output of the model must equal the host's, byte for byte. */
 
 #include <stdio.h>
 #include <string.h>

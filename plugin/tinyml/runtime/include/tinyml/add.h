@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/** y = (a * a_factor + b * b_factor + offset) >> shift, limited: see ops/_linear.py. */
+/** y = (a * a_factor + b * b_factor + offset) >> shift, limited to out_min and out_max. */
 struct tinyml_add_s8 {
 	int32_t count; /* elements */
 	int32_t a_factor;

@@ -1,7 +1,7 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/** Float layers whose weights are bytes times one scale per output. */
+/** Float layers whose weights are int8 times one scale per output. */
 
 #ifndef TINYML_BYTE_WEIGHTS_H_
 #define TINYML_BYTE_WEIGHTS_H_

@@ -5,7 +5,7 @@
  * CMSIS-NN built to round once.
  *
  * The library rounds results twice, as TensorFlow Lite does, unless it is compiled with a macro
- * that holds for all of it. Models that come from ONNX want the one rounding, and both kinds may
+ * that holds for all of it. Models from ONNX require one rounding, and both kinds may
  * meet in one image. So the functions with a rounding in them exist a second time, under names of
  * their own: include this header instead of <arm_nnfunctions.h> to call those.
  */

@@ -1,14 +1,14 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/** Integer arithmetic of the TensorFlow Lite reference kernels: results are equal bit for bit. */
+/** Integer arithmetic of the TensorFlow Lite reference kernels, bit for bit. */
 
 #ifndef TINYML_FIXED_POINT_H_
 #define TINYML_FIXED_POINT_H_
 
 #include <stdint.h>
 
-/** (a * b * 2) >> 32, rounded. Callers never pass INT32_MIN twice, the one case that overflows. */
+/** (a * b * 2) >> 32, rounded. Callers never pass INT32_MIN twice, the only case that overflows. */
 static inline int32_t tinyml_doubling_high_multiply(int32_t a, int32_t b)
 {
 	return (int32_t)(((int64_t)a * b + (INT64_C(1) << 30)) >> 31);
@@ -31,14 +31,14 @@ static inline int32_t tinyml_rescale(int32_t x, int32_t multiplier, int32_t shif
 	}
 	x = tinyml_doubling_high_multiply(x, multiplier);
 	if (shift < 0) {
-		/* The rounding shift again, without a mask: a negative half must not round up, so
-		 * negative numbers get one less; ~shift is the exponent less one. */
+		/* tinyml_rounding_shift_right() without a mask: negative halves must not round up,
+		 * so negative numbers are decremented first; ~shift is the exponent less one. */
 		x = (((x + (x >> 31)) >> ~shift) + 1) >> 1;
 	}
 	return x;
 }
 
-/** The same, rounded once, halves up. For models whose origin computes in real numbers. */
+/** The same, rounded once, halves up: for models that are defined by real arithmetic. */
 static inline int32_t tinyml_rescale_once(int32_t x, int32_t multiplier, int32_t shift)
 {
 	const int32_t exponent = 31 - shift; /* 1 to 62 */
@@ -91,7 +91,7 @@ static inline int32_t tinyml_clamp(int32_t x, int32_t low, int32_t high)
 static inline int32_t tinyml_saturate_s8(int32_t x)
 {
 #if defined(__ARM_FEATURE_SAT) && __ARM_FEATURE_SAT
-	__asm__("ssat %0, #8, %1" : "=r"(x) : "r"(x)); /* which compilers do not think of */
+	__asm__("ssat %0, #8, %1" : "=r"(x) : "r"(x)); /* compilers do not use it */
 	return x;
 #else
 	return tinyml_clamp(x, INT8_MIN, INT8_MAX);

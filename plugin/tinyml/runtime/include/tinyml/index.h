@@ -1,7 +1,7 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/** Indices that are data: counted from the end if negative, and never outside the tensor. */
+/** Computed indices: negative ones count from the end, and none lies outside the tensor. */
 
 #ifndef TINYML_INDEX_H_
 #define TINYML_INDEX_H_
@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/** An index into `size` elements; one that is out of range becomes the nearest that is not. */
+/** An index into `size` elements; one that is out of range becomes the nearest valid one. */
 static inline int32_t tinyml_index(int64_t index, int32_t size)
 {
 	if (index < 0) {

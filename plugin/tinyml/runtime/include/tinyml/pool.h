@@ -21,11 +21,11 @@ struct tinyml_pool_s8 {
 	int32_t offset;
 };
 
-/** The mean of each window: (sum * factor + offset) >> shift, limited (see ops/_linear.py).
+/** The mean of each window: (sum * factor + offset) >> shift, limited.
  *
  * For cores with packed arithmetic. Channels are a multiple of 8, and a window has at most 255
- * elements: 16 bits hold their sum. All windows see as many. The output may take the place of an
- * input of which no window begins before its output.
+ * elements: 16 bits hold their sum. All windows have the same number. The output may be written
+ * over the input if no window begins before its output.
  */
 void tinyml_average_pool_s8(const struct tinyml_pool_s8 *p, const int8_t *x, int8_t *y);
 

@@ -46,14 +46,14 @@ void tinyml_add_product_f32(float *y, const struct tinyml_matrix *w, int32_t row
 void tinyml_add_product_f32_s8(float *y, const struct tinyml_matrix *w, int32_t row, const float *x,
 			       int32_t rows, int32_t columns);
 
-/** A layer and where its tensors are. Pointers that may be NULL say so. */
+/** A layer and its tensors. Pointers that can be NULL are marked. */
 struct tinyml_recurrent {
 	int32_t steps;
 	int32_t batches;
 	int32_t inputs;
 	int32_t hidden;
 	bool reverse;             /* from the last step to the first */
-	bool linear_before_reset; /* GRU: the reset gate acts behind the matrix */
+	bool linear_before_reset; /* GRU: the reset gate is applied after the matrix */
 	bool input_forget;        /* LSTM: the forget gate is 1 - input gate */
 	float clip;               /* largest magnitude that reaches an activation; 0: no limit */
 	struct tinyml_activation f, g, h;
@@ -84,7 +84,7 @@ typedef void (*tinyml_cell)(const struct tinyml_recurrent *p, const float *x, fl
 /** Runs a cell over all steps and batches. */
 void tinyml_recurrent_run(const struct tinyml_recurrent *p, tinyml_cell cell);
 
-/** y = the biases of `rows` gates from gate row `first` on; `gates` is how many rows there are. */
+/** y = the biases of `rows` gates from gate row `first` on; `gates` is the total number of rows. */
 void tinyml_start_gates(float *y, const struct tinyml_recurrent *p, int32_t first, int32_t rows,
 			int32_t gates);
 

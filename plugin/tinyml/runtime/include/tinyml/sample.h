@@ -1,7 +1,7 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/** Layers that read an image at places that are data, between its elements. Channels first. */
+/** Layers that sample an image at computed positions between its elements. Channels first. */
 
 #ifndef TINYML_SAMPLE_H_
 #define TINYML_SAMPLE_H_
@@ -22,7 +22,7 @@ static inline float tinyml_bounded(float v, float low, float high)
 	return v > high ? high : v;
 }
 
-/** What lies outside an image. */
+/** Values outside an image. */
 enum tinyml_outside {
 	TINYML_OUTSIDE_ZEROS,
 	TINYML_OUTSIDE_BORDER,
@@ -57,7 +57,7 @@ struct tinyml_roi_align {
 	bool largest; /* the largest contribution instead of the mean */
 };
 
-/** rois is (regions, 4): x1, y1, x2, y2; batch says which image each one is about. */
+/** rois is (regions, 4): x1, y1, x2, y2; batch gives the image of each region. */
 void tinyml_roi_align_f32(const struct tinyml_roi_align *p, const float *x, const float *rois,
 			  const int64_t *batch, float *y);
 

@@ -44,13 +44,13 @@ static inline size_t tinyml_type_bytes(uint8_t type)
 	}
 }
 
-/** How many elements a tensor has. */
+/** The number of elements of a tensor. */
 static inline size_t tinyml_elements(const struct tinyml_tensor *tensor)
 {
 	return tensor->bytes / tinyml_type_bytes(tensor->type);
 }
 
-/* For types of more bits than a float can count in. */
+/* For types with more bits than a float's mantissa. */
 static inline int64_t tinyml_quantize_wide(float steps, int32_t zero_point, int64_t low,
 					   int64_t high)
 {
@@ -75,7 +75,7 @@ static inline int64_t tinyml_quantize_wide(float steps, int32_t zero_point, int6
 	return whole < low ? low : whole > high ? high : whole;
 }
 
-/** The integer that stands for a real number in this tensor. */
+/** The integer that represents a real number in this tensor. */
 static inline int64_t tinyml_quantize(const struct tinyml_tensor *tensor, float value)
 {
 	const float scale = tensor->scale != 0.0f ? tensor->scale : 1.0f;
@@ -103,14 +103,14 @@ static inline int64_t tinyml_quantize(const struct tinyml_tensor *tensor, float 
 	}
 }
 
-/** The real number that an integer stands for in this tensor. */
+/** The real number that an integer represents in this tensor. */
 static inline float tinyml_dequantize(const struct tinyml_tensor *tensor, int64_t stored)
 {
 	return tensor->scale != 0.0f ? (float)(stored - tensor->zero_point) * tensor->scale
 				     : (float)stored;
 }
 
-/** Store one value as element @a index of a tensor that lies at @a memory. */
+/** Store one value as element @a index of a tensor at @a memory. */
 static inline void tinyml_store_one(const struct tinyml_tensor *tensor, void *memory, size_t index,
 				    float value)
 {
@@ -126,7 +126,7 @@ static inline void tinyml_store_one(const struct tinyml_tensor *tensor, void *me
 	const int64_t stored = tinyml_quantize(tensor, value);
 
 	switch (tinyml_type_bytes(
-		tensor->type)) { /* a signed type and its unsigned one are alike */
+		tensor->type)) { /* signed and unsigned types of one size are stored alike */
 	case 8:
 		((uint64_t *)memory)[index] = (uint64_t)stored;
 		break;
@@ -142,7 +142,7 @@ static inline void tinyml_store_one(const struct tinyml_tensor *tensor, void *me
 	}
 }
 
-/** The real number in element @a index of a tensor that lies at @a memory. */
+/** The real number in element @a index of a tensor at @a memory. */
 static inline float tinyml_load_one(const struct tinyml_tensor *tensor, const void *memory,
 				    size_t index)
 {
@@ -170,8 +170,7 @@ static inline float tinyml_load_one(const struct tinyml_tensor *tensor, const vo
 	}
 }
 
-/** Store values in a tensor that lies at @a memory, as many as it has room for; how many that are.
- */
+/** Store values in a tensor at @a memory, as many as fit. Returns their number. */
 static inline size_t tinyml_store(const struct tinyml_tensor *tensor, void *memory,
 				  const float *values, size_t count)
 {
@@ -184,7 +183,7 @@ static inline size_t tinyml_store(const struct tinyml_tensor *tensor, void *memo
 	return stored;
 }
 
-/** The values of a tensor that lies at @a memory, at most @a count; how many that are. */
+/** The values of a tensor at @a memory, at most @a count. Returns their number. */
 static inline size_t tinyml_load(const struct tinyml_tensor *tensor, const void *memory,
 				 float *values, size_t count)
 {
@@ -197,14 +196,14 @@ static inline size_t tinyml_load(const struct tinyml_tensor *tensor, const void 
 	return loaded;
 }
 
-/** tinyml_store() for a model whose inputs lie in its arena. */
+/** tinyml_store() for a model with its inputs in its arena. */
 static inline size_t tinyml_set_input(const struct tinyml_tensor *input, const float *values,
 				      size_t count)
 {
 	return tinyml_store(input, input->data, values, count);
 }
 
-/** tinyml_load() for a model whose outputs lie in its arena. */
+/** tinyml_load() for a model with its outputs in its arena. */
 static inline size_t tinyml_get_output(const struct tinyml_tensor *output, float *values,
 				       size_t count)
 {

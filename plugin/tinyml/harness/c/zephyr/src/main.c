@@ -2,9 +2,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * One model behind the console of a board: takes inputs, runs, gives outputs and costs.
+ * Drives one model over the console of a board: receives inputs, runs, sends outputs and costs.
  *
- * Question and answer are lines of text, so that whatever else a board prints does no harm:
+ * Requests and replies are lines of text, so that other output of the board does no harm:
  *
  *     @7 words 1a2b
  *
@@ -61,13 +61,13 @@ static char next_char(void)
 
 	while (uart_poll_in(console, &c) != 0) {
 		if (IS_ENABLED(CONFIG_ARCH_POSIX)) {
-			k_msleep(1); /* time stands still on native_sim unless somebody sleeps */
+			k_msleep(1); /* on native_sim time only advances while a thread sleeps */
 		}
 	}
 	return (char)c;
 }
 
-/* The words of the next question; NULL if it did not arrive whole. */
+/* The words of the next request; NULL if it arrived incomplete. */
 static char *next_question(void)
 {
 	static char line[LINE_BYTES];
@@ -78,7 +78,7 @@ static char *next_question(void)
 	}
 	while ((c = next_char()) != '\n' && c != '\r') {
 		if (c == '@') {
-			length = 0; /* the line before broke off */
+			length = 0; /* the previous line was cut off */
 		} else if (length < sizeof(line) - 1) {
 			line[length++] = c;
 		} else {
@@ -126,7 +126,7 @@ static uint32_t total_bytes(const struct tinyml_tensor *tensors, size_t count)
 	return bytes;
 }
 
-/* The byte at an offset into tensors that are thought one after the other; NULL behind the last. */
+/* The byte at an offset into the concatenated tensors; NULL past the end. */
 static uint8_t *byte_at(const struct tinyml_tensor *tensors, size_t count, uint32_t offset)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -138,7 +138,7 @@ static uint8_t *byte_at(const struct tinyml_tensor *tensors, size_t count, uint3
 	return NULL;
 }
 
-/* What the clock counts between two readings with nothing in between. */
+/* Cycles between two consecutive readings of the clock. */
 static uint32_t empty_cycles(void)
 {
 	uint32_t before = tinyml_profile_clock();
@@ -147,8 +147,8 @@ static uint32_t empty_cycles(void)
 }
 
 /*
- * What the clock counts during a known number of instructions. In QEMU that tells how many go into
- * a tick: the frequency in Kconfig is not always the one of the emulated clock.
+ * Cycles during a known number of instructions. In QEMU this gives the instructions per tick: the
+ * frequency in Kconfig is not always that of the emulated clock.
  */
 static uint32_t loop_cycles(void)
 {
