@@ -33,6 +33,10 @@ void tinyml_check_claim(struct tinyml_lock *lock, const char *model);
 #define NAN      __builtin_nanf("")
 #endif
 
+#ifdef CONFIG_TINYML_CHECK_WEIGHTS
+#define TINYML_CHECK_WEIGHTS 1
+#endif
+
 #ifdef CONFIG_ASSERT
 #include <zephyr/sys/__assert.h>
 

@@ -47,6 +47,14 @@ class Port:
         return quant.zero_point if quant is not None and not quant.per_channel else 0
 
     @property
+    def unusable(self) -> list[str]:
+        """The beginning of a statement for the case that the caller's buffer cannot be used."""
+        test = f"if ({self.parameter} == NULL"
+        if self.tensor.dtype.bytes > 1:
+            test += f" || !TINYML_ALIGNED({self.parameter}, _Alignof({self.c_type}))"
+        return c.wrap(f"{test}) {{", c.TAB, 2 * c.TAB)
+
+    @property
     def quantized(self) -> bool:
         return self.tensor.quant is not None and not self.tensor.quant.per_channel
 

@@ -6,10 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from tinyml import __version__, c
+from tinyml.emit.checksum import crc_of
 from tinyml.emit.feed import FeedCode
 from tinyml.emit.interface import Port, parameters, ports
 from tinyml.emit.layers import Addresses, LayerCode, layer_codes
@@ -58,6 +60,9 @@ def emit(
     inputs = ports(name, graph, graph.inputs, "input", addresses)
     outputs = ports(name, graph, graph.outputs, "output", addresses)
     layer_bytes = _layer_bytes(plan, len(selected), codes)
+    all_tables = (*tables, *(feed.tables if feed else ()))
+    checked = {table.name: table.values for table in all_tables}
+    checked |= {f"{s['name']}_initial": s["initial"] for s in states if not s["uniform"]}
     context = {
         "name": name,
         "NAME": name.upper(),
@@ -77,7 +82,9 @@ def emit(
         "run_parameters": _run_parameters(inputs, outputs) if plan.io_outside else "void",
         "layers": codes,
         "initializer": c.initializer,
-        "tables": [_table_text(name, table) for table in (*tables, *(feed.tables if feed else ()))],
+        "tables": [_table_text(name, table) for table in all_tables],
+        "checked": [line for table in checked for line in _crc_of_table(table)],
+        "checked_crc": f"0x{crc_of(checked.values()):08x}u",
         "feed": feed,
         "states": states,
         "states_need_reset": any(not state["zero"] for state in states),
@@ -120,8 +127,12 @@ def _table_text(model: str, table: Table) -> dict[str, object]:
     }
 
 
-def _states(name: str, graph: Graph, addresses: Addresses) -> list[dict[str, object]]:
-    states: list[dict[str, object]] = []
+def _crc_of_table(name: str) -> list[str]:
+    return c.wrap(f"crc = tinyml_crc32(crc, {name}, sizeof({name}));", 2 * c.TAB)
+
+
+def _states(name: str, graph: Graph, addresses: Addresses) -> list[dict[str, Any]]:
+    states: list[dict[str, Any]] = []
     for i, state in enumerate(graph.states):
         tensor = graph.tensors[state.tensor]
         initial = state.initial
@@ -140,6 +151,7 @@ def _states(name: str, graph: Graph, addresses: Addresses) -> list[dict[str, obj
                 "zero": not np.any(initial),
                 "uniform": bool(np.all(initial == initial.reshape(-1)[:1])),
                 "value": c.number(initial.reshape(-1)[0], initial.dtype),
+                "initial": initial,
                 "rows": c.table_rows(initial),
                 "source": "" if in_place else addresses.expression(update),
             }

@@ -25,6 +25,9 @@
 #endif
 
 #include "digits_weights.h"
+#if TINYML_CHECK_WEIGHTS
+#include <tinyml/crc32.h>
+#endif
 
 /* All tensors of a run; the comment of each layer gives their offsets. */
 TINYML_ARENA(digits, 1304);
@@ -139,9 +142,32 @@ static void digits_dequantize1(const int8_t *x, float *y)
 	}
 }
 
+#if TINYML_CHECK_WEIGHTS
+/* Whether the constants are those that the compiler wrote; computed once if they are. */
+static bool digits_intact(void)
+{
+	static bool intact;
+
+	if (!intact) {
+		uint32_t crc = 0;
+
+		crc = tinyml_crc32(crc, digits_conv1_filters, sizeof(digits_conv1_filters));
+		crc = tinyml_crc32(crc, digits_conv2_filters, sizeof(digits_conv2_filters));
+		crc = tinyml_crc32(crc, digits_dense1_filters, sizeof(digits_dense1_filters));
+		intact = crc == 0x76c376e6u;
+	}
+	return intact;
+}
+#endif
+
 int digits_run(void)
 {
 	TINYML_CHECK_CLAIM(digits);
+#if TINYML_CHECK_WEIGHTS
+	if (!digits_intact()) {
+		return TINYML_ECORRUPT;
+	}
+#endif
 	TINYML_LAYER(0, digits_quantize1(AT(float, 0), AT(int8_t, 0)));
 	TINYML_LAYER(2, digits_conv1(AT(int8_t, 0), AT(int8_t, 576), AT(void, 64)));
 	TINYML_LAYER(3, digits_conv2(AT(int8_t, 576), AT(int8_t, 0), AT(void, 1088)));

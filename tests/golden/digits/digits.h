@@ -27,7 +27,7 @@ extern "C" {
 /** Write the input here before a run. It is part of the arena, and a run may overwrite it. */
 float *digits_input(void);
 
-/** Compute the outputs from the inputs. Returns 0. */
+/** Compute the outputs from the inputs. Returns 0, or TINYML_ECORRUPT: see TINYML_CHECK_WEIGHTS. */
 int digits_run(void);
 
 /** The output of the last run; valid until the next one, or until an input is written. */

@@ -26,7 +26,8 @@ extern "C" {
 
 /**
  * Compute the outputs from the inputs, all in memory of the caller: at least as many bytes as the macros
- * above say, aligned to their element type, none overlapping another. Inputs are only read. Returns 0.
+ * above say, aligned to their element type, none overlapping another. Inputs are only read. Returns 0, TINYML_EINVAL if a buffer
+ * is NULL or not aligned, or TINYML_ECORRUPT (see TINYML_CHECK_WEIGHTS).
  */
 int digits_run(const float *input, float *output);
 

@@ -1,6 +1,7 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
+#include <tinyml/tinyml.h>
 #include <tinyml/micro_frontend.h>
 
 #include "fft_s16.h"
@@ -173,9 +174,11 @@ static uint32_t rounded_root(uint64_t x)
 	const uint64_t dividend = (uint64_t)rest << 16 | ((uint32_t)scaled >> 16);
 	/* The rest is at most twice the root, and that is at least 2^15: one bit more than a word
 	 * holds. */
-	uint32_t quotient = (uint32_t)(dividend >> 1) / upper;
+	uint32_t quotient;
 	uint64_t root;
 
+	TINYML_ASSERT(upper >= 0x8000u);
+	quotient = (uint32_t)(dividend >> 1) / upper;
 	quotient = quotient > 0xFFFFu ? 0xFFFFu : quotient;
 	root = (((uint64_t)upper << 16) + quotient) >> (spare / 2);
 	while (root * root > x) {

@@ -5,6 +5,7 @@
 
 #include <tinyml/fixed_point.h>
 #include <tinyml/softmax.h>
+#include <tinyml/tinyml.h>
 #include <tinyml/transcendental.h>
 
 /* A table of 513 values over the whole range of int16, interpolated. */
@@ -16,7 +17,7 @@ static int32_t interpolate(const int16_t *table, int32_t x)
 	return at[0] + (((at[1] - at[0]) * (value & 127) + 64) >> 7);
 }
 
-static void row(const struct tinyml_softmax_s16 *p, const int16_t *x, int16_t *y)
+static void softmax_row(const struct tinyml_softmax_s16 *p, const int16_t *x, int16_t *y)
 {
 	int32_t largest = INT16_MIN;
 	int32_t sum = 0; /* Q16.15 */
@@ -30,6 +31,8 @@ static void row(const struct tinyml_softmax_s16 *p, const int16_t *x, int16_t *y
 		y[i] = (int16_t)interpolate(p->exp, scaled + INT16_MAX);
 		sum += y[i];
 	}
+
+	TINYML_ASSERT(sum > 0); /* the largest element contributes exp(0) */
 
 	const int32_t zeros = tinyml_leading_zeros((uint32_t)sum);
 	const int32_t shift = 31 - zeros;
@@ -48,6 +51,6 @@ static void row(const struct tinyml_softmax_s16 *p, const int16_t *x, int16_t *y
 void tinyml_softmax_s16(const struct tinyml_softmax_s16 *p, const int16_t *x, int16_t *y)
 {
 	for (int32_t r = 0; r < p->rows; r++) {
-		row(p, &x[r * p->depth], &y[r * p->depth]);
+		softmax_row(p, &x[r * p->depth], &y[r * p->depth]);
 	}
 }

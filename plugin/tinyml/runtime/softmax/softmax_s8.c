@@ -5,6 +5,7 @@
 
 #include <tinyml/fixed_point.h>
 #include <tinyml/softmax.h>
+#include <tinyml/tinyml.h>
 #include <tinyml/transcendental.h>
 
 /* exp of a difference to the largest element, between 0 and 1. */
@@ -15,7 +16,7 @@ static int32_t exp_of_difference(const struct tinyml_softmax_s8 *p, int32_t diff
 	return tinyml_exp_q5(tinyml_doubling_high_multiply(raised, p->multiplier));
 }
 
-static void row(const struct tinyml_softmax_s8 *p, const int8_t *x, int8_t *y)
+static void softmax_row(const struct tinyml_softmax_s8 *p, const int8_t *x, int8_t *y)
 {
 	int32_t largest = INT8_MIN;
 	int32_t sum = 0; /* Q12.19 */
@@ -29,6 +30,8 @@ static void row(const struct tinyml_softmax_s8 *p, const int8_t *x, int8_t *y)
 							   12);
 		}
 	}
+
+	TINYML_ASSERT(sum > 0); /* the largest element contributes exp(0) */
 
 	const int32_t zeros = tinyml_leading_zeros((uint32_t)sum);
 	const int32_t factor =
@@ -50,6 +53,6 @@ static void row(const struct tinyml_softmax_s8 *p, const int8_t *x, int8_t *y)
 void tinyml_softmax_s8(const struct tinyml_softmax_s8 *p, const int8_t *x, int8_t *y)
 {
 	for (int32_t r = 0; r < p->rows; r++) {
-		row(p, &x[r * p->depth], &y[r * p->depth]);
+		softmax_row(p, &x[r * p->depth], &y[r * p->depth]);
 	}
 }

@@ -23,6 +23,10 @@
 extern "C" {
 #endif
 
+/** What runs return besides 0; the values are those of -EINVAL and -EIO. */
+#define TINYML_EINVAL   (-22) /* a buffer of the caller is NULL or not aligned */
+#define TINYML_ECORRUPT (-5)  /* the constants have changed: see TINYML_CHECK_WEIGHTS */
+
 enum tinyml_type {
 	TINYML_FLOAT32,
 	TINYML_FLOAT64,
@@ -141,6 +145,14 @@ struct tinyml_model {
 #endif
 #endif
 #define TINYML_ALIGNED(pointer, bytes) (((uintptr_t)(const void *)(pointer)) % (bytes) == 0u)
+
+/* With -DTINYML_CHECK_WEIGHTS=1, the first run of a model compares the CRC-32 of its constants, and
+ * of the initial values of its state, with that which the compiler computed. As long as they
+ * differ, runs compute nothing and return TINYML_ECORRUPT. This finds flash that was damaged or not
+ * written completely; it does not detect intentional changes. */
+#ifndef TINYML_CHECK_WEIGHTS
+#define TINYML_CHECK_WEIGHTS 0
+#endif
 
 /* Instructions that the compiler may use. Code is generated for one core: kernels, and the scratch
  * memory they require, differ between cores with and without these instructions. */
