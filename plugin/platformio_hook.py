@@ -1,8 +1,8 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""PlatformIO's way in: models of the project become C in SCons' graph.
+"""The PlatformIO hook: adds the project's models to SCons' graph.
 
-Runs as this library's ``extraScript`` (``lib_deps`` is then the one line a project needs), or as a
+Runs as this library's ``extraScript`` (a project then needs one line, ``lib_deps``), or as a
 project's own ``extra_scripts = pre:.../platformio_hook.py``. Nothing is compiled while scripts are read:
 each model is a command that SCons runs when the model, an option or the compiler has changed.
 """
@@ -44,13 +44,13 @@ def main(env: Any, as_library: bool) -> None:
 
 
 def complain(error: Exception) -> None:
-    """A mistake of the user's, on stderr, without a traceback."""
+    """Print a user's mistake on stderr, without a traceback."""
     sys.stdout.flush()
     print(f"tinyml: error: {error}", file=sys.stderr, flush=True)
 
 
 def add_models(env: Any, as_library: bool) -> None:
-    """The generated sources as nodes, their folder as an include folder for everybody."""
+    """Add the generated sources as nodes, and their folder to everyone's include path."""
     from tinyml import requirements
     from tinyml.platformio import cmsis_nn
     from tinyml.platformio.build import kernel_sources, remove_stale
@@ -75,7 +75,7 @@ def add_models(env: Any, as_library: bool) -> None:
     show_includes(env, includes, as_library)
     flags = [] if "debug" in env.GetBuildType() else [settings.optimize]
     kernels = kernel_sources(build)
-    if as_library:  # PlatformIO compiles the kernels, as library.json says
+    if as_library:  # PlatformIO compiles the kernels, as specified in library.json
         env.Append(CCFLAGS=flags)
         env.Replace(SRC_FILTER=[f"+<{path.name}>" for path in kernels])
     if default.get(DONE):
@@ -92,7 +92,7 @@ def add_models(env: Any, as_library: bool) -> None:
     if library:
         leave_to_us(env, library, as_library)
         default.Append(LIBS=archive(env, "tinyml_cmsis_nn", cmsis_nn.sources(library), [*flags, "-w"]))
-    if "zephyr" not in env.get("PIOFRAMEWORK", []):  # which has its own idea of libraries
+    if "zephyr" not in env.get("PIOFRAMEWORK", []):  # which links libraries in its own way
         default.AppendUnique(LIBS=["m"])  # for float models; not every platform links it
     default.AddCustomTarget(
         "tinyml-report",
@@ -104,7 +104,7 @@ def add_models(env: Any, as_library: bool) -> None:
 
 
 def add_model(env: Any, model: Any, board: Any, folder: Path, flags: list[str]) -> Any:
-    """Make a model's C and object parts of the program; returns the node of its summary."""
+    """Add a model's C and object to the program; returns the node of its summary."""
     from tinyml.compiler_sources import fingerprint
     from tinyml.platformio.build import external_files, generated_files
 
@@ -123,13 +123,13 @@ def add_model(env: Any, model: Any, board: Any, folder: Path, flags: list[str]) 
 
 
 def compiled(env: Any, source: Any, flags: list[str], target: str | None = None) -> Any:
-    """An object with flags of its own, behind those that the platform may still be about to set."""
+    """An object with additional flags, placed after those that the platform may set later."""
     settings = {"CCCOM": f"{env['CCCOM']} $TINYML_FLAGS", "TINYML_FLAGS": flags}
     return env.Object(target, source, **settings) if target else env.Object(source, **settings)
 
 
 def archive(env: Any, name: str, sources: list[Path], flags: list[str]) -> Any:
-    """An ordinary archive: of it the linker takes what the models call, nothing else."""
+    """An ordinary archive, from which the linker takes only what the models call."""
     objects = [
         compiled(env, env.File(str(path)), flags, f"$BUILD_DIR/{name}/{path.parent.name}/{path.stem}.o")
         for path in sources
@@ -138,7 +138,7 @@ def archive(env: Any, name: str, sources: list[Path], flags: list[str]) -> Any:
 
 
 def library_folders(env: Any) -> Iterator[Path]:
-    """Where CMSIS-NN may be: among the project's libraries, or among the modules that come with Zephyr."""
+    """Folders that may hold CMSIS-NN: the project's libraries, and the modules of the Zephyr package."""
     for storage in map(Path, env.GetLibSourceDirs()):
         for item in sorted(storage.iterdir()) if storage.is_dir() else ():
             if LibraryPackageManager.is_symlink(str(item)):
@@ -150,19 +150,19 @@ def library_folders(env: Any) -> Iterator[Path]:
 
 
 def leave_to_us(env: Any, cmsis_nn: Path, as_library: bool) -> None:
-    """Keep PlatformIO from compiling CMSIS-NN, whose manifest it lacks: it would take the tests, too."""
+    """Keep PlatformIO from compiling CMSIS-NN, which has no manifest: it would compile the tests, too."""
 
     def skip(env: Any, node: Any) -> Any:
         return None if cmsis_nn.resolve() in Path(node.srcnode().get_abspath()).resolve().parents else node
 
-    DefaultEnvironment().AddBuildMiddleware(skip)  # libraries that PlatformIO looks at after us
+    DefaultEnvironment().AddBuildMiddleware(skip)  # libraries that PlatformIO processes after us
     if as_library:
-        for builder in env.GetLibBuilders():  # and those it has looked at already
+        for builder in env.GetLibBuilders():  # and those it has already processed
             builder.env.AddBuildMiddleware(skip)
 
 
 def show_includes(env: Any, includes: list[str], as_library: bool) -> None:
-    """Let the project, and every library of it, include the generated headers."""
+    """Let the project and all its libraries include the generated headers."""
     env.AppendUnique(CPPPATH=includes)
     DefaultEnvironment().AppendUnique(CPPPATH=includes)
     if as_library:
@@ -171,7 +171,7 @@ def show_includes(env: Any, includes: list[str], as_library: bool) -> None:
 
 
 def board_of(env: Any) -> Any:
-    """What PlatformIO knows of the board."""
+    """What PlatformIO knows about the board."""
     from tinyml.platformio.boards import Board
 
     if "BOARD" not in env:
@@ -187,7 +187,7 @@ def board_of(env: Any) -> Any:
 
 
 def generate(target: list[Any], source: list[Any], env: Any) -> int:
-    """SCons' action that compiles one model; what it needs comes in ``env``, for SCons hashes closures."""
+    """SCons' action that compiles one model; its data comes in ``env``, because SCons hashes closures."""
     from tinyml.errors import TinymlError
     from tinyml.pipeline import Options, compile_model, write_folder
     from tinyml.platformio.build import check_budget
@@ -224,7 +224,7 @@ def print_reports(target: list[Any], source: list[Any], env: Any) -> None:
 
 
 def imported(name: str) -> Any:
-    """A variable that PlatformIO exports to this script; None where it does not."""
+    """A variable that PlatformIO exports to this script; None if it does not."""
     try:
         Import(name)
     except UserError:

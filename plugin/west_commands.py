@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""`west tinyml`: hands its arguments to the verbs that the `tinyml` command has too."""
+"""`west tinyml`: passes its arguments to the verbs of the `tinyml` command."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PLUGIN = Path(__file__).resolve().parent
 
 
 class Tinyml(WestCommand):
-    """A thin shell. All arguments, --help too, are the verbs' own."""
+    """A thin shell. The verbs parse all arguments, including --help."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -46,9 +46,9 @@ class Tinyml(WestCommand):
             code = main(VERBS, unknown, prog="west tinyml", version=__version__)
         except ImportError as error:
             if (error.name or "").startswith("tinyml"):
-                raise  # our own fault
+                raise  # a bug of ours
             self.die(
-                f"TinyML needs a Python package that {sys.executable} does not have: {error}\n"
+                f"TinyML requires a Python package that {sys.executable} does not have: {error}\n"
                 f"  try: {sys.executable} -m pip install {PLUGIN.parent}"
             )
         if code:

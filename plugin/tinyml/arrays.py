@@ -23,7 +23,7 @@ def load_inputs(path: Path | None, graph: Graph) -> dict[str, Array]:
         file = np.load(path, allow_pickle=False)
         if isinstance(file, np.ndarray):
             raise ConfigError(
-                f"{path} is one array without a name", "numpy.savez(file, in0=array) gives it one"
+                f"{path} holds one array without a name", "save it with numpy.savez(file, in0=array)"
             )
         with file:
             stored = {key: file[key] for key in file.files}
@@ -58,12 +58,12 @@ def _pick(stored: Mapping[str, Array], tensor: Tensor, index: int, path: Path) -
 
 
 def save_outputs(path: Path, graph: Graph, outputs: Mapping[str, Array]) -> None:
-    """Each output under its name and as out0, out1, …"""
+    """Save each output under its name and as out0, out1, …"""
     arrays: dict[str, Array] = {}
     for i, name in enumerate(graph.outputs):
         arrays[f"out{i}"] = outputs[name]
         arrays[name] = outputs[name]
-    # not by numpy.savez, which has no room for a tensor called "file"
+    # not numpy.savez, which cannot save a tensor called "file"
     with writing(path), zipfile.ZipFile(path, "w") as archive:
         for key, array in arrays.items():
             with archive.open(zipfile.ZipInfo(f"{key}.npy"), "w", force_zip64=True) as stream:
@@ -83,7 +83,7 @@ def pattern(tensor: Tensor) -> Array:
 
 
 def preview(array: Array, count: int = 8) -> str:
-    """The first elements, for people."""
+    """The first elements, for display."""
     values = array.reshape(-1)[:count].tolist()
     text = " ".join(f"{v:.6g}" if isinstance(v, float) else str(v) for v in values)
     return text + (" ..." if array.size > count else "")

@@ -71,7 +71,7 @@ def identifier(text: str, fallback: str = "x") -> str:
 
 
 def printable(text: str, limit: int = 80) -> str:
-    """``text`` as it may stand inside a C comment: ASCII, one line, nothing that ends the comment."""
+    """``text`` made safe for a C comment: ASCII, one line, nothing that ends the comment."""
     safe = "".join(ch if " " <= ch <= "~" else "?" for ch in text)
     safe = safe.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?").replace("\\", "/")
     return safe if len(safe) <= limit else safe[: limit - 3] + "..."
@@ -147,12 +147,12 @@ def table_rows(array: npt.NDArray[Any], indent: str = TAB) -> list[str]:
 
 
 def _numbers(array: npt.NDArray[Any]) -> list[str]:
-    """``number`` of each element; the common kinds all at once, since weights come in millions."""
+    """``number`` of each element; common types in one go, since there may be millions of weights."""
     flat, dtype = array.reshape(-1), array.dtype
     if dtype.kind in "iu" and dtype.itemsize < 4:
         return [str(value) for value in flat.tolist()]
     if dtype == np.float32:
-        # numpy writes these the same way, ten times as fast
+        # numpy prints these identically, ten times as fast
         plain = (np.abs(flat) > 2e-4) & (np.abs(flat) < 1e6) | (flat == 0)
         texts = flat.astype("U32").tolist()
         return [

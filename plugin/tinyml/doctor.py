@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is installed, what is missing and how to get it: ``tinyml doctor``.
 
-Parts are grouped by what a user wants to do, because that is the question behind it: nobody needs all
-of them. Only the first group, compiling a model, must be complete.
+Parts are grouped by purpose, because no user needs all of them. Only the first group, compiling a
+model, must be complete.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ ARM_MACHINES = {
     "mps3-an547": "Cortex-M55",
 }
 RISCV_MACHINES = {"virt": "RV32"}
-SECONDS = 10  # longest that a program may take to tell its version
+SECONDS = 10  # time limit for a program to print its version
 
 
 @dataclass(frozen=True)
 class Row:
-    """One part. ``found`` is its version or place, empty if it is missing; the rest says how to get it."""
+    """One part. ``found`` is its version or place, empty if it is missing; the rest: how to install it."""
 
     purpose: str
     part: str
     found: str
-    debian: tuple[str, ...] = ()  # packages of Debian and Ubuntu that bring it
-    extra: str | None = None  # installing this project with this extra ("" for none) brings it
+    debian: tuple[str, ...] = ()  # Debian and Ubuntu packages that contain it
+    extra: str | None = None  # the extra of this project ("" for none) that installs it
     hint: str = ""  # any other way
     optional: bool = False
 
@@ -64,7 +64,7 @@ class Row:
 
 
 def _ask(*command: str) -> str:
-    """What a program prints, empty if there is no such program or it fails."""
+    """The output of a program; empty if there is no such program or it fails."""
     if shutil.which(command[0]) is None:
         return ""
     try:
@@ -77,14 +77,14 @@ def _ask(*command: str) -> str:
 
 
 def _version(*command: str) -> str:
-    """The version number in the first line that a program prints about itself."""
+    """The version number in the first line of a program's output."""
     first = _ask(*command).strip().partition("\n")[0]
     number = re.search(r"\d+(\.\d+)+", re.sub(r"\(.*?\)", "", first)) or re.search(r"\d+(\.\d+)+", first)
     return number.group() if number else first
 
 
 def _packages(purpose: str, extra: str, names: Iterable[str]) -> list[Row]:
-    """Python packages by the name under which they are distributed."""
+    """Python packages by their distribution name."""
     rows = []
     for name in names:
         try:
@@ -189,7 +189,7 @@ CHECKS: tuple[Callable[[], list[Row]], ...] = (
 
 
 def examine() -> list[Row]:
-    """Look at this machine."""
+    """Check this machine."""
     return [row for check in CHECKS for row in check()]
 
 
@@ -212,14 +212,14 @@ def remedies(rows: Sequence[Row]) -> list[str]:
 
 
 def _distribution(extras: Sequence[str]) -> str:
-    """This project as pip is to be told of it: the folder that it runs from, or its name."""
+    """This project as an argument for pip: the folder it runs from, or its name."""
     root = Path(__file__).resolve().parents[2]
     name = f"-e {root}" if (root / "pyproject.toml").is_file() else "west-tinyml"
     return f"{name}[{','.join(extras)}]" if extras else name
 
 
 def render(rows: Sequence[Row], console: Console) -> None:
-    """A table of parts, then what can be done and what cannot, then how to get what is missing."""
+    """A table of parts, then what works and what does not, then how to install what is missing."""
     from rich.markup import escape
     from rich.table import Table
 
@@ -228,7 +228,7 @@ def render(rows: Sequence[Row], console: Console) -> None:
         table.add_column(heading, overflow="fold")
     purpose = ""
     for row in rows:
-        absent = "[yellow]not there, optional[/]" if row.optional else "[red]missing[/]"
+        absent = "[yellow]missing, optional[/]" if row.optional else "[red]missing[/]"
         table.add_row(row.purpose if row.purpose != purpose else "", row.part, escape(row.found) or absent)
         purpose = row.purpose
     console.print(table)
@@ -236,13 +236,13 @@ def render(rows: Sequence[Row], console: Console) -> None:
     for purpose, ready in able(rows).items():
         console.print(f"[green]yes[/]  {purpose}" if ready else f"[red]no[/]   {purpose}")
     if ways := remedies(rows):
-        console.print("\nTo get what is missing:")
+        console.print("\nTo install what is missing:")
     for way in ways:
         console.print(f"  {way}", soft_wrap=True, markup=False)
 
 
 def run(console: Console | None = None) -> int:
-    """Show the state of this machine; 1 if not even a model can be compiled."""
+    """Print the state of this machine; returns 1 if it cannot compile models."""
     if console is None:
         from rich.console import Console as Terminal
 

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Every mistake a user can make ends in one of these: what was found, what is allowed, what to try.
+"""Errors that a user can fix: each says what was found, what is allowed and what to try.
 
 The shells (west, PlatformIO, console) print a ``TinymlError`` without a traceback. Anything else that
 escapes is a bug in the compiler and keeps its traceback.
@@ -30,7 +30,7 @@ class ModelError(TinymlError):
 
 
 class UnsupportedError(TinymlError):
-    """The model is fine but needs something this compiler does not do (yet)."""
+    """The model is valid but requires something that this compiler does not support (yet)."""
 
 
 class BudgetError(TinymlError):
@@ -38,7 +38,7 @@ class BudgetError(TinymlError):
 
 
 class ConfigError(TinymlError):
-    """An option, a tinyml.yaml or an application folder is not as it must be."""
+    """An option, a tinyml.yaml or an application folder is invalid."""
 
 
 class ToolError(TinymlError):
@@ -56,7 +56,7 @@ class RegistrationError(TinymlError):
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Around code that writes a file which the user named."""
+    """Wraps code that writes a file which the user named."""
     try:
         yield
     except OSError as error:

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""A graph in numpy, operator by operator: what the compiler itself believes the model means."""
+"""Runs a graph in numpy, operator by operator: the compiler's own definition of the model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tinyml.ir import Array, Graph, Layer
 
 
 def initial_state(graph: Graph) -> dict[str, Array]:
-    """What the model remembers before its first run."""
+    """The state before the first run."""
     values: dict[str, Array] = {}
     for state in graph.states:
         tensor = graph.tensors[state.tensor]
@@ -24,7 +24,7 @@ def initial_state(graph: Graph) -> dict[str, Array]:
 
 
 def interpret(graph: Graph, samples: Sequence[Mapping[str, Array]]) -> list[dict[str, Array]]:
-    """Every tensor that is not a constant, for each of some consecutive runs."""
+    """Every tensor that is not a constant, for each of several consecutive runs."""
     state = initial_state(graph)
     runs = []
     for sample in samples:

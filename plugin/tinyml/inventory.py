@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Which operators there are readers and kernels for, and which of them a model uses."""
+"""Which operators have readers and kernels, and which of them a model uses."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class KernelFacts:
 
 @dataclass(frozen=True)
 class Family:
-    """What one file of ``ops/`` knows."""
+    """The readers and kernels of one family in ``ops/``."""
 
     name: str
     title: str
@@ -106,7 +106,7 @@ def _onnx_names(nodes: Iterable[Any]) -> Iterator[str]:
 
 
 def _is_composed(name: str) -> bool:
-    """Whether ONNX defines the operator by others, into which the importer takes it apart."""
+    """Whether ONNX defines the operator as a function of others, which the importer inlines."""
     from onnx import defs
 
     domain, _, op = name.rpartition("::")
@@ -122,7 +122,7 @@ def _facts(kernel: Kernel[Any]) -> KernelFacts:
 
 
 def _file(thing: Any) -> str:
-    """The module that a reader or an operator is written in."""
+    """The module that defines a reader or an operator."""
     return str(thing.__module__)
 
 

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""The one place that calls the stages, in their order. Shells call this and print."""
+"""The only caller of the stages, in order. The shells call this module and print."""
 
 from __future__ import annotations
 
@@ -41,32 +41,34 @@ LIBRARIES: Mapping[str, frozenset[Library]] = {
     "portable": frozenset({Library.GENERATED, Library.PORTABLE}),
     "cmsis-nn": frozenset(Library),
 }
-"""What each choice of ``--kernels`` allows; ``auto`` is what the build has, the cheaper for each layer."""
+"""The libraries that each choice of ``--kernels`` allows; ``auto`` takes the cheapest available per layer."""
 
 IO_CHOICES = ("arena", "caller")
 """Where inputs and outputs may live."""
 
 STAGES: tuple[str, ...] = ("import", *dict.fromkeys(step.__name__ for step in PASSES), "bands")
-"""After which an observer is called: where the graph can be looked at."""
+"""The stages after which an observer is called with the graph."""
 
 Observer = Callable[[str, Graph], None]
-"""Told the name of a stage and the graph after it."""
+"""Called with the name of a stage and the graph after it."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """Everything that decides what comes out, besides the model itself."""
+    """Everything except the model that determines the generated code."""
 
     name: str = ""  # C prefix; default: the file's name
     target: str = "cortex-m3"
     kernels: str = "auto"  # or a key of LIBRARIES: CMSIS-NN wherever it has a kernel, or nowhere
     shapes: Mapping[str, Shape] = field(default_factory=dict)
     io: str = "arena"  # where inputs and outputs live: in the arena, or in buffers the caller gives
-    expose: tuple[str, ...] = ()  # inner tensors that are outputs too, to look at them
+    expose: tuple[str, ...] = ()  # inner tensors to expose as outputs, for inspection
     quantize: Request | None = None  # a float model is made int8 first
     frontend: FrontEnd | None = None  # what makes the model's input from samples
     cmsis_nn: bool = False  # whether the build has CMSIS-NN, so that "auto" may use it
-    bands: bool = True  # whether layers may be computed some rows at a time; without, every tensor is there
+    bands: bool = (
+        True  # whether layers may be computed a few rows at a time; if not, every tensor exists as a whole
+    )
 
     def describe(self) -> str:
         """Options that are not the default, for the provenance comment."""
@@ -81,7 +83,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Compiled:
-    """A model, compiled. ``files`` are texts by file name; ``summary`` is also one of them (JSON)."""
+    """A compiled model. ``files`` maps file names to text; one of them is ``summary`` as JSON."""
 
     name: str
     graph: Graph
@@ -90,7 +92,7 @@ class Compiled:
     files: Mapping[str, str]
     summary: Mapping[str, Any]
     savings: tuple[Saving, ...] = ()  # what each pass saved
-    quantization: Report | None = None  # what int8 cost, where it was made here
+    quantization: Report | None = None  # the loss of accuracy, if the model was quantised here
 
 
 def optimize(graph: Graph, observe: Observer | None = None) -> Graph:
@@ -122,7 +124,7 @@ def quantize_model(
     shapes: Mapping[str, Shape] | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Result:
-    """From a float model file to int8, or to what the cache has of it."""
+    """From a float model file to int8, or the cached result."""
     from tinyml.quantize import cache, engine
 
     return cache.quantized(path, request, shapes, progress or engine.silent)
@@ -141,7 +143,7 @@ def compile_graph(
     """From an imported graph to C, with the prefix ``name``."""
     target = find_target(options.target)
     if options.kernels not in ("auto", *LIBRARIES):
-        raise ConfigError(f"there are no kernels called {options.kernels!r}", f"auto, {', '.join(LIBRARIES)}")
+        raise ConfigError(f"unknown kernels {options.kernels!r}", f"auto, {', '.join(LIBRARIES)}")
     if options.io not in IO_CHOICES:
         raise ConfigError(f"inputs and outputs cannot live in {options.io!r}", " or ".join(IO_CHOICES))
     if options.frontend and options.io != "arena":
@@ -202,14 +204,14 @@ def compile_frontend(frontend: FrontEnd, name: str, target: str) -> dict[str, st
 
 
 def choose_kernels(graph: Graph, target: Target, kernels: str, cmsis_nn: bool) -> tuple[Selected, ...]:
-    """Select by a choice of ``--kernels``; ``cmsis_nn`` says what the build has."""
+    """Select kernels for a choice of ``--kernels``; ``cmsis_nn``: whether the build has CMSIS-NN."""
     if kernels == "auto":
         return select(graph, target, LIBRARIES["cmsis-nn" if cmsis_nn else "portable"], cheapest=True)
     return select(graph, target, LIBRARIES[kernels])
 
 
 def _place(graph: Graph, target: Target, options: Options) -> tuple[Graph, tuple[Selected, ...], Plan]:
-    """Select, schedule and plan; the order of the file stays where the other one needs no less memory."""
+    """Select, schedule and plan; keep the file's order unless another one needs less memory."""
     io_outside = options.io == "caller"
     selected = choose_kernels(graph, target, options.kernels, options.cmsis_nn)
     choices = [(graph, selected)]

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The order of execution, chosen for peak memory.
 
-What is live after a set of nodes has run does not depend on their order, so the search goes through sets
-of finished nodes, always on from the one with the lowest peak so far: the first complete one is the best.
-Graphs so wide that this takes too long keep the order of the file. The cost counts tensors that can share
+What is live after a set of nodes has run does not depend on their order, so the search visits sets
+of finished nodes and always continues from the one with the lowest peak so far: the first complete set is
+optimal. Graphs too wide for this search keep the order of the file. The cost counts tensors that can share
 memory (see ``Op.views`` and ``Kernel.overlays``) once; the planner knows more, so the pipeline compares its
 results for both orders.
 """
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from tinyml.ir import Graph, Node
 from tinyml.select import Selected
 
-MAX_SETS = 20_000  # sets of finished nodes that are looked at
+MAX_SETS = 20_000  # sets of finished nodes to visit
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class _Step:
 
 @dataclass(frozen=True)
 class _Memory:
-    """Tensors that share memory: how many bytes, and the nodes after which nobody needs it."""
+    """Tensors that share memory: how many bytes, and the nodes that write and read them."""
 
     bytes: int
     makers: int
@@ -100,7 +100,7 @@ def _memory_classes(graph: Graph, selected: Sequence[Selected]) -> dict[str, int
 
 
 def _state_order(graph: Graph, steps: Sequence[_Step]) -> list[tuple[int, int]]:
-    """Readers of a state before the node that computes its next value, so that this can be written there."""
+    """Readers of a state before the node that computes its next value, which can then overwrite the state."""
     producer = {name: i for i, node in enumerate(graph.nodes) for name in node.outputs}
     pairs = []
     for state in graph.states:
@@ -161,7 +161,7 @@ def _search(steps: Sequence[_Step], memories: Sequence[_Memory]) -> list[int] | 
             during = live + sum(memories[k].bytes for k in step.writes if not memories[k].makers & done)
             remaining = during - _freed(step, memories, done, after)
             moves.append((max(peak, during), remaining, i, after))
-        free = [m for m in moves if m[0] == peak and m[1] <= live]  # costs nothing: do it at once
+        free = [m for m in moves if m[0] == peak and m[1] <= live]  # costs nothing: run it immediately
         for new_peak, remaining, i, after in free[:1] or moves:
             if after not in best or new_peak < best[after]:
                 best[after] = new_peak
@@ -171,7 +171,7 @@ def _search(steps: Sequence[_Step], memories: Sequence[_Memory]) -> list[int] | 
 
 
 def _freed(step: _Step, memories: Sequence[_Memory], done: int, after: int) -> int:
-    """Bytes that nobody needs once the step has run."""
+    """Bytes that are no longer needed once the step has run."""
     total = 0
     for k in dict.fromkeys((*step.reads, *step.writes)):
         memory = memories[k]

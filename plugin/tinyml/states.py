@@ -1,10 +1,10 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""State in ONNX files: inputs that take what an output was in the run before.
+"""State in ONNX files: inputs that receive the value of an output from the previous run.
 
-ONNX has no variables, so such a model says in its metadata which output goes into which input:
-``tinyml.states`` = ``{"state": "next state"}``. Before the first run an input of this kind is what the
-constant of the same name says (its default value, as ONNX calls it), or 0. Other runtimes see the pair as
+ONNX has no variables, so the model's metadata name the output for each such input:
+``tinyml.states`` = ``{"state": "next state"}``. Before the first run, the input has the value of the
+initializer of the same name (its default value in ONNX terms), or 0. Other runtimes see the pair as
 an input and an output like any other.
 """
 
@@ -26,7 +26,7 @@ EXAMPLE = f'{KEY} = {{"state": "next_state"}}, both with the same shape and type
 
 @dataclass(frozen=True)
 class Remembered:
-    """An input that the model itself fills: from this output of the run before."""
+    """An input that receives the value of ``output`` from the previous run."""
 
     input: str
     output: str
@@ -34,7 +34,7 @@ class Remembered:
 
 
 def states_of(model: onnx.ModelProto) -> tuple[Remembered, ...]:
-    """What the metadata of a model say; refused if they speak of things it does not have."""
+    """The states in a model's metadata; an error if they name tensors that it does not have."""
     text = next((entry.value for entry in model.metadata_props if entry.key == KEY), "")
     if not text:
         return ()
@@ -52,7 +52,7 @@ def states_of(model: onnx.ModelProto) -> tuple[Remembered, ...]:
         for name, known, what in ((source, inputs, "input"), (target, outputs, "output")):
             if name not in known:
                 raise ModelError(
-                    f"the model's metadata {KEY} name an {what} {name!r}, which is none", EXAMPLE
+                    f"the model's metadata {KEY} name an {what} {name!r}, which does not exist", EXAMPLE
                 )
         first = constants.get(source)
         found.append(Remembered(source, target, None if first is None else numpy_helper.to_array(first)))
@@ -60,7 +60,7 @@ def states_of(model: onnx.ModelProto) -> tuple[Remembered, ...]:
 
 
 def without_states(model: onnx.ModelProto) -> None:
-    """Take the marks off: state is an input and an output like any other."""
+    """Remove the states from the metadata: each becomes an ordinary input and output."""
     inputs = {state.input for state in states_of(model)}
     for tensor in [t for t in model.graph.initializer if t.name in inputs]:
         model.graph.initializer.remove(tensor)
@@ -69,7 +69,7 @@ def without_states(model: onnx.ModelProto) -> None:
 
 
 def with_states(model: onnx.ModelProto, states: Sequence[Remembered]) -> None:
-    """Put the marks on."""
+    """Write the states into the metadata."""
     if not states:
         return
     helper.set_model_props(model, {KEY: json.dumps({state.input: state.output for state in states})})

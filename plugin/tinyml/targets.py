@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""What a target can do, as far as the compiler cares: its instruction set and its compiler flags."""
+"""Targets as far as the compiler needs to know them: instruction set and compiler flags."""
 
 from __future__ import annotations
 
@@ -54,10 +54,8 @@ _ALL = (
         fpu=True,
         gcc_flags=("-mcpu=cortex-m55", "-mfloat-abi=hard"),
     ),
-    Target("riscv32", "RISC-V of 32 bits, as plain C", gcc_flags=("-march=rv32imac", "-mabi=ilp32")),
-    Target(
-        "generic", "any other processor of 32 or 64 bits, as plain C: Xtensa, Cortex-A, RISC-V of 64 bits"
-    ),
+    Target("riscv32", "32-bit RISC-V, plain C", gcc_flags=("-march=rv32imac", "-mabi=ilp32")),
+    Target("generic", "any other 32-bit or 64-bit processor, plain C: Xtensa, Cortex-A, 64-bit RISC-V"),
 )
 
 TARGETS = {target.name: target for target in _ALL}
@@ -68,4 +66,4 @@ def find_target(name: str) -> Target:
     try:
         return TARGETS[name]
     except KeyError:
-        raise ConfigError(f"there is no target called {name!r}", f"one of: {', '.join(TARGETS)}") from None
+        raise ConfigError(f"unknown target {name!r}", f"one of: {', '.join(TARGETS)}") from None

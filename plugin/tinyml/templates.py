@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Jinja templates of this package: how all of them are read and filled in."""
+"""Loads and renders the Jinja templates of this package."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import jinja2
 
 @cache
 def environment(folder: str, escaped: bool = False) -> jinja2.Environment:
-    """For the templates in ``folder``; one in a process, for parsing them takes longer than filling them in.
+    """The environment for the templates in ``folder``; cached, because parsing takes longer than rendering.
 
-    ``escaped``: what is filled in is text, not HTML.
+    ``escaped``: escape values for HTML.
     """
     return jinja2.Environment(
         loader=jinja2.PackageLoader("tinyml", f"{folder}/templates"),
@@ -28,5 +28,5 @@ def environment(folder: str, escaped: bool = False) -> jinja2.Environment:
 
 
 def render(folder: str, template: str, context: Mapping[str, Any]) -> str:
-    """The text of a template with ``context`` filled in."""
+    """The template rendered with ``context``."""
     return environment(folder).get_template(template).render(context)

@@ -11,7 +11,7 @@ from tinyml.ir import DType, Graph, Node, Quant, Tensor
 
 
 def dump(graph: Graph) -> str:
-    """One line per tensor that somebody gives, one per node, one per output."""
+    """One line per input and state, one per node, one per output."""
     return "\n".join(_lines(graph)) + "\n"
 
 

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""The programs that compile for bare metal and emulate it: by which names they go, and who brings them."""
+"""Cross compilers and emulators for bare metal: their names, and the packages that contain them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Part:
-    """A program or library, and Debian's (and Ubuntu's) package of it."""
+    """A program or library, and its Debian and Ubuntu package."""
 
     name: str
     debian: str
@@ -26,7 +26,7 @@ class Toolchain:
     compiler: Part
     library: Part
     emulator: Part
-    library_file: str  # which the compiler finds if the library is there
+    library_file: str  # which the compiler finds if the library is installed
     compile_flags: tuple[str, ...] = ()
     link_flags: tuple[str, ...] = ()
     emulator_flags: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ class Toolchain:
         return (self.compiler, self.library, self.emulator)
 
     def missing(self) -> Iterator[Part]:
-        """What is not here."""
+        """The missing parts."""
         path = shutil.which(self.compiler.name)
         if path is None:
             yield self.compiler
@@ -47,7 +47,7 @@ class Toolchain:
 
 
 def _finds(compiler: str, file: str) -> bool:
-    """GCC answers with the bare name when it does not find the file."""
+    """GCC prints the bare name if it does not find the file."""
     done = subprocess.run([compiler, f"-print-file-name={file}"], capture_output=True, text=True, check=False)
     return Path(done.stdout.strip()).is_absolute()
 

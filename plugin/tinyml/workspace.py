@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Where things outside this package are kept: our cache folder, the west workspace, CMSIS-NN."""
+"""Locations outside this package: the cache folder, the west workspace, CMSIS-NN."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ CMSIS_NN_MARK = Path("Include", "arm_nnfunctions.h")
 
 
 def cache_folder() -> Path:
-    """Our folder for what can be made again: workspaces, compiled objects."""
+    """Our cache folder: workspaces, compiled objects, quantised models."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "west-tinyml"
 
 
 def _workspaces() -> list[Path]:
-    """West workspaces to look in, the most telling first; those in our cache only if there is no other."""
+    """West workspaces to search, the most specific first; those in our cache only if there is no other."""
     found = [Path(os.environ["TINYML_WORKSPACE"])] if os.environ.get("TINYML_WORKSPACE") else []
     if zephyr := os.environ.get("ZEPHYR_BASE"):
         found.append(Path(zephyr).parent)

@@ -54,28 +54,28 @@ def test_no_manifest_is_no_models(tmp_path: Path) -> None:
 INVALID = {
     "not yaml": ("models: [", "x is not YAML"),
     "a list": ("- name: kws\n", "x must be a mapping with the key 'models', found a list"),
-    "unknown key": ("model:\n", "x: there is no key 'model'\n  try: did you mean 'models'?"),
-    "models a text": ("models: kws.onnx\n", "'models' must be a list, found a text"),
+    "unknown key": ("model:\n", "x: unknown key 'model'\n  try: did you mean 'models'?"),
+    "models a text": ("models: kws.onnx\n", "'models' must be a list, found a string"),
     "entry a text": (
         "models: [kws.onnx]\n",
-        "x: model 1 must be a mapping with 'name' and 'file', found a text",
+        "x: model 1 must be a mapping with 'name' and 'file', found a string",
     ),
-    "no file": ("models: [{name: kws}]\n", "x: model 1: 'file' must be a text, found nothing"),
-    "no name": ("models: [{file: kws.onnx}]\n", "x: model 1: 'name' must be a text, found nothing"),
-    "name a number": ("models: [{name: 1, file: a}]\n", "x: model 1: 'name' must be a text, found a int"),
+    "no file": ("models: [{name: kws}]\n", "x: model 1: 'file' must be a string, found nothing"),
+    "no name": ("models: [{file: kws.onnx}]\n", "x: model 1: 'name' must be a string, found nothing"),
+    "name a number": ("models: [{name: 1, file: a}]\n", "x: model 1: 'name' must be a string, found a int"),
     "misspelt": (
         "models: [{name: a, file: a, kernel: auto}]\n",
-        "no key 'kernel'\n  try: did you mean 'kernels'?",
+        "unknown key 'kernel'\n  try: did you mean 'kernels'?",
     ),
     "kernels": (
         "models: [{name: a, file: a, kernels: fast}]\n",
-        "no kernels called 'fast'\n  try: one of: auto",
+        "unknown kernels 'fast'\n  try: one of: auto",
     ),
-    "shape": ("models: [{name: a, file: a, shapes: {x: 1x-1}}]\n", "'1x-1' is not the shape of 'x'"),
-    "shapes": ("models: [{name: a, file: a, shapes: 1x2}]\n", "'shapes' must be a mapping, found a text"),
-    "budget kind": ("models: [{name: a, file: a, budget: {rom: 1K}}]\n", "budget: there is no key 'rom'"),
-    "budget size": ("models: [{name: a, file: a, budget: {ram: 1G}}]\n", "'1G' is not an amount of memory"),
-    "budget": ("models: [{name: a, file: a, budget: 1K}]\n", "'budget' must be a mapping, found a text"),
+    "shape": ("models: [{name: a, file: a, shapes: {x: 1x-1}}]\n", "'1x-1' is not a shape for 'x'"),
+    "shapes": ("models: [{name: a, file: a, shapes: 1x2}]\n", "'shapes' must be a mapping, found a string"),
+    "budget kind": ("models: [{name: a, file: a, budget: {rom: 1K}}]\n", "budget: unknown key 'rom'"),
+    "budget size": ("models: [{name: a, file: a, budget: {ram: 1G}}]\n", "'1G' is not a number of bytes"),
+    "budget": ("models: [{name: a, file: a, budget: 1K}]\n", "'budget' must be a mapping, found a string"),
     "weights": ("models: [{name: a, file: a, weights: 1}]\n", "must be flash, ram or a label"),
     "region": ("models: [{name: a, file: a, arena_region: '&x'}]\n", "must be a label of the devicetree"),
     "absolute": ("models: [{name: a, file: /a.onnx}]\n", "'file' is an absolute path, '/a.onnx'"),
@@ -239,10 +239,10 @@ def test_a_folder_without_an_application_is_refused(tmp_path: Path) -> None:
     (tmp_path / "lib" / "CMakeLists.txt").write_text("project(lib)\n# find_package(Zephyr)\n")
     (tmp_path / "empty").mkdir()
     for name, reason in {
-        "absent": "there is no such folder",
+        "absent": "the folder does not exist",
         "file": "it is not a folder",
         "empty": "it has no CMakeLists.txt",
-        "lib": "does not say find_package(Zephyr ...)",
+        "lib": "does not call find_package(Zephyr ...)",
     }.items():
         with pytest.raises(ConfigError, match=re.escape(reason)):
             folder.find_application(tmp_path / name, tmp_path)

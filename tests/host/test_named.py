@@ -40,14 +40,14 @@ def test_without_a_workspace_a_board_is_its_core(
     model = str(APP / "model.onnx")
     assert main(["verify", model, "-b", "native_sim", "--samples", "1"]) == 0
     said = capsys.readouterr().out
-    assert "no Zephyr image: there is no Zephyr here" in said
+    assert "no Zephyr image: Zephyr was not found" in said
     assert "agrees on host" in said
     assert main(["verify", model, "-b", "nrf52840dk/nrf52840"]) == 1
     assert "not a board that can be emulated" in capsys.readouterr().err
     assert main(["verify", model, "-b", "native_sim", "--serial", "/dev/null"]) == 1
-    assert "there is no Zephyr here" in capsys.readouterr().err
+    assert "Zephyr was not found" in capsys.readouterr().err
     assert main(["verify", model, "--serial", "/dev/null"]) == 1
-    assert "--serial needs the name of the board" in capsys.readouterr().err
+    assert "--serial requires the name of the board" in capsys.readouterr().err
 
 
 def test_model_by_its_name_from_elsewhere(

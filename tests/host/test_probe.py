@@ -54,7 +54,7 @@ def test_a_greeting_among_other_lines() -> None:
 def test_silence() -> None:
     with pytest.raises(ToolError, match=r"no answer from a board within 0\.1 seconds"):
         Conversation(Played(lambda *_: b""), "a board").greet(0.1)
-    with pytest.raises(ToolError, match="it says:\nwaiting for a debugger"):
+    with pytest.raises(ToolError, match="it printed:\nwaiting for a debugger"):
         Conversation(Played(lambda *_: b"waiting for a debugger\n"), "a board").greet(0.1)
 
 

@@ -160,4 +160,4 @@ def test_wrong_labels_are_doubted(tmp_path: Path) -> None:
     images, labels, held_back = digits()
     np.savez(tmp_path / "c.npz", image=images[~held_back][:32], labels=9 - labels[~held_back][:32])
     report = quantize(FLOAT, Request(tmp_path / "c.npz", method="minmax")).report
-    assert "the float model itself is right on only" in "\n".join(report.advice())
+    assert "the float model itself is correct on only" in "\n".join(report.advice())

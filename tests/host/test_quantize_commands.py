@@ -87,9 +87,9 @@ def test_verb_prints_and_saves(calibration: Path, tmp_path: Path, capsys: pytest
     "change,message",
     [
         (["--calibration", "nothing.npz"], "there is no calibration data nothing.npz"),
-        (["-o", "int8.tflite"], "is not called so"),
+        (["-o", "int8.tflite"], "does not end in .onnx"),
         (["--range", "1"], "is not a range"),
-        (["--labels", "nothing.npy"], "there is no file of labels nothing.npy"),
+        (["--labels", "nothing.npy"], "there is no label file nothing.npy"),
         (["--keep-float", "conv7"], "there is no layer called 'conv7'"),
         (["--shape", "image=1x3x8x8"], "contradicts the model"),
     ],
@@ -132,7 +132,7 @@ def test_add_writes_the_manifest(
         ("quantize: {io: int8}", "lacks 'calibration'"),
         ("quantize: {calibration: /abs/c.npz}", "absolute path"),
         ("quantize: {calibration: c.npz, methods: x}", "did you mean 'method'"),
-        ("quantize: {calibration: c.npz, method: x}", "no calibration method 'x'"),
+        ("quantize: {calibration: c.npz, method: x}", "unknown calibration method 'x'"),
         ("quantize: [c.npz]", "must name calibration data"),
     ],
 )

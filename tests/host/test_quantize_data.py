@@ -134,14 +134,14 @@ def test_indices_stay_whole(tmp_path: Path) -> None:
 
 
 BAD: list[tuple[str, Array, Input, str]] = [
-    ("other size", ramp(20, 3, 5, 6), IMAGE, "have shape 20x3x5x6; the model takes 1x3x4x6"),
+    ("other size", ramp(20, 3, 5, 6), IMAGE, "has shape 20x3x5x6; the model takes 1x3x4x6"),
     ("channels last", ramp(20, 4, 6, 3), IMAGE, r"array.transpose\(0, 3, 1, 2\)"),
-    ("pixels", np.full((20, 3, 4, 6), 200, np.uint8), IMAGE, r"whole numbers \(uint8, 200..200\)"),
-    ("not finite", np.full((20, 8), np.nan, np.float32), SOUND, "not finite numbers, the first in sample 0"),
+    ("pixels", np.full((20, 3, 4, 6), 200, np.uint8), IMAGE, r"integers \(uint8, 200..200\)"),
+    ("not finite", np.full((20, 8), np.nan, np.float32), SOUND, "not finite, the first in sample 0"),
     ("nothing", np.zeros((0, 3, 4, 6), np.float32), IMAGE, "has no samples for 'image'"),
     ("flat", ramp(20, 72), IMAGE, r"array.reshape\(-1, 3, 4, 6\)"),
-    ("beyond the type", np.full((20, 8), 300), Input("t", (1, 8), DType.UINT8), r"do not fit uint8 \(300"),
-    ("halves", np.full((20, 8), 0.5), Input("t", (1, 8), DType.INT32), "do not fit int32"),
+    ("beyond the type", np.full((20, 8), 300), Input("t", (1, 8), DType.UINT8), r"does not fit uint8 \(300"),
+    ("halves", np.full((20, 8), 0.5), Input("t", (1, 8), DType.INT32), "does not fit int32"),
     ("words", np.full((20, 8), "a"), SOUND, "not numbers"),
 ]
 
@@ -259,11 +259,11 @@ def test_settings_of_a_command_line() -> None:
     "item,message",
     [
         ("methd=minmax", "did you mean 'method'"),
-        ("method=best", "no calibration method 'best'"),
+        ("method=best", "unknown calibration method 'best'"),
         ("io=uint8", "interface cannot be 'uint8'"),
         ("range=1:0", "is not a range"),
         ("std=0", "greater than 0"),
-        ("auto=much", "not an amount of loss"),
+        ("auto=much", "is not a loss"),
         ("samples=0", "too few"),
     ],
 )

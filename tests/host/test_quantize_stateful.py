@@ -157,7 +157,7 @@ def test_lstm_keeps_float_states_and_int8_weights(
 def test_lstm_whose_cells_pass_their_limit_is_refused(tmp_path: Path) -> None:
     """ONNX limits no cells: the answers would be others."""
     (tmp_path / "model.tflite").write_bytes(stateful.lstm(40, 1.0, 1.5))
-    with pytest.raises(UnsupportedError, match="pass their limit in the middle of a run"):
+    with pytest.raises(UnsupportedError, match="exceed their limit during a run"):
         quantize(tmp_path / "model.tflite", Request(data_for((1, 40, 6), tmp_path)))
 
 
@@ -248,7 +248,7 @@ def test_float_onnx_with_state_can_be_quantised(tmp_path: Path) -> None:
         ('{"before": 3}', None, "cannot be read"),
         ('{"nothing": "after"}', None, "name an input 'nothing'"),
         ('{"before": "later"}', None, "name an output 'later'"),
-        ('{"before": "after"}', np.zeros(3, np.float32), "do not fit each other"),
+        ('{"before": "after"}', np.zeros(3, np.float32), "do not match"),
     ],
 )
 def test_wrong_metadata_are_refused(states: str, first: Array | None, message: str, tmp_path: Path) -> None:

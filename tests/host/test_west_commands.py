@@ -101,7 +101,7 @@ def test_a_model_comes_with_a_test(app: Path) -> None:
 
     before = contents(app)
     code, said = west(app, "test", "digits")
-    assert (code, "--force writes over it" in said) == (1, True)
+    assert (code, "--force overwrites it" in said) == (1, True)
     assert west(app, "test", "nothing")[0] == 1
     assert contents(app) == before
     assert west(app, "test", "digits", "--force")[0] == 0
@@ -125,7 +125,7 @@ def test_a_test_takes_the_users_samples(app: Path) -> None:
     np.savez(app / "wrong.npz", in0=np.zeros((1, 1, 8, 8), np.float32), out0=logits[:9])
     code, said = west(app, "test", "digits", "--input", "wrong.npz", "--force")
     assert code == 1
-    assert "the output 'logits' is float32 (1, 10); it has float32 (9,)" in said
+    assert "the output 'logits' must be float32 (1, 10), found float32 (9,)" in said
 
 
 MISTAKES = {
@@ -133,18 +133,18 @@ MISTAKES = {
     "a folder": (["src"], "src is not a file"),
     "not a model": (["prj.conf"], "prj.conf"),
     "not a model inside": (["fake.onnx"], "fake.onnx"),
-    "twice": (["digits.onnx"], "digits.onnx is in tinyml.yaml already, as 'digits'"),
+    "twice": (["digits.onnx"], "digits.onnx is already in tinyml.yaml, as 'digits'"),
     "clash": (
         ["other.onnx", "--name", "digits"],
-        "there is a model called 'digits' already, from digits.onnx",
+        "there is already a model called 'digits', from digits.onnx",
     ),
     "clash in case": (["other.onnx", "--name", "Digits"], "'digits' and 'Digits' differ only in case"),
     "no identifier": (["other.onnx", "--name", "my-model"], "'my-model' cannot be a model's name"),
     "no app": (["other.onnx", "--app", "src"], "src is not a Zephyr application: it has no CMakeLists.txt"),
-    "no target": (["other.onnx", "--target", "z80"], "there is no target called 'z80'"),
-    "shape without input": (["other.onnx", "--shape", "1x2"], "--shape: '1x2' names no input"),
-    "no shape": (["other.onnx", "--shape", "x=1xx"], "'1xx' is not the shape of 'x'"),
-    "inputs for no test": (["other.onnx", "--input", "x.npz"], "try: --test, too"),
+    "no target": (["other.onnx", "--target", "z80"], "unknown target 'z80'"),
+    "shape without input": (["other.onnx", "--shape", "1x2"], "--shape: '1x2' does not name an input"),
+    "no shape": (["other.onnx", "--shape", "x=1xx"], "'1xx' is not a shape for 'x'"),
+    "inputs for no test": (["other.onnx", "--input", "x.npz"], "try: add --test"),
 }
 
 

@@ -145,7 +145,7 @@ def test_float_models_find_the_maths_library(make_project: MakeProject) -> None:
     [
         (
             "custom_tinyml_model = models/digits.onnx",
-            "there is no option custom_tinyml_model",
+            "unknown option custom_tinyml_model",
             "did you mean custom_tinyml_models?",
         ),
         (
@@ -155,20 +155,20 @@ def test_float_models_find_the_maths_library(make_project: MakeProject) -> None:
         ),
         (
             "custom_tinyml_kernels = fast",
-            "there are no kernels called 'fast'",
+            "unknown kernels 'fast'",
             "one of: auto, cmsis-nn, portable",
         ),
         ("custom_tinyml_arena = 100", "bytes of RAM, custom_tinyml_arena allows 100", "a smaller model"),
-        ("custom_tinyml_arena = lots", "'lots' is not an amount of memory", "bytes, or as 24K"),
+        ("custom_tinyml_arena = lots", "'lots' is not a number of bytes", "24576, 24K"),
         ("board_upload.maximum_ram_size = 64", "bytes of RAM, the board allows 64", "a smaller model"),
         (
             "custom_tinyml_kernels = cmsis-nn",
-            "model digits asks for CMSIS-NN, which the project does not have",
+            "model digits requires CMSIS-NN, which the project does not have",
             "its folder as custom_tinyml_cmsis_nn",
         ),
         ("custom_tinyml_cmsis_nn = nowhere", "there is no Include/arm_nnfunctions.h in", "a checkout of"),
         ("board_build.mcu = atmega328p", "atmega328p, is an 8-bit AVR", "a board with Cortex-M"),
-        ("custom_tinyml_target = cortex-m9", "there is no target called 'cortex-m9'", "cortex-m4"),
+        ("custom_tinyml_target = cortex-m9", "unknown target 'cortex-m9'", "cortex-m4"),
     ],
 )
 def test_mistakes_get_one_clear_message(

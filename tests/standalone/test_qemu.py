@@ -147,7 +147,7 @@ def test_too_large_for_the_machine(tmp_path: Path) -> None:
     toy.write(tmp_path, "cortex-m3")
     text = (tmp_path / "toy.c").read_text()
     (tmp_path / "toy.c").write_text(text.replace("toy_offsets[256]", "toy_offsets[3000000]"))
-    with pytest.raises(BudgetError, match="does not fit the memory of this machine"):
+    with pytest.raises(BudgetError, match="does not fit into the memory of this machine"):
         harness.run(tmp_path, "qemu-cortex-m3", [toy.sample()])
 
 

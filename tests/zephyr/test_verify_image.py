@@ -164,7 +164,7 @@ def test_over_a_serial_port(
     capsys.readouterr()
     change_model(app / "model.onnx")
     assert main(["verify", "digits", *board, "--no-flash"]) == 1
-    assert "has another model: digits (SHA-256 " in capsys.readouterr().err.replace("\n", " ")
+    assert "has a different model: digits (SHA-256 " in capsys.readouterr().err.replace("\n", " ")
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,12 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
 
-# Which memories models use: the regions of the devicetree, their sizes as limits for the compiler, and
-# the arenas, which models have each for itself or share.
+# The memories that models use: devicetree regions, their sizes as limits for the compiler, and the
+# arenas, one for each model or shared.
 
 include_guard(GLOBAL)
 
-# The devicetree node of a zephyr,memory-region, by its label; ``said`` is what the user wrote.
+# The devicetree node of a zephyr,memory-region, by its label; ``said`` is the user's text.
 function(tinyml_region out_node out_name label said)
   dt_nodelabel(node NODELABEL "${label}")
   tinyml_check_region("${node}" name "${said}")
@@ -14,7 +14,7 @@ function(tinyml_region out_node out_name label said)
   set(${out_name} ${name} PARENT_SCOPE)
 endfunction()
 
-# The name of the linker's memory that a node stands for; an error if it is none.
+# The linker's name of the memory region that a node describes; an error if it is not a memory region.
 function(tinyml_check_region node out_name said)
   if(node)
     dt_prop(name PATH ${node} PROPERTY "zephyr,memory-region")
@@ -57,7 +57,7 @@ function(tinyml_region_limit out kind node)
   set(${out} "--limit=${kind}=${size},memory region ${name}" PARENT_SCOPE)
 endfunction()
 
-# How large the memories are that a model goes to: `--limit` options for the compiler.
+# The sizes of a model's memories, as `--limit` options for the compiler.
 function(tinyml_memory_limits out arena_node weights_node)
   set(limits "")
   if(arena_node)
@@ -89,14 +89,14 @@ function(tinyml_weights_node out name where)
   set(${out} "${node}" PARENT_SCOPE)
 endfunction()
 
-# Put the weights of a model there; its C has a macro for that.
+# Place the weights of a model; its C has a macro for that.
 function(tinyml_place_weights model where node)
   if(where STREQUAL ram)
     target_compile_definitions(tinyml_model_${model} PRIVATE TINYML_WEIGHTS_IN_RAM)
   elseif(node)
     tinyml_check_region(${node} region "weights")
     target_compile_definitions(tinyml_model_${model} PRIVATE TINYML_WEIGHTS_IN="${region}")
-    # Zephyr's own section of a region is not loaded, so that they need another.
+    # Zephyr's own section of a region is not loaded, so weights need another one.
     get_property(placed GLOBAL PROPERTY TINYML_WEIGHTS_REGIONS)
     if(NOT region IN_LIST placed)
       set_property(GLOBAL APPEND PROPERTY TINYML_WEIGHTS_REGIONS ${region})
@@ -105,7 +105,7 @@ function(tinyml_place_weights model where node)
 "tinyml_weights_${region} : ALIGN(16) { *(\".tinyml_weights.${region}.*\") } > ${region} AT> ${region}
 ")
       zephyr_linker_sources(SECTIONS ${script})
-      if(CONFIG_CMAKE_LINKER_GENERATOR) # the same in its words
+      if(CONFIG_CMAKE_LINKER_GENERATOR) # the same for CMake's linker generator
         zephyr_linker_section(NAME tinyml_weights_${region} VMA ${region} LMA ${region} NOINPUT)
         zephyr_linker_section_configure(
           SECTION tinyml_weights_${region} INPUT ".tinyml_weights.${region}.*")
@@ -114,10 +114,10 @@ function(tinyml_place_weights model where node)
   endif()
 endfunction()
 
-# A model wants an arena, in the region ``node`` that C calls ``node_in_c``, or in .noinit.
+# Register a model's arena, in the region ``node`` (``node_in_c`` in C) or in .noinit.
 function(tinyml_want_arena model node node_in_c)
   get_property(models GLOBAL PROPERTY TINYML_ARENA_MODELS)
-  if(NOT models) # the first: define them when all are known
+  if(NOT models) # the first model: define the arenas once all are known
     cmake_language(EVAL CODE
       "cmake_language(DEFER DIRECTORY [[${CMAKE_SOURCE_DIR}]] CALL tinyml_define_arenas)")
   endif()
@@ -137,7 +137,7 @@ function(tinyml_want_arena model node node_in_c)
   set_property(GLOBAL APPEND PROPERTY TINYML_ARENA_MODELS_${arena} ${model})
 endfunction()
 
-# The source that defines all arenas. Their sizes stand in the models' headers, which do not exist yet.
+# The source that defines all arenas. Their sizes are in the models' headers, which do not exist yet.
 function(tinyml_define_arenas)
   get_property(models GLOBAL PROPERTY TINYML_ARENA_MODELS)
   get_property(arenas GLOBAL PROPERTY TINYML_ARENAS)

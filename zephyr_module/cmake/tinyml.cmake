@@ -24,7 +24,7 @@ endif()
 set_property(GLOBAL PROPERTY TINYML_PYTHON
   ${CMAKE_COMMAND} -E env PYTHONPATH=${tinyml_python_path} PYTHONDONTWRITEBYTECODE=1 ${PYTHON_EXECUTABLE})
 
-# The compiler's own sources: a model depends on them as on its file.
+# The compiler's own sources: generated code depends on them as it depends on the model.
 if(CONFIG_TINYML)
   file(GLOB_RECURSE tinyml_compiler_sources CONFIGURE_DEPENDS
     ${TINYML_PLUGIN_DIR}/tinyml/*.py ${TINYML_PLUGIN_DIR}/tinyml/*.j2)
@@ -58,7 +58,7 @@ function(tinyml_target out)
   set(${out} ${target} PARENT_SCOPE)
 endfunction()
 
-# What all code of ours and of models is compiled with.
+# The compiler options for the kernels and the models.
 function(tinyml_configure_library library)
   if(NOT TARGET tinyml_options)
     # An interface library, because its options follow those of zephyr_interface, and the last -O counts.
@@ -70,19 +70,19 @@ function(tinyml_configure_library library)
     endif()
     target_compile_options(tinyml_options INTERFACE $<TARGET_PROPERTY:compiler,${optimization}>)
     # Zephyr compiles for a freestanding C where it uses its minimal library. Copies of a few bytes are then
-    # calls of memcpy(), a tenth of all instructions of a small model; -fbuiltin makes them instructions again.
+    # calls of memcpy(), a tenth of all instructions of a small model; -fbuiltin inlines them again.
     target_compile_options(tinyml_options INTERFACE $<$<C_COMPILER_ID:GNU,Clang,AppleClang>:-fbuiltin>)
   endif()
   target_link_libraries(${library} PRIVATE zephyr_interface tinyml_options)
   add_dependencies(${library} zephyr_generated_headers)
 endfunction()
 
-# Whether models may call CMSIS-NN; if not, and that was not asked for, why.
+# Whether models may call CMSIS-NN; if not, and this was not the user's choice, why not.
 function(tinyml_has_cmsis_nn out out_why_not)
   set(has FALSE)
   set(why_not "")
   if(NOT CONFIG_TINYML_KERNELS_PORTABLE)
-    # A function that came with version 7, the first that the generated code agrees with.
+    # A file that was added in version 7, the first compatible with the generated code.
     set(new Source/FullyConnectedFunctions/arm_fully_connected_per_channel_s8.c)
     if(NOT DEFINED ZEPHYR_CMSIS_NN_MODULE_DIR)
       set(why_not "this workspace has no project cmsis-nn")
@@ -96,8 +96,8 @@ function(tinyml_has_cmsis_nn out out_why_not)
   set(${out_why_not} ${why_not} PARENT_SCOPE)
 endfunction()
 
-# The kernel libraries. Ordinary archives: the linker takes what the models call, nothing else, and
-# without a model they are not even compiled.
+# The kernel libraries. Ordinary archives: the linker takes only what the models call, and without a
+# model they are not compiled at all.
 function(tinyml_add_kernels)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${TINYML_RUNTIME_DIR}/*.c)
   if(CONFIG_MINIMAL_LIBC) # implements almost none of <math.h>; `west tinyml add` selects a full one if needed
@@ -119,25 +119,25 @@ function(tinyml_add_kernels)
     file(GLOB sources CONFIGURE_DEPENDS ${ZEPHYR_CMSIS_NN_MODULE_DIR}/Source/*/*.c)
     add_library(tinyml_cmsis_nn STATIC EXCLUDE_FROM_ALL ${sources})
     tinyml_configure_library(tinyml_cmsis_nn)
-    target_compile_options(tinyml_cmsis_nn PRIVATE -w) # not ours to mend, and Twister makes warnings errors
+    target_compile_options(tinyml_cmsis_nn PRIVATE -w) # not our code, and Twister turns warnings into errors
     target_include_directories(tinyml_cmsis_nn PUBLIC ${ZEPHYR_CMSIS_NN_MODULE_DIR}/Include)
-    target_link_libraries(tinyml_kernels PUBLIC tinyml_cmsis_nn) # our variants of its functions use the rest
+    target_link_libraries(tinyml_kernels PUBLIC tinyml_cmsis_nn) # our variants of its functions call others of it
   endif()
 endfunction()
 
 # Read the manifest beside the application's CMakeLists.txt (or -DTINYML_MANIFEST=FILE) and add its
-# models. Python checks it, and says in words what is wrong with it.
+# models. Python checks it and prints what is wrong with it.
 function(tinyml_add_models_of_application)
   zephyr_get(TINYML_MANIFEST)
   if(TINYML_MANIFEST)
     get_filename_component(manifest ${TINYML_MANIFEST} ABSOLUTE BASE_DIR ${APPLICATION_SOURCE_DIR})
     if(NOT EXISTS ${manifest})
-      message(FATAL_ERROR "TINYML_MANIFEST: there is no file ${manifest}")
+      message(FATAL_ERROR "TINYML_MANIFEST: file not found: ${manifest}")
     endif()
   else()
     set(manifest ${APPLICATION_SOURCE_DIR}/tinyml.yaml)
   endif()
-  # A glob, unlike CMAKE_CONFIGURE_DEPENDS, also notices that the file appears or goes.
+  # Unlike CMAKE_CONFIGURE_DEPENDS, a glob also notices when the file is created or deleted.
   file(GLOB found CONFIGURE_DEPENDS ${manifest})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${found})
   set(calls ${PROJECT_BINARY_DIR}/tinyml/manifest.cmake)
@@ -153,7 +153,7 @@ function(tinyml_add_models_of_application)
   include(${calls})
 endfunction()
 
-# What a quantised model depends on besides its file: the data named in QUANTIZE settings.
+# Additional dependencies of a quantised model: the data named in QUANTIZE settings.
 function(tinyml_calibration_files out)
   set(files)
   foreach(setting IN LISTS ARGN)
@@ -187,13 +187,13 @@ Compile a model into the application.
 <file>        the .onnx or .tflite file, relative to the current source directory
 KERNELS       where the kernels come from; auto takes, for each layer, the one with fewer instructions
 SHAPES        shapes of inputs that the model leaves open
-BUDGET        more than this is an error; the memories of the board are a limit anyway
+BUDGET        upper limits, in addition to the memories of the board
 ARENA_REGION  devicetree label of a zephyr,memory-region for the arena, instead of chosen tinyml,arena
 WEIGHTS       where the weights go: flash, RAM (copied at boot), or the zephyr,memory-region of that label
 QUANTIZE      make a float model int8, calibrated on <data>; keys as in tinyml.yaml. Absolute paths
 FRONTEND      what makes the input from samples, so that there is <name>_feed(); keys as in tinyml.yaml
 
-The generated files are in <build>/tinyml/<name>. The model is a library of its own,
+The generated files are in <build>/tinyml/<name>. The model is a separate library,
 tinyml_model_<name>, linked to the application.
 ]==]
 function(zephyr_tinyml_model name file)
@@ -205,7 +205,7 @@ function(zephyr_tinyml_model name file)
     message(FATAL_ERROR "zephyr_tinyml_model(${name}): CONFIG_TINYML is off. Put CONFIG_TINYML=y into prj.conf.")
   endif()
   if(TARGET tinyml_model_${name})
-    message(FATAL_ERROR "zephyr_tinyml_model(${name}): there is a model called ${name} already")
+    message(FATAL_ERROR "zephyr_tinyml_model(${name}): there is already a model called ${name}")
   endif()
   get_filename_component(model ${file} ABSOLUTE BASE_DIR ${CMAKE_CURRENT_SOURCE_DIR})
   if(NOT EXISTS ${model})
@@ -222,8 +222,8 @@ function(zephyr_tinyml_model name file)
   endif()
   if(arg_KERNELS STREQUAL cmsis-nn AND NOT has_cmsis_nn)
     message(FATAL_ERROR
-      "TinyML: model ${name} asks for CMSIS-NN, which this build does not have.\n"
-      "  try: the project cmsis-nn (version 7 or later) in the west manifest, and not CONFIG_TINYML_KERNELS_PORTABLE=y")
+      "TinyML: model ${name} requires CMSIS-NN, which this build does not have.\n"
+      "  try: add the project cmsis-nn (version 7 or later) to the west manifest, and remove CONFIG_TINYML_KERNELS_PORTABLE=y")
   elseif(arg_KERNELS)
     set(kernels ${arg_KERNELS})
   endif()
@@ -254,7 +254,7 @@ function(zephyr_tinyml_model name file)
     BYPRODUCTS ${dir}/${name}.json ${dir}/${name}_report.html ${dir}/${name}_report.json
     COMMAND ${python} -m tinyml compile ${model} -o ${dir} --name ${name} --report
             --target ${target} --kernels ${kernels} ${library} ${shapes} ${quantize} ${frontend} ${limits} --depfile ${dir}/${name}.d
-    # Headers that come out the same keep their time, so that what includes them is not rebuilt.
+    # Unchanged headers keep their time stamps, so that files that include them are not rebuilt.
     # The source must be newer than the model, or a Makefile would run this every time.
     COMMAND ${CMAKE_COMMAND} -E touch ${dir}/${name}.c
     DEPENDS ${model} ${calibration} ${compiler_sources}

@@ -16,7 +16,7 @@ from tinyml import requirements
 
 
 def calls(manifest_path: Path) -> str:
-    """CMake text: a call of zephyr_tinyml_model() for each model."""
+    """CMake text: one call of zephyr_tinyml_model() per model."""
     from tinyml.app.manifest import load
 
     lines = []

@@ -1,9 +1,9 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Small edits of files that belong to the user: their comments, order and line ends stay.
+"""Small edits of files that belong to the user: comments, order and line endings stay as they are.
 
-A YAML or Kconfig library would write the whole file anew. Here only the lines in question change;
-the result is read back, and an edit that did not do what it should is refused.
+A YAML or Kconfig library would rewrite the whole file. Here only the affected lines change; the result
+is parsed again, and an edit that did not have the intended effect is an error.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def add_model(text: str, entry: ModelEntry) -> str:
 
 
 def remove_model(text: str, name: str) -> str | None:
-    """The manifest without the model; None when nothing of the user's would remain in the file."""
+    """The manifest without the model; None if nothing that the user wrote would remain in the file."""
     before = parse(text, "tinyml.yaml")
     after = Manifest(tuple(model for model in before.models if model.name != name))
     models = _models_node(text)
@@ -65,7 +65,7 @@ def remove_model(text: str, name: str) -> str | None:
 
 
 def switch_on(text: str, symbol: str = _SWITCH) -> str:
-    """``prj.conf`` with ``symbol`` set to y; unchanged if it says so already."""
+    """``prj.conf`` with ``symbol`` set to y; unchanged if it is already set."""
     newline = _newline(text)
     lines = text.splitlines(keepends=True)
     found = [i for i, line in enumerate(lines) if _assigns(line, symbol)]
@@ -79,7 +79,7 @@ def switch_on(text: str, symbol: str = _SWITCH) -> str:
 
 
 def switch_off(text: str) -> str:
-    """``prj.conf`` without CONFIG_TINYML=y, unless other TinyML options would be left without it."""
+    """``prj.conf`` without CONFIG_TINYML=y, unless other TinyML options depend on it."""
     if re.search(rf"(?m)^\s*{_SWITCH}_\w+\s*=", text):
         return text
     return "".join(
@@ -92,7 +92,7 @@ def _assigns(line: str, symbol: str) -> bool:
 
 
 def _models_node(text: str) -> yaml.Node | None:
-    """The value of the key ``models``, with its place in the text."""
+    """The value of the key ``models``, with its position in the text."""
     root = yaml.compose(text, Loader=yaml.SafeLoader)
     if not isinstance(root, yaml.MappingNode):
         return None
@@ -100,7 +100,7 @@ def _models_node(text: str) -> yaml.Node | None:
 
 
 def _last_line(node: yaml.Node) -> int:
-    """The line where the node's last word stands (its own end mark lies behind trailing comments)."""
+    """The line of the node's last token (the node's own end mark comes after trailing comments)."""
     if isinstance(node, yaml.CollectionNode) and node.value and not node.flow_style:
         last = node.value[-1]
         return _last_line(last[1] if isinstance(last, tuple) else last)
@@ -136,6 +136,6 @@ def _checked(edited: str, wanted: Manifest, newline: str) -> str:
 
 def _by_hand(why: str) -> ConfigError:
     return ConfigError(
-        f"tinyml.yaml cannot be edited without disturbing it: {why}",
+        f"tinyml.yaml cannot be edited automatically: {why}",
         "one model per line, `- name: ...`, or edit the file by hand",
     )

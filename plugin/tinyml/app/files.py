@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Changing several files of the user's as one step: all of them, or none."""
+"""Change several of the user's files in one step: all of them, or none."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tinyml.errors import ConfigError
 def replace_all(contents: Mapping[Path, bytes | None]) -> None:
     """Give every file its new content; ``None`` deletes it.
 
-    Everything is written beside its place first, so that a full disk or a read-only folder is
-    noticed before the first file changes; the renames at the end are undone if one of them fails.
+    New content is first written next to each file, so a full disk or a read-only folder is noticed
+    before the first file changes; the renames at the end are undone if one of them fails.
     """
     staged: dict[Path, Path] = {}
     before: dict[Path, bytes | None] = {}
@@ -50,7 +50,7 @@ def _stage(path: Path, content: bytes) -> Path:
     with os.fdopen(handle, "wb") as file:
         file.write(content)
     staged = Path(name)
-    # A temporary file is private; the user's file keeps its mode, a new one gets the usual one.
+    # Temporary files are private; the user's file keeps its mode, a new file gets the default mode.
     staged.chmod(path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask())
     return staged
 

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Finding the application that a command is about, and where its model files may lie."""
+"""Find the application that a command works on, and where its model files may be."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Application:
         return manifest.load(self.manifest_path)
 
     def model(self, name: str) -> ModelEntry:
-        """The model of that name, which has to be there."""
+        """The model of that name; an error if there is none."""
         listed = self.manifest()
         entry = listed.find(name)
         if entry is None:
@@ -45,13 +45,13 @@ class Application:
 
 
 def find_application(given: Path | None, start: Path) -> Application:
-    """The application in ``given``, or else the one that ``start`` lies in."""
+    """The application in ``given``, or else the one that contains ``start``."""
     if given is not None:
         reason = _not_an_application(given)
         if reason:
             raise ConfigError(
                 f"{given} is not a Zephyr application: {reason}",
-                "the folder of the application's CMakeLists.txt, the one that `west build` is given",
+                "the folder with the application's CMakeLists.txt, which you pass to `west build`",
             )
         return Application(given.resolve())
     for folder in (start.resolve(), *start.resolve().parents):
@@ -59,8 +59,8 @@ def find_application(given: Path | None, start: Path) -> Application:
             return Application(folder)
     if (start / "platformio.ini").is_file():
         raise ConfigError(
-            f"{start} is a PlatformIO project, where `pio run` finds models by itself",
-            "put the model into models/, and this project into lib_deps; docs/platformio.md tells more",
+            f"{start} is a PlatformIO project, where `pio run` discovers models automatically",
+            "put the model into models/ and west-tinyml into lib_deps; see docs/platformio.md",
         )
     raise ConfigError(
         f"{start} is not inside a Zephyr application: neither it nor a folder above has a CMakeLists.txt "
@@ -72,7 +72,7 @@ def find_application(given: Path | None, start: Path) -> Application:
 def _not_an_application(folder: Path) -> str | None:
     """Why this is not an application, or None if it is one."""
     if not folder.exists():
-        return "there is no such folder"
+        return "the folder does not exist"
     if not folder.is_dir():
         return "it is not a folder"
     lists = folder / "CMakeLists.txt"
@@ -81,15 +81,15 @@ def _not_an_application(folder: Path) -> str | None:
     if not re.search(
         r"(?im)^\s*find_package\s*\(\s*Zephyr\b", lists.read_text(encoding="utf-8", errors="replace")
     ):
-        return "its CMakeLists.txt does not say find_package(Zephyr ...)"
+        return "its CMakeLists.txt does not call find_package(Zephyr ...)"
     return None
 
 
 def shared_root(app: Path, model: Path) -> Path | None:
-    """The folder that travels with both the application and the model, if there is one.
+    """The common root of the application and the model, if they are shared together.
 
     That is the application itself, its git repository, or its west workspace: a relative path
-    inside it still holds after a clone or on a colleague's machine.
+    inside it stays valid after a clone or on another machine.
     """
     for folder in (app, *app.parents):
         anchored = folder == app or (folder / ".git").exists() or (folder / ".west").is_dir()
@@ -99,5 +99,5 @@ def shared_root(app: Path, model: Path) -> Path | None:
 
 
 def relative(model: Path, app: Path) -> str:
-    """``model`` as seen from ``app``, with ``/``."""
+    """The path of ``model`` relative to ``app``, with ``/``."""
     return Path(os.path.relpath(model, app)).as_posix()

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The application's manifest, ``tinyml.yaml``: which models belong to the firmware, and how they are built.
 
-It is small on purpose (``KEYS`` has all there is):
+It is deliberately small (``KEYS`` lists all of it):
 
     models:
       - name: kws             # C prefix: kws.h, kws_run(), kws_input() ...
@@ -41,21 +41,21 @@ BUDGETS = ("arena", "ram", "flash")
 KEYS = {
     "name": "C prefix of the model: a model called kws gives kws.h, kws_run(), kws_input()",
     "file": "the model file (.onnx or .tflite), relative to tinyml.yaml",
-    "kernels": f"where the kernels come from: {', '.join(KERNELS)} (default: what the build says)",
+    "kernels": f"where the kernels come from: {', '.join(KERNELS)} (default: the build's setting)",
     "shapes": "shapes of inputs that the model leaves open, as `input: 1x16x8`",
-    "budget": "what it may need at most, as `ram: 24K`: arena, ram (arena and state) and flash (weights)",
-    "quantize": "make a float model int8 in the build, calibrated as `calibration: calib.npz` says",
+    "budget": "upper limits, as `ram: 24K`, for arena, ram (arena and state) and flash (weights)",
+    "quantize": "make a float model int8 in the build, calibrated with the data in `calibration: calib.npz`",
     "frontend": "what makes the model's input from samples, as `kind: micro`: gives kws_feed()",
     "arena_region": "Zephyr: label of the zephyr,memory-region for the arena (default: chosen tinyml,arena)",
     "weights": "Zephyr: where the weights go: flash (default), ram (copied there at boot, for speed), "
     "or the label of a zephyr,memory-region",
 }
-"""Every key of a model in the manifest. The documentation is made from this table."""
+"""Every key of a model in the manifest. A test compares the documentation with this table."""
 
 
 @dataclass(frozen=True)
 class ModelEntry:
-    """One model of an application. ``file`` is as written: relative to the manifest, with ``/``."""
+    """One model of an application. ``file`` is relative to the manifest and uses ``/``."""
 
     name: str
     file: str
@@ -71,11 +71,11 @@ class ModelEntry:
         return folder / self.file
 
     def request(self, folder: Path) -> request.Request | None:
-        """How the model is to be quantised, if it is."""
+        """How to quantise the model; None if it is not quantised."""
         return request.from_settings(self.quantize, folder) if self.quantize else None
 
     def as_yaml(self) -> dict[str, Any]:
-        """What stands in the manifest for this entry."""
+        """This entry as it is written in the manifest."""
         written: dict[str, Any] = {"name": self.name, "file": self.file}
         if self.kernels is not None:
             written["kernels"] = self.kernels
@@ -96,7 +96,7 @@ class ModelEntry:
 
 @dataclass(frozen=True)
 class Manifest:
-    """A manifest that has been read and found good."""
+    """A manifest that has been read and checked."""
 
     models: tuple[ModelEntry, ...] = ()
 
@@ -150,12 +150,10 @@ def _entry(item: object, where: str) -> ModelEntry:
     for key in ("name", "file"):
         if not isinstance(item.get(key), str) or not item[key]:
             found = _kind(item[key]) if key in item else "nothing"
-            raise ConfigError(f"{where}: {key!r} must be a text, found {found}", KEYS[key])
+            raise ConfigError(f"{where}: {key!r} must be a string, found {found}", KEYS[key])
     kernels = item.get("kernels")
     if kernels is not None and kernels not in KERNELS:
-        raise ConfigError(
-            f"{where}: there are no kernels called {kernels!r}", f"one of: {', '.join(KERNELS)}"
-        )
+        raise ConfigError(f"{where}: unknown kernels {kernels!r}", f"one of: {', '.join(KERNELS)}")
     return ModelEntry(
         item["name"],
         _checked_file(item["file"], where),
@@ -177,11 +175,11 @@ def _label(item: Mapping[str, object], key: str, what: str, example: str, where:
 
 
 def parse_bytes(text: str, where: str = "") -> int:
-    """``20480``, ``20K`` or ``1M`` in bytes."""
+    """``20480``, ``20K`` or ``1M`` as bytes."""
     match = re.fullmatch(r"(\d+)\s*(|[kKmM])[iI]?[bB]?", text.strip())
     if not match:
         start = f"{where}: " if where else ""
-        raise ConfigError(f"{start}{text!r} is not an amount of memory", "bytes, or as 24K or 1M")
+        raise ConfigError(f"{start}{text!r} is not a number of bytes", "for example 24576, 24K or 1M")
     return int(match[1]) * {"": 1, "k": 1024, "m": 1024 * 1024}[match[2].lower()]
 
 
@@ -224,7 +222,7 @@ def parse_shapes(given: Iterable[str], where: str) -> dict[str, str]:
     for item in given:
         name, equals, shape = (part.strip() for part in item.rpartition("="))
         if not equals or not name:
-            raise ConfigError(f"{where}: {item!r} names no input", "input=1x16x8")
+            raise ConfigError(f"{where}: {item!r} does not name an input", "input=1x16x8")
         shapes[name] = shape
     return checked_shapes(shapes, where)
 
@@ -239,7 +237,7 @@ def checked_shapes(value: object, where: str) -> dict[str, str]:
     for name, shape in value.items():
         text = "x".join(map(str, shape)) if isinstance(shape, list) else str(shape)
         if not re.fullmatch(r"[1-9]\d*(x[1-9]\d*)*", text):
-            raise ConfigError(f"{where}: {text!r} is not the shape of {name!r}", "1x16x8, or [1, 16, 8]")
+            raise ConfigError(f"{where}: {text!r} is not a shape for {name!r}", "1x16x8, or [1, 16, 8]")
         shapes[str(name)] = text
     return shapes
 
@@ -249,9 +247,9 @@ def _refuse_unknown(mapping: Mapping[object, object], allowed: tuple[str, ...], 
         if key not in allowed:
             close = difflib.get_close_matches(str(key), allowed, 1)
             hint = f"did you mean {close[0]!r}?" if close else f"one of: {', '.join(allowed)}"
-            raise ConfigError(f"{where}: there is no key {str(key)!r}", hint)
+            raise ConfigError(f"{where}: unknown key {str(key)!r}", hint)
 
 
 def _kind(value: object) -> str:
-    names = {dict: "a mapping", list: "a list", str: "a text", bool: "yes/no", type(None): "nothing"}
+    names = {dict: "a mapping", list: "a list", str: "a string", bool: "yes/no", type(None): "nothing"}
     return names.get(type(value), f"a {type(value).__name__}")

@@ -15,16 +15,16 @@ from tinyml.ir import Array, DType
 from tinyml.templates import render
 
 PLATFORMS = ("qemu_cortex_m3", "mps2/an385", "native_sim", "native_sim/native/64")
-"""Boards that every supported Zephyr has: Twister refuses a test that names others."""
+"""Boards that every supported Zephyr version has: Twister rejects a test that names an unknown board."""
 
-# What a test image needs beside the model, roughly: Twister leaves out boards that are smaller than the sum.
+# What a test image needs in addition to the model, roughly: Twister skips boards with less than the sum.
 _OTHER_RAM_KILOBYTES = 12
 _OTHER_FLASH_KILOBYTES = 40
 
 
 @dataclass(frozen=True)
 class Golden:
-    """Samples, in the order of the model's inputs and outputs; ``origin`` says who computed the outputs."""
+    """Samples in the order of the model's inputs and outputs; ``origin`` is where the outputs come from."""
 
     inputs: Sequence[Sequence[Array]]
     outputs: Sequence[Sequence[Array]]

@@ -17,7 +17,7 @@ from tinyml.workspace import find_cmsis_nn
 
 @dataclass(frozen=True)
 class Row:
-    """What was measured. Sizes that a reader would add up do add up: see ``flash_bytes``, ``ram_bytes``."""
+    """What was measured. The parts add up to ``flash_bytes`` and ``ram_bytes``."""
 
     model: str
     sha256: str
@@ -33,7 +33,7 @@ class Row:
     arena_bytes: int
     arena_lower_bound_bytes: int
     state_bytes: int
-    other_ram_bytes: int  # variables beside arena and state
+    other_ram_bytes: int  # variables other than arena and state
     stack_bytes: int
     output: str  # the first bytes of the first output, in hexadecimal
     cycles: int | None = None  # an estimate: see tinyml.cost
@@ -53,7 +53,7 @@ class Row:
 
     @property
     def ram_bytes(self) -> int:
-        """Without the stack, which a firmware has anyway."""
+        """Without the stack, which every firmware has."""
         return self.arena_bytes + self.state_bytes + self.other_ram_bytes
 
     def to_json(self) -> dict[str, Any]:
@@ -61,18 +61,18 @@ class Row:
 
     @staticmethod
     def from_json(data: Any) -> Row:
-        """Fails with a KeyError or TypeError on anything else."""
+        """Raises KeyError or TypeError for anything else."""
         wanted = [f for f in fields(Row) if f.default is MISSING or f.name in data]
         return Row(**{f.name: data[f.name] for f in wanted})
 
 
 OUTPUT_BYTES = 16
 CHOICES = ("auto", *LIBRARIES)
-"""Of kernels: ``auto`` is what users get, CMSIS-NN included where it is found."""
+"""Choices of kernels: ``auto`` is the default for users, including CMSIS-NN if it is found."""
 
 
 def measure(path: Path, machine: str, kernels: str, options: Options, optimize: str = "-O2") -> Row:
-    """Compile ``path`` for a machine that counts, run it once, and add up what it takes."""
+    """Compile ``path`` for a machine that counts instructions, run it once, and add up the costs."""
     place = harness.find_machine(machine)
     if place.clock is None:
         raise ConfigError(
@@ -114,13 +114,13 @@ def measure(path: Path, machine: str, kernels: str, options: Options, optimize: 
 
 
 def title(path: Path) -> str:
-    """What people call a model: its file, or the folder of a file that is just called "model"."""
+    """A readable name: the file's, or the folder's if the file is just called "model"."""
     return path.resolve().parent.name if path.stem == "model" else path.stem
 
 
 def kernel_choices(wanted: str) -> list[str]:
-    """A list with commas."""
+    """A list separated by commas."""
     choices = [word for word in wanted.split(",") if word]
     if not choices or not set(choices) <= set(CHOICES):
-        raise ConfigError(f"--kernels {wanted!r}", f"{', '.join(CHOICES)}, or several with commas")
+        raise ConfigError(f"--kernels {wanted!r}", f"{', '.join(CHOICES)}, or several separated by commas")
     return choices

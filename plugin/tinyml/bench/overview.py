@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""The short answer to "how does it compare": one row per model, ours beside the best known peer."""
+"""The comparison in short: one row per model, our figures next to those of the best known peer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HEADINGS = ("instructions", "flash", "RAM")
 
 
 def overview(rows: Iterable[Row]) -> str:
-    """A table in Markdown: what we need and, behind it, how many times as much the peer needs."""
+    """A Markdown table: our figures, each followed by how many times as much the peer needs."""
     ours = {(row.sha256, row.machine): row for row in rows if row.kernels == KERNELS}
     columns = [f"{core(machine)}: {heading}" for machine in MACHINES for heading in HEADINGS]
     lines = [f"| | {' | '.join(columns)} |", f"|---|{'---:|' * len(columns)}"]

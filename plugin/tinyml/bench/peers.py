@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""What others need for the same models: the figures of ``peers.yaml``."""
+"""What other runtimes need for the same models: the figures in ``peers.yaml``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class KnownModel:
     title: str
     origin: str
     sha256: str
-    output: str  # what the reference computes for the pattern, as far as it was written down
+    output: str  # the reference's output for the pattern, as far as it was recorded
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,12 @@ from tinyml.harness.tools import cross_compiler, host_compiler
 
 SCHEMA = 1
 COSTS = ("instructions", "constants_bytes", "code_bytes", "ram_bytes", "stack_bytes")
-"""What must not grow unnoticed."""
+"""Figures that must not grow unnoticed."""
 
 
 @dataclass(frozen=True)
 class Record:
-    """Rows, and the compiler they hold for."""
+    """Rows, and the compiler that they were measured with."""
 
     compiler: str
     rows: tuple[Row, ...]
@@ -56,7 +56,7 @@ class Change:
 
 
 def compiler_name(machines: Iterable[str]) -> str:
-    """The first line in which the compilers for these machines say who they are."""
+    """The first line of ``--version`` of the compilers for these machines."""
     boards = [find_machine(name).board for name in machines]
     found = [cross_compiler(board.toolchain) if board else host_compiler() for board in boards]
     names = (

@@ -38,7 +38,7 @@ def measure_revision(revision: str, arguments: Sequence[str]) -> record.Record:
 
 
 def _export(revision: str, folder: Path) -> None:
-    """The tree of a commit, without touching the one we are in."""
+    """The tree of a commit, without touching the working tree."""
     if not (ROOT / ".git").exists():
         raise ConfigError(
             f"{revision!r} is neither a file nor, outside of a git clone of west-tinyml, a commit",

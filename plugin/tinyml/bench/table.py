@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Measurements as rows of text, ours and those of peers, for the terminal and for a page."""
+"""Measurements, ours and those of peers, as rows of text for the terminal and for Markdown."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a table; ``ours`` or somebody else's."""
+    """One line of a table; ``ours`` or a peer's."""
 
     cells: tuple[str, ...]
     ours: bool

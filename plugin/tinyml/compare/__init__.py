@@ -1,3 +1,3 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Does the C compute what the model says? Against a reference runtime, and where it first does not."""
+"""Compares compiled C with a reference runtime, and finds where they first differ."""

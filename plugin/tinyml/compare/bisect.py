@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Where a difference comes in: at a layer of the C, at a pass, or at a node as it was imported."""
+"""Finds where a difference originates: in a layer's C, in a pass, or in an imported node."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tinyml.ir import Array, Graph
 from tinyml.pipeline import Compiled, Options, compile_model
 
 EXPOSED_AT_ONCE = 200
-"""A model's description counts outputs in a byte."""
+"""A model's description stores the number of outputs in one byte."""
 
 EXACT = Tolerance(0, 1e-5)
 
@@ -27,9 +27,9 @@ EXACT = Tolerance(0, 1e-5)
 def first_wrong_layer(
     path: Path, options: Options, compiled: Compiled, place: Place, samples: Sequence[Mapping[str, Array]]
 ) -> str | None:
-    """The first layer whose C computes something else than its operator in numpy, from the same inputs.
+    """The first layer whose C differs from its operator in numpy on the same inputs.
 
-    Layers that are computed together, some rows at a time, are looked at one by one first.
+    Layers that run together in bands are checked one by one first.
     """
     plain = compile_model(path, replace(options, bands=False))
     found = _first_wrong(path, replace(options, bands=False), plain, place, samples)
@@ -44,7 +44,7 @@ def _first_wrong(
     for number, (values, sample) in enumerate(zip(runs, samples, strict=True)):
         known: dict[str, Array] = {**sample, **values}
         if compiled.graph.states and number:
-            break  # the state that this run began with is not among its tensors
+            break  # the state at the start of this run is not among its tensors
         for state in compiled.graph.states:
             known.setdefault(state.tensor, interpret(compiled.graph, [sample])[0][state.tensor])
         for step, chosen in enumerate(compiled.selected):
@@ -63,9 +63,9 @@ def _first_wrong(
 def _all_tensors(
     path: Path, options: Options, compiled: Compiled, place: Place, samples: Sequence[Mapping[str, Array]]
 ) -> list[dict[str, Array]]:
-    """What the C has in every tensor: it is built again with all of them as outputs.
+    """The C's value of every tensor: the model is rebuilt with all of them as outputs.
 
-    Outputs are kept to the end of a run. Where there is no memory for so many, half of them at a time.
+    Outputs are kept until the end of a run. If memory is too small, half of them at a time.
     """
     inner = [t.name for chosen in compiled.selected for t in chosen.layer.outputs]
     groups = [tuple(inner[i : i + EXPOSED_AT_ONCE]) for i in range(0, len(inner), EXPOSED_AT_ONCE)]
@@ -107,8 +107,8 @@ def first_wrong_stage(
 def first_wrong_node(
     graph: Graph, samples: Sequence[Mapping[str, Array]], answers: Sequence[Answer], tolerance: Tolerance
 ) -> str | None:
-    """The first node of the file whose value, as we understand it, is not what the reference has."""
-    last = {node.name: node for node in graph.nodes}  # a node of the file may be several of ours
+    """The first node of the file whose value differs from the reference."""
+    last = {node.name: node for node in graph.nodes}  # one node of the file may become several of ours
     for number, (values, answer) in enumerate(zip(interpret(graph, samples), answers, strict=True)):
         for name, node in last.items():
             wanted = answer.inner.get(name)
@@ -116,7 +116,7 @@ def first_wrong_node(
                 continue
             found = values[node.outputs[0]]
             if found.shape != wanted.shape or found.dtype != wanted.dtype:
-                continue  # read as something else, for example in another layout
+                continue  # imported in another form, for example in another layout
             difference: Difference = compare(found, wanted, None, tolerance)
             if not difference.fine and not np.isnan(difference.distance):
                 return (

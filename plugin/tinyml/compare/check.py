@@ -50,7 +50,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Subject:
-    """A model, compiled, and the graph at every stage on the way."""
+    """A compiled model, and the graph after every stage."""
 
     path: Path
     options: Options
@@ -82,8 +82,8 @@ def check(
 ) -> Verdict:
     """Run ``samples`` one after the other on ``place`` and compare; explain a difference if there is one.
 
-    Where the user gives no tolerance: integers of TFLite models are equal to a reference that rounds as
-    CMSIS-NN does, all others are at most one step away; floats agree to 1e-5 of the largest value.
+    Default tolerances: integers of TFLite models must equal a reference that rounds as CMSIS-NN does,
+    all others may be one step away; floats agree to 1e-5 of the largest value.
     """
     with _reference_file(model) as file:
         reference = find_reference(file, model.imported, choice)
@@ -109,7 +109,7 @@ def check(
 
 @contextmanager
 def _reference_file(model: Subject) -> Iterator[Path]:
-    """What the reference reads: the model's file, or what it became where it is quantised on the way."""
+    """The file for the reference: the model's own, or the quantised one if the model is quantised first."""
     if model.options.quantize is None:
         yield model.path
         return
@@ -138,15 +138,15 @@ def _causes(
 ) -> list[str]:
     try:
         layer = bisect.first_wrong_layer(model.path, model.options, model.compiled, place, samples)
-    except TinymlError as error:  # they differ all the same
-        return [f"which layer it is could not be found out: {error}"]
+    except TinymlError as error:  # the outputs differ even so
+        return [f"the layer could not be determined: {error}"]
     if layer is not None:
         return [layer]
     stage = bisect.first_wrong_stage(model.stages, samples, answers, sizes, tolerance)
     if stage is None:
         return [
             "every layer computes what its operator does in numpy, and the graph agrees with the reference "
-            "at every stage: what differs is the build without inner tensors as outputs, so suspect the "
+            "at every stage: only the build without inner tensors as outputs differs, which points to the "
             "memory plan; please report this"
         ]
     causes = ["every layer of the C computes what its operator does in numpy", stage]

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""How far two arrays are apart, in the unit that matters: quantisation steps, or relative to the largest."""
+"""The difference of two arrays, in quantisation steps or relative to the largest value."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ def compare(found: Array, wanted: Array, step: float | None, tolerance: Toleranc
     distance = float(apart[worst]) if apart.size else 0.0
     if found.dtype.kind == "f" and step is None:
         finite = np.abs(w[np.isfinite(w)])
-        # Functions that reach 1, such as a sigmoid, are no better near 0 than float32 is near 1.
+        # Functions that reach 1, such as a sigmoid, are no more accurate near 0 than float32 is near 1.
         least = float(np.finfo(np.float32).eps) / max(tolerance.relative, 1e-30)
         scale = max(float(finite.max()) if finite.size else 0.0, least)
         unit, allowed, distance = "of the largest value", tolerance.relative, distance / scale
     else:
         unit, allowed = "steps", tolerance.steps
         distance = distance / step if step else distance
-        if step and allowed:  # a step in floats is rounded: of int16, so small beside the value, by more
+        if step and allowed:  # a step in float32 is rounded; for int16, whose steps are small, by more
             largest = float(np.abs(w[np.isfinite(w)]).max(initial=0.0))
             allowed += max(1e-3, 2 * float(np.finfo(np.float32).eps) * largest / step)
     ends = (float(f[worst]), float(w[worst])) if apart.size else (0.0, 0.0)
@@ -93,7 +93,7 @@ def step_of(graph: Graph, name: str) -> float | None:
 
 
 def slack_of(graph: Graph, name: str) -> float:
-    """What one step more or less, somewhere before, may do to a float that is computed from quantised values.
+    """How much one quantisation step in an earlier layer may change a float tensor.
 
     Two steps of the last quantised tensor before it, relative to the largest value: so much a softmax can
     change when two of its inputs do. 0 for a tensor that depends on no quantised one.
@@ -109,7 +109,7 @@ def slack_of(graph: Graph, name: str) -> float:
 
 
 def signal_to_noise_db(found: Array, wanted: Array) -> float:
-    """How much larger the wanted values are than the difference, in decibels."""
+    """The ratio of the expected values to the difference, in decibels."""
     f, w = (np.asarray(a, np.float64).reshape(-1) for a in (found, wanted))
     noise = float(((f - w) ** 2).sum())
     signal = float((w**2).sum())

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Two models on the same inputs: a quantised one beside the float one it came from."""
+"""Compares two models on the same inputs, such as a quantised model and its float original."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Likeness:
 def compare_models(
     model: Subject, place: Place, samples: Sequence[Mapping[str, Array]], other: Path
 ) -> Iterator[Likeness]:
-    """``model`` as C on ``place`` beside ``other`` in its reference runtime, in real numbers."""
+    """Compare ``model`` as C on ``place`` with ``other`` in its reference runtime, as real numbers."""
     ours = model.compiled.graph
     result = place.run(model.compiled.files, samples)
     theirs = subject(other, Options(target="host")).imported
     if len(theirs.inputs) != len(ours.inputs) or len(theirs.outputs) != len(ours.outputs):
-        raise ConfigError(f"{other.name} has other inputs or outputs than {model.path.name}")
+        raise ConfigError(f"{other.name} has different inputs or outputs than {model.path.name}")
     inputs = list(zip(ours.inputs, theirs.inputs, strict=True))
     for a, b in inputs:
         if ours.tensors[a].elements != theirs.tensors[b].elements:
@@ -52,19 +52,19 @@ def compare_models(
         target = theirs.tensors[theirs.outputs[index]]
         wanted = np.concatenate([_real(a.outputs[index], target).reshape(-1) for a in answers])
         if found.size != wanted.size:
-            raise ConfigError(f"output {name!r} has another size in {other.name}")
+            raise ConfigError(f"output {name!r} has a different size in {other.name}")
         yield Likeness(name, signal_to_noise_db(found, wanted), float(np.abs(found - wanted).max()))
 
 
 def _real(array: Array, tensor: Tensor) -> Array:
-    """What stored values mean."""
+    """The real numbers that stored values represent."""
     if tensor.quant is None or tensor.quant.per_channel or tensor.dtype.is_float:
         return array.astype(np.float64)
     return (array.astype(np.float64) - tensor.quant.zero_point) * tensor.quant.scale
 
 
 def _stored(real: Array, tensor: Tensor) -> Array:
-    """Real values as a tensor wants them."""
+    """Real numbers in the type and quantisation of a tensor."""
     if tensor.quant is not None and not tensor.quant.per_channel and not tensor.dtype.is_float:
         real = np.clip(np.rint(real / tensor.quant.scale) + tensor.quant.zero_point, *tensor.dtype.limits)
     return real.astype(tensor.dtype.numpy).reshape(tensor.shape)

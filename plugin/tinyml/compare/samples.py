@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Inputs to try a model on when the user brings none."""
+"""Generated inputs, for when the user provides none."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _values(tensor: Tensor, limits: tuple[float, float], index: int, random: np.
 
 
 def input_range(graph: Graph, tensor: Tensor) -> tuple[float, float]:
-    """What a float input is quantised from, what an input selects from, or what its type suggests."""
+    """The range of an input: from its quantisation, from what it indexes, or from its type."""
     readers = graph.consumers()
     followed = [(tensor.name, node) for node in readers.get(tensor.name, [])]
     while followed:

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""C that a person likes to read: data computed here, text shaped by the templates beside."""
+"""Readable C: this package computes the data, its templates shape the text."""
 
 from tinyml.emit.model import emit
 

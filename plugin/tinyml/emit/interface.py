@@ -20,8 +20,8 @@ class Port:
     tensor: Tensor
     function: str  # kws_input or kws_input_<name>
     macro: str  # KWS_INPUT or KWS_INPUT_<NAME>
-    parameter: str  # of kws_run, where the caller brings the memory: input or input_<name>
-    address: str  # NULL where the caller brings the memory
+    parameter: str  # of kws_run, if the caller provides the memory: input or input_<name>
+    address: str  # NULL if the caller provides the memory
     comment: str
 
     @property

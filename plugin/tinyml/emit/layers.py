@@ -50,7 +50,7 @@ class Addresses:
         return self.callers[names[place.index]]
 
     def describe(self, tensor: Tensor) -> str:
-        """For comments: where the tensor is, in words."""
+        """Where the tensor is, for comments."""
         if tensor.is_constant:
             return "flash"
         place = self.plan.places[tensor.name]

@@ -12,7 +12,7 @@ from tinyml.ir import Layer
 
 
 def layer_names(model: str, layers: Sequence[Layer]) -> list[str]:
-    """kws_conv1, kws_conv2, kws_dense1, …: operator and how many of it there were."""
+    """kws_conv1, kws_conv2, kws_dense1, …: the operator and its number."""
     seen: Counter[str] = Counter()
     names = []
     for layer in layers:

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""From generated C to something that runs: the compiler's and linker's command lines."""
+"""Builds a program from generated C: the compiler's and linker's command lines."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class Options:
     optimize: str = "-O2"
     strict: bool = False
     sanitize: bool = False
-    profile: bool = False  # layer by layer, on machines that count
+    profile: bool = False  # layer by layer, on machines that count instructions instructions
     defines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Image:
-    """A linked program. On the host nobody asks how large it is."""
+    """A linked program. On the host there is no footprint."""
 
     path: Path
     machine: Machine
@@ -81,7 +81,7 @@ def _check(model: Generated, machine: Machine, options: Options) -> None:
             f"compile it again with --target {machine.target.name}",
         )
     if options.sanitize and machine.board:
-        raise ConfigError(f"there are no sanitizers on {machine.name}", "use them on the host")
+        raise ConfigError(f"{machine.name} has no sanitizers", "use the host")
     if options.profile and machine.clock is None:
         raise ConfigError(f"{machine.name} does not count instructions", "profile on a QEMU machine")
 
@@ -91,7 +91,7 @@ def _units(model: Generated, machine: Machine, options: Options) -> list[Unit]:
     base = base_flags(machine, options)
     warnings = WARNINGS if options.strict else ()
     ours, includes, units = library_units(model, base, options)
-    # The harness is always compiled alike, so that its own cost is the same whatever the options.
+    # The harness is always compiled with the same options, so that its own cost stays the same.
     harness = ("-std=c11", *base, "-O2", *warnings)
     port = port_sources(machine)
     model_flags, model_includes = ours, includes
@@ -131,7 +131,7 @@ def library_units(
 
 
 def port_sources(machine: Machine) -> tuple[str, ...]:
-    """The sources by which the harness meets the machine."""
+    """The sources of the harness that depend on the machine."""
     if machine.board is None:
         return ("port_host.c",)
     return ("port_qemu.c", machine.board.startup, machine.board.clock.source)
@@ -169,7 +169,7 @@ def link(compiler: Compiler, arguments: list[str]) -> None:
         return
     if "will not fit in region" in done.stderr or "overflowed by" in done.stderr:
         raise BudgetError(
-            f"the program does not fit the memory of this machine:\n{excerpt(done.stderr, 6)}",
+            f"the program does not fit into the memory of this machine:\n{excerpt(done.stderr, 6)}",
             "a smaller model, or another machine (qemu-cortex-m55 has the most memory)",
         )
     raise ToolError(f"{compiler.path.name} cannot link:\n{excerpt(done.stderr)}")

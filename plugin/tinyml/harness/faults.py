@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""What a processor fault means, in words."""
+"""Messages for processor faults."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Footprint:
-    """Bytes by part. The harness itself (start-up, file access, stack) is no cost of the model."""
+    """Bytes by part. The harness itself (start-up, file access, stack) is not part of the model."""
 
     parts: Mapping[str, Sizes] = field(default_factory=dict)
 
@@ -67,7 +67,7 @@ _INPUT = re.compile(r"^ (?:[.\w]\S*)?\s+0x([0-9a-f]+)\s+0x([0-9a-f]+) (\S.*)$")
 
 
 def read_map(text: str, parts: Mapping[Path, str]) -> Footprint:
-    """The footprint in a GNU linker map; ``parts`` says which part an object file belongs to."""
+    """The footprint in a GNU linker map; ``parts`` maps object files to parts."""
     found: dict[str, Sizes] = {}
     _, _, memory_map = text.partition("Linker script and memory map")
     kind = ""

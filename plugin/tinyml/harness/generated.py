@@ -30,7 +30,7 @@ class Port:
 
 @dataclass(frozen=True)
 class Generated:
-    """What the harness must know of a compiled model."""
+    """What the harness needs to know about a compiled model."""
 
     folder: Path
     name: str

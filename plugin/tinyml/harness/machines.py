@@ -36,9 +36,9 @@ class Clock:
 
 
 class CmsdkTimer(Clock):
-    """25 MHz, 32 bits, and a 100 Hz counter that tells how often these wrapped.
+    """25 MHz, 32 bits, and a 100 Hz counter that shows how often they wrapped.
 
-    QEMU rounds the remaining ticks up, so that after t ns the timer has counted ceil(t / 40) - 1.
+    QEMU rounds the remaining ticks up, so after t ns the timer has counted ceil(t / 40) - 1.
     """
 
     source = "clock_mps2.c"
@@ -76,18 +76,18 @@ class InstructionCounter(Clock):
 
 
 def _checked(count: int, expected_ticks: int, ticks: int) -> int:
-    """``count``, if a clock that executed so many instructions would show just what was read."""
+    """``count``, if a clock would show exactly this reading after that many instructions."""
     if expected_ticks != ticks:
         raise ToolError(
-            f"QEMU's clock shows {ticks} ticks, which is no whole number of instructions",
-            "the counting is made for QEMU 7.2 and later; report the version of qemu-system-arm",
+            f"QEMU's clock shows {ticks} ticks, which is not a whole number of instructions",
+            "instruction counts require QEMU 7.2 or later; please report your version of qemu-system-arm",
         )
     return count
 
 
 @dataclass(frozen=True)
 class Board:
-    """A machine of QEMU's, bare: how to build for it and how it counts."""
+    """A bare QEMU machine: how to build for it, and how it counts instructions."""
 
     name: str  # QEMU's
     toolchain: Toolchain
@@ -102,7 +102,7 @@ def _mps(name: str, linker_script: str, clock: Clock) -> Board:
 
 @dataclass(frozen=True)
 class Machine:
-    """A place to run: the host, or a board that QEMU plays."""
+    """A place to run: the host, or a board that QEMU emulates."""
 
     name: str
     target: Target
@@ -134,6 +134,4 @@ def find_machine(name: str) -> Machine:
     try:
         return MACHINES[name]
     except KeyError:
-        raise ConfigError(
-            f"there is no machine called {name!r} to run on", f"one of: {', '.join(MACHINES)}"
-        ) from None
+        raise ConfigError(f"unknown machine {name!r}", f"one of: {', '.join(MACHINES)}") from None

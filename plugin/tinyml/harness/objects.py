@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Compiled objects, kept by content: the same source, flags and compiler are compiled once."""
+"""A cache of compiled objects: the same source, flags and compiler are compiled once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAX_CACHE_BYTES = 512 * 2**20
 
 @dataclass(frozen=True)
 class Unit:
-    """One source file and how to compile it. ``part`` is the share of the image it belongs to."""
+    """One source file and how to compile it. ``part`` is the part of the image that it belongs to."""
 
     source: Path
     part: str
@@ -31,7 +31,7 @@ class Unit:
 
 
 def compile_all(compiler: Compiler, units: Sequence[Unit]) -> list[Path]:
-    """The object files of ``units``, in their order; what the cache has is not compiled again."""
+    """The object files of ``units``, in order; cached ones are not compiled again."""
     headers = {folder: _headers_digest(folder) for unit in units for folder in _folders(unit)}
     folder = cache_folder() / "objects"
     folder.mkdir(parents=True, exist_ok=True)
@@ -40,7 +40,7 @@ def compile_all(compiler: Compiler, units: Sequence[Unit]) -> list[Path]:
         digests = [headers[path] for path in _folders(unit)]
         path = folder / f"{_key(compiler, unit, digests)}.o"
         if path.is_file():
-            os.utime(path)  # used today: the last to be thrown away
+            os.utime(path)  # used now: the last to be pruned
         else:
             _compile(compiler, unit, path)
         return path
@@ -51,7 +51,7 @@ def compile_all(compiler: Compiler, units: Sequence[Unit]) -> list[Path]:
 
 
 def _folders(unit: Unit) -> tuple[Path, ...]:
-    """Where the headers of a unit are found: its includes, and beside it."""
+    """The folders that hold the headers of a unit: its include path, and its own folder."""
     return (unit.source.parent, *unit.includes)
 
 
@@ -70,7 +70,7 @@ def _key(compiler: Compiler, unit: Unit, headers: Iterable[str]) -> str:
 
 
 def _compile(compiler: Compiler, unit: Unit, path: Path) -> None:
-    """Compile into a private file first: other processes may want the same object at the same time."""
+    """Compile into a private file first: other processes may build the same object at the same time."""
     handle, name = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
     os.close(handle)
     partial = Path(name)
@@ -81,7 +81,7 @@ def _compile(compiler: Compiler, unit: Unit, path: Path) -> None:
         if done.returncode != 0:
             raise ToolError(
                 f"{compiler.path.name} cannot compile {unit.source.name}:\n{excerpt(done.stderr)}",
-                "this is the command: " + " ".join(command),
+                "the command was: " + " ".join(command),
             )
         partial.replace(path)
     finally:
@@ -89,7 +89,7 @@ def _compile(compiler: Compiler, unit: Unit, path: Path) -> None:
 
 
 def _prune(folder: Path) -> None:
-    """Forget the objects that were not used for longest when there are too many bytes of them."""
+    """Delete the least recently used objects when the cache is too large."""
     aged = []
     for path in folder.glob("*.o"):
         try:
@@ -108,5 +108,5 @@ def _prune(folder: Path) -> None:
 def excerpt(text: str, lines: int = 40) -> str:
     """The beginning of a long output."""
     kept = text.strip().splitlines()
-    more = [f"... and {len(kept) - lines} lines more"] if len(kept) > lines else []
+    more = [f"... and {len(kept) - lines} more lines"] if len(kept) > lines else []
     return "\n".join([*kept[:lines], *more])

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Where a compiled model can be made to run: what comparisons need to know of it, and no more."""
+"""Where a compiled model can run: the interface that comparisons need."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tinyml.ir import Array
 
 
 class Place(ABC):
-    """A machine or a board. ``name`` is how messages call it."""
+    """A machine or a board. ``name`` is used in messages."""
 
     name: str
 
     @abstractmethod
     def run(self, files: Mapping[str, str], samples: Sequence[Mapping[str, Array]]) -> Result:
-        """Build generated files (texts by name), forget all state, run ``samples`` one after the other."""
+        """Build generated files (text by name), reset the state, run ``samples`` one after the other."""
 
 
 class Standalone(Place):

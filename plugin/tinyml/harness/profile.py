@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""What each layer cost, from the readings that ``c/profile.c`` prints."""
+"""The cost of each layer, from the readings that ``c/profile.c`` prints."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LINE = re.compile(r"^(empty|layer) ((?:[0-9a-f]{8} ){5})$", re.MULTILINE)
 
 
 def read_profile(console: str, clock: Clock) -> dict[int, int]:
-    """Instructions by layer; what reading the clock takes is taken away."""
+    """Instructions by layer, without those that reading the clock takes."""
     costs: dict[int, int] = {}
     calling = 0
     for kind, text in _LINE.findall(console):
@@ -24,5 +24,5 @@ def read_profile(console: str, clock: Clock) -> dict[int, int]:
         else:
             costs[layer] = spent - calling
     if not costs:
-        raise ToolError("the program printed no profile", "this is a bug of ours")
+        raise ToolError("the program printed no profile", "this is a bug in west-tinyml; please report it")
     return costs

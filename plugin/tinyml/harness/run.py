@@ -27,7 +27,7 @@ EXIT_FAULT = 3
 
 @dataclass(frozen=True)
 class Result:
-    """What came out, and what it cost. The host does not count: there the measurements are None."""
+    """Outputs and measurements. The host does not count, so its measurements are None."""
 
     outputs: list[dict[str, Array]]  # one per sample, by tensor name
     instructions: list[int] | None = None  # one per sample
@@ -48,8 +48,8 @@ def run(
 ) -> Result:
     """Build the generated C in ``folder`` for the machine called ``on`` and run it on ``samples``.
 
-    The samples (arrays by input name) run one after the other in one process, so that a model with
-    state remembers; before the samples whose index is in ``reset_before`` it forgets.
+    The samples (arrays by input name) run one after the other in one process, so a model keeps its state;
+    it is reset before the samples whose index is in ``reset_before``.
     """
     model, machine = read_generated(folder), find_machine(on)
     with tempfile.TemporaryDirectory(prefix="tinyml-") as scratch:
@@ -88,9 +88,9 @@ def execute(
     reset_before: Collection[int] = (),
     timeout_seconds: float = 300,
 ) -> Result:
-    """Run an image that ``build`` made, beside which the files it exchanges with us are written."""
+    """Run an image from ``build``; files are exchanged with it in the image's folder."""
     if not samples:
-        raise ConfigError("there are no samples to run", "give at least one")
+        raise ConfigError("no samples to run", "pass at least one")
     folder, machine = image.path.parent, image.machine
     (folder / "samples.bin").write_bytes(encode(model, samples, reset_before))
     console = _start(image, model, timeout_seconds)
@@ -131,19 +131,19 @@ def command(image: Image) -> list[str]:
 
 
 def _instructions(machine: Machine, results: Results) -> list[int]:
-    """Instructions of each run, from its first to its return: what calling costs is taken away."""
+    """Instructions of each run, without the cost of the call itself."""
     clock = machine.clock
     assert clock is not None
 
     def spent(cost: Cost) -> int:
         return clock.instructions(cost.after) - clock.instructions(cost.before)
 
-    calling = spent(results.nothing) - 1  # the function that does nothing is one instruction long
+    calling = spent(results.nothing) - 1  # the empty function is one instruction long
     return [spent(cost) - calling for cost in results.runs]
 
 
 def _start(image: Image, model: Generated, timeout_seconds: float) -> str:
-    """Run the image to its end; returns what it printed."""
+    """Run the image to completion; returns its output."""
     machine = image.machine
     try:
         done = subprocess.run(
@@ -153,7 +153,7 @@ def _start(image: Image, model: Generated, timeout_seconds: float) -> str:
             capture_output=True,
             text=True,
             errors="replace",
-            # Nothing allocates, so there is nothing to leak, and looking for it takes seconds.
+            # Nothing allocates memory, so nothing can leak, and leak detection takes seconds.
             env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"},
             timeout=timeout_seconds,
             check=False,
@@ -161,7 +161,7 @@ def _start(image: Image, model: Generated, timeout_seconds: float) -> str:
     except subprocess.TimeoutExpired:
         raise ToolError(
             f"{model.name} did not finish on {machine.name} within {timeout_seconds:g} seconds",
-            "fewer samples or a longer timeout; a model that never finishes is a bug of ours",
+            "fewer samples or a longer timeout; if a model never finishes, please report it",
         ) from None
     if done.returncode == 0:
         return done.stdout

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""The two files the harness program reads and writes, and the arrays in them. See ``c/main.c``."""
+"""The files that the harness program reads and writes, and the arrays in them. See ``c/main.c``."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Results:
 
 
 def encode(model: Generated, samples: Sequence[Mapping[str, Array]], reset_before: Collection[int]) -> bytes:
-    """The sample file. State is forgotten before the samples in ``reset_before``."""
+    """The sample file. The state is reset before the samples in ``reset_before``."""
     sizes = [sum(port.bytes for port in ports) for ports in (model.inputs, model.outputs)]
     chunks = [struct.pack("<4I", MAGIC, len(samples), *sizes)]
     for index, sample in enumerate(samples):
@@ -51,7 +51,7 @@ def encode(model: Generated, samples: Sequence[Mapping[str, Array]], reset_befor
 
 
 def input_bytes(model: Generated, sample: Mapping[str, Array], index: int) -> bytes:
-    """All inputs of a sample, one after the other; ``index`` names it in messages."""
+    """The bytes of all inputs of a sample in sequence; ``index`` is for messages."""
     return b"".join(_input(port, sample, index) for port in model.inputs)
 
 
@@ -73,7 +73,7 @@ def _cost(content: bytes, offset: int) -> Cost:
 
 
 def output_arrays(model: Generated, content: bytes) -> dict[str, Array]:
-    """All outputs, from their bytes one after the other."""
+    """All outputs, from their bytes in sequence."""
     arrays, offset = {}, 0
     for port in model.outputs:
         flat = np.frombuffer(content[offset : offset + port.bytes], port.dtype.newbyteorder("<"))

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""The programs we start: compilers and QEMU. A missing one is an error that says how to install it."""
+"""The programs we run: compilers and QEMU. A missing one is an error with the command to install it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tinyml.toolchains import Toolchain
 
 @dataclass(frozen=True)
 class Compiler:
-    """A C compiler. ``identity`` differs whenever it may generate other code."""
+    """A C compiler. ``identity`` changes whenever it may generate different code."""
 
     path: Path
     identity: str

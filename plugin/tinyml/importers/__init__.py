@@ -14,7 +14,7 @@ TFLITE_MAGIC = b"TFL3"
 
 
 def load(path: Path, shapes: Mapping[str, Shape] | None = None) -> Graph:
-    """Read a model; the format is told by the content, the file name only helps the messages."""
+    """Read a model; the content determines the format, the file name is for messages."""
     try:
         content = path.read_bytes()
     except FileNotFoundError:
@@ -27,7 +27,7 @@ def load(path: Path, shapes: Mapping[str, Shape] | None = None) -> Graph:
 
 
 def read(path: Path, content: bytes, shapes: Mapping[str, Shape] | None = None) -> Graph:
-    """``load`` for a model whose bytes are here already; ``path`` gives the name, and weights beside it."""
+    """``load`` for a model in memory; ``path`` gives its name and the folder of external weights."""
     if content[4:8] == TFLITE_MAGIC:
         from tinyml.importers import tflite_graph
 

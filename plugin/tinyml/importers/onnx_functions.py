@@ -40,7 +40,7 @@ def schema_body(
 
 
 def _with_defaults(body: onnx.FunctionProto, schema: Any) -> onnx.FunctionProto | None:
-    """The body with the schema's default attributes, which it refers to but does not repeat."""
+    """The body with the schema's default attributes, which the body refers to."""
     if not body.node:
         return None
     function = onnx.FunctionProto()
@@ -52,7 +52,7 @@ def _with_defaults(body: onnx.FunctionProto, schema: Any) -> onnx.FunctionProto 
 
 
 def bind_attributes(function: onnx.FunctionProto, call: onnx.NodeProto) -> list[onnx.NodeProto]:
-    """The body's nodes with the call's attributes put in where the body refers to them."""
+    """The body's nodes, with references to attributes replaced by the call's attributes."""
     given = {attribute.name: attribute for attribute in call.attribute}
     for default in function.attribute_proto:
         given.setdefault(default.name, default)

@@ -36,8 +36,8 @@ def read(model: onnx.ModelProto, name: str, shapes: Mapping[str, Shape]) -> Grap
         guesses = ", ".join(f"{value} ({shape})" for value, shape in reader.guessed.items())
         raise type(error)(
             error.message,
-            f"the model leaves extents of an input open, which were taken as 1: {guesses}; "
-            f"give them: --shape {next(iter(reader.guessed))}=1x…",
+            f"the model leaves extents of an input open, which were assumed to be 1: {guesses}; "
+            f"set them with --shape {next(iter(reader.guessed))}=1x…",
         ) from error
 
 
@@ -48,7 +48,7 @@ class _Reader:
         self.functions = {(f.domain, f.name): f for f in model.functions}
         self.build = Builder()
         self.complaints = Complaints()
-        self.guessed: dict[str, str] = {}  # inputs whose open extents were taken as 1
+        self.guessed: dict[str, str] = {}  # inputs whose open extents were assumed to be 1
 
     def graph(self, name: str, shapes: Mapping[str, Shape]) -> Graph:
         proto = self.model.graph
@@ -87,7 +87,7 @@ class _Reader:
                 f"input {value.name!r} is not a tensor", "sequences and maps are not supported"
             )
         if not kind.HasField("shape") and wanted is None:
-            raise ModelError(f"input {value.name!r} has no shape", f"give it: --shape {value.name}=1x…")
+            raise ModelError(f"input {value.name!r} has no shape", f"set it with --shape {value.name}=1x…")
         dims = [d.dim_value if d.HasField("dim_value") and d.dim_value > 0 else None for d in kind.shape.dim]
         if wanted is None:
             shape = tuple(1 if d is None else d for d in dims)  # dynamic: batch or time, one at a time
@@ -99,7 +99,7 @@ class _Reader:
             )
             if not fits:
                 raise ConfigError(
-                    f"--shape {value.name}={'x'.join(map(str, wanted))} contradicts the model, which says "
+                    f"--shape {value.name}={'x'.join(map(str, wanted))} contradicts the model, which has "
                     + "x".join("?" if d is None else str(d) for d in dims)
                 )
             shape = wanted
@@ -180,9 +180,7 @@ class _Reader:
             except TinymlError:
                 raise
             except (ValueError, IndexError, KeyError, ZeroDivisionError) as error:
-                raise ModelError(
-                    f"{node.op_type} node {self.build.scope!r} makes no sense: {error}"
-                ) from error
+                raise ModelError(f"{node.op_type} node {self.build.scope!r} is invalid: {error}") from error
         body = schema_body(node, opset, inputs)
         if body is not None:
             return self._function(body, node, inputs)
@@ -191,10 +189,10 @@ class _Reader:
     def _branch(
         self, node: onnx.NodeProto, inputs: Sequence[Tensor | None], values: Values, opsets: Mapping[str, int]
     ) -> Sequence[Tensor]:
-        """An If whose condition is known now is the branch it takes."""
+        """An If with a constant condition is replaced by the branch it takes."""
         condition = inputs[0]
         if condition is None or condition.data is None:
-            raise UnsupportedError("If is supported only where its condition is a constant")
+            raise UnsupportedError("If is supported only if its condition is a constant")
         wanted = "then_branch" if bool(condition.data.reshape(())) else "else_branch"
         graph = next(a.g for a in node.attribute if a.name == wanted)
         inner = dict(values)
@@ -238,7 +236,7 @@ class _Reader:
             inner_node.name = f"{scope}/{inner_node.op_type}"
         self._nodes(nodes, inner, {**self.opsets, **_opsets(function.opset_import)})
         self.build.scope = scope
-        # one result for each output of the call, in their order; one that nobody wants may be any
+        # one result per output of the call, in order; the value of an unused one does not matter
         wanted = [name for name, outer in zip(function.output, node.output, strict=False) if outer]
         found = dict(zip(wanted, self._results(wanted, inner), strict=True))
         offered = list(function.output)[: len(node.output)]
@@ -252,7 +250,7 @@ class _Reader:
 
 
 def _free_names(node: onnx.NodeProto) -> set[str]:
-    """Names a node reads, those inside its subgraphs included."""
+    """Names that a node reads, including those inside its subgraphs."""
     names = {name for name in node.input if name}
     for attribute in node.attribute:
         for graph in [attribute.g, *attribute.graphs] if attribute.type in (5, 10) else []:

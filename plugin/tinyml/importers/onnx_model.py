@@ -16,7 +16,7 @@ OLDEST_OPSET = 7
 
 
 def parse(path: Path, content: bytes) -> onnx.ModelProto:
-    """The model, or a message that says what the file is instead."""
+    """The model; otherwise an error that says what the file is."""
     model = onnx.ModelProto()
     try:
         model.ParseFromString(content)
@@ -50,7 +50,7 @@ def _resembles(content: bytes) -> str:
 
 
 def _load_external_data(model: onnx.ModelProto, path: Path) -> None:
-    """Read tensors that are stored beside the model; only files inside its own folder are opened."""
+    """Read external data; only files inside the model's own folder are opened."""
     folder = path.resolve().parent
     for tensor in model.graph.initializer:
         if not uses_external_data(tensor):
@@ -60,12 +60,12 @@ def _load_external_data(model: onnx.ModelProto, path: Path) -> None:
         if not target.is_relative_to(folder):
             raise ModelError(
                 f"{path}: tensor {tensor.name!r} points outside the model's folder ({location})",
-                "keep external data beside the model",
+                "keep external data in the model's folder",
             )
         if not target.is_file():
             raise ModelError(
                 f"{path}: the data file {location} of tensor {tensor.name!r} is missing",
-                f"copy it beside {path.name}",
+                f"copy it to the folder of {path.name}",
             )
     try:
         load_external_data_for_model(model, str(folder))

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Scan: a body applied to one slice after the other. The length is known, so it is written out."""
+"""Scan: a body applied to one slice after the other. The length is known, so the loop is unrolled."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tinyml.ops.slice import take
 from tinyml.reading import Builder
 
 MOST_STEPS = 64
-"""Code grows with every step; a longer loop is better written as LSTM, GRU or RNN."""
+"""Code grows with every step; longer loops should be LSTM, GRU or RNN."""
 
 Body = Callable[[Sequence[Tensor]], Sequence[Tensor]]
 
 
 def unroll(node: onnx.NodeProto, inputs: Sequence[Tensor | None], build: Builder, body: Body) -> list[Tensor]:
-    """The final states, then all that the body gave in each step, joined."""
+    """The final states, then the joined outputs of all steps."""
     attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute if a.name != "body"}
     count = int(attributes["num_scan_inputs"])
     operands = [tensor for tensor in inputs if tensor is not None]

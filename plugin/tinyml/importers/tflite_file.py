@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""From the bytes of a .tflite file to plain records. What can be broken in a file is found here."""
+"""From the bytes of a .tflite file to plain records. All checks for broken files are here."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ BROKEN = (
     MemoryError,
     RecursionError,
 )
-"""What the schema package raises when an offset leads astray."""
+"""What the schema package raises for a bad offset."""
 
 
 @dataclass(frozen=True)
@@ -69,15 +69,15 @@ class Subgraph:
 
 @contextmanager
 def readable(path: Path) -> Iterator[None]:
-    """Turn the many ways in which a broken file shows into one message."""
+    """Turn the exceptions that a broken file causes into one message."""
     try:
         yield
     except BROKEN as error:
         beyond = isinstance(error, struct.error | IndexError)
-        detail = "it refers to data that is not there" if beyond else str(error) or type(error).__name__
+        detail = "it refers to missing data" if beyond else str(error) or type(error).__name__
         raise ModelError(
             f"{path} is a broken TensorFlow Lite file: {detail}",
-            "copy or convert the model again; it may have been cut off",
+            "copy or convert the model again; it may be truncated",
         ) from None
 
 
@@ -105,7 +105,7 @@ def _text(value: bytes | None) -> str:
 
 
 def _operator_name(code: Any) -> tuple[str, bool, int]:
-    """Name, whether it is custom, version. Old files have the code in a byte, new ones in a word."""
+    """Name, whether it is custom, version. Old files store the code in one byte, new ones in four."""
     number = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
     if number == tflite.BuiltinOperator.CUSTOM:
         return _text(code.CustomCode()) or "CUSTOM", True, code.Version()
@@ -152,7 +152,7 @@ def _data(model: Any, index: int, content: bytes) -> bytes | None:
     if not 0 <= index < model.BuffersLength():
         raise ValueError(f"buffer {index} does not exist")
     buffer = model.Buffers(index)
-    if buffer.Offset() > 1:  # files above 2 GB keep their data behind the tables
+    if buffer.Offset() > 1:  # files above 2 GB keep their data after the tables
         return content[buffer.Offset() : buffer.Offset() + buffer.Size()]
     if buffer.DataLength() == 0:
         return None

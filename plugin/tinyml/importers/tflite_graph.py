@@ -21,13 +21,13 @@ from tinyml.reading import TFLITE_READERS, Builder, TfliteNode
 
 
 def read(path: Path, content: bytes, shapes: Mapping[str, Shape]) -> Graph:
-    """The whole model as a graph called as its file."""
+    """The whole model as a graph with the file's name."""
     return _Reader(path, parse(path, content)).graph(path.stem, shapes)
 
 
 @dataclass
 class _Scope:
-    """A subgraph while it is read: what its tensors are, as far as they are known."""
+    """A subgraph being read, with the tensors known so far."""
 
     subgraph: Subgraph
     values: dict[int, Tensor] = field(default_factory=dict)
@@ -73,7 +73,7 @@ class _Reader:
         if wanted is not None:
             if len(wanted) != len(type_.shape):
                 raise ConfigError(
-                    f"--shape {record.name}={'x'.join(map(str, wanted))} contradicts the model, which says "
+                    f"--shape {record.name}={'x'.join(map(str, wanted))} contradicts the model, which has "
                     + "x".join(map(str, type_.shape))
                 )
             type_ = TensorType(wanted, type_.dtype, type_.quant)
@@ -96,7 +96,7 @@ class _Reader:
                 scope.poisoned.update(operator.outputs)
 
     def _complain_if_unknown(self, operator: OperatorRecord) -> None:
-        """Even behind something unsupported: the user wants to know everything that is missing."""
+        """Also after something unsupported: the message lists everything that is missing."""
         known = operator.op_type in TFLITE_READERS or operator.op_type in _SPECIAL
         if operator.is_custom or not known:
             what = "custom operators are" if operator.is_custom else f"operator {operator.op_type} is"
@@ -128,7 +128,7 @@ class _Reader:
             raise
         except BROKEN as error:
             raise ModelError(
-                f"{self.path}: {operator.op_type} operator {self.build.scope!r} makes no sense: {error}"
+                f"{self.path}: {operator.op_type} operator {self.build.scope!r} is invalid: {error}"
             ) from error
         if any(extent < 0 for tensor in results for extent in tensor.shape):
             raise ModelError(f"{self.path}: {operator.op_type} operator {self.build.scope!r} has no output")

@@ -69,7 +69,7 @@ def _quant(record: TensorRecord, dtype: DType) -> Quant | None:
         raise ModelError(f"tensor {record.name!r} has a zero point outside the range of {dtype.value}")
     axis = quant.axis
     if axis is not None and record.shape[axis : axis + 1] != (len(quant.scales),):
-        raise ModelError(f"tensor {record.name!r} has {len(quant.scales)} scales that fit no axis")
+        raise ModelError(f"tensor {record.name!r} has {len(quant.scales)} scales that match no axis")
     return quant
 
 
@@ -81,7 +81,7 @@ def data_of(record: TensorRecord, type_: TensorType) -> Array:
     else:
         stored = np.dtype(_STORED[record.type_code][0])
         if len(content) % stored.itemsize:
-            raise ModelError(f"the data of tensor {record.name!r} end in the middle of an element")
+            raise ModelError(f"the data of tensor {record.name!r} ends in the middle of an element")
         array = np.frombuffer(content, stored).astype(type_.dtype.numpy)
     count = int(np.prod(type_.shape, dtype=np.int64))
     if array.size < count:

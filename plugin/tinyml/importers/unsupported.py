@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""All that a model would still need, said once instead of one by one."""
+"""Collects everything unsupported in a model, for one message."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Complaints:
             title = f"{domain}::{op_type}" if domain else op_type
             lines += [f"  {title}: {text}" for text in texts[:3]]
             if len(texts) > 3:
-                lines.append(f"  {title}: and {len(texts) - 3} more like these")
+                lines.append(f"  {title}: and {len(texts) - 3} more")
         raise UnsupportedError(
-            "the model needs what is not supported yet:\n" + "\n".join(lines),
+            "the model requires features that are not supported yet:\n" + "\n".join(lines),
             "`tinyml ops` lists what is supported",
         )

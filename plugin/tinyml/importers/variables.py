@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Memory of a model between two runs, while the model is being read."""
+"""A model's variables while it is imported: they become states."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from tinyml.states import EXAMPLE, Remembered
 class _Variable:
     name: str
     initial: Array | None = None
-    state: Tensor | None = None  # its value at the start of a run, once somebody reads that
+    state: Tensor | None = None  # its value at the start of a run, once it is read
     current: Tensor | None = None  # its value at this point of the run
 
 
 class Variables:
-    """Reads see the last value that was assigned in this run, or else the one from the run before."""
+    """A read sees the last value assigned in this run, or the one from the previous run."""
 
     def __init__(self, build: Builder) -> None:
         self.build = build
@@ -35,7 +35,7 @@ class Variables:
 
     @contextmanager
     def initialising(self) -> Iterator[None]:
-        """Assignments inside give first values."""
+        """Assignments inside set initial values."""
         self._initialising = True
         yield
         self._initialising = False
@@ -51,12 +51,12 @@ class Variables:
         if not self._initialising:
             variable.current = value
         elif value.data is None:
-            raise UnsupportedError(f"the first value of variable {key!r} is not a constant")
+            raise UnsupportedError(f"the initial value of variable {key!r} is not a constant")
         else:
             variable.initial = value.data
 
     def take_updates(self) -> None:
-        """Operators that write variable tensors (LSTM, SVDF) say so to the builder."""
+        """Called by operators that write variable tensors (LSTM, SVDF)."""
         for old, new in self.build.updates.items():
             for variable in self._found.values():
                 if variable.current is not None and variable.current.name == old:
@@ -64,13 +64,13 @@ class Variables:
         self.build.updates.clear()
 
     def states(self) -> tuple[State, ...]:
-        """Variables whose value from the run before matters. Others were only names for tensors."""
+        """Variables whose value from the previous run is read. The others only rename tensors."""
         states = []
         for variable in self._found.values():
             state, current = variable.state, variable.current
             if state is None or current is None:
                 continue
-            if current is state:  # never written: what it held at first, it holds for ever
+            if current is state:  # never written: it keeps its initial value
                 self._freeze(variable, state)
                 continue
             if current.is_constant or any(v.state is current for v in self._found.values()):
@@ -96,7 +96,7 @@ def copied(build: Builder, tensor: Tensor) -> Tensor:
 def declared_states(
     build: Builder, remembered: Sequence[Remembered], values: Mapping[str, str]
 ) -> tuple[State, ...]:
-    """The states of an ONNX model; ``values`` are the tensors behind its names."""
+    """The states of an ONNX model; ``values`` maps its names to tensors."""
     olds = {values[state.input] for state in remembered}
     states = []
     for state in remembered:
@@ -105,7 +105,7 @@ def declared_states(
         if (old.shape, old.dtype) != (new.shape, new.dtype) or first.shape != old.shape:
             raise ModelError(
                 f"the state {state.input!r} ({old.dtype.value} {old.shape}), its first value {first.shape} "
-                f"and {state.output!r} ({new.dtype.value} {new.shape}) do not fit each other",
+                f"and {state.output!r} ({new.dtype.value} {new.shape}) do not match",
                 EXAMPLE,
             )
         if new.is_constant or new.name in olds:

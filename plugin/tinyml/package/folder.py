@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""A plain C folder: generated files written together or not at all, unchanged files left alone."""
+"""Writes a folder of C: each file is complete or not written at all, and unchanged files are not touched."""
 
 from __future__ import annotations
 
@@ -35,6 +35,6 @@ def write_files(folder: Path, files: Mapping[str, str]) -> list[Path]:
 
 
 def write_depfile(depfile: Path, target: Path, sources: Sequence[Path]) -> None:
-    """A Makefile rule that says what ``target`` was made from, for ninja and make."""
+    """Write a Makefile rule with the dependencies of ``target``, for ninja and make."""
     escaped = [str(p).replace(" ", "\\ ") for p in (target, *sources)]
     depfile.write_text(f"{escaped[0]}: \\\n  " + " \\\n  ".join(escaped[1:]) + "\n", encoding="utf-8")

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Where every tensor lives: sharing of memory, offsets in the arena, and the proof that it is right."""
+"""Where every tensor lives: buffer sharing, offsets in the arena, and an independent check of the plan."""
 
 from tinyml.plan.planner import Plan, lower_bound_bytes, peak_steps, plan
 from tinyml.plan.regions import Place, Region

@@ -1,9 +1,9 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""What the bytes of a tensor mean: which of them are copies of bytes of other tensors.
+"""The content of a tensor's bytes: which of them are copies of bytes of other tensors.
 
-Reshape, slice, split and concatenation say so in ``Op.views``. Two tensors may lie over one another at the
-same time wherever their bytes mean the same.
+``Op.views`` declares this for reshape, slice, split and concatenation. Two live tensors may overlap wherever
+their bytes have the same content.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Content = tuple[Segment, ...]
 
 
 def own(tensor: Tensor) -> Content:
-    """A tensor that is nobody's copy."""
+    """A tensor that is not a copy."""
     return (Segment(0, tensor.bytes, tensor.name, 0),)
 
 
@@ -71,7 +71,7 @@ def _content(tensor: Tensor, layer: Layer, known: dict[str, Content]) -> Content
 
 
 def _filled(tensor: Tensor, segments: list[Segment]) -> Content:
-    """Segments in order, neighbours joined, what lies between them the tensor's own."""
+    """Segments in order, with neighbours joined and gaps filled with the tensor's own bytes."""
     result: list[Segment] = []
     at = 0
     for segment in [*sorted(segments, key=lambda s: s.start), Segment(tensor.bytes, tensor.bytes, "", 0)]:

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Ways to share memory between the layers of a graph, and what quick placement makes of them."""
+"""Drafts of a plan: different choices of buffer sharing, each with a quick placement."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from tinyml.plan.storage import Group, Storage, members_of, overlay_pairs, share
 from tinyml.select import Selected
 
 SCRATCH_ALIGNMENTS = (8, 4)  # the first that divides the size
-LOOSENED = 4  # at most so many pairs that could lie over one another are kept apart
+LOOSENED = 4  # maximum number of pairs that could overlap but are kept apart
 
 Pairs: TypeAlias = frozenset[tuple[str, str]]
-"""Inputs and outputs of layers that could lie over one another."""
+"""Inputs and outputs of layers that could overlap."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class Draft:
         return self.solution.arena_bytes - self.problem.lower_bound_bytes
 
     def overlaid_outside(self) -> list[tuple[str, str]]:
-        """Pairs that lie over one another in a group that reaches over the bound."""
+        """Overlapping pairs in a group that exceeds the bound."""
         bound = self.problem.lower_bound_bytes
         outside = {
             id(group)
@@ -50,7 +50,7 @@ class Draft:
 
 
 class Draughtsman:
-    """Draws up drafts for one graph: in each, some pairs that could share memory are kept apart."""
+    """Makes drafts for one graph: each keeps some pairs apart that could share memory."""
 
     def __init__(self, graph: Graph, selected: Sequence[Selected], io_outside: bool) -> None:
         self.graph, self.selected = graph, selected
@@ -61,7 +61,7 @@ class Draughtsman:
         self.pairs = overlay_pairs(self.layers, self.overlays)
 
     def best(self) -> Draft:
-        """Share all that can be shared; where that makes shapes that do not fit together, a little less."""
+        """Share everything possible, or a little less if the resulting blocks do not fit together."""
         apart = self._not_worth_it()
         best = self._placed(apart)
         if best.excess_bytes:
@@ -81,14 +81,14 @@ class Draughtsman:
         return best
 
     def problem(self) -> Problem:
-        """What there is to place if all is shared that is worth it."""
+        """The draft that shares everything worth sharing."""
         return self._draft(self._not_worth_it()).problem
 
     def _not_worth_it(self) -> Pairs:
-        """Pairs that could lie over one another, but at a distance, and would not lower the peak.
+        """Pairs that could overlap at a distance, but would not lower the peak.
 
-        Every such pair makes a larger block that is harder to place. So only those of the steps with the
-        most live bytes are let together, then those of the steps that have the most then, as long as it
+        Every such pair makes a larger block that is harder to place. So only those at the steps with the
+        most live bytes are joined, then those at the steps that have the most after that, as long as it
         helps.
         """
         apart = frozenset(pair for pair, ways in self.pairs.items() if all(way.distance for way in ways))
@@ -102,12 +102,12 @@ class Draughtsman:
             apart = fewer
 
     def _with_room(self, limit: int) -> Pairs:
-        """Pairs that can do without one another within a limit: small blocks are easier to place."""
+        """Pairs that can stay separate within a limit: small blocks are easier to place."""
         problem = self._draft(frozenset(self.pairs)).problem
         return frozenset(pair for pair in self.pairs if self._live_bytes(problem, pair) <= limit)
 
     def _live_bytes(self, problem: Problem, pair: tuple[str, str]) -> int:
-        """At the step that computes the one from the other."""
+        """Live bytes at the step that computes one from the other."""
         return problem.live_bytes(self.members[pair[1]].first)
 
     def _placed(self, apart: Pairs) -> Draft:
@@ -115,7 +115,7 @@ class Draughtsman:
         return replace(draft, solution=solve(draft.problem, 0))
 
     def _draft(self, apart: Pairs) -> Draft:
-        """Shared, but not placed yet."""
+        """A draft with sharing decided but nothing placed."""
         storage = share(self.graph, self.layers, self.members, self.overlays, self.homes, apart)
         in_arena = [group for group in storage.unique_groups() if group.home is None]
         blocks = [_block(storage, group) for group in in_arena]
@@ -137,7 +137,7 @@ def _block(storage: Storage, group: Group) -> Block:
 
 
 def _inside(p: Piece, q: Piece) -> bool:
-    """Whether piece q says all that p says."""
+    """Whether piece q covers piece p."""
     return (
         q.offset <= p.offset
         and p.offset + p.bytes <= q.offset + q.bytes

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""From selected kernels to addresses: build the problem, solve it, have the solution checked."""
+"""From selected kernels to addresses: build the problem, solve it, validate the solution."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from tinyml.select import Selected
 class Plan:
     """Where everything lives.
 
-    ``shared`` lists, by step, the tensors that sharing has already put in place: outputs that the layer
-    need not write, and inputs that lie inside its output. ``free`` are the steps that are no work at all,
-    ``backwards`` those that compute the last position first, because their output lies over an input.
+    ``shared`` lists, by step, the tensors that buffer sharing puts in place: outputs that the layer need not
+    write, and inputs that are part of its output. ``free`` are the steps without any work, ``backwards``
+    those that compute the last position first, because their output overlaps an input.
     """
 
     problem: Problem
@@ -32,7 +32,7 @@ class Plan:
     shared: Mapping[int, frozenset[str]]
     free: frozenset[int]
     backwards: frozenset[int]
-    io_outside: bool = False  # inputs and outputs lie in the caller's buffers
+    io_outside: bool = False  # inputs and outputs are in the caller's buffers
 
     @property
     def arena_bytes(self) -> int:
@@ -44,7 +44,7 @@ class Plan:
 
 
 def plan(graph: Graph, selected: Sequence[Selected], io_outside: bool = False) -> Plan:
-    """Place everything that needs RAM for a while. ``io_outside``: the caller brings inputs and outputs."""
+    """Place everything that needs RAM. ``io_outside``: the caller provides buffers for inputs and outputs."""
     layers = [chosen.layer for chosen in selected]
     draft = Draughtsman(graph, selected, io_outside).best()
     starts = {id(group): draft.solution.offsets[i] for i, group in enumerate(draft.in_arena)}
@@ -70,7 +70,7 @@ def plan(graph: Graph, selected: Sequence[Selected], io_outside: bool = False) -
 
 
 def lower_bound_bytes(graph: Graph, selected: Sequence[Selected], io_outside: bool = False) -> int:
-    """What a plan of these layers in this order needs at least."""
+    """A lower bound for any plan of these layers in this order."""
     return Draughtsman(graph, selected, io_outside).problem().lower_bound_bytes
 
 
@@ -88,7 +88,7 @@ def _place(group: Group, name: str, starts: Mapping[int, int]) -> Place:
 
 
 def _shared(storage: Storage, layer: Layer) -> frozenset[str]:
-    """Tensors of a layer that its code need not touch, because they already lie where they belong."""
+    """Tensors of a layer that its code need not touch, because they are already in place."""
     outputs = {t.name for t in layer.outputs}
     covered: dict[str, set[tuple[int, int]]] = {}
     left_alone: set[str] = set()

@@ -1,9 +1,9 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""The planning problem without anything about models: blocks with lifetimes, offsets wanted.
+"""The planning problem, independent of models: find offsets for blocks with lifetimes.
 
-A block is rigid but need not be needed whole: the memory of a concatenation fills up part by part, and of
-a tensor that was sliced only the slice stays. So a block is a set of pieces, each with its own lifetime.
+A block is rigid, but its parts have different lifetimes: a concatenation fills up part by part, and of a
+tensor that was sliced only the slice stays. So a block is a set of pieces, each with its own lifetime.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Block:
-    """Pieces that keep their distance to one another; ``alignment`` is what the first byte needs."""
+    """Pieces at fixed distances; ``alignment`` is that of the first byte."""
 
     name: str
     pieces: tuple[Piece, ...]

@@ -31,17 +31,17 @@ class Place:
 
 @dataclass(frozen=True)
 class Home:
-    """Memory outside the arena, and the tensor it is made for."""
+    """Memory outside the arena, and the tensor that it belongs to."""
 
     region: Region
     index: int
     tensor: str
-    last_step: int  # other tensors may stay until then
-    may_stay: frozenset[str] = frozenset()  # ... but these longer
+    last_step: int  # other tensors may live here until then
+    may_stay: frozenset[str] = frozenset()  # ... and these longer
 
 
 def homes(graph: Graph, steps: int, io_outside: bool) -> Sequence[Home]:
-    """All memory outside the arena: states, and the caller's buffers if inputs and outputs lie there."""
+    """All memory outside the arena: states, and the caller's buffers if it provides inputs and outputs."""
     found = [
         Home(Region.STATE, i, state.tensor, steps - 1, frozenset({state.update} - {*graph.outputs}))
         for i, state in enumerate(graph.states)

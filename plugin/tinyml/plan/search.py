@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Placing blocks at the lowest free offset, and the search through the orders of doing so."""
+"""Places blocks at the lowest free offset, and searches the orders of doing so."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Packing:
 
 
 def search(packing: Packing, target: int, nodes: int) -> Solution | None:
-    """A placement within ``target`` bytes, looking at no more than ``nodes`` partial ones."""
+    """A placement within ``target`` bytes, visiting at most ``nodes`` partial placements."""
     found = _Search(packing, target, nodes).descend({}, 0)
     return packing.solution(found) if found is not None else None
 
@@ -69,8 +69,8 @@ def search(packing: Packing, target: int, nodes: int) -> Solution | None:
 class _Search:
     """Places blocks by rising offset, depth first, the lowest and largest first.
 
-    A branch ends where a block no longer fits under the target, or where more bytes below the current
-    offset stay unused at some step than that step can spare: nothing is placed below any more.
+    A branch ends where a block no longer fits below the target, or where some step has more unused bytes
+    below the current offset than it can spare: nothing will be placed there any more.
     """
 
     def __init__(self, packing: Packing, target: int, nodes: int) -> None:

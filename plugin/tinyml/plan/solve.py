@@ -15,10 +15,10 @@ from tinyml.plan.problem import Block, Problem, Solution
 from tinyml.plan.search import Packing, search
 
 PREFERRED_ALIGNMENTS = (16, 8, 4, 1)
-"""Word and vector loads like aligned tensors; an alignment that costs no memory is taken."""
+"""Kernels load aligned tensors faster, so an alignment that costs no memory is used."""
 
 REPAIRED_BLOCKS = 1_000
-"""How many blocks repairs may place in all: the more blocks, the fewer repairs."""
+"""Total number of blocks that repairs may place: the more blocks, the fewer repairs."""
 SEARCH_NODES = 3_000
 
 _ORDERS: tuple[Callable[[Block], tuple[int, ...]], ...] = (
@@ -48,7 +48,7 @@ def solve(problem: Problem, search_nodes: int = SEARCH_NODES) -> Solution:
             best = _better(best, found)
         elif target == best.arena_bytes - 1:
             break
-        target = best.arena_bytes - 1  # the bound is out of reach: a little less will do
+        target = best.arena_bytes - 1  # the bound is out of reach: accept any improvement
     return best
 
 
@@ -57,7 +57,7 @@ def _better(best: Solution, found: Solution) -> Solution:
 
 
 def _quick(packing: Packing, bound: int) -> Solution:
-    """Each order, then repairs of the best: what sticks out over the bound is placed first."""
+    """Each order, then repairs of the best: blocks that exceed the bound are placed first."""
     best, best_order = Solution((), sys.maxsize), list[int]()
     for key in _ORDERS:
         order = sorted(range(len(packing.blocks)), key=lambda i: (*key(packing.blocks[i]), i))

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which tensors share memory: views of one another, outputs written over an input, updates of states.
 
-Tensors that share form a rigid group. Two tensors of a group may lie over one another if they are never
-needed at the same time, if the bytes mean the same (see ``content``), or if one is computed over the other,
-at a distance that the kernel allows, at the step where the other is read for the last time.
+Tensors that share form a rigid group. Two tensors of a group may overlap if they are never live at the same
+time, if the bytes have the same content (see ``content``), or if one is computed over the other, at a
+distance that the kernel allows, at the step where the other is read for the last time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tinyml.plan.regions import Home, Region
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """A tensor with the steps at which it is needed and what its bytes mean."""
+    """A tensor with the steps at which it is live and the content of its bytes."""
 
     tensor: Tensor
     first: int
@@ -33,7 +33,7 @@ class Group:
     """Tensors at fixed distances: members by name with their offsets, which may be negative for a while."""
 
     offsets: dict[str, int]
-    home: Home | None = None  # memory outside the arena that the group has to lie in
+    home: Home | None = None  # memory outside the arena that the group must be in
 
 
 @dataclass
@@ -48,7 +48,7 @@ class Storage:
         return self.groups[name].offsets[name]
 
     def overlaid(self) -> dict[tuple[str, str], Overlay]:
-        """Inputs and outputs that do lie over one another, and how."""
+        """Inputs and outputs that do overlap, and how."""
         together = (pair for pair in self.over if self.groups[pair[0]] is self.groups[pair[1]])
         found = {(x, y): self.allowed(x, y, self.position(y) - self.position(x)) for x, y in together}
         return {pair: overlay for pair, overlay in found.items() if overlay is not None}
@@ -70,12 +70,11 @@ def share(
     homes: Sequence[Home] = (),
     apart: frozenset[tuple[str, str]] = frozenset(),
 ) -> Storage:
-    """Decide sharing: states, then views (both save a copy), then what is computed in place.
+    """Decide sharing: states, then views (both save a copy), then outputs computed in place.
 
-    The next value of a state goes straight into the state, if nobody reads the old one any more; even as a
-    copy of a part of something else it costs no more there than a copy at the end of the run.
-    ``overlays`` says for each layer which of its inputs output 0 may be written over, and how; pairs in
-    ``apart`` are kept apart all the same.
+    The next value of a state is written directly into the state if the old one is no longer read; even a
+    copy of a part of another tensor costs no more there than a copy at the end of the run. ``overlays``
+    lists for each layer the inputs that output 0 may overwrite, and how; pairs in ``apart`` stay apart.
     """
     pairs = overlay_pairs(layers, overlays)
     storage = Storage(members, {pair: ways for pair, ways in pairs.items() if pair not in apart})
@@ -128,7 +127,7 @@ def overlay_pairs(
 
 
 def _joined_bytes(storage: Storage, anchor: str, other: str, distance: int) -> int:
-    """From the first to the last byte of two groups, if ``other`` lay ``distance`` bytes after ``anchor``."""
+    """From the first to the last byte of two groups, with ``other`` ``distance`` bytes after ``anchor``."""
     a, b = storage.groups[anchor], storage.groups[other]
     shift = a.offsets[anchor] + distance - b.offsets[other]
     spans = [
@@ -140,7 +139,7 @@ def _joined_bytes(storage: Storage, anchor: str, other: str, distance: int) -> i
 
 
 def _join(storage: Storage, anchor: str, other: str, distance: int) -> bool:
-    """Make ``other`` lie ``distance`` bytes after ``anchor``, if nothing speaks against it."""
+    """Place ``other`` ``distance`` bytes after ``anchor``, unless there is a conflict."""
     a, b = storage.groups[anchor], storage.groups[other]
     if a is b:
         return False
@@ -181,7 +180,7 @@ def _home_allows(storage: Storage, a: Group, b: Group, moved: dict[str, int]) ->
         if home.region is Region.INPUT and not _part_of(member, bound, together[name] - base):
             return False  # the caller's input is never written, so only copies of its bytes live there
         if home.region is Region.STATE and name not in home.may_stay and member.last > home.last_step:
-            return False  # the next value of the state would destroy it
+            return False  # the next value of the state would overwrite it
     return True
 
 
@@ -198,7 +197,7 @@ def _aligned(storage: Storage, offsets: dict[str, int]) -> bool:
 
 
 def _conflict(storage: Storage, x: str, y: str, x_at: int, y_at: int) -> bool:
-    """Whether two tensors at these places would destroy one another."""
+    """Whether two tensors at these places would overwrite each other."""
     a, b = storage.members[x], storage.members[y]
     first, last = max(a.first, b.first), min(a.last, b.last)
     low, high = max(x_at, y_at), min(x_at + a.tensor.bytes, y_at + b.tensor.bytes)
@@ -212,7 +211,7 @@ def _conflict(storage: Storage, x: str, y: str, x_at: int, y_at: int) -> bool:
 
 
 def honoured(storage: Storage, layer: Layer) -> Iterator[View]:
-    """The views of a layer that the groups have made true."""
+    """The views of a layer that the groups implement."""
     for view in _views(storage, layer):
         group = storage.groups[view.inner]
         if (

@@ -40,7 +40,7 @@ class Machine:
         places: Mapping[str, Place],
         scratch: Mapping[int, tuple[int, int]],  # step -> offset, bytes
         arena_bytes: int,
-        shared: Mapping[int, frozenset[str]],  # step -> tensors that the layer leaves alone
+        shared: Mapping[int, frozenset[str]],  # step -> tensors that the layer does not touch
     ) -> None:
         self.graph, self.layers, self.places = graph, layers, places
         self.overlays = overlays
@@ -172,7 +172,7 @@ class Machine:
         return ranges
 
     def check_written(self, step: int, layer: Layer, position: int) -> None:
-        """Only a kernel that says so may write over what it reads, and only as far away as it says."""
+        """A kernel may overwrite an input only if it declares this, and only at the declared distance."""
         y = layer.outputs[position]
         memory, base, _ = self.span(y)
         ways = self.overlays[step] if position == 0 else ()

@@ -1,8 +1,8 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""What a board of PlatformIO's is to the compiler: a target, and limits for memory.
+"""A PlatformIO board as the compiler sees it: a target, and memory limits.
 
-The manifests of boards name their processor in different ways: Cortex-M boards have ``build.cpu``, most
+Board manifests name the processor in different ways: Cortex-M boards have ``build.cpu``, most
 RISC-V boards ``build.march``, Espressif's and AVR boards only ``build.mcu``.
 """
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from tinyml.errors import ConfigError
 from tinyml.targets import TARGETS
 
-# Cores that run another core's code: what they have besides, the compiler does not tell apart.
+# Cores that run another core's code; the compiler does not use their additional features.
 _LIKE = {
     "cortex-m0plus": "cortex-m0",
     "cortex-m0+": "cortex-m0",
@@ -30,7 +30,7 @@ _AVR_MCU = re.compile(r"at(mega|tiny|xmega|90)\w+|avr\d+\w+")
 
 @dataclass(frozen=True)
 class Board:
-    """What PlatformIO knows of the board; nothing for the host."""
+    """What PlatformIO knows about the board; empty for the host."""
 
     cpu: str = ""
     ram_bytes: int | None = None
@@ -40,11 +40,11 @@ class Board:
 
     @property
     def target(self) -> str:
-        """The compiler's target; every processor that is wide enough can run plain C."""
+        """The compiler's target; every processor with 32 bits or more can run plain C."""
         cpu, mcu, march = self.cpu.lower(), self.mcu.lower(), self.march.lower()
         if _AVR_MCU.fullmatch(mcu):
             raise ConfigError(
-                f"the board's processor, {self.mcu}, is an 8-bit AVR; models need 32 bits or more",
+                f"the board's processor, {self.mcu}, is an 8-bit AVR; models require 32 bits or more",
                 "a board with Cortex-M, RISC-V or Xtensa, or an environment without this library",
             )
         if march.startswith("rv32") or _RISCV_MCU.fullmatch(mcu):

@@ -25,10 +25,10 @@ def kernel_sources(build: Path) -> list[Path]:
 
 
 def external_files(model: Path) -> list[Path]:
-    """Files beside an ONNX model that hold its weights, so that a build depends on them too.
+    """External data files of an ONNX model, so that a build depends on them too.
 
-    Read from the raw bytes (key 1 "location", value 2, as protobuf writes the pair): it happens in every
-    build, and parsing would mean importing onnx to find that there is nothing to do.
+    Found in the raw bytes (key 1 "location", value 2, as protobuf writes the pair): this runs in every
+    build, and parsing would mean importing onnx only to find that nothing has changed.
     """
     if model.suffix.lower() != ".onnx":
         return []
@@ -38,12 +38,12 @@ def external_files(model: Path) -> list[Path]:
 
 
 def generated_files(name: str) -> tuple[str, ...]:
-    """What compiling a model writes, the C file first."""
+    """The files that compiling a model writes, the C file first."""
     return (f"{name}.c", f"{name}.h", f"{name}_weights.h", f"{name}.json")
 
 
 def remove_stale(folder: Path, names: Iterable[str]) -> None:
-    """Delete what models that are no longer in the project have left behind; objects count, too."""
+    """Delete generated files and objects of models that are no longer in the project."""
     current = {stem for name in names for stem in (name, f"{name}_weights")}
     for path in folder.glob("*"):
         if path.is_file() and path.name.split(".")[0] not in current:

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Which CMSIS-NN a PlatformIO project has, if it has one that the generated code agrees with."""
+"""Find a CMSIS-NN in a PlatformIO project that is compatible with the generated code."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tinyml.errors import ConfigError
 from tinyml.workspace import CMSIS_NN_MARK
 
 VERSION_MARK = Path("Source", "FullyConnectedFunctions", "arm_fully_connected_per_channel_s8.c")
-"""A file that came with version 7, the first that the generated code agrees with."""
+"""A file that was added in version 7, the first compatible with the generated code."""
 
 
 def choose(named: Path | None, found: Iterable[Path]) -> Path | None:
-    """The folder that the project names, which must be right; else the first good one that was found."""
+    """The folder that the project names, which must be usable; otherwise the first usable one found."""
     if named is not None:
         if not (named / CMSIS_NN_MARK).is_file():
             raise ConfigError(
@@ -32,7 +32,7 @@ def choose(named: Path | None, found: Iterable[Path]) -> Path | None:
 
 
 def outdated(found: Iterable[Path]) -> Path | None:
-    """A CMSIS-NN that is there and cannot be used, to say so."""
+    """A CMSIS-NN that is present but too old, for a message."""
     return next((path for path in found if (path / CMSIS_NN_MARK).is_file() and not _new_enough(path)), None)
 
 
@@ -41,5 +41,5 @@ def _new_enough(folder: Path) -> bool:
 
 
 def sources(folder: Path) -> list[Path]:
-    """What is compiled of it; the rest of its repository is tests and scripts."""
+    """The sources to compile; the rest of its repository is tests and scripts."""
     return sorted((folder / "Source").glob("*/*.c"))

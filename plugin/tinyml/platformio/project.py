@@ -22,15 +22,15 @@ PREFIX = "custom_tinyml_"
 OPTIONS = {
     "models": "model files, one per line; `name=file` to choose the C prefix",
     "kernels": f"where the kernels come from: {', '.join(manifest.KERNELS)}",
-    "cmsis_nn": "folder of CMSIS-NN (default: where it is among the libraries, or comes with Zephyr)",
+    "cmsis_nn": "folder of CMSIS-NN (default: found among the libraries or in the Zephyr package)",
     "optimize": "compile kernels and models for `speed` (the default) or `size`",
     "target": "the core to compile for (default: the board's)",
     "shapes": "shapes of inputs that a model leaves open, as `input=1x16x8`, one per line",
     "quantize": "make float models int8: calibration data, then `key=value` as in tinyml.yaml, one per line",
     "frontend": "front end that makes the input from samples: kind, then `key=value` as in tinyml.yaml",
-    "arena": "the most RAM that a model's arena may take, in bytes, or as 24K",
+    "arena": "upper limit for a model's arena, in bytes or as 24K",
 }
-"""Every option, without its prefix ``custom_tinyml_``. The documentation is made from this table."""
+"""Every option, without its prefix ``custom_tinyml_``. A test compares the documentation with this table."""
 
 OPTIMIZE = {"speed": "-O2", "size": "-Os"}
 FOLDERS = ("models", "model", ".")
@@ -39,7 +39,7 @@ SUFFIXES = (".onnx", ".tflite")
 
 @dataclass(frozen=True)
 class Model:
-    """A model of the project and how it is to be compiled."""
+    """A model of the project and how to compile it."""
 
     name: str
     path: Path
@@ -47,7 +47,7 @@ class Model:
     kernels: str
     shapes: Mapping[str, str] = field(default_factory=dict)
     arena_limit_bytes: int | None = None
-    budget: Mapping[str, int] = field(default_factory=dict)  # of tinyml.yaml
+    budget: Mapping[str, int] = field(default_factory=dict)  # from tinyml.yaml
     quantize: Request | None = None
     cmsis_nn: bool = False  # whether the project has it
     frontend: frontends.FrontEnd | None = None
@@ -68,21 +68,19 @@ class Model:
 
 @dataclass(frozen=True)
 class Settings:
-    """What holds for all models: which CMSIS-NN the project names, and the compiler's flag."""
+    """Settings for all models: the CMSIS-NN that the project names, and the optimisation flag."""
 
     cmsis_nn: Path | None = None
     optimize: str = OPTIMIZE["speed"]
 
 
 def read_settings(project: Path, options: Mapping[str, str]) -> Settings:
-    """Options that are not a model's own."""
+    """The options that apply to all models."""
     given = _own_options(options)
     named = given.get("cmsis_nn")
     wanted = given.get("optimize", "speed")
     if wanted not in OPTIMIZE:
-        raise ConfigError(
-            f"{PREFIX}optimize: there is nothing called {wanted!r}", f"one of: {', '.join(OPTIMIZE)}"
-        )
+        raise ConfigError(f"{PREFIX}optimize: unknown choice {wanted!r}", f"one of: {', '.join(OPTIMIZE)}")
     return Settings(project / _with_slashes(named) if named else None, OPTIMIZE[wanted])
 
 
@@ -97,7 +95,7 @@ def read_models(project: Path, options: Mapping[str, str], board: Board, cmsis_n
     wanted = given.get("kernels", "auto")
     if wanted not in manifest.KERNELS:
         raise ConfigError(
-            f"{PREFIX}kernels: there are no kernels called {wanted!r}",
+            f"{PREFIX}kernels: unknown kernels {wanted!r}",
             f"one of: {', '.join(manifest.KERNELS)}",
         )
     limit = manifest.parse_bytes(given["arena"], f"{PREFIX}arena") if "arena" in given else None
@@ -115,8 +113,8 @@ def read_models(project: Path, options: Mapping[str, str], board: Board, cmsis_n
         kernels = entry.kernels or wanted
         if kernels == "cmsis-nn" and not cmsis_nn:
             raise ConfigError(
-                f"model {entry.name} asks for CMSIS-NN, which the project does not have",
-                f"CMSIS-NN among lib_deps, or its folder as {PREFIX}cmsis_nn",
+                f"model {entry.name} requires CMSIS-NN, which the project does not have",
+                f"add CMSIS-NN to lib_deps, or set {PREFIX}cmsis_nn to its folder",
             )
         models.append(
             Model(
@@ -149,7 +147,7 @@ def _own_options(options: Mapping[str, str]) -> dict[str, str]:
                 if close
                 else f"one of: {', '.join(PREFIX + o for o in OPTIONS)}"
             )
-            raise ConfigError(f"platformio.ini: there is no option {full_name}", hint)
+            raise ConfigError(f"platformio.ini: unknown option {full_name}", hint)
         given[name] = str(value).strip()
     return given
 
@@ -179,12 +177,12 @@ def _listed(item: str) -> manifest.ModelEntry:
 
 
 def _with_slashes(path: str) -> str:
-    """A path as it was written on Windows, for everybody."""
+    """A path as written on Windows, usable on every system."""
     return path.replace("\\", "/")
 
 
 def _items(text: str) -> list[str]:
-    """The items of a list as PlatformIO writes it: by line, or by comma and space."""
+    """The items of a PlatformIO list, separated by line breaks or by comma and space."""
     return [item.strip() for item in re.split(r"\n|, ", text) if item.strip()]
 
 
@@ -195,12 +193,12 @@ def _existing(project: Path, entry: manifest.ModelEntry) -> Path:
     found = [file.relative_to(project).as_posix() for file in find_by_convention(project)]
     raise ConfigError(
         f"there is no model file {entry.file} in {project.name}",
-        f"correct the path, or take the model out; the project has {', '.join(found) or 'no model files'}",
+        f"correct the path or remove the entry; the project has {', '.join(found) or 'no model files'}",
     )
 
 
 def find_by_convention(project: Path) -> list[Path]:
-    """Model files where a project would put them, in a fixed order."""
+    """Model files in the conventional folders, in a fixed order."""
     return [
         path
         for folder in FOLDERS

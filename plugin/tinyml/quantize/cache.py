@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Quantised models by content: a build that has seen the same model and data takes what is there."""
+"""A cache of quantised models: the same model, data and settings are quantised once."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ class Result:
 def quantized(
     path: Path, request: Request, shapes: Mapping[str, Shape] | None = None, progress: Progress = silent
 ) -> Result:
-    """Quantise, or take the result of the last time that all of this was the same."""
+    """Quantise, or return the cached result for the same model, data and settings."""
     request.check_files()
     folder = cache_folder() / "quantized" / _key(path, request, shapes or {})
     model, report = folder / "model.onnx", folder / "report.json"
     try:
         return Result(model.read_bytes(), Report.from_json(json.loads(report.read_text(encoding="utf-8"))))
     except (OSError, ValueError, KeyError, TypeError):
-        pass  # not there, or not whole: make it
+        pass  # missing or incomplete: quantise
     found = quantize(path, request, shapes, progress)
     result = Result(found.model.SerializeToString(deterministic=True), found.report)
     _store(folder, {
@@ -56,7 +56,7 @@ def quantized(
 
 
 def _store(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Each file by renaming a finished copy; a cache that cannot be written is only slow."""
+    """Write each file by renaming a finished copy. Without a cache builds are only slower: ignore errors."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
@@ -69,7 +69,7 @@ def _store(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 def _key(path: Path, request: Request, shapes: Mapping[str, Shape]) -> str:
-    """One hash over everything that decides the result: which layers have an integer form, too."""
+    """One hash over everything that determines the result, including which layers have an integer form."""
     from tinyml.reference import session
 
     digest = hashlib.sha256()
@@ -94,7 +94,7 @@ def _key(path: Path, request: Request, shapes: Mapping[str, Shape]) -> str:
 
 
 def _model_files(path: Path) -> Iterable[Path]:
-    """The model, and the files beside it that hold its weights."""
+    """The model and its external data files."""
     from tinyml.importers import TFLITE_MAGIC
 
     try:
@@ -108,7 +108,7 @@ def _model_files(path: Path) -> Iterable[Path]:
     bare = onnx.ModelProto()
     try:
         bare.ParseFromString(content)
-    except Exception:  # not a model: quantising says what it is
+    except Exception:  # not a model: quantising reports it
         return [path]
     places = {e.value for t in bare.graph.initializer for e in t.external_data if e.key == "location"}
     return [path, *(path.parent / place for place in sorted(places) if (path.parent / place).is_file())]

@@ -18,12 +18,12 @@ from tinyml.reference import session
 from tinyml.states import Remembered
 
 Ranges = dict[str, tuple[float, float]]
-"""Tensor name -> smallest and largest value that int8 shall express."""
+"""Tensor name -> smallest and largest value that int8 must represent."""
 
 Progress = Callable[[str, int, int], None]
-"""Told what is being done, how many steps are done, and how many there are."""
+"""Called with the current task, the number of steps done, and their total."""
 
-CHUNK = 16  # samples between two signs of life, and the most whose activations are in memory at once
+CHUNK = 16  # samples per progress update, and the most whose activations are in memory at once
 
 SETTINGS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "minmax": ("MinMax", {}),
@@ -33,7 +33,7 @@ SETTINGS: Mapping[str, tuple[str, dict[str, Any]]] = {
 """Our name of a method -> onnxruntime's, with its options."""
 
 SHARED = ("Concat", "Where")
-"""Operators whose integer form needs one scale for all that goes in and out."""
+"""Operators whose integer form requires one scale for all inputs and outputs."""
 
 PASSING = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Split", "MaxPool",
            "AveragePool", "Resize", "Pad", "Gather", "Identity")  # fmt: skip
@@ -85,9 +85,9 @@ def calibrate(
 
 
 def shared(model: onnx.ModelProto, ranges: Ranges, states: Sequence[Remembered] = ()) -> Ranges:
-    """One range for tensors that an operator wants alike, also where they pass through a reshape first.
+    """Gives tensors that must share a scale one range, also if they pass through a reshape first.
 
-    A state has the range of what it becomes: then it is the same integers, not rounded twice.
+    A state gets the range of its next value, so that the same integers are kept and not rounded twice.
     """
     parent: dict[str, str] = {}
 

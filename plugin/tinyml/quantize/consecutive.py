@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Calibration data for models that keep state: which samples follow one another, and which to take."""
+"""Calibration data for models that keep state: which samples are consecutive, and which to use."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def flatten(
 
 
 def _steps(array: Array, shape: Shape) -> int:
-    """How many runs a sequence has, where there is an axis of sequences; else 0."""
+    """The number of runs in a sequence if there is an axis of sequences, else 0."""
     body = [size for size in shape if size != 1]
 
     def fits(places: Sequence[int]) -> bool:

@@ -13,7 +13,7 @@ from tinyml.errors import ConfigError
 from tinyml.ir import Array
 
 LABELS = ("label", "labels", "class", "target")
-"""Headers of a column that holds the right answer and is no input."""
+"""Headers of a column that holds the label, not an input."""
 
 CLASSES = "class numbers 0, 1, 2 ... in the order of the model's outputs"
 
@@ -55,7 +55,7 @@ def _table(path: Path) -> tuple[list[str], list[list[str]]]:
             lines = [line for line in csv.reader(stream, delimiter=delimiter) if any(line)]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise ConfigError(f"cannot read {path}: {error}") from None
-    if delimiter == ";":  # then a comma is the decimal point of half of Europe
+    if delimiter == ";":  # then a comma is the decimal separator, as in much of Europe
         lines = [[cell.replace(",", ".") for cell in line] for line in lines]
     first = lines[0] if lines else []
     named = any(cell.strip().lower() in LABELS for cell in first)

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Calibration data as samples: what the model takes, one after the other, from files people have."""
+"""Reads calibration data in common file formats as samples for the model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FORMATS = ".npz, .npy, .csv, or a folder of images or WAV files"
 
 @dataclass(frozen=True)
 class Input:
-    """An input of the model, as far as data must fit it."""
+    """What calibration data must match in an input of the model."""
 
     name: str
     shape: Shape
@@ -35,7 +35,7 @@ class Input:
 
 @dataclass(frozen=True)
 class Samples:
-    """Arrays by input name for each run, and the right class of each where it is known."""
+    """Arrays by input name for each run, and the class of each if known."""
 
     inputs: tuple[Mapping[str, Array], ...]
     labels: Array | None = None
@@ -81,13 +81,13 @@ def load(request: Request, inputs: Sequence[Input], stateful: bool = False) -> S
 
 
 def scaled(array: Array, scaling: Scaling, full: float | None, path: Path) -> Array:
-    """Numbers of 0..``full`` (None: whatever there is) on the range, mean and deviation of the training."""
+    """Scale numbers in 0..``full`` (None: as found) to the range, mean and deviation used in training."""
     values: Array = array.astype(np.float32)
     if scaling.low is not None and scaling.high is not None:
         top = float(full) if full is not None else float(values.max(initial=0.0))
         bottom = 0.0 if full is not None else min(0.0, float(values.min(initial=0.0)))
         if top <= bottom:
-            raise ConfigError(f"{path}: all values are {top:g}", "real data: the ranges are taken from it")
+            raise ConfigError(f"{path}: all values are {top:g}", "use real data: it determines the ranges")
         values = (values - bottom) / (top - bottom) * (scaling.high - scaling.low) + scaling.low
     return values
 
@@ -95,10 +95,10 @@ def scaled(array: Array, scaling: Scaling, full: float | None, path: Path) -> Ar
 def _folder(
     path: Path, inputs: Sequence[Input], request: Request, stateful: bool
 ) -> tuple[dict[str, Array], Array | None, Sequence[int]]:
-    """No more files than samples are asked for: a folder may hold the whole training set.
+    """Read no more files than requested samples: a folder may hold the whole training set.
 
-    A file of labels has one for each file of the folder; then all are read. A sequence is one sound, or
-    the pictures of one folder.
+    A label file has one label per file in the folder; then all files are read. A sequence is one sound,
+    or the images of one folder.
     """
     only = _only(inputs, path)
     for reader in (image_folder, wav_folder):
@@ -151,13 +151,13 @@ def _pick(arrays: Mapping[str, Array], wanted: Input, index: int, count: int, pa
 
 
 def _real(array: Array, wanted: Input, scaling: Scaling, path: Path) -> Array:
-    """Data for an input of real numbers; whole numbers must come with their meaning."""
+    """Data for a float input; integers require a range."""
     if array.dtype.kind not in "iufb":
-        raise ConfigError(f"{path}: the data for {wanted.name!r} are {array.dtype}, not numbers")
+        raise ConfigError(f"{path}: the data for {wanted.name!r} is {array.dtype}, not numbers")
     if array.dtype.kind in "iu" and scaling.low is None:
         raise ConfigError(
-            f"{path}: the data for {wanted.name!r} are whole numbers ({array.dtype}, "
-            f"{_span(array)}), the model takes real ones",
+            f"{path}: the data for {wanted.name!r} is integers ({array.dtype}, "
+            f"{_span(array)}), the model takes real numbers",
             "--range 0:1 if the training divided by the largest value, --range -1:1, or, if the numbers are "
             "right as they are, save them as float32",
         )
@@ -207,7 +207,7 @@ def split(array: Array, wanted: Input, path: Path) -> Array:
         if array.shape[1:] == shape or (shape[:1] == (1,) and array.shape[1:] == shape[1:]):
             return array.reshape(-1, *shape)
         if [size for size in array.shape[1:] if size != 1] == body:
-            return array.reshape(-1, *shape)  # channels of one left out, or put in
+            return array.reshape(-1, *shape)  # axes of extent 1 omitted or added
     row = shape[1:] if shape[:1] == (1,) else shape
     hint = f"an array of shape N{'x' if row else ''}{text(row) if row else ''}, one row per sample"
     inner = array.shape[1:]
@@ -218,10 +218,10 @@ def split(array: Array, wanted: Input, path: Path) -> Array:
     for order in itertools.permutations(range(len(inner))):
         if tuple(inner[axis] for axis in order) == row and order != tuple(range(len(inner))):
             axes = ", ".join(str(axis + 1) for axis in order)
-            hint = f"array.transpose(0, {axes}): the order of the dimensions is another one"
+            hint = f"array.transpose(0, {axes}): the dimensions are in a different order"
             break
     raise ConfigError(
-        f"{path}: the data for {wanted.name!r} have shape {text(array.shape)}; the model takes {text(shape)}",
+        f"{path}: the data for {wanted.name!r} has shape {text(array.shape)}; the model takes {text(shape)}",
         hint,
     )
 
@@ -266,7 +266,7 @@ def _samples(
 
 
 def _pick_samples(all_: Samples, chosen: Sequence[int], starts: Sequence[int] = (0,)) -> Samples:
-    """Some of them, in this order; ``starts`` counts in the new one."""
+    """A selection of samples in this order; ``starts`` are indices into the selection."""
     picked = tuple(all_.inputs[index] for index in chosen)
     labels = None if all_.labels is None else all_.labels[list(chosen)]
     return Samples(picked, labels, all_.warnings, frozenset(starts))
@@ -278,16 +278,16 @@ def _typed(array: Array, wanted: Input, path: Path) -> Array:
         if not np.isfinite(values).all():
             bad = int(np.argwhere(~np.isfinite(values).reshape(len(values), -1).all(axis=1))[0, 0])
             raise ConfigError(
-                f"{path}: the data for {wanted.name!r} hold values that are not finite numbers, "
+                f"{path}: the data for {wanted.name!r} contains values that are not finite, "
                 f"the first in sample {bad}",
-                "leave such samples out",
+                "remove such samples",
             )
         return values
     with np.errstate(invalid="ignore"):
         values = array.astype(wanted.dtype.numpy)
     if not np.array_equal(values, array):
         raise ConfigError(
-            f"{path}: the data for {wanted.name!r} do not fit {wanted.dtype.value} "
+            f"{path}: the data for {wanted.name!r} does not fit {wanted.dtype.value} "
             f"({_span(array)}, {array.dtype})"
         )
     return values

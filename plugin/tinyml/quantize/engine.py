@@ -37,13 +37,13 @@ from tinyml.quantize.sparsity import sparsity_of
 from tinyml.states import with_states
 
 WATCHED_SAMPLES = 32
-"""All activations of so many samples are kept in memory to compare layers."""
+"""Number of samples whose activations are kept in memory to compare layers."""
 
 DOUBTFUL = 0.5
-"""A float model that is right less often than this was asked the wrong questions."""
+"""Below this accuracy of the float model, its labels or preprocessing are probably wrong."""
 
 ROUNDS = 4
-"""At most: leaving a node in float may leave a neighbour without its integer form."""
+"""Maximum number of rounds: a node in float may leave a neighbour without an integer form."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Quantized:
 
 
 def silent(what: str, done: int, total: int) -> None:
-    """Nobody watches."""
+    """No-op progress."""
 
 
 def quantize(
@@ -70,7 +70,7 @@ def quantize(
 
 
 class _Work:
-    """One run; holds what every step needs."""
+    """One quantisation; holds what every step needs."""
 
     def __init__(self, prepared: Prepared, samples: Samples, request: Request, progress: Progress) -> None:
         self.float_model = prepared.model
@@ -116,7 +116,7 @@ class _Work:
         return Quantized(model, report)
 
     def _best_method(self, wanted: Precision) -> tuple[str, Ranges, dict[str, float]]:
-        """Ranges by the method asked for, or by the one that ends closest to float."""
+        """Ranges by the requested method, or by the one whose outputs are closest to float."""
         methods = list(SETTINGS) if self.request.method == "auto" else [self.request.method]
         found: dict[str, tuple[Ranges, float]] = {}
         inputs = unrolled(self.float_model, self.samples, self.states)
@@ -124,14 +124,14 @@ class _Work:
             ranges = calibrate(self.float_model, inputs, method, self.progress, self.states)
             if not found:
                 self._find_integer_forms(ranges, wanted.floats)
-                self._refuse_without_int16(ranges, wanted.words)
+                self._refuse_without_int16(ranges, wanted.int16)
             outcome = self.reference.compare(self._model(ranges, wanted), self.progress, f"error by {method}")
             found[method] = ranges, outcome.decibels
         best = max(found, key=lambda method: found[method][1])
         return best, found[best][0], {method: decibels for method, (_, decibels) in found.items()}
 
     def _find_integer_forms(self, ranges: Ranges, kept: Sequence[FloatLayer]) -> None:
-        """Leave out what the compiler would compute in float anyway."""
+        """Exclude layers that the compiler would compute in float anyway."""
         for _ in range(ROUNDS):
             more = float_nodes(self._model(ranges, Precision(tuple(kept)))) - self.float_anyway - _nodes(kept)
             more &= {node.name for node in self.float_model.graph.node}
@@ -140,15 +140,15 @@ class _Work:
             self.float_anyway |= more
 
     def _narrow(self, ranges: Ranges) -> frozenset[str]:
-        """Nodes that have an integer form on int8 only: found by making everything int16, once."""
+        """Nodes whose integer form supports only int8, found by making everything int16 once."""
         if self._int8_only is None:
             everything = {node.name for node in self.float_model.graph.node} - self.float_anyway
             model = insert_qdq(self.float_model, ranges, self.float_anyway, everything)
             self._int8_only = frozenset(float_nodes(model) & everything)
         return self._int8_only
 
-    def _refuse_without_int16(self, ranges: Ranges, words: Sequence[FloatLayer]) -> None:
-        for layer in words:
+    def _refuse_without_int16(self, ranges: Ranges, int16: Sequence[FloatLayer]) -> None:
+        for layer in int16:
             if {*layer.nodes} & (self._narrow(ranges) | self.float_anyway):
                 raise ConfigError(
                     f"layer {layer.name} ({layer.op_type}) cannot be computed on int16",
@@ -163,10 +163,10 @@ class _Work:
 
     def _int16(self, ranges: Ranges, wanted: Precision) -> frozenset[str]:
         """Nodes that compute on int16."""
-        if not wanted.words:
+        if not wanted.int16:
             return frozenset()
         never = self._floats(wanted) | self._narrow(ranges)
-        return frozenset(int16_nodes(self.float_model, ranges, self.layers, wanted.words, never, self.states))
+        return frozenset(int16_nodes(self.float_model, ranges, self.layers, wanted.int16, never, self.states))
 
     def _model(self, ranges: Ranges, wanted: Precision) -> onnx.ModelProto:
         """The quantised model with these layers in higher precision."""
@@ -175,7 +175,7 @@ class _Work:
         return model
 
     def _byte_weights(self, wanted: Precision) -> frozenset[str]:
-        """Recurrent nodes, except for those that shall stay float."""
+        """Recurrent nodes, except those that stay float."""
         return _nodes([layer for layer in self.layers if layer.op_type in RECURRENT]) - _nodes(wanted.floats)
 
     def _report(
@@ -206,7 +206,7 @@ class _Work:
             warnings.append("no layer is int8: the model stays as it is")
         if outcome.accuracy_float is not None and outcome.accuracy_float < DOUBTFUL:
             warnings.append(
-                f"the float model itself is right on only {100 * outcome.accuracy_float:.0f} % of the "
+                f"the float model itself is correct on only {100 * outcome.accuracy_float:.0f} % of the "
                 "samples: are labels and preparation (--range, --mean, --std) those of the training? "
                 "Subfolders are classes in alphabetical order"
             )
@@ -222,7 +222,7 @@ class _Work:
             outcome.accuracy_int8,
             tuple(layers),
             tuple(layer.name for layer in wanted.floats),
-            tuple(layer.name for layer in wanted.words),
+            tuple(layer.name for layer in wanted.int16),
             float_bytes(self.float_model),
             float_bytes(model),
             sparsity_of(self.float_model),

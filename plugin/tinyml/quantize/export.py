@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""A float graph as an ONNX model, so that models from TFLite can be quantised like all others."""
+"""A float graph as an ONNX model, so that TFLite models can be quantised, too."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ OPSET = 17
 
 
 def to_onnx(graph: Graph) -> onnx.ModelProto:
-    """The model; refuses one with integers inside, or with operators not known here."""
+    """The model; an error if it has integers inside or operators that cannot be written as ONNX."""
     _refuse(graph)
     out = Writer()
     out.names |= set(graph.tensors)
     for node in graph.nodes:
         layer = graph.layer(node)
-        out.scope = node.name.split(";")[0]  # TFLite joins the names of all that was fused
+        out.scope = node.name.split(";")[0]  # TFLite joins the names of fused layers
         names = []
         for tensor in layer.inputs:
             if tensor is not None and tensor.is_constant and tensor.name not in out.constants:
@@ -59,7 +59,7 @@ def _refuse(graph: Graph) -> None:
 
 
 def _state(state: State, out: Writer) -> Remembered:
-    """The next value of a state is an output of its own, whatever else it is."""
+    """The next value of a state is a separate output."""
     out.scope = state.tensor
     result = out.node("Identity", [state.update], out.fresh(f"{state.tensor}/next"))
     return Remembered(state.tensor, result, state.initial)

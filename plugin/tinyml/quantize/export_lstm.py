@@ -1,10 +1,10 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""TFLite's float LSTM as ONNX writes it: other order of gates, time first, states as operands.
+"""TFLite's float LSTM as ONNX: different order of gates, time first, states as operands.
 
-TFLite limits cells after every step (to 10 in models from Keras); ONNX has no such limit. Here cells are
-limited from one run to the next. That is the same thing unless a cell passes the limit in the middle of a
-run, which is looked for in the calibration data.
+TFLite clips cells after every step (to 10 in models from Keras); ONNX has no such limit. Here cells are
+clipped between runs. The result is the same unless a cell exceeds the limit in the middle of a run, which
+is checked on the calibration data.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def write_lstm(op: LstmFloat, layer: Layer, x: list[str], y: str, out: Writer) -
 
 
 def limits_cells(graph: Graph) -> bool:
-    """Whether a cell may be limited in the middle of a run."""
+    """Whether a cell may be clipped in the middle of a run."""
     return any(
         isinstance(layer.op, LstmFloat)
         and layer.op.cell_clip > 0
@@ -80,7 +80,7 @@ def limits_cells(graph: Graph) -> bool:
 
 
 def check_cells(graph: Graph, samples: Samples, answers: Sequence[Mapping[str, Array]]) -> None:
-    """Compare what was read with what was written, and refuse to go on if they differ."""
+    """Compare the imported graph with the exported model; an error if they differ."""
     count = min(len(samples), CHECKED_SAMPLES)
     starts = sorted(start for start in samples.starts if start < count)
     for start, end in zip(starts, [*starts[1:], count], strict=True):
@@ -90,6 +90,6 @@ def check_cells(graph: Graph, samples: Samples, answers: Sequence[Mapping[str, A
                 largest = max(float(np.abs(values[name]).max(initial=0.0)), 1e-6)
                 if float(np.abs(values[name] - found[name]).max(initial=0.0)) > CLOSE * largest:
                     raise UnsupportedError(
-                        "the cells of an LSTM pass their limit in the middle of a run, which ONNX cannot say",
+                        "the cells of an LSTM exceed their limit during a run, which ONNX cannot express",
                         "quantise the model when it is converted to TFLite",
                     )

@@ -26,7 +26,7 @@ class Writer:
         self.scope = ""
 
     def node(self, op_type: str, inputs: Sequence[str], output: str = "", **attributes: Any) -> str:
-        """Add a node; without ``output`` its result gets a name of its own. Returns the result's name."""
+        """Add a node; without ``output`` its result gets a new name. Returns the result's name."""
         result = output or self.fresh(f"{self.scope}/{op_type}")
         self.node_of(op_type, inputs, [result], **attributes)
         return result
@@ -53,7 +53,7 @@ class Writer:
         return name
 
     def clamped(self, x: str, limits: tuple[float, float], output: str) -> None:
-        """``x`` between the limits, as ``output``; call it also where there is no limit."""
+        """``x`` clipped to the limits, as ``output``; also valid without a limit."""
         low, high = limits
         if low == 0 and high == np.inf:
             self.node("Relu", [x], output)
@@ -74,7 +74,7 @@ RULES: dict[type[Op], Rule] = {}
 
 
 def writes(op: type[O]) -> Callable[[Callable[[O, Layer, list[str], str, Writer], None]], Rule]:
-    """Register how an operator of ours is written in ONNX."""
+    """Register how to write one of our operators as ONNX."""
 
     def register(rule: Callable[[O, Layer, list[str], str, Writer], None]) -> Rule:
         RULES[op] = rule

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""float16 models as float32 ones, which hold every number of them: as the compiler reads them."""
+"""Converts float16 models to float32, which holds every float16 exactly, as the importer does."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from onnx import TensorProto, numpy_helper
 
 
 def widen(graph: onnx.GraphProto) -> None:
-    """Change every type and every constant of a graph in place, also of graphs inside it."""
+    """Change all types and constants of a graph and its subgraphs in place."""
     for value in (*graph.input, *graph.output, *graph.value_info):
         if value.type.tensor_type.elem_type == TensorProto.FLOAT16:
             value.type.tensor_type.elem_type = TensorProto.FLOAT

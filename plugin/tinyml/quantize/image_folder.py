@@ -19,7 +19,7 @@ CHANNELS = {1: "L", 3: "RGB", 4: "RGBA"}
 
 
 def find(folder: Path, suffixes: Sequence[str] = SUFFIXES) -> list[Path]:
-    """Files by their endings; nothing whose name, or whose folder's, begins with a dot."""
+    """Files with these suffixes, except hidden files and those in hidden folders."""
     found = (path for path in folder.rglob("*") if path.suffix.lower() in suffixes)
     return sorted(p for p in found if not any(part.startswith(".") for part in p.relative_to(folder).parts))
 
@@ -30,7 +30,7 @@ def read(folder: Path, files: Sequence[Path], shape: Shape, scaling: Scaling) ->
         from PIL import Image, UnidentifiedImageError
     except ImportError:
         raise ToolError(
-            f"{folder} holds images, and reading them needs Pillow", "pip install pillow"
+            f"{folder} holds images, and reading them requires Pillow", "pip install pillow"
         ) from None
     channels, height, width, first = layout(shape, folder)
     low, high = (0.0, 1.0) if scaling.low is None or scaling.high is None else (scaling.low, scaling.high)
@@ -38,7 +38,7 @@ def read(folder: Path, files: Sequence[Path], shape: Shape, scaling: Scaling) ->
     for path in files:
         try:
             with Image.open(path) as opened:
-                wide = opened.mode.startswith("I")  # 16 bits, which a conversion would cut off at 255
+                wide = opened.mode.startswith("I")  # 16 bits, which a conversion would clip to 255
                 image = opened.point(lambda value: value / 256).convert("L") if wide else opened
                 sized = image.convert(CHANNELS[channels]).resize((width, height), Image.Resampling.BILINEAR)
                 pixels = np.asarray(sized, np.float32).reshape(height, width, channels)
@@ -72,7 +72,7 @@ def layout(shape: Shape, folder: Path) -> tuple[int, int, int, bool]:
 def classes(folder: Path, files: Sequence[Path], origin: Sequence[Path]) -> Array | None:
     """The number of the subfolder that each sample comes from, in alphabetical order of all of them.
 
-    None where files lie in no subfolder.
+    None if a file is not in a subfolder.
     """
 
     def name(path: Path) -> str:

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""What the compiler makes of a quantised model: which of its nodes are computed in float all the same."""
+"""Finds nodes of a quantised model that the compiler would still compute in float."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tinyml.passes import PASSES
 
 
 def float_nodes(model: onnx.ModelProto) -> set[str]:
-    """Names of nodes that int8 around them does not help: they would only lose precision."""
+    """Names of nodes that gain nothing from int8: they would only lose precision."""
     graph = onnx_graph.read(model, "probe", {})
     for step in PASSES:
         graph = step(graph)

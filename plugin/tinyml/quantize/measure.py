@@ -19,11 +19,11 @@ from tinyml.quantize.sequences import States, runs
 from tinyml.reference.session import Session
 
 EXACT = 120.0
-"""Decibels from which on float32 itself would be the noise; also what a perfect result counts."""
+"""Upper limit in decibels, where float32 itself is the noise; also the value of a perfect result."""
 
 
 class Noise:
-    """Energy of a signal and of what differs from it, summed over samples."""
+    """Energy of a signal and of its error, summed over samples."""
 
     def __init__(self) -> None:
         self.signal = self.noise = self.largest = 0.0
@@ -37,7 +37,7 @@ class Noise:
 
     @property
     def decibels(self) -> float:
-        """Signal-to-noise ratio; higher is better, 6 dB are one bit."""
+        """Signal-to-noise ratio; higher is better, 6 dB is one bit."""
         if self.noise <= 0.0:
             return EXACT
         if self.signal <= 0.0:
@@ -52,8 +52,8 @@ class Outcome:
     tensors: Mapping[str, float]  # signal-to-noise ratio of every tensor watched, in dB
     outputs: Mapping[str, float]  # of the model's outputs
     largest_error: float  # of any output element
-    agreement: float  # share of samples on which both decide alike
-    accuracy_float: float | None = None  # share of samples that are right, where labels are known
+    agreement: float  # share of samples with the same decision
+    accuracy_float: float | None = None  # share of correct samples, if labels are known
     accuracy_int8: float | None = None
 
     @property
@@ -63,7 +63,7 @@ class Outcome:
 
     @property
     def lost_points(self) -> float:
-        """Accuracy that int8 costs, in points; without labels, the samples decided differently."""
+        """Accuracy lost by int8, in points; without labels, the share of changed decisions."""
         if self.accuracy_float is not None and self.accuracy_int8 is not None:
             return 100.0 * (self.accuracy_float - self.accuracy_int8)
         return 100.0 * (1.0 - self.agreement)
@@ -115,6 +115,6 @@ def _share(decisions: Sequence[int], labels: Array | None) -> float | None:
 
 
 def decision(output: Array) -> int:
-    """The class an output stands for: its largest element, or, if it has only one, whether that is yes."""
+    """The class of an output: its largest element or, for a single element, whether it exceeds 0.5."""
     flat = output.reshape(-1)
     return int(flat.argmax()) if flat.size > 1 else int(flat[0] > 0.5)

@@ -1,10 +1,10 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Layers with int16 activations among int8 ones: which tensors are int16, and where the two kinds meet.
+"""Layers with int16 activations among int8 ones: which tensors are int16, and where the types meet.
 
-A layer is weak because of the tensors around it: what it reads was rounded too coarsely, or what it writes.
-So it is these tensors that become int16, and every layer that touches one of them computes on int16.
-Weights stay int8. Between the kinds, integers are rescaled to integers.
+A layer is inaccurate because the tensors that it reads or writes are rounded too coarsely. So these tensors
+become int16, and every layer that reads or writes one of them computes on int16. Weights stay int8. Between
+the types, integers are rescaled to integers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tinyml.quantize.layers import CANDIDATES, MOVEMENT, WEIGHTED, FloatLayer
 from tinyml.states import Remembered
 
 FOLLOWING = frozenset((*PASSING, *SHARED, *MOVEMENT))
-"""Operators whose output is of the kind of their inputs: int16 passes through them."""
+"""Operators whose output has the type of their inputs: int16 passes through them."""
 
 INT8, INT16 = np.dtype(np.int8), np.dtype(np.int16)
 
@@ -32,10 +32,10 @@ FIXED: dict[tuple[str, np.dtype[Any]], tuple[float, int]] = {
     ("Sigmoid", INT16): UNIT,
     ("Tanh", INT16): UNIT,
 }
-"""Scale and zero point where results are between known limits whatever was seen: kernels know these."""
+"""Fixed scale and zero point of functions with known limits, which kernels expect."""
 
 Override = dict[str, Any]
-"""What onnxruntime's quantiser is told about one tensor."""
+"""Options for onnxruntime's quantiser about one tensor."""
 
 
 @dataclass(frozen=True)
@@ -43,22 +43,22 @@ class Precision:
     """What is not int8: layers in float, layers with int16 activations."""
 
     floats: tuple[FloatLayer, ...] = ()
-    words: tuple[FloatLayer, ...] = ()
+    int16: tuple[FloatLayer, ...] = ()
 
 
 def int16_nodes(
     model: onnx.ModelProto,
     ranges: Ranges,
     layers: Iterable[FloatLayer],
-    words: Iterable[FloatLayer],
+    int16: Iterable[FloatLayer],
     never: Collection[str],
     states: Iterable[Remembered] = (),
 ) -> set[str]:
-    """Nodes that compute on int16 if the activations around ``words`` are; none of ``never``."""
+    """Nodes that compute on int16 if the activations around ``int16`` are; none of ``never``."""
     pairs = [{state.input, state.output} for state in states]
     together = {node: layer.nodes for layer in layers for node in layer.nodes}
     tensors: set[str] = set()
-    for layer in words:
+    for layer in int16:
         tensors |= {name for name in (*layer.inputs, layer.output) if name in ranges}
     while True:
         found = {
@@ -94,7 +94,7 @@ class _Place:
     weights: bool = False
 
     def kind(self, int16: Collection[str]) -> np.dtype[Any]:
-        """int16 if its producer computes so; real numbers become int16 if anybody wants them so."""
+        """int16 if its producer computes on int16; a float tensor becomes int16 if any reader requires it."""
         if self.source is not None:
             return INT16 if self.source.name in int16 else INT8
         return INT16 if self.wide else INT8
@@ -103,7 +103,7 @@ class _Place:
 def overrides(
     model: onnx.ModelProto, ranges: Ranges, int16: Collection[str], excluded: Collection[str]
 ) -> dict[str, list[Override]]:
-    """For all tensors that are not plainly int8."""
+    """For all tensors that are not simply int8."""
     constants = {t.name for t in model.graph.initializer if t.data_type == onnx.TensorProto.FLOAT}
     result = {}
     for name, place in _places(model, int16, excluded):
@@ -143,7 +143,7 @@ def _places(
 
 
 def _shares_scale(model: onnx.ModelProto, name: str) -> bool:
-    """Whether somebody, maybe behind a reshape, wants this tensor to have the scale of others."""
+    """Whether a reader, perhaps after a reshape, requires this tensor to share the scale of others."""
     readers = [node for node in model.graph.node if name in node.input]
     return any(
         node.op_type in SHARED
@@ -153,7 +153,7 @@ def _shares_scale(model: onnx.ModelProto, name: str) -> bool:
 
 
 def _override(kind: np.dtype[Any], fixed: tuple[float, int] | None = None, typed: bool = False) -> Override:
-    """int8 is what the quantiser does by itself."""
+    """int8 is the quantiser's default."""
     from onnxruntime.quantization import QuantType
 
     found: Override = {}

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""A float model made ready for the quantiser: fixed shapes, folded constants, names for all nodes."""
+"""Prepares a float model for the quantiser: fixed shapes, folded constants, names for all nodes."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from tinyml.reference import session
 from tinyml.states import Remembered, states_of, without_states
 
 OPSET = 13
-"""The oldest in which weights can be quantised per channel."""
+"""The oldest opset in which weights can be quantised per channel."""
 
 ORDER_KEEPING = ("MaxPool", "Reshape", "Transpose", "Flatten", "Squeeze", "Unsqueeze")
-"""Operators that a limit on every element may pass."""
+"""Operators that commute with a limit on every element."""
 
 INTEGER_OPERATORS = ("QuantizeLinear", "DequantizeLinear", "ConvInteger", "MatMulInteger")
 
@@ -40,12 +40,12 @@ class Prepared:
     model: onnx.ModelProto
     inputs: tuple[Input, ...]
     states: tuple[Remembered, ...] = ()
-    doubted: Graph | None = None  # what was read, where writing it as ONNX may change what it means
+    doubted: Graph | None = None  # the imported graph, if the export to ONNX may change its meaning
 
 
 def prepare(path: Path, shapes: Mapping[str, Shape]) -> Prepared:
     """Read a float model, ONNX or TFLite."""
-    graph = load(path, shapes)  # says in words what is wrong with the file, or what would not compile
+    graph = load(path, shapes)  # reports a broken file, or what would not compile
     content = path.read_bytes()
     is_tflite = content[4:8] == TFLITE_MAGIC
     model = export.to_onnx(graph) if is_tflite else onnx_model.parse(path, content)
@@ -91,7 +91,7 @@ def _refuse_quantized(model: onnx.ModelProto, path: Path) -> None:
 
 
 def _drop_default_inputs(model: onnx.ModelProto) -> None:
-    """Initialisers that are listed as inputs too would not count as constants."""
+    """Remove inputs that are also initialisers, which would not count as constants."""
     constants = {tensor.name for tensor in model.graph.initializer}
     kept = [value for value in model.graph.input if value.name not in constants]
     del model.graph.input[:]
@@ -99,7 +99,7 @@ def _drop_default_inputs(model: onnx.ModelProto) -> None:
 
 
 def _fix_shapes(model: onnx.ModelProto, shapes: Mapping[str, Shape]) -> None:
-    """Every input gets the shape it is compiled with; what follows from open ones is inferred anew."""
+    """Every input gets the shape it is compiled with; dependent shapes are inferred again."""
     for value in model.graph.input:
         dims = value.type.tensor_type.shape
         del dims.dim[:]
@@ -112,7 +112,7 @@ def _fix_shapes(model: onnx.ModelProto, shapes: Mapping[str, Shape]) -> None:
 
 
 def _optimized(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Constants folded, batch normalisation in the weights: onnxruntime's own preparation."""
+    """onnxruntime's own preparation: folds constants, and batch normalisation into weights."""
     session.require()
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
@@ -120,7 +120,7 @@ def _optimized(model: onnx.ModelProto) -> onnx.ModelProto:
         source, result = Path(folder, "source.onnx"), Path(folder, "result.onnx")
         onnx.save(model, source)
         try:
-            quant_pre_process(source, result, skip_symbolic_shape=True)  # shapes are fixed: none is symbolic
+            quant_pre_process(source, result, skip_symbolic_shape=True)  # shapes are fixed, not symbolic
         except Exception as error:
             lines = str(error).strip().splitlines() or [type(error).__name__]
             raise ModelError(f"onnxruntime cannot prepare this model: {lines[0]}") from None
@@ -151,7 +151,7 @@ def _modern(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _name_nodes(model: onnx.ModelProto) -> None:
-    """Reports and ``--keep-float`` speak of nodes by name; so does the quantiser."""
+    """Give every node a name: reports, ``--keep-float`` and the quantiser refer to nodes by name."""
     taken: set[str] = set()
     for node in model.graph.node:
         base = node.name or next((name for name in node.output if name), node.op_type)
@@ -164,7 +164,7 @@ def _name_nodes(model: onnx.ModelProto) -> None:
 
 
 def _activations_first(model: onnx.ModelProto) -> None:
-    """pool → relu as relu → pool, where both orders give the same: the relu then is part of a layer."""
+    """pool → relu becomes relu → pool if both give the same result: the relu can then be fused."""
     kept = {value.name for value in model.graph.output}
     changed = True
     while changed:
@@ -184,7 +184,7 @@ def _activations_first(model: onnx.ModelProto) -> None:
 
 
 def _swap(model: onnx.ModelProto, first: onnx.NodeProto, second: onnx.NodeProto) -> None:
-    """first → second becomes second → first; the tensor between them is another one than before."""
+    """first → second becomes second → first; the tensor between them changes."""
     source, between, result = first.input[0], first.output[0], second.output[0]
     second.input[0], second.output[0] = source, between
     first.input[0], first.output[0] = between, result
@@ -202,7 +202,7 @@ def _swap(model: onnx.ModelProto, first: onnx.NodeProto, second: onnx.NodeProto)
 
 
 def _means_for_pools(model: onnx.ModelProto) -> None:
-    """A global average pool as a mean: its integer form may change the scale, a pool's may not."""
+    """A global average pool becomes a mean, whose integer form may change the scale."""
     ranks = {
         value.name: len(value.type.tensor_type.shape.dim)
         for value in onnx.shape_inference.infer_shapes(model).graph.value_info
@@ -224,7 +224,7 @@ def _means_for_pools(model: onnx.ModelProto) -> None:
 
 
 def _drop_zero_padding(model: onnx.ModelProto) -> None:
-    """Padding is zero unless said otherwise; said as a constant, the quantiser would make a node of it."""
+    """Remove a constant padding value of 0, which is the default: the quantiser would make a node of it."""
     values = constants(model)
     for node in model.graph.node:
         if node.op_type != "Pad" or len(node.input) != 3 or node.input[2] not in values:

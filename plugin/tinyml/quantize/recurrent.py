@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """LSTM, GRU and RNN: weights as int8 with one scale per row, activations in float.
 
-A quarter of the flash. The state goes round and round, so that rounding it would add up; the matrices are
-rounded once. Rows of both directions share a scale, since ONNX knows scales along one axis only.
+This takes a quarter of the flash. Rounding errors of the state would accumulate from step to step, while
+the matrices are rounded once. Rows of both directions share a scale, since ONNX supports one scale axis.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""What quantising cost, for people and for programs."""
+"""The accuracy report of quantising, as text and as data."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from tinyml.quantize.layers import MOVEMENT
 from tinyml.quantize.sparsity import Sparsity
 
 LOW_DECIBELS = 15.0
-"""Below this a layer's output has lost too much: fewer than three good bits."""
+"""Below this, a layer's output has lost too much: fewer than three accurate bits remain."""
 
 
 @dataclass(frozen=True)
 class LayerNoise:
-    """One layer of the float model, and how its output fared."""
+    """One layer of the float model, and the accuracy of its output."""
 
     name: str
     op_type: str
     kind: str  # of its activations: int8, int16 or float; "int8 weights" with activations in float
-    decibels: float | None  # signal-to-noise ratio of its output; None where nothing can be compared
+    decibels: float | None  # signal-to-noise ratio of its output; None if it cannot be compared
     lost_here: float | None  # how much lower than that of its worst input
 
 
@@ -48,7 +48,7 @@ class Report:
     warnings: tuple[str, ...] = ()
 
     def headline(self) -> str:
-        """One line: all that a build has to say."""
+        """One line, for a build's output."""
         parts = [f"{self.decibels:.1f} dB at the outputs"]
         if self.accuracy_float is not None and self.accuracy_int8 is not None:
             parts.append(f"accuracy {100 * self.accuracy_float:.2f} % -> {100 * self.accuracy_int8:.2f} %")
@@ -62,7 +62,7 @@ class Report:
         return [layer for layer in self.layers if layer.op_type not in MOVEMENT]
 
     def weakest(self) -> list[LayerNoise]:
-        """Layers that are too noisy and made more of it than they got, the worst first."""
+        """Layers that are too noisy and add most of the noise themselves, the worst first."""
         found = [
             layer
             for layer in self.layers

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""What a user asks for when a float model is to become int8. Light to import: manifests use it too."""
+"""The user's settings for quantising a model. Imports quickly: manifests use it too."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from pathlib import Path
 from tinyml.errors import ConfigError
 
 METHODS = ("auto", "minmax", "entropy", "percentile")
-"""How the range of an activation is found; ``auto`` takes the one whose results are closest to float."""
+"""How the ranges of activations are determined; ``auto``: the method whose outputs are closest to float."""
 
 IO = ("float", "int8")
-"""What the model's interface is made of afterwards."""
+"""The types of inputs and outputs afterwards."""
 
 
 @dataclass(frozen=True)
 class Scaling:
-    """How stored numbers (pixels, samples) become what the model was trained on."""
+    """How stored numbers (pixels, samples) are converted to the numbers used in training."""
 
     low: float | None = None  # with ``high``: the real values of the smallest and the largest pixel
     high: float | None = None
-    mean: tuple[float, ...] = ()  # per channel, taken away after the range
+    mean: tuple[float, ...] = ()  # per channel, subtracted after the range
     std: tuple[float, ...] = ()  # per channel, divided by last
 
     @property
@@ -35,7 +35,7 @@ class Scaling:
 
 @dataclass(frozen=True)
 class Goal:
-    """How much may be lost: points of accuracy, or how far above the noise the outputs must stay."""
+    """The allowed loss: points of accuracy, or the required signal-to-noise ratio of the outputs."""
 
     points: float | None = None
     decibels: float | None = None
@@ -46,7 +46,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class Request:
-    """Everything that decides the int8 model, besides the float model and the shapes of its inputs."""
+    """Everything except the float model and its input shapes that determines the int8 model."""
 
     calibration: Path
     method: str = "auto"
@@ -56,32 +56,30 @@ class Request:
     labels: Path | None = None
     auto: Goal | None = None
     scaling: Scaling = Scaling()
-    samples: int = 512  # at most so many of the calibration data are used, evenly spread
+    samples: int = 512  # maximum number of samples to use, evenly spread
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
-            raise ConfigError(
-                f"there is no calibration method {self.method!r}", f"one of: {', '.join(METHODS)}"
-            )
+            raise ConfigError(f"unknown calibration method {self.method!r}", f"one of: {', '.join(METHODS)}")
         if self.io not in IO:
             raise ConfigError(f"the interface cannot be {self.io!r}", f"one of: {', '.join(IO)}")
         if self.samples < 1:
-            raise ConfigError(f"{self.samples} calibration samples are too few", "1 or more; 100 are typical")
+            raise ConfigError(f"{self.samples} calibration samples are too few", "1 or more; 100 is typical")
 
     @property
     def files(self) -> list[Path]:
-        """What the result depends on; folders are listed file by file."""
+        """The files that the result depends on; folders are listed file by file."""
         found = []
         for path in (self.calibration, *([self.labels] if self.labels else [])):
             found += sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
         return found
 
     def check_files(self) -> None:
-        """Refuse paths that lead nowhere."""
+        """Raise ConfigError for missing files."""
         if not self.calibration.exists():
             raise ConfigError(f"there is no calibration data {self.calibration}", KEYS["calibration"])
         if self.labels is not None and not self.labels.is_file():
-            raise ConfigError(f"there is no file of labels {self.labels}", KEYS["labels"])
+            raise ConfigError(f"there is no label file {self.labels}", KEYS["labels"])
 
     def describe(self) -> str:
         """The choices, without paths: for the provenance comment and the key of the cache."""
@@ -111,20 +109,20 @@ KEYS = {
     "keep_float": "layers to leave in float",
     "int16": "layers to give int16 activations",
     "labels": "the right class of each calibration sample: .npy, .npz or .csv",
-    "auto": "more than int8 for as few layers as it takes to lose at most this: 0.5 (points) or 30dB",
+    "auto": "int16 or float for as few layers as possible to lose at most this: 0.5 (points) or 30dB",
     "range": "what the smallest and the largest pixel or sample become: 0:1",
     "mean": "subtracted after the range, per channel",
     "std": "divided by after the mean, per channel",
-    "samples": "use at most so many of the calibration data",
+    "samples": "maximum number of calibration samples to use",
 }
-"""Every setting, as tinyml.yaml, CMake and platformio.ini write it. The documentation is made from this."""
+"""Every setting, as tinyml.yaml, CMake and platformio.ini write it. A test compares the documentation."""
 
 PATHS = ("calibration", "labels")
 LISTS = ("keep_float", "int16")
 
 
 def settings(value: object, where: str) -> dict[str, str]:
-    """A mapping (or the calibration data alone) as texts by key; lists are joined by commas."""
+    """A mapping (or just the calibration data) as strings by key; lists are joined by commas."""
     if isinstance(value, str):
         value = {"calibration": value}
     if not isinstance(value, dict):
@@ -154,13 +152,13 @@ def parse_items(items: Iterable[str], where: str) -> dict[str, str]:
 
 
 def from_items(items: Iterable[str], where: str, folder: Path) -> Request | None:
-    """The request behind items of a command line; None where there are none."""
+    """The request given by command line items; None if there are none."""
     items = list(items)
     return from_settings(parse_items(items, where), folder) if items else None
 
 
 def from_settings(given: Mapping[str, str], folder: Path) -> Request:
-    """The request behind settings whose paths are relative to ``folder``."""
+    """The request given by settings whose paths are relative to ``folder``."""
     low, high = parse_range(given["range"]) if "range" in given else (None, None)
     samples = given.get("samples", str(Request.samples))
     if not samples.isdecimal():
@@ -191,7 +189,7 @@ def parse_goal(text: str) -> Goal:
     """``0.5`` (points of accuracy) or ``30dB`` (signal-to-noise ratio of the outputs)."""
     match = re.fullmatch(r"(\d+(?:\.\d*)?)\s*(dB|db|points?|%)?", text.strip())
     if match is None:
-        raise ConfigError(f"{text!r} is not an amount of loss", "0.5 (points of accuracy), or 30dB")
+        raise ConfigError(f"{text!r} is not a loss", "0.5 (points of accuracy), or 30dB")
     value = float(match[1])
     return Goal(decibels=value) if (match[2] or "").lower() == "db" else Goal(points=value)
 

@@ -63,10 +63,10 @@ def insert_qdq(
 
 
 def _hide_activations(model: onnx.ModelProto, int16: Collection[str]) -> dict[str, onnx.NodeProto]:
-    """Take out the activations behind int16 layers; returns them by the name of the node they follow.
+    """Remove the activations after int16 layers; returns them by the name of the node they follow.
 
-    onnxruntime leaves a Relu to the saturation of the int8 behind it, whose lowest number is zero. That of
-    int16 is not: the Relu must stay, and must stay next to its layer.
+    onnxruntime replaces a Relu by saturation of the int8 after it, whose lowest number stands for zero.
+    int16 has no such zero point: the Relu must stay, next to its layer.
     """
     producers = {name: node for node in model.graph.node for name in node.output}
     count = Counter(name for node in model.graph.node for name in node.input)
@@ -84,7 +84,7 @@ def _hide_activations(model: onnx.ModelProto, int16: Collection[str]) -> dict[st
 def _show_activations(
     result: onnx.ModelProto, model: onnx.ModelProto, hidden: Mapping[str, onnx.NodeProto]
 ) -> None:
-    """Put them back, each with the limits that it has as constants."""
+    """Insert them again, each with its limits as constants."""
     present = {tensor.name for tensor in result.graph.initializer}
     for source in [node for node in result.graph.node if node.name in hidden]:
         again = hidden[source.name]
@@ -97,7 +97,7 @@ def _show_activations(
 
 
 def borders(model: onnx.ModelProto) -> dict[str, str]:
-    """Tensor of the float model -> the tensor of this model that holds it after its way through int8."""
+    """Tensor of the float model -> the dequantised tensor of this model."""
     after = {node.input[0]: node.output[0] for node in model.graph.node if node.op_type == "DequantizeLinear"}
     found = {}
     for node in model.graph.node:
@@ -108,9 +108,9 @@ def borders(model: onnx.ModelProto) -> dict[str, str]:
 
 
 def to_int8_interface(model: onnx.ModelProto, inside: Collection[str] = ()) -> onnx.ModelProto:
-    """Inputs and outputs as the stored numbers themselves; tensors of float layers stay as they are.
+    """Inputs and outputs as the stored integers; tensors of float layers stay as they are.
 
-    Those ``inside`` are states, which are nobody's business.
+    Those ``inside`` are states, which are not part of the interface.
     """
     result = onnx.ModelProto()
     result.CopyFrom(model)

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Which layers need more than int8 so that no more is lost than the user allows: as few as can be found."""
+"""Finds the fewest layers that need more than int8 to stay within the loss that the user allows."""
 
 from __future__ import annotations
 
@@ -33,40 +33,40 @@ def smallest_set(
     trial: Trial,
     progress: Progress,
 ) -> Precision:
-    """Layers in higher precision, beside those of ``already``; ``widened`` are those that int16 can compute.
+    """Layers in higher precision, in addition to ``already``; ``widened`` are those that support int16.
 
-    First each layer is quantised alone: the noise it makes by itself is its rank. If int16 everywhere
-    reaches the goal, no layer needs float. Else layers are kept in float, and go to int16 where that does.
+    First each layer is quantised alone, which ranks the layers by the noise they add. If int16 everywhere
+    reaches the goal, no layer needs float. Otherwise layers stay in float, or int16 where that suffices.
     """
 
-    def good(floats: Layers, words: Layers) -> bool:
-        return reached(goal, trial(Precision((*already.floats, *floats), (*already.words, *words))))
+    def good(floats: Layers, int16: Layers) -> bool:
+        return reached(goal, trial(Precision((*already.floats, *floats), (*already.int16, *int16))))
 
     if good((), ()):
         return already
-    taken = (*already.floats, *already.words)
+    taken = (*already.floats, *already.int16)
     ranked = _ranked([layer for layer in layers if layer not in taken], layers, trial, progress)
     wide = tuple(layer for layer in ranked if layer in widened)
     if wide and good((), wide):
-        words = _fewest(wide, lambda some: good((), some), progress)
-        return _in_order(layers, already, (), words)
+        int16 = _fewest(wide, lambda some: good((), some), progress)
+        return _in_order(layers, already, (), int16)
     if not good(ranked, ()):
         raise ConfigError(
             f"the goal ({goal}) is not reached even with every layer in float",
             "allow more, or check the labels",
         )
-    floats, words = _fewest(ranked, lambda some: good(some, ()), progress), ()
+    floats, int16 = _fewest(ranked, lambda some: good(some, ()), progress), ()
     for layer in (layer for layer in reversed(floats) if layer in widened):
         fewer = tuple(other for other in floats if other is not layer)
-        if good(fewer, (*words, layer)):
-            floats, words = fewer, (*words, layer)
-    return _in_order(layers, already, floats, words)
+        if good(fewer, (*int16, layer)):
+            floats, int16 = fewer, (*int16, layer)
+    return _in_order(layers, already, floats, int16)
 
 
 def _ranked(
     free: Sequence[FloatLayer], layers: Sequence[FloatLayer], trial: Trial, progress: Progress
 ) -> Layers:
-    """The worst first: the one that makes most noise as the only int8 layer of a float model."""
+    """The worst first: the one that adds most noise as the only int8 layer of a float model."""
     own: list[tuple[float, int]] = []
     for index, layer in enumerate(free):
         others = tuple(other for other in layers if other is not layer)
@@ -76,7 +76,7 @@ def _ranked(
 
 
 def _fewest(ranked: Layers, good: Callable[[Layers], bool], progress: Progress) -> Layers:
-    """The shortest start of the ranking that is good, by halving, without what it can do without."""
+    """The shortest sufficient prefix of the ranking, by bisection, without layers that are not needed."""
     low, high = 0, len(ranked)
     while high - low > 1:
         middle = (low + high) // 2
@@ -93,9 +93,9 @@ def _fewest(ranked: Layers, good: Callable[[Layers], bool], progress: Progress) 
     return kept
 
 
-def _in_order(layers: Sequence[FloatLayer], already: Precision, floats: Layers, words: Layers) -> Precision:
-    """In the order of the model, which is how a report lists them."""
+def _in_order(layers: Sequence[FloatLayer], already: Precision, floats: Layers, int16: Layers) -> Precision:
+    """In the order of the model, as in the report."""
     return Precision(
         (*already.floats, *(layer for layer in layers if layer in floats)),
-        (*already.words, *(layer for layer in layers if layer in words)),
+        (*already.int16, *(layer for layer in layers if layer in int16)),
     )

@@ -1,10 +1,10 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Models that keep state between runs: the samples of a sequence one after the other, state handed on.
+"""Models that keep state between runs: the samples of a sequence run in order, with the state passed on.
 
-To onnxruntime the state is an input and an output. The float model is run through every sequence once;
-what its states were then are inputs of the calibration like all others. The int8 model has its own states
-when it is measured: what rounding does to them from step to step is in the figures.
+For onnxruntime, a state is an input and an output. The float model runs through every sequence once; its
+states become ordinary calibration inputs. The int8 model keeps its own states when it is measured, so the
+figures include the rounding errors that accumulate in them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def runs(
 ) -> Iterator[tuple[Mapping[str, Array], dict[str, Array]]]:
     """For each sample the inputs, states among them, and what the session computes.
 
-    States begin anew with each sequence.
+    States are reset at the start of each sequence.
     """
     state: Mapping[str, Array] = {}
     for index, sample in enumerate(samples.inputs):
@@ -46,9 +46,9 @@ def unrolled(model: onnx.ModelProto, samples: Samples, states: States) -> Sequen
 
 
 def store_integers(model: onnx.ModelProto, states: States) -> list[Remembered]:
-    """Keep states as integers where they end a run as such, or are nothing else at the start of the next.
+    """Keep states as integers if a run ends with integers, or if the next run starts by quantising them.
 
-    Either way the same numbers are rounded as before, once.
+    Either way the same numbers are rounded once, as before.
     """
     graph = model.graph
     constants = {tensor.name: tensor for tensor in graph.initializer}
@@ -77,7 +77,7 @@ def store_integers(model: onnx.ModelProto, states: States) -> list[Remembered]:
 def _only_meaning(
     readers: Sequence[onnx.NodeProto], constants: Mapping[str, TensorProto]
 ) -> onnx.NodeProto | None:
-    """One of the readers, if all quantise, and in the same way."""
+    """One of the readers, if all quantise in the same way."""
     if not readers or any(node.op_type != "QuantizeLinear" for node in readers):
         return None
     found = {
@@ -88,7 +88,7 @@ def _only_meaning(
 
 
 def _store(graph: onnx.GraphProto, output: str, source: onnx.NodeProto, border: onnx.NodeProto) -> None:
-    """The output becomes integers; who reads the real numbers inside the model still gets them."""
+    """The output becomes integers; readers inside the model still get real numbers."""
     real = f"{output}/real"
     others = [node for node in graph.node if output in node.input]
     for node in others:
@@ -109,7 +109,7 @@ def _store(graph: onnx.GraphProto, output: str, source: onnx.NodeProto, border: 
 def _read(
     graph: onnx.GraphProto, name: str, readers: Sequence[onnx.NodeProto], border: onnx.NodeProto
 ) -> None:
-    """The input becomes integers; its readers get what they mean."""
+    """The input becomes integers; its readers get the dequantised numbers."""
     real = f"{name}/real"
     for node in readers:
         node.input[:] = [real if given == name else given for given in node.input]

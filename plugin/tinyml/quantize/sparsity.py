@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""How many weights of a model are zero: what pruning left, and what the compiler can drop of it."""
+"""Counts zero weights: how far a model is pruned, and which channels the compiler can drop."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def sparsity_of(model: onnx.ModelProto) -> Sparsity:
 
 
 def _channel_axis(node: onnx.NodeProto, rank: int) -> int:
-    """The axis of a weight that counts the outputs."""
+    """The output axis of a weight."""
     if node.op_type == "Gemm":
         return 0 if any(a.name == "transB" and a.i for a in node.attribute) else 1
     return {"Conv": 0, "ConvTranspose": 1}.get(node.op_type, rank - 1)

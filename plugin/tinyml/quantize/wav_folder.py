@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Calibration data as a folder of WAV files, for models that take the sound itself."""
+"""Calibration data as a folder of WAV files, for models that take raw sound."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def find(folder: Path) -> list[Path]:
 
 
 def read(folder: Path, files: Sequence[Path], shape: Shape, scaling: Scaling) -> tuple[Array, list[Path]]:
-    """Each file cut into pieces as long as the input, -1..1 unless scaled otherwise; the file of each."""
+    """Files split into pieces as long as the input, in -1..1 unless scaled otherwise; the file of each."""
     length = int(np.prod(shape, dtype=np.int64))
     if length != max(shape, default=0):
         raise ConfigError(
-            f"{folder} holds sound; the model takes {'x'.join(map(str, shape))}, which is not sound itself",
+            f"{folder} holds sound; the model takes {'x'.join(map(str, shape))}, which is not raw sound",
             "compute the features as for training and save them: numpy.savez(file, in0=array)",
         )
     low, high = (-1.0, 1.0) if scaling.low is None or scaling.high is None else (scaling.low, scaling.high)
@@ -54,15 +54,15 @@ def read(folder: Path, files: Sequence[Path], shape: Shape, scaling: Scaling) ->
 
 
 def samples(path: Path) -> tuple[int, Array]:
-    """Sample rate, and the sound as numbers of -1..1, channels averaged."""
+    """Sample rate, and the sound in -1..1 with channels averaged."""
     try:
         with wave.open(str(path), "rb") as file:
             width, channels, rate = file.getsampwidth(), file.getnchannels(), file.getframerate()
             raw = np.frombuffer(file.readframes(file.getnframes()), np.uint8)
     except (OSError, EOFError, wave.Error) as error:
         raise ConfigError(f"{path} cannot be read as a WAV file: {error}", "PCM, 8 to 32 bits") from None
-    raw = raw[: raw.size - raw.size % (width * channels)]  # a file that was cut off may end inside a sample
-    if width == 1:  # the one width that WAV stores without a sign
+    raw = raw[: raw.size - raw.size % (width * channels)]  # a truncated file may end inside a sample
+    if width == 1:  # the only width that WAV stores unsigned
         whole = raw.astype(np.int64) - 128
     else:
         grouped = raw.reshape(-1, width).astype(np.int64)

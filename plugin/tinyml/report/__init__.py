@@ -1,3 +1,3 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""What a compiled model is made of and what it takes, for people and for programs."""
+"""Reports on compiled models: layers, memory, budgets and changes, as text, JSON and HTML."""

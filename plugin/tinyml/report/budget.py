@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Does a compiled model fit the memory it was given? Said before a linker says it in its own words."""
+"""Checks that a compiled model fits its memory, with a clearer message than the linker's."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHOWN = 3  # layers that a message names
 
 @dataclass(frozen=True)
 class Limit:
-    """An amount of memory and whose it is: "the board", an option's name."""
+    """An amount of memory and who sets it: "the board", an option's name."""
 
     bytes: int
     whose: str
@@ -38,15 +38,15 @@ def check(
     flash: Sequence[Limit] = (),
     weights_in_ram: bool = False,
 ) -> None:
-    """Refuse a model, by its summary, that goes over a limit on its arena, all its RAM or its flash."""
+    """Raise BudgetError if a model, by its summary, exceeds a limit on its arena, RAM or flash."""
     all_ram = summary["arena_bytes"] + summary["state_bytes"]
-    words = "arena and state need"
+    parts = "arena and state need"
     if weights_in_ram:  # and in flash, from where they are copied at boot
         all_ram += summary["weights_bytes"]
-        words = "arena, state and weights need"
+        parts = "arena, state and weights need"
     for limits, what, needed, memory in (
         (arena, "the arena needs", summary["arena_bytes"], "RAM"),
-        (ram, words, all_ram, "RAM"),
+        (ram, parts, all_ram, "RAM"),
         (flash, "the weights need", summary["weights_bytes"], "flash"),
     ):
         for limit in limits:
@@ -69,7 +69,7 @@ def check_all(
 
 
 def _heaviest(summary: Mapping[str, Any], memory: str) -> str:
-    """The layers that a user would have to make smaller, as an end of a sentence."""
+    """The largest layers, as the end of a sentence."""
     key, words = ("weights_bytes", "most of it") if memory == "flash" else ("live_bytes", "at its peak")
     layers = sorted(summary["layers"], key=lambda layer: -int(layer[key]))[:SHOWN]
     named = ", ".join(f"{layer['name']} {layer[key]}" for layer in layers if layer[key])
@@ -77,7 +77,7 @@ def _heaviest(summary: Mapping[str, Any], memory: str) -> str:
 
 
 def _advice(summary: Mapping[str, Any]) -> str:
-    """A float model has one more way out than an integer one."""
+    """What to try; a float model can also be quantised."""
     smaller = "a smaller model or input, or a board with more memory"
     is_float = any(layer["macs"] and layer["kernel"].endswith("_f32") for layer in summary["layers"])
     return (

@@ -34,7 +34,7 @@ class Changed:
 
 
 def changes(old: Report, new: Report) -> Iterator[Changed]:
-    """Totals first, then layers that came, went, or became others."""
+    """Totals first, then layers that were added, removed or changed."""
     for what, read in TOTALS:
         before, after = read(old), read(new)
         if before is not None and after is not None and before != after:

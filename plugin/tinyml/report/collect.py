@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Gathers a report: compiles the model, watches the passes, and measures it if a machine is named."""
+"""Collects a report: compiles the model, records the passes, and measures it if a machine is given."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tinyml.report.html import page
 
 
 def collect(path: Path, options: Options, machine: str | None = None) -> Report:
-    """Everything about a model; with ``machine``, what it costs there, layer by layer."""
+    """The report of a model; with ``machine``, including what each layer costs there."""
     watch = Watch()
     compiled = compile_model(path, options, watch)
     report = describe(compiled, path.name, options.kernels, watch.stages)
@@ -26,7 +26,7 @@ def collect(path: Path, options: Options, machine: str | None = None) -> Report:
 
 
 class Watch:
-    """Called after each stage; keeps what the graph amounts to."""
+    """Called after each stage; records the size of the graph."""
 
     def __init__(self) -> None:
         self.stages: list[StageFacts] = []
@@ -36,7 +36,7 @@ class Watch:
 
 
 def report_files(compiled: Compiled, file: str, kernels: str, stages: list[StageFacts]) -> dict[str, str]:
-    """The report of a build: a page, and the same for programs."""
+    """The report of a build: a page, and the same content as JSON."""
     report = describe(compiled, file, kernels, stages)
     name = f"{compiled.name}_report"
     return {f"{name}.html": page(report), f"{name}.json": report.to_json()}
@@ -70,7 +70,7 @@ def describe(compiled: Compiled, file: str, kernels: str, stages: list[StageFact
 
 
 def measured(report: Report, compiled: Compiled, machine: str, inputs: Path | None = None) -> Report:
-    """The report with what a run on ``machine`` costs. Two builds: profiling itself takes instructions."""
+    """The report with the cost of a run on ``machine``. Builds twice, because profiling adds instructions."""
     samples = [arrays.load_inputs(inputs, compiled.graph)]
     plain = harness.run_files(compiled.files, machine, samples, reset_before={0})
     if plain.instructions is None or plain.footprint is None or plain.stack_bytes is None:
@@ -108,7 +108,7 @@ def measured(report: Report, compiled: Compiled, machine: str, inputs: Path | No
 
 
 def profiled(report: Report, where: str, cost: Cost) -> Report:
-    """The report with what a run in a Zephyr image costs."""
+    """The report with the cost of a run in a Zephyr image."""
     counts = [(layer, cost.layers[layer.step]) for layer in report.layers]
     if cost.unit == "cycles":
         layers = [replace(layer, cycles=count) for layer, count in counts]

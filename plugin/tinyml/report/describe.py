@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""A compiled model's summary (``<name>.json``) as text that fits a terminal and a log."""
+"""A compiled model's summary (``<name>.json``) as text for a terminal or a log."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class LayerFacts:
     op: str
     kernel: str
     library: str
-    free: bool  # sharing memory has already done all of its work
+    free: bool  # no work: buffer sharing already puts the output in place
     macs: int
     weights_bytes: int
     scratch_bytes: int
@@ -48,9 +48,9 @@ class LayerFacts:
     outputs: list[str]
     shape: list[int]  # of its first output
     instructions: int | None = None
-    cycles: int | None = None  # on hardware, which counts these instead
+    cycles: int | None = None  # on hardware, instead of instructions
     cycles_estimated: int | None = None
-    label: str = ""  # what it does, in a word: a family of operators is one ``op``
+    label: str = ""  # what it computes: one ``op`` can be a family of operators
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Profile:
-    """One run in a Zephyr image; ``unit`` is what was counted (instructions or cycles), ``how`` by what."""
+    """One run in a Zephyr image; ``unit``: instructions or cycles, ``how``: the way they were counted."""
 
     where: str
     unit: str
@@ -127,7 +127,7 @@ class Report:
 
     @property
     def cost_unit(self) -> str | None:
-        """What was counted of each layer, if anything was."""
+        """The count for each layer, if there is one."""
         return self.profile.unit if self.profile else "instructions" if self.measured else None
 
     @property
@@ -136,12 +136,12 @@ class Report:
 
     @property
     def flash_bytes(self) -> int:
-        """Measured, or what is certain without a compiler: the weights."""
+        """Measured flash, or the weights if nothing was measured."""
         return self.measured.flash_bytes if self.measured else self.weights_bytes
 
     @property
     def over_budget(self) -> list[str]:
-        """Budgets that are exceeded, in words."""
+        """Messages about exceeded budgets."""
         pairs = (
             ("RAM", self.ram_bytes, self.ram_budget_bytes),
             ("flash", self.flash_bytes, self.flash_budget_bytes),
@@ -176,6 +176,6 @@ def load(path: Path) -> Report:
 
 
 def _read(kind: Any, data: Any) -> Any:
-    """An object from its fields. Those that a newer version added are passed over; those that an older one
-    did not have yet, and that have a default, are left to it."""
+    """An object from its fields. Ignores fields that a newer version added; fields that an older version
+    did not have get their default."""
     return kind(**{f.name: data[f.name] for f in fields(kind) if f.name in data or f.default is MISSING})

@@ -69,7 +69,7 @@ def _edges(report: Report) -> list[_Edge]:
 
 
 def _lanes(edges: list[_Edge]) -> dict[_Edge, int]:
-    """A column beside the boxes for each long edge, so that no two run over one another."""
+    """A column beside the boxes for each long edge, so that edges do not overlap."""
     lanes: dict[_Edge, int] = {}
     for edge in sorted(edges, key=lambda e: (e.end - e.start, e.start)):
         taken = {lane for other, lane in lanes.items() if other.start < edge.end and edge.start < other.end}

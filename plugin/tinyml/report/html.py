@@ -13,7 +13,7 @@ from tinyml.report.memory_svg import memory_svg
 from tinyml.templates import environment
 
 MOST = 24
-"""Layers in the table of costs; those behind it add up to little."""
+"""Number of layers in the cost table; the rest add up to little."""
 
 
 def page(report: Report, changed: Sequence[Changed] | None = None) -> str:
@@ -37,13 +37,13 @@ def page(report: Report, changed: Sequence[Changed] | None = None) -> str:
 
 
 def _short(name: str, most: int = 48) -> str:
-    """A name in the model as far as it tells layers apart: TFLite joins all that was fused with ;."""
+    """The distinctive part of a layer's name: TFLite joins the names of fused layers with ;."""
     last = name.split(";")[-1]
     return last if len(last) <= most else f"...{last[-most + 3 :]}"
 
 
 def _colors(report: Report) -> dict[str, str]:
-    """A hue for each operator, far from its neighbours'; the most frequent first."""
+    """A hue for each operator, distinct from its neighbours'; the most frequent first."""
     counts: dict[str, int] = {}
     for layer in report.layers:
         counts[layer.label] = counts.get(layer.label, 0) + 1

@@ -16,7 +16,7 @@ class _Scale:
     """From steps and bytes to coordinates."""
 
     def __init__(self, report: Report) -> None:
-        self.steps = len(report.layers) + 1  # after the last layer the outputs are still there
+        self.steps = len(report.layers) + 1  # outputs stay after the last layer
         self.bytes = max(report.arena_bytes, 1)
 
     def x(self, step: float) -> float:
@@ -69,7 +69,7 @@ def _tensor(tensor: TensorFacts, maker: LayerFacts | None, scale: _Scale, colors
 
 
 def _is_alone(tensor: TensorFacts, others: list[TensorFacts]) -> bool:
-    """Whether no other tensor shares its place in the picture, so that words in it can be read."""
+    """Whether no other tensor covers it in the picture, so that a label is readable."""
     return not any(
         other is not tensor
         and min(tensor.last, other.last) >= max(tensor.first, other.first)
@@ -80,7 +80,7 @@ def _is_alone(tensor: TensorFacts, others: list[TensorFacts]) -> bool:
 
 
 def _label(tensor: TensorFacts, scale: _Scale) -> str:
-    """The shape, where there is room for it."""
+    """The shape, if there is room for it."""
     x0, x1 = scale.x(tensor.first), scale.x(tensor.last + 1)
     y0, y1 = scale.y(tensor.offset), scale.y(tensor.offset + tensor.bytes)
     shape = "x".join(map(str, tensor.shape)) or "scalar"

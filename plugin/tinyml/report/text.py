@@ -13,7 +13,7 @@ from tinyml.report.changes import Changed
 from tinyml.report.facts import Report
 
 NARROW = 110
-"""Below so many columns a terminal has no room for everything."""
+"""Terminals with fewer columns get a shorter table."""
 
 
 def show(report: Report, console: Console) -> None:
@@ -30,7 +30,7 @@ def show(report: Report, console: Console) -> None:
 
 
 def show_layers(report: Report, console: Console) -> None:
-    """One line each; with instructions or cycles where they were counted."""
+    """One line per layer, with instructions or cycles if they were counted."""
     unit = report.cost_unit
     narrow = console.width < NARROW
     costs = [(layer.cycles if unit == "cycles" else layer.instructions) or 0 for layer in report.layers]
@@ -85,7 +85,7 @@ def _totals(report: Report, console: Console) -> None:
     table.add_column()
     bound = report.arena_lower_bound_bytes
     where = f"at layer {report.peak_step}"
-    note = f"the least possible ({where})" if bound == report.arena_bytes else f"bound {bound:,} ({where})"
+    note = f"the minimum ({where})" if bound == report.arena_bytes else f"bound {bound:,} ({where})"
     table.add_row("arena", f"{report.arena_bytes:,}", f"bytes of RAM, {note}")
     if report.state_bytes:
         table.add_row("state", f"{report.state_bytes:,}", "bytes of RAM, kept between runs")
@@ -93,7 +93,7 @@ def _totals(report: Report, console: Console) -> None:
     if facts is None:
         table.add_row("weights", f"{report.weights_bytes:,}", "bytes of flash")
     else:
-        table.add_row("variables", f"{facts.other_ram_bytes:,}", "bytes of RAM beside those")
+        table.add_row("variables", f"{facts.other_ram_bytes:,}", "bytes of other RAM")
         table.add_row("stack", f"{facts.stack_bytes:,}", "bytes at most")
         table.add_row("constants", f"{facts.constants_bytes:,}", "bytes of flash: weights, tables")
         table.add_row("kernels", f"{facts.kernels_bytes:,}", "bytes of flash")

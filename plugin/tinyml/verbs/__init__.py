@@ -1,9 +1,9 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""What a user can ask for, word by word. `tinyml ...` and `west tinyml ...` offer the same verbs.
+"""The verbs of the command line. `tinyml ...` and `west tinyml ...` offer the same ones.
 
-A verb's module is light to import: parsing arguments and printing help must work, and be quick,
-before numpy and onnx are needed. What is heavy is imported where a verb runs.
+A verb's module imports quickly: parsing arguments and printing help must work without numpy and onnx.
+Heavy modules are imported when a verb runs.
 """
 
 from __future__ import annotations

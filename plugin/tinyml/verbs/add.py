@@ -30,10 +30,10 @@ class Add(Verb):
     """Make a model part of an application.
 
     Checks that the model compiles, lists it in the application's tinyml.yaml and switches
-    CONFIG_TINYML on in prj.conf. From then on `west build` compiles it like any other source.
+    CONFIG_TINYML on in prj.conf. After that, `west build` compiles it like any other source.
 
-    The model is referred to by a relative path if it lies in the same git repository or west
-    workspace as the application; otherwise it is copied to the application's folder models/.
+    tinyml.yaml refers to the model by a relative path if it is in the same git repository or west
+    workspace as the application; otherwise the model is copied to the application's folder models/.
     """
 
     name = "add"
@@ -47,7 +47,7 @@ class Add(Verb):
             "--target",
             default="cortex-m3",
             metavar="T",
-            help="check and size it for this core; the build takes the board's own core. "
+            help="check the model and print its sizes for this core; the build uses the board's core. "
             f"One of: {', '.join(TARGETS)} (default: %(default)s)",
         )
         parser.add_argument(
@@ -64,7 +64,7 @@ class Add(Verb):
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
         if args.input and not args.test:
-            raise ConfigError("--input has the inputs of the test that --test writes", "--test, too")
+            raise ConfigError("--input requires --test, which writes a test with these inputs", "add --test")
         app = folder.find_application(args.app, Path.cwd())
         target = find_target(args.target)
         model = _existing(args.model)
@@ -82,7 +82,8 @@ class Add(Verb):
         if args.test:
             place = make_test.place_for(app, name)
             make_test.refuse_existing(
-                place, f"add the model without --test; `west tinyml test {name} --force` then writes it anew"
+                place,
+                f"add the model without --test; `west tinyml test {name} --force` then replaces the test",
             )
             changes |= make_test.contents(app, entry, args.input, place, model, wanted)
         files.replace_all(changes)
@@ -106,32 +107,32 @@ def _refuse_clash(listed: manifest.Manifest, name: str, model: Path, app: folder
     if known is not None:
         if known.path(app.root).resolve() == model:
             raise ConfigError(
-                f"{known.file} is in {app.manifest_path.name} already, as {name!r}",
-                f"nothing; the build uses it. `west tinyml remove {name}` takes it out",
+                f"{known.file} is already in {app.manifest_path.name}, as {name!r}",
+                f"nothing to do: the build uses it. `west tinyml remove {name}` removes it",
             )
         raise ConfigError(
-            f"there is a model called {name!r} already, from {known.file}",
+            f"there is already a model called {name!r}, from {known.file}",
             "another name with --name, or remove the other model first",
         )
     naming.check_unique([*(entry.name for entry in listed.models), name])
 
 
 def _place(model: Path, app: folder.Application) -> tuple[str, bool]:
-    """How the manifest names the model, and whether the file must be copied there first."""
+    """The model's path in the manifest, and whether the file must be copied there first."""
     if folder.shared_root(app.root, model):
         return folder.relative(model, app.root), False
     copy = app.root / "models" / model.name
     if copy.exists() and copy.read_bytes() != model.read_bytes():
         raise ConfigError(
-            f"{model} lies outside the application's repository and would be copied to models/{model.name}, "
-            "but another file is there already",
-            "add the file that is there, or rename one of them",
+            f"{model} is outside the application's repository and would be copied to models/{model.name}, "
+            "but another file already exists there",
+            "add the existing file, or rename one of them",
         )
     return f"models/{model.name}", not copy.exists()
 
 
 def _calibration(items: list[str], app: folder.Application) -> tuple[dict[str, str], dict[Path, Path]]:
-    """Settings with paths as the manifest names them, and the files that must be copied there first."""
+    """Settings with paths relative to the manifest, and the files that must be copied first."""
     if not items:
         return {}, {}
     settings, copies = request.parse_items(items, "--quantize"), {}
@@ -143,7 +144,7 @@ def _calibration(items: list[str], app: folder.Application) -> tuple[dict[str, s
             raise ConfigError(f"--quantize: there is no {key} {settings[key]}", request.KEYS[key])
         if data.is_dir() and not folder.shared_root(app.root, data):
             raise ConfigError(
-                f"the folder {data} lies outside the application's repository",
+                f"the folder {data} is outside the application's repository",
                 "copy it into the application, so that the build finds it on other machines too",
             )
         settings[key], copied = _place(data, app)
@@ -169,7 +170,7 @@ def _compile(
     )
     if not must_move:
         return compile_model(model, options)
-    with tempfile.TemporaryDirectory() as alone:  # would it still work without its neighbours?
+    with tempfile.TemporaryDirectory() as alone:  # does it still work without the files next to it?
         moved = Path(alone) / model.name
         copyfile(model, moved)
         return compile_model(moved, options)
@@ -190,7 +191,7 @@ def _changes(
 
 
 def read_text(path: Path) -> str:
-    """A file's text with its own line ends; empty if there is no file."""
+    """A file's text with its own line endings; empty if there is no file."""
     try:
         return path.read_bytes().decode()
     except FileNotFoundError:
@@ -212,7 +213,7 @@ def _report(
 
     if copied:
         console.print(
-            f"copied to {entry.file} (the original lies outside the application's repository)", markup=False
+            f"copied to {entry.file} (the original is outside the application's repository)", markup=False
         )
     console.print(f"added {entry.name} ({entry.file}) to {app.manifest_path}", markup=False, soft_wrap=True)
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
@@ -231,5 +232,6 @@ def _report(
         for line in (f"int8: {compiled.quantization.headline()}", *compiled.quantization.advice()):
             console.print(line, markup=False, soft_wrap=True)
     console.print(
-        f"Sizes are for {summary['target']}. Next: #include <{entry.name}.h>, and west build.", markup=False
+        f"Sizes are for {summary['target']}. Next: #include <{entry.name}.h>, then run west build.",
+        markup=False,
     )

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""The shape of a verb, and the one way in which all of them are called."""
+"""The interface of a verb, and the entry point that runs one."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ class Verb(ABC):
 
     @abstractmethod
     def run(self, args: argparse.Namespace, console: Console) -> int:
-        """Do it; returns the exit code. Raises TinymlError for what the user can put right."""
+        """Run the verb; returns the exit code. Raises TinymlError for mistakes that the user can fix."""
 
 
 def add_app_argument(parser: argparse.ArgumentParser) -> None:
-    """`--app`, alike for all verbs about an application."""
+    """`--app`, the same for all verbs that work on an application."""
     parser.add_argument(
         "--app",
         type=Path,
         metavar="DIR",
-        help="the application's folder (default: the one that the current folder lies in)",
+        help="the application's folder (default: the one that contains the current folder)",
     )
 
 
 def add_shape_argument(parser: argparse.ArgumentParser) -> None:
-    """`--shape`, alike for all verbs that read a model."""
+    """`--shape`, the same for all verbs that read a model."""
     parser.add_argument(
         "--shape",
         action="append",
@@ -54,7 +54,7 @@ def add_shape_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def roomy(console: Console) -> Console:
-    """For tables: a log has no width, so that lines in it need not be broken at the usual 80."""
+    """A console for tables: a log has no width, so lines need not wrap at 80 columns."""
     import os
 
     from rich.console import Console as NewConsole
@@ -108,8 +108,10 @@ def main(verbs: Iterable[Verb], argv: Sequence[str], prog: str, version: str) ->
     """Parse ``argv``, run the verb, print a user's mistake without a traceback."""
     args, unknown = build_parser(verbs, prog, version).parse_known_args(list(argv) or ["--help"])
     if unknown:
-        args.parser.error(f"unknown arguments: {' '.join(unknown)}")  # with the usage of the verb, not of all
-    from rich.console import Console  # after --help, which needs nothing that must be installed
+        args.parser.error(
+            f"unknown arguments: {' '.join(unknown)}"
+        )  # prints the usage of this verb, not of all
+    from rich.console import Console  # after --help, which works without any installed package
 
     try:
         code: int = args.verb.run(args, Console(highlight=False))

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""`bench`: what models cost, in instructions and bytes, beside what others need."""
+"""`bench`: what models cost in instructions and bytes, compared with other runtimes."""
 
 from __future__ import annotations
 
@@ -19,18 +19,17 @@ if TYPE_CHECKING:
     from tinyml.bench.record import Change, Record
 
 WIDE = 150
-COMPACT = (0, 1, 3, 4, 5, 9, 11)  # of the table's columns, where there is no room for all
+COMPACT = (0, 1, 3, 4, 5, 9, 11)  # columns to show on a narrow terminal
 MACHINES = "qemu-cortex-m3,qemu-cortex-m4,qemu-cortex-m7,qemu-cortex-m55"
 
 
 class Bench(Verb):
     """Measure models on emulated cores: instructions per inference, flash and RAM by part.
 
-    Instructions and bytes are counted, nothing is timed: the same inputs give the same figures on any
-    computer with the same cross compiler. Cycles are an estimate. Models
-    that are recognised by their SHA-256 are shown beside the figures of other runtimes. `--against` compares
-    with an earlier --json file, or with another commit of this project; then the exit code is 1 if
-    anything grew by more than --tolerance percent.
+    Instructions and bytes are counted and nothing is timed: the same inputs give the same figures on any
+    computer with the same cross compiler. Cycles are an estimate. For known models (by SHA-256), the table
+    also lists the figures of other runtimes. `--against` compares with an earlier --json file, or with
+    another commit of this project; then the exit code is 1 if anything grew by more than --tolerance percent.
     """
 
     name = "bench"
@@ -46,26 +45,29 @@ class Bench(Verb):
         )
         add_app_argument(parser)
         parser.add_argument(
-            "--on", default=MACHINES, metavar="M,...", help="machines, with commas (default: every Cortex-M)"
+            "--on",
+            default=MACHINES,
+            metavar="M,...",
+            help="machines, separated by commas (default: every Cortex-M)",
         )
         parser.add_argument(
             "--kernels",
             default="auto",
             metavar="K,...",
-            help="auto, portable, cmsis-nn, or several with commas (default: %(default)s, as builds choose)",
+            help="auto, portable, cmsis-nn, or several of them (default: %(default)s, as in builds)",
         )
         parser.add_argument(
             "--optimize", default="-O2", metavar="FLAG", help="the C compiler's option (default: %(default)s)"
         )
         add_clock_argument(parser)
-        parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures there")
+        parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures to this file")
         parser.add_argument("--against", metavar="FILE|COMMIT", help="show what changed since")
         parser.add_argument(
             "--tolerance",
             type=float,
             default=2.0,
             metavar="%",
-            help="with --against, growth that is no failure (default: %(default)s)",
+            help="with --against, allowed growth in percent (default: %(default)s)",
         )
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
@@ -90,7 +92,7 @@ class Bench(Verb):
 
 
 def _measure(args: argparse.Namespace, console: Console) -> tuple[list[Row], list[str]]:
-    """What could be measured, and why the rest could not: one model does not stop the others."""
+    """Measure all models; one that fails does not stop the others. Returns rows and failures."""
     from rich.progress import Progress
 
     from tinyml.bench.measure import kernel_choices, measure
@@ -157,7 +159,7 @@ def _before(args: argparse.Namespace) -> Record:
 
 
 def _show_changes(changes: Sequence[Change], args: argparse.Namespace, console: Console) -> bool:
-    """Print them; returns whether any is worse than allowed."""
+    """Print the changes; returns whether any is worse than allowed."""
     limit = 1 + args.tolerance / 100
     for change in changes:
         style = "red" if change.ratio > limit else "green" if change.ratio < 1 else None

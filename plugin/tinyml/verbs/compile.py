@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def add_model_arguments(parser: argparse.ArgumentParser, target: bool = True) -> None:
-    """The model and the options that decide what it compiles to; alike for all verbs."""
+    """The model and the options that determine the generated code; the same for all verbs."""
     parser.add_argument("model", type=Path, metavar="MODEL", help="the model file, .onnx or .tflite")
     add_option_arguments(parser, target)
 
@@ -39,8 +39,8 @@ def add_option_arguments(parser: argparse.ArgumentParser, target: bool = True) -
         "--kernels",
         default="auto",
         choices=("auto", "portable", "cmsis-nn"),
-        help="cmsis-nn: wherever it has one; portable: none of its; auto: for each layer the one with fewer "
-        "instructions, of what the build has (default: %(default)s)",
+        help="cmsis-nn: CMSIS-NN wherever it has a kernel; portable: never; auto: for each layer the one "
+        "with fewer instructions among those available (default: %(default)s)",
     )
     add_shape_argument(parser)
     add_quantize_argument(parser)
@@ -48,7 +48,7 @@ def add_option_arguments(parser: argparse.ArgumentParser, target: bool = True) -
 
 
 def add_quantize_argument(parser: argparse.ArgumentParser) -> None:
-    """`--quantize`, alike for all verbs that compile."""
+    """`--quantize`, the same for all verbs that compile."""
     parser.add_argument(
         "--quantize",
         action="append",
@@ -92,7 +92,7 @@ def options_from(args: argparse.Namespace, target: str) -> Options:
 
 
 def _has_cmsis_nn(args: argparse.Namespace) -> bool:
-    """`compile` is told; verbs that build the model themselves look for it."""
+    """`compile` has an option for it; verbs that build the model themselves search for it."""
     from tinyml.workspace import find_cmsis_nn
 
     if hasattr(args, "cmsis_nn"):
@@ -103,9 +103,8 @@ def _has_cmsis_nn(args: argparse.Namespace) -> bool:
 class Compile(Verb):
     """Compile a model to plain C.
 
-    Writes NAME.c, NAME.h, NAME_weights.h and NAME.json (what it needs, which runtime sources to link)
-    into a folder. The build systems do this for you; use it to look at the code or for a build of
-    your own.
+    Writes NAME.c, NAME.h, NAME_weights.h and NAME.json (sizes, and the runtime sources to link)
+    into a folder. The build systems do this for you; use it to inspect the code or in your own build.
     """
 
     name = "compile"
@@ -132,7 +131,7 @@ class Compile(Verb):
             action="append",
             default=[],
             metavar="arena|ram|flash=BYTES[,WHOSE]",
-            help="refuse a model that needs more; WHOSE limit it is goes into the message (repeatable)",
+            help="fail if the model needs more; the message names WHOSE limit it is (repeatable)",
         )
         parser.add_argument(
             "--weights-in-ram", action="store_true", help="the build copies the weights to RAM"
@@ -160,7 +159,7 @@ class Compile(Verb):
         from tinyml.text import dump
 
         if args.dump_ir not in (None, "all", *STAGES):
-            raise ConfigError(f"there is no stage called {args.dump_ir!r}", f"all, {', '.join(STAGES)}")
+            raise ConfigError(f"unknown stage {args.dump_ir!r}", f"all, {', '.join(STAGES)}")
 
         watch = Watch()
 

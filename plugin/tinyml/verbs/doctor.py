@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""`doctor`: what is installed, what is missing, how to get it."""
+"""`doctor`: what is installed, what is missing and how to install it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class Doctor(Verb):
-    """Show which tools and packages are there, which are missing, and how to get them."""
+    """Show which tools and packages are installed, which are missing, and how to install them."""
 
     name = "doctor"
-    help = "what is installed, what is missing, how to get it"
+    help = "what is installed, what is missing and how to install it"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         pass

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ListModels(Verb):
-    """List the models of an application, as its tinyml.yaml has them.
+    """List the models in an application's tinyml.yaml.
 
     The exit code is 1 if a model's file is missing.
     """

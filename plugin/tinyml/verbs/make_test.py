@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from tinyml.quantize.request import Request
 
 MOST_SAMPLES = 8
-ENOUGH_BYTES = 24 * 1024  # of flash, for samples; one is always taken
+ENOUGH_BYTES = 24 * 1024  # of flash for samples; at least one is always used
 
 
 class MakeTest(Verb):
     """Write a Twister test for a model of an application.
 
-    The test is an application of its own in tests/NAME: it runs the model on known inputs and compares
+    The test is a separate application in tests/NAME: it runs the model on known inputs and compares
     the outputs, integers exactly. The inputs are yours (--input) or generated; the outputs are those in
     your file (out0, out1, ... or by name) or those that the model's C computes on this machine.
 
-    `west twister --integration -T tests` is then a numeric regression test, for your CI: on an emulated
-    Cortex-M3 and on native_sim. After a wanted change of the model, run this again with --force.
+    `west twister --integration -T tests` then runs it as a numeric regression test, also in CI: on an
+    emulated Cortex-M3 and on native_sim. After an intended change of the model, run this again with --force.
     """
 
     name = "test"
@@ -45,14 +45,14 @@ class MakeTest(Verb):
         parser.add_argument("name", metavar="NAME", help="the model's name, as `list` shows it")
         add_app_argument(parser)
         parser.add_argument("--input", type=Path, metavar="X.npz", help="inputs, and outputs if it has them")
-        parser.add_argument("--force", action="store_true", help="write over the test that is there")
+        parser.add_argument("--force", action="store_true", help="overwrite an existing test")
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
         app = folder.find_application(args.app, Path.cwd())
         entry = app.model(args.name)
         place = place_for(app, entry.name)
         if not args.force:
-            refuse_existing(place, "--force writes over it")
+            refuse_existing(place, "--force overwrites it")
         files.replace_all(contents(app, entry, args.input, place))
         said(console, app, place)
         return 0
@@ -65,7 +65,7 @@ def place_for(app: folder.Application, name: str) -> Path:
 
 def refuse_existing(place: Path, hint: str) -> None:
     if place.exists():
-        raise ConfigError(f"there is a test in {place} already", hint)
+        raise ConfigError(f"there is already a test in {place}", hint)
 
 
 def contents(
@@ -76,7 +76,7 @@ def contents(
     model: Path | None = None,
     quantize: Request | None = None,
 ) -> dict[Path, bytes | None]:
-    """The files of the test. ``model``, ``quantize``: where files lie now, if they have yet to be copied."""
+    """The files of the test. ``model``, ``quantize``: the current files, if they have not been copied yet."""
     from tinyml.app.twister import test_files
     from tinyml.pipeline import Options, compile_model
 
@@ -100,7 +100,7 @@ def said(console: Console, app: folder.Application, place: Path) -> None:
 
 
 def _golden(graph: Graph, files: Mapping[str, str], given: Path | None) -> Golden:
-    """Inputs, and the outputs that belong to them."""
+    """Inputs and the corresponding outputs."""
     from tinyml import arrays, harness
     from tinyml.app.twister import Golden
     from tinyml.compare.samples import generated
@@ -136,8 +136,8 @@ def _given_outputs(graph: Graph, given: Path) -> list[Array] | None:
         if array is None or array.size != tensor.elements or array.dtype != tensor.dtype.numpy:
             has = "nothing" if array is None else f"{array.dtype} {array.shape}"
             raise ConfigError(
-                f"{given}: the output {name!r} is {tensor.dtype.value} {tensor.shape}; it has {has}",
-                "all outputs of the model, or none",
+                f"{given}: the output {name!r} must be {tensor.dtype.value} {tensor.shape}, found {has}",
+                "store all outputs of the model, or none",
             )
         checked.append(array.reshape(tensor.shape))
     return checked

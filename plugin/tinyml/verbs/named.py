@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""A model named by its file, or by the name it has in an application; a machine, or a board that is one."""
+"""Resolve arguments: a model by file or by its name in an application, a machine by name or by board."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ BOARDS = {
     "mps3/corstone300/an547": "qemu-cortex-m55",
     "qemu_riscv32": "qemu-riscv32",
 }
-"""Zephyr's boards that are a core we can run without Zephyr."""
+"""Zephyr boards whose core we can also emulate without Zephyr."""
 
 
 def add_named_arguments(parser: argparse.ArgumentParser) -> None:
-    """`--app` and `--board`, beside the model's own arguments."""
+    """`--app` and `--board`, in addition to the model's own arguments."""
     add_app_argument(parser)
     parser.add_argument(
         "-b", "--board", metavar="BOARD", help="a Zephyr board instead of --on: " + ", ".join(BOARDS)
@@ -36,16 +36,16 @@ def add_named_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def resolve(args: argparse.Namespace) -> None:
-    """Put a file into ``args.model``, a machine into ``args.on``, and what the application says."""
+    """Set ``args.model`` to a file and ``args.on`` to a machine, with the application's options."""
     if args.board:
         args.on = machine_of(args.board)
     resolve_model(args)
 
 
 def resolve_model(args: argparse.Namespace) -> tuple[folder.Application, ModelEntry] | None:
-    """Put a file into ``args.model``, and beside it the options that the application has for it.
+    """Set ``args.model`` to a file, and the options that the application has for it.
 
-    The application and its entry for the model, if that is how the model was named.
+    Returns the application and its entry if the model was given by its name there.
     """
     if args.model.exists() or (args.model.suffix and args.app is None):
         return None
@@ -70,7 +70,7 @@ def resolve_model(args: argparse.Namespace) -> tuple[folder.Application, ModelEn
 
 
 def machine_of(board: str) -> str:
-    """The machine without Zephyr; ``native_sim/native/64`` is ``native_sim`` too."""
+    """The machine that emulates a board; ``native_sim/native/64`` counts as ``native_sim``."""
     for name, machine in BOARDS.items():
         if board == name or board.startswith(f"{name}/"):
             return machine

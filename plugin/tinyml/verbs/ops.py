@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Ops(Verb):
-    """List the supported operators; or, for a model, those it uses and what is missing.
+    """List the supported operators or, for a model, the ones it uses and those that are missing.
 
     With a model, the exit code is 0 if all of it can be compiled and 1 if something is missing.
     """
@@ -46,7 +46,7 @@ def _list(console: Console) -> int:
     special = " ".join(inventory.SPECIAL_ONNX), " ".join(inventory.SPECIAL_TFLITE)
     table.add_row("read directly", *special, "-")
     console.print(table)
-    console.print("ONNX operators that ONNX itself defines by others are taken apart into those.")
+    console.print("Operators that ONNX defines as functions of others are also supported: they are inlined.")
     return 0
 
 
@@ -69,7 +69,7 @@ def _needs(args: argparse.Namespace, console: Console) -> int:
         return 1
     kinds = dict.fromkeys(chosen.layer.op.kind for chosen in compiled.selected)
     console.print(
-        f"all of it can be compiled: {len(compiled.selected)} layers of {', '.join(kinds) or 'nothing'}",
+        f"the model can be compiled: {len(compiled.selected)} layers of {', '.join(kinds) or 'nothing'}",
         markup=False,
     )
     return 0

@@ -32,7 +32,7 @@ class Placed:
     options: Options
 
     def check(self, compiled: Compiled) -> None:
-        """A build of Zephyr compiles by itself: that must have given what was compiled here."""
+        """Zephyr's build runs its own compiler: its result must equal what was compiled here."""
         from tinyml.errors import ToolError
         from tinyml.harness.zephyr import ZephyrPlace
 
@@ -40,22 +40,26 @@ class Placed:
             name = f"{compiled.name}.c"
             if (self.place.build.generated / name).read_text(encoding="utf-8") != compiled.files[name]:
                 raise ToolError(
-                    f"the build generated another {name} than this command",
-                    "one version of west-tinyml: the one in the workspace and this one are different",
+                    f"the build generated a different {name} than this command",
+                    "use one version of west-tinyml: the workspace has a different one",
                 )
 
 
 def add_place_arguments(parser: argparse.ArgumentParser) -> None:
-    """`--app`, `--board` and what belongs to it, beside `--on` and the model's own arguments."""
+    """`--app`, `--board` and its options, in addition to `--on` and the model's own arguments."""
     add_app_argument(parser)
     group = parser.add_argument_group("in a Zephyr image, instead of --on")
     group.add_argument("-b", "--board", metavar="BOARD", help="build for this board; run it in its emulator")
-    group.add_argument("--serial", metavar="PORT", help="flash the board; talk to it on this serial port")
-    group.add_argument("--baud", type=int, default=115200, metavar="N", help="default: %(default)s")
-    group.add_argument("--no-flash", action="store_true", help="the board has the image already")
-    group.add_argument("--timeout", type=float, default=300, metavar="S", help="seconds for one run, at most")
     group.add_argument(
-        "-d", "--build-dir", type=Path, metavar="DIR", help="keep the build there, and use it again"
+        "--serial", metavar="PORT", help="flash the board and communicate over this serial port"
+    )
+    group.add_argument("--baud", type=int, default=115200, metavar="N", help="default: %(default)s")
+    group.add_argument("--no-flash", action="store_true", help="use the image that is already on the board")
+    group.add_argument(
+        "--timeout", type=float, default=300, metavar="S", help="time limit of one run, in seconds"
+    )
+    group.add_argument(
+        "-d", "--build-dir", type=Path, metavar="DIR", help="keep the build in this folder and reuse it"
     )
     group.add_argument(
         "--cmake", action="append", default=[], metavar="-DX=Y", help="an option for the build (repeatable)"
@@ -64,16 +68,16 @@ def add_place_arguments(parser: argparse.ArgumentParser) -> None:
 
 @contextmanager
 def placed(args: argparse.Namespace, console: Console, profiled: bool = False) -> Iterator[Placed]:
-    """Find the model and the place. What is built for it is gone afterwards, unless --build-dir keeps it."""
+    """Find the model and the place. Builds are deleted afterwards unless --build-dir keeps them."""
     from tinyml.errors import ConfigError, ToolError
     from tinyml.harness import Standalone, find_machine
     from tinyml.harness.zephyr import find_site
 
     if args.serial and not args.board:
-        raise ConfigError("--serial needs the name of the board", "-b BOARD; `west boards` lists them")
+        raise ConfigError("--serial requires the name of the board", "-b BOARD; `west boards` lists them")
     if profiled and args.board and args.board.split("/")[0] == "native_sim":
         raise ConfigError(
-            f"{args.board} cannot count: its time stands still while code runs",
+            f"{args.board} cannot count cycles: its clock stands still while code runs",
             "a QEMU board, --on qemu-cortex-m3, or hardware",
         )
     listed = resolve_model(args)
@@ -85,7 +89,7 @@ def placed(args: argparse.Namespace, console: Console, profiled: bool = False) -
                 raise
             args.on = machine_of(args.board)
             console.print(
-                f"no Zephyr image: {error.message}. On {args.on} without Zephyr instead",
+                f"no Zephyr image: {error.message}. Running on {args.on} without Zephyr instead",
                 style="yellow",
                 markup=False,
                 soft_wrap=True,
@@ -104,7 +108,7 @@ def placed(args: argparse.Namespace, console: Console, profiled: bool = False) -
 
 
 def _port(args: argparse.Namespace, console: Console) -> Port | None:
-    """The board's port, tried: a wrong one is better said before a build than after it."""
+    """The board's port, checked before the build rather than after it."""
     from tinyml.harness.zephyr import Port
 
     if not args.serial:
@@ -116,7 +120,7 @@ def _port(args: argparse.Namespace, console: Console) -> Port | None:
 
 
 def _in_image(args: argparse.Namespace, build: Build, port: Port | None) -> Placed:
-    """The model is compiled here as the build has compiled it."""
+    """Options to compile the model here exactly as the build did."""
     from tinyml.harness.zephyr import ZephyrPlace
 
     place = ZephyrPlace(build, port, args.timeout)

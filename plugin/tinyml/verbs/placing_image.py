@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""The Zephyr image that `verify` and `profile` run a model in, with the memories of its application."""
+"""The Zephyr image in which `verify` and `profile` run a model, with the memory layout of its application."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 PLAIN_MEMORIES = (None, "flash", "ram")
-"""Places of weights that every board has."""
+"""Locations for weights that every board has."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def build_image(
     profiled: bool,
     console: Console,
 ) -> Build:
-    """``listed``: the application that has the model, and as what, if that is how it was named."""
+    """``listed``: the application and its entry, if the model was given by its name there."""
     here = compile_model(args.model, options_from(args, "host"))
     settings = [f"{FULL_LIBC}=y"] if here.summary["needs_libm"] else []
     if profiled:
@@ -73,11 +73,11 @@ def build_image(
         placed = replace(entry, arena_region=wanted.arena_region, weights=wanted.weights)
         return image.make(folder, placed, application.root)
     except DevicetreeError as error:
-        # They are those of the application's own board; this may be an emulator that has just RAM and flash.
+        # The regions belong to the application's own board; an emulator may have only RAM and flash.
         weights = wanted.weights if wanted.weights in PLAIN_MEMORIES else None
         build = image.make(folder / "plain", replace(entry, weights=weights))
         console.print(
-            f"{args.board} lacks what the application's devicetree or tinyml.yaml asks for ({error.what}): "
+            f"{args.board} lacks what the application's devicetree or tinyml.yaml requires ({error.what}): "
             "arena and weights are in the board's own RAM and flash",
             style="yellow",
             markup=False,

@@ -35,7 +35,7 @@ class Profile(Verb):
         add_model_arguments(parser, target=False)
         parser.add_argument("--on", default="qemu-cortex-m3", metavar="MACHINE", help="default: %(default)s")
         add_clock_argument(parser)
-        parser.add_argument("--json", type=Path, metavar="FILE", help="write the whole report for programs")
+        parser.add_argument("--json", type=Path, metavar="FILE", help="also write the whole report as JSON")
         add_place_arguments(parser)
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
@@ -74,7 +74,7 @@ def _report(model: Path, chosen: Placed) -> Report:
 
 
 def _total(report: Report) -> str:
-    """The last line: the whole run, and what was counted."""
+    """The last line: the total, and what was counted."""
     facts = report.profile
     if facts is not None:
         where, unit, total, how = facts.where, facts.unit, facts.total, f" ({facts.how})"

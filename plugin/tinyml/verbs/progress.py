@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Progress bars for long work; silent where nobody watches (a build, a file)."""
+"""Progress bars for long tasks; silent if the output is not a terminal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import TracebackType
 
 
 class Bars:
-    """One bar for each kind of work, in the order in which they begin; they vanish at the end."""
+    """One bar per task, in the order in which they start; all vanish at the end."""
 
     def __init__(self) -> None:
         from rich.console import Console

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""`quantize`: a float model to int8, with a report of what it cost."""
+"""`quantize`: a float model to int8, with an accuracy report."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 
 
 class Quantize(Verb):
-    """Turn a float model into an int8 model, and say what it cost.
+    """Turn a float model into an int8 model, and report the loss of accuracy.
 
-    Needs calibration data: some dozens to some hundreds of real inputs, as the model gets them. A .npz with
-    one array per input (by tensor name, or in0, in1, ...; one row per sample), a .npy, a .csv with one sample
-    per line, a folder of images, or a folder of WAV files. Labels may lie in the .npz as "labels", in a
-    column "label" of the .csv, or be the names of subfolders. For a model that keeps state the rows are
-    consecutive runs; one more axis in front counts sequences.
+    Requires calibration data: a few dozen to a few hundred real inputs, preprocessed as in training. A .npz
+    with one array per input (by tensor name, or in0, in1, ...; one row per sample), a .npy, a .csv with one
+    sample per line, a folder of images, or a folder of WAV files. Labels may be in the .npz as "labels", in
+    a column "label" of the .csv, or be the names of subfolders. For a model that keeps state, the rows are
+    consecutive runs; an additional first axis counts sequences.
 
     The result is ONNX with QuantizeLinear and DequantizeLinear: weights int8 per channel, activations int8
     with a zero point, biases int32. Float TFLite models become ONNX on the way.
     """
 
     name = "quantize"
-    help = "turn a float model into an int8 model, and say what it cost"
+    help = "turn a float model into an int8 model, and report the loss of accuracy"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("model", type=Path, metavar="MODEL", help="the float model, .onnx or .tflite")
@@ -50,12 +50,12 @@ class Quantize(Verb):
             "--int16",
             action="append",
             metavar="LAYER",
-            help="give a layer int16 activations, and those around it (repeatable)",
+            help="give a layer and its neighbours int16 activations (repeatable)",
         )
         choice(
             "--auto",
             metavar="LOSS",
-            help="int16, or else float, for as few layers as it takes to lose at most LOSS: 0.5 (points of "
+            help="int16 or float for as few layers as possible so that at most LOSS is lost: 0.5 (points of "
             "accuracy; without labels, per cent of decisions changed) or 30dB (signal-to-noise ratio of the "
             "outputs)",
         )
@@ -72,7 +72,9 @@ class Quantize(Verb):
         from tinyml.verbs.shapes import shapes_by_input
 
         if args.output.suffix.lower() != ".onnx":
-            raise ConfigError(f"the int8 model is ONNX; {args.output} is not called so", "-o int8.onnx")
+            raise ConfigError(
+                f"the int8 model is an ONNX file, but {args.output} does not end in .onnx", "-o int8.onnx"
+            )
         given = {key: getattr(args, key) for key in KEYS if getattr(args, key) is not None}
         request = from_settings(settings(given, "quantize"), Path())
         shapes = shapes_by_input(args.shape)
@@ -91,7 +93,7 @@ class Quantize(Verb):
 
 
 def show(report: Report, console: Console) -> None:
-    """The report as a table, the figures for the whole, and what to look at."""
+    """Print the layers as a table, the totals, and warnings."""
     from rich.table import Table
 
     table = Table(box=None, padding=(0, 2, 0, 0))

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""`remove`: take a model out of an application."""
+"""`remove`: remove a model from an application."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 
 class Remove(Verb):
-    """Take a model out of an application.
+    """Remove a model from an application.
 
-    Undoes `add`: the model leaves tinyml.yaml, and with the last one CONFIG_TINYML leaves prj.conf
-    (unless other CONFIG_TINYML_... options still need it). CONFIG_REQUIRES_FULL_LIBC, a test that was
+    Undoes `add`: removes the model from tinyml.yaml and, with the last model, CONFIG_TINYML from prj.conf
+    (unless other CONFIG_TINYML_... options require it). CONFIG_REQUIRES_FULL_LIBC, a test that was
     written for the model and the model file itself stay.
     """
 
     name = "remove"
-    help = "take a model out of an application"
+    help = "remove a model from an application"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("name", metavar="NAME", help="the model's name, as `list` shows it")

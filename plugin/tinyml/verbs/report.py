@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""`report`: what a model is made of, what it takes, and what has changed."""
+"""`report`: the layers of a model, its costs, and what has changed."""
 
 from __future__ import annotations
 
@@ -33,12 +33,14 @@ class Report(Verb):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_model_arguments(parser)
         add_named_arguments(parser)
-        parser.add_argument("--on", metavar="MACHINE", help="measure there, for example qemu-cortex-m4")
+        parser.add_argument(
+            "--on", metavar="MACHINE", help="measure on this machine, for example qemu-cortex-m4"
+        )
         add_clock_argument(parser)
         parser.add_argument(
-            "--json", type=Path, metavar="FILE", help="write it for programs (-: to the console)"
+            "--json", type=Path, metavar="FILE", help="write the report as JSON (-: to the console)"
         )
-        parser.add_argument("--html", type=Path, metavar="FILE", help="write a page for people")
+        parser.add_argument("--html", type=Path, metavar="FILE", help="write the report as a page")
         parser.add_argument("--against", type=Path, metavar="OLD.json", help="show what changed since")
         parser.add_argument("--ram", type=_size, metavar="BYTES", help="budget, for example 64k")
         parser.add_argument("--flash", type=_size, metavar="BYTES", help="budget, for example 256k")
@@ -71,14 +73,14 @@ class Report(Verb):
 
 
 def _options(args: argparse.Namespace) -> Options:
-    """The machine decides the core, where one is named."""
+    """A machine determines the core, if one is given."""
     from tinyml import harness
 
     return options_from(args, harness.find_machine(args.on).target.name if args.on else args.target)
 
 
 def write(path: Path, content: str) -> None:
-    """A file that the user named."""
+    """Write a file that the user named."""
     with writing(path):
         path.write_text(content, encoding="utf-8")
 

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""`run`: compile a model and compute it on the host or in QEMU."""
+"""`run`: compile a model and run it on the host or in QEMU."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Run(Verb):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_model_arguments(parser, target=False)
         parser.add_argument("--on", default="host", choices=MACHINES, help="where (default: %(default)s)")
-        parser.add_argument("--input", type=Path, metavar="X.npz", help="arrays to feed")
+        parser.add_argument("--input", type=Path, metavar="X.npz", help="input arrays")
         parser.add_argument("--output", type=Path, metavar="Y.npz", help="where to save the results")
 
     def run(self, args: argparse.Namespace, console: Console) -> int:

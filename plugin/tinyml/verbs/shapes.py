@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""`--shape INPUT=1x16x8`: shapes that a model leaves open."""
+"""`--shape INPUT=1x16x8`: shapes of inputs that a model leaves open."""
 
 from __future__ import annotations
 

@@ -28,10 +28,10 @@ EXIT_DIFFERS = 3
 class Verify(Verb):
     """Run a model as compiled C and compare it with onnxruntime or the TFLite reference.
 
-    Inputs are yours (--input) or generated, always the same ones. On a difference the cause is searched
-    for: the first layer whose C is wrong, the first pass that changed the result, or the first node that the
-    reference understands differently. Without onnxruntime or ai-edge-litert, the reference is the compiler's
-    own idea of each operator, which is said.
+    Inputs are yours (--input) or generated, always the same ones. If the outputs differ, the command searches
+    for the cause: the first layer whose C is wrong, the first pass that changed the result, or the first
+    node that the reference computes differently. Without onnxruntime or ai-edge-litert, the reference is the
+    compiler's own definition of each operator in numpy, and the command prints a note.
 
     With --against, the outputs are compared with those of another model that takes the same inputs, for
     example the float model that this one was quantised from: signal-to-noise ratio instead of equality.
@@ -39,7 +39,7 @@ class Verify(Verb):
     With -b BOARD it runs inside a Zephyr image for that board, in the board's emulator or, with --serial,
     on the board itself.
 
-    Exit code: 0 if they agree, 3 if they differ, 1 if it could not be tried.
+    Exit code: 0 if they agree, 3 if they differ, 1 if the comparison failed to run.
     """
 
     name = "verify"
@@ -48,7 +48,7 @@ class Verify(Verb):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_model_arguments(parser, target=False)
         parser.add_argument("--on", default="host", choices=MACHINES, help="where (default: %(default)s)")
-        parser.add_argument("--input", type=Path, metavar="X.npz", help="arrays to feed")
+        parser.add_argument("--input", type=Path, metavar="X.npz", help="input arrays")
         parser.add_argument(
             "--samples", type=int, default=4, metavar="N", help="how many to generate (default: %(default)s)"
         )
@@ -60,11 +60,18 @@ class Verify(Verb):
         )
         parser.add_argument("--steps", type=float, metavar="N", help="allowed difference of quantised values")
         parser.add_argument(
-            "--tolerance", type=float, metavar="R", help="allowed difference of floats, by the largest value"
+            "--tolerance",
+            type=float,
+            metavar="R",
+            help="allowed difference of floats, relative to the largest value",
         )
         parser.add_argument("--against", type=Path, metavar="MODEL", help="compare with another model")
         parser.add_argument(
-            "--snr", type=float, default=20.0, metavar="DB", help="with --against: at least (default: 20 dB)"
+            "--snr",
+            type=float,
+            default=20.0,
+            metavar="DB",
+            help="with --against: required signal-to-noise ratio (default: 20 dB)",
         )
         add_place_arguments(parser)
 
@@ -134,5 +141,5 @@ def _against(
             f"{found.output}: {found.snr_db:.1f} dB, largest difference {found.largest:.6g}",
             markup=False,
         )
-    console.print(f"at least {worst:.1f} dB; asked for {args.snr:g} dB", markup=False)
+    console.print(f"at least {worst:.1f} dB; required: {args.snr:g} dB", markup=False)
     return 0 if worst >= args.snr else EXIT_DIFFERS

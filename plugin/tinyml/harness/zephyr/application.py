@@ -18,7 +18,7 @@ SOURCES = Path(__file__).parents[1] / "c" / "zephyr"
 
 
 def write_application(folder: Path, entry: ModelEntry, settings: Sequence[str]) -> None:
-    """``entry`` has its paths as seen from the current folder; ``settings`` are further lines of prj.conf."""
+    """Paths in ``entry`` are relative to the current folder; ``settings`` are more lines of prj.conf."""
     for source in (path for path in SOURCES.rglob("*") if path.is_file()):
         place = folder / source.relative_to(SOURCES)
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -33,14 +33,14 @@ def write_application(folder: Path, entry: ModelEntry, settings: Sequence[str]) 
 
 
 def devicetree_options(folder: Path, application: Path) -> list[str]:
-    """CMake's options that give the application in ``folder`` the overlays of another one.
+    """CMake options that give the application in ``folder`` the overlays of another application.
 
-    Zephyr then looks there for those of the board, as it does when it builds that one.
+    Zephyr then searches the other application for board overlays, as in its own build.
     """
     if not any(next(application.glob(f"{place}*.overlay"), None) for place in ("", "boards/", "socs/")):
-        return []  # so that a build that is kept serves whichever way the model is named
+        return []  # so that a kept build works however the model is given
     options = [f"-DAPPLICATION_CONFIG_DIR={application.as_posix()}"]
-    options += [f"-DCONF_FILE={(folder / 'prj.conf').as_posix()}"]  # not that of the other
+    options += [f"-DCONF_FILE={(folder / 'prj.conf').as_posix()}"]  # not the other application's
     if (application / "dts").is_dir():
         options.append(f"-DDTS_ROOT={application.as_posix()}")
     return options

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""A build folder of west: made, made again with other generated files, and read."""
+"""A west build folder: build, rebuild with other generated files, and read the results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MINUTES = 20
 
 
 class DevicetreeError(ToolError):
-    """The board's devicetree lacks something that was asked for: ``what``."""
+    """The board's devicetree lacks something that the build requires: ``what``."""
 
     def __init__(self, message: str, what: str) -> None:
         super().__init__(message)
@@ -42,13 +42,13 @@ class Build:
     name: str
 
     def make(self, cmake: Sequence[str]) -> None:
-        """`west build`; what a folder has from the same options is used again."""
+        """Run `west build`; a build with the same options is reused."""
         options = ["-GNinja", f"-DPROBE_MODEL={self.name}", *cmake]
         stamp = self.app / "options.txt"
         text = "\n".join([self.board, *options])
         same = stamp.is_file() and stamp.read_text(encoding="utf-8") == text
         stamp.write_text(text, encoding="utf-8")
-        (self.generated / f"{self.name}.c").unlink(missing_ok=True)  # it may be what replace_model() left
+        (self.generated / f"{self.name}.c").unlink(missing_ok=True)  # may be left over from replace_model()
         words = ["build", "--no-sysbuild", "-p", "auto" if same else "always"]
         words += ["-b", self.board, "-d", str(self.folder)]
         self._west([*words, str(self.app), "--", *options])
@@ -59,7 +59,7 @@ class Build:
         self._west([*words, "-b", self.board, "-d", str(self.folder), str(self.app), "--", "-GNinja"])
 
     def replace_model(self, files: Mapping[str, str]) -> None:
-        """Build again with other generated files; nothing happens if they are the same."""
+        """Rebuild with other generated files, unless they are the same."""
         changed = False
         for name, text in files.items():
             place = self.generated / name
@@ -78,13 +78,13 @@ class Build:
 
     @cached_property
     def config(self) -> dict[str, str]:
-        """Kconfig symbols, as the image has them."""
+        """The Kconfig symbols of the image."""
         text = (self.folder / "zephyr" / ".config").read_text(encoding="utf-8")
         return dict(re.findall(r'(?m)^(CONFIG_\w+)="?(.*?)"?$', text))
 
     @property
     def compile_arguments(self) -> list[str]:
-        """How the build calls `tinyml compile`: the core, the kernels, everything else."""
+        """The arguments with which the build calls `tinyml compile`."""
         asked = ["ninja", "-C", str(self.folder), "-t", "commands", f"tinyml/{self.name}/{self.name}.c"]
         done = subprocess.run(asked, capture_output=True, text=True, check=False)
         for line in reversed(done.stdout.splitlines()):
@@ -93,7 +93,9 @@ class Build:
                 start = words.index("compile") + 1
                 length = words[start:].index("&&") if "&&" in words[start:] else len(words)
                 return words[start : start + length]
-        raise ToolError(f"ninja does not tell how {self.name} is compiled:\n{done.stdout}{done.stderr}")
+        raise ToolError(
+            f"ninja does not show the command that compiles {self.name}:\n{done.stdout}{done.stderr}"
+        )
 
     def _west(self, words: Sequence[str]) -> None:
         command = [*self.site.west, *words]
@@ -117,7 +119,7 @@ class Build:
 
 
 def _failure(verb: str, board: str, said: str) -> TinymlError:
-    """The lines of a long log that say what is wrong."""
+    """The lines of a long log that explain the failure."""
     if "No board named" in said or "Invalid BOARD" in said:
         return ConfigError(f"Zephyr has no board called {board!r}", "`west boards` lists them")
     lines = said.strip().splitlines()

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Which compiler Zephyr is to take where the user has said nothing, or something that cannot be."""
+"""Chooses Zephyr's compiler if the user has not, or if the user's choice does not work."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FOR_ARM = "gnuarmemb"
 
 
 def compiler_for(board: str, environment: Mapping[str, str]) -> dict[str, str]:
-    """What to add to the environment: nothing if Zephyr's SDK is there or the user's choice can do it."""
+    """Variables to add to the environment: none if Zephyr's SDK is installed or the user's choice works."""
     chosen = environment.get(_CHOICE)
     riscv = shutil.which(RISCV.compiler.name) if board.startswith(RISCV_BOARDS) else None
     if riscv and chosen == _FOR_ARM:
@@ -33,7 +33,7 @@ def compiler_for(board: str, environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _riscv(compiler: str, environment: Mapping[str, str]) -> dict[str, str]:
-    """Debian's GCC 12 finds its libraries by -march, but not by what Zephyr says: rv32imac_zicsr_zifencei."""
+    """Debian's GCC 12 finds its libraries by -march, but not for Zephyr's: rv32imac_zicsr_zifencei."""
     asked = [compiler, *find_target("riscv32").gcc_flags, "-print-libgcc-file-name"]
     library = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
     flags = f"{environment.get('EXTRA_LDFLAGS', '')} -L{Path(library).parent}".strip()

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Ways to the console of a board: an emulator's pipes, the pseudo terminal of native_sim, a serial port."""
+"""Connections to a board's console: an emulator's pipes, native_sim's pseudo terminal, a serial port."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Link(ABC):
 
     @abstractmethod
     def read(self, seconds: float) -> bytes:
-        """What has come, or comes within ``seconds``; nothing if nothing does."""
+        """Bytes that have arrived or arrive within ``seconds``; empty if none do."""
 
     @abstractmethod
     def write(self, data: bytes) -> None: ...
@@ -44,7 +44,7 @@ class Link(ABC):
 
 
 class Program(Link):
-    """A program that plays the board, with all the processes it starts."""
+    """A program that emulates the board, with all the processes it starts."""
 
     def __init__(self, command: Sequence[str], cwd: Path, environment: Mapping[str, str]) -> None:
         self.process = subprocess.Popen(
@@ -54,7 +54,7 @@ class Program(Link):
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            start_new_session=True,  # so that what it starts ends with it
+            start_new_session=True,  # so that its child processes end with it
         )
         assert self.process.stdin is not None
         assert self.process.stdout is not None
@@ -77,14 +77,14 @@ class Program(Link):
         except queue.Empty:
             return b""
         if not data:
-            raise ToolError("the emulator ended on its own", "run `west build -t run` to see why")
+            raise ToolError("the emulator exited unexpectedly", "run `west build -t run` to see why")
         return data
 
     def write(self, data: bytes) -> None:
         try:
             os.write(self._writer, data)
         except OSError as error:
-            raise ToolError(f"the emulator does not listen: {error.strerror}") from None
+            raise ToolError(f"the emulator does not accept input: {error.strerror}") from None
 
     def close(self) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -96,14 +96,14 @@ class NativeSim(Program):
     """native_sim: an ordinary program, whose UART is a pseudo terminal that it names."""
 
     def __init__(self, image: Path) -> None:
-        import tty  # not on Windows, where native_sim is not, either
+        import tty  # not available on Windows, and neither is native_sim
 
         self._terminal = -1
         super().__init__([str(image)], image.parent, os.environ)
         try:
             name = self._terminal_name()
             self._terminal = os.open(name, os.O_RDWR | os.O_NOCTTY)
-            tty.setraw(self._terminal)  # reading waits for a byte, which is not how it is handed over
+            tty.setraw(self._terminal)  # the default mode hands over whole lines only
         except BaseException:
             self.close()
             raise
@@ -126,11 +126,11 @@ class NativeSim(Program):
 
 
 class MissingPortError(ConfigError):
-    """There is no such serial port; or not yet, where the image itself brings it."""
+    """The serial port does not exist, or not yet if the image provides it."""
 
 
 class SerialPort(Link):
-    """Hardware. A console over USB appears with the image: ``patience_seconds`` is how long that may take."""
+    """Hardware. A USB console appears when the image starts: ``patience_seconds`` limits the wait."""
 
     def __init__(self, name: str, baud: int, patience_seconds: float = 0) -> None:
         try:
@@ -165,7 +165,7 @@ class SerialPort(Link):
         try:
             self._port.write(data)
         except self._errors as error:
-            raise ToolError(f"the serial port {self.name} does not take data: {error}") from None
+            raise ToolError(f"the serial port {self.name} does not accept data: {error}") from None
 
     def close(self) -> None:
         self._port.close()
@@ -175,7 +175,7 @@ def _unopened(name: str, error: Any) -> ConfigError:
     from serial.tools import list_ports
 
     ports = f"ports here: {', '.join(port.device for port in list_ports.comports()) or 'none'}"
-    if error.errno == errno.ENOENT or "FileNotFoundError" in str(error):  # Windows says it only in words
+    if error.errno == errno.ENOENT or "FileNotFoundError" in str(error):  # Windows reports it only as text
         return MissingPortError(f"there is no serial port {name}", ports)
     reason = os.strerror(error.errno) if error.errno else error
     return ConfigError(f"cannot open the serial port {name}: {reason}", ports)

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""A board as a place to run models: images for it, and a link to whatever plays it."""
+"""A board as a place to run models: its images, and a connection to it or its emulator."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from tinyml.harness.zephyr.talk import LOOP_INSTRUCTIONS, Conversation, Greeting
 from tinyml.ir import Array
 
 HARDWARE_SECONDS, EMULATOR_SECONDS = 20.0, 120.0
-"""How long the first answer may take; an emulator may start slowly on a busy computer."""
+"""Time limit for the first answer; an emulator may start slowly on a busy computer."""
 
 PORT_SECONDS = 15.0
-"""How long a serial port may take to appear once the board is flashed: it may be the image's own USB."""
+"""Time limit for a serial port to appear after flashing: the image itself may provide it over USB."""
 
 PROFILED_RUNS = 3
-"""The fewest count: an interrupt takes time in one of them, a cold cache in the first."""
+"""Number of runs, of which the fastest counts: interrupts and cold caches slow down others."""
 
 
 @dataclass(frozen=True)
 class Port:
-    """Real hardware: where it is connected, and whether images are put on it."""
+    """Real hardware: its serial port, and whether to flash images."""
 
     name: str
     baud: int = 115200
     flash: bool = True
 
     def check(self) -> str | None:
-        """Whether it can be opened, asked before something is built for it; a remark if that is not known."""
+        """Check that the port can be opened before building; returns a remark if that is unknown."""
         try:
             SerialPort(self.name, self.baud).close()
         except MissingPortError as error:
@@ -95,7 +95,7 @@ class ZephyrPlace(Place):
         return Result(outputs)
 
     def profile(self, files: Mapping[str, str], sample: Mapping[str, Array], layers: int) -> Cost:
-        """What a run costs, layer by layer; the image must have been built with CONFIG_TINYML_PROFILING."""
+        """The cost of a run, layer by layer; requires an image with CONFIG_TINYML_PROFILING."""
         if self._qemu and self.build.config.get("CONFIG_QEMU_ICOUNT") != "y":
             raise ConfigError(f"{self.build.board} does not count instructions", "CONFIG_QEMU_ICOUNT=y")
         model = self._load(files)
@@ -111,7 +111,7 @@ class ZephyrPlace(Place):
         return self._cost(greeting, min(totals), [min(runs) for runs in zip(*counts, strict=True)])
 
     def _cost(self, greeting: Greeting, run_cycles: int, cycles: Sequence[int]) -> Cost:
-        """Every layer is between two readings, and so is the run; what reading takes is taken away."""
+        """Counts from the readings around each layer and the run, without the cost of reading."""
         empty = greeting.empty_cycles
         layers = [max(0, count - empty) for count in cycles]
         total = max(0, run_cycles - empty)
@@ -119,7 +119,7 @@ class ZephyrPlace(Place):
             return Cost("cycles", total, layers, f"of a clock of {greeting.clock_hz / 1e6:g} MHz")
         if greeting.loop_cycles == 0:
             raise ConfigError(
-                f"the core of {self.build.board} is not one whose instructions can be counted",
+                f"instructions cannot be counted on the core of {self.build.board}",
                 "a board with Cortex-M or RISC-V",
             )
         rate = LOOP_INSTRUCTIONS / (greeting.loop_cycles - empty)  # instructions in one tick
@@ -131,9 +131,9 @@ class ZephyrPlace(Place):
         )
 
     def _load(self, files: Mapping[str, str]) -> Generated:
-        """Have these generated files in the image."""
+        """Build and start an image with these generated files."""
         if self.port and not self.port.flash and self._differs(files):
-            raise ConfigError("another image is needed on the board", "leave out --no-flash")
+            raise ConfigError("the board requires a new image", "omit --no-flash")
         self.build.replace_model(files)
         if self.port and self.port.flash:
             self.build.flash()
@@ -152,14 +152,14 @@ class ZephyrPlace(Place):
         return Program(["ninja", "-C", str(self.build.folder), "run"], self.build.folder, environment)
 
     def _check(self, model: Generated, greeting: Greeting) -> None:
-        """Whether the board has the image that was built."""
+        """Check that the board runs the image that was built."""
         inputs, outputs = (sum(port.bytes for port in ports) for ports in (model.inputs, model.outputs))
         expected = _described(model.name, model.sha256[:16], inputs, outputs)
         found = _described(greeting.name, greeting.sha256, greeting.input_bytes, greeting.output_bytes)
         if found != expected:
             raise ToolError(
-                f"{self.where} has another model: {found}; expected {expected}",
-                "leave out --no-flash, or flash this image first",
+                f"{self.where} has a different model: {found}; expected {expected}",
+                "omit --no-flash, or flash this image first",
             )
 
     def _run(self, talk: Conversation, model: Generated, sample: Mapping[str, Array], index: int) -> Ran:

@@ -18,7 +18,7 @@ from tinyml.harness.zephyr.compilers import compiler_for
 from tinyml.workspace import find_zephyr
 
 PROJECT = Path(__file__).resolve().parents[4]
-"""This project, where the package lies in a clone of it; an installed package has no Zephyr module."""
+"""This project, if the package is in a clone of it; an installed package has no Zephyr module."""
 
 OUR_BOARDS = ("qemu_cortex_m4", "qemu_cortex_m7")
 
@@ -37,7 +37,7 @@ class Site:
         return ".".join(words.get(key, "0") for key in ("VERSION_MAJOR", "VERSION_MINOR", "PATCHLEVEL"))
 
     def environment(self, board: str) -> dict[str, str]:
-        """What west and CMake see: this Zephyr, this project where the workspace lacks it, and our boards."""
+        """Variables for west and CMake: this Zephyr, this project if the workspace lacks it, our boards."""
         settings = {**os.environ, "ZEPHYR_BASE": str(self.zephyr)}
         settings |= compiler_for(board, settings)
         modules = [word for word in settings.get("EXTRA_ZEPHYR_MODULES", "").split(";") if word]
@@ -51,7 +51,7 @@ class Site:
 
     @cached_property
     def has_module(self) -> bool:
-        """Whether the workspace's manifest brings the module, as ours and those that import it do."""
+        """Whether the workspace's manifest includes the module, as ours does."""
         command = [*self.west, "list", "-f", "{abspath}"]
         done = subprocess.run(command, cwd=self.zephyr, capture_output=True, text=True, check=False)
         modules = (Path(line) / "zephyr" / "module.yml" for line in done.stdout.splitlines())
@@ -61,11 +61,11 @@ class Site:
 
 
 def find_site() -> Site:
-    """The workspace to build in; raises ToolError, with what is missing, where there is none."""
+    """The workspace to build in; raises ToolError with what is missing if there is none."""
     zephyr = find_zephyr()
     if zephyr is None:
         raise ToolError(
-            "there is no Zephyr here: $ZEPHYR_BASE is not set, and this is not in a west workspace",
+            "Zephyr was not found: $ZEPHYR_BASE is not set, and this is not a west workspace",
             "run `west tinyml` inside the workspace",
         )
     if find_spec("west") is not None:
@@ -78,6 +78,6 @@ def find_site() -> Site:
     if not (PROJECT / "zephyr" / "module.yml").is_file() and not site.has_module:
         raise ToolError(
             f"neither the workspace of {zephyr} nor this installation of tinyml has the Zephyr module",
-            "west-tinyml in the workspace's manifest, and `west update`",
+            "add west-tinyml to the workspace's manifest and run `west update`",
         )
     return site

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Questions to the image and its answers. ``c/zephyr/src/main.c`` is the other side, and describes them."""
+"""The protocol spoken with an image. ``c/zephyr/src/main.c`` is the other side and describes it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LINE = re.compile(rb"@([ -?A-~]+) ([0-9a-f]{4})\r?\n")
 
 @dataclass(frozen=True)
 class Greeting:
-    """What the image says about itself."""
+    """The image's description of itself."""
 
     name: str
     sha256: str  # the first eight bytes
@@ -41,7 +41,7 @@ class Ran:
 
 
 class Conversation:
-    """One image behind a link. ``where`` names it in messages."""
+    """A session with one image. ``where`` names it in messages."""
 
     def __init__(self, link: Link, where: str) -> None:
         self.link = link
@@ -50,7 +50,7 @@ class Conversation:
         self._number = 0
 
     def greet(self, seconds: float) -> Greeting:
-        """Ask until there is an answer: the board may still be starting."""
+        """Repeat the question until there is an answer: the board may still be starting."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             if (words := self._ask_once("hello", "model", 0.5)) is not None:
@@ -59,8 +59,8 @@ class Conversation:
         heard = self._text.decode(errors="replace").strip()
         raise ToolError(
             f"no answer from {self.where} within {seconds:g} seconds"
-            + (f"; it says:\n{heard[-800:]}" if heard else ""),
-            "the right port and --baud; without --no-flash the image of this command is put on the board",
+            + (f"; it printed:\n{heard[-800:]}" if heard else ""),
+            "check the port and --baud; omit --no-flash so that this command flashes its image",
         )
 
     def reset(self) -> None:
@@ -72,10 +72,10 @@ class Conversation:
             chunk = data[start : start + INPUT_BYTES]
             (count,) = self._ask(f"in {start:x} {chunk.hex()}", "done")
             if int(count, 16) != len(chunk):
-                raise ToolError(f"{self.where} took {int(count, 16)} bytes of {len(chunk)}")
+                raise ToolError(f"{self.where} accepted {int(count, 16)} of {len(chunk)} bytes")
 
     def run(self, seconds: float) -> Ran:
-        """Not repeated if the answer is lost: a model with state would have run twice."""
+        """Run once. Not repeated if the answer is lost: a model with state would run twice."""
         words = self._ask_once("run", "ran", seconds)
         if words is None:
             raise ToolError(
@@ -91,7 +91,7 @@ class Conversation:
             wanted = min(OUTPUT_BYTES, count - len(found))
             data = bytes.fromhex("".join(self._ask(f"out {len(found):x} {wanted:x}", "data")))
             if len(data) != wanted:
-                raise ToolError(f"{self.where} gave {len(data)} bytes of {wanted}")
+                raise ToolError(f"{self.where} sent {len(data)} of {wanted} bytes")
             found += data
         return bytes(found)
 
@@ -103,13 +103,13 @@ class Conversation:
             if (words := self._ask_once(question, kind, ANSWER_SECONDS)) is not None:
                 return words
         raise ToolError(
-            f"{self.where} does not answer {question.split()[0]!r} any more",
+            f"{self.where} no longer answers {question.split()[0]!r}",
             "a better cable, or a lower baud rate in the board's devicetree and --baud",
         )
 
     def _ask_once(self, question: str, kind: str, seconds: float) -> list[str] | None:
-        """The words behind ``kind``; None if the answer is another, broken or late."""
-        if kind == "model":  # asked again and again: any answer will do, and what else is said is of interest
+        """The words after ``kind``; None if the answer is different, broken or late."""
+        if kind == "model":  # repeated: any answer will do, and other output is kept for messages
             number, self._text = 0, self._text[-2000:]
         else:
             number, self._text = self._number + 1, b""

@@ -28,7 +28,7 @@ FUNCTIONS: dict[str, tuple[Op, float, float]] = {
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_functions_of_words(machine: str) -> None:
+def test_functions_of_int16(machine: str) -> None:
     x = np.append(np.arange(-32768, 32768, 127), 32767).astype(np.int16)
     tensors: dict[str, Tensor] = {}
     nodes = []
@@ -40,9 +40,9 @@ def test_functions_of_words(machine: str) -> None:
         assert form is not None
         nodes.append(Node(name, form[0], (f"{name}_x",), (f"{name}_y",)))
     inputs, outputs = (tuple(f"{name}_{place}" for name in FUNCTIONS) for place in "xy")
-    graph = Graph("words", tensors, tuple(nodes), inputs, outputs)
+    graph = Graph("int16", tensors, tuple(nodes), inputs, outputs)
     options = Options(target=harness.find_machine(machine).target.name)
-    compiled = compile_graph(graph, "words", Provenance("words", "0" * 64, ""), options)
+    compiled = compile_graph(graph, "int16", Provenance("int16", "0" * 64, ""), options)
     (found,) = harness.run_files(compiled.files, machine, [dict.fromkeys(inputs, x)]).outputs
     for node in nodes:
         (expected,) = node.op.evaluate(graph.layer(node), [x])
