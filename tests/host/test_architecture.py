@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tinyml.passes import PASSES, Pass
+
 PLUGIN = Path(__file__).resolve().parents[2] / "plugin"
 PACKAGE = PLUGIN / "tinyml"
 
@@ -191,3 +193,8 @@ def test_wrong_arrows_are_found(source: str, module: tuple[str, ...], complaint:
 def test_right_arrows_are_accepted() -> None:
     source = "import numpy\nfrom tinyml import __version__, c\nfrom tinyml.ops.shared.quant import Clamp"
     assert wrong_arrows(source, ("ops", "conv")) == []
+
+
+@pytest.mark.parametrize("step", dict.fromkeys(PASSES), ids=lambda step: step.__name__)
+def test_a_pass_is_in_the_file_of_its_name(step: Pass) -> None:
+    assert step.__module__ == f"tinyml.passes.{step.__name__}"

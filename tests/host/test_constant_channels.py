@@ -23,7 +23,7 @@ from tinyml.ops.pool.average import AveragePool
 from tinyml.ops.pool.max import MaxPool
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.softmax.softmax import Softmax
-from tinyml.passes.constant_channels import fold_constant_channels
+from tinyml.passes.fold_constant_channels import fold_constant_channels
 from tinyml.verify import verify
 
 X = Quant.per_tensor(0.05, -3)
@@ -214,7 +214,7 @@ def test_float() -> None:
 def test_visual_wake_words(models_folder: Path) -> None:
     """The published model with many dead channels: its figures, and every byte of every golden."""
     from tinyml import importers
-    from tinyml.passes.dead_code import remove_dead_code
+    from tinyml.passes.remove_dead_code import remove_dead_code
 
     graph = remove_dead_code(importers.load(models_folder / "mlperf_vww_int8.tflite"))
     folded = fold_constant_channels(graph)

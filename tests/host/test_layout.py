@@ -24,10 +24,10 @@ from tinyml.ops.softmax.softmax import Softmax
 from tinyml.ops.transpose import Transpose
 from tinyml.passes import Pass
 from tinyml.passes._reshape_axes import carried, groups
-from tinyml.passes.dense_transpose import fold_transpose_into_dense
-from tinyml.passes.layout import cancel_transposes
+from tinyml.passes.cancel_transposes import cancel_transposes
+from tinyml.passes.fold_transpose_into_dense import fold_transpose_into_dense
+from tinyml.passes.reshape_still_transposes import reshape_still_transposes
 from tinyml.passes.sink_reshape import sink_reshape
-from tinyml.passes.still_transposes import reshape_still_transposes
 from tinyml.verify import verify
 
 Make = Callable[[Sketch], Tensor]

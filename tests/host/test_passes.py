@@ -27,12 +27,12 @@ from tinyml.ops.quantization.requantize import Requantize
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.transpose import Transpose
 from tinyml.passes import Pass
-from tinyml.passes.common import merge_common
-from tinyml.passes.dilate import use_dilation
 from tinyml.passes.fold_scale import fold_scale
 from tinyml.passes.fuse_pad import fuse_pad
 from tinyml.passes.fuse_qdq import fuse_qdq
-from tinyml.passes.no_ops import remove_no_ops
+from tinyml.passes.merge_common import merge_common
+from tinyml.passes.remove_no_ops import remove_no_ops
+from tinyml.passes.use_dilation import use_dilation
 from tinyml.verify import verify
 
 Make = Callable[[Sketch], Tensor]

@@ -7,22 +7,22 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tinyml.ir import Graph
-from tinyml.passes.common import merge_common
-from tinyml.passes.constant_channels import fold_constant_channels
-from tinyml.passes.dead_code import remove_dead_code
-from tinyml.passes.dense_transpose import fold_transpose_into_dense
-from tinyml.passes.dilate import use_dilation
+from tinyml.passes.cancel_transposes import cancel_transposes
+from tinyml.passes.fold_constant_channels import fold_constant_channels
 from tinyml.passes.fold_constants import fold_constants
 from tinyml.passes.fold_scale import fold_scale
+from tinyml.passes.fold_transpose_into_dense import fold_transpose_into_dense
 from tinyml.passes.fuse_activation import fuse_activation
 from tinyml.passes.fuse_pad import fuse_pad
 from tinyml.passes.fuse_qdq import fuse_qdq
-from tinyml.passes.layout import cancel_transposes
+from tinyml.passes.merge_common import merge_common
 from tinyml.passes.move_quantization import move_quantization
-from tinyml.passes.no_ops import remove_no_ops
+from tinyml.passes.remove_dead_code import remove_dead_code
+from tinyml.passes.remove_no_ops import remove_no_ops
+from tinyml.passes.reshape_still_transposes import reshape_still_transposes
 from tinyml.passes.sink_reshape import sink_reshape
-from tinyml.passes.still_transposes import reshape_still_transposes
 from tinyml.passes.unsigned_to_signed import unsigned_to_signed
+from tinyml.passes.use_dilation import use_dilation
 
 Pass = Callable[[Graph], Graph]
 
