@@ -85,6 +85,7 @@ def _memory_classes(graph: Graph, selected: Sequence[Selected]) -> dict[str, int
             name = parent[name]
         return name
 
+    readers = graph.consumers()
     for chosen in selected:
         layer = chosen.layer
         for view in layer.op.views(layer):
@@ -92,7 +93,7 @@ def _memory_classes(graph: Graph, selected: Sequence[Selected]) -> dict[str, int
                 parent[root(view.inner)] = root(view.outer)
         for overlay in [way for way in chosen.overlays if way.distance == 0][:1]:
             x = layer.input(overlay.input)
-            last = not any(x.name in n.inputs for n in graph.nodes if n.outputs[0] != layer.output.name)
+            last = all(node.outputs[0] == layer.output.name for node in readers[x.name])
             if x.name in parent and last and x.name not in graph.kept() and x.bytes >= layer.output.bytes:
                 parent[root(layer.output.name)] = root(x.name)
     numbers: dict[str, int] = {}
@@ -113,7 +114,7 @@ def _state_order(graph: Graph, steps: Sequence[_Step]) -> list[tuple[int, int]]:
             for i, node in enumerate(graph.nodes)
             if state.tensor in node.inputs and i != writer and not later >> i & 1
         ]
-    return pairs if _acyclic(steps, pairs) else []
+    return pairs if pairs and _acyclic(steps, pairs) else []
 
 
 def _descendants(steps: Sequence[_Step], start: int) -> int:
@@ -143,6 +144,8 @@ def _search(steps: Sequence[_Step], memories: Sequence[_Memory]) -> list[int] | 
     everything = (1 << len(steps)) - 1
     start = sum(m.bytes for m in memories if not m.makers)  # inputs
     came_from: dict[int, tuple[int, int]] = {}
+    followers = _followers(steps)
+    ready_after = {0: [i for i, step in enumerate(steps) if not step.needs]}  # what can run next, by set
     queue = [(start, 0, 0, start)]  # peak, minus the number of finished nodes, the set, bytes live
     best = {0: start}
     while queue:
@@ -154,10 +157,9 @@ def _search(steps: Sequence[_Step], memories: Sequence[_Memory]) -> list[int] | 
         if len(best) > MAX_SETS:
             return None
         moves = []
-        for i, step in enumerate(steps):
-            if done >> i & 1 or step.needs & ~done:
-                continue
-            after = done | 1 << i
+        ready = ready_after[done]
+        for i in ready:
+            step, after = steps[i], done | 1 << i
             during = live + sum(memories[k].bytes for k in step.writes if not memories[k].makers & done)
             remaining = during - _freed(step, memories, done, after)
             moves.append((max(peak, during), remaining, i, after))
@@ -166,8 +168,22 @@ def _search(steps: Sequence[_Step], memories: Sequence[_Memory]) -> list[int] | 
             if after not in best or new_peak < best[after]:
                 best[after] = new_peak
                 came_from[after] = (done, i)
+                new = (j for j in followers[i] if not steps[j].needs & ~after)
+                ready_after[after] = sorted({*ready, *new} - {i})
                 heapq.heappush(queue, (new_peak, -after.bit_count(), after, remaining))
     return None
+
+
+def _followers(steps: Sequence[_Step]) -> list[list[int]]:
+    """For each node, those that need it."""
+    found: list[list[int]] = [[] for _ in steps]
+    for j, step in enumerate(steps):
+        needs = step.needs
+        while needs:
+            lowest = needs & -needs
+            found[lowest.bit_length() - 1].append(j)
+            needs ^= lowest
+    return found
 
 
 def _freed(step: _Step, memories: Sequence[_Memory], done: int, after: int) -> int:

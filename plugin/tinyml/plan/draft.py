@@ -128,12 +128,24 @@ class Draughtsman:
 
 
 def _block(storage: Storage, group: Group) -> Block:
-    base = min(group.offsets.values())
+    base = group.start
     members = [(storage.members[name], offset - base) for name, offset in group.offsets.items()]
     pieces = {Piece(at, m.tensor.bytes, m.first, m.last) for m, at in members}
-    needed = [p for p in pieces if not any(p is not q and _inside(p, q) for q in pieces)]
     alignment = max(m.tensor.dtype.bytes for m, _ in members)
-    return Block(next(iter(group.offsets)), tuple(sorted(needed)), alignment)
+    return Block(next(iter(group.offsets)), tuple(sorted(_needed(pieces))), alignment)
+
+
+def _needed(pieces: set[Piece]) -> list[Piece]:
+    """The pieces without those that another piece covers."""
+    needed: list[Piece] = []
+    present: list[Piece] = []
+    # In this order, a piece comes after every other that could cover it.
+    for piece in sorted(pieces, key=lambda p: (p.first, -p.last, p.offset, -p.bytes)):
+        present = [other for other in present if other.last >= piece.first]
+        if not any(_inside(piece, other) for other in present):
+            needed.append(piece)
+            present.append(piece)
+    return needed
 
 
 def _inside(p: Piece, q: Piece) -> bool:

@@ -84,7 +84,7 @@ def peak_steps(graph: Graph, selected: Sequence[Selected], io_outside: bool = Fa
 def _place(group: Group, name: str, starts: Mapping[int, int]) -> Place:
     if group.home is not None:
         return Place(group.home.region, group.home.index, group.offsets[name])
-    return Place(Region.ARENA, 0, starts[id(group)] + group.offsets[name] - min(group.offsets.values()))
+    return Place(Region.ARENA, 0, starts[id(group)] + group.offsets[name] - group.start)
 
 
 def _shared(storage: Storage, layer: Layer) -> frozenset[str]:

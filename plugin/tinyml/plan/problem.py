@@ -8,9 +8,10 @@ tensor that was sliced only the slice stays. So a block is a set of pieces, each
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate, pairwise
 
 
 @dataclass(frozen=True, order=True)
@@ -46,9 +47,18 @@ class Block:
     def last(self) -> int:
         return max(piece.last for piece in self.pieces)
 
-    def live_bytes(self, step: int) -> int:
-        """How many of its bytes are needed at a step."""
-        return covered((p.offset, p.offset + p.bytes) for p in self.pieces if p.first <= step <= p.last)
+    def live_spans(self) -> Iterator[tuple[int, int, int]]:
+        """Steps, from the first to before the last, during which the same number of its bytes is needed."""
+        arrivals = sorted(self.pieces, key=lambda piece: piece.first)
+        moments = sorted({m for piece in self.pieces for m in (piece.first, piece.last + 1)})
+        present: list[Piece] = []
+        arrived = 0
+        for start, end in pairwise(moments):
+            present = [piece for piece in present if piece.last >= start]
+            while arrived < len(arrivals) and arrivals[arrived].first <= start:
+                present.append(arrivals[arrived])
+                arrived += 1
+            yield start, end, covered((p.offset, p.offset + p.bytes) for p in present)
 
 
 def covered(ranges: Iterable[tuple[int, int]]) -> int:
@@ -64,14 +74,23 @@ def covered(ranges: Iterable[tuple[int, int]]) -> int:
 class Problem:
     blocks: tuple[Block, ...]
 
+    @cached_property
+    def live_bytes_by_step(self) -> list[int]:
+        """How many bytes are needed at each step."""
+        change = [0] * (2 + max((block.last for block in self.blocks), default=-1))
+        for block in self.blocks:
+            for start, end, size in block.live_spans():
+                change[start] += size
+                change[end] -= size
+        return list(accumulate(change))
+
     def live_bytes(self, step: int) -> int:
-        return sum(block.live_bytes(step) for block in self.blocks if block.first <= step <= block.last)
+        return self.live_bytes_by_step[step] if step < len(self.live_bytes_by_step) else 0
 
     @cached_property
     def lower_bound_bytes(self) -> int:
         """The largest sum of live bytes over the steps: no plan can do better."""
-        steps = {piece.first for block in self.blocks for piece in block.pieces}
-        return max((self.live_bytes(step) for step in steps), default=0)
+        return max(self.live_bytes_by_step, default=0)
 
 
 @dataclass(frozen=True)

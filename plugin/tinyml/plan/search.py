@@ -4,12 +4,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
-from tinyml.plan.problem import Block, Solution
+from tinyml.plan.problem import Block, Problem, Solution
 
 
 class Packing:
@@ -17,16 +19,27 @@ class Packing:
 
     def __init__(self, blocks: Sequence[Block]) -> None:
         self.blocks = tuple(blocks)
-        count = len(self.blocks)
-        self._rivals: list[dict[int, list[tuple[int, int]]]] = [{} for _ in range(count)]
-        for i in range(count):
-            for j in range(i):
+        self._rivals: list[dict[int, list[tuple[int, int]]]] = [{} for _ in self.blocks]
+        present: list[int] = []
+        for i in sorted(range(len(self.blocks)), key=lambda index: self.blocks[index].first):
+            present = [j for j in present if self.blocks[j].last >= self.blocks[i].first]
+            for j in present:
                 self._pair(i, j)
+            present.append(i)
+
+    def aligned(self, alignment: int) -> Packing:
+        """The same blocks, each aligned to at least ``alignment`` bytes."""
+        other = Packing(())
+        other.blocks = tuple(replace(b, alignment=max(b.alignment, alignment)) for b in self.blocks)
+        other._rivals = self._rivals  # who needs memory at the same time does not depend on alignment
+        return other
+
+    def rivals(self, index: int) -> Iterable[int]:
+        """The blocks that are needed together with a block."""
+        return self._rivals[index]
 
     def _pair(self, i: int, j: int) -> None:
         a, b = self.blocks[i], self.blocks[j]
-        if a.first > b.last or b.first > a.last:
-            return
         pairs = [(p, q) for p in a.pieces for q in b.pieces if p.bytes and q.bytes and p.same_time(q)]
         if pairs:
             # offset(i) - offset(j) must not lie strictly between low and high, for any of the pairs
@@ -62,7 +75,7 @@ class Packing:
 
 def search(packing: Packing, target: int, nodes: int) -> Solution | None:
     """A placement within ``target`` bytes, visiting at most ``nodes`` partial placements."""
-    found = _Search(packing, target, nodes).descend({}, 0)
+    found = _Search(packing, target, nodes).found()
     return packing.solution(found) if found is not None else None
 
 
@@ -77,17 +90,31 @@ class _Search:
         self.packing, self.target, self.left = packing, target, nodes
         blocks = packing.blocks
         count = 1 + max((block.last for block in blocks), default=0)
-        live = [sum(block.live_bytes(step) for block in blocks) for step in range(count)]
+        live = Problem(packing.blocks).live_bytes_by_step[:count]
         self.spare = target - np.array(live, np.int64)
-        steps = np.arange(count)
         pieces = [(i, piece) for i, block in enumerate(blocks) for piece in block.pieces]
         self.block = np.array([i for i, _ in pieces], np.int64)
         self.offset = np.array([piece.offset for _, piece in pieces], np.int64)
         self.size = np.array([piece.bytes for _, piece in pieces], np.int64)
-        first, last = (np.array([[getattr(p, end)] for _, p in pieces]) for end in ("first", "last"))
-        self.needed = ((first <= steps) & (steps <= last)).astype(np.int64)  # by piece and step
+        self.first = np.array([piece.first for _, piece in pieces], np.int64)
+        self.end = np.array([piece.last + 1 for _, piece in pieces], np.int64)
+        self.count = count
 
-    def descend(self, placed: dict[int, int], floor: int) -> dict[int, int] | None:
+    def found(self) -> dict[int, int] | None:
+        """The offsets of all blocks, or None."""
+        # One level of the recursion per block; the interpreter's default limit is for programs, not plans.
+        limit = sys.getrecursionlimit()
+        sys.setrecursionlimit(max(limit, 2 * len(self.packing.blocks) + 1000))
+        try:
+            lowest = {index: self.packing.lowest(index, {}) for index in range(len(self.packing.blocks))}
+            return self._descend({}, 0, lowest)
+        finally:
+            sys.setrecursionlimit(limit)
+
+    def _descend(
+        self, placed: dict[int, int], floor: int, lowest: Mapping[int, int]
+    ) -> dict[int, int] | None:
+        """``lowest`` has the lowest free offset of each block that is not placed yet."""
         blocks = self.packing.blocks
         if len(placed) == len(blocks):
             return placed
@@ -95,22 +122,32 @@ class _Search:
         if self.left < 0 or np.any(self._wasted(placed, floor) > self.spare):
             return None
         choices = []
-        for index in range(len(blocks)):
-            if index not in placed:
-                offset = self.packing.lowest(index, placed, floor)
-                if offset + blocks[index].bytes > self.target:
-                    return None
-                choices.append((offset, -blocks[index].bytes, index))
+        for index, offset in lowest.items():
+            if offset + blocks[index].bytes > self.target:
+                return None
+            choices.append((offset, -blocks[index].bytes, index))
         choices.sort()
         # beyond the end of a block that could be placed now, this block would have come first
         limit = min(offset - minus_bytes for offset, minus_bytes, _ in choices)
         for offset, _, index in choices:
             if offset >= limit and offset > choices[0][0]:
                 break
-            found = self.descend({**placed, index: offset}, offset)
+            more = {**placed, index: offset}
+            found = self._descend(more, offset, self._after(lowest, index, more, offset))
             if found is not None or self.left < 0:
                 return found
         return None
+
+    def _after(
+        self, lowest: Mapping[int, int], index: int, placed: dict[int, int], floor: int
+    ) -> Mapping[int, int]:
+        """``lowest`` after one more block has been placed: only its rivals, and what lies below, can move."""
+        rivals = self.packing.rivals(index)
+        return {
+            other: self.packing.lowest(other, placed, floor) if offset < floor or other in rivals else offset
+            for other, offset in lowest.items()
+            if other != index
+        }
 
     def _wasted(self, placed: dict[int, int], floor: int) -> npt.NDArray[np.int64]:
         """Bytes below ``floor`` that are unused, by step."""
@@ -118,4 +155,7 @@ class _Search:
         starts[list(placed.keys())] = list(placed.values())
         bottom = starts[self.block] + self.offset
         below = np.clip(np.minimum(bottom + self.size, floor) - bottom, 0, None)
-        return floor - np.asarray(below @ self.needed)
+        change = np.zeros(self.count + 1, np.int64)
+        np.add.at(change, self.first, below)
+        np.add.at(change, self.end, -below)
+        return floor - np.cumsum(change[:-1])

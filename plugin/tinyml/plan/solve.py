@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from tinyml.plan.problem import Block, Problem, Solution
 from tinyml.plan.search import Packing, search
@@ -35,12 +34,11 @@ def solve(problem: Problem, search_nodes: int = SEARCH_NODES) -> Solution:
     """The smallest arena found; at the best alignment among equals. Ends early at the lower bound."""
     bound = problem.lower_bound_bytes
     best = Solution((), sys.maxsize)
+    packing = Packing(problem.blocks)
     for alignment in PREFERRED_ALIGNMENTS:
-        aligned = [replace(b, alignment=max(b.alignment, alignment)) for b in problem.blocks]
-        best = _better(best, _quick(Packing(aligned), bound))
+        best = _better(best, _quick(packing.aligned(alignment), bound))
         if best.arena_bytes <= bound:
             return best
-    packing = Packing(problem.blocks)
     target = bound
     while best.arena_bytes > bound and search_nodes:
         found = search(packing, target, search_nodes)

@@ -9,6 +9,7 @@ distance that the kernel allows, at the step where the other is read for the las
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -33,7 +34,20 @@ class Group:
     """Tensors at fixed distances: members by name with their offsets, which may be negative for a while."""
 
     offsets: dict[str, int]
+    start: int  # of the first byte
+    end: int  # after the last byte
+    alignment: int  # of the largest element; every member is aligned to its own, counted from the start
+    by_last: list[tuple[int, str]]  # the members, ordered by the step at which they are needed last
     home: Home | None = None  # memory outside the arena that the group must be in
+
+    @staticmethod
+    def of(name: str, member: Member) -> Group:
+        tensor = member.tensor
+        return Group({name: 0}, 0, tensor.bytes, tensor.dtype.bytes, [(member.last, name)])
+
+    def needed_from(self, step: int) -> list[str]:
+        """Members that are needed at a step or later."""
+        return [name for _, name in self.by_last[bisect_left(self.by_last, (step, "")) :]]
 
 
 @dataclass
@@ -79,7 +93,7 @@ def share(
     pairs = overlay_pairs(layers, overlays)
     storage = Storage(members, {pair: ways for pair, ways in pairs.items() if pair not in apart})
     for name in storage.members:
-        storage.groups[name] = Group({name: 0})
+        storage.groups[name] = Group.of(name, members[name])
     for home in homes:
         storage.groups[home.tensor].home = home
     for state in graph.states:
@@ -130,12 +144,7 @@ def _joined_bytes(storage: Storage, anchor: str, other: str, distance: int) -> i
     """From the first to the last byte of two groups, with ``other`` ``distance`` bytes after ``anchor``."""
     a, b = storage.groups[anchor], storage.groups[other]
     shift = a.offsets[anchor] + distance - b.offsets[other]
-    spans = [
-        (offset + by, offset + by + storage.members[name].tensor.bytes)
-        for group, by in ((a, 0), (b, shift))
-        for name, offset in group.offsets.items()
-    ]
-    return max(end for _, end in spans) - min(start for start, _ in spans)
+    return max(a.end, b.end + shift) - min(a.start, b.start + shift)
 
 
 def _join(storage: Storage, anchor: str, other: str, distance: int) -> bool:
@@ -144,15 +153,22 @@ def _join(storage: Storage, anchor: str, other: str, distance: int) -> bool:
     if a is b:
         return False
     shift = a.offsets[anchor] + distance - b.offsets[other]
-    moved = {name: offset + shift for name, offset in b.offsets.items()}
-    if not _home_allows(storage, a, b, moved) or not _aligned(storage, {**a.offsets, **moved}):
+    if not _aligned(a, b, shift):
         return False
-    if any(_conflict(storage, x, y, a.offsets[x], moved[y]) for x in a.offsets for y in moved):
+    moved = {name: offset + shift for name, offset in b.offsets.items()}
+    if not _home_allows(storage, a, b, moved):
+        return False
+    if any(_conflicts(storage, a, y, at) for y, at in moved.items()):
         return False
     a.offsets.update(moved)
+    a.start, a.end = min(a.start, b.start + shift), max(a.end, b.end + shift)
+    a.alignment = max(a.alignment, b.alignment)
+    for item in b.by_last:
+        insort(a.by_last, item)
     if b.home is not None:  # coordinates count from the start of the home
         base = a.offsets[b.home.tensor]
         a.offsets = {name: offset - base for name, offset in a.offsets.items()}
+        a.start, a.end = a.start - base, a.end - base
         a.home = b.home
     for name in moved:
         storage.groups[name] = a
@@ -190,10 +206,18 @@ def _part_of(inner: Member, outer: Member, offset: int) -> bool:
     return part(outer.content, offset, offset + size) == part(inner.content, 0, size)
 
 
-def _aligned(storage: Storage, offsets: dict[str, int]) -> bool:
-    """Elements stay aligned to their size, counted from the first byte of the group."""
-    base = min(offsets.values())
-    return all((at - base) % storage.members[name].tensor.dtype.bytes == 0 for name, at in offsets.items())
+def _aligned(a: Group, b: Group, shift: int) -> bool:
+    """Elements stay aligned to their size, counted from the first byte of the joined group."""
+    start = min(a.start, b.start + shift)
+    return (a.start - start) % a.alignment == 0 and (b.start + shift - start) % b.alignment == 0
+
+
+def _conflicts(storage: Storage, group: Group, y: str, y_at: int) -> bool:
+    """Whether a tensor at this place would destroy a member of the group, or the other way round."""
+    return any(
+        _conflict(storage, x, y, group.offsets[x], y_at)
+        for x in group.needed_from(storage.members[y].first)
+    )
 
 
 def _conflict(storage: Storage, x: str, y: str, x_at: int, y_at: int) -> bool:
