@@ -15,7 +15,7 @@ from typing import TypeAlias
 from tinyml.bands.banded import Banded, Link, joins_two, row_window
 from tinyml.ir import Graph, Node
 from tinyml.kernel import kernels_of
-from tinyml.plan import lower_bound_bytes, peak_steps
+from tinyml.plan import lower_bound_bytes, memory_peaks
 from tinyml.select import Selected
 from tinyml.targets import Target
 
@@ -40,12 +40,13 @@ def in_bands(graph: Graph, selected: tuple[Selected, ...], target: Target, io_ou
 
 def _one_more(current: Choice, target: Target, io_outside: bool) -> Choice | None:
     """Join one more chain: of those that save about as much, the shortest, in the widest bands."""
-    steps = peak_steps(*current, io_outside)
-    chains = sorted((chain for step in steps for chain in _chains(*current, step)), key=len)
+    peaks = memory_peaks(*current, io_outside)
+    clearly = peaks.bytes - max(peaks.bytes * WORTHWHILE, WORTHWHILE_BYTES)
+    # Steps that stay above the limit however much their tensors share: a chain has to contain them all.
+    stubborn = [step for step, size in enumerate(peaks.least_bytes) if size > clearly]
+    chains = sorted(_covering(*current, peaks.steps, stubborn), key=len)
     narrow = [_sized(_joined(*current, chain, ROWS[-1], target), io_outside) for chain in chains]
     least = min(narrow, default=MANY)
-    before = lower_bound_bytes(*current, io_outside)
-    clearly = before - max(before * WORTHWHILE, WORTHWHILE_BYTES)
     if least > clearly:
         return None
     enough = min(least * (1 + WORTHWHILE), clearly)
@@ -58,16 +59,58 @@ def _sized(choice: Choice | None, io_outside: bool) -> float:
     return MANY if choice is None else lower_bound_bytes(*choice, io_outside)
 
 
-def _chains(graph: Graph, selected: Sequence[Selected], step: int) -> Iterator[list[int]]:
+def _covering(
+    graph: Graph, selected: Sequence[Selected], peaks: Sequence[int], stubborn: Sequence[int]
+) -> list[list[int]]:
+    """Chains with one of the peaks among them that begin before and end after all stubborn steps."""
+    reached = (min(stubborn), max(stubborn)) if stubborn else (len(selected), -1)
+    neighbours = _Neighbours(graph)
+    found: dict[tuple[int, ...], None] = {}
+    for step in peaks:
+        for chain in _chains(graph, selected, step, neighbours):
+            if chain[0] <= reached[0] and reached[1] <= chain[-1]:
+                found.setdefault(tuple(chain))
+    return [list(chain) for chain in found]
+
+
+class _Neighbours:
+    """Who makes and who reads each tensor, by step."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.kept = graph.kept()
+        self.maker = {name: step for step, node in enumerate(graph.nodes) for name in node.outputs}
+        self.users: dict[str, list[int]] = {}
+        for step, node in enumerate(graph.nodes):
+            for name in node.inputs:
+                self.users.setdefault(name, []).append(step)
+
+    def pair(self, name: str) -> tuple[int, int] | None:
+        """The maker of a tensor and its only user, if nobody else needs it."""
+        users = self.users.get(name, ())
+        if len(users) != 1 or name not in self.maker or name in self.kept:
+            return None
+        return self.maker[name], users[0]
+
+
+def _chains(
+    graph: Graph, selected: Sequence[Selected], step: int, neighbours: _Neighbours | None = None
+) -> Iterator[list[int]]:
     """Runs of two or more layers with that of ``step`` among them."""
     if not _can_be_linked(selected[step]):
         return
+    near = neighbours or _Neighbours(graph)
     whole = [step]
-    while (before := _linked(graph, selected, whole[0], backwards=True)) is not None:
+    while (
+        len(whole) < LONGEST
+        and (before := _linked(graph, selected, whole[0], near, backwards=True)) is not None
+    ):
         whole.insert(0, before)
-    while (behind := _linked(graph, selected, whole[-1], backwards=False)) is not None:
-        whole.append(behind)
-    at = whole.index(step)
+    at = len(whole) - 1
+    while (
+        len(whole) - at < LONGEST
+        and (after := _linked(graph, selected, whole[-1], near, backwards=False)) is not None
+    ):
+        whole.append(after)
     for first in range(at + 1):
         for end in range(max(at, first + 1) + 1, min(len(whole), first + LONGEST) + 1):
             if _well_ended(graph, selected, chain := whole[first:end]):
@@ -78,17 +121,17 @@ def _can_be_linked(chosen: Selected) -> bool:
     return chosen.kernel.in_bands and row_window(chosen.layer) is not None
 
 
-def _linked(graph: Graph, selected: Sequence[Selected], step: int, backwards: bool) -> int | None:
+def _linked(
+    graph: Graph, selected: Sequence[Selected], step: int, near: _Neighbours, backwards: bool
+) -> int | None:
     """The layer before (or after) that of ``step`` in a chain, if the tensor between has no other reader."""
     names = graph.nodes[step].inputs if backwards else graph.nodes[step].outputs
     for name in names:
-        makers = [i for i, node in enumerate(graph.nodes) if name in node.outputs]
-        users = [i for i, node in enumerate(graph.nodes) for operand in node.inputs if operand == name]
-        if len(makers) != 1 or len(users) != 1 or name in graph.kept():
+        if (pair := near.pair(name)) is None:
             continue
-        (other,) = makers if backwards else users
-        passed_on = graph.nodes[users[0]].inputs
-        through = passed_on[0] == name or joins_two(selected[users[0]].layer)
+        maker, user = pair
+        other = maker if backwards else user
+        through = graph.nodes[user].inputs[0] == name or joins_two(selected[user].layer)
         if through and _can_be_linked(selected[other]):
             return other
     return None

@@ -84,6 +84,10 @@ class Draughtsman:
         """The draft that shares everything worth sharing."""
         return self._draft(self._not_worth_it()).problem
 
+    def problem_if_all_share(self) -> Problem:
+        """What there is to place if everything is shared that can be."""
+        return self._draft(frozenset()).problem
+
     def _not_worth_it(self) -> Pairs:
         """Pairs that could overlap at a distance, but would not lower the peak.
 

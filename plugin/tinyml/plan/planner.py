@@ -74,11 +74,26 @@ def lower_bound_bytes(graph: Graph, selected: Sequence[Selected], io_outside: bo
     return Draughtsman(graph, selected, io_outside).problem().lower_bound_bytes
 
 
-def peak_steps(graph: Graph, selected: Sequence[Selected], io_outside: bool = False) -> list[int]:
-    """The steps at which the most bytes are live."""
-    problem = Draughtsman(graph, selected, io_outside).problem()
+@dataclass(frozen=True)
+class Peaks:
+    """How many bytes are live at most, at which steps, and how few each step can do with."""
+
+    bytes: int
+    steps: Sequence[int]
+    least_bytes: Sequence[int]  # by step, if all tensors share memory that can
+
+
+def memory_peaks(graph: Graph, selected: Sequence[Selected], io_outside: bool = False) -> Peaks:
+    """Where the size of the arena comes from."""
+    drafts = Draughtsman(graph, selected, io_outside)
+    problem, shared = drafts.problem(), drafts.problem_if_all_share()
     live = [problem.live_bytes(step) for step in range(len(selected))]
-    return [step for step, size in enumerate(live) if size == max(live)]
+    most = max(live)
+    return Peaks(
+        problem.lower_bound_bytes,
+        [step for step, size in enumerate(live) if size == most],
+        [shared.live_bytes(step) for step in range(len(selected))],
+    )
 
 
 def _place(group: Group, name: str, starts: Mapping[int, int]) -> Place:

@@ -215,8 +215,7 @@ def _aligned(a: Group, b: Group, shift: int) -> bool:
 def _conflicts(storage: Storage, group: Group, y: str, y_at: int) -> bool:
     """Whether a tensor at this place would destroy a member of the group, or the other way round."""
     return any(
-        _conflict(storage, x, y, group.offsets[x], y_at)
-        for x in group.needed_from(storage.members[y].first)
+        _conflict(storage, x, y, group.offsets[x], y_at) for x in group.needed_from(storage.members[y].first)
     )
 
 
