@@ -19,6 +19,9 @@ PREFERRED_ALIGNMENTS = (16, 8, 4, 1)
 REPAIRED_BLOCKS = 1_000
 """Total number of blocks that repairs may place: the more blocks, the fewer repairs."""
 SEARCH_NODES = 3_000
+SEARCH_WORK = 600_000
+"""How many blocks the search may look at in all. It places one block per node, so that a problem of many
+hundred blocks gets fewer nodes, and none if they would not suffice to place each block once."""
 
 _ORDERS: tuple[Callable[[Block], tuple[int, ...]], ...] = (
     lambda b: (-b.bytes, b.first),
@@ -39,8 +42,9 @@ def solve(problem: Problem, search_nodes: int = SEARCH_NODES) -> Solution:
         best = _better(best, _quick(packing.aligned(alignment), bound))
         if best.arena_bytes <= bound:
             return best
+    search_nodes = min(search_nodes, SEARCH_WORK // max(len(problem.blocks), 1))
     target = bound
-    while best.arena_bytes > bound and search_nodes:
+    while best.arena_bytes > bound and search_nodes > len(problem.blocks):
         found = search(packing, target, search_nodes)
         if found is not None:
             best = _better(best, found)
