@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import onnx
@@ -51,7 +52,7 @@ class Nodes:
         self.constants: list[onnx.TensorProto] = []
         self.rng = np.random.default_rng(0)
 
-    def add(self, op_type: str, inputs: list[str], outputs: int = 1, **attributes: object) -> list[str]:
+    def add(self, op_type: str, inputs: list[str], outputs: int = 1, **attributes: Any) -> list[str]:
         names = [f"t{len(self.nodes)}_{i}" for i in range(outputs)]
         self.nodes.append(helper.make_node(op_type, inputs, names, **attributes))
         return names
