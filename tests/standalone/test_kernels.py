@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from tests.support import pair_layers
 from tinyml import harness
 from tinyml.emit.model import Provenance
 from tinyml.ir import Array, DType, Graph, Node, Quant, Shape, Tensor
@@ -176,3 +177,22 @@ def test_layers(machine: str, kernels: str, once: bool) -> None:
         if not np.array_equal(result.outputs[0][node.outputs[0]], expected):
             different.append(node.name)
     assert not different
+
+
+@pytest.mark.parametrize("case", pair_layers.CASES)
+@pytest.mark.parametrize("kind", ["conv", "dense"])
+@pytest.mark.parametrize("machine", ["qemu-cortex-m4", "qemu-cortex-m7"])
+def test_pairs_of_filters_at_their_limit(machine: str, kind: str, case: str) -> None:
+    """Sums as large as the proof allows, and those for which it sends the layer to another kernel."""
+    graph = pair_layers.limited_layer(f"{kind}_{case}")
+    target = harness.find_machine(machine).target.name
+    options = Options(target=target, kernels="portable")
+    compiled = compile_graph(graph, "limits", Provenance("limits", "0" * 64, ""), options)
+    inputs = pair_layers.extremes(graph)
+    result = harness.run_files(
+        compiled.files, machine, [{"x": x} for x in inputs], options=harness.Options(strict=True)
+    )
+    (layer,) = graph.layers()
+    for x, found in zip(inputs, result.outputs, strict=True):
+        (expected,) = layer.op.evaluate(layer, [x, layer.input(1).value, layer.input(2).value])
+        np.testing.assert_array_equal(found["y"], expected)

@@ -19,6 +19,7 @@ from tinyml.ops.shared.quant import Multipliers, quant_of
 from tinyml.ops.weighted import helium
 from tinyml.ops.weighted.byte_weights import DenseByteWeights
 from tinyml.ops.weighted.int16 import DenseInt16
+from tinyml.ops.weighted.pairs import pair_stream, pairs_are_exact
 from tinyml.ops.weighted.records import (
     channel_tables,
     constant_weights,
@@ -108,6 +109,20 @@ class DenseDsp(DenseInt8):
         return target.dsp
 
 
+class DensePairs(DenseDsp):
+    """The same with two filters in one int16, where that is exact."""
+
+    name = "tinyml_dense_pairs_s8"
+    sources = ("dense/dense_pairs_s8.c",)
+    cost = Cost(dsp=(1.05, 20), mve=(1.05, 20))
+    constraints = (*DenseDsp.constraints, symmetric_weights, pairs_are_exact)
+
+    def weight_layout(self, layer: Layer[Dense], sheet: Sheet) -> dict[str, object]:
+        filters = layer.input(1).value
+        words = pair_stream(filters, folded_bias(layer, filters), channel_multipliers(layer))
+        return {".filters": sheet.table("filters", words), **weight_zero(layer)}
+
+
 class DenseHelium(DenseInt8):
     """One row times four filters at once, sixteen elements of each."""
 
@@ -148,6 +163,7 @@ register_kernels(
     Dense,
     *DENSE_KERNELS,
     DenseHelium(),
+    DensePairs(),
     DenseDsp(),
     DenseInt8(),
     DenseInt16(),

@@ -70,6 +70,24 @@ void tinyml_conv_dsp_s8(const struct tinyml_conv_stream_s8 *p, const int8_t *x, 
 			void *scratch);
 
 /**
+ * For cores with DSP instructions, with another stream: two filters in one int16. Every shift is
+ * negative; weight_zero is 0. The scratch memory is that of tinyml_conv_dsp_s8().
+ *
+ * For each group filters come in fours; the last one or two are a pair, and what is missing to a
+ * pair or to four is zero. With W as above, four filters a, b, c, d take 4 * W + 9 words:
+ *
+ *   bias of a, b, c, d
+ *   for every four elements 0 to 3: ab0 ab2, cd0 cd2, ab1 ab3, cd1 cd3 (two int16 in a word)
+ *   factor of a, b, c, d
+ *   exponent of a, b, c, d (one byte each)
+ *
+ * where ab is 256 * a + b. A pair takes 2 * W + 5 words: the same without c and d. All ab are
+ * within int16, and the accumulators of a and c within 24 bits.
+ */
+void tinyml_conv_pairs_s8(const struct tinyml_conv_stream_s8 *p, const int8_t *x, int8_t *y,
+			  void *scratch);
+
+/**
  * int8 convolution for cores with Helium: one group, weights without zero point.
  *
  * Filters come in pairs; a last odd filter is paired with zeros. With N = kernel_h * kernel_w *

@@ -52,6 +52,12 @@ void tinyml_dense_s8(const struct tinyml_dense_stream_s8 *p, const int8_t *x, in
 void tinyml_dense_dsp_s8(const struct tinyml_dense_stream_s8 *p, const int8_t *x, int8_t *y);
 
 /**
+ * For cores with DSP instructions; every shift is negative, weight_zero is 0. The stream is that of
+ * tinyml_conv_pairs_s8() (see conv.h) with the inputs as elements.
+ */
+void tinyml_dense_pairs_s8(const struct tinyml_dense_stream_s8 *p, const int8_t *x, int8_t *y);
+
+/**
  * int8 dense layer for cores with Helium: weights without zero point.
  *
  * Filters come in fours. With V = ceil(inputs / 16) vectors of 16 bytes, the last of which has only

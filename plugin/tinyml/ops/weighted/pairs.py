@@ -1,0 +1,97 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Two filters in one int16, h = 256 p + q: the layout of such weights, and when it is exact.
+
+A kernel adds up A = Σ h x and Q = Σ q x, where q is the low byte of h; then Σ p x = (A - Q) / 256. Sums wrap
+around modulo 2³², so that no intermediate value matters: h must fit into 16 bits and Σ p x into 24.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tinyml.ir import Array, Layer
+from tinyml.ops.shared.quant import Multipliers, per_channel, quant_of
+from tinyml.ops.weighted.records import folded_bias
+from tinyml.ops.weighted.weighted import Weighted
+
+INT8 = np.iinfo(np.int8)
+INT16 = np.iinfo(np.int16)
+SUM_LIMIT = 1 << 23
+
+
+def pairs_are_exact(layer: Layer[Weighted]) -> bool:
+    """Every second filter's sums are below 2²³, whatever the input, and pairs of weights fit into 16 bits."""
+    filters = layer.input(1).value
+    groups = _groups(layer)
+    low, high = sum_limits(layer)
+    first = _paired(np.arange(filters.shape[0]), groups, -1)[:, 0]
+    first = first[first >= 0]
+    fits = low[first].min() >= -SUM_LIMIT and high[first].max() < SUM_LIMIT
+    return bool(fits and packed(filters.reshape(filters.shape[0], -1), groups).min() >= INT16.min)
+
+
+def sum_limits(layer: Layer[Weighted]) -> tuple[Array, Array]:
+    """The least and the largest sum of each filter, with bias and zero points, over all int8 inputs."""
+    filters = layer.input(1).value
+    rows = filters.reshape(filters.shape[0], -1).astype(np.int64)
+    zero = quant_of(layer.input(0)).zero_point
+    below, above = rows * (INT8.min - zero), rows * (INT8.max - zero)
+    bias = folded_bias(layer, filters).astype(np.int64) + zero * rows.sum(axis=1)
+    return bias + np.minimum(below, above).sum(axis=1), bias + np.maximum(below, above).sum(axis=1)
+
+
+def pair_stream(filters: Array, bias: Array, multipliers: Multipliers, groups: int = 1) -> Array:
+    """Filters as words that a kernel reads front to back: in fours, the last one or two as a pair.
+
+    A block has the biases; the weights; the factors; the exponents, a byte each. Weights go by four elements:
+    the even elements of the first pair and of the second, then the odd ones, two int16 in a word.
+    """
+    channels = filters.shape[0]
+    each = channels // groups
+    multiplier, shift = (per_channel(values, channels).astype(np.int64) for values in multipliers)
+    factor = (2 * multiplier).astype(np.uint32).view(np.int32)
+    rows = filters.reshape(channels, -1)
+    rows = np.pad(rows, ((0, 0), (0, -rows.shape[1] % 4)))
+    parts: list[Array] = []
+    for group in range(groups):
+        for begin in range(0, each, 4):
+            chosen = np.arange(begin, min(begin + 4, each)) + group * each
+            size = 4 if len(chosen) > 2 else 2
+            absent = (0, size - len(chosen))
+            weights = np.pad(rows[chosen], (absent, (0, 0)))
+            exponents = np.pad(-shift[chosen] - 1, (0, 4 - len(chosen)))
+            parts += [
+                np.pad(bias[chosen], absent),
+                _words(packed(weights, 1)),
+                np.pad(factor[chosen], absent),
+                exponents.astype(np.int8).view("<i4"),
+            ]
+    return np.concatenate(parts).astype(np.int32)
+
+
+def packed(rows: Array, groups: int) -> Array:
+    """256 p + q for every pair of rows, as wide integers."""
+    wide = _paired(rows.astype(np.int64), groups, 0)
+    return np.asarray(256 * wide[:, 0] + wide[:, 1])
+
+
+def _paired(values: Array, groups: int, absent: int) -> Array:
+    """Neighbours of a group together: (pairs, 2, ...)."""
+    each = values.reshape(groups, values.shape[0] // groups, *values.shape[1:])
+    missing = each.shape[1] % 2
+    padding = [(0, 0), (0, missing), *[(0, 0)] * (each.ndim - 2)]
+    return np.pad(each, padding, constant_values=absent).reshape(-1, 2, *values.shape[1:])
+
+
+def _words(pairs: Array) -> Array:
+    """Words of two elements: (pairs, elements) by four elements, even ones before odd ones."""
+    fours = pairs.astype(np.int16).reshape(pairs.shape[0], -1, 2, 2)  # (pairs, fours, which half, parity)
+    ordered = np.ascontiguousarray(fours.transpose(1, 3, 0, 2))  # (fours, parity, pairs, which half)
+    return ordered.astype("<i2").reshape(-1).view("<i4")
+
+
+def _groups(layer: Layer[Weighted]) -> int:
+    """Of a convolution; a dense layer has one."""
+    filters = layer.input(1).value
+    return layer.input(0).shape[3] // filters.shape[3] if filters.ndim == 4 else 1

@@ -1,0 +1,262 @@
+/* Copyright The west-tinyml contributors */
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Convolutions with DSP instructions and two filters in one int16 (pairs_s8.h): two windows meet
+ * four filters at a time, the last one or two filters as a single pair. */
+
+#include <tinyml/tinyml.h>
+
+#if TINYML_CORE_DSP
+
+#include "../weighted/dsp_s8.h"
+
+#define WINDOWS   2
+#define WORD_STEP 4 /* even bytes of both columns, then odd ones */
+#define OWN_FILTERS
+
+static inline void put_word(uint32_t *to, uint32_t word)
+{
+	to[0] = (uint32_t)tinyml_even_bytes(word);
+	to[2] = (uint32_t)tinyml_odd_bytes(word);
+}
+
+#include "conv_stream_s8.h"
+
+/* Words of a block of four filters, and of a pair. */
+static inline int32_t words_of_four(const struct group *g)
+{
+	return g->column + 9;
+}
+
+static inline int32_t words_of_two(const struct group *g)
+{
+	return g->column / 2 + 5;
+}
+
+static int32_t group_words(const struct group *g)
+{
+	const int32_t rest = g->out_c % 4;
+
+	return (g->out_c / 4 + (rest == 3)) * words_of_four(g) +
+	       (rest == 1 || rest == 2 ? words_of_two(g) : 0);
+}
+
+/* The sums of four filters at two windows in r4 to r11, filter by filter. Takes filters (r0),
+ * columns (r1) and the end of the columns (r2); r0 is what follows the weights. Not for C.
+ *
+ * All of the registers are used: r4, r5 and r8, r9 add up pairs (A), r6, r7 and r10, r11 their
+ * second filters (Q). A step takes two elements; four elements of the columns are 16 bytes, and
+ * their code is 96 bytes long, so that the loop over 16 elements can be entered in between. */
+void tinyml_conv_pairs_dot(void);
+
+__attribute__((naked, noinline, used)) void tinyml_conv_pairs_dot(void)
+{
+#define STEP                                                                                       \
+	"ldrd r2, r3, [r0], #8\n\t"                                                                \
+	"ldrd r12, lr, [r1], #8\n\t"                                                               \
+	"smlad r4, r2, r12, r4\n\t"                                                                \
+	"smlad r5, r2, lr, r5\n\t"                                                                 \
+	"sxtb16 r2, r2\n\t"                                                                        \
+	"smlad r8, r3, r12, r8\n\t"                                                                \
+	"smlad r9, r3, lr, r9\n\t"                                                                 \
+	"sxtb16 r3, r3\n\t"                                                                        \
+	"smlad r6, r2, r12, r6\n\t"                                                                \
+	"smlad r7, r2, lr, r7\n\t"                                                                 \
+	"smlad r10, r3, r12, r10\n\t"                                                              \
+	"smlad r11, r3, lr, r11\n\t"
+	__asm__ volatile("push {r2, lr}\n\t"
+			 "sub r12, r1, r2\n\t" /* less than 16 elements first: skip the others */
+			 "and r12, r12, #48\n\t"
+			 "add r12, r12, r12, lsl #1\n\t"
+			 "lsl r12, r12, #1\n\t"
+			 "ldmia r0!, {r2, r3, r6, r10}\n\t" /* biases */
+			 "add r4, r3, r2, lsl #8\n\t"
+			 "mov r5, r4\n\t"
+			 "add r8, r10, r6, lsl #8\n\t"
+			 "mov r9, r8\n\t"
+			 "mov r11, r10\n\t"
+			 "mov r6, r3\n\t"
+			 "mov r7, r3\n\t"
+			 "add pc, r12\n\t"
+			 "nop\n\t"
+			 "1:\n\t" STEP STEP STEP STEP STEP STEP STEP STEP "ldr r12, [sp]\n\t"
+			 "cmp r1, r12\n\t"
+			 "bne 1b\n\t"
+			 "sub r4, r4, r6\n\t"
+			 "asr r4, r4, #8\n\t"
+			 "sub r5, r5, r7\n\t"
+			 "asr r5, r5, #8\n\t"
+			 "sub r8, r8, r10\n\t"
+			 "asr r8, r8, #8\n\t"
+			 "sub r9, r9, r11\n\t"
+			 "asr r9, r9, #8\n\t"
+			 "pop {r2, pc}\n\t");
+#undef STEP
+}
+
+/* Where outputs go, and how they are made. */
+struct outputs {
+	int8_t *first;  /* of the first window */
+	int8_t *second; /* of the second, or the same place */
+	int32_t twice_zero;
+	int32_t fours; /* filters still to come, in fours */
+};
+
+/* Outputs of both windows, four by four; returns what follows the filters. Exponents are read from
+ * the lowest byte of a word that is shifted. The second window is written first. */
+#define OUTPUTS(round, sign, a, b)                                                                 \
+	"ldr lr, [r0], #4\n\t"                                                                     \
+	"smmla" round " " a ", " a ", lr, " a "\n\t"                                               \
+	"smmla" round " " b ", " b ", lr, " b "\n\t" sign(a)                                       \
+		sign(b) "asr " a ", " a ", r3\n\t"                                                 \
+			"asr " b ", " b ", r3\n\t"                                                 \
+			"add " a ", " a ", r12\n\t"                                                \
+			"add " b ", " b ", r12\n\t"                                                \
+			"ssat " a ", #8, " a ", asr #1\n\t"                                        \
+			"ssat " b ", #8, " b ", asr #1\n\t"                                        \
+			"strb " b ", [r2], #1\n\t"                                                 \
+			"strb " a ", [r1], #1\n\t"
+#define NEXT         "lsr r3, r3, #8\n\t"
+#define AS_IT_IS(a)  ""
+#define FROM_ZERO(a) "add " a ", " a ", " a ", asr #31\n\t" /* negative halves */
+#define FOURS(name, round, sign)                                                                   \
+	TINYML_ASSEMBLY static const uint32_t *name(                                               \
+		const uint32_t *filters TINYML_UNSEEN, const uint32_t *columns TINYML_UNSEEN,      \
+		const uint32_t *end TINYML_UNSEEN, struct outputs *to TINYML_UNSEEN)               \
+	{                                                                                          \
+		__asm__ volatile(                                                                  \
+			"push {r1-r11, lr}\n\t"                                                    \
+			"1:\n\t"                                                                   \
+			"bl tinyml_conv_pairs_dot\n\t"                                             \
+			"ldr r3, [sp, #8]\n\t"                                                     \
+			"ldm r3, {r1, r2, r12}\n\t"                                                \
+			"ldr r3, [r0, #16]\n\t" OUTPUTS(round, sign, "r4", "r5") NEXT OUTPUTS(     \
+				round, sign, "r6", "r7") NEXT OUTPUTS(round, sign, "r8", "r9")     \
+				NEXT OUTPUTS(round, sign, "r10", "r11") "ldr r3, [sp, #8]\n\t"     \
+									"ldr r12, [r3, #12]\n\t"   \
+									"adds r0, #4\n\t"          \
+									"subs r12, #1\n\t"         \
+									"stm r3, {r1, r2}\n\t"     \
+									"str r12, [r3, #12]\n\t"   \
+									"ldrd r1, r2, [sp]\n\t"    \
+									"bne 1b\n\t"               \
+									"pop {r1-r11, pc}\n\t");   \
+	}
+FOURS(fours_once, "", AS_IT_IS)
+FOURS(fours_twice, "r", FROM_ZERO)
+#undef FOURS
+#undef FROM_ZERO
+#undef AS_IT_IS
+#undef NEXT
+#undef OUTPUTS
+
+/* The sums of four filters, filter by filter; returns what follows the weights. */
+TINYML_ASSEMBLY static const uint32_t *dot_four(const uint32_t *filters TINYML_UNSEEN,
+						const uint32_t *columns TINYML_UNSEEN,
+						const uint32_t *end TINYML_UNSEEN,
+						int32_t *sums TINYML_UNSEEN)
+{
+	__asm__ volatile("push {r3-r11, lr}\n\t"
+			 "bl tinyml_conv_pairs_dot\n\t"
+			 "pop {r3}\n\t"
+			 "stmia r3, {r4-r11}\n\t"
+			 "pop {r4-r11, pc}\n\t");
+}
+
+/* The same for a pair of filters, four elements at a time. */
+TINYML_ASSEMBLY static const uint32_t *dot_two(const uint32_t *filters TINYML_UNSEEN,
+					       const uint32_t *columns TINYML_UNSEEN,
+					       const uint32_t *end TINYML_UNSEEN,
+					       int32_t *sums TINYML_UNSEEN)
+{
+	__asm__ volatile("push {r3-r11, lr}\n\t"
+			 "ldmia r0!, {r3, r6}\n\t"
+			 "add r4, r6, r3, lsl #8\n\t"
+			 "mov r5, r4\n\t"
+			 "mov r7, r6\n\t"
+			 "1:\n\t"
+			 "ldrd r3, r12, [r0], #8\n\t"
+			 "ldmia r1!, {r8-r11}\n\t"
+			 "smlad r4, r3, r8, r4\n\t"
+			 "smlad r5, r3, r9, r5\n\t"
+			 "sxtb16 r3, r3\n\t"
+			 "smlad r4, r12, r10, r4\n\t"
+			 "smlad r5, r12, r11, r5\n\t"
+			 "sxtb16 r12, r12\n\t"
+			 "smlad r6, r3, r8, r6\n\t"
+			 "smlad r7, r3, r9, r7\n\t"
+			 "cmp r1, r2\n\t"
+			 "smlad r6, r12, r10, r6\n\t"
+			 "smlad r7, r12, r11, r7\n\t"
+			 "bne 1b\n\t"
+			 "sub r4, r4, r6\n\t"
+			 "asr r4, r4, #8\n\t"
+			 "sub r5, r5, r7\n\t"
+			 "asr r5, r5, #8\n\t"
+			 "pop {r3}\n\t"
+			 "stmia r3, {r4-r7}\n\t"
+			 "pop {r4-r11, pc}\n\t");
+}
+
+/* Outputs of some filters at both windows: the second first, for it may be the same place. */
+static void write_outputs(const int32_t *sums, const int32_t *factor, const int8_t *exponent,
+			  int32_t count, const struct tinyml_output *to, int8_t *y, int32_t second)
+{
+	const bool once = to->sign == 0;
+
+	for (; count > 0; count--, sums += 2, factor++, exponent++, y++) {
+		int32_t s0, s1;
+
+		if (once) {
+			s0 = tinyml_output_dsp(sums[0], *factor, *exponent, true, to->twice_zero);
+			s1 = tinyml_output_dsp(sums[1], *factor, *exponent, true, to->twice_zero);
+		} else {
+			s0 = tinyml_output_dsp(sums[0], *factor, *exponent, false, to->twice_zero);
+			s1 = tinyml_output_dsp(sums[1], *factor, *exponent, false, to->twice_zero);
+		}
+		y[second] = (int8_t)tinyml_clamp(s1, to->low, to->high);
+		y[0] = (int8_t)tinyml_clamp(s0, to->low, to->high);
+	}
+}
+
+/* All filters of a group at `count` positions, whose outputs are `step` bytes apart. */
+static void apply_filters(const struct tinyml_conv_stream_s8 *p, const struct group *g,
+			  const uint32_t *columns, int8_t *y, int32_t count, int32_t step)
+{
+	const struct tinyml_output to =
+		tinyml_output(p->round_once, p->out_zero, p->out_min, p->out_max);
+	const int32_t second = count > 1 ? step : 0;
+	const uint32_t *w = g->filters, *end = &columns[g->column];
+	struct outputs outputs = {
+		.first = y,
+		.second = y + second,
+		.twice_zero = to.twice_zero,
+		.fours = to.narrow ? 0 : g->out_c / 4,
+	};
+	int32_t left = g->out_c - 4 * outputs.fours;
+
+	if (outputs.fours > 0) {
+		w = p->round_once ? fours_once(w, columns, end, &outputs)
+				  : fours_twice(w, columns, end, &outputs);
+		y = outputs.first;
+	}
+	while (left > 0) {
+		const int32_t size = left > 2 ? 4 : 2, some = left < size ? left : size;
+		int32_t sums[8];
+
+		w = left > 2 ? dot_four(w, columns, end, sums) : dot_two(w, columns, end, sums);
+		write_outputs(sums, (const int32_t *)w, (const int8_t *)&w[size], some, &to, y,
+			      second);
+		w += size + 1;
+		y += some;
+		left -= some;
+	}
+}
+
+void tinyml_conv_pairs_s8(const struct tinyml_conv_stream_s8 *p, const int8_t *x, int8_t *y,
+			  void *scratch)
+{
+	convolve_stream(p, x, y, scratch);
+}
+
+#endif /* TINYML_CORE_DSP */
