@@ -12,7 +12,7 @@ import numpy as np
 from tinyml.ir import Layer
 from tinyml.kernel import Constraint, Cost, Kernel, Library, Overlay, Sheet, over_inputs
 from tinyml.ops.conv.convolution import Convolution
-from tinyml.ops.shared.quant import quant_of
+from tinyml.ops.shared.quant import clamp_range, quant_of
 from tinyml.ops.shared.window import Pair
 from tinyml.ops.weighted.records import (
     constant_weights,
@@ -105,6 +105,10 @@ class DepthwiseDsp(DepthwisePlanes):
 
     def way(self, layer: Layer[Convolution]) -> str:
         _, stride = _along(layer, layer.op.strides)
+        _, length = _along(layer, layer.output.shape[1:3])
+        unlimited = clamp_range(layer.op.clamp, layer.output) == (-128, 127)
+        if three_by_three(layer) and stride in (1, 2) and length > 1 and unlimited:
+            return f"3x3_by_{stride}_{'once' if layer.op.round_once else 'twice'}"
         kind = "3x3" if three_by_three(layer) else "two_words" if 5 <= self.reach(layer) <= 7 else "any"
         return kind if kind == "any" or stride == 1 else f"{kind}_strided"
 

@@ -11,6 +11,7 @@
 #if TINYML_CORE_DSP
 
 #include "../weighted/dsp_s8.h"
+#include "depthwise_3x3_dsp_s8.h"
 #include "plane_s8.h"
 
 /* What all outputs of a channel share. */
@@ -269,6 +270,48 @@ LOOP(two_words, spread_taps, TWO_WORDS)
 LOOP(two_words_strided, spread_taps, TWO_WORDS_STRIDED)
 LOOP(any, spread_taps, ANY)
 #undef LOOP
+
+/* 3x3 kernels in assembly, each way a function of its own. */
+static struct tinyml_walk_3x3 prepare_3x3(const struct tinyml_window *w, const struct channel *c,
+					  const struct taps *taps, const struct tinyml_plane *plane,
+					  int8_t *y)
+{
+	return (struct tinyml_walk_3x3){
+		.bias = c->bias,
+		.factor = c->factor,
+		.twice_zero = c->twice_zero,
+		.odd = w->out_w % 2,
+		.down = plane->width,
+		.step = plane->y_step,
+		.outer = {taps->outer[0], taps->outer[1], taps->outer[2]},
+		.middle_0_1 = (uint32_t)(taps->middle[0] & UINT16_MAX) | (uint32_t)taps->middle[1]
+										 << 16,
+		.middle_2_exponent = (uint32_t)taps->middle[2] << 16 | (uint32_t)c->exponent,
+		.x = plane->at,
+		.y = y,
+		.length = w->out_w / 2 * 2 * w->stride_w,
+		.x_line = w->stride_h * plane->width,
+		.y_line = plane->y_line,
+		.lines = w->out_h,
+	};
+}
+
+#define WAY(name, rows, stride, round)                                                             \
+	TINYML_WALK_3X3(lines_##name, rows, stride, round)                                         \
+	static void walk_##name(const struct tinyml_window *w, const struct channel *c,            \
+				const struct taps *taps, const struct tinyml_plane *plane,         \
+				int8_t *y)                                                         \
+	{                                                                                          \
+		struct tinyml_walk_3x3 walk = prepare_3x3(w, c, taps, plane, y);                   \
+                                                                                                   \
+		lines_##name(&walk);                                                               \
+	}                                                                                          \
+	const struct tinyml_depthwise_dsp tinyml_depthwise_dsp_##name = {load_3x3, walk_##name};
+WAY(3x3_by_1_once, TINYML_ROWS_1, "1", TINYML_ROUND_ONCE)
+WAY(3x3_by_1_twice, TINYML_ROWS_1, "1", TINYML_ROUND_TWICE)
+WAY(3x3_by_2_once, TINYML_ROWS_2, "2", TINYML_ROUND_ONCE)
+WAY(3x3_by_2_twice, TINYML_ROWS_2, "2", TINYML_ROUND_TWICE)
+#undef WAY
 
 void tinyml_depthwise_conv_dsp_s8(const struct tinyml_depthwise_conv_s8 *p, const int8_t *x,
 				  int8_t *y, void *scratch, const struct tinyml_depthwise_dsp *loop)
