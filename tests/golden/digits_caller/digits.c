@@ -7,7 +7,7 @@
  * SHA-256:  10697d9d1e59806d2dc756f65880314af39148c4f60a960edc8b732e089e9562
  * Compiler: tinyml 0.1.0, target cortex-m4, kernels portable, io caller
  * Arena:    1376 bytes of RAM (no plan needs less than 1376)
- * Weights:  4144 bytes of flash
+ * Weights:  4116 bytes of flash
  * Work:     80,896 multiply-accumulates per run
  */
 
@@ -57,14 +57,14 @@ static const struct tinyml_conv_stream_s8 digits_conv1_params = {
 	.from_the_end = false,
 };
 
-/* 2: conv, 4,608 MACs, by tinyml_conv_dsp_s8
+/* 2: conv, 4,608 MACs, by tinyml_conv_pairs_s8
  *    "conv1"
  *    1x8x8x1 -> 1x8x8x8
  *    arena 0..64 -> 576..1088, scratch 64..124
  */
 static void digits_conv1(const int8_t *x, int8_t *y, void *scratch)
 {
-	tinyml_conv_dsp_s8(&digits_conv1_params, x, y, scratch);
+	tinyml_conv_pairs_s8(&digits_conv1_params, x, y, scratch);
 }
 
 static const struct tinyml_conv_stream_s8 digits_conv2_params = {
@@ -78,14 +78,14 @@ static const struct tinyml_conv_stream_s8 digits_conv2_params = {
 	.from_the_end = false,
 };
 
-/* 3: conv, 73,728 MACs, by tinyml_conv_dsp_s8
+/* 3: conv, 73,728 MACs, by tinyml_conv_pairs_s8
  *    "conv2"
  *    1x8x8x8 -> 1x8x8x16
  *    arena 576..1088 -> 0..1024, scratch 1088..1376
  */
 static void digits_conv2(const int8_t *x, int8_t *y, void *scratch)
 {
-	tinyml_conv_dsp_s8(&digits_conv2_params, x, y, scratch);
+	tinyml_conv_pairs_s8(&digits_conv2_params, x, y, scratch);
 }
 
 /* 4: max_pool, by max-pool loops
@@ -120,14 +120,14 @@ static const struct tinyml_dense_stream_s8 digits_dense1_params = {
 	.out_zero = 34, .out_min = -128, .out_max = 127, .round_once = true,
 };
 
-/* 6: dense, 2,560 MACs, by tinyml_dense_dsp_s8
+/* 6: dense, 2,560 MACs, by tinyml_dense_pairs_s8
  *    "dense"
  *    1x256 -> 1x10
  *    arena 0..256 -> 256..266
  */
 static void digits_dense1(const int8_t *x, int8_t *y)
 {
-	tinyml_dense_dsp_s8(&digits_dense1_params, x, y);
+	tinyml_dense_pairs_s8(&digits_dense1_params, x, y);
 }
 
 /* 7: dequantize, by dequantize loop
