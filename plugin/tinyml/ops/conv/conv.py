@@ -27,8 +27,10 @@ from tinyml.ops.weighted.int16 import ConvInt16
 from tinyml.ops.weighted.records import (
     channel_tables,
     constant_weights,
-    float_record,
+    float_limits,
     float_tensors,
+    float_tiles,
+    geometry,
     int8_tensors,
     small_extents,
     symmetric_weights,
@@ -105,9 +107,14 @@ class ConvFloat(Kernel[Conv]):
 
     def emit(self, layer: Layer[Conv], sheet: Sheet) -> None:
         op = layer.op
-        record = float_record(layer, sheet)
         sheet.include("<tinyml/conv.h>")
-        members = {**record, ".groups": op.groups, ".from_the_end": c.boolean(sheet.backwards)}
+        members = {
+            **geometry(layer),
+            ".weights": sheet.table("weights", float_tiles(layer.input(1).value, op.groups)),
+            **float_limits(layer, sheet),
+            ".groups": op.groups,
+            ".from_the_end": c.boolean(sheet.backwards),
+        }
         name = sheet.record("struct tinyml_conv_f32", "params", members)
         sheet.line(f"tinyml_conv_f32(&{name}, {sheet.x()}, {sheet.y()});")
 

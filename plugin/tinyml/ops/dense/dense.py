@@ -25,6 +25,7 @@ from tinyml.ops.weighted.records import (
     constant_weights,
     float_limits,
     float_tensors,
+    float_tiles,
     folded_bias,
     int8_tensors,
     matrix,
@@ -152,7 +153,7 @@ class DenseFloat(Kernel[Dense]):
         sheet.include("<tinyml/dense.h>")
         members = {
             **matrix(layer),
-            ".weights": sheet.table("weights", layer.input(1).value),
+            ".weights": sheet.table("weights", float_tiles(layer.input(1).value)),
             **float_limits(layer, sheet),
         }
         name = sheet.record("struct tinyml_dense_f32", "params", members)

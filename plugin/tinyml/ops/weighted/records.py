@@ -176,6 +176,18 @@ def float_record(layer: Layer[Convolution], sheet: Sheet) -> dict[str, object]:
     }
 
 
+def float_tiles(filters: Array, groups: int = 1) -> Array:
+    """Filters of a group by eight, then by four, their elements taking turns; then the rest one by one."""
+    rows = filters.reshape(groups, filters.shape[0] // groups, -1)
+    parts, begin = [], 0
+    for size in (8, 4, 1):
+        end = begin + (rows.shape[1] - begin) // size * size
+        tiles = rows[:, begin:end].reshape(groups, -1, size, rows.shape[2])
+        parts.append(tiles.transpose(0, 1, 3, 2).reshape(groups, -1))
+        begin = end
+    return np.concatenate(parts, axis=1).reshape(-1)
+
+
 def float_limits(layer: Layer[Weighted], sheet: Sheet) -> dict[str, object]:
     """Members for the bias and the limits, possibly infinite, of float sums."""
     low, high = layer.op.clamp

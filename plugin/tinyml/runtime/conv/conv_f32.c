@@ -5,6 +5,8 @@
 
 #include <tinyml/conv.h>
 
+#include "../weighted/tile_f32.h"
+
 static float finish(const struct tinyml_conv_f32 *p, float sum, int32_t oc)
 {
 	sum += p->bias != NULL ? p->bias[oc] : 0.0f;
@@ -12,7 +14,18 @@ static float finish(const struct tinyml_conv_f32 *p, float sum, int32_t oc)
 	return sum > p->out_max ? p->out_max : sum;
 }
 
+static inline void add_tile(const float *x, const float *filters, int32_t count, int32_t together,
+			    float *sums)
+{
+	if (together == TINYML_TILE) {
+		tinyml_tile_f32(x, filters, count, sums);
+	} else {
+		tinyml_tile4_f32(x, filters, count, sums);
+	}
+}
+
 #define CONV_NAME   tinyml_conv_f32
 #define CONV_PARAMS struct tinyml_conv_f32
 #define CONV_WEIGHT float
+#define CONV_TILE   TINYML_TILE
 #include "conv_loops.h"

@@ -12,7 +12,14 @@ static float finish(const struct tinyml_conv_f32_s8 *p, float sum, int32_t oc)
 	return sum > p->out_max ? p->out_max : sum;
 }
 
+static inline void add_tile(const float *x, const int8_t *filters, int32_t count, int32_t together,
+			    float *sums)
+{
+	(void)x, (void)filters, (void)count, (void)together, (void)sums; /* there are no tiles */
+}
+
 #define CONV_NAME   tinyml_conv_f32_s8
 #define CONV_PARAMS struct tinyml_conv_f32_s8
 #define CONV_WEIGHT int8_t
+#define CONV_TILE   1
 #include "conv_loops.h"

@@ -6,21 +6,33 @@
  *   CONV_NAME      the function to define
  *   CONV_PARAMS    its parameters: a struct with window, groups, from_the_end and weights
  *   CONV_WEIGHT    the type of weights
+ *   CONV_TILE      how many filters lie together at most, their weights taking turns: 8, then 4,
+ *                  then what is left of a group filter by filter; or 1
  *
- * and a function finish(params, sum, output channel) that turns a sum into an output element.
+ * and has a function finish(params, sum, output channel) that makes an output element of a sum, and
+ * add_tile(x, filters, count, together, sums), which adds products of `count` elements to the sums
+ * of so many filters.
  */
 
 #include <tinyml/conv.h>
 
-/* One filter at one position; x is the first input channel of its group. Taps that are adjacent in
- * the input as in the filter are processed as one run.
+static inline void add_one(const float *x, const CONV_WEIGHT *filter, int32_t count, float *sum)
+{
+	for (int32_t i = 0; i < count; i++) {
+		*sum += x[i] * filter[i];
+	}
+}
+
+/* One filter, or a tile of them, at one position; x is the first input channel of the group. Taps
+ * that are neighbours in the input, as they are in the filter, are one run of numbers.
  */
-static float filter_sum(const struct tinyml_window *w, const float *x, const CONV_WEIGHT *filter,
-			struct tinyml_span rows, struct tinyml_span cols, int32_t group_in)
+static inline __attribute__((always_inline)) void
+accumulate(const struct tinyml_window *w, const float *x, const CONV_WEIGHT *filter,
+	   struct tinyml_span rows, struct tinyml_span cols, int32_t group_in, int32_t together,
+	   float *sums)
 {
 	const bool one_run = w->dilation_w == 1 && group_in == w->in_c;
 	const int32_t taps = one_run ? cols.end - cols.first : 1;
-	float sum = 0.0f;
 
 	for (int32_t ky = rows.first; ky < rows.end; ky++) {
 		const int32_t iy = rows.start + ky * w->dilation_h;
@@ -28,14 +40,52 @@ static float filter_sum(const struct tinyml_window *w, const float *x, const CON
 		for (int32_t kx = cols.first; kx < cols.end; kx += taps) {
 			const int32_t ix = cols.start + kx * w->dilation_w;
 			const float *in = &x[(iy * w->in_w + ix) * w->in_c];
-			const CONV_WEIGHT *k = &filter[(ky * w->kernel_w + kx) * group_in];
+			const CONV_WEIGHT *k =
+				&filter[(ky * w->kernel_w + kx) * group_in * together];
 
-			for (int32_t i = 0; i < taps * group_in; i++) {
-				sum += in[i] * k[i];
+			if (together == 1) {
+				add_one(in, k, taps * group_in, sums);
+			} else {
+				add_tile(in, k, taps * group_in, together, sums);
 			}
 		}
 	}
-	return sum;
+}
+
+/* The filters of a group at one position. */
+static void group(const CONV_PARAMS *p, const float *x, float *y, int32_t number,
+		  struct tinyml_span rows, struct tinyml_span cols)
+{
+	const struct tinyml_window *w = &p->window;
+	const int32_t group_in = w->in_c / p->groups, group_out = w->out_c / p->groups;
+	const int32_t filter_size = w->kernel_h * w->kernel_w * group_in;
+	const int32_t end = (number + 1) * group_out;
+	int32_t oc = number * group_out;
+
+	x += number * group_in;
+	for (; CONV_TILE > 1 && end - oc >= CONV_TILE; oc += CONV_TILE) {
+		float sums[CONV_TILE] = {0.0f};
+
+		accumulate(w, x, &p->weights[oc * filter_size], rows, cols, group_in, CONV_TILE,
+			   sums);
+		for (int32_t i = 0; i < CONV_TILE; i++) {
+			y[oc + i] = finish(p, sums[i], oc + i);
+		}
+	}
+	if (CONV_TILE > 1 && end - oc >= 4) {
+		float sums[4] = {0.0f};
+
+		accumulate(w, x, &p->weights[oc * filter_size], rows, cols, group_in, 4, sums);
+		for (int32_t i = 0; i < 4; i++, oc++) {
+			y[oc] = finish(p, sums[i], oc);
+		}
+	}
+	for (; oc < end; oc++) {
+		float sum = 0.0f;
+
+		accumulate(w, x, &p->weights[oc * filter_size], rows, cols, group_in, 1, &sum);
+		y[oc] = finish(p, sum, oc);
+	}
 }
 
 /* All filters at one position of one batch item. */
@@ -43,19 +93,13 @@ static void convolve_position(const CONV_PARAMS *p, const float *x, float *y, in
 			      int32_t ox)
 {
 	const struct tinyml_window *w = &p->window;
-	const int32_t group_in = w->in_c / p->groups;
-	const int32_t group_out = w->out_c / p->groups;
-	const int32_t filter_size = w->kernel_h * w->kernel_w * group_in;
 	const struct tinyml_span rows =
 		tinyml_span(oy, w->stride_h, w->pad_top, w->kernel_h, w->dilation_h, w->in_h);
 	const struct tinyml_span cols =
 		tinyml_span(ox, w->stride_w, w->pad_left, w->kernel_w, w->dilation_w, w->in_w);
 
-	for (int32_t oc = 0; oc < w->out_c; oc++) {
-		const float *group = &x[oc / group_out * group_in];
-		const CONV_WEIGHT *filter = &p->weights[oc * filter_size];
-
-		y[oc] = finish(p, filter_sum(w, group, filter, rows, cols, group_in), oc);
+	for (int32_t number = 0; number < p->groups; number++) {
+		group(p, x, y, number, rows, cols);
 	}
 }
 

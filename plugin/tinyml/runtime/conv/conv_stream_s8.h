@@ -5,7 +5,6 @@
  * Convolutions over a stream of filters (struct tinyml_conv_stream_s8): several windows at a time
  * are copied into columns and multiplied by two filters at a time.
  *
-<<<<<<< HEAD
  * The file that includes this defines
  *
  *   WINDOWS           the number of columns
@@ -17,14 +16,6 @@
  *   rescale_sums()    turns sums into outputs
  *
  * With OWN_FILTERS, it defines apply_filters() and group_words() instead of the last three.
-=======
- * The file that includes this says how many WINDOWS there are at a time, and how many words four
- * elements of all columns take (WORD_STEP). It defines put_word(), which puts four elements into a
- * column; dot(), which adds products to sums[filter * WINDOWS + window] and returns what follows
- * the filters; sum_column(), which adds up a column; and finish(), which makes outputs of sums.
- *
- * With OWN_FILTERS it defines filters() and group_words() itself, and none of the last three.
->>>>>>> e7344e1 (kernels: two filters in one int16 for convolutions and dense layers with DSP instructions)
  */
 
 #ifndef TINYML_CONV_STREAM_S8_H_
@@ -174,7 +165,6 @@ static void gather_window(const struct tinyml_conv_stream_s8 *p, const struct gr
 	}
 }
 
-<<<<<<< HEAD
 #ifdef OWN_FILTERS
 
 static int32_t group_words(const struct group *g);
@@ -193,27 +183,6 @@ static int32_t group_words(const struct group *g)
 __attribute__((noinline)) static void apply_filters(const struct tinyml_conv_stream_s8 *p,
 						    const struct group *g, const uint32_t *columns,
 						    int8_t *y, int32_t count, int32_t step)
-=======
-#ifdef OWN_FILTERS
-
-static int32_t group_words(const struct group *g);
-static void filters(const struct tinyml_conv_stream_s8 *p, const struct group *g,
-		    const uint32_t *columns, int8_t *y, int32_t count, int32_t step);
-
-#else
-
-/* Words of the filters of a group. */
-static int32_t group_words(const struct group *g)
-{
-	return (g->out_c + 1) / 2 * (g->column / 2 + 5);
-}
-
-/* All filters of a group at `count` positions, whose outputs are `step` bytes
- * apart. */
-__attribute__((noinline)) static void filters(const struct tinyml_conv_stream_s8 *p,
-					      const struct group *g, const uint32_t *columns,
-					      int8_t *y, int32_t count, int32_t step)
->>>>>>> e7344e1 (kernels: two filters in one int16 for convolutions and dense layers with DSP instructions)
 {
 	const struct tinyml_output to =
 		tinyml_output(p->round_once, p->out_zero, p->out_min, p->out_max);
@@ -255,19 +224,11 @@ __attribute__((noinline)) static void filters(const struct tinyml_conv_stream_s8
 	}
 }
 
-<<<<<<< HEAD
 #endif /* OWN_FILTERS */
 
 /* One group at all positions of one batch item. */
 static void convolve_group(const struct tinyml_conv_stream_s8 *p, const struct group *g,
 			   const int8_t *x, int8_t *y, void *scratch)
-=======
-#endif /* OWN_FILTERS */
-
-/* One group at all positions of one item. */
-static void convolve(const struct tinyml_conv_stream_s8 *p, const struct group *g, const int8_t *x,
-		     int8_t *y, void *scratch)
->>>>>>> e7344e1 (kernels: two filters in one int16 for convolutions and dense layers with DSP instructions)
 {
 	const struct tinyml_window *w = &p->window;
 	const int32_t positions = w->out_h * w->out_w, direction = p->from_the_end ? -1 : 1;
@@ -311,12 +272,9 @@ static inline void convolve_stream(const struct tinyml_conv_stream_s8 *p, const 
 	struct group g = {.in_c = w->in_c / p->groups, .out_c = w->out_c / p->groups};
 
 	g.column = (w->kernel_h * w->kernel_w * g.in_c + 3) & ~3;
-<<<<<<< HEAD
 	TINYML_ASSERT(w->in_c % p->groups == 0 && w->out_c % p->groups == 0);
 	TINYML_ASSERT(TINYML_ALIGNED(scratch, 4) && TINYML_ALIGNED(p->filters, 4));
 	TINYML_ASSERT(p->out_min <= p->out_max);
-=======
->>>>>>> e7344e1 (kernels: two filters in one int16 for convolutions and dense layers with DSP instructions)
 	for (int32_t item = 0; item < w->batches; item++) {
 		const int32_t n = p->from_the_end ? w->batches - 1 - item : item;
 

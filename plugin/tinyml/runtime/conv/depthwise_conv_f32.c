@@ -5,14 +5,73 @@
 
 #include <tinyml/depthwise_conv.h>
 
+static float limited(const struct tinyml_depthwise_conv_f32 *p, float sum)
+{
+	sum = sum < p->out_min ? p->out_min : sum;
+	return sum > p->out_max ? p->out_max : sum;
+}
+
+#define TILE 8
+
+/* TILE neighbouring channels of one position, each with one filter: every tap is a run of TILE
+ * inputs and a run of TILE weights. The sums have names so that compilers keep them in registers.
+ */
+static void tile(const struct tinyml_depthwise_conv_f32 *p, const float *x, float *y, int32_t first,
+		 struct tinyml_span rows, struct tinyml_span cols)
+{
+	const struct tinyml_window *w = &p->window;
+	const int32_t channels = w->in_c, step = w->dilation_w * channels;
+	float sums[TILE] = {0.0f};
+	float s0, s1, s2, s3, s4, s5, s6, s7;
+
+	if (p->bias != NULL) {
+		for (int32_t i = 0; i < TILE; i++) {
+			sums[i] = p->bias[first + i];
+		}
+	}
+	s0 = sums[0], s1 = sums[1], s2 = sums[2], s3 = sums[3];
+	s4 = sums[4], s5 = sums[5], s6 = sums[6], s7 = sums[7];
+	for (int32_t ky = rows.first; ky < rows.end; ky++) {
+		const int32_t iy = rows.start + ky * w->dilation_h;
+		const int32_t ix = cols.start + cols.first * w->dilation_w;
+		const float *in = &x[(iy * w->in_w + ix) * channels + first];
+		const float *k = &p->weights[(ky * w->kernel_w + cols.first) * channels + first];
+
+		for (int32_t left = cols.end - cols.first; left > 0; left--) {
+			s0 += in[0] * k[0];
+			s1 += in[1] * k[1];
+			s2 += in[2] * k[2];
+			s3 += in[3] * k[3];
+			s4 += in[4] * k[4];
+			s5 += in[5] * k[5];
+			s6 += in[6] * k[6];
+			s7 += in[7] * k[7];
+			in += step;
+			k += channels;
+		}
+	}
+	y[0] = limited(p, s0);
+	y[1] = limited(p, s1);
+	y[2] = limited(p, s2);
+	y[3] = limited(p, s3);
+	y[4] = limited(p, s4);
+	y[5] = limited(p, s5);
+	y[6] = limited(p, s6);
+	y[7] = limited(p, s7);
+}
+
 /* All output channels of one position. */
 static void convolve_position(const struct tinyml_depthwise_conv_f32 *p, const float *x, float *y,
 			      struct tinyml_span rows, struct tinyml_span cols)
 {
 	const struct tinyml_window *w = &p->window;
 	const int32_t multiple = w->out_c / w->in_c;
+	int32_t oc = 0;
 
-	for (int32_t oc = 0; oc < w->out_c; oc++) {
+	for (; multiple == 1 && w->out_c - oc >= TILE; oc += TILE) {
+		tile(p, x, &y[oc], oc, rows, cols);
+	}
+	for (; oc < w->out_c; oc++) {
 		const float *channel = &x[oc / multiple];
 		float acc = p->bias != NULL ? p->bias[oc] : 0.0f;
 
@@ -27,8 +86,7 @@ static void convolve_position(const struct tinyml_depthwise_conv_f32 *p, const f
 				acc += in * k;
 			}
 		}
-		acc = acc < p->out_min ? p->out_min : acc;
-		y[oc] = acc > p->out_max ? p->out_max : acc;
+		y[oc] = limited(p, acc);
 	}
 }
 

@@ -125,7 +125,8 @@ struct tinyml_conv_f32 {
 	bool from_the_end; /* compute the last position first */
 	float out_min;
 	float out_max;
-	const float *weights; /* (out_c, kernel_h, kernel_w, in_c / groups) */
+	const float *weights; /* for each group by eight filters (kernel_h, kernel_w, in_c / groups,
+				 8), then by four, then the rest one by one */
 	const float *bias;    /* one per output channel, or NULL */
 };
 

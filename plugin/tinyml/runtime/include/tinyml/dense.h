@@ -88,7 +88,7 @@ struct tinyml_dense_f32 {
 	int32_t rows;
 	int32_t inputs;
 	int32_t outputs;
-	const float *weights; /* (outputs, inputs) */
+	const float *weights; /* by eight outputs (inputs, 8), by four, then one by one */
 	const float *bias;    /* one per output, or NULL */
 	float out_min;
 	float out_max;
