@@ -37,6 +37,7 @@ PLATFORMIO = "build with PlatformIO"
 PURPOSES = (COMPILE, QUANTIZE, HOST, QEMU, QEMU_RISCV, ZEPHYR, PLATFORMIO)
 
 ARM_MACHINES = {
+    "microbit": "Cortex-M0",
     "mps2-an385": "Cortex-M3",
     "mps2-an386": "Cortex-M4",
     "mps2-an500": "Cortex-M7",

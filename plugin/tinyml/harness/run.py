@@ -117,6 +117,7 @@ def command(image: Image) -> list[str]:
         return [str(image.path)]
     return [
         *(str(tools.qemu(board.toolchain)), "-machine", board.name, *board.toolchain.emulator_flags),
+        *board.options,
         *("-icount", f"shift={board.clock.shift}"),
         *("-display", "none", "-monitor", "none", "-serial", "none"),
         *("-chardev", "stdio,id=console"),

@@ -33,11 +33,13 @@ __attribute__((naked)) _Noreturn void image_reset(void)
 {
 	__asm volatile("ldr r0, =0xe000ed88\n" /* CPACR: full access to CP10 and CP11 */
 		       "ldr r1, [r0]\n"
-		       "orr r1, r1, #0xf00000\n"
+		       "ldr r2, =0xf00000\n" /* in a register, as Armv6-M has it */
+		       "orr r1, r2\n"
 		       "str r1, [r0]\n"
 		       "dsb\n"
 		       "isb\n"
-		       "b image_start\n");
+		       "ldr r0, =image_start\n" /* which may be too far for a branch */
+		       "bx r0\n");
 }
 
 /* The stack may be the cause, so the report uses one of its own. */
@@ -47,7 +49,8 @@ __attribute__((naked, noreturn)) static void fault(void)
 		       "mov r1, lr\n"
 		       "ldr r2, =image_fault_stack_top\n"
 		       "mov sp, r2\n"
-		       "b image_fault\n");
+		       "ldr r2, =image_fault\n"
+		       "bx r2\n");
 }
 
 _Noreturn void image_start(void)
