@@ -68,6 +68,9 @@ WEIGHTED = {
     "depthwise_7x7": Weighted(
         DepthwiseConv((2, 2), pads=(3, 3, 3, 3)), (1, 8, 8, 16), (1, 7, 7, 16), scale=0.3
     ),
+    "depthwise_1x3": Weighted(DepthwiseConv(pads=(0, 1, 0, 1)), (1, 3, 9, 6), (1, 1, 3, 6)),
+    "depthwise_3x1": Weighted(DepthwiseConv((2, 1)), (1, 11, 2, 5), (1, 3, 1, 5)),
+    "depthwise_by_two": Weighted(DepthwiseConv((2, 2), pads=SAME), (1, 9, 14, 4), (1, 3, 3, 4)),
     "depthwise_one": Weighted(DepthwiseConv(), (1, 3, 3, 9), (1, 3, 3, 9)),
     "depthwise_long": Weighted(DepthwiseConv(), (1, 11, 1, 6), (1, 10, 1, 6)),
     "depthwise_2x4": Weighted(DepthwiseConv(), (1, 5, 8, 18), (1, 2, 4, 18)),

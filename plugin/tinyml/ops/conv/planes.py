@@ -93,7 +93,7 @@ class DepthwiseDsp(DepthwisePlanes):
     def scratch_bytes(self, layer: Layer[Convolution], target: Target) -> int:
         """The plane, which is read in words; then the weights of a channel as int16, in whole words."""
         plane = -(-(super().scratch_bytes(layer, target) + 3) // 4) * 4
-        if three_by_three(layer):
+        if self.way(layer).startswith("3x3"):
             return plane
         rows, _ = _along(layer, layer.input(1).shape[1:3])
         return plane + 8 * rows * -(-self.reach(layer) // 4)
@@ -107,7 +107,7 @@ class DepthwiseDsp(DepthwisePlanes):
         _, stride = _along(layer, layer.op.strides)
         _, length = _along(layer, layer.output.shape[1:3])
         unlimited = clamp_range(layer.op.clamp, layer.output) == (-128, 127)
-        if three_by_three(layer) and stride in (1, 2) and length > 1 and unlimited:
+        if three_wide(layer) and stride in (1, 2) and length > 1 and unlimited:
             return f"3x3_by_{stride}_{'once' if layer.op.round_once else 'twice'}"
         kind = "3x3" if three_by_three(layer) else "two_words" if 5 <= self.reach(layer) <= 7 else "any"
         return kind if kind == "any" or stride == 1 else f"{kind}_strided"
@@ -117,6 +117,15 @@ def three_by_three(layer: Layer[Convolution]) -> bool:
     """Whether it is the usual 3x3 kernel, which has faster variants."""
     weights, dilations = layer.input(1), layer.op.dilations
     return weights.shape[1:3] == (3, 3) and dilations == (1, 1) and not quant_of(weights).zero_points[0]
+
+
+def three_wide(layer: Layer[Convolution]) -> bool:
+    """Whether it is a 3x3 kernel, or a single row of three."""
+    weights = layer.input(1)
+    size, dilations = _along(layer, weights.shape[1:3]), _along(layer, layer.op.dilations)
+    return three_by_three(layer) or (
+        size == (1, 3) and dilations[1] == 1 and not quant_of(weights).zero_points[0]
+    )
 
 
 def _along(layer: Layer, extents: Sequence[int]) -> Pair:

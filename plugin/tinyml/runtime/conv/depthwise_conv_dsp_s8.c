@@ -237,10 +237,11 @@ static void spread_taps(const struct tinyml_depthwise_conv_s8 *p, const int8_t *
 static void load_taps_3x3(const struct tinyml_depthwise_conv_s8 *p, const int8_t *weights,
 			  struct taps *to)
 {
-	(void)p;
 	for (int32_t row = 0; row < 3; row++, weights += 3) {
-		to->outer[row] = tinyml_even_bytes(tinyml_load_word(weights));
-		to->middle[row] = weights[1];
+		const bool there = row < p->window.kernel_h; /* 3x3, or a single row */
+
+		to->outer[row] = there ? tinyml_even_bytes(tinyml_load_word(weights)) : 0;
+		to->middle[row] = there ? weights[1] : 0;
 	}
 }
 
@@ -271,7 +272,7 @@ LOOP(two_words_strided, spread_taps, TWO_WORDS_STRIDED)
 LOOP(any, spread_taps, ANY)
 #undef LOOP
 
-/* 3x3 kernels in assembly, each way a function of its own. */
+/* 3x3 and 1x3 kernels in assembly, each loop a function of its own. */
 static struct tinyml_walk_3x3 prepare_3x3(const struct tinyml_window *w, const struct channel *c,
 					  const struct taps *taps, const struct tinyml_plane *plane,
 					  int8_t *y)
@@ -281,7 +282,7 @@ static struct tinyml_walk_3x3 prepare_3x3(const struct tinyml_window *w, const s
 		.factor = c->factor,
 		.twice_zero = c->twice_zero,
 		.odd = w->out_w % 2,
-		.down = plane->width,
+		.down = w->kernel_h == 1 ? 0 : plane->width, /* a single row is read three times */
 		.step = plane->y_step,
 		.outer = {taps->outer[0], taps->outer[1], taps->outer[2]},
 		.middle_0_1 = (uint32_t)(taps->middle[0] & UINT16_MAX) | (uint32_t)taps->middle[1]
@@ -296,22 +297,23 @@ static struct tinyml_walk_3x3 prepare_3x3(const struct tinyml_window *w, const s
 	};
 }
 
-#define WAY(name, rows, stride, round)                                                             \
-	TINYML_WALK_3X3(lines_##name, rows, stride, round)                                         \
-	static void walk_##name(const struct tinyml_window *w, const struct channel *c,            \
-				const struct taps *taps, const struct tinyml_plane *plane,         \
-				int8_t *y)                                                         \
+#define LOOP(name, rows, stride, round)                                                            \
+	TINYML_WALK_3X3(walk_##name, rows, stride, round)                                          \
+	static void convolve_plane_##name(const struct tinyml_window *w, const struct channel *c,  \
+					  const struct taps *taps,                                 \
+					  const struct tinyml_plane *plane, int8_t *y)             \
 	{                                                                                          \
 		struct tinyml_walk_3x3 walk = prepare_3x3(w, c, taps, plane, y);                   \
                                                                                                    \
-		lines_##name(&walk);                                                               \
+		walk_##name(&walk);                                                                \
 	}                                                                                          \
-	const struct tinyml_depthwise_dsp tinyml_depthwise_dsp_##name = {load_3x3, walk_##name};
-WAY(3x3_by_1_once, TINYML_ROWS_1, "1", TINYML_ROUND_ONCE)
-WAY(3x3_by_1_twice, TINYML_ROWS_1, "1", TINYML_ROUND_TWICE)
-WAY(3x3_by_2_once, TINYML_ROWS_2, "2", TINYML_ROUND_ONCE)
-WAY(3x3_by_2_twice, TINYML_ROWS_2, "2", TINYML_ROUND_TWICE)
-#undef WAY
+	const struct tinyml_depthwise_dsp tinyml_depthwise_dsp_##name = {load_taps_3x3,            \
+									 convolve_plane_##name};
+LOOP(3x3_by_1_once, TINYML_ROWS_1, "1", TINYML_ROUND_ONCE)
+LOOP(3x3_by_1_twice, TINYML_ROWS_1, "1", TINYML_ROUND_TWICE)
+LOOP(3x3_by_2_once, TINYML_ROWS_2, "2", TINYML_ROUND_ONCE)
+LOOP(3x3_by_2_twice, TINYML_ROWS_2, "2", TINYML_ROUND_TWICE)
+#undef LOOP
 
 void tinyml_depthwise_conv_dsp_s8(const struct tinyml_depthwise_conv_s8 *p, const int8_t *x,
 				  int8_t *y, void *scratch, const struct tinyml_depthwise_dsp *loop)
