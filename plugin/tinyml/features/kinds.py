@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from tinyml.features import mfcc, normalize, spectral
 from tinyml.features.micro import code as micro_code
 from tinyml.features.micro import compute as micro_compute
 from tinyml.features.micro.settings import MicroSettings
@@ -57,6 +58,30 @@ KINDS: Mapping[str, Kind] = {
         micro_code.write,
         "int16",
         True,
+    ),
+    "mfcc": Kind(
+        "mel spectra and MFCC as librosa and torchaudio define them",
+        mfcc.MfccSettings,
+        mfcc.features,
+        mfcc.write,
+        "int16",
+        False,
+    ),
+    "spectral": Kind(
+        "statistics (RMS, kurtosis, ...) and band powers of vibrations, as scipy computes them",
+        spectral.SpectralSettings,
+        spectral.features,
+        spectral.write,
+        "float32",
+        False,
+    ),
+    "normalize": Kind(
+        "the samples themselves, less a mean and divided by a deviation",
+        normalize.NormalizeSettings,
+        normalize.features,
+        normalize.write,
+        "float32",
+        False,
     ),
 }
 

@@ -117,7 +117,8 @@ def _typed(key: str, value: object, default: object) -> Any:
         if isinstance(default, float):
             return float(text)
         if isinstance(default, tuple):
-            return tuple(float(part) for part in text.split(",") if part.strip())
+            parts = [part.strip() for part in text.strip("[]").split(",") if part.strip()]
+            return tuple(parts) if default and isinstance(default[0], str) else tuple(map(float, parts))
     except (ValueError, KeyError):
         kinds: Mapping[type, str] = {bool: "true or false", int: "a whole number", float: "a number"}
         raise ConfigError(

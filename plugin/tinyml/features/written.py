@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tinyml.kernel import Record, Table
+from tinyml.ops.signal.fft import FftTables
 
 
 @dataclass(frozen=True)
@@ -32,3 +33,10 @@ class Memory:
     bytes: int
     comment: str
     kept: bool = False
+
+
+def fft_members(prefix: str, plan: FftTables) -> tuple[dict[str, str], list[Table]]:
+    """A transform as the member ``.fft`` of a structure, and its tables."""
+    tables = {key: Table(f"{prefix}_fft_{key}", values) for key, values in plan.tables().items()}
+    members = {f".fft.{key}": table.name for key, table in tables.items()}
+    return members | {f".fft.{key}": value for key, value in plan.numbers().items()}, list(tables.values())

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tinyml.features.frames import frames_of
 from tinyml.features.micro import tables
 from tinyml.features.micro.fourier import real_transform
 from tinyml.features.micro.settings import MicroSettings
@@ -18,11 +19,10 @@ def features(samples: Array, settings: MicroSettings | None = None) -> Array:
     """Rows of uint16 features, one per step, of int16 ``samples`` that begin in silence unknown to us."""
     settings = settings or MicroSettings()
     audio = np.asarray(samples, np.int16).reshape(-1)
-    count = (len(audio) - settings.window) // settings.step + 1 if len(audio) >= settings.window else 0
-    if count == 0:
+    frames = frames_of(audio, settings)
+    if not len(frames):
         return np.zeros((0, settings.channels), np.uint16)
-    places = np.arange(count)[:, None] * settings.step + np.arange(settings.window)
-    spectrum, shift = _spectrum(audio[places], settings)
+    spectrum, shift = _spectrum(frames, settings)
     signal = _bands(spectrum, shift, settings)
     signal, noise = _without_noise(signal, settings)
     if settings.pcan:

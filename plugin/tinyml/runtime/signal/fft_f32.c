@@ -244,11 +244,16 @@ void tinyml_fft_of_real_f32(const struct tinyml_fft_f32 *p, const float *x, int3
 
 void tinyml_fft_half_f32(const struct tinyml_fft_f32 *p, const float *x, int32_t count, float *y)
 {
+	load_pairs(p, x, count, (struct number *)(void *)y);
+	tinyml_fft_half_placed_f32(p, y);
+}
+
+void tinyml_fft_half_placed_f32(const struct tinyml_fft_f32 *p, float *y)
+{
 	struct number *z = (struct number *)(void *)y;
 	const struct number *w = (const struct number *)(const void *)p->separation;
 	const int32_t points = p->points;
 
-	load_pairs(p, x, count, z);
 	stages(p, z);
 
 	/* Even and odd samples were transformed as real and imaginary parts of one signal: half the

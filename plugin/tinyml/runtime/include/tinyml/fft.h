@@ -37,6 +37,9 @@ void tinyml_fft_of_real_f32(const struct tinyml_fft_f32 *p, const float *x, int3
  */
 void tinyml_fft_half_f32(const struct tinyml_fft_f32 *p, const float *x, int32_t count, float *y);
 
+/** The same, in place: pair i of the samples is complex number places[i] of z already. */
+void tinyml_fft_half_placed_f32(const struct tinyml_fft_f32 *p, float *z);
+
 #ifdef __cplusplus
 }
 #endif
