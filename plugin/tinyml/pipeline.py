@@ -133,7 +133,8 @@ def quantize_model(
 def _load(path: Path, options: Options) -> tuple[Graph, Report | None]:
     if options.quantize is None:
         return importers.load(path, options.shapes), None
-    result = quantize_model(path, options.quantize, options.shapes)
+    request = replace(options.quantize, frontend=options.frontend)
+    result = quantize_model(path, request, options.shapes)
     return importers.read(path, result.content), result.report
 
 

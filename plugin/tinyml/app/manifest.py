@@ -26,14 +26,16 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from tinyml.errors import ConfigError
-from tinyml.features import settings as frontends
 from tinyml.naming import check_name, check_unique
 from tinyml.quantize import request
+
+if TYPE_CHECKING:
+    from tinyml.features.settings import FrontEnd
 
 FILE_NAME = "tinyml.yaml"
 KERNELS = ("auto", "cmsis-nn", "portable")
@@ -65,7 +67,7 @@ class ModelEntry:
     arena_region: str | None = None
     quantize: Mapping[str, str] = field(default_factory=dict)  # settings; paths relative to the manifest
     weights: str | None = None  # flash, ram or a label of the devicetree
-    frontend: frontends.FrontEnd | None = None
+    frontend: FrontEnd | None = None
 
     def path(self, folder: Path) -> Path:
         return folder / self.file
@@ -90,7 +92,7 @@ class ModelEntry:
         if self.quantize:
             written["quantize"] = dict(self.quantize)
         if self.frontend:
-            written["frontend"] = frontends.as_texts(self.frontend)
+            written["frontend"] = dict(self.frontend.given)
         return written
 
 
@@ -163,7 +165,7 @@ def _entry(item: object, where: str) -> ModelEntry:
         _label(item, "arena_region", "a label of the devicetree", "dtcm", where),
         _quantize(item.get("quantize"), where),
         _label(item, "weights", "flash, ram or a label of the devicetree", "ram", where),
-        frontends.from_mapping(item["frontend"], where) if item.get("frontend") is not None else None,
+        _frontend(item.get("frontend"), where),
     )
 
 
@@ -204,6 +206,14 @@ def _quantize(value: object, where: str) -> dict[str, str]:
     except ConfigError as error:
         raise ConfigError(f"{where}: quantize: {error.message}", error.hint) from None
     return given
+
+
+def _frontend(value: object, where: str) -> FrontEnd | None:
+    if value is None:
+        return None
+    from tinyml.features.settings import from_mapping  # numpy, only where it is needed
+
+    return from_mapping(value, where)
 
 
 def _checked_file(file: str, where: str, key: str = "file") -> str:

@@ -3,8 +3,8 @@
 """Mel spectra and MFCC as librosa and torchaudio define them, frame by frame, in float.
 
 A frame has ``fft`` samples, with the window in its middle, where both libraries put it. A stream has no
-samples before the first one, so frames are not centred (``center=False``). Nobody knows its loudest frame, so decibels
-are not cut off below it (``top_db=None``).
+samples before the first one, so frames are not centred (``center=False``). Nobody knows its loudest frame, so
+decibels are not cut off below it (``top_db=None``).
 """
 
 from __future__ import annotations

@@ -95,15 +95,10 @@ def from_items(items: Iterable[str], where: str) -> FrontEnd | None:
     return from_mapping(found, where) if found else None
 
 
-def as_texts(frontend: FrontEnd) -> dict[str, str]:
-    """What was given, as CMake and command lines write it."""
-    return dict(frontend.given)
-
-
 def _text(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def _typed(key: str, value: object, default: object) -> Any:

@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from tinyml.errors import ConfigError
+from tinyml.features.settings import FrontEnd
 from tinyml.ir import Array, DType, Shape
-from tinyml.quantize import consecutive, csv_file, image_folder, wav_folder
+from tinyml.quantize import consecutive, csv_file, image_folder, recordings, wav_folder
 from tinyml.quantize.request import Request, Scaling
 
 FORMATS = ".npz, .npy, .csv, or a folder of images or WAV files"
@@ -101,6 +102,8 @@ def _folder(
     or the images of one folder.
     """
     only = _only(inputs, path)
+    if request.frontend is not None:
+        return _recordings(path, only, request, request.frontend)
     for reader in (image_folder, wav_folder):
         if files := reader.find(path):
             frames = stateful and reader is image_folder
@@ -111,6 +114,22 @@ def _folder(
             starts = [0, *(n for n in range(1, len(pieces)) if pieces[n] != pieces[n - 1])]
             return {only.name: array}, image_folder.classes(path, files, origin), starts
     raise ConfigError(f"{path} holds neither images nor WAV files", FORMATS)
+
+
+def _recordings(
+    path: Path, only: Input, request: Request, frontend: FrontEnd
+) -> tuple[dict[str, Array], Array | None, Sequence[int]]:
+    """A folder of recordings, through the front end; each is a sequence."""
+    files = recordings.find(path, frontend)
+    if not files:
+        endings = " or ".join(recordings.suffixes(frontend))
+        raise ConfigError(f"{path} holds no recordings for the front end {frontend.kind}", f"{endings} files")
+    wanted = request.samples if request.labels is None else len(files)
+    array, origin = recordings.read(
+        [files[place] for place in spread(len(files), wanted)], only.shape, frontend
+    )
+    starts = [0, *(n for n in range(1, len(origin)) if origin[n] != origin[n - 1])]
+    return {only.name: array}, image_folder.classes(path, files, origin), starts
 
 
 def spread(count: int, wanted: int) -> list[int]:

@@ -9,8 +9,12 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tinyml.errors import ConfigError
+
+if TYPE_CHECKING:
+    from tinyml.features.settings import FrontEnd
 
 METHODS = ("auto", "minmax", "entropy", "percentile")
 """How the ranges of activations are determined; ``auto``: the method whose outputs are closest to float."""
@@ -57,6 +61,7 @@ class Request:
     auto: Goal | None = None
     scaling: Scaling = Scaling()
     samples: int = 512  # maximum number of samples to use, evenly spread
+    frontend: FrontEnd | None = None  # through which recordings become inputs
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
@@ -95,6 +100,7 @@ class Request:
         parts += [f"mean {_numbers(self.scaling.mean)}"] if self.scaling.mean else []
         parts += [f"std {_numbers(self.scaling.std)}"] if self.scaling.std else []
         parts += [f"{self.samples} samples"] if self.samples != Request.samples else []
+        parts += [self.frontend.describe()] if self.frontend else []
         return ", ".join(parts)
 
 

@@ -55,6 +55,13 @@ def read(folder: Path, files: Sequence[Path], shape: Shape, scaling: Scaling) ->
 
 def samples(path: Path) -> tuple[int, Array]:
     """Sample rate, and the sound in -1..1 with channels averaged."""
+    rate, whole, bits = whole_numbers(path)
+    real: Array = whole.mean(axis=1) / float(1 << (bits - 1))
+    return rate, real.astype(np.float32)
+
+
+def whole_numbers(path: Path) -> tuple[int, Array, int]:
+    """Sample rate, the sound as stored, (frames, channels), and how many bits a sample has."""
     try:
         with wave.open(str(path), "rb") as file:
             width, channels, rate = file.getsampwidth(), file.getnchannels(), file.getframerate()
@@ -68,5 +75,4 @@ def samples(path: Path) -> tuple[int, Array]:
         grouped = raw.reshape(-1, width).astype(np.int64)
         whole = (grouped << (8 * np.arange(width))).sum(axis=1)
         whole -= (whole >> (8 * width - 1)) << (8 * width)
-    real: Array = whole.reshape(-1, channels).mean(axis=1) / float(1 << (8 * width - 1))
-    return rate, real.astype(np.float32)
+    return rate, whole.reshape(-1, channels), 8 * width

@@ -13,6 +13,7 @@ from tinyml.verbs.base import Verb
 from tinyml.verbs.bench import Bench
 from tinyml.verbs.compile import Compile
 from tinyml.verbs.doctor import Doctor
+from tinyml.verbs.features import Features
 from tinyml.verbs.list_models import ListModels
 from tinyml.verbs.make_test import MakeTest
 from tinyml.verbs.ops import Ops
@@ -33,6 +34,7 @@ VERBS: tuple[Verb, ...] = (
     Run(),
     Pack(),
     Quantize(),
+    Features(),
     Ops(),
     Report(),
     Verify(),

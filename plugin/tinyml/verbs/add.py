@@ -17,12 +17,13 @@ from tinyml.quantize import request
 from tinyml.targets import TARGETS, find_target
 from tinyml.verbs import make_test
 from tinyml.verbs.base import Verb, add_app_argument, add_shape_argument
-from tinyml.verbs.compile import add_quantize_argument
+from tinyml.verbs.compile import add_frontend_argument, add_quantize_argument
 from tinyml.verbs.shapes import parse_shapes
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from tinyml.features.settings import FrontEnd
     from tinyml.pipeline import Compiled
 
 
@@ -55,6 +56,7 @@ class Add(Verb):
         )
         add_shape_argument(parser)
         add_quantize_argument(parser)
+        add_frontend_argument(parser)
         parser.add_argument(
             "--test", action="store_true", help="also write a Twister test for it, as `test` does"
         )
@@ -73,7 +75,14 @@ class Add(Verb):
         _refuse_clash(listed, name, model, app)
         file, copied = _place(model, app)
         settings, copies = _calibration(args.quantize, app)
-        entry = manifest.ModelEntry(name, file, args.kernels, parse_shapes(args.shape), quantize=settings)
+        entry = manifest.ModelEntry(
+            name,
+            file,
+            args.kernels,
+            parse_shapes(args.shape),
+            quantize=settings,
+            frontend=_frontend(args.frontend),
+        )
         if copied:
             copies[app.root / file] = model
         wanted = request.from_items(args.quantize, "--quantize", Path())
@@ -91,6 +100,12 @@ class Add(Verb):
         if args.test:
             make_test.said(console, app, place)
         return 0
+
+
+def _frontend(items: list[str]) -> FrontEnd | None:
+    from tinyml.features.settings import from_items
+
+    return from_items(items, "--frontend")
 
 
 def _existing(model: Path) -> Path:
@@ -166,6 +181,7 @@ def _compile(
         kernels=entry.kernels or "auto",
         shapes={name: tuple(map(int, shape.split("x"))) for name, shape in entry.shapes.items()},
         quantize=wanted,
+        frontend=entry.frontend,
         cmsis_nn=find_cmsis_nn() is not None,
     )
     if not must_move:

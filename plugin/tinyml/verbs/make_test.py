@@ -81,7 +81,9 @@ def contents(
     from tinyml.pipeline import Options, compile_model
 
     shapes = {name: tuple(map(int, shape.split("x"))) for name, shape in entry.shapes.items()}
-    options = Options(name=entry.name, target="host", kernels="portable", shapes=shapes)
+    options = Options(
+        name=entry.name, target="host", kernels="portable", shapes=shapes, frontend=entry.frontend
+    )
     options = replace(options, quantize=quantize or entry.request(app.root))
     compiled = compile_model(model or entry.path(app.root), options)
     golden = _golden(compiled.graph, compiled.files, given)

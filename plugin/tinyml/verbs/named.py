@@ -66,6 +66,8 @@ def resolve_model(args: argparse.Namespace) -> tuple[folder.Application, ModelEn
         args.quantize = [
             f"{key}={listed.root / text if key in PATHS else text}" for key, text in entry.quantize.items()
         ]
+    if entry.frontend and not getattr(args, "frontend", None):
+        args.frontend = [f"{key}={value}" for key, value in entry.frontend.given]
     return listed, entry
 
 

@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tinyml.quantize.request import IO, KEYS, METHODS, Request, from_settings, settings
 from tinyml.verbs.base import Verb, add_shape_argument
+from tinyml.verbs.compile import add_frontend_argument
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -42,6 +44,7 @@ class Quantize(Verb):
         )
         parser.add_argument("--report", type=Path, metavar="FILE.json", help="also write the report as JSON")
         add_shape_argument(parser)
+        add_frontend_argument(parser)
         choice = parser.add_argument
         choice("--method", choices=METHODS, help="how ranges are found (default: closest to float)")
         choice("--io", choices=IO, help="inputs and outputs of the int8 model (default: float)")
@@ -67,6 +70,7 @@ class Quantize(Verb):
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
         from tinyml.errors import ConfigError, writing
+        from tinyml.features import settings as frontends
         from tinyml.pipeline import quantize_model
         from tinyml.verbs.progress import Bars
         from tinyml.verbs.shapes import shapes_by_input
@@ -77,6 +81,7 @@ class Quantize(Verb):
             )
         given = {key: getattr(args, key) for key in KEYS if getattr(args, key) is not None}
         request = from_settings(settings(given, "quantize"), Path())
+        request = replace(request, frontend=frontends.from_items(args.frontend, "--frontend"))
         shapes = shapes_by_input(args.shape)
         with Bars() as bars:
             quantized = quantize_model(args.model, request, shapes, bars.advance)

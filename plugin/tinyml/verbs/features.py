@@ -1,0 +1,76 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""`features`: recordings to the features that the device computes."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tinyml.verbs.base import Verb
+from tinyml.verbs.compile import add_frontend_argument
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class Features(Verb):
+    """Compute the features of recordings, for training: the numbers that NAME_feed() computes on the device.
+
+    Takes WAV files (kinds micro and mfcc), CSV files with one sample per line or .npy arrays (kinds spectral
+    and normalize), and folders of them. Writes an .npz: for one file the array "features", one row per step;
+    for a folder, one array per file, by its path below the folder.
+
+      tinyml features yes.wav -o yes.npz --frontend micro --frontend step_ms=10
+    """
+
+    name = "features"
+    help = "compute a front end's features of recordings"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("recording", type=Path, metavar="FILE|DIR", help="what to compute features of")
+        parser.add_argument(
+            "-o", "--output", type=Path, required=True, metavar="FILE.npz", help="where to write them"
+        )
+        add_frontend_argument(parser)
+
+    def run(self, args: argparse.Namespace, console: Console) -> int:
+        import numpy as np
+
+        from tinyml.errors import ConfigError, writing
+        from tinyml.features import settings as frontends
+        from tinyml.features.kinds import KINDS
+        from tinyml.quantize import recordings
+
+        frontend = frontends.from_items(args.frontend, "--frontend")
+        if frontend is None:
+            raise ConfigError("features of which front end?", f"--frontend {' | '.join(KINDS)}")
+        if args.output.suffix.lower() != ".npz":
+            raise ConfigError(
+                f"features are written as .npz; {args.output} is not called so", "-o features.npz"
+            )
+        if args.recording.is_dir():
+            files = {
+                f.relative_to(args.recording).as_posix(): f for f in recordings.find(args.recording, frontend)
+            }
+            if not files:
+                raise ConfigError(
+                    f"{args.recording} holds no recordings for the front end {frontend.kind}",
+                    f"{' or '.join(recordings.suffixes(frontend))} files",
+                )
+        elif args.recording.is_file():
+            files = {"features": args.recording}
+        else:
+            raise ConfigError(f"there is no recording {args.recording}")
+        rows = {name: frontend.compute(recordings.samples(path, frontend)) for name, path in files.items()}
+        with writing(args.output):
+            args.output.parent.mkdir(parents=True, exist_ok=True)
+            np.savez_compressed(args.output, **rows)  # type: ignore[arg-type]
+        total = sum(len(found) for found in rows.values())
+        console.print(
+            f"{total} rows of {frontend.settings.width} features of {len(rows)} recordings -> {args.output}",
+            markup=False,
+            soft_wrap=True,
+        )
+        return 0
