@@ -19,7 +19,7 @@ from tinyml.emit.probe import probe_files
 from tinyml.errors import ConfigError
 from tinyml.features.feed import attach
 from tinyml.features.settings import FrontEnd
-from tinyml.ir import Graph, Shape
+from tinyml.ir import Array, Graph, Shape
 from tinyml.kernel import Library
 from tinyml.naming import check_name, model_name
 from tinyml.package.folder import write_depfile, write_files
@@ -202,6 +202,19 @@ def write_folder(
 def compile_frontend(frontend: FrontEnd, name: str, target: str) -> dict[str, str]:
     """A front end alone, as generated files that the harness can run."""
     return probe_files(name, frontend, find_target(target))
+
+
+def compute_features(path: Path, frontend: FrontEnd) -> dict[str, Array]:
+    """The features of a recording ("features"), or of all in a folder by their paths below it."""
+    from tinyml.quantize import recordings
+
+    if path.is_dir():
+        files = {file.relative_to(path).as_posix(): file for file in recordings.find(path, frontend)}
+    elif path.is_file():
+        files = {"features": path}
+    else:
+        raise ConfigError(f"there is no recording {path}")
+    return {name: frontend.compute(recordings.samples(file, frontend)) for name, file in files.items()}
 
 
 def choose_kernels(graph: Graph, target: Target, kernels: str, cmsis_nn: bool) -> tuple[Selected, ...]:

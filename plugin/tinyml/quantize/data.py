@@ -121,9 +121,6 @@ def _recordings(
 ) -> tuple[dict[str, Array], Array | None, Sequence[int]]:
     """A folder of recordings, through the front end; each is a sequence."""
     files = recordings.find(path, frontend)
-    if not files:
-        endings = " or ".join(recordings.suffixes(frontend))
-        raise ConfigError(f"{path} holds no recordings for the front end {frontend.kind}", f"{endings} files")
     wanted = request.samples if request.labels is None else len(files)
     array, origin = recordings.read(
         [files[place] for place in spread(len(files), wanted)], only.shape, frontend

@@ -24,8 +24,14 @@ def suffixes(frontend: FrontEnd) -> tuple[str, ...]:
 
 
 def find(folder: Path, frontend: FrontEnd) -> list[Path]:
-    """The recordings below a folder."""
-    return image_folder.find(folder, suffixes(frontend))
+    """The recordings below a folder, of which there must be some."""
+    files = image_folder.find(folder, suffixes(frontend))
+    if not files:
+        endings = " or ".join(suffixes(frontend))
+        raise ConfigError(
+            f"{folder} holds no recordings for the front end {frontend.kind}", f"{endings} files"
+        )
+    return files
 
 
 def samples(path: Path, frontend: FrontEnd) -> Array:

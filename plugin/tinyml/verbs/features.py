@@ -41,7 +41,7 @@ class Features(Verb):
         from tinyml.errors import ConfigError, writing
         from tinyml.features import settings as frontends
         from tinyml.features.kinds import KINDS
-        from tinyml.quantize import recordings
+        from tinyml.pipeline import compute_features
 
         frontend = frontends.from_items(args.frontend, "--frontend")
         if frontend is None:
@@ -50,20 +50,7 @@ class Features(Verb):
             raise ConfigError(
                 f"features are written as .npz; {args.output} is not called so", "-o features.npz"
             )
-        if args.recording.is_dir():
-            files = {
-                f.relative_to(args.recording).as_posix(): f for f in recordings.find(args.recording, frontend)
-            }
-            if not files:
-                raise ConfigError(
-                    f"{args.recording} holds no recordings for the front end {frontend.kind}",
-                    f"{' or '.join(recordings.suffixes(frontend))} files",
-                )
-        elif args.recording.is_file():
-            files = {"features": args.recording}
-        else:
-            raise ConfigError(f"there is no recording {args.recording}")
-        rows = {name: frontend.compute(recordings.samples(path, frontend)) for name, path in files.items()}
+        rows = compute_features(args.recording, frontend)
         with writing(args.output):
             args.output.parent.mkdir(parents=True, exist_ok=True)
             np.savez_compressed(args.output, **rows)  # type: ignore[arg-type]
