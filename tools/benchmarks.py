@@ -21,7 +21,7 @@ from tools.environment import ROOT
 
 sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever is installed
 
-from tinyml.bench import record, silicon
+from tinyml.bench import frontends, record, silicon
 from tinyml.bench.measure import CHOICES, Row, measure
 from tinyml.bench.overview import overview
 from tinyml.bench.peers import peers
@@ -31,6 +31,7 @@ from tinyml.pipeline import Options
 from tinyml.verbs.bench import MACHINES as MACHINES_BY_DEFAULT
 
 RECORD = ROOT / "benchmarks" / "record.json"
+FRAMES = ROOT / "benchmarks" / "features.json"
 PAGE = ROOT / "docs" / "BENCHMARKS.md"
 README = ROOT / "README.md"
 MARKS = ("<!-- overview -->\n", "<!-- /overview -->\n")
@@ -55,12 +56,22 @@ Micro with CMSIS-NN needs. The other tables show every figure.
 """
 
 
+FEATURES = """\
+## Features of a frame
+
+Instructions of one row of features (see [features.md](features.md)), for the front ends with their usual
+settings and for a graph of ONNX operators. Without a floating-point unit (Cortex-M3), float arithmetic is
+the compiler's library. Flash and RAM are those of the last column: code, tables, samples and working memory.
+"""
+
+
 def page(kept: record.Record) -> str:
     found = list(groups(kept.rows))
     sources = "\n".join(f"- **{name}**: {source}" for name, source in peers().sources.items())
     return (
         f"{INTRODUCTION.format(compiler=kept.compiler)}\n{overview(kept.rows)}\n\n"
         f"{silicon.markdown(kept.rows)}\n{markdown(found)}\n"
+        f"{FEATURES}\n{frontends.markdown(frontends.load(FRAMES), MACHINES)}\n\n"
         f"## Sources of the other runtimes' figures\n\n"
         f"Measured with the same compiler, emulator, models and input (`plugin/tinyml/bench/peers.yaml`).\n\n"
         f"{sources}\n"
@@ -113,6 +124,7 @@ def main() -> int:
         for change in record.compare(old.rows, new.rows) if old else ():
             print(change)
         record.save(RECORD, new)
+        frontends.save(FRAMES, frontends.measure_all(MACHINES))
     kept = record.load(RECORD)
     current = True
     for path, text in ((PAGE, page(kept)), (README, readme(kept))):

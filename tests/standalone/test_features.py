@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from onnx import helper
 
 from tests.support.micro_reference import RECORDED
-from tests.support.small_models import model_of
 from tinyml import harness
+from tinyml.bench import frontends, record
 from tinyml.features.settings import from_mapping
 from tinyml.pipeline import Options, compile_frontend, compile_model
+from tools import benchmarks
 
 BOARDS = [name for name, machine in harness.MACHINES.items() if machine.board]
 
@@ -34,28 +34,10 @@ def test_micro_features_are_equal_on_every_core(machine: str) -> None:
         assert max(result.instructions) <= 60_000  # TensorFlow's own takes 85,760
 
 
-def mel_bands() -> onnx.ModelProto:
-    """480 samples, a transform of 512 points, the power in 40 mel bands, its logarithm."""
-    nodes = [
-        helper.make_node("DFT", ["x", "length"], ["spectrum"], onesided=1, axis=1),
-        helper.make_node("Mul", ["spectrum", "spectrum"], ["squares"]),
-        helper.make_node("ReduceSum", ["squares", "parts"], ["power"], keepdims=0),
-        helper.make_node("MelWeightMatrix", ["bands", "length", "rate", "low", "high"], ["filters"]),
-        helper.make_node("MatMul", ["power", "filters"], ["mel"]),
-        helper.make_node("Add", ["mel", "floor"], ["positive"]),
-        helper.make_node("Log", ["positive"], ["y"]),
-    ]
-    whole = {"length": 512, "bands": 40, "rate": 16000}
-    constants = {name: np.array(value, np.int64) for name, value in whole.items()}
-    real = {"low": 125.0, "high": 7500.0, "floor": 1e-6}
-    constants |= {name: np.array(value, np.float32) for name, value in real.items()}
-    return model_of(nodes, {**constants, "parts": np.array([2], np.int64)}, [1, 480, 1])
-
-
 def test_a_frame_of_mel_bands_is_cheap(tmp_path: Path) -> None:
     """With sums instead of a fast transform, and the zeros of the filters, it took 1,676,831."""
     path = tmp_path / "mel.onnx"
-    onnx.save(mel_bands(), path)
+    onnx.save(frontends.mel_bands(), path)
     machine = "qemu-cortex-m4"
     compiled = compile_model(path, Options(name="mel", target="cortex-m4"))
     x = np.random.default_rng(0).normal(0, 1, (1, 480, 1)).astype(np.float32)
@@ -67,3 +49,21 @@ def test_a_frame_of_mel_bands_is_cheap(tmp_path: Path) -> None:
     np.testing.assert_allclose(result.outputs[0]["y"][0], np.log(power @ filters.T + 1e-6), rtol=1e-4)
     assert result.instructions is not None
     assert result.instructions[0] <= 90_000
+
+
+KEPT = frontends.load(benchmarks.FRAMES)
+
+
+@pytest.mark.parametrize("kept", KEPT, ids=lambda kept: f"{kept.name} on {kept.machine}")
+def test_no_frame_has_become_more_expensive(kept: frontends.Frame) -> None:
+    if record.compiler_name([kept.machine]) != record.load(benchmarks.RECORD).compiler:
+        pytest.skip("the record holds for another compiler")
+    found = frontends.measure(kept.name, kept.machine)
+    assert found.instructions <= 1.02 * kept.instructions, (
+        "if that is meant: python -m tools.benchmarks --measure"
+    )
+
+
+def test_every_frame_is_recorded() -> None:
+    names = (*frontends.FRAMES, frontends.GRAPH)
+    assert {(f.name, f.machine) for f in KEPT} == {(n, m) for n in names for m in benchmarks.MACHINES}

@@ -1,0 +1,139 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""What a frame of features takes: front ends, and the same as a graph of ONNX operators."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from tinyml import harness
+from tinyml.errors import ConfigError, ToolError, writing
+from tinyml.features.settings import from_mapping
+from tinyml.ir import Array
+from tinyml.pipeline import Options, compile_frontend, compile_model
+
+GRAPH = "ONNX graph: DFT of 512 points, 40 mel bands, log"
+FRAMES: Mapping[str, Mapping[str, Any]] = {
+    "micro: 480 samples, 40 bands": {"kind": "micro"},
+    "mfcc: 512 samples, 40 mel bands, 13 coefficients": {"kind": "mfcc"},
+    "mfcc: 512 samples, 40 mel bands in decibels": {"kind": "mfcc", "coefficients": 0},
+    "spectral: 256 samples of 3 axes, RMS, kurtosis, 4 bands": {
+        "kind": "spectral",
+        "axes": 3,
+        "bands": "5,50,100,200,400",
+    },
+}
+"""Front ends with their usual settings, by what the table calls them."""
+
+PEERS = {("micro: 480 samples, 40 bands", "qemu-cortex-m4"): 85_760}
+"""Instructions of TensorFlow's own library for the same features."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One frame on one machine."""
+
+    name: str
+    machine: str
+    instructions: int
+    flash_bytes: int  # code and tables
+    ram_bytes: int
+    stack_bytes: int
+
+
+def measure(name: str, machine: str) -> Frame:
+    """Compile one of ``FRAMES``, or the graph, and run it on noise."""
+    target = harness.find_machine(machine).target.name
+    generator = np.random.default_rng(0)
+    sample: dict[str, Array]
+    if name == GRAPH:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "mel.onnx"
+            onnx.save(mel_bands(), path)
+            files = compile_model(path, Options(name="mel", target=target)).files
+        sample = {"x": generator.normal(0, 1, (1, 480, 1)).astype(np.float32)}
+    else:
+        frontend = from_mapping(dict(FRAMES[name]), name)
+        settings = frontend.settings
+        noise = generator.normal(0, 3000, (settings.window, settings.axes))
+        files = compile_frontend(frontend, "frame", target)
+        sample = {"samples": noise.astype(frontend.of.sample)}
+    result = harness.run_files(files, machine, [sample])
+    if result.instructions is None or result.footprint is None or result.stack_bytes is None:
+        raise ToolError(f"{machine} gave no measurements")
+    size = result.footprint.total
+    return Frame(name, machine, result.instructions[0], size.flash, size.ram, result.stack_bytes)
+
+
+def mel_bands() -> onnx.ModelProto:
+    """480 samples, a transform of 512 points, the power in 40 mel bands, its logarithm."""
+    nodes = [
+        helper.make_node("DFT", ["x", "length"], ["spectrum"], onesided=1, axis=1),
+        helper.make_node("Mul", ["spectrum", "spectrum"], ["squares"]),
+        helper.make_node("ReduceSum", ["squares", "parts"], ["power"], keepdims=0),
+        helper.make_node("MelWeightMatrix", ["bands", "length", "rate", "low", "high"], ["filters"]),
+        helper.make_node("MatMul", ["power", "filters"], ["mel"]),
+        helper.make_node("Add", ["mel", "floor"], ["positive"]),
+        helper.make_node("Log", ["positive"], ["y"]),
+    ]
+    constants: dict[str, Array] = {"parts": np.array([2], np.int64)}
+    for key, whole in {"length": 512, "bands": 40, "rate": 16000}.items():
+        constants[key] = np.array(whole, np.int64)
+    for key, real in {"low": 125.0, "high": 7500.0, "floor": 1e-6}.items():
+        constants[key] = np.array(real, np.float32)
+    graph = helper.make_graph(
+        nodes,
+        "mel",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 480, 1])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(value, name) for name, value in constants.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def measure_all(machines: Sequence[str]) -> list[Frame]:
+    return [measure(name, machine) for name in (*FRAMES, GRAPH) for machine in machines]
+
+
+def save(path: Path, frames: Iterable[Frame]) -> None:
+    with writing(path):
+        path.write_text(json.dumps([asdict(frame) for frame in frames], indent=1) + "\n", encoding="utf-8")
+
+
+def load(path: Path) -> list[Frame]:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        return [Frame(**{f.name: item[f.name] for f in fields(Frame)}) for item in data]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise ConfigError(
+            f"{path} is not a record of frames", "python -m tools.benchmarks --measure"
+        ) from None
+
+
+def markdown(frames: Sequence[Frame], machines: Sequence[str]) -> str:
+    """A row for each kind of frame, a column of instructions for each machine."""
+    found = {(frame.name, frame.machine): frame for frame in frames}
+    titles = [machine.removeprefix("qemu-").replace("cortex-m", "Cortex-M") for machine in machines]
+    lines = [
+        f"| Frame | {' | '.join(titles)} | Flash, bytes | RAM, bytes |",
+        "| --- |" + " ---: |" * (len(machines) + 2),
+    ]
+    for name in dict.fromkeys(frame.name for frame in frames):
+        cells = []
+        for machine in machines:
+            frame = found[name, machine]
+            peer = PEERS.get((name, machine))
+            note = f" (TensorFlow's library: {peer:,})" if peer else ""
+            cells.append(f"{frame.instructions:,}{note}")
+        last = found[name, machines[-1]]
+        lines.append(f"| {name} | {' | '.join(cells)} | {last.flash_bytes:,} | {last.ram_bytes:,} |")
+    return "\n".join(lines)
