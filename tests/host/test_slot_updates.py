@@ -13,15 +13,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from tests.support import slot_images as fake
-from tinyml.harness.build import RUNTIME_C, RUNTIME_INCLUDE, SANITIZERS, WARNINGS
-from tinyml.harness.objects import Unit, compile_all
-from tinyml.harness.tools import host_compiler
+from tests.support.slot_simulator import build_simulator
+from tinyml.harness.build import RUNTIME_INCLUDE
 from tinyml.slots import image
 from tinyml.slots.version import Version
+from tinyml.workspace import find_zephyr
 
-SIMULATOR = Path(__file__).parents[1] / "support" / "slot_sim.c"
 HEADER = Path(RUNTIME_INCLUDE) / "tinyml" / "slot.h"
 ENVIRONMENT = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}
 
@@ -30,14 +31,7 @@ ERRORS = fake.errors(HEADER)
 
 @pytest.fixture(scope="module")
 def simulator(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    flags = ("-std=gnu11", "-O1", *WARNINGS, *SANITIZERS)
-    sources = [SIMULATOR, *sorted(Path(RUNTIME_C).glob("slot/*.c"))]
-    units = [Unit(source, "simulator", flags, (RUNTIME_INCLUDE,)) for source in sources]
-    compiler = host_compiler()
-    program = tmp_path_factory.mktemp("simulator") / "slot_sim"
-    objects = [str(path) for path in compile_all(compiler, units)]
-    subprocess.run([str(compiler.path), *SANITIZERS, *objects, "-o", str(program)], check=True)
-    return program
+    return build_simulator(tmp_path_factory.mktemp("simulator"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,13 +44,13 @@ class Case:
     state: int = fake.STATE
 
 
-def verdicts(simulator: Path, cases: Sequence[Case]) -> list[list[str]]:
+def verdicts(simulator: Path, cases: Sequence[Case], key: bytes = b"") -> list[list[str]]:
     """The answers of tinyml_slot_open(): the error, how many functions ran, and what they gave."""
-    data = b"".join(
+    data = key + b"".join(
         struct.pack("<4I", len(case.content), case.address, case.arena, case.state) + case.content
         for case in cases
     )
-    command = [str(simulator), "check"]
+    command = [str(simulator), "check-signed" if key else "check"]
     done = subprocess.run(command, input=data, capture_output=True, check=False, env=ENVIRONMENT)
     assert done.returncode == 0, done.stderr.decode()
     lines = [line.split() for line in done.stdout.decode().splitlines()]
@@ -208,3 +202,34 @@ def test_checksum_is_zlib(simulator: Path) -> None:
     whole = fake.image_of()
     stored = struct.unpack_from("<I", whole, 32 + fake.payload_bytes(whole) + 8)[0]
     assert stored == zlib.crc32(whole[: 32 + fake.payload_bytes(whole)])
+
+
+def monocypher() -> Path | None:
+    """Its sources: TINYML_MONOCYPHER, or those of a west workspace."""
+    named = os.environ.get("TINYML_MONOCYPHER")
+    zephyr = find_zephyr()
+    folder = Path(named) if named else zephyr.parent / "modules" / "crypto" / "monocypher" if zephyr else None
+    return folder / "src" if folder and (folder / "src" / "monocypher.c").is_file() else None
+
+
+def test_signatures(tmp_path: Path) -> None:
+    """Every bit of digest and signature counts; nothing else is accepted in their place."""
+    source = monocypher()
+    if source is None:
+        pytest.skip("no Monocypher here (TINYML_MONOCYPHER, or the group slots of a west workspace)")
+    simulator = build_simulator(tmp_path, source)
+    ours, theirs = Ed25519PrivateKey.generate(), Ed25519PrivateKey.generate()
+    keys = [image.Key(key.sign, b"") for key in (ours, theirs)]
+    public = ours.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
+    whole = fake.image_of(key=keys[0], value=9)
+    records = 32 + fake.payload_bytes(whole) + 12
+    end = records + struct.unpack_from("<H", whole, records + 2)[0]
+    cases = [Case(whole), Case(fake.image_of(key=keys[1])), Case(fake.image_of())]
+    cases += [Case(fake.flipped(whole, bit)) for bit in range(8 * records, 8 * end)]
+    good, forged, unsigned, *flipped = verdicts(simulator, cases, public)
+    assert good == ["0", "0", "4", "9", "0", "4"]
+    assert (ERRORS[int(forged[0])], ERRORS[int(unsigned[0])]) == ("SIGNATURE", "UNSIGNED")
+    for start, expected in ((records + 8, {"HASH"}), (records + 4 + 68 + 68 + 4, {"SIGNATURE"})):
+        first = 8 * (start - records)
+        assert {ERRORS[int(line[0])] for line in flipped[first : first + 8 * 64]} == expected
+    assert all(line[1] == "0" for line in flipped)

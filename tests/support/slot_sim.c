@@ -6,6 +6,7 @@
  *	slot_sim check                    images from standard input, one verdict for each
  *	slot_sim cuts OLD NEW BAD UNIT    an update, with power failing at every write and erase
  *	slot_sim stages OLD NEW BAD UNIT  the same without failures, step by step
+ *	slot_sim serve UNIT BYTES         a device with slots of so many bytes, behind a line
  *
  * Nothing from an image is executed. Instead of code an image has two bytes at each entry: a
  * letter, and what the function "computes". */
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <tinyml/slot_receiver.h>
 #include <tinyml/slots.h>
 
 #define SECTOR  256u
@@ -424,9 +426,41 @@ static void stages(const struct file *old, const struct file *new, const struct 
 	printf("fine\n");
 }
 
+/* Every 20th line of data arrives damaged: the sender must cope. */
+static int serve(void)
+{
+	static struct tinyml_receiver receiver = {.slots = &slots, .slot = &model};
+	char line[2 * TINYML_RECEIVER_DATA + 41];
+	char answer[TINYML_RECEIVER_ANSWER];
+	long lines = 0;
+
+	memset(memory, 0xff, 2u * slot_bytes);
+	power_on();
+	tinyml_slots_open(&slots, &model);
+	while (fgets(line, sizeof(line), stdin) != NULL) {
+		line[strcspn(line, "\r\n")] = '\0';
+		if (strcmp(line, "power") == 0) {
+			power_on();
+			tinyml_slots_open(&slots, &model);
+			continue;
+		}
+		if (++lines % 20 == 0 && strncmp(line, "data", 4) == 0) {
+			line[20] ^= 1;
+		}
+		tinyml_receiver_line(&receiver, line, answer);
+		printf("uart:~$ %s\r\n%s\r\n", line, answer);
+		fflush(stdout);
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	model.call = fake_call;
+	if (argc == 4 && strcmp(argv[1], "serve") == 0) {
+		make_device((uint32_t)atoi(argv[3]) - 8u * 32u, (uint32_t)atoi(argv[2]));
+		return serve();
+	}
 	if (argc == 2 && strncmp(argv[1], "check", 5) == 0) {
 		return check(strcmp(argv[1], "check-signed") == 0);
 	}

@@ -100,6 +100,7 @@ endfunction()
 # model they are not compiled at all.
 function(tinyml_add_kernels)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${TINYML_RUNTIME_DIR}/*.c)
+  list(FILTER sources EXCLUDE REGEX "/runtime/slot/") # not kernels: see slots.cmake
   if(CONFIG_MINIMAL_LIBC) # implements almost none of <math.h>; `west tinyml add` selects a full one if needed
     get_property(python GLOBAL PROPERTY TINYML_PYTHON)
     execute_process(COMMAND ${python} -m tinyml.libm OUTPUT_VARIABLE needs_libm COMMAND_ERROR_IS_FATAL ANY)

@@ -12,6 +12,7 @@ from tinyml.verbs.add import Add
 from tinyml.verbs.base import Verb
 from tinyml.verbs.bench import Bench
 from tinyml.verbs.compile import Compile
+from tinyml.verbs.deploy import Deploy
 from tinyml.verbs.doctor import Doctor
 from tinyml.verbs.features import Features
 from tinyml.verbs.list_models import ListModels
@@ -33,6 +34,7 @@ VERBS: tuple[Verb, ...] = (
     Compile(),
     Run(),
     Pack(),
+    Deploy(),
     Quantize(),
     Features(),
     Ops(),

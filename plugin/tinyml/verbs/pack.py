@@ -83,13 +83,12 @@ class Pack(Verb):
 def _where(args: argparse.Namespace) -> tuple[tuple[Slot, ...], str]:
     """The slots and the core."""
     from tinyml.errors import ConfigError
-    from tinyml.slots.places import parse_slots, slots_of_build, target_of_build
+    from tinyml.slots.places import parse_slots
 
     found = parse_slots(args.slots)
     names = tuple(word for word in found if isinstance(word, str))
     if args.build_dir:
-        target = target_of_build(args.build_dir)
-        return (slots_of_build(args.build_dir, names) if names else _only_slots(found)), target
+        return _of_build(args, args.build_dir, found)
     if args.board:
         from tinyml.app.folder import find_application
         from tinyml.harness.zephyr import Build, find_site
@@ -97,14 +96,25 @@ def _where(args: argparse.Namespace) -> tuple[tuple[Slot, ...], str]:
         with tempfile.TemporaryDirectory(prefix="tinyml-") as scratch:
             app = find_application(args.app, Path.cwd()).root
             Build(find_site(), args.board, app.resolve(), Path(scratch), "").configure()
-            target = target_of_build(Path(scratch))
-            return (slots_of_build(Path(scratch), names) if names else _only_slots(found)), target
+            return _of_build(args, Path(scratch), found)
     if names:
         raise ConfigError(
             f"{names[0]!r} is not an address, and there is no Zephyr build to look it up in",
             "--slots a=0x60000,b=0x70000, or -d BUILD or -b BOARD",
         )
     return _only_slots(found), args.target
+
+
+def _of_build(
+    args: argparse.Namespace, build: Path, found: tuple[Slot, ...] | tuple[str, ...]
+) -> tuple[tuple[Slot, ...], str]:
+    """The partitions and the core of a Zephyr build. native_sim receives packs, but for some other core."""
+    from tinyml.slots.places import slots_of_build, target_of_build
+
+    target = target_of_build(build)
+    names = tuple(word for word in found if isinstance(word, str))
+    slots = slots_of_build(build, names) if names else _only_slots(found)
+    return slots, args.target if target == "host" else target
 
 
 def _only_slots(found: tuple[object, ...]) -> tuple[Slot, ...]:

@@ -130,7 +130,10 @@ class MissingPortError(ConfigError):
 
 
 class SerialPort(Link):
-    """Hardware. A USB console appears when the image starts: ``patience_seconds`` limits the wait."""
+    """Hardware, or a pyserial URL such as socket://HOST:PORT.
+
+    A USB console appears when the image starts: ``patience_seconds`` limits the wait.
+    """
 
     def __init__(self, name: str, baud: int, patience_seconds: float = 0) -> None:
         try:
@@ -143,7 +146,7 @@ class SerialPort(Link):
         end = time.monotonic() + patience_seconds
         while True:
             try:
-                self._port = serial.Serial(name, baud, timeout=0.1, write_timeout=5)
+                self._port = serial.serial_for_url(name, baud, timeout=0.1, write_timeout=5)
                 break
             except ValueError as error:
                 raise ConfigError(f"{name} cannot be used at {baud} baud: {error}") from None

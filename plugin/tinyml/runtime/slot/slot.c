@@ -29,7 +29,7 @@ static int find_container(struct image *image, const struct tinyml_slot_region *
 	uint32_t fixed = (uint32_t)(sizeof(*header) + sizeof(struct descriptor));
 	uint32_t behind = (uint32_t)(sizeof(struct checksum) + sizeof(struct record));
 
-	if (((uintptr_t)region->memory | region->address) % TINYML_SLOT_ALIGNMENT != 0u ||
+	if (region->address % TINYML_SLOT_ALIGNMENT != 0u || (uintptr_t)region->memory % 4u != 0u ||
 	    region->bytes < fixed + behind) {
 		return TINYML_SLOT_REGION;
 	}

@@ -87,25 +87,29 @@ int tinyml_update_begin(struct tinyml_update *update, struct tinyml_slots *slots
 	if (bytes == 0u || bytes > region->bytes - marks_bytes(region)) {
 		return TINYML_SLOT_BOUNDS;
 	}
-	/* The unit in which power failed is not to be trusted, so whole erase units are kept.
-	 * Behind them nothing may be left, and the marks go first: without them, what is left is no
-	 * model. */
+	/* Everything is erased before the first byte is written. So what is there, if it is the
+	 * start of the image, was written behind it into erased flash, all but the erase unit in
+	 * which power failed. */
 	from = 0;
 	if (resume && marks_are_blank(region)) {
 		from = round_down(written(region, marks_sector(region)),
 				  region->flash->erase_bytes);
-		from = from > bytes ? 0 : from;
+	}
+	if (from > 0u && from <= bytes) {
+		error = erase(region, from, from + region->flash->erase_bytes);
 	} else {
+		from = 0;
+		/* The marks go first: without them, what is left is no model. */
 		error = erase(region, marks_sector(region), region->bytes);
-		if (error != 0) {
-			return error;
-		}
+		error = error != 0 ? error : erase(region, 0, marks_sector(region));
+	}
+	if (error != 0) {
+		return error;
 	}
 	update->slots = slots;
 	update->region = region;
 	update->bytes = bytes;
 	update->done = from;
-	update->erased = from;
 	return 0;
 }
 
@@ -123,16 +127,6 @@ static int flush(struct tinyml_update *update, uint32_t used)
 	uint32_t offset = round_down(update->done - 1u, flash->write_bytes);
 
 	memset(update->buffer + used, 0xff, flash->write_bytes - used);
-	if (offset + flash->write_bytes > update->erased) {
-		uint32_t next = update->erased + flash->erase_bytes;
-
-		/* The last one holds the marks too, which may be blank already; this keeps them so.
-		 */
-		if (erase(region, update->erased, next) != 0) {
-			return TINYML_SLOT_FLASH;
-		}
-		update->erased = next;
-	}
 	if (flash->write(flash->context, offset, update->buffer, flash->write_bytes) != 0) {
 		return TINYML_SLOT_FLASH;
 	}

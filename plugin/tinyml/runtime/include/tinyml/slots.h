@@ -78,7 +78,6 @@ struct tinyml_update {
 	void *context;                         /* for progress */
 	uint32_t bytes;                        /* of the whole image */
 	uint32_t done;                         /* received so far */
-	uint32_t erased;                       /* erased up to here */
 	uint8_t buffer[TINYML_FLASH_WRITE_MAX];
 };
 

@@ -1,0 +1,32 @@
+/* Copyright The west-tinyml contributors */
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Firmware without a model: it takes one while it runs, then a better one.
+ *
+ * As it is, the firmware plays both sides, and tells what happens. With the shell (shell.conf) it
+ * waits for packs on its console: `tinyml deploy digits_1.tmodel --serial PORT`.
+ */
+
+#include <stdio.h>
+
+#include <tinyml/device_slots.h>
+
+#ifndef CONFIG_SHELL
+#include "story.h"
+#endif
+
+int main(void)
+{
+#ifdef CONFIG_SHELL
+	int error = tinyml_slots_open(&tinyml_device_slots, &tinyml_slot_model);
+
+	printf("model: %s\n",
+	       error == 0 ? tinyml_slot_model.model.name : tinyml_slot_error_text(error));
+#else
+	int wrong = tell_story();
+
+	printf("%s\n", wrong == 0 ? "PASS" : "FAIL");
+#endif
+	return 0;
+}

@@ -1,0 +1,72 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""The sample model_update: a firmware without a model takes one, a better one, and no forged one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.zephyr.building import ROOT, TWISTER_SECONDS, run, twister
+from tinyml.slots.places import slots_of_build, target_of_build
+from tools import workspace
+
+pytestmark = pytest.mark.timeout(2 * TWISTER_SECONDS)
+
+SAMPLE = ROOT / "samples" / "model_update"
+BOARDS = ["mps2/an385", "native_sim/native/64"]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], str]:
+    return twister([SAMPLE], BOARDS, tmp_path_factory.mktemp("twister"))
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_updates(results: dict[tuple[str, str], str], board: str) -> None:
+    """On native_sim packs are received, checked and chosen, but cannot be run."""
+    found = [
+        status
+        for (name, place), status in results.items()
+        if name == "sample.tinyml.model_update" and place.startswith(board)
+    ]
+    assert found == ["passed"], results
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_signed_updates(results: dict[tuple[str, str], str], board: str) -> None:
+    if not (workspace.location() / "modules" / "crypto" / "monocypher").is_dir():
+        pytest.skip(
+            "no Monocypher in the workspace (west config manifest.group-filter -- +slots; west update)"
+        )
+    found = [
+        status
+        for (name, place), status in results.items()
+        if name == "sample.tinyml.model_update.signed" and place.startswith(board)
+    ]
+    assert found == ["passed"], results
+
+
+def test_pack_for_partitions(tmp_path: Path) -> None:
+    """`west tinyml pack -b BOARD`: the partitions of the board's devicetree, without a build."""
+    model = ROOT / "samples" / "digits" / "model.onnx"
+    words: list[str | Path] = ["west", "tinyml", "pack", model, "-b", "mps2/an385", "--app", SAMPLE]
+    words += ["-o", tmp_path / "x.tmodel"]
+    said = run([*words, "--slots", "model_a,model_b"], tmp_path)
+    assert "model_a at 0x21008000" in said
+    assert "model_b at 0x21010000" in said
+    assert "for cortex-m3" in said
+    wrong = run([*words, "--slots", "model_a,model_c"], tmp_path, check=False)
+    assert "no partition labelled 'model_c'" in wrong
+    assert "storage_partition, model_a, model_b" in wrong
+
+
+def test_partitions_of_a_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    build = tmp_path / "build"
+    run(["west", "build", "-b", BOARDS[1], "-d", build, "--cmake-only", SAMPLE], tmp_path)
+    for name, value in workspace.environment(workspace.location()).items():
+        monkeypatch.setenv(name, value)
+    assert target_of_build(build) == "host"
+    a, b = slots_of_build(build, ("model_a", "model_b"))
+    assert (a.address, a.bytes, b.address, b.bytes) == (0x100000, 0x8000, 0x108000, 0x8000)

@@ -1,0 +1,137 @@
+/* Copyright The west-tinyml contributors */
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Slots in partitions of Zephyr's flash map. */
+
+#include <tinyml/claim.h>
+#include <tinyml/device_slots.h>
+#include <zephyr/devicetree.h>
+#include <zephyr/drivers/flash.h>
+#include <zephyr/init.h>
+#include <zephyr/logging/log.h>
+#include <zephyr/storage/flash_map.h>
+
+#ifdef CONFIG_TINYML_REGISTRY
+#include <tinyml/registry.h>
+#endif
+#ifdef CONFIG_ARCH_POSIX
+#include <zephyr/drivers/flash/flash_simulator.h>
+#endif
+#if defined(CONFIG_TINYML_SLOTS_MONOCYPHER) || defined(CONFIG_TINYML_SLOTS_PSA)
+#include <tinyml/slot_trust.h>
+#include <tinyml_slot_key.h>
+#define SIGNED 1
+#endif
+
+LOG_MODULE_DECLARE(tinyml, CONFIG_TINYML_LOG_LEVEL);
+
+#if !DT_HAS_CHOSEN(tinyml_slot_a) || !DT_HAS_CHOSEN(tinyml_slot_b)
+#error "CONFIG_TINYML_SLOTS: the devicetree must choose two partitions, tinyml,slot-a and tinyml,slot-b"
+#endif
+
+#define SLOT_A    DT_CHOSEN(tinyml_slot_a)
+#define SLOT_B    DT_CHOSEN(tinyml_slot_b)
+#define FLASH(id) DT_MEM_FROM_FIXED_PARTITION(id)
+
+/* Where the core sees a flash: at its address, or in the RAM that plays it in an emulator. */
+#define PLAYED(id) DT_PARENT(FLASH(id))
+#define FLASH_START(id)                                                                            \
+	COND_CODE_1(DT_NODE_HAS_PROP(PLAYED(id), memory_region),                                   \
+		    (DT_REG_ADDR(DT_PHANDLE(PLAYED(id), memory_region))),                          \
+		    (DT_REG_ADDR(FLASH(id))))
+#define SLOT_START(id) (FLASH_START(id) + DT_REG_ADDR(id))
+
+TINYML_SLOT_DEFINE(tinyml_slot_model, CONFIG_TINYML_SLOTS_ARENA_BYTES,
+		   CONFIG_TINYML_SLOTS_STATE_BYTES);
+
+#ifdef CONFIG_TINYML_REGISTRY
+const STRUCT_SECTION_ITERABLE(tinyml_entry,
+			      tinyml_slot_entry_of_registry) = {.model = &tinyml_slot_model.model};
+#endif
+
+#ifdef CONFIG_MULTITHREADING
+static struct tinyml_lock lock = {.mutex = Z_MUTEX_INITIALIZER(lock.mutex)};
+#else
+static struct tinyml_lock lock;
+#endif
+
+#ifdef SIGNED
+static const struct tinyml_slot_trust trust = {
+#ifdef CONFIG_TINYML_SLOTS_MONOCYPHER
+	.verify = tinyml_slot_verify_monocypher,
+#else
+	.verify = tinyml_slot_verify_psa,
+#endif
+	.public_key = tinyml_slot_public_key,
+};
+#endif
+
+static int erase_area(void *context, uint32_t offset, uint32_t bytes)
+{
+	return flash_area_erase(context, (off_t)offset, bytes);
+}
+
+static int write_area(void *context, uint32_t offset, const void *data, uint32_t bytes)
+{
+	return flash_area_write(context, (off_t)offset, data, bytes);
+}
+
+static struct tinyml_flash flash[2];
+
+struct tinyml_slots tinyml_device_slots = {
+	.region =
+		{
+			{(const void *)SLOT_START(SLOT_A), SLOT_START(SLOT_A), DT_REG_SIZE(SLOT_A),
+			 &flash[0]},
+			{(const void *)SLOT_START(SLOT_B), SLOT_START(SLOT_B), DT_REG_SIZE(SLOT_B),
+			 &flash[1]},
+		},
+#ifdef SIGNED
+	.trust = &trust,
+#endif
+	.active = -1,
+};
+
+void tinyml_device_slots_restart(void)
+{
+	tinyml_slot_close(&tinyml_slot_model);
+	tinyml_device_slots.slot = NULL;
+	tinyml_device_slots.active = -1;
+	tinyml_device_slots.on_trial = false;
+}
+
+static int open_area(int index, uint8_t id)
+{
+	const struct flash_area *area;
+	struct flash_pages_info page;
+	const struct device *device;
+	int error = flash_area_open(id, &area);
+
+	if (error == 0) {
+		device = flash_area_get_device(area);
+		error = flash_get_page_info_by_offs(device, area->fa_off, &page);
+	}
+	if (error != 0) {
+		LOG_ERR("slot %d: no flash behind its partition (%d)", index, error);
+		return error;
+	}
+	flash[index] = (struct tinyml_flash){erase_area, write_area, (void *)area, page.size,
+					     flash_get_write_block_size(device)};
+#ifdef CONFIG_ARCH_POSIX
+	size_t bytes;
+	const uint8_t *memory = flash_simulator_get_memory(device, &bytes);
+
+	tinyml_device_slots.region[index].memory = memory + area->fa_off;
+#endif
+	return 0;
+}
+
+static int prepare(void)
+{
+	int error = open_area(0, DT_FIXED_PARTITION_ID(SLOT_A));
+
+	tinyml_slot_model.model.lock = &lock;
+	return error != 0 ? error : open_area(1, DT_FIXED_PARTITION_ID(SLOT_B));
+}
+
+SYS_INIT(prepare, APPLICATION, CONFIG_APPLICATION_INIT_PRIORITY);
