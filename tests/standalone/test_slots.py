@@ -61,6 +61,14 @@ def test_published_models(model: str, machine: str) -> None:
     check_equal(packed_for(machine, place / model), machine)
 
 
+@pytest.mark.parametrize("machine", MACHINES)
+def test_checks_cost_less_than_two_kilobytes(machine: str) -> None:
+    packed = packed_for(machine)
+    found = run_slot(packed, "a", machine, generated(packed.compiled.graph, 1))
+    assert found.footprint
+    assert found.footprint.part("slot").flash < 2048
+
+
 def test_the_wrong_slot_is_refused() -> None:
     packed = packed_for("qemu-cortex-m3")
     samples = generated(packed.compiled.graph, 1)

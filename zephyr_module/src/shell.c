@@ -236,9 +236,10 @@ SHELL_STATIC_SUBCMD_SET_CREATE(
 	SHELL_CMD_ARG(run, NULL, "Run a model on its current inputs: run NAME", cmd_run, 2, 0),
 	SHELL_COND_CMD_ARG(CONFIG_TINYML_PROFILING, profile, NULL,
 			   "Cycles of each layer of a model: profile NAME", cmd_profile, 2, 0),
-	SHELL_COND_CMD_ARG(CONFIG_TINYML_SLOTS, slot, NULL,
-			   "Replace a model: slot info | open | confirm | reject; see tinyml deploy",
-			   tinyml_slot_command, 2, 4),
+	SHELL_COND_CMD_ARG(
+		CONFIG_TINYML_SLOTS, slot, NULL,
+		"Replace a model: slot info | open | confirm | reject; see tinyml deploy",
+		tinyml_slot_command, 2, 4),
 	SHELL_SUBCMD_SET_END);
 
 SHELL_CMD_REGISTER(tinyml, &tinyml_commands, "Neural networks in this image", NULL);
