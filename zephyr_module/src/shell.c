@@ -228,6 +228,8 @@ static int cmd_profile(const struct shell *sh, size_t argc, char **argv)
 
 #ifdef CONFIG_TINYML_SLOTS
 int tinyml_slot_command(const struct shell *sh, size_t argc, char **argv);
+#else
+#define tinyml_slot_command NULL
 #endif
 
 SHELL_STATIC_SUBCMD_SET_CREATE(
