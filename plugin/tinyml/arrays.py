@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +14,20 @@ from tinyml.errors import ConfigError, writing
 from tinyml.ir import Array, DType, Graph, Tensor
 
 
-def load_inputs(path: Path | None, graph: Graph) -> dict[str, Array]:
-    """The inputs of a model by tensor name; without a file, a fixed pattern."""
+def pattern_inputs(graph: Graph) -> dict[str, Array]:
+    """A fixed pattern for each input of a model, by tensor name."""
+    return {name: pattern(graph.tensors[name]) for name in graph.inputs}
+
+
+def load_samples(path: Path | None, graph: Graph) -> list[dict[str, Array]]:
+    """The inputs of consecutive runs by tensor name; without a file, one run on a fixed pattern.
+
+    An array has the shape of its input, or one row for each run: for an input of 1x49x40, N runs are an
+    array of Nx49x40 or Nx1x49x40.
+    """
     tensors = [graph.tensors[name] for name in graph.inputs]
     if path is None:
-        return {tensor.name: pattern(tensor) for tensor in tensors}
+        return [pattern_inputs(graph)]
     try:
         file = np.load(path, allow_pickle=False)
         if isinstance(file, np.ndarray):
@@ -33,19 +42,28 @@ def load_inputs(path: Path | None, graph: Graph) -> dict[str, Array]:
         raise ConfigError(
             f"{path} is not a .npz file", "save one with numpy.savez(file, in0=array)"
         ) from None
-    return {tensor.name: _pick(stored, tensor, i, path) for i, tensor in enumerate(tensors)}
+    rows = {tensor.name: _rows(stored, tensor, i, path) for i, tensor in enumerate(tensors)}
+    counts = {name: len(array) for name, array in rows.items()}
+    if len(set(counts.values())) > 1:
+        found = ", ".join(f"{count} for {name!r}" for name, count in counts.items())
+        raise ConfigError(f"{path} has different numbers of rows: {found}", "as many rows for each input")
+    return [dict(zip(rows, sample, strict=True)) for sample in zip(*rows.values(), strict=True)]
 
 
-def _pick(stored: Mapping[str, Array], tensor: Tensor, index: int, path: Path) -> Array:
+def _rows(stored: Mapping[str, Array], tensor: Tensor, index: int, path: Path) -> Array:
     array = stored.get(tensor.name, stored.get(f"in{index}"))
     if array is None:
         raise ConfigError(
             f"{path} has no array for the input {tensor.name!r} (it has {', '.join(stored) or 'nothing'})",
             f"call it {tensor.name!r} or in{index}",
         )
-    if array.size != tensor.elements:
+    count, rest = divmod(array.size, max(tensor.elements, 1))
+    rows = array.shape[:1] in ((count,), (count * tensor.shape[0],)) if tensor.shape else array.ndim == 1
+    if rest or not count or (count > 1 and not rows):
+        shape = ", ".join(map(str, tensor.shape))
         raise ConfigError(
-            f"{path}: the array for {tensor.name!r} has shape {array.shape}; the model takes {tensor.shape}"
+            f"{path}: the array for {tensor.name!r} has shape {array.shape}; the model takes {tensor.shape}",
+            f"shape (N, {shape}) for N runs" if shape else "shape (N,) for N runs",
         )
     converted = array
     if castable := np.can_cast(array.dtype, tensor.dtype.numpy, "same_kind"):
@@ -54,20 +72,26 @@ def _pick(stored: Mapping[str, Array], tensor: Tensor, index: int, path: Path) -
         raise ConfigError(
             f"{path}: the array for {tensor.name!r} is {array.dtype}; the model takes {tensor.dtype.value}"
         )
-    return converted.reshape(tensor.shape)
+    return converted.reshape(count, *tensor.shape)
 
 
-def save_outputs(path: Path, graph: Graph, outputs: Mapping[str, Array]) -> None:
-    """Save each output under its name and as out0, out1, …"""
+def save_outputs(path: Path, graph: Graph, runs: Sequence[Mapping[str, Array]]) -> None:
+    """Each output under its name and as out0, out1, …; those of several runs as rows of one array."""
     arrays: dict[str, Array] = {}
     for i, name in enumerate(graph.outputs):
-        arrays[f"out{i}"] = outputs[name]
-        arrays[name] = outputs[name]
+        arrays[f"out{i}"] = arrays[name] = _joined([outputs[name] for outputs in runs])
     # not numpy.savez, which cannot save a tensor called "file"
     with writing(path), zipfile.ZipFile(path, "w") as archive:
         for key, array in arrays.items():
             with archive.open(zipfile.ZipInfo(f"{key}.npy"), "w", force_zip64=True) as stream:
                 np.lib.format.write_array(stream, np.asanyarray(array), allow_pickle=False)
+
+
+def _joined(rows: Sequence[Array]) -> Array:
+    """One array; a first axis of 1, as models have it, becomes the axis of the rows."""
+    if len(rows) == 1:
+        return rows[0]
+    return np.concatenate(rows) if rows[0].shape[:1] == (1,) else np.stack(rows)
 
 
 def pattern(tensor: Tensor) -> Array:

@@ -358,6 +358,7 @@ class Graph:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     states: tuple[State, ...] = ()
+    notes: tuple[str, ...] = ()  # what users must know about how the model was read
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tensors", MappingProxyType(dict(self.tensors)))

@@ -32,6 +32,7 @@ class Builder:
         self._counter = 0
         self.scope = ""  # name of the source node being read
         self.updates: dict[str, Tensor] = {}  # variables written by the operator being read
+        self.notes: dict[str, None] = {}  # what users must know, each once and in order
 
     def fresh(self, hint: str) -> str:
         """A tensor name not yet in use."""
@@ -46,6 +47,10 @@ class Builder:
         tensor = Tensor.of(self.fresh(name), type_)
         self.tensors[tensor.name] = tensor
         return tensor
+
+    def note(self, text: str) -> None:
+        """Something that a user must know about how the model is read; `compile` and `verify` print it."""
+        self.notes.setdefault(text)
 
     def update(self, variable: Tensor, value: Tensor) -> None:
         """From here on, and in the next run, the variable that ``variable`` was read from is ``value``."""

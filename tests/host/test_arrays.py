@@ -41,7 +41,7 @@ def saved(folder: Path, given: dict[str, Array]) -> Path:
     ],
 )
 def test_inputs(tmp_path: Path, given: dict[str, Array]) -> None:
-    loaded = arrays.load_inputs(saved(tmp_path, given), GRAPH)
+    (loaded,) = arrays.load_samples(saved(tmp_path, given), GRAPH)
     for name, expected in (("audio/x:0", X), ("file", F)):
         np.testing.assert_array_equal(loaded[name], expected)
         assert loaded[name].dtype == expected.dtype
@@ -49,8 +49,29 @@ def test_inputs(tmp_path: Path, given: dict[str, Array]) -> None:
 
 
 @pytest.mark.parametrize(
+    "x, f",
+    [
+        (np.vstack([X, X + 1]), np.stack([F, F + 1])),
+        (np.stack([X, X + 1]), np.concatenate([F, F + 1])),
+    ],
+)
+def test_rows_are_consecutive_runs(tmp_path: Path, x: Array, f: Array) -> None:
+    loaded = arrays.load_samples(saved(tmp_path, {"in0": x, "in1": f}), GRAPH)
+    assert [list(sample) for sample in loaded] == [list(GRAPH.inputs)] * 2
+    for row, sample in enumerate(loaded):
+        np.testing.assert_array_equal(sample["audio/x:0"], X + row)
+        np.testing.assert_array_equal(sample["file"], F + row)
+
+
+@pytest.mark.parametrize(
     "given, words",
     [
+        (
+            {"in0": np.zeros((1, 6), np.int8), "in1": F},
+            r"shape \(1, 6\); the model takes(.|\n)*N, 1, 3",
+        ),
+        ({"in0": np.zeros((0, 3), np.int8), "in1": F}, r"shape \(0, 3\); the model takes \(1, 3\)"),
+        ({"in0": np.vstack([X, X]), "in1": F}, "different numbers of rows: 2 for 'audio/x:0', 1 for 'file'"),
         ({"in0": X}, r"no array for the input 'file' \(it has in0\)(.|\n)*in1"),
         ({"in0": np.zeros((1, 4), np.int8), "in1": F}, r"shape \(1, 4\); the model takes \(1, 3\)"),
         ({"in0": X.astype(np.float32), "in1": F}, "is float32; the model takes int8"),
@@ -60,7 +81,7 @@ def test_inputs(tmp_path: Path, given: dict[str, Array]) -> None:
 )
 def test_inputs_that_do_not_fit(tmp_path: Path, given: dict[str, Array], words: str) -> None:
     with pytest.raises(ConfigError, match=words):
-        arrays.load_inputs(saved(tmp_path, given), GRAPH)
+        arrays.load_samples(saved(tmp_path, given), GRAPH)
 
 
 @pytest.mark.parametrize("content", [b"", b"hello", b"PK\x03\x04 and then nothing"])
@@ -68,29 +89,37 @@ def test_files_that_are_not_npz(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "text.npz"
     path.write_bytes(content)
     with pytest.raises(ConfigError, match=r"text\.npz is not a \.npz file"):
-        arrays.load_inputs(path, GRAPH)
+        arrays.load_samples(path, GRAPH)
 
 
 def test_missing_file_and_nameless_array(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="there is no input file"):
-        arrays.load_inputs(tmp_path / "missing.npz", GRAPH)
+        arrays.load_samples(tmp_path / "missing.npz", GRAPH)
     np.save(tmp_path / "x.npy", X)
     with pytest.raises(ConfigError, match="one array without a name"):
-        arrays.load_inputs(tmp_path / "x.npy", GRAPH)
+        arrays.load_samples(tmp_path / "x.npy", GRAPH)
 
 
 def test_outputs_go_by_both_names(tmp_path: Path) -> None:
     path = tmp_path / "y.npz"
-    arrays.save_outputs(path, GRAPH, {"audio/x:0": X, "file": F})
+    arrays.save_outputs(path, GRAPH, [{"audio/x:0": X, "file": F}])
     with np.load(path) as content:
         assert set(content.files) == {"audio/x:0", "out0", "file", "out1"}
         np.testing.assert_array_equal(content["audio/x:0"], X)
         np.testing.assert_array_equal(content["out1"], F)
 
 
+def test_outputs_of_several_runs_are_rows(tmp_path: Path) -> None:
+    path = tmp_path / "y.npz"
+    arrays.save_outputs(path, GRAPH, [{"audio/x:0": X, "file": F}, {"audio/x:0": X + 1, "file": F + 1}])
+    with np.load(path) as content:
+        np.testing.assert_array_equal(content["out0"], np.vstack([X, X + 1]))
+        np.testing.assert_array_equal(content["file"], np.stack([F, F + 1]))
+
+
 def test_outputs_nowhere_to_go(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot write"):
-        arrays.save_outputs(tmp_path / "no" / "y.npz", GRAPH, {"audio/x:0": X, "file": F})
+        arrays.save_outputs(tmp_path / "no" / "y.npz", GRAPH, [{"audio/x:0": X, "file": F}])
 
 
 def test_pattern_is_the_published_one() -> None:

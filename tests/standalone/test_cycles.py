@@ -52,7 +52,7 @@ def with_loop(model: Compiled) -> dict[str, str]:
 )
 def test_loop_counted_by_hand(machine: str, instructions: int, cycles: int) -> None:
     model = compiled(machine)
-    result, found = cost.run_files(with_loop(model), machine, [arrays.load_inputs(None, model.graph)])
+    result, found = cost.run_files(with_loop(model), machine, [arrays.pattern_inputs(model.graph)])
     assert result.instructions == [instructions]
     assert isinstance(found, cost.Cycles)
     assert found.total == cycles
@@ -65,7 +65,7 @@ def test_layers_and_whole(machine: str) -> None:
     on cores that execute one at a time."""
     target = harness.find_machine(machine).target.name
     model = compiled(machine)
-    samples = [arrays.load_inputs(None, model.graph)] * 2
+    samples = [arrays.pattern_inputs(model.graph)] * 2
     _, whole = cost.run_files(model.files, machine, samples)
     options = harness.Options(profile=True)
     counted, parts = cost.run_files(model.files, machine, samples, options=options)
@@ -99,7 +99,7 @@ def test_absent_without_harm(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
 def test_emulator_without_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tinyml.cost.plugin._interface", lambda image: 99)  # which no QEMU takes
     model = compiled("qemu-cortex-m4")
-    samples = [arrays.load_inputs(None, model.graph)]
+    samples = [arrays.pattern_inputs(model.graph)]
     result, found = cost.run_files(model.files, "qemu-cortex-m4", samples)
     assert result.instructions
     assert isinstance(found, cost.Unknown)

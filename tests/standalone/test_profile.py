@@ -35,7 +35,7 @@ def test_layers_add_up(machine: str) -> None:
 def test_profiling_changes_no_output_and_costs_nothing_when_off(machine: str) -> None:
     target = harness.find_machine(machine).target.name
     compiled = compile_model(DIGITS, Options(target=target, kernels="portable"))
-    samples = [arrays.load_inputs(None, compiled.graph)]
+    samples = [arrays.pattern_inputs(compiled.graph)]
     plain = harness.run_files(compiled.files, machine, samples)
     bare = {
         name: text.replace("TINYML_LAYER(", "JUST(").replace('#include "model.h"', JUST)
@@ -59,7 +59,7 @@ def test_host_does_not_count() -> None:
         harness.run_files(
             compiled.files,
             "host",
-            [arrays.load_inputs(None, compiled.graph)],
+            [arrays.pattern_inputs(compiled.graph)],
             options=harness.Options(profile=True),
         )
 

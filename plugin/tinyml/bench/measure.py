@@ -82,7 +82,7 @@ def measure(path: Path, machine: str, kernels: str, options: Options, optimize: 
     has_cmsis_nn = kernels == "auto" and find_cmsis_nn() is not None
     wanted = Options(options.name, place.target.name, kernels, options.shapes, cmsis_nn=has_cmsis_nn)
     compiled = compile_model(path, wanted)
-    inputs = arrays.load_inputs(None, compiled.graph)
+    inputs = arrays.pattern_inputs(compiled.graph)
     result, estimate = cost.run_files(
         compiled.files, machine, [inputs], reset_before={0}, options=harness.Options(optimize=optimize)
     )

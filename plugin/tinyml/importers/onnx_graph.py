@@ -77,7 +77,15 @@ class _Reader:
         names = [value.name for value in proto.output if value.name not in updates]
         graph_inputs = tuple(values[value.name] for value in inputs)
         outputs = tuple(values[name] for name in names)
-        graph = Graph(name, self.build.tensors, tuple(self.build.nodes), graph_inputs, outputs, states)
+        graph = Graph(
+            name,
+            self.build.tensors,
+            tuple(self.build.nodes),
+            graph_inputs,
+            outputs,
+            states,
+            tuple(self.build.notes),
+        )
         return finish_outputs(graph, names)
 
     def _input(self, value: onnx.ValueInfoProto, wanted: Shape | None) -> Tensor:

@@ -65,7 +65,15 @@ class _Reader:
                 raise ModelError(f"nothing computes the model's output {main.tensors[index].name!r}")
             outputs.append(found.name)
         states = self.variables.states()
-        graph = Graph(name, self.build.tensors, tuple(self.build.nodes), inputs, tuple(outputs), states)
+        graph = Graph(
+            name,
+            self.build.tensors,
+            tuple(self.build.nodes),
+            inputs,
+            tuple(outputs),
+            states,
+            tuple(self.build.notes),
+        )
         return finish_outputs(graph, _unique([main.tensors[i].name for i in main.outputs]))
 
     def _input(self, record: TensorRecord, wanted: Shape | None) -> Tensor:

@@ -115,6 +115,11 @@ def _share(decisions: Sequence[int], labels: Array | None) -> float | None:
 
 
 def decision(output: Array) -> int:
-    """The class of an output: its largest element or, for a single element, whether it exceeds 0.5."""
+    """The class that an output stands for: the largest element, or what a single element says.
+
+    A single integer is the number of a class (ArgMax); a single float is the probability of class 1.
+    """
     flat = output.reshape(-1)
-    return int(flat.argmax()) if flat.size > 1 else int(flat[0] > 0.5)
+    if flat.size > 1:
+        return int(flat.argmax())
+    return int(flat[0] > 0.5) if flat.dtype.kind == "f" else int(flat[0])

@@ -71,7 +71,7 @@ def describe(compiled: Compiled, file: str, kernels: str, stages: list[StageFact
 
 def measured(report: Report, compiled: Compiled, machine: str, inputs: Path | None = None) -> Report:
     """The report with the cost of a run on ``machine``. Builds twice, because profiling adds instructions."""
-    samples = [arrays.load_inputs(inputs, compiled.graph)]
+    samples = arrays.load_samples(inputs, compiled.graph)[:1]
     plain = harness.run_files(compiled.files, machine, samples, reset_before={0})
     if plain.instructions is None or plain.footprint is None or plain.stack_bytes is None:
         raise ToolError(

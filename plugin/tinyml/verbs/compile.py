@@ -183,6 +183,8 @@ class Compile(Verb):
             markup=False,
             soft_wrap=True,
         )
+        for note in compiled.graph.notes:
+            console.print(f"{compiled.name}: note: {note}", markup=False, soft_wrap=True)
         if compiled.quantization:
             for line in (f"int8: {compiled.quantization.headline()}", *compiled.quantization.advice()):
                 console.print(f"{compiled.name}: {line}", markup=False, soft_wrap=True)

@@ -107,11 +107,11 @@ def _golden(graph: Graph, files: Mapping[str, str], given: Path | None) -> Golde
     from tinyml.app.twister import Golden
     from tinyml.compare.samples import generated
 
-    samples = [arrays.load_inputs(given, graph)] if given else generated(graph, _count(graph))
+    samples = arrays.load_samples(given, graph) if given else generated(graph, _count(graph))
     inputs = [[sample[name] for name in graph.inputs] for sample in samples]
-    expected = _given_outputs(graph, given) if given else None
+    expected = _given_outputs(graph, given, len(samples)) if given else None
     if expected is not None:
-        return Golden(inputs, [expected], "given by the user")
+        return Golden(inputs, expected, "given by the user")
     computed = harness.run_files(files, "host", samples, reset_before={0}).outputs
     outputs = [[sample[name] for name in graph.outputs] for sample in computed]
     return Golden(inputs, outputs, "computed by the model's C on the host")
@@ -123,8 +123,8 @@ def _count(graph: Graph) -> int:
     return max(1, min(MOST_SAMPLES, ENOUGH_BYTES // max(one, 1)))
 
 
-def _given_outputs(graph: Graph, given: Path) -> list[Array] | None:
-    """The outputs in the user's file; None if it has none."""
+def _given_outputs(graph: Graph, given: Path, runs: int) -> list[list[Array]] | None:
+    """The outputs of each run in the user's file; None if it has none."""
     import numpy as np
 
     with np.load(given, allow_pickle=False) as file:
@@ -135,11 +135,11 @@ def _given_outputs(graph: Graph, given: Path) -> list[Array] | None:
     checked = []
     for name, array in zip(graph.outputs, found, strict=True):
         tensor = graph.tensors[name]
-        if array is None or array.size != tensor.elements or array.dtype != tensor.dtype.numpy:
+        if array is None or array.size != runs * tensor.elements or array.dtype != tensor.dtype.numpy:
             has = "nothing" if array is None else f"{array.dtype} {array.shape}"
             raise ConfigError(
                 f"{given}: the output {name!r} must be {tensor.dtype.value} {tensor.shape}, found {has}",
                 "store all outputs of the model, or none",
             )
-        checked.append(array.reshape(tensor.shape))
-    return checked
+        checked.append(array.reshape(runs, *tensor.shape))
+    return [list(outputs) for outputs in zip(*checked, strict=True)]

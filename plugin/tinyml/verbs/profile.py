@@ -69,7 +69,7 @@ def _report(model: Path, chosen: Placed) -> Report:
     compiled = compile_model(model, chosen.options, watch)
     chosen.check(compiled)
     report = collect.describe(compiled, model.name, chosen.options.kernels, watch.stages)
-    cost = place.profile(compiled.files, arrays.load_inputs(None, compiled.graph), len(compiled.selected))
+    cost = place.profile(compiled.files, arrays.pattern_inputs(compiled.graph), len(compiled.selected))
     return collect.profiled(report, place.name, cost)
 
 

@@ -20,8 +20,10 @@ MACHINES = ("host", "qemu-cortex-m3", "qemu-cortex-m4", "qemu-cortex-m7", "qemu-
 class Run(Verb):
     """Run a model as compiled C, on this machine or on a Cortex-M or RISC-V core in QEMU.
 
-    The input file holds one array per input, by tensor name or as in0, in1, ... in the model's order.
-    The output file gets every output under both names. Without an input file, a fixed pattern is used.
+    The input file holds one array per input, by tensor name or as in0, in1, ... in the model's order. Arrays
+    with N rows are N runs, one after the other: a model with state steps through them as a sequence.
+    The output file gets every output under both names, with one row per run. Without an input file, a fixed
+    pattern is used.
     """
 
     name = "run"
@@ -30,7 +32,7 @@ class Run(Verb):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_model_arguments(parser, target=False)
         parser.add_argument("--on", default="host", choices=MACHINES, help="where (default: %(default)s)")
-        parser.add_argument("--input", type=Path, metavar="X.npz", help="input arrays")
+        parser.add_argument("--input", type=Path, metavar="X.npz", help="input arrays; N rows are N runs")
         parser.add_argument("--output", type=Path, metavar="Y.npz", help="where to save the results")
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
@@ -41,22 +43,26 @@ class Run(Verb):
 
         target = args.on.removeprefix("qemu-")
         compiled = compile_model(args.model, options_from(args, target))
-        inputs = arrays.load_inputs(args.input, compiled.graph)
-        result = harness.run_files(compiled.files, args.on, [inputs])
-        outputs = result.outputs[0]
-        table = Table("output", "shape", "values", box=None, padding=(0, 2, 0, 0))
-        for name in compiled.graph.outputs:
-            array = outputs[name]
-            shape = "x".join(map(str, array.shape)) or "scalar"
-            table.add_row(name, shape, arrays.preview(array))
+        samples = arrays.load_samples(args.input, compiled.graph)
+        result = harness.run_files(compiled.files, args.on, samples)
+        several = len(samples) > 1
+        table = Table(
+            *(["row"] if several else []), "output", "shape", "values", box=None, padding=(0, 2, 0, 0)
+        )
+        for row, outputs in enumerate(result.outputs):
+            for name in compiled.graph.outputs:
+                array = outputs[name]
+                shape = "x".join(map(str, array.shape)) or "scalar"
+                table.add_row(*([str(row)] if several else []), name, shape, arrays.preview(array))
         console.print(table)
         facts = [f"arena {compiled.plan.arena_bytes:,} bytes"]
         if result.instructions is not None:
-            facts.append(f"{result.instructions[0]:,} instructions")
+            counts = dict.fromkeys((min(result.instructions), max(result.instructions)))
+            facts.append(f"{' to '.join(f'{count:,}' for count in counts)} instructions")
         if result.stack_bytes is not None:
             facts.append(f"stack {result.stack_bytes:,} bytes")
         console.print(f"{compiled.name} on {args.on}: {', '.join(facts)}", markup=False)
         if args.output:
-            arrays.save_outputs(args.output, compiled.graph, outputs)
+            arrays.save_outputs(args.output, compiled.graph, result.outputs)
             console.print(f"saved to {args.output}", markup=False, soft_wrap=True)
         return 0

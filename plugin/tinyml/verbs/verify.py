@@ -28,10 +28,11 @@ EXIT_DIFFERS = 3
 class Verify(Verb):
     """Run a model as compiled C and compare it with onnxruntime or the TFLite reference.
 
-    Inputs are yours (--input) or generated, always the same ones. If the outputs differ, the command searches
-    for the cause: the first layer whose C is wrong, the first pass that changed the result, or the first
-    node that the reference computes differently. Without onnxruntime or ai-edge-litert, the reference is the
-    compiler's own definition of each operator in numpy, and the command prints a note.
+    Inputs are yours (--input; an array with N rows is N runs) or generated, always the same ones. The runs
+    follow one another, so a model with state steps through them as a sequence. If the outputs differ, the
+    command searches for the cause: the first layer whose C is wrong, the first pass that changed the result,
+    or the first node that the reference computes differently. Without onnxruntime or ai-edge-litert, the
+    reference is the compiler's own definition of each operator in numpy, and the command prints a note.
 
     With --against, the outputs are compared with those of another model that takes the same inputs, for
     example the float model that this one was quantised from: signal-to-noise ratio instead of equality.
@@ -48,7 +49,7 @@ class Verify(Verb):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_model_arguments(parser, target=False)
         parser.add_argument("--on", default="host", choices=MACHINES, help="where (default: %(default)s)")
-        parser.add_argument("--input", type=Path, metavar="X.npz", help="input arrays")
+        parser.add_argument("--input", type=Path, metavar="X.npz", help="input arrays; N rows are N runs")
         parser.add_argument(
             "--samples", type=int, default=4, metavar="N", help="how many to generate (default: %(default)s)"
         )
@@ -87,9 +88,7 @@ class Verify(Verb):
             model = check.subject(args.model, chosen.options)
             chosen.check(model.compiled)
             graph = model.compiled.graph
-            samples = (
-                [arrays.load_inputs(args.input, graph)] if args.input else generated(graph, args.samples)
-            )
+            samples = arrays.load_samples(args.input, graph) if args.input else generated(graph, args.samples)
             if args.against:
                 return _against(args, model, chosen.place, samples, console)
             verdict = check.check(model, chosen.place, samples, args.reference, args.steps, args.tolerance)

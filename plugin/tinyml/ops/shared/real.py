@@ -26,6 +26,12 @@ def in_real_numbers(build: Builder, op: Op, inputs: Sequence[Tensor | None], out
     return build.add1(Quantize(output.dtype, output.quant, halves_to_even=False), [y])
 
 
+HYBRID = (
+    "hybrid (dynamic-range) layers are computed in float with dequantised weights; TensorFlow Lite quantises "
+    "their activations at run time, so its results differ slightly"
+)
+
+
 def layer_weights(node: TfliteNode, build: Builder, x: Tensor, w: Tensor) -> Tensor:
     """The weights of a layer, which is quantised as a whole or not at all."""
     w, output = real_weights(build, x, w), node.outputs[0]
@@ -46,4 +52,5 @@ def real_weights(build: Builder, x: Tensor, w: Tensor) -> Tensor:
     """
     if not x.dtype.is_float or w.quant is None or not w.is_constant:
         return w
+    build.note(HYBRID)
     return build.constant(dequantize(w.value, w.quant), f"{w.name}/real")
