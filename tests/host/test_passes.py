@@ -351,7 +351,7 @@ def test_use_dilation(make: Make, left: str) -> None:
     check(make, use_dilation, left)
 
 
-def to_words(s: Sketch) -> Tensor:
+def to_int16(s: Sketch) -> Tensor:
     x = s.add(Dequantize(), s.input((1, 6, 5, 4), quant=BYTES))
     return s.add(Quantize(DType.INT16, Quant.per_tensor(0.0003, 0)), x)
 
@@ -363,7 +363,7 @@ def to_bytes_and_back(s: Sketch) -> Tensor:
     return s.add(Quantize(DType.INT16, Quant.per_tensor(0.0004, 0)), x)
 
 
-def to_long_words(s: Sketch) -> Tensor:
+def to_int32(s: Sketch) -> Tensor:
     x = s.add(Dequantize(), s.input((1, 6, 5, 4), quant=BYTES))
     return s.add(Quantize(DType.INT32, Quant.per_tensor(1e-9, 0)), x)
 
@@ -371,9 +371,9 @@ def to_long_words(s: Sketch) -> Tensor:
 @pytest.mark.parametrize(
     "make,left",
     [
-        (to_words, "Requantize"),
+        (to_int16, "Requantize"),
         (to_bytes_and_back, "Quantize Requantize Requantize"),
-        (to_long_words, "Dequantize Quantize"),  # 32 bits have no room for it
+        (to_int32, "Dequantize Quantize"),  # 32 bits have no room for it
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )

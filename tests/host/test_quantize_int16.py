@@ -149,18 +149,18 @@ def test_activations_have_an_int16_form(name: str, tmp_path: Path) -> None:
     model = model_of([CONV, *AFTER[name]], {"w": WEIGHTS}, [1, 3, 5, 5])
     wide = quantize_small(model, tmp_path, (3, 5, 5), lambda request: replace(request, int16=("y",)))
     assert [layer.kind for layer in wide.report.layers] == ["int16", "int16"]
-    layers = [kind for kind in kinds(compiled(wide, tmp_path)) if kind[0].endswith("Words")]
-    assert layers == [("LeakyWords" if name == "LeakyRelu" else "SigmoidWords", "int16")]
+    layers = [kind for kind in kinds(compiled(wide, tmp_path)) if kind[0].endswith("Int16")]
+    assert layers == [("LeakyInt16" if name == "LeakyRelu" else "SigmoidInt16", "int16")]
 
 
-WORDS = np.arange(-32768, 32768).astype(np.int16)
+EVERY_INT16 = np.arange(-32768, 32768).astype(np.int16)
 
 
-def on_words(function: str, parameters: tuple[float, ...], x_scale: float, y_scale: float) -> Array | None:
+def on_int16(function: str, parameters: tuple[float, ...], x_scale: float, y_scale: float) -> Array | None:
     """How far the int16 form is off for each of all inputs; None where there is no such form."""
     op = Unary(function, parameters)
     x, y = (
-        Tensor.of(name, TensorType(WORDS.shape, DType.INT16, Quant.per_tensor(scale, 0)))
+        Tensor.of(name, TensorType(EVERY_INT16.shape, DType.INT16, Quant.per_tensor(scale, 0)))
         for name, scale in (("x", x_scale), ("y", y_scale))
     )
     form = op.quantized([x], [y])
@@ -168,8 +168,8 @@ def on_words(function: str, parameters: tuple[float, ...], x_scale: float, y_sca
         return None
     node = Node("f", form[0], ("x",), ("y",))
     layer = Graph("f", {"x": x, "y": y}, (node,), ("x",), ("y",)).layer(node)
-    (found,) = form[0].evaluate(layer, [WORDS])
-    real = op.real(WORDS.astype(np.float32) * np.float32(x_scale)).astype(np.float64)
+    (found,) = form[0].evaluate(layer, [EVERY_INT16])
+    real = op.real(EVERY_INT16.astype(np.float32) * np.float32(x_scale)).astype(np.float64)
     return np.abs(found - np.clip(np.rint(real / y_scale), -32768, 32767))
 
 
@@ -187,15 +187,15 @@ def on_words(function: str, parameters: tuple[float, ...], x_scale: float, y_sca
 def test_functions_of_int16_stay_within_steps(
     function: str, parameters: tuple[float, ...], y_scale: float, steps: int, x_scale: float
 ) -> None:
-    error = on_words(function, parameters, x_scale, y_scale)
+    error = on_int16(function, parameters, x_scale, y_scale)
     assert error is not None
     assert error.max() <= steps
 
 
 def test_a_table_that_is_too_coarse_is_rejected() -> None:
     """The same function: fine over a narrow range, with too few places over a wide one."""
-    assert on_words("erf", (), 1e-4, 1 / 32768) is not None
-    assert on_words("erf", (), 0.01, 1 / 32768) is None
+    assert on_int16("erf", (), 1e-4, 1 / 32768) is not None
+    assert on_int16("erf", (), 0.01, 1 / 32768) is None
 
 
 @pytest.mark.parametrize("name", AFTER)

@@ -16,8 +16,8 @@ from tinyml.ir import Array, Quant
 
 Q = Quant.per_tensor
 A, B, Y = Q(0.05, 3), Q(0.031, -7), Q(0.09, 11)
-WORD = Q(0.0005, 0)
-PROBABILITY, UNIT, WORD_UNIT = Q(1 / 256, -128), Q(1 / 128, 0), Q(1 / 32768, 0)
+INT16 = Q(0.0005, 0)
+PROBABILITY, UNIT, INT16_UNIT = Q(1 / 256, -128), Q(1 / 128, 0), Q(1 / 32768, 0)
 IMAGE = (2, 3, 4, 5)
 
 
@@ -85,7 +85,7 @@ def i8(name: str, shape: tuple[int, ...], quant: Quant = A) -> Value:
     return Value(name, shape, "int8", quant)
 
 
-def i16(name: str, shape: tuple[int, ...], quant: Quant = WORD) -> Value:
+def i16(name: str, shape: tuple[int, ...], quant: Quant = INT16) -> Value:
     return Value(name, shape, "int16", quant)
 
 

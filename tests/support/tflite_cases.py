@@ -10,10 +10,10 @@ import numpy as np
 
 from tests.support.tflite_case import (
     IMAGE,
+    INT16,
+    INT16_UNIT,
     PROBABILITY,
     UNIT,
-    WORD,
-    WORD_UNIT,
     A,
     B,
     Cases,
@@ -81,11 +81,11 @@ def activations(cases: Cases) -> None:
         cases.add("float", op_type, [f32("a", IMAGE)], [f32("y", IMAGE)], source=positive)
     for scale in (Q(2.0**-12, 0), Q(0.0003, 0)):
         words, name = i16("a", (200,), scale), f"int16 {scale.scale:g}"
-        for op_type, y in (("LOGISTIC", WORD_UNIT), ("TANH", WORD_UNIT), ("RELU", WORD)):
+        for op_type, y in (("LOGISTIC", INT16_UNIT), ("TANH", INT16_UNIT), ("RELU", INT16)):
             cases.add(name, op_type, [words], [i16("y", (200,), y)])
         cases.add(name, "LEAKY_RELU", [words], [i16("y", (200,))], "LeakyReluOptions", Alpha=0.1)
     words = i16("a", (5, 10))
-    cases.add("int16", "SOFTMAX", [words], [i16("y", (5, 10), WORD_UNIT)], "SoftmaxOptions", Beta=1.0)
+    cases.add("int16", "SOFTMAX", [words], [i16("y", (5, 10), INT16_UNIT)], "SoftmaxOptions", Beta=1.0)
     for depth in (1, 4, 300):
         row, soft = i8("a", (3, depth)), i8("y", (3, depth), PROBABILITY)
         cases.add(f"int8 {depth}", "SOFTMAX", [row], [soft], "SoftmaxOptions", Beta=1.0)
@@ -326,7 +326,7 @@ def recurrent(cases: Cases) -> None:
             weights("wf", (filters, 5), Q(0.01, 0)),
             Value.constant("wt", time, Q(0.0001, 0)),
             bias(4),
-            Value("state", (2, 6 * filters), "int16", WORD, variable=True),
+            Value("state", (2, 6 * filters), "int16", INT16, variable=True),
         ]
         out = [i8("y", (2, 4), Q(0.1, -128))]
         fields: dict[str, Any] = {"Rank": rank, "FusedActivationFunction": 1}

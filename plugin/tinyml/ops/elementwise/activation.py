@@ -26,9 +26,9 @@ def add_function(
         return build.add1(op, [x], output)
     on_int16 = int16_activation.takes(x, output)
     if on_int16 and op.function in ("sigmoid", "tanh") and int16_activation.is_unit(output):
-        return build.add1(int16_activation.SigmoidWords(op.function == "tanh"), [x], output)
+        return build.add1(int16_activation.SigmoidInt16(op.function == "tanh"), [x], output)
     if on_int16 and op.function == "leaky_relu":
-        return build.add1(int16_activation.LeakyWords(op.parameters[0]), [x], output)
+        return build.add1(int16_activation.LeakyInt16(op.parameters[0]), [x], output)
     if not lookup.takes(x, output):
         return in_real_numbers(build, op, [x], output)
     if stored is None:

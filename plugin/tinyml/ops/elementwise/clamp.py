@@ -51,7 +51,7 @@ class Clamp(Op):
         if x.quant == y.quant and x.dtype is y.dtype:
             return self, inputs
         if int16_activation.takes(x, y):
-            return int16_activation.LeakyWords(1.0, clamp=(self.low, self.high), round_once=True), inputs
+            return int16_activation.LeakyInt16(1.0, clamp=(self.low, self.high), round_once=True), inputs
         return lookup.from_function("clamp", lambda real: np.clip(real, self.low, self.high), x, y), inputs
 
 

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Words: activations on int16 tensors, in the integer arithmetic of TensorFlow Lite."""
+"""Int16Activation: activations on int16 tensors, in the integer arithmetic of TensorFlow Lite."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def is_unit(y: Tensor | TensorType) -> bool:
     return y.quant is not None and y.quant.scale == 2.0**-15
 
 
-def symmetric_words(layer: Layer) -> bool:
+def symmetric_int16(layer: Layer) -> bool:
     """Input and output are int16 with zero points of 0."""
     return takes(layer.input(0), layer.output.type)
 
 
 @dataclass(frozen=True)
-class Words(Op):
+class Int16Activation(Op):
     """Base: one int16 in, one int16 out."""
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
@@ -62,7 +62,7 @@ def sigmoid_table() -> Array:
 
 
 @dataclass(frozen=True)
-class SigmoidWords(Words):
+class SigmoidInt16(Int16Activation):
     """The logistic function or tanh: a table of 256 values of sigmoid, interpolated. Output scale 2**-15."""
 
     tanh: bool = False
@@ -100,13 +100,13 @@ class SigmoidWords(Words):
         return (y.astype(np.int16),)
 
 
-class SigmoidWordsLoop(InPlace[SigmoidWords]):
+class SigmoidInt16Loop(InPlace[SigmoidInt16]):
     """One interpolation per element."""
 
     name = "sigmoid table"
-    constraints = (symmetric_words,)
+    constraints = (symmetric_int16,)
 
-    def emit(self, layer: Layer[SigmoidWords], sheet: Sheet) -> None:
+    def emit(self, layer: Layer[SigmoidInt16], sheet: Sheet) -> None:
         op, y = layer.op, layer.output
         multiplier, shift = op.factor(layer)
         half = 1 << (shift - 1) if shift else 0
@@ -120,11 +120,11 @@ class SigmoidWordsLoop(InPlace[SigmoidWords]):
             sheet.line(f"{sheet.y()}[{i}] = tinyml_{op.label()}_s16_by_table(v, {table});")
 
 
-register_kernels(SigmoidWords, SigmoidWordsLoop())
+register_kernels(SigmoidInt16, SigmoidInt16Loop())
 
 
 @dataclass(frozen=True)
-class LeakyWords(Words, Clamped):
+class LeakyInt16(Int16Activation, Clamped):
     """Two slopes, each a fixed-point factor, within limits. Both slopes alike: a clamp."""
 
     alpha: float = 0.01  # below zero
@@ -157,13 +157,13 @@ class LeakyWords(Words, Clamped):
         return (np.clip(y, *limits).astype(np.int16),)
 
 
-class LeakyWordsLoop(InPlace[LeakyWords]):
+class LeakyInt16Loop(InPlace[LeakyInt16]):
     """One rescale per element."""
 
     name = "leaky relu loop"
-    constraints = (symmetric_words,)
+    constraints = (symmetric_int16,)
 
-    def emit(self, layer: Layer[LeakyWords], sheet: Sheet) -> None:
+    def emit(self, layer: Layer[LeakyInt16], sheet: Sheet) -> None:
         op, y = layer.op, layer.output
         low, high = clamp_range(op.clamp, y)
         function = "tinyml_rescale_once" if op.round_once else "tinyml_rescale"
@@ -179,4 +179,4 @@ class LeakyWordsLoop(InPlace[LeakyWords]):
             sheet.line(f"{sheet.y()}[{index['i']}] = (int16_t)tinyml_clamp({value}, {low}, {high});")
 
 
-register_kernels(LeakyWords, LeakyWordsLoop())
+register_kernels(LeakyInt16, LeakyInt16Loop())

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""WordTable: a function of int16 as a table of 513 values with straight lines between them.
+"""Int16Table: a function of int16 as a table of 513 values with straight lines between them.
 
 The scheme is that of TensorFlow Lite for int16: entries at every 128th input, each moved half way towards
 what makes the middle of its interval right. The error is checked for all 65536 inputs when the table is made,
@@ -19,7 +19,7 @@ from tinyml import c
 from tinyml.ir import Array, DType, Layer, Tensor, TensorType, given
 from tinyml.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.elementwise import lookup
-from tinyml.ops.elementwise.int16_activation import Words, symmetric_words
+from tinyml.ops.elementwise.int16_activation import Int16Activation, symmetric_int16
 from tinyml.ops.shared.quant import quant_of
 
 BITS = 7
@@ -30,7 +30,7 @@ LARGEST_ERROR = 4
 
 
 @dataclass(frozen=True)
-class WordTable(Words):
+class Int16Table(Int16Activation):
     """``function`` is only a name."""
 
     table: tuple[int, ...] = ()
@@ -52,13 +52,13 @@ def interpolated(table: Array, x: Array) -> Array:
     return (below + (((above - below) * rest + (1 << (BITS - 1))) >> BITS)).astype(np.int16)
 
 
-class WordTableLoop(InPlace[WordTable]):
+class Int16TableLoop(InPlace[Int16Table]):
     """Two loads and a multiplication per element."""
 
     name = "interpolated table"
-    constraints = (symmetric_words,)
+    constraints = (symmetric_int16,)
 
-    def emit(self, layer: Layer[WordTable], sheet: Sheet) -> None:
+    def emit(self, layer: Layer[Int16Table], sheet: Sheet) -> None:
         op, y = layer.op, layer.output
         table = sheet.table("table", np.asarray(op.table, np.int16))
         with sheet.loops(c.nest(y.shape, {"i": c.Walk(c.contiguous(y.shape))})) as index:
@@ -71,12 +71,12 @@ class WordTableLoop(InPlace[WordTable]):
             )
 
 
-register_kernels(WordTable, WordTableLoop())
+register_kernels(Int16Table, Int16TableLoop())
 
 
 def from_function(
     name: str, function: Callable[[Array], Array], x: Tensor, y: Tensor | TensorType
-) -> WordTable | None:
+) -> Int16Table | None:
     """The table of a function on real numbers; None where it would be further off than is allowed."""
     low, high = DType.INT16.limits
     scale = quant_of(x).scale
@@ -93,4 +93,4 @@ def from_function(
     table = np.clip(np.append(np.rint(at[:-1] - bend / 2), at[-1]), low, high).astype(np.int64)
     everything = np.arange(low, high + 1)
     error = np.abs(interpolated(table, everything) - stored(everything)).max()
-    return WordTable(tuple(int(entry) for entry in table), name) if error <= LARGEST_ERROR else None
+    return Int16Table(tuple(int(entry) for entry in table), name) if error <= LARGEST_ERROR else None

@@ -167,18 +167,18 @@ class Unary(Op):
             return None
         if lookup.takes(x, y):
             return lookup.from_function(self.function, self.real, x, y), inputs
-        form = self._on_words(x, y) if int16_activation.takes(x, y) else None
+        form = self._on_int16(x, y) if int16_activation.takes(x, y) else None
         return None if form is None else (form, inputs)
 
-    def _on_words(self, x: Tensor, y: Tensor) -> Op | None:
+    def _on_int16(self, x: Tensor, y: Tensor) -> Op | None:
         """On int16: as TensorFlow Lite where it has such a form, else a table if that is close enough."""
         if self.function in ("sigmoid", "tanh") and int16_activation.is_unit(y):
-            return int16_activation.SigmoidWords(self.function == "tanh")
+            return int16_activation.SigmoidInt16(self.function == "tanh")
         if self.function == "leaky_relu" and self.parameters[0] > 0:
-            return int16_activation.LeakyWords(self.parameters[0], round_once=True)
+            return int16_activation.LeakyInt16(self.parameters[0], round_once=True)
         if self.function == "hard_sigmoid" and self.parameters[0] > 0:
             alpha, beta = self.parameters
-            return int16_activation.LeakyWords(alpha, alpha, beta, clamp=(0.0, 1.0), round_once=True)
+            return int16_activation.LeakyInt16(alpha, alpha, beta, clamp=(0.0, 1.0), round_once=True)
         return int16_table.from_function(self.function, self.real, x, y)
 
 

@@ -141,7 +141,7 @@ def _int16(x: Array) -> Array:
     return np.asarray(np.clip(x, -32768, 32767))
 
 
-def bytes_and_words(layer: Layer) -> bool:
+def int8_and_int16(layer: Layer) -> bool:
     """Input, weights and output are int8, the cell state is int16."""
     bytes_ = [layer.input(i) for i in (X, STATE, *range(WEIGHTS, BIAS))]
     return all(is_quantized(t, DType.INT8) for t in bytes_) and is_quantized(layer.input(CELL), DType.INT16)
@@ -153,7 +153,7 @@ class LstmInt8Kernel(Kernel[LstmInt8]):
     name = "tinyml_lstm_s8"
     library = Library.PORTABLE
     sources = ("recurrent/lstm_s8.c",)
-    constraints = (bytes_and_words,)
+    constraints = (int8_and_int16,)
 
     def scratch_bytes(self, layer: Layer[LstmInt8], target: object) -> int:
         return len(GATES) * layer.input(CELL).shape[1] * 2

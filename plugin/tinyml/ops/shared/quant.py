@@ -131,7 +131,7 @@ def integer_bias(operands: Sequence[Tensor | None]) -> list[Tensor]:
     return [Tensor.constant(f"{bias.name}/{kind.value}", stored, quant)]
 
 
-def words_and_bytes(x: Tensor, w: Tensor, y: Tensor) -> bool:
+def int16_and_int8(x: Tensor, w: Tensor, y: Tensor) -> bool:
     """Whether input and output are int16 and weights int8, all with zero points of 0."""
     if not (is_quantized(x, DType.INT16) and is_quantized(y, DType.INT16) and is_quantized(w, DType.INT8)):
         return False

@@ -84,7 +84,7 @@ class SoftmaxInt8(InPlace[Softmax]):
         int8.emit(layer, layer.op.beta, sheet)
 
 
-def word_form(layer: Layer) -> bool:
+def int16_form(layer: Layer) -> bool:
     """Input and output are int16 with zero points of 0; the output has scale 2**-15."""
     return int16.has_integer_form(layer.input(0), layer.output)
 
@@ -95,7 +95,7 @@ class SoftmaxInt16(InPlace[Softmax]):
     name = "tinyml_softmax_s16"
     library = Library.PORTABLE
     sources = ("softmax/softmax_s16.c",)
-    constraints = (word_form, last_axis)
+    constraints = (int16_form, last_axis)
 
     def emit(self, layer: Layer[Softmax], sheet: Sheet) -> None:
         int16.emit(layer, layer.op.beta, sheet)

@@ -10,7 +10,7 @@ from tinyml.ir import Array, DType, Layer
 from tinyml.kernel import Kernel, Library, Overlay, Sheet
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.shared.overlay import forwards
-from tinyml.ops.shared.quant import words_and_bytes
+from tinyml.ops.shared.quant import int16_and_int8
 from tinyml.ops.weighted.records import (
     bias_table,
     constant_weights,
@@ -24,9 +24,9 @@ from tinyml.ops.weighted.weighted import Weighted, largest_shift
 from tinyml.targets import Target
 
 
-def words_by_bytes(layer: Layer) -> bool:
+def int16_by_int8(layer: Layer) -> bool:
     """Input and output are int16, weights int8, all with zero points of 0."""
-    return words_and_bytes(layer.input(0), layer.input(1), layer.output)
+    return int16_and_int8(layer.input(0), layer.input(1), layer.output)
 
 
 def wide_bias(layer: Layer) -> bool:
@@ -50,7 +50,7 @@ class ConvInt16(Kernel[Convolution]):
     name = "tinyml_conv_s16"
     library = Library.PORTABLE
     sources = ("conv/conv_s16.c",)
-    constraints = (words_by_bytes, wide_bias, constant_weights, small_factors, small_extents)
+    constraints = (int16_by_int8, wide_bias, constant_weights, small_factors, small_extents)
     in_bands = True
 
     def overlays(self, layer: Layer[Convolution]) -> tuple[Overlay, ...]:
@@ -90,7 +90,7 @@ class DenseInt16(Kernel[Weighted]):
     name = "tinyml_dense_s16"
     library = Library.PORTABLE
     sources = ("dense/dense_s16.c",)
-    constraints = (words_by_bytes, wide_bias, constant_weights, small_factors)
+    constraints = (int16_by_int8, wide_bias, constant_weights, small_factors)
 
     def emit(self, layer: Layer[Weighted], sheet: Sheet) -> None:
         sheet.include("<tinyml/conv_s16.h>")

@@ -16,12 +16,12 @@ from tinyml.ops.shared.clamped import Clamped
 from tinyml.ops.shared.quant import (
     Multipliers,
     centred,
+    int16_and_int8,
     integer_bias,
     is_quantized,
     output_multipliers,
     per_channel,
     requantize,
-    words_and_bytes,
 )
 
 
@@ -81,7 +81,7 @@ class Weighted(Clamped):
     ) -> tuple[Op, Sequence[Tensor | None]] | None:
         """On int8, or on int16 activations with int8 weights; rounded once, as in ONNX."""
         bytes_only = all(is_quantized(t, DType.INT8, DType.UINT8) for t in (*inputs[:2], outputs[0]))
-        if bytes_only or words_and_bytes(given(inputs, 0), given(inputs, 1), outputs[0]):
+        if bytes_only or int16_and_int8(given(inputs, 0), given(inputs, 1), outputs[0]):
             return replace(self, round_once=True), [*inputs[:2], *integer_bias(inputs)]
         return None
 
