@@ -164,7 +164,7 @@ def test_float_models_find_the_maths_library(make_project: MakeProject) -> None:
         (
             "custom_tinyml_kernels = cmsis-nn",
             "model digits requires CMSIS-NN, which the project does not have",
-            "its folder as custom_tinyml_cmsis_nn",
+            "set custom_tinyml_cmsis_nn to its folder",
         ),
         ("custom_tinyml_cmsis_nn = nowhere", "there is no Include/arm_nnfunctions.h in", "a checkout of"),
         ("board_build.mcu = atmega328p", "atmega328p, is an 8-bit AVR", "a board with Cortex-M"),
