@@ -13,6 +13,56 @@ static inline void put_word(uint32_t *to, uint32_t word)
 	*to = word;
 }
 
+#if defined(__thumb__) && !defined(__thumb2__)
+
+/* Armv6-M has eight registers that instructions reach, and multiplies in place: one window by two
+ * filters just fits, without the moves that compilers need. Takes filters (r0), a column (r1), the
+ * end of the filters (r2) and sums (r3): the first filter's, and WINDOWS words later the second's.
+ */
+__attribute__((naked, noinline)) static void
+dot_window(const int8_t *filters __attribute__((unused)), const int8_t *x __attribute__((unused)),
+	   const int8_t *end __attribute__((unused)), int32_t *sums __attribute__((unused)))
+{
+#define STEP(i)                                                                                    \
+	"movs r3, #" i "\n\t"                                                                      \
+	"ldrsb r6, [r1, r3]\n\t"                                                                   \
+	"ldrsb r7, [r0, r3]\n\t"                                                                   \
+	"muls r7, r6, r7\n\t"                                                                      \
+	"adds r4, r4, r7\n\t"                                                                      \
+	"ldrsb r7, [r2, r3]\n\t"                                                                   \
+	"muls r7, r6, r7\n\t"                                                                      \
+	"adds r5, r5, r7\n\t"
+	__asm__ volatile(".syntax unified\n\t"
+			 "push {r4-r7, lr}\n\t"
+			 "mov r12, r2\n\t"
+			 "mov lr, r3\n\t"
+			 "ldr r4, [r3]\n\t"
+			 "ldr r5, [r3, #12]\n\t"
+			 "adds r2, r0, #4\n\t"
+			 "1:\n\t" STEP("0") STEP("1") STEP("2") STEP("3") "adds r0, #8\n\t"
+									  "adds r2, #8\n\t"
+									  "adds r1, #12\n\t"
+									  "cmp r0, r12\n\t"
+									  "bne 1b\n\t"
+									  "mov r3, lr\n\t"
+									  "str r4, [r3]\n\t"
+									  "str r5, [r3, #12]\n\t"
+									  "pop {r4-r7, pc}\n\t");
+#undef STEP
+}
+
+static inline const uint32_t *dot_pair(const uint32_t *filters, const uint32_t *end,
+				       const uint32_t *columns, int32_t sums[2 * WINDOWS])
+{
+	for (int32_t i = 0; i < WINDOWS; i++) {
+		dot_window((const int8_t *)filters, (const int8_t *)&columns[i],
+			   (const int8_t *)end, &sums[i]);
+	}
+	return end;
+}
+
+#else
+
 static inline const uint32_t *dot_pair(const uint32_t *filters, const uint32_t *end,
 				       const uint32_t *columns, int32_t sums[2 * WINDOWS])
 {
@@ -50,6 +100,8 @@ static inline const uint32_t *dot_pair(const uint32_t *filters, const uint32_t *
 	sums[5] = s12;
 	return end;
 }
+
+#endif
 
 static int32_t sum_column(const uint32_t *column, int32_t count)
 {

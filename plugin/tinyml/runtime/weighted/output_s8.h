@@ -64,6 +64,16 @@ static inline int32_t tinyml_scale(int32_t acc, int32_t multiplier, int32_t nudg
 
 	__asm__("smlal %0, %1, %2, %3" : "+r"(low), "+r"(high) : "r"(acc), "r"(factor));
 	return high;
+#elif defined(__thumb__)
+	/* Armv6-M multiplies 32 bits by 32 to 32: four products of halves. The lower half of the
+	 * smallest does not reach the result. */
+	const int32_t acc_high = acc >> 16, high = multiplier >> 16;
+	const uint32_t acc_low = (uint16_t)acc, low = (uint16_t)multiplier;
+	const int32_t a = acc_high * (int32_t)low + (int32_t)(acc_low * low >> 16);
+	const uint32_t b = acc_low * (uint32_t)high;
+	const uint32_t middle = (uint32_t)(uint16_t)a + (uint16_t)b + ((uint32_t)nudge >> 17);
+
+	return 2 * (acc_high * high + (a >> 16) + (int32_t)(b >> 16)) + (int32_t)(middle >> 15);
 #else
 	return (int32_t)(((int64_t)acc * multiplier + (uint32_t)nudge / 2u) >> 31);
 #endif
