@@ -56,8 +56,11 @@ def whole_fours(channels: int) -> Array:
 def channel_blocks(channels: int) -> Array:
     """The channels that a depthwise kernel computes at a time: blocks of sixteen, one per row.
 
-    The last block ends with the last channel. If there are fewer than sixteen, the last is repeated.
+    The last block ends with the last channel. If there are fewer than sixteen, the last is repeated; eight
+    come twice, for two neighbouring positions.
     """
+    if channels == LANES // 2:
+        return np.tile(np.arange(channels), (1, 2))
     starts = [min(block, max(channels - LANES, 0)) for block in range(0, channels, LANES)]
     return np.minimum(np.add.outer(np.array(starts), np.arange(LANES)), channels - 1)
 

@@ -103,18 +103,20 @@ static inline int8x16_t rescale_sums(const struct sums *sums, const struct resca
 	return vminq_s8(vmaxq_s8(bytes, vdupq_n_s8(to->low)), vdupq_n_s8(to->high));
 }
 
-/* All channels at one position, `at` bytes into the rows. With constants for
- * `taps`, the width of the kernel, and `once`, the code is shorter.
+/* Eight channels fill a vector with two neighbouring positions. */
+#define TWO_POSITIONS 8
+
+/* All channels at one position, `at` bytes into the rows; of fewer than sixteen channels, `bytes`
+ * of the outputs are written. With constants for `height` and `taps`, the size of the kernel, and
+ * `once`, the code is shorter.
  */
 static inline __attribute__((always_inline)) void
-convolve_position(const struct tinyml_depthwise_conv_mve_s8 *p, const int8_t *const rows[],
-		  int32_t at, int8_t *y, int32_t taps, bool once)
+convolve_position(const struct tinyml_depthwise_conv_mve_s8 *p, const struct rescaling *to,
+		  const int8_t *const rows[], int32_t at, int8_t *y, int32_t bytes, int32_t height,
+		  int32_t taps, bool once)
 {
-	const struct rescaling to = {p->multiplier, p->shift, p->out_zero, (int8_t)p->out_min,
-				     (int8_t)p->out_max};
 	const int32_t channels = p->window.in_c, step = p->window.dilation_w * channels;
 	const int32_t last = channels < TINYML_LANES ? 0 : channels - TINYML_LANES;
-	const int32_t height = p->window.kernel_h;
 	const int32_t *bias = p->bias;
 	const int8_t *k = p->weights;
 
@@ -124,6 +126,7 @@ convolve_position(const struct tinyml_depthwise_conv_mve_s8 *p, const int8_t *co
 		struct sums sums = {vldrwq_s32(bias), vldrwq_s32(&bias[4]), vldrwq_s32(&bias[8]),
 				    vldrwq_s32(&bias[12])};
 
+#pragma GCC unroll 3
 		for (int32_t ky = 0; ky < height; ky++) {
 			const int8_t *x = &rows[ky][at + c];
 
@@ -138,43 +141,55 @@ convolve_position(const struct tinyml_depthwise_conv_mve_s8 *p, const int8_t *co
 			}
 		}
 		if (channels >= TINYML_LANES) {
-			vstrbq_s8(&y[c], rescale_sums(&sums, &to, block, once));
+			vstrbq_s8(&y[c], rescale_sums(&sums, to, block, once));
 		} else {
-			vstrbq_p_s8(y, rescale_sums(&sums, &to, block, once),
-				    vctp8q((uint32_t)channels));
+			vstrbq_p_s8(y, rescale_sums(&sums, to, block, once),
+				    vctp8q((uint32_t)bytes));
 		}
 	}
 }
 
-typedef void position_function(const struct tinyml_depthwise_conv_mve_s8 *p,
-			       const int8_t *const rows[], int32_t at, int8_t *y);
-
-static void position_three_wide(const struct tinyml_depthwise_conv_mve_s8 *p,
-				const int8_t *const rows[], int32_t at, int8_t *y)
-{
-	if (p->round_once) {
-		convolve_position(p, rows, at, y, 3, true);
-	} else {
-		convolve_position(p, rows, at, y, 3, false);
-	}
-}
-
-static void position_any_width(const struct tinyml_depthwise_conv_mve_s8 *p,
-			       const int8_t *const rows[], int32_t at, int8_t *y)
-{
-	convolve_position(p, rows, at, y, p->window.kernel_w, p->round_once);
-}
-
 /* One row of outputs. */
-static void convolve_row(const struct tinyml_depthwise_conv_mve_s8 *p, const int8_t *const rows[],
-			 int8_t *y)
+static inline __attribute__((always_inline)) void
+convolve_row(const struct tinyml_depthwise_conv_mve_s8 *p, const int8_t *const rows[], int8_t *y,
+	     int32_t height, int32_t taps, bool once)
 {
 	const struct tinyml_window *w = &p->window;
-	position_function *const one = w->kernel_w == 3 ? position_three_wide : position_any_width;
+	const struct rescaling to = {p->multiplier, p->shift, p->out_zero, (int8_t)p->out_min,
+				     (int8_t)p->out_max};
+	const bool pairs = w->in_c == TWO_POSITIONS && w->stride_w == 1;
+	const int32_t step = (pairs ? 2 : 1) * w->out_c, row_bytes = w->out_w * w->out_c;
+	int32_t at = 0;
 
-	for (int32_t ox = 0; ox < w->out_w; ox++, y += w->out_c) {
-		one(p, rows, ox * w->stride_w * w->in_c, y);
+	for (int32_t done = 0; done < row_bytes; done += step) {
+		const int32_t left = row_bytes - done;
+
+		convolve_position(p, &to, rows, at, &y[done], left < step ? left : step, height,
+				  taps, once);
+		at += pairs ? step : w->stride_w * w->in_c;
 	}
+}
+
+/* One function each, so that none reserves registers for the others. */
+typedef void row_function(const struct tinyml_depthwise_conv_mve_s8 *p, const int8_t *const rows[],
+			  int8_t *y);
+
+__attribute__((noinline)) static void row_3x3_once(const struct tinyml_depthwise_conv_mve_s8 *p,
+						   const int8_t *const rows[], int8_t *y)
+{
+	convolve_row(p, rows, y, 3, 3, true);
+}
+
+__attribute__((noinline)) static void row_3x3_twice(const struct tinyml_depthwise_conv_mve_s8 *p,
+						    const int8_t *const rows[], int8_t *y)
+{
+	convolve_row(p, rows, y, 3, 3, false);
+}
+
+__attribute__((noinline)) static void row_any(const struct tinyml_depthwise_conv_mve_s8 *p,
+					      const int8_t *const rows[], int8_t *y)
+{
+	convolve_row(p, rows, y, p->window.kernel_h, p->window.kernel_w, p->round_once);
 }
 
 void tinyml_depthwise_conv_mve_s8(const struct tinyml_depthwise_conv_mve_s8 *p, const int8_t *x,
@@ -183,6 +198,10 @@ void tinyml_depthwise_conv_mve_s8(const struct tinyml_depthwise_conv_mve_s8 *p, 
 	const struct tinyml_window *w = &p->window;
 	const int32_t row_bytes = w->in_w * w->in_c, out_bytes = w->out_w * w->out_c;
 	const int8_t *rows[TINYML_DEPTHWISE_MVE_ROWS];
+	const bool square = w->kernel_h == 3 && w->kernel_w == 3;
+	row_function *const row_of = !square         ? row_any
+				     : p->round_once ? row_3x3_once
+						     : row_3x3_twice;
 
 	TINYML_ASSERT(w->kernel_h <= TINYML_DEPTHWISE_MVE_ROWS && w->in_c == w->out_c);
 	TINYML_ASSERT(scratch != NULL || w->in_c >= TINYML_LANES);
@@ -201,7 +220,7 @@ void tinyml_depthwise_conv_mve_s8(const struct tinyml_depthwise_conv_mve_s8 *p, 
 				rows[ky] = scratch != NULL ? tinyml_ring_row(&ring, row)
 							   : &x[row * row_bytes];
 			}
-			convolve_row(p, rows, y);
+			row_of(p, rows, y);
 		}
 	}
 }

@@ -77,10 +77,11 @@ void tinyml_depthwise_conv_dsp_s8(const struct tinyml_depthwise_conv_s8 *p, cons
  * no zero point.
  *
  * Channels come in blocks of sixteen. The last block ends with the last channel, so it may repeat
- * channels of the block before; with fewer than sixteen channels, the last one is repeated. Weights
- * are (block, kernel_h, kernel_w, 16). The other tables are (block, 16), and within a block the
- * channels are ordered 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15: the order in which
- * widening multiplications leave the lanes. The bias includes the zero points, as above.
+ * channels of the block before; with fewer than sixteen channels, the last one is repeated, but
+ * eight channels come twice. Weights are (block, kernel_h, kernel_w, 16). The other tables are
+ * (block, 16), and within a block the channels are ordered 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14,
+ * 3, 7, 11, 15: the order in which widening multiplications leave the lanes. The bias includes the
+ * zero points, as above.
  */
 struct tinyml_depthwise_conv_mve_s8 {
 	struct tinyml_window window;
