@@ -68,6 +68,12 @@ WEIGHTED = {
     "depthwise_7x7": Weighted(
         DepthwiseConv((2, 2), pads=(3, 3, 3, 3)), (1, 8, 8, 16), (1, 7, 7, 16), scale=0.3
     ),
+    "depthwise_eight": Weighted(DepthwiseConv(pads=SAME), (1, 4, 7, 8), (1, 3, 3, 8)),
+    "depthwise_eight_by_two": Weighted(DepthwiseConv((1, 2), pads=SAME), (1, 4, 9, 8), (1, 3, 3, 8)),
+    "depthwise_1x1": Weighted(DepthwiseConv(), (1, 3, 5, 3), (1, 1, 1, 3)),
+    "depthwise_1x4": Weighted(DepthwiseConv((1, 2)), (1, 2, 13, 3), (1, 1, 4, 3)),
+    "depthwise_1x8": Weighted(DepthwiseConv(pads=(0, 4, 0, 3)), (1, 2, 11, 3), (1, 1, 8, 3)),
+    "depthwise_1x9": Weighted(DepthwiseConv(), (1, 1, 12, 3), (1, 1, 9, 3)),
     "depthwise_1x3": Weighted(DepthwiseConv(pads=(0, 1, 0, 1)), (1, 3, 9, 6), (1, 1, 3, 6)),
     "depthwise_3x1": Weighted(DepthwiseConv((2, 1)), (1, 11, 2, 5), (1, 3, 1, 5)),
     "depthwise_by_two": Weighted(DepthwiseConv((2, 2), pads=SAME), (1, 9, 14, 4), (1, 3, 3, 4)),

@@ -91,11 +91,15 @@ class DepthwiseDsp(DepthwisePlanes):
         return target.dsp
 
     def scratch_bytes(self, layer: Layer[Convolution], target: Target) -> int:
-        """The plane, which is read in words; then the weights of a channel as int16, in whole words."""
-        plane = -(-(super().scratch_bytes(layer, target) + 3) // 4) * 4
-        if self.way(layer).startswith("3x3"):
-            return plane
+        """The plane, which is read in words; then the weights of a channel as int16, in whole words.
+
+        A single row of taps is read as if it had nine, up to six bytes past the plane's end.
+        """
         rows, _ = _along(layer, layer.input(1).shape[1:3])
+        fast = self.way(layer).startswith("3x3")
+        plane = -(-(super().scratch_bytes(layer, target) + (6 if fast and rows == 1 else 3)) // 4) * 4
+        if fast:
+            return plane
         return plane + 8 * rows * -(-self.reach(layer) // 4)
 
     def reach(self, layer: Layer[Convolution]) -> int:
@@ -107,7 +111,7 @@ class DepthwiseDsp(DepthwisePlanes):
         _, stride = _along(layer, layer.op.strides)
         _, length = _along(layer, layer.output.shape[1:3])
         unlimited = clamp_range(layer.op.clamp, layer.output) == (-128, 127)
-        if three_wide(layer) and stride in (1, 2) and length > 1 and unlimited:
+        if nine_taps(layer) and stride in (1, 2) and length > 1 and unlimited:
             return f"3x3_by_{stride}_{'once' if layer.op.round_once else 'twice'}"
         kind = "3x3" if three_by_three(layer) else "two_words" if 5 <= self.reach(layer) <= 7 else "any"
         return kind if kind == "any" or stride == 1 else f"{kind}_strided"
@@ -119,12 +123,12 @@ def three_by_three(layer: Layer[Convolution]) -> bool:
     return weights.shape[1:3] == (3, 3) and dilations == (1, 1) and not quant_of(weights).zero_points[0]
 
 
-def three_wide(layer: Layer[Convolution]) -> bool:
-    """Whether it is a 3x3 kernel, or a single row of three."""
+def nine_taps(layer: Layer[Convolution]) -> bool:
+    """Whether it is a 3x3 kernel, or a single row of up to nine, which are walked alike."""
     weights = layer.input(1)
-    size, dilations = _along(layer, weights.shape[1:3]), _along(layer, layer.op.dilations)
+    (rows, cols), (_, dilation) = _along(layer, weights.shape[1:3]), _along(layer, layer.op.dilations)
     return three_by_three(layer) or (
-        size == (1, 3) and dilations[1] == 1 and not quant_of(weights).zero_points[0]
+        rows == 1 and cols <= 9 and dilation == 1 and not quant_of(weights).zero_points[0]
     )
 
 

@@ -234,14 +234,19 @@ static void spread_taps(const struct tinyml_depthwise_conv_s8 *p, const int8_t *
 	}
 }
 
+/* The taps of a 3x3 kernel; or those of a single row of up to nine, as three rows of three. */
 static void load_taps_3x3(const struct tinyml_depthwise_conv_s8 *p, const int8_t *weights,
 			  struct taps *to)
 {
-	for (int32_t row = 0; row < 3; row++, weights += 3) {
-		const bool there = row < p->window.kernel_h; /* 3x3, or a single row */
+	int32_t left = p->window.kernel_h * p->window.kernel_w;
 
-		to->outer[row] = there ? tinyml_even_bytes(tinyml_load_word(weights)) : 0;
-		to->middle[row] = there ? weights[1] : 0;
+	for (int32_t row = 0; row < 3; row++, weights += 3, left -= 3) {
+		const uint32_t there =
+			left >= 3 ? UINT32_MAX : (1u << 8 * (left > 0 ? left : 0)) - 1u;
+
+		to->outer[row] =
+			left > 0 ? tinyml_even_bytes(tinyml_load_word(weights) & there) : 0;
+		to->middle[row] = left > 1 ? weights[1] : 0;
 	}
 }
 
@@ -272,7 +277,7 @@ LOOP(two_words_strided, spread_taps, TWO_WORDS_STRIDED)
 LOOP(any, spread_taps, ANY)
 #undef LOOP
 
-/* 3x3 and 1x3 kernels in assembly, each loop a function of its own. */
+/* 3x3 kernels, and rows of up to nine, in assembly, each loop a function of its own. */
 static struct tinyml_walk_3x3 prepare_3x3(const struct tinyml_window *w, const struct channel *c,
 					  const struct taps *taps, const struct tinyml_plane *plane,
 					  int8_t *y)
@@ -282,7 +287,9 @@ static struct tinyml_walk_3x3 prepare_3x3(const struct tinyml_window *w, const s
 		.factor = c->factor,
 		.twice_zero = c->twice_zero,
 		.odd = w->out_w % 2,
-		.down = w->kernel_h == 1 ? 0 : plane->width, /* a single row is read three times */
+		.down = w->kernel_h == 3  ? plane->width
+			: w->kernel_w > 3 ? 3
+					  : 0,
 		.step = plane->y_step,
 		.outer = {taps->outer[0], taps->outer[1], taps->outer[2]},
 		.middle_0_1 = (uint32_t)(taps->middle[0] & UINT16_MAX) | (uint32_t)taps->middle[1]

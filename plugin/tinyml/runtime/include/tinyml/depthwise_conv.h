@@ -58,9 +58,10 @@ void tinyml_depthwise_conv_s8(const struct tinyml_depthwise_conv_s8 *p, const in
 struct tinyml_depthwise_dsp;
 extern const struct tinyml_depthwise_dsp tinyml_depthwise_dsp_3x3;
 extern const struct tinyml_depthwise_dsp tinyml_depthwise_dsp_3x3_strided;
-extern const struct tinyml_depthwise_dsp tinyml_depthwise_dsp_3x3_by_1_once; /* as 3x3, faster, also
-		for 1x3 kernels: stride_w is 1 (2 in by_2), out_w at least 2, out_min -128, out_max
-		127, and round_once is true (false in twice) */
+extern const struct tinyml_depthwise_dsp
+	tinyml_depthwise_dsp_3x3_by_1_once; /* as 3x3, faster, also
+for a single row of up to nine taps, read up to six bytes past the plane: stride_w is 1 (2 in by_2),
+out_w at least 2, out_min -128, out_max 127, and round_once is true (false in twice) */
 extern const struct tinyml_depthwise_dsp tinyml_depthwise_dsp_3x3_by_1_twice;
 extern const struct tinyml_depthwise_dsp tinyml_depthwise_dsp_3x3_by_2_once;
 extern const struct tinyml_depthwise_dsp tinyml_depthwise_dsp_3x3_by_2_twice;
