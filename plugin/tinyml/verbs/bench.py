@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 WIDE = 150
 COMPACT = (0, 1, 3, 4, 5, 9, 11)  # columns to show on a narrow terminal
-MACHINES = "qemu-cortex-m3,qemu-cortex-m4,qemu-cortex-m7,qemu-cortex-m55"
+MACHINES = "qemu-cortex-m0,qemu-cortex-m3,qemu-cortex-m4,qemu-cortex-m7,qemu-cortex-m55"
 
 
 class Bench(Verb):
