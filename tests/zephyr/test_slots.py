@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.zephyr.building import ROOT, TWISTER_SECONDS, run, twister
+from tinyml.harness.zephyr.links import SerialPort
+from tinyml.slots import container
+from tinyml.slots.deploy import Device, Refused, deploy
 from tinyml.slots.places import slots_of_build, target_of_build
 from tools import workspace
 
@@ -70,3 +75,42 @@ def test_partitions_of_a_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert target_of_build(build) == "host"
     a, b = slots_of_build(build, ("model_a", "model_b"))
     assert (a.address, a.bytes, b.address, b.bytes) == (0x100000, 0x8000, 0x108000, 0x8000)
+
+
+def test_deploy_to_a_shell(tmp_path: Path) -> None:
+    """`tinyml deploy` over the console of an emulated board: two versions, then an old one."""
+    build = tmp_path / "build"
+    options = ["--", "-DEXTRA_CONF_FILE=shell.conf"]
+    run(["west", "build", "-b", BOARDS[0], "-d", build, SAMPLE, *options], tmp_path)
+    answers = deploy_to_emulator(build, [1, 2, 1])
+    assert answers == ["digits 1.0.0", "digits 2.0.0", "not newer than the one in use"]
+
+
+def deploy_to_emulator(build: Path, versions: list[int]) -> list[str]:
+    """What came of each deployment: the model in use, or why not."""
+    quiet = ["-display", "none", "-monitor", "none", "-serial", "pty"]
+    command = [
+        "qemu-system-arm",
+        "-machine",
+        "mps2-an385",
+        *quiet,
+        "-kernel",
+        str(build / "zephyr/zephyr.elf"),
+    ]
+    answers = []
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as emulator:
+        try:
+            assert emulator.stdout is not None
+            terminal = re.search(r"redirected to (\S+)", emulator.stdout.readline())
+            assert terminal is not None
+            for version in versions:
+                with SerialPort(terminal[1], 115200) as link:
+                    pack = container.load(build / f"digits_{version}.tmodel")
+                    try:
+                        after = deploy(Device(link, "the emulator"), pack).after
+                        answers.append(f"{after.name} {after.version}")
+                    except Refused as error:
+                        answers.append(error.message.partition("the model is ")[2])
+        finally:
+            emulator.kill()
+    return answers

@@ -224,6 +224,8 @@ static int cmd_profile(const struct shell *sh, size_t argc, char **argv)
 	ARG_UNUSED(argc);
 	return with_claim(sh, argv[1], profile_and_show);
 }
+#else
+#define cmd_profile NULL /* the table below names it either way */
 #endif
 
 #ifdef CONFIG_TINYML_SLOTS
