@@ -71,7 +71,28 @@ def moved_input() -> Case:
     return onnx_nodes_case("moved_input", nodes, operands, ["y"])
 
 
+def moved_bytes(read_twice: bool) -> Case:
+    """uint8 whose meaning the file tells only after a MaxPool and a Transpose; the input may be an output."""
+    operands: dict[str, Array | Const] = {
+        "x": whole(1, 3, 4, 6, low=0, high=255, dtype="uint8"),
+        "s": Const(np.array(0.031, np.float32)),
+        "z": Const(np.array(118, np.uint8)),
+        "ys": Const(np.array(0.0517, np.float32)),
+        "yz": Const(np.array(7, np.uint8)),
+    }
+    nodes = [
+        helper.make_node("MaxPool", ["x"], ["p"], kernel_shape=[2, 2], pads=[1, 0, 0, 0]),
+        helper.make_node("Transpose", ["p"], ["t"], perm=[0, 2, 3, 1]),
+        helper.make_node("DequantizeLinear", ["t", "s", "z"], ["r"]),
+        helper.make_node("Sigmoid", ["r"], ["g"]),
+        helper.make_node("QuantizeLinear", ["g", "ys", "yz"], ["y"]),
+    ]
+    return onnx_nodes_case(f"moved_bytes_{read_twice}", nodes, operands, ["y", "t"] if read_twice else ["y"])
+
+
 CASES: list[Case] = [
+    moved_bytes(read_twice=False),
+    moved_bytes(read_twice=True),
     *(
         computed_weights(kernel, pads, group)
         for kernel, pads in (

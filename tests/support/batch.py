@@ -25,13 +25,15 @@ from typing import Any
 import numpy as np
 
 from tinyml.errors import ToolError
-from tinyml.harness.build import RUNTIME_C, RUNTIME_INCLUDE, SANITIZERS, WARNINGS
+from tinyml.harness.arena_check import port_header, ranges_of
+from tinyml.harness.build import HARNESS_C, RUNTIME_C, RUNTIME_INCLUDE, SANITIZERS, WARNINGS
 from tinyml.harness.objects import Unit, compile_all, excerpt
 from tinyml.harness.tools import host_compiler
 from tinyml.ir import Array
 
 MAIN = Path(__file__).parent / "batch.c"
 FLAGS = ("-std=c11", "-O1", *WARNINGS, *SANITIZERS)
+PLAIN_LAYER = "#define TINYML_WRAP_LAYER(index, call) call\n"
 MAIN_FLAGS = ("-std=gnu11", "-O1", *SANITIZERS)
 
 
@@ -110,14 +112,18 @@ def _unit(folder: Path, name: str, items: Sequence[Item]) -> Unit:
     """The sources of some models as one file, without includes of their own."""
     source = folder / name
     source.write_text("\n".join(_single_file(item) + "\n#undef AT\n" for item in items), encoding="utf-8")
-    return Unit(source, "batch", FLAGS, (RUNTIME_INCLUDE,))
+    return Unit(source, "batch", FLAGS, (RUNTIME_INCLUDE, HARNESS_C))
 
 
 def _single_file(item: Item) -> str:
+    """A model's source with its headers in it, and with the check of every layer's bytes before it."""
+
     def content(match: re.Match[str]) -> str:
         return item.files[match.group(1)]
 
-    return re.sub(r'^#include "([^"]+)"$', content, item.files[f"{item.name}.c"], flags=re.MULTILINE)
+    source = re.sub(r'^#include "([^"]+)"$', content, item.files[f"{item.name}.c"], flags=re.MULTILINE)
+    check = port_header(item.name, ranges_of(item.summary))
+    return f"#include <tinyml/tinyml.h>\n{check}{source}\n#undef TINYML_WRAP_LAYER\n{PLAIN_LAYER}"
 
 
 def _link(program: _Program, folder: Path) -> Path:

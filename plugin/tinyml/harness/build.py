@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tinyml.errors import BudgetError, ConfigError, ToolError
+from tinyml.harness.arena_check import port_header
 from tinyml.harness.footprint import CMSIS_NN, HARNESS, MODEL, RUNTIME, Footprint, read_map
 from tinyml.harness.generated import Generated
 from tinyml.harness.machines import Board, Machine
@@ -54,7 +55,7 @@ def build(model: Generated, machine: Machine, folder: Path, options: Options | N
     """Compile and link ``model`` with the harness into ``folder``."""
     options = options or Options()
     _check(model, machine, options)
-    return assemble(_units(model, machine, options), machine, folder, options)
+    return assemble(_units(model, machine, folder, options), machine, folder, options)
 
 
 def assemble(units: list[Unit], machine: Machine, folder: Path, options: Options) -> Image:
@@ -86,7 +87,7 @@ def _check(model: Generated, machine: Machine, options: Options) -> None:
         raise ConfigError(f"{machine.name} does not count instructions", "profile on a QEMU machine")
 
 
-def _units(model: Generated, machine: Machine, options: Options) -> list[Unit]:
+def _units(model: Generated, machine: Machine, folder: Path, options: Options) -> list[Unit]:
     """Every source of the program, the model's first."""
     base = base_flags(machine, options)
     warnings = WARNINGS if options.strict else ()
@@ -99,6 +100,11 @@ def _units(model: Generated, machine: Machine, options: Options) -> list[Unit]:
         header = '-DTINYML_PORT_HEADER="profile.h"'
         model_flags, model_includes = (*ours, header), (*includes, HARNESS_C)
         harness, port = (*harness, header), (*port, "profile.c")
+    elif options.sanitize and any(model.arena_ranges):
+        header = "check_arena_ranges.h"
+        (folder / header).write_text(port_header(model.name, model.arena_ranges), encoding="utf-8")
+        model_flags = (*ours, f'-DTINYML_PORT_HEADER="{header}"')
+        model_includes = (*includes, folder, HARNESS_C)
     units += harness_units(harness, f"MODEL={model.name}_model", port)
     return [Unit(model.source, MODEL, model_flags, model_includes), *units]
 

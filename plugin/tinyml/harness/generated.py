@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tinyml.errors import ConfigError
+from tinyml.harness.arena_check import Ranges, ranges_of
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class Generated:
     outputs: tuple[Port, ...]
     runtime_sources: tuple[str, ...]
     cmsis_nn_sources: tuple[str, ...]
+    arena_ranges: Ranges = ()  # for sanitizers
 
     @property
     def source(self) -> Path:
@@ -62,6 +64,7 @@ def read_generated(folder: Path) -> Generated:
         outputs=_ports(summary["outputs"]),
         runtime_sources=tuple(summary["sources"].get("runtime", ())),
         cmsis_nn_sources=tuple(summary["sources"].get("cmsis-nn", ())),
+        arena_ranges=ranges_of(summary) if "layers" in summary else (),
     )
 
 

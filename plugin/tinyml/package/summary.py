@@ -12,7 +12,7 @@ from typing import Any
 from tinyml import libm
 from tinyml.emit.feed import FeedCode
 from tinyml.ir import Graph, Tensor
-from tinyml.plan import Plan
+from tinyml.plan import Plan, Region
 from tinyml.select import Selected
 from tinyml.targets import Target
 
@@ -56,7 +56,7 @@ def summarize(
             "inputs": [_tensor(graph.tensors[n]) for n in graph.inputs],
             "outputs": [_tensor(graph.tensors[n]) for n in graph.outputs],
             "layers": [
-                _layer(s, weights, plan.problem.live_bytes(step))
+                _layer(s, weights, plan.problem.live_bytes(step), _touched(plan, step, s))
                 for step, (s, weights) in enumerate(zip(selected, layer_bytes, strict=True))
             ],
             **({"frontend": _frontend(feed)} if feed else {}),
@@ -97,7 +97,19 @@ def _tensor(tensor: Tensor) -> dict[str, Any]:
     }
 
 
-def _layer(chosen: Selected, weights_bytes: int, live_bytes: int) -> dict[str, Any]:
+def _touched(plan: Plan, step: int, chosen: Selected) -> list[list[int]]:
+    """The bytes of the arena that a layer may touch: its inputs, outputs and scratch memory."""
+    tensors = [
+        t for t in (*chosen.layer.inputs, *chosen.layer.outputs) if t is not None and not t.is_constant
+    ]
+    places = [(plan.places[t.name], t.bytes) for t in tensors]
+    found = {(p.offset, p.offset + size) for p, size in places if p.region is Region.ARENA}
+    if chosen.scratch_bytes:
+        found.add((plan.scratch[step], plan.scratch[step] + chosen.scratch_bytes))
+    return [[start, end] for start, end in sorted(found)]
+
+
+def _layer(chosen: Selected, weights_bytes: int, live_bytes: int, touched: list[list[int]]) -> dict[str, Any]:
     layer = chosen.layer
     return {
         "name": layer.name,
@@ -108,5 +120,6 @@ def _layer(chosen: Selected, weights_bytes: int, live_bytes: int) -> dict[str, A
         "weights_bytes": weights_bytes,
         "scratch_bytes": chosen.scratch_bytes,
         "live_bytes": live_bytes,  # of the arena, while it runs
+        "arena": touched,
         "outputs": [t.name for t in layer.outputs],
     }

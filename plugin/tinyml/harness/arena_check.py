@@ -1,0 +1,36 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""The port header that lets AddressSanitizer see inside the arena: see ``c/check_arena.h``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+Ranges = tuple[tuple[tuple[int, int], ...], ...]
+"""For each layer, the bytes of the arena that it may touch: pairs of start and end."""
+
+
+def ranges_of(summary: Mapping[str, Any]) -> Ranges:
+    """From the summary (JSON) of a compiled model."""
+    return tuple(tuple((start, end) for start, end in layer.get("arena", ())) for layer in summary["layers"])
+
+
+def port_header(name: str, ranges: Ranges) -> str:
+    """C that wraps each layer of the model ``name``; included before its code. Nothing without ranges."""
+    if not any(ranges):
+        return ""
+    width = max(len(layer) for layer in ranges)
+    rows = [
+        ", ".join(f"{{{start}, {end}}}" for start, end in (*layer, *[(0, 0)] * (width - len(layer))))
+        for layer in ranges
+    ]
+    table = "".join(f"\t{{{row}}},\n" for row in rows)
+    return (
+        '#include "check_arena.h"\n'
+        "__attribute__((unused)) "
+        f"static const struct check_arena_range {name}_ranges[][{width}] = {{\n{table}}};\n"
+        "#undef TINYML_WRAP_LAYER\n"
+        "#define TINYML_WRAP_LAYER(index, call) "
+        f"CHECK_ARENA({name}_arena, {name}_ranges, index, call)\n"
+    )

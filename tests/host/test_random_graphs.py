@@ -1,0 +1,56 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Random models of all kinds, always the same ones: none is computed wrongly.
+
+``python -m tools.random_graphs --count 10000`` tries more. A failure prints its recipe, already shrunk.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.random_graphs.check import check, shrink
+from tests.random_graphs.recipe import KINDS, TFLITE_KINDS, Recipe, recipe
+
+EACH = 56
+"""Of nine kinds: 504 models."""
+
+C_EVERY = 4
+"""Every fourth of them is compiled and run as C too; numpy after all passes is compared for each."""
+
+FOUND: tuple[Recipe, ...] = (
+    # uint8 inputs whose meaning the file tells only after a MaxPool, a Transpose or a Reshape
+    Recipe("qop_u8", 1, 8, 3, (209201782, 453930524, 169115091)),
+    Recipe("qop_u8", 1, 1, 1, (785757813, 461493659)),
+    Recipe("qop_u8", 1, 1, 1, (523958651, 1025419933)),
+)
+"""What was wrong once. The faults are also cases of tests/ops, which do not depend on the generator."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_random_graphs(kind: str) -> None:
+    pytest.importorskip("onnxruntime", reason="the reference of ONNX models")
+    if kind in TFLITE_KINDS:
+        pytest.importorskip("ai_edge_litert", reason="the reference of TFLite models")
+    tally = check((recipe(number, 18, (kind,)) for number in range(EACH)), c_every=C_EVERY)
+    assert not tally.wrong, "\n".join(f"{shrink(found)}: {why}" for found, why in tally.wrong.items())
+    assert tally.refused.total() <= EACH // 20, tally.refused
+    assert tally.ties <= EACH // 10
+
+
+def test_models_that_were_wrong() -> None:
+    pytest.importorskip("onnxruntime", reason="the reference of ONNX models")
+    tally = check(FOUND)
+    assert not tally.wrong
+    assert tally.equal == len(FOUND)
+
+
+def test_a_fault_is_found_and_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a wrong Relu in numpy, what is left of a failing model is about that operator alone."""
+    from tinyml.ops.elementwise.clamp import Clamp
+
+    genuine = Clamp.evaluate
+    monkeypatch.setattr(Clamp, "evaluate", lambda op, layer, x: (genuine(op, layer, x)[0] + 1,))
+    tally = check((recipe(number, 18, ("float",)) for number in range(40)), in_c=False)
+    assert tally.wrong
+    assert min(len(shrink(found, in_c=False).steps) for found in tally.wrong) <= 2

@@ -1,0 +1,164 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Random models in three ways: somebody else's runtime, numpy after all passes, and C under sanitizers.
+
+C equals numpy in every bit of an integer. A reference scales in float32, so a value within float32's error
+of a tie may differ by a step, and later layers may enlarge it; but that happens on one input in many. So a
+model is wrong if it differs on most of its inputs.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+from tests.random_graphs.onnx_model import onnx_model
+from tests.random_graphs.recipe import TFLITE_KINDS, Model, Recipe
+from tests.support.batch import Item, run_batch
+from tests.support.interpret import interpret
+from tinyml.emit.model import Provenance
+from tinyml.errors import TinymlError
+from tinyml.importers import onnx_graph, tflite_graph
+from tinyml.ir import Array, Graph
+from tinyml.pipeline import Options, compile_graph, optimize
+from tinyml.reference.session import Session
+
+RELATIVE = 2e-4
+
+
+@dataclass
+class Tally:
+    """What became of some recipes."""
+
+    equal: int = 0
+    ties: int = 0  # of which the reference differs on a minority of the inputs
+    refused: Counter[str] = field(default_factory=Counter)
+    wrong: dict[Recipe, str] = field(default_factory=dict)
+
+    def add(self, other: Tally) -> None:
+        self.equal += other.equal
+        self.ties += other.ties
+        self.refused += other.refused
+        self.wrong |= other.wrong
+
+    def __str__(self) -> str:
+        total = self.equal + self.ties + self.refused.total() + len(self.wrong)
+        return (
+            f"{total} models: {self.equal} equal, {self.ties} equal but for ties, "
+            f"{self.refused.total()} refused, {len(self.wrong)} wrong"
+        )
+
+
+def build(recipe: Recipe) -> Model:
+    """The model of a recipe."""
+    if recipe.kind in TFLITE_KINDS:
+        from tests.random_graphs.tflite_model import tflite_model
+
+        return tflite_model(recipe)
+    return onnx_model(recipe)
+
+
+def check(recipes: Iterable[Recipe], in_c: bool = True, c_every: int = 1) -> Tally:
+    """Build and compare all of them; each ``c_every``-th as compiled C too, which takes most of the time."""
+    tally = Tally()
+    items: list[Item] = []
+    numpy_results: dict[str, tuple[Recipe, list[list[Array]]]] = {}
+    for number, recipe in enumerate(recipes):
+        try:
+            model = build(recipe)
+            graph = _read(model)
+            optimized = optimize(graph)
+            samples = [dict(zip(graph.inputs, sample, strict=True)) for sample in model.samples]
+            found = [list(interpret(optimized, sample).values()) for sample in samples]
+            prefix = f"r{number}"
+            if in_c and number % c_every == 0:
+                origin = Provenance("random", "0" * 64, "")
+                compiled = compile_graph(graph, prefix, origin, Options(target="host"))
+                items.append(Item(prefix, compiled.files, samples))
+                numpy_results[prefix] = recipe, found
+            complaints = [
+                c for c in map(_compare, found, _reference(model, graph), [model] * len(found)) if c
+            ]
+        except TinymlError as error:
+            tally.refused[str(error).splitlines()[0]] += 1
+            continue
+        except Exception:  # a crash of the compiler is a finding as well
+            tally.wrong[recipe] = traceback.format_exc(limit=-4)
+            continue
+        if len(complaints) > len(found) // 2:
+            tally.wrong[recipe] = f"numpy against the reference: {complaints[0]}"
+        elif complaints:
+            tally.ties += 1
+        else:
+            tally.equal += 1
+    for prefix, outcome in run_batch(items).items():
+        recipe, wanted = numpy_results[prefix]
+        complaint = outcome.failure or _c_differs([[*o.values()] for o in outcome.outputs], wanted)
+        if complaint and recipe not in tally.wrong:
+            tally.equal -= 1
+            tally.wrong[recipe] = f"C: {complaint}"
+    return tally
+
+
+def shrink(recipe: Recipe, in_c: bool = True) -> Recipe:
+    """The simplest recipe that still fails, by single changes."""
+    for smaller in recipe.smaller():
+        if check([smaller], in_c).wrong:
+            return shrink(smaller, in_c)
+    return recipe
+
+
+def _read(model: Model) -> Graph:
+    if model.is_tflite:
+        return tflite_graph.read(Path("random.tflite"), model.content, {})
+    return onnx_graph.read(onnx.load_from_string(model.content), "random", {})
+
+
+def _reference(model: Model, graph: Graph) -> list[list[Array]]:
+    if model.is_tflite:
+        from tests.random_graphs.tflite_model import litert
+
+        return litert(model)
+    session = Session(onnx.load_from_string(model.content))
+    return [
+        list(session.run(dict(zip(graph.inputs, sample, strict=True))).values()) for sample in model.samples
+    ]
+
+
+def _compare(found: Sequence[Array], wanted: Sequence[Array], model: Model) -> str:
+    """The first difference beyond what rounding explains, in words."""
+    for index, (f, w) in enumerate(zip(found, wanted, strict=True)):
+        if f.shape != w.shape or f.dtype != w.dtype:
+            return f"output {index} is {f.dtype}{f.shape} instead of {w.dtype}{w.shape}"
+        if f.dtype.kind == "f":
+            finite = np.isfinite(w)
+            allowed = RELATIVE * float(np.abs(w[finite]).max(initial=1e-3))
+            with np.errstate(invalid="ignore"):
+                wrong = ~((np.abs(f - w) <= allowed) | (f == w) | (np.isnan(f) & np.isnan(w)))
+        else:
+            wrong = np.abs(f.astype(np.int64) - w.astype(np.int64)) > model.loose
+        if wrong.any():
+            place = tuple(int(i) for i in np.argwhere(wrong)[0])
+            return (
+                f"output {index}: {wrong.sum()} of {wrong.size}, at {place} {f[place]} instead of {w[place]}"
+            )
+    return ""
+
+
+def _c_differs(found: Sequence[Sequence[Array]], wanted: Sequence[Sequence[Array]]) -> str:
+    for run, (outputs, expected) in enumerate(zip(found, wanted, strict=True)):
+        for index, (f, w) in enumerate(zip(outputs, expected, strict=True)):
+            if f.dtype.kind == "f":
+                scale = float(np.abs(w[np.isfinite(w)]).max(initial=1e-3))
+                same = np.isclose(f, w, rtol=1e-5, atol=2e-5 * scale, equal_nan=True)
+            else:
+                same = f == w
+            if not same.all():
+                return f"run {run}, output {index}: {(~same).sum()} of {same.size} differ from numpy"
+    return ""

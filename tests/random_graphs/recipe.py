@@ -1,0 +1,66 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""A recipe: a few numbers from which a random model is made, so that a failure is one line long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tinyml.ir import Array
+
+ONNX_KINDS = ("float", "qdq_s8", "qdq_u8", "qdq_s16", "qop_s8", "qop_u8")
+TFLITE_KINDS = ("tflite_float", "tflite_s8", "tflite_s16")
+KINDS = (*ONNX_KINDS, *TFLITE_KINDS)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """``steps`` are seeds, one for each operator; a step chooses its operands among the tensors before it."""
+
+    kind: str
+    channels: int
+    height: int
+    width: int
+    steps: tuple[int, ...]
+
+    def smaller(self) -> Iterator[Recipe]:
+        """Recipes that are simpler by one change: without a step, or with a smaller input."""
+        for index in range(len(self.steps)):
+            if len(self.steps) > 1:
+                yield replace(self, steps=(*self.steps[:index], *self.steps[index + 1 :]))
+        for name in ("channels", "height", "width"):
+            extent = getattr(self, name)
+            for less in dict.fromkeys((1, extent // 2, extent - 1)):
+                if 0 < less < extent:
+                    yield replace(self, **{name: less})
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model file and consecutive inputs for it, in the order of its inputs."""
+
+    recipe: Recipe
+    content: bytes
+    samples: Sequence[Sequence[Array]]
+    loose: int = 0  # steps of the quantisation by which the reference may differ by design
+
+    @property
+    def is_tflite(self) -> bool:
+        return self.recipe.kind in TFLITE_KINDS
+
+
+def recipe(number: int, seed: int = 0, kinds: Sequence[str] = KINDS) -> Recipe:
+    """Recipe ``number`` of a series; kinds take turns."""
+    rng = np.random.default_rng([seed, number])
+    count = int(rng.integers(1, 9))
+    channels = int(rng.choice([1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17]))
+    return Recipe(
+        kinds[number % len(kinds)],
+        channels,
+        int(rng.integers(1, 10)),
+        int(rng.integers(1, 10)),
+        tuple(int(step) for step in rng.integers(0, 1 << 30, count)),
+    )

@@ -1,0 +1,47 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Compile random models and compare them with onnxruntime and LiteRT: python -m tools.random_graphs
+
+python -m tools.random_graphs --count 10000           # C under sanitizers as well: about 0.2 s of CPU each
+python -m tools.random_graphs --count 10000 --no-c    # only the importer, the passes and numpy
+
+Each failure is printed as a recipe, shrunk to as few operators as show it. Put the fault into tests/ops as a
+case, and the recipe into FOUND of tests/host/test_random_graphs.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+from tests.random_graphs.check import Tally, check, shrink
+from tests.random_graphs.recipe import KINDS, recipe
+
+AT_ONCE = 90
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--count", type=int, default=1000, help="how many models (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="another seed, other models")
+    parser.add_argument("--kind", action="append", choices=KINDS, help="only these kinds (repeatable)")
+    parser.add_argument("--no-c", dest="in_c", action="store_false", help="do not compile and run the C")
+    args = parser.parse_args()
+    kinds = args.kind or KINDS
+    tally, begun = Tally(), time.process_time()
+    for first in range(0, args.count, AT_ONCE):
+        numbers = range(first, min(first + AT_ONCE, args.count))
+        found = check((recipe(number, args.seed, kinds) for number in numbers), args.in_c)
+        for wrong, why in found.wrong.items():
+            print(f"wrong: {shrink(wrong, args.in_c)}\n  {why}", flush=True)
+        tally.add(found)
+        print(f"\r{tally}", end="", flush=True)
+    print(f"\n{time.process_time() - begun:.0f} s of CPU without the C compiler")
+    for why, count in tally.refused.most_common(10):
+        print(f"  {count} refused: {why}")
+    return 1 if tally.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
