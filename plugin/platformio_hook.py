@@ -74,7 +74,7 @@ def add_models(env: Any, as_library: bool) -> None:
         includes.append(str(library / "Include"))
     show_includes(env, includes, as_library)
     flags = [] if "debug" in env.GetBuildType() else [settings.optimize]
-    kernels = kernel_sources(build)
+    kernels = kernel_sources()
     if as_library:  # PlatformIO compiles the kernels, as specified in library.json
         env.Append(CCFLAGS=flags)
         env.Replace(SRC_FILTER=[f"+<{path.name}>" for path in kernels])

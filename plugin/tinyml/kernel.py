@@ -15,9 +15,9 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from tinyml import c
+from tinyml import c, maths
 from tinyml.errors import RegistrationError
-from tinyml.ir import Array, Layer, Op
+from tinyml.ir import Array, DType, Layer, Op
 from tinyml.targets import Target
 
 
@@ -108,6 +108,7 @@ class Sheet:
     tables: list[Table] = field(default_factory=list)  # those that no layer before has
     records: list[Record] = field(default_factory=list)
     headers: list[str] = field(default_factory=list)
+    libm: set[str] = field(default_factory=set)  # functions of <math.h> that only a full C library has
     used_parameters: set[str] = field(default_factory=set)
     depth: int = 1
     named: dict[str, Table] = field(default_factory=dict)  # what ``table`` has returned for a name
@@ -151,6 +152,17 @@ class Sheet:
     def include(self, header: str) -> None:
         if header not in self.headers:
             self.headers.append(header)
+
+    def maths(self, name: str, dtype: DType) -> str:
+        """C name of a function of <math.h> for elements of ``dtype``; its header is included."""
+        own = maths.own_name(name, dtype)
+        if own is not None:
+            self.include(maths.HEADER)
+            return own
+        self.include("<math.h>")
+        if name not in maths.IN_EVERY_LIBRARY:
+            self.libm.add(name)
+        return name
 
     def line(self, text: str = "") -> None:
         """Add one statement, indented; a long one is broken at spaces."""

@@ -175,7 +175,7 @@ def compile_graph(
         origin.sha256,
         __version__,
         emitted.layer_bytes,
-        emitted.files[f"{name}.c"],
+        emitted.libm,
         feed,
     )
     files = {**emitted.files, f"{name}.json": summary.text}

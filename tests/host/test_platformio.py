@@ -160,17 +160,6 @@ def test_cmsis_nn_cannot_be_requested_if_it_is_missing(project: Path) -> None:
         projects.read_models(project, options(kernels="cmsis-nn"), Board(), cmsis_nn=False)
 
 
-def test_kernels_without_maths_for_the_minimal_c_library(tmp_path: Path) -> None:
-    everything = build.kernel_sources(tmp_path)
-    (tmp_path / "zephyr").mkdir()
-    (tmp_path / "zephyr" / ".config").write_text("CONFIG_PICOLIBC=y\n# CONFIG_MINIMAL_LIBC is not set\n")
-    assert build.kernel_sources(tmp_path) == everything
-    (tmp_path / "zephyr" / ".config").write_text("CONFIG_MINIMAL_LIBC=y\n")
-    fewer = build.kernel_sources(tmp_path)
-    assert RUNTIME / "conv/conv_s8.c" in fewer
-    assert RUNTIME / "resize/roi_align_f32.c" not in fewer
-
-
 def test_key_changes_with_everything_that_matters() -> None:
     base = Model("kws", Path("kws.onnx"), "host", "portable")
     keys = {

@@ -101,13 +101,6 @@ endfunction()
 function(tinyml_add_kernels)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${TINYML_RUNTIME_DIR}/*.c)
   list(FILTER sources EXCLUDE REGEX "/runtime/slot/") # not kernels: see slots.cmake
-  if(CONFIG_MINIMAL_LIBC) # implements almost none of <math.h>; `west tinyml add` selects a full one if needed
-    get_property(python GLOBAL PROPERTY TINYML_PYTHON)
-    execute_process(COMMAND ${python} -m tinyml.libm OUTPUT_VARIABLE needs_libm COMMAND_ERROR_IS_FATAL ANY)
-    string(STRIP "${needs_libm}" needs_libm)
-    string(REPLACE "\n" ";" needs_libm "${needs_libm}")
-    list(REMOVE_ITEM sources ${needs_libm})
-  endif()
   add_library(tinyml_kernels STATIC EXCLUDE_FROM_ALL ${sources})
   tinyml_configure_library(tinyml_kernels)
   # Zephyr 3.7 names the compiler's own library before those of the application, which need it, too.

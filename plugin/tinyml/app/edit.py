@@ -18,7 +18,6 @@ from tinyml.errors import ConfigError
 
 HEADER = "# Models of this application, compiled into the firmware by the build. See `west tinyml --help`.\n"
 _SWITCH = "CONFIG_TINYML"
-FULL_LIBC = "CONFIG_REQUIRES_FULL_LIBC"
 
 
 def add_model(text: str, entry: ModelEntry) -> str:

@@ -12,6 +12,7 @@ from tinyml import c
 from tinyml.app import edit
 from tinyml.app.manifest import ModelEntry
 from tinyml.ir import Array, DType
+from tinyml.maths import FULL_LIBC
 from tinyml.templates import render
 
 PLATFORMS = ("qemu_cortex_m3", "mps2/an385", "native_sim", "native_sim/native/64")
@@ -46,8 +47,8 @@ class _Table:
 def test_files(entry: ModelEntry, file: str, summary: Mapping[str, Any], golden: Golden) -> dict[str, str]:
     """The files of a test by path. ``file`` is the model's path relative to the test."""
     settings = ["CONFIG_ZTEST=y", "CONFIG_TINYML=y"]
-    if summary["needs_libm"]:
-        settings.append(f"{edit.FULL_LIBC}=y")
+    if summary["libm"]:
+        settings.append(FULL_LIBC)
     ram = summary["arena_bytes"] + summary["state_bytes"]
     flash = summary["weights_bytes"] + golden.bytes
     context = {

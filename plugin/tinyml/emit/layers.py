@@ -27,6 +27,7 @@ class LayerCode:
     tables: list[Table]  # those that no layer before has
     records: list[Record]
     headers: list[str]
+    libm: set[str]
 
 
 class Addresses:
@@ -115,6 +116,7 @@ def _code(
         tables=sheet.tables,
         records=sheet.records,
         headers=sheet.headers,
+        libm=sheet.libm,
     )
 
 

@@ -41,6 +41,7 @@ class Emitted:
 
     files: dict[str, str]
     layer_bytes: tuple[int, ...]
+    libm: list[str]  # functions of <math.h> that only a full C library has
 
 
 def emit(
@@ -63,6 +64,7 @@ def emit(
     all_tables = (*tables, *(feed.tables if feed else ()))
     checked = {table.name: table.values for table in all_tables}
     checked |= {f"{s['name']}_initial": s["initial"] for s in states if not s["uniform"]}
+    libm = sorted({function for code in codes for function in code.libm})
     context = {
         "name": name,
         "NAME": name.upper(),
@@ -76,6 +78,7 @@ def emit(
         "headers": _headers(
             codes, [*(["<string.h>"] if states or feed else []), *(feed.headers if feed else [])]
         ),
+        "libm": libm,
         "inputs": inputs,
         "outputs": outputs,
         "io_outside": plan.io_outside,
@@ -92,7 +95,7 @@ def emit(
     }
     files = {f"{name}.c": "model.c.j2", f"{name}.h": "model.h.j2", f"{name}_weights.h": "weights.h.j2"}
     texts = {file: render("emit", template, context) for file, template in files.items()}
-    return Emitted(texts, layer_bytes)
+    return Emitted(texts, layer_bytes, libm)
 
 
 def _layer_bytes(plan: Plan, layers: int, codes: Sequence[LayerCode]) -> tuple[int, ...]:

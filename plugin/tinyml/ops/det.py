@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
+from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.shared.axes import count
 from tinyml.ops.shared.constraints import real_numbers
@@ -45,8 +45,7 @@ class DeterminantLoops(Kernel[Determinant]):
     def emit(self, layer: Layer[Determinant], sheet: Sheet) -> None:
         x = layer.input(0)
         n, matrices = x.shape[-1], count(x.shape, range(len(x.shape) - 2))
-        kind, s = x.dtype.c, "f" if x.dtype is DType.FLOAT32 else ""
-        sheet.include("<math.h>")
+        kind, size = x.dtype.c, sheet.maths("fabs", x.dtype)
         sheet.include("<string.h>")
         sheet.line(f"{kind} *m = {sheet.scratch};")
         sheet.line()
@@ -55,16 +54,16 @@ class DeterminantLoops(Kernel[Determinant]):
             sheet.line()
             sheet.line(f"memcpy(m, &{sheet.x()}[i * {n * n}], {n * n * x.dtype.bytes});")
             with sheet.block(f"for (int32_t c = 0; c < {n} && product != 0; c++) {{"):
-                self._column(sheet, n, kind, s)
+                self._column(sheet, n, kind, size)
             sheet.line(f"{sheet.y()}[i] = product;")
 
-    def _column(self, sheet: Sheet, n: int, kind: str, s: str) -> None:
+    def _column(self, sheet: Sheet, n: int, kind: str, size: str) -> None:
         """Bring the largest element of column c to the diagonal, and zeros below it."""
         sheet.line("int32_t pivot = c;")
         sheet.line()
         with (
             sheet.block(f"for (int32_t r = c + 1; r < {n}; r++) {{"),
-            sheet.block(f"if (fabs{s}(m[r * {n} + c]) > fabs{s}(m[pivot * {n} + c])) {{"),
+            sheet.block(f"if ({size}(m[r * {n} + c]) > {size}(m[pivot * {n} + c])) {{"),
         ):
             sheet.line("pivot = r;")
         with (

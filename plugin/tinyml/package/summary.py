@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tinyml import libm
 from tinyml.emit.feed import FeedCode
 from tinyml.ir import Graph, Tensor
 from tinyml.plan import Plan, Region
@@ -35,10 +34,13 @@ def summarize(
     sha256: str,
     version: str,
     layer_bytes: Sequence[int],
-    source: str,
+    libm: Sequence[str],
     feed: FeedCode | None = None,
 ) -> Summary:
-    """Everything in plain JSON types. ``layer_bytes``: of each layer's tables; ``source``: the model's C."""
+    """Everything in plain JSON types.
+
+    ``layer_bytes``: of each layer's tables; ``libm``: the functions that only a full C library has.
+    """
     kernels = {file for chosen in selected for file in chosen.kernel.runtime_sources(chosen.layer)}
     runtime = sorted(kernels | set(feed.sources if feed else ()))
     return Summary(
@@ -64,7 +66,7 @@ def summarize(
                 "runtime": runtime,
                 "cmsis-nn": sorted({f for s in selected for f in s.kernel.cmsis_nn_sources(s.layer)}),
             },
-            "needs_libm": libm.needs_libm(source, runtime),
+            "libm": list(libm),
         }
     )
 

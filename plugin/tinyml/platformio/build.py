@@ -9,19 +9,17 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tinyml import libm
 from tinyml.app.manifest import FILE_NAME
 from tinyml.platformio.boards import Board
 from tinyml.platformio.project import PREFIX, Model
 from tinyml.report import budget
 
+RUNTIME = Path(__file__).parents[1] / "runtime"
 
-def kernel_sources(build: Path) -> list[Path]:
-    """The portable kernels that a build can compile: without libm, those that do not call it."""
-    config = build / "zephyr" / ".config"
-    minimal = config.is_file() and "CONFIG_MINIMAL_LIBC=y" in config.read_text(encoding="utf-8").splitlines()
-    without = set(libm.runtime_sources()) if minimal else set()
-    return [path for path in sorted(libm.RUNTIME.rglob("*.c")) if path not in without]
+
+def kernel_sources() -> list[Path]:
+    """The portable kernels; the linker takes those that models call."""
+    return sorted(RUNTIME.rglob("*.c"))
 
 
 def external_files(model: Path) -> list[Path]:

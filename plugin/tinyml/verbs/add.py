@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from tinyml import naming
 from tinyml.app import edit, files, folder, manifest
 from tinyml.errors import ConfigError, ModelError
+from tinyml.maths import FULL_LIBC
 from tinyml.quantize import request
 from tinyml.targets import TARGETS, find_target
 from tinyml.verbs import make_test
@@ -87,7 +88,7 @@ class Add(Verb):
             copies[app.root / file] = model
         wanted = request.from_items(args.quantize, "--quantize", Path())
         compiled = _compile(model, entry, target.name, wanted, must_move=copied)
-        changes = _changes(app, entry, compiled, copies)
+        changes = _changes(app, entry, copies)
         if args.test:
             place = make_test.place_for(app, name)
             make_test.refuse_existing(
@@ -193,14 +194,12 @@ def _compile(
 
 
 def _changes(
-    app: folder.Application, entry: manifest.ModelEntry, compiled: Compiled, copies: dict[Path, Path]
+    app: folder.Application, entry: manifest.ModelEntry, copies: dict[Path, Path]
 ) -> dict[Path, bytes | None]:
     changes: dict[Path, bytes | None] = {place: source.read_bytes() for place, source in copies.items()}
     changes[app.manifest_path] = edit.add_model(read_text(app.manifest_path), entry).encode()
     before = read_text(app.prj_conf_path)
     after = edit.switch_on(before)
-    if compiled.summary["needs_libm"]:
-        after = edit.switch_on(after, edit.FULL_LIBC)
     if after != before:
         changes[app.prj_conf_path] = after.encode()
     return changes
@@ -244,6 +243,12 @@ def _report(
                 kind[:-1], f"{tensor['name']}: {shape} {tensor['dtype']}, {tensor['bytes']:,} bytes"
             )
     console.print(table, markup=False)
+    if summary["libm"]:
+        console.print(
+            f"{entry.name} computes {', '.join(summary['libm'])} in double: it needs {FULL_LIBC} in prj.conf",
+            markup=False,
+            soft_wrap=True,
+        )
     if compiled.quantization:
         for line in (f"int8: {compiled.quantization.headline()}", *compiled.quantization.advice()):
             console.print(line, markup=False, soft_wrap=True)

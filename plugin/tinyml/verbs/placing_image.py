@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tinyml.app.edit import FULL_LIBC
 from tinyml.app.folder import Application
 from tinyml.app.manifest import ModelEntry
 from tinyml.harness.zephyr import Build, DevicetreeError, Site, devicetree_options, write_application
+from tinyml.maths import FULL_LIBC
 from tinyml.pipeline import compile_model
 from tinyml.quantize.request import parse_items
 from tinyml.verbs.compile import options_from
@@ -55,7 +55,7 @@ def build_image(
 ) -> Build:
     """``listed``: the application and its entry, if the model was given by its name there."""
     here = compile_model(args.model, options_from(args, "host"))
-    settings = [f"{FULL_LIBC}=y"] if here.summary["needs_libm"] else []
+    settings = [FULL_LIBC] if here.summary["libm"] else []
     if profiled:
         settings += ["CONFIG_TINYML_PROFILING=y", f"CONFIG_TINYML_PROFILING_LAYERS={len(here.selected)}"]
     entry = ModelEntry(

@@ -21,8 +21,8 @@ class Remove(Verb):
     """Remove a model from an application.
 
     Undoes `add`: removes the model from tinyml.yaml and, with the last model, CONFIG_TINYML from prj.conf
-    (unless other CONFIG_TINYML_... options require it). CONFIG_REQUIRES_FULL_LIBC, a test that was
-    written for the model and the model file itself stay.
+    (unless other CONFIG_TINYML_... options require it). A test that was written for the model
+    and the model file itself stay.
     """
 
     name = "remove"

@@ -182,7 +182,7 @@ class BinaryLoops(ElementwiseKernel[Binary]):
         template = FUNCTIONS[op.function].c.choose(a.dtype)
 
         def value(operands: Sequence[str]) -> str:
-            return fill(template, a.dtype, {"a": operands[0], "b": operands[1]})
+            return fill(sheet, template, a.dtype, {"a": operands[0], "b": operands[1]})
 
         emit_loops(layer, sheet, value, op.clamp)
 

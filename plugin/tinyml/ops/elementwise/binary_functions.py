@@ -67,9 +67,9 @@ FUNCTIONS = {
     "sub": Function(np.subtract, _arithmetic("-")),
     "mul": Function(np.multiply, _arithmetic("*")),
     "div": Function(_divide, Templates("{a} / {b}", _helper("div"))),
-    "floor_div": Function(np.floor_divide, Templates("floor{s}({a} / {b})", _helper("floor_div"))),
+    "floor_div": Function(np.floor_divide, Templates("{floor}({a} / {b})", _helper("floor_div"))),
     "mod": Function(np.mod, Templates("tinyml_mod_{t}({a}, {b})", _helper("mod"))),
-    "fmod": Function(np.fmod, Templates("fmod{s}({a}, {b})", _helper("rem"))),
+    "fmod": Function(np.fmod, Templates("{fmod}({a}, {b})", _helper("rem"))),
     # NaN wins, as in numpy: a number is not equal to itself only if it is none
     "min": Function(
         np.minimum, Templates("{a} < {b} || {a} != {a} ? {a} : {b}", "{a} < {b} ? {a} : {b}", "{a} && {b}")
@@ -81,7 +81,7 @@ FUNCTIONS = {
         lambda a, b: np.square(a - b),
         Templates("({a} - {b}) * ({a} - {b})", "({t})((({w}){a} - ({w}){b}) * (({w}){a} - ({w}){b}))"),
     ),
-    "atan2": Function(np.arctan2, Templates("atan2{s}({a}, {b})")),
+    "atan2": Function(np.arctan2, Templates("{atan2}({a}, {b})")),
     "prelu": Function(
         lambda a, b: np.where(a < 0, a * b, a),
         Templates("{a} < 0 ? {a} * {b} : {a}", "{a} < 0 ? ({t})(({w}){a} * ({w}){b}) : {a}", unsigned="{a}"),

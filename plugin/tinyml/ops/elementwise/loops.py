@@ -3,8 +3,9 @@
 """What all element-wise operators share: C templates that fit any type, and the loops around them.
 
 A template is a C expression with these words in braces: ``{x}``, ``{a}``, ``{b}`` operands; ``{t}`` the
-C type; ``{s}`` the suffix of float literals and libm functions (``f`` or nothing); ``{w}`` the unsigned
-type in which integers wrap; ``{n}`` the suffix of <tinyml/scalar.h>; ``{p0}`` … parameters as literals.
+C type; ``{s}`` the suffix of float literals (``f`` or nothing); ``{exp}``, ``{floor}`` … functions of
+<math.h>; ``{w}`` the unsigned type in which integers wrap; ``{n}`` the suffix of <tinyml/scalar.h>;
+``{p0}`` … parameters as literals.
 """
 
 from __future__ import annotations
@@ -46,14 +47,27 @@ def suffix(dtype: DType) -> str:
     return f"{'s' if dtype.is_signed else 'u'}{64 if dtype.bytes == 8 else 32}"
 
 
-def fill(template: str, dtype: DType, operands: Mapping[str, str], parameters: Sequence[float] = ()) -> str:
-    """The C of a template for elements of ``dtype``."""
-    words = {
-        "t": dtype.c,
-        "s": "f" if dtype is DType.FLOAT32 else "",
-        **operands,
-        **{f"p{i}": c.number(value, dtype.numpy) for i, value in enumerate(parameters)},
-    }
+class _Words(dict[str, str]):
+    """The words of a template. One that is not among them is a function of <math.h>."""
+
+    def __init__(self, sheet: Sheet, dtype: DType, known: Mapping[str, str]) -> None:
+        super().__init__(known)
+        self.sheet, self.dtype = sheet, dtype
+
+    def __missing__(self, name: str) -> str:
+        return self.sheet.maths(name, self.dtype)
+
+
+def fill(
+    sheet: Sheet,
+    template: str,
+    dtype: DType,
+    operands: Mapping[str, str],
+    parameters: Sequence[float] = (),
+) -> str:
+    """The C of a template for elements of ``dtype``; ``sheet`` includes the headers it needs."""
+    words = _Words(sheet, dtype, {"t": dtype.c, "s": "f" if dtype is DType.FLOAT32 else "", **operands})
+    words.update({f"p{i}": c.number(value, dtype.numpy) for i, value in enumerate(parameters)})
     if dtype.is_integer:
         words.update(w="uint64_t" if dtype.bytes == 8 else "uint32_t", n=suffix(dtype))
         words["bits"] = str(dtype.bytes * 8)
@@ -61,10 +75,10 @@ def fill(template: str, dtype: DType, operands: Mapping[str, str], parameters: S
 
 
 def include_for(sheet: Sheet, code: str) -> None:
-    """Headers that an expression needs."""
-    if "tinyml_" in code and re.search(r"\btinyml_(?!quantize)\w+\(", code):
+    """Headers that an expression needs, besides those of functions."""
+    if re.search(r"\btinyml_\w+_(?:[su](?:32|64)|float|double)\(", code):
         sheet.include("<tinyml/scalar.h>")
-    if re.search(r"\b(?:[a-z]+[0-9]*f?\(|NAN|INFINITY)", code):
+    if re.search(r"\b(?:NAN|INFINITY)\b", code):
         sheet.include("<math.h>")
 
 

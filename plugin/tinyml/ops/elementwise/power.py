@@ -61,9 +61,10 @@ class PowerLoops(ElementwiseKernel[Power]):
             base, exponent = operands
             if a.is_float:
                 same = exponent if a is b else f"({a.c}){exponent}"
-                return f"pow{'f' if a is DType.FLOAT32 else ''}({base}, {same})"
+                return f"{sheet.maths('pow', a)}({base}, {same})"
             if b.is_float:
-                return f"tinyml_{a.value}_from_double(pow((double){base}, (double){exponent}))"
+                pow_ = sheet.maths("pow", DType.FLOAT64)
+                return f"tinyml_{a.value}_from_double({pow_}((double){base}, (double){exponent}))"
             wide = DType.INT64 if a.bytes == 8 or b.bytes == 8 or not b.is_signed else DType.INT32
             if not a.is_signed and not b.is_signed:
                 wide = DType.UINT64 if 8 in (a.bytes, b.bytes) else DType.UINT32

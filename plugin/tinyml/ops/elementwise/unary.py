@@ -49,75 +49,75 @@ def _real(numpy: Callable[..., Array], code: str) -> Function:
     return Function(numpy, Templates(real=code))
 
 
-def _libm(name: str, numpy: Callable[..., Array]) -> Function:
-    return _real(numpy, f"{name}{{s}}({{x}})")
+def _maths(name: str, numpy: Callable[..., Array]) -> Function:
+    return _real(numpy, f"{{{name}}}({{x}})")
 
 
-SOFTPLUS = "({x} > 0 ? {x} : 0) + log1p{s}(exp{s}(-fabs{s}({x})))"
+SOFTPLUS = "({x} > 0 ? {x} : 0) + {log1p}({exp}(-{fabs}({x})))"
 NEGATED = "({t})(({w})0 - ({w}){x})"
 
 FUNCTIONS = {
-    "abs": Function(np.abs, Templates("fabs{s}({x})", "{x} < 0 ? " + NEGATED + " : {x}", unsigned="{x}")),
+    "abs": Function(np.abs, Templates("{fabs}({x})", "{x} < 0 ? " + NEGATED + " : {x}", unsigned="{x}")),
     "neg": Function(np.negative, Templates("-{x}", NEGATED)),
     "sign": Function(
         lambda x: (x > 0).astype(np.int8) - (x < 0).astype(np.int8),
         Templates("({t})(({x} > 0) - ({x} < 0))", "({t})(({x} > 0) - ({x} < 0))", unsigned="{x} > 0"),
     ),
-    "ceil": _libm("ceil", np.ceil),
-    "floor": _libm("floor", np.floor),
-    "round": _libm("rint", np.rint),  # halves to even
-    "sqrt": _libm("sqrt", np.sqrt),
-    "rsqrt": _real(lambda x: 1.0 / np.sqrt(x), "1.0{s} / sqrt{s}({x})"),
+    "ceil": _maths("ceil", np.ceil),
+    "floor": _maths("floor", np.floor),
+    "round": _maths("rint", np.rint),  # halves to even
+    "sqrt": _maths("sqrt", np.sqrt),
+    "rsqrt": _real(lambda x: 1.0 / np.sqrt(x), "1.0{s} / {sqrt}({x})"),
     "square": Function(np.square, Templates("{x} * {x}", "({t})(({w}){x} * ({w}){x})")),
     "reciprocal": _real(lambda x: 1.0 / x, "1.0{s} / {x}"),
-    "exp": _libm("exp", np.exp),
-    "log": _libm("log", np.log),
-    "sin": _libm("sin", np.sin),
-    "cos": _libm("cos", np.cos),
-    "tan": _libm("tan", np.tan),
-    "asin": _libm("asin", np.arcsin),
-    "acos": _libm("acos", np.arccos),
-    "atan": _libm("atan", np.arctan),
-    "sinh": _libm("sinh", np.sinh),
-    "cosh": _libm("cosh", np.cosh),
-    "tanh": _libm("tanh", np.tanh),
-    "asinh": _libm("asinh", np.arcsinh),
-    "acosh": _libm("acosh", np.arccosh),
-    "atanh": _libm("atanh", np.arctanh),
-    "erf": _libm("erf", erf),
-    "sigmoid": _real(sigmoid, "1.0{s} / (1.0{s} + exp{s}(-{x}))"),
+    "exp": _maths("exp", np.exp),
+    "log": _maths("log", np.log),
+    "sin": _maths("sin", np.sin),
+    "cos": _maths("cos", np.cos),
+    "tan": _maths("tan", np.tan),
+    "asin": _maths("asin", np.arcsin),
+    "acos": _maths("acos", np.arccos),
+    "atan": _maths("atan", np.arctan),
+    "sinh": _maths("sinh", np.sinh),
+    "cosh": _maths("cosh", np.cosh),
+    "tanh": _maths("tanh", np.tanh),
+    "asinh": _maths("asinh", np.arcsinh),
+    "acosh": _maths("acosh", np.arccosh),
+    "atanh": _maths("atanh", np.arctanh),
+    "erf": _maths("erf", erf),
+    "sigmoid": _real(sigmoid, "1.0{s} / (1.0{s} + {exp}(-{x}))"),
     "softplus": _real(softplus, SOFTPLUS),
-    "softsign": _real(lambda x: x / (1 + np.abs(x)), "{x} / (1.0{s} + fabs{s}({x}))"),
-    "mish": _real(lambda x: x * np.tanh(softplus(x)), "{x} * tanh{s}(" + SOFTPLUS + ")"),
+    "softsign": _real(lambda x: x / (1 + np.abs(x)), "{x} / (1.0{s} + {fabs}({x}))"),
+    "mish": _real(lambda x: x * np.tanh(softplus(x)), "{x} * {tanh}(" + SOFTPLUS + ")"),
     "gelu": _real(
         lambda x: 0.5 * x * (1 + erf(x * SQRT_HALF)),
-        f"0.5{{s}} * {{x}} * (1.0{{s}} + erf{{s}}({{x}} * {SQRT_HALF:.17g}{{s}}))",
+        f"0.5{{s}} * {{x}} * (1.0{{s}} + {{erf}}({{x}} * {SQRT_HALF:.17g}{{s}}))",
     ),
     "gelu_tanh": _real(
         lambda x: 0.5 * x * (1 + np.tanh(GELU_FACTOR * (x + 0.044715 * x**3))),
-        f"0.5{{s}} * {{x}} * (1.0{{s}} + tanh{{s}}({GELU_FACTOR:.17g}{{s}} * "
+        f"0.5{{s}} * {{x}} * (1.0{{s}} + {{tanh}}({GELU_FACTOR:.17g}{{s}} * "
         "({x} + 0.044715{s} * {x} * {x} * {x})))",
     ),
-    "swish": _real(lambda x, alpha: x * sigmoid(alpha * x), "{x} / (1.0{s} + exp{s}(-{p0} * {x}))"),
+    "swish": _real(lambda x, alpha: x * sigmoid(alpha * x), "{x} / (1.0{s} + {exp}(-{p0} * {x}))"),
     "hard_sigmoid": _real(
         lambda x, alpha, beta: np.clip(alpha * x + beta, 0, 1),
-        "fmin{s}(fmax{s}({p0} * {x} + {p1}, 0.0{s}), 1.0{s})",
+        "{fmin}({fmax}({p0} * {x} + {p1}, 0.0{s}), 1.0{s})",
     ),
     "hard_swish": _real(
         lambda x: x * np.clip(x / 6 + 0.5, 0, 1),
-        "{x} * fmin{s}(fmax{s}({x} * (1.0{s} / 6.0{s}) + 0.5{s}, 0.0{s}), 1.0{s})",
+        "{x} * {fmin}({fmax}({x} * (1.0{s} / 6.0{s}) + 0.5{s}, 0.0{s}), 1.0{s})",
     ),
     "leaky_relu": _real(lambda x, alpha: np.where(x < 0, alpha * x, x), "{x} < 0 ? {p0} * {x} : {x}"),
     "elu": _real(
-        lambda x, alpha: np.where(x < 0, alpha * np.expm1(x), x), "{x} < 0 ? {p0} * expm1{s}({x}) : {x}"
+        lambda x, alpha: np.where(x < 0, alpha * np.expm1(x), x), "{x} < 0 ? {p0} * {expm1}({x}) : {x}"
     ),
     "celu": _real(
         lambda x, alpha: np.where(x < 0, alpha * np.expm1(x / alpha), x),
-        "{x} < 0 ? {p0} * expm1{s}({x} / {p0}) : {x}",
+        "{x} < 0 ? {p0} * {expm1}({x} / {p0}) : {x}",
     ),
     "selu": _real(
         lambda x, alpha, gamma: gamma * np.where(x < 0, alpha * np.expm1(x), x),
-        "{p1} * ({x} < 0 ? {p0} * expm1{s}({x}) : {x})",
+        "{p1} * ({x} < 0 ? {p0} * {expm1}({x}) : {x})",
     ),
     "thresholded_relu": _real(lambda x, alpha: np.where(x > alpha, x, 0), "{x} > {p0} ? {x} : 0"),
     "shrink": Function(
@@ -127,7 +127,7 @@ FUNCTIONS = {
     "not": Function(np.logical_not, Templates(truth="!{x}")),
     "bitwise_not": Function(np.bitwise_not, Templates(whole="({t})~{x}")),
     "is_nan": Function(np.isnan, Templates("{x} != {x}"), predicate=True),
-    "is_inf": Function(np.isinf, Templates("fabs{s}({x}) == ({t})INFINITY"), predicate=True),
+    "is_inf": Function(np.isinf, Templates("{fabs}({x}) == ({t})INFINITY"), predicate=True),
     "is_positive_inf": Function(np.isposinf, Templates("{x} == ({t})INFINITY"), predicate=True),
     "is_negative_inf": Function(np.isneginf, Templates("{x} == -({t})INFINITY"), predicate=True),
 }
@@ -197,7 +197,9 @@ class UnaryLoop(ElementwiseKernel[Unary]):
     def emit(self, layer: Layer[Unary], sheet: Sheet) -> None:
         op, dtype = layer.op, layer.input(0).dtype
         template = FUNCTIONS[op.function].c.choose(dtype)
-        emit_loops(layer, sheet, lambda operands: fill(template, dtype, {"x": operands[0]}, op.parameters))
+        emit_loops(
+            layer, sheet, lambda operands: fill(sheet, template, dtype, {"x": operands[0]}, op.parameters)
+        )
 
 
 register_kernels(Unary, UnaryLoop())

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinyml import c
-from tinyml.ir import Array, DType, Layer, Tensor, TensorType, given
+from tinyml.ir import Array, Layer, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.shared.axes import AlongAxis, Split
 from tinyml.reading import Builder, OnnxNode, onnx_op
@@ -50,8 +50,7 @@ class LocalResponseLoops(Kernel[LocalResponse]):
     def emit(self, layer: Layer[LocalResponse], sheet: Sheet) -> None:
         op, x = layer.op, layer.input(0)
         channels, split = x.shape[op.axis], Split(x.shape, (op.axis,))
-        kind, s = x.dtype.c, "f" if x.dtype is DType.FLOAT32 else ""
-        sheet.include("<math.h>")
+        kind, power = x.dtype.c, sheet.maths("pow", x.dtype)
         with (
             sheet.loops(split.outer()) as index,
             sheet.block(f"for (int32_t k = 0; k < {channels}; k++) {{"),
@@ -68,7 +67,7 @@ class LocalResponseLoops(Kernel[LocalResponse]):
                 sheet.line(f"sum += {near} * {near};")
             bias, alpha, beta = (c.number(v, x.dtype.numpy) for v in (op.bias, op.alpha, -op.beta))
             y = f"{sheet.y()}[{split.at(index['x'], 'k')}]"
-            sheet.line(f"{y} = {own} * pow{s}({bias} + {alpha} * sum, {beta});")
+            sheet.line(f"{y} = {own} * {power}({bias} + {alpha} * sum, {beta});")
 
 
 register_kernels(LocalResponse, LocalResponseLoops())

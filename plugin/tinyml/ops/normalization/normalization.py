@@ -56,7 +56,7 @@ class NormalizeLoops(InPlace[Normalize]):
         split = Split(x.shape, op.axes)
         kind, s = x.dtype.c, "f" if x.dtype is DType.FLOAT32 else ""
         number = c.number(count(x.shape, op.axes), x.dtype.numpy)
-        sheet.include("<math.h>")
+        sqrt = sheet.maths("sqrt", x.dtype)
         with sheet.loops(split.outer()) as index:
             if op.centred:
                 sheet.line(f"{kind} mean = 0;")
@@ -69,7 +69,7 @@ class NormalizeLoops(InPlace[Normalize]):
                 sheet.line(f"const {kind} d = {sheet.x()}[{place}]{centred};")
                 sheet.line("squares += d * d;")
             epsilon = c.number(op.epsilon, x.dtype.numpy)
-            sheet.line(f"const {kind} factor = 1.0{s} / sqrt{s}(squares / {number} + {epsilon});")
+            sheet.line(f"const {kind} factor = 1.0{s} / {sqrt}(squares / {number} + {epsilon});")
             with inner_loop(sheet, split, index["x"]) as place:
                 value = f"({sheet.x()}[{place}]{centred})" if centred else f"{sheet.x()}[{place}]"
                 sheet.line(f"{sheet.y()}[{place}] = {value} * factor;")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinyml import c
-from tinyml.ir import Array, Layer, Tensor, TensorType, given
+from tinyml.ir import Array, DType, Layer, Tensor, TensorType, given
 from tinyml.kernel import Sheet, register_kernels
 from tinyml.ops.pool.windows import PoolKernel, PoolLoops, Window, read_pool
 from tinyml.ops.shared.constraints import single_precision
@@ -42,17 +42,17 @@ class LpPoolLoops(PoolKernel[LpPool]):
 
     def emit(self, layer: Layer[LpPool], sheet: Sheet) -> None:
         op = layer.op
-        sheet.include("<math.h>")
+        size, power_of, sqrt = (sheet.maths(f, DType.FLOAT32) for f in ("fabs", "pow", "sqrt"))
         loops = PoolLoops(layer, sheet, op)
         with loops.outputs() as out:
             sheet.line("float sum = 0.0f;")
             sheet.line()
             with loops.taps() as at:
-                sheet.line(f"const float v = fabsf({sheet.x()}[{at}]);")
+                sheet.line(f"const float v = {size}({sheet.x()}[{at}]);")
                 sheet.line()
-                power = {1: "v", 2: "v * v"}.get(op.p, f"powf(v, {c.floating(op.p)})")
+                power = {1: "v", 2: "v * v"}.get(op.p, f"{power_of}(v, {c.floating(op.p)})")
                 sheet.line(f"sum += {power};")
-            root = {1: "sum", 2: "sqrtf(sum)"}.get(op.p, f"powf(sum, {c.floating(1 / op.p)})")
+            root = {1: "sum", 2: f"{sqrt}(sum)"}.get(op.p, f"{power_of}(sum, {c.floating(1 / op.p)})")
             sheet.line(f"{sheet.y()}[{out}] = {root};")
 
 

@@ -104,7 +104,7 @@ def _walk(layer: Layer, op: Cumulative, sheet: Sheet, first: str, extent: str, s
         place = f"({extent} - 1 - k)" if op.reverse else "k"
         at = joined(first, place if stride == "1" else f"{place} * {stride}")
         sheet.line(f"const {dtype.c} v = {sheet.x(0)}[{at}];")
-        lines = [f"acc = {fill(template, dtype, {})};", f"{sheet.y()}[{at}] = acc;"]
+        lines = [f"acc = {fill(sheet, template, dtype, {})};", f"{sheet.y()}[{at}] = acc;"]
         for line in reversed(lines) if op.exclusive else lines:
             sheet.line(line)
 

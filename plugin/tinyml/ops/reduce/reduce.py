@@ -66,14 +66,14 @@ FUNCTIONS = {
     "prod": Function(_plain(np.prod), "1", "acc *= {x}"),
     "l1": Function(lambda x, axes: _plain(np.sum)(np.abs(x), axes), step="acc += {abs}"),
     "l2": Function(
-        lambda x, axes: np.sqrt(_plain(np.sum)(np.square(x), axes)), step="acc += {x} * {x}", finish="{sqrt}"
+        lambda x, axes: np.sqrt(_plain(np.sum)(np.square(x), axes)),
+        step="acc += {x} * {x}",
+        finish="{sqrt}({acc})",
     ),
     "sum_square": Function(lambda x, axes: _plain(np.sum)(np.square(x), axes), step="acc += {x} * {x}"),
-    "log_sum": Function(
-        lambda x, axes: np.log(_plain(np.sum)(x, axes)), finish="log{s}({acc})", types="real"
-    ),
+    "log_sum": Function(lambda x, axes: np.log(_plain(np.sum)(x, axes)), finish="{log}({acc})", types="real"),
     "log_sum_exp": Function(
-        _log_sum_exp, step="acc += exp{s}({x} - shift)", finish="log{s}({acc}) + shift", types="real"
+        _log_sum_exp, step="acc += {exp}({x} - shift)", finish="{log}({acc}) + shift", types="real"
     ),
     "max": Function(_extreme(np.max, -np.inf), types="real whole truth"),
     "min": Function(_extreme(np.min, np.inf), types="real whole truth"),
@@ -168,7 +168,8 @@ class ReduceLoops(Kernel[Reduce]):
             else:
                 if op.function == "log_sum_exp":
                     largest(sheet, split, index["x"], x.dtype, "top", "max")
-                    sheet.line(f"const {x.dtype.c} shift = isfinite(top) ? top : 0;")
+                    finite = f"{sheet.maths('fabs', x.dtype)}(top) < ({x.dtype.c})INFINITY"
+                    sheet.line(f"const {x.dtype.c} shift = {finite} ? top : 0;")
                 result = _accumulate(sheet, split, index["x"], FUNCTIONS[op.function], x.dtype)
             sheet.line(f"{sheet.y()}[{index['y']}] = {result};")
 
@@ -209,8 +210,8 @@ def _accumulate(sheet: Sheet, split: Split, base: str, function: Function, dtype
         if function.step.count("{x}") > 1:
             sheet.line(f"const {dtype.c} v = {x};")
             x = "v"
-        absolute = fill("fabs{s}({x})", dtype, {"x": x}) if dtype.is_float else ""
-        step = fill(function.step, dtype, {"x": x, "abs": absolute})
+        absolute = fill(sheet, "{fabs}({x})", dtype, {"x": x}) if dtype.is_float else ""
+        step = fill(sheet, function.step, dtype, {"x": x, "abs": absolute})
         include_for(sheet, step)
         if compensated:
             # compensated summation
@@ -222,9 +223,7 @@ def _accumulate(sheet: Sheet, split: Split, base: str, function: Function, dtype
         else:
             sheet.line(f"{step};")
     number = c.number(count(split.shape, split.axes), dtype.numpy)
-    result = fill(
-        function.finish, dtype, {"acc": "acc", "count": number, "sqrt": fill("sqrt{s}(acc)", dtype, {})}
-    )
+    result = fill(sheet, function.finish, dtype, {"acc": "acc", "count": number})
     include_for(sheet, result)
     return result
 
@@ -237,9 +236,9 @@ def _accumulate_whole(sheet: Sheet, split: Split, base: str, function: Function,
         sheet.line(f"const {wide} v = ({wide}){sheet.x()}[{place}];")
         absolute = f"({sheet.x()}[{place}] < 0 ? 0 - v : v)" if dtype.is_signed else "v"
         sheet.line(f"{function.step.format(x='v', abs=absolute)};")
-    if function.finish == "{sqrt}":
-        sheet.include("<math.h>")
-    words = {"acc": f"({dtype.c})acc", "count": count(split.shape, split.axes), "sqrt": "sqrt((double)acc)"}
+    if "{sqrt}" in function.finish:
+        return f"({dtype.c}){sheet.maths('sqrt', DType.FLOAT64)}((double)acc)"
+    words = {"acc": f"({dtype.c})acc", "count": count(split.shape, split.axes)}
     return f"({dtype.c})({function.finish.format_map(words)})"
 
 

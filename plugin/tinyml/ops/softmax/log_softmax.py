@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinyml.ir import Array, DType, Layer, Tensor, TensorType, given
+from tinyml.ir import Array, Layer, Tensor, TensorType, given
 from tinyml.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.reduce.reduce import largest
 from tinyml.ops.shared.axes import AlongAxis, Split, flattened_before_13, inner_loop
@@ -41,13 +41,13 @@ class LogSoftmaxLoops(InPlace[LogSoftmax]):
     def emit(self, layer: Layer[LogSoftmax], sheet: Sheet) -> None:
         op, x = layer.op, layer.input(0)
         split = Split(x.shape, (op.axis,))
-        kind, s = x.dtype.c, "f" if x.dtype is DType.FLOAT32 else ""
+        kind, exp, log = x.dtype.c, sheet.maths("exp", x.dtype), sheet.maths("log", x.dtype)
         with sheet.loops(split.outer()) as index:
             largest(sheet, split, index["x"], x.dtype, "top")
             sheet.line(f"{kind} sum = 0;")
             with inner_loop(sheet, split, index["x"]) as place:
-                sheet.line(f"sum += exp{s}({sheet.x()}[{place}] - top);")
-            sheet.line(f"const {kind} norm = log{s}(sum);")
+                sheet.line(f"sum += {exp}({sheet.x()}[{place}] - top);")
+            sheet.line(f"const {kind} norm = {log}(sum);")
             with inner_loop(sheet, split, index["x"]) as place:
                 sheet.line(f"{sheet.y()}[{place}] = {sheet.x()}[{place}] - top - norm;")
 

@@ -112,9 +112,8 @@ class SoftmaxLoops(InPlace[Softmax]):
         axis = op.axis % len(x.shape)
         extent, stride = x.shape[axis], c.contiguous(x.shape)[axis]
         outer = tuple(1 if i == axis else d for i, d in enumerate(x.shape))
-        suffix = "f" if x.dtype.bytes == 4 else ""
+        exp = sheet.maths("exp", x.dtype)
         kind, zero = x.dtype.c, c.number(0, x.dtype.numpy)
-        sheet.include("<math.h>")
         with sheet.loops(c.nest(outer, {"row": c.Walk(c.contiguous(x.shape))})) as index:
             start = "" if index["row"] == "0" else f" + {index['row']}"
             step = "j" if stride == 1 else f"j * {stride}"
@@ -130,7 +129,7 @@ class SoftmaxLoops(InPlace[Softmax]):
                 difference = f"from[{step}] - largest"
                 if op.beta != 1.0:
                     difference = f"({difference}) * {c.number(op.beta, x.dtype.numpy)}"
-                sheet.line(f"to[{step}] = exp{suffix}({difference});")
+                sheet.line(f"to[{step}] = {exp}({difference});")
                 sheet.line(f"sum += to[{step}];")
             with sheet.block(loop):
                 sheet.line(f"to[{step}] /= sum;")

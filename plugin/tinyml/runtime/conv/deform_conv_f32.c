@@ -1,9 +1,9 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include <math.h>
 #include <stddef.h>
 
+#include <tinyml/maths.h>
 #include <tinyml/sample.h>
 
 /* An element, or zero outside the image. */
@@ -22,8 +22,8 @@ static float interpolate(const struct tinyml_deform_conv *p, const float *plane,
 	if (!(v > -1.0f && v < (float)p->in_h && u > -1.0f && u < (float)p->in_w)) {
 		return 0.0f;
 	}
-	const int32_t y = (int32_t)floorf(v);
-	const int32_t x = (int32_t)floorf(u);
+	const int32_t y = (int32_t)tinyml_floorf(v);
+	const int32_t x = (int32_t)tinyml_floorf(u);
 	const float b = v - (float)y;
 	const float a = u - (float)x;
 

@@ -1,10 +1,10 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include <math.h>
 #include <stddef.h>
 
 #include <tinyml/lstm_f32.h>
+#include <tinyml/maths.h>
 
 enum { INPUT, FORGET, CELL, OUTPUT };
 
@@ -28,7 +28,7 @@ static float clip(float x, float limit)
 
 static float sigmoid(float x)
 {
-	return 1.0f / (1.0f + expf(-x));
+	return 1.0f / (1.0f + tinyml_expf(-x));
 }
 
 /* One gate of one step, before peephole and activation. */
@@ -64,10 +64,10 @@ static void step(const struct tinyml_lstm_f32 *p, const float *x, float *state, 
 		if (p->gates[INPUT].weights != NULL) {
 			in = sigmoid(with_peephole(&p->gates[INPUT], gates[i], cell[i], i));
 		}
-		cell[i] = clip(forget * cell[i] + in * tanhf(gates[CELL * p->cells + i]),
+		cell[i] = clip(forget * cell[i] + in * tinyml_tanhf(gates[CELL * p->cells + i]),
 			       p->cell_clip);
 		out[i] = sigmoid(with_peephole(&p->gates[OUTPUT], out[i], cell[i], i)) *
-			 tanhf(cell[i]);
+			 tinyml_tanhf(cell[i]);
 	}
 	for (int32_t i = 0; i < p->outputs; i++) {
 		if (p->projection == NULL) {

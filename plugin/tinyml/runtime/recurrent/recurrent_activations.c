@@ -1,22 +1,21 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include <math.h>
-
+#include <tinyml/maths.h>
 #include <tinyml/recurrent.h>
 
 float tinyml_act_sigmoid(float x, float alpha, float beta)
 {
 	(void)alpha;
 	(void)beta;
-	return 1.0f / (1.0f + expf(-x));
+	return 1.0f / (1.0f + tinyml_expf(-x));
 }
 
 float tinyml_act_tanh(float x, float alpha, float beta)
 {
 	(void)alpha;
 	(void)beta;
-	return tanhf(x);
+	return tinyml_tanhf(x);
 }
 
 float tinyml_act_relu(float x, float alpha, float beta)
@@ -45,7 +44,7 @@ float tinyml_act_thresholded_relu(float x, float alpha, float beta)
 
 float tinyml_act_scaled_tanh(float x, float alpha, float beta)
 {
-	return alpha * tanhf(beta * x);
+	return alpha * tinyml_tanhf(beta * x);
 }
 
 float tinyml_act_hard_sigmoid(float x, float alpha, float beta)
@@ -58,19 +57,19 @@ float tinyml_act_hard_sigmoid(float x, float alpha, float beta)
 float tinyml_act_elu(float x, float alpha, float beta)
 {
 	(void)beta;
-	return x >= 0.0f ? x : alpha * (expf(x) - 1.0f);
+	return x >= 0.0f ? x : alpha * tinyml_expm1f(x);
 }
 
 float tinyml_act_softsign(float x, float alpha, float beta)
 {
 	(void)alpha;
 	(void)beta;
-	return x / (1.0f + fabsf(x));
+	return x / (1.0f + tinyml_fabsf(x));
 }
 
 float tinyml_act_softplus(float x, float alpha, float beta)
 {
 	(void)alpha;
 	(void)beta;
-	return logf(1.0f + expf(x));
+	return tinyml_logf(1.0f + tinyml_expf(x));
 }

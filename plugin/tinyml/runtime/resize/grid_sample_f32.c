@@ -1,8 +1,7 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include <math.h>
-
+#include <tinyml/maths.h>
 #include <tinyml/sample.h>
 
 #define FAR 1.0e6f /* positions beyond this behave the same; it can be converted to an integer */
@@ -27,9 +26,9 @@ static float reflect(float v, float low, float high)
 	if (beyond <= 0.0f) {
 		return v;
 	}
-	const float folds = floorf(beyond / range);
+	const float folds = tinyml_floorf(beyond / range);
 	const float rest = beyond - folds * range;
-	const bool even = fmodf(folds, 2.0f) == 0.0f;
+	const bool even = tinyml_fmodf(folds, 2.0f) == 0.0f;
 
 	return below == even ? low + rest : high - rest;
 }
@@ -60,7 +59,7 @@ static struct taps find_taps(const struct tinyml_grid_sample *p, float n, int32_
 
 	v = tinyml_bounded(v, -FAR, FAR);
 	if (p->taps == 1) {
-		v = rintf(v);
+		v = tinyml_rintf(v);
 	}
 	if (v < low || v > high) {
 		/* cubic: every tap is clamped on its own, as in PyTorch */
@@ -70,7 +69,7 @@ static struct taps find_taps(const struct tinyml_grid_sample *p, float n, int32_
 			v = reflect(v, low, high);
 		}
 	}
-	const float base = p->taps == 1 ? truncf(v) : floorf(v);
+	const float base = p->taps == 1 ? tinyml_truncf(v) : tinyml_floorf(v);
 	const float t = v - base;
 
 	taps.weight[0] = 1.0f;

@@ -1,9 +1,8 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include <math.h>
-
 #include <tinyml/index.h>
+#include <tinyml/maths.h>
 #include <tinyml/sample.h>
 
 struct point {
@@ -36,7 +35,7 @@ static float at(const struct tinyml_roi_align *p, const float *plane, struct poi
 	};
 
 	if (p->largest) {
-		return fmaxf(fmaxf(part[0], part[1]), fmaxf(part[2], part[3]));
+		return tinyml_fmaxf(tinyml_fmaxf(part[0], part[1]), tinyml_fmaxf(part[2], part[3]));
 	}
 	return part[0] + part[1] + part[2] + part[3];
 }
@@ -57,7 +56,7 @@ static struct bin bin_of(const struct tinyml_roi_align *p, float from, float to,
 		extent = 1.0f;
 	}
 	const float size = extent / (float)bins;
-	const float samples = p->samples > 0 ? (float)p->samples : ceilf(size);
+	const float samples = p->samples > 0 ? (float)p->samples : tinyml_ceilf(size);
 
 	return (struct bin){start, size, (int32_t)tinyml_bounded(samples, 0.0f, 1000.0f)};
 }

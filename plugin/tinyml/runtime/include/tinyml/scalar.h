@@ -11,9 +11,10 @@
 #ifndef TINYML_SCALAR_H_
 #define TINYML_SCALAR_H_
 
-#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include <tinyml/maths_bits.h>
 
 #define TINYML_DEFINE_SIGNED(suffix, type, wrapping)                                               \
 	static inline type tinyml_div_##suffix(type a, type b)                                     \
@@ -138,7 +139,7 @@ TINYML_DEFINE_CONVERSIONS(double)
 		return (rest < 0) != (b < 0) ? rest + b : rest;                                    \
 	}
 
-TINYML_DEFINE_MOD(float, fmodf, copysignf)
-TINYML_DEFINE_MOD(double, fmod, copysign)
+TINYML_DEFINE_MOD(float, tinyml_fmodf, tinyml_copysignf)
+TINYML_DEFINE_MOD(double, tinyml_fmod, tinyml_copysign)
 
 #endif /* TINYML_SCALAR_H_ */
