@@ -1,8 +1,7 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include <math.h>
-
+#include <tinyml/maths.h>
 #include <tinyml/mfcc.h>
 
 #define LEAST_POWER  1.0e-10f
@@ -40,8 +39,9 @@ void tinyml_mfcc_f32(const struct tinyml_mfcc_f32 *p, const int16_t *ring, uint3
 		for (int32_t i = 0; i < p->counts[band]; i++) {
 			sum += *power++ * *weight++;
 		}
-		mels[band] = p->decibels ? DECIBELS * logf(sum > LEAST_POWER ? sum : LEAST_POWER)
-					 : logf(sum + OFFSET_POWER);
+		mels[band] = p->decibels
+				     ? DECIBELS * tinyml_logf(sum > LEAST_POWER ? sum : LEAST_POWER)
+				     : tinyml_logf(sum + OFFSET_POWER);
 	}
 	if (p->coefficients == 0) {
 		for (int32_t band = 0; band < p->mels; band++) {

@@ -1,8 +1,7 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include <math.h>
-
+#include <tinyml/maths.h>
 #include <tinyml/spectral.h>
 
 #define LEAST_POWER    1.0e-12f
@@ -25,7 +24,7 @@ static struct moments moments_of(const struct tinyml_spectral_f32 *p, const floa
 
 	for (int32_t i = 0; i < p->samples; i++) {
 		const float value = x[i * p->axes];
-		const float size = fabsf(value);
+		const float size = tinyml_fabsf(value);
 
 		m.mean += value;
 		m.square += value * value;
@@ -54,11 +53,11 @@ static float statistic(const struct moments *m, uint8_t which)
 	case TINYML_MEAN:
 		return m->mean;
 	case TINYML_RMS:
-		return sqrtf(m->square);
+		return tinyml_sqrtf(m->square);
 	case TINYML_STD:
-		return sqrtf(m->second);
+		return tinyml_sqrtf(m->second);
 	case TINYML_SKEWNESS:
-		return still ? 0.0f : m->third / (m->second * sqrtf(m->second));
+		return still ? 0.0f : m->third / (m->second * tinyml_sqrtf(m->second));
 	case TINYML_KURTOSIS:
 		return still ? 0.0f : m->fourth / (m->second * m->second) - 3.0f;
 	default:
