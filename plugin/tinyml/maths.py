@@ -16,7 +16,7 @@ FULL_LIBC = "CONFIG_REQUIRES_FULL_LIBC=y"
 EXACT = frozenset({"fabs", "copysign", "fmin", "fmax", "trunc", "floor", "ceil", "rint", "fmod"})
 ROUNDED = frozenset(
     {
-        *("exp", "expm1", "log", "log1p", "pow", "erf"),
+        *("exp", "expm1", "log", "log1p", "log10", "pow", "erf"),
         *("sin", "cos", "tan", "asin", "acos", "atan", "atan2"),
         *("sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
     }

@@ -49,10 +49,10 @@ struct binary {
 #define OWN(function) {#function, tinyml_##function##f, function}
 
 static const struct unary functions[] = {
-	OWN(exp),   OWN(expm1), OWN(log),   OWN(log1p), OWN(sin),  OWN(cos),
-	OWN(tan),   OWN(asin),  OWN(acos),  OWN(atan),  OWN(sinh), OWN(cosh),
-	OWN(tanh),  OWN(asinh), OWN(acosh), OWN(atanh), OWN(erf),  OWN(sqrt),
-	OWN(floor), OWN(ceil),  OWN(rint),  OWN(trunc), OWN(fabs),
+	OWN(exp),  OWN(expm1), OWN(log),   OWN(log1p), OWN(log10), OWN(sin),
+	OWN(cos),  OWN(tan),   OWN(asin),  OWN(acos),  OWN(atan),  OWN(sinh),
+	OWN(cosh), OWN(tanh),  OWN(asinh), OWN(acosh), OWN(atanh), OWN(erf),
+	OWN(sqrt), OWN(floor), OWN(ceil),  OWN(rint),  OWN(trunc), OWN(fabs),
 };
 
 static const struct binary pairs[] = {

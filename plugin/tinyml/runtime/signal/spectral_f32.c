@@ -88,7 +88,7 @@ static void bands_of(const struct tinyml_spectral_f32 *p, const float *ring, uin
 		for (int32_t i = p->edges[2 * band]; i < p->edges[2 * band + 1]; i++) {
 			sum += work[i];
 		}
-		row[band] = p->log ? log10f(sum > LEAST_POWER ? sum : LEAST_POWER) : sum;
+		row[band] = p->log ? tinyml_log10f(sum > LEAST_POWER ? sum : LEAST_POWER) : sum;
 	}
 }
 

@@ -122,8 +122,11 @@ static inline int64_t tinyml_log2_fixed(float x)
 	       (((int64_t)sum * z) >> 11);
 }
 
-/* ln(x * 2^power). */
-static inline float tinyml_log_scaled(float x, int32_t power)
+#define TINYML_LN_2    2977044472u /* Q32 */
+#define TINYML_LOG10_2 1292913986u
+
+/* log2(x * 2^power) times a factor in Q32: the logarithm to another base. */
+static inline float tinyml_log_scaled(float x, int32_t power, uint32_t factor)
 {
 	if (!(x > 0.0f && x < TINYML_INFINITYF)) {
 		return x < 0.0f ? TINYML_NANF : x == 0.0f ? -TINYML_INFINITYF : x;
@@ -136,7 +139,7 @@ static inline float tinyml_log_scaled(float x, int32_t power)
 		return 0.0f;
 	}
 	const int32_t zeros = __builtin_clzll(size);
-	const uint32_t digits = tinyml_high_product((uint32_t)(size << zeros >> 32), 2977044472u);
+	const uint32_t digits = tinyml_high_product((uint32_t)(size << zeros >> 32), factor);
 	const float log = (float)digits * tinyml_power_of_two(32 - zeros - TINYML_LOG2_BITS);
 
 	return log2 < 0 ? -log : log;
@@ -144,7 +147,12 @@ static inline float tinyml_log_scaled(float x, int32_t power)
 
 static inline float tinyml_logf(float x)
 {
-	return tinyml_log_scaled(x, 0);
+	return tinyml_log_scaled(x, 0, TINYML_LN_2);
+}
+
+static inline float tinyml_log10f(float x)
+{
+	return tinyml_log_scaled(x, 0, TINYML_LOG10_2);
 }
 
 static inline float tinyml_expm1f(float x)
@@ -288,7 +296,7 @@ static inline float tinyml_asinhf(float x)
 		return tinyml_asinh_near_zero(x);
 	}
 	if (!(size < 4096.0f)) {
-		return tinyml_copysignf(tinyml_log_scaled(size, 1), x);
+		return tinyml_copysignf(tinyml_log_scaled(size, 1, TINYML_LN_2), x);
 	}
 	const float square = size * size;
 	const float beyond = size + square / (1.0f + tinyml_sqrtf(1.0f + square));
@@ -301,7 +309,7 @@ static inline float tinyml_acoshf(float x)
 	const float t = x - 1.0f;
 
 	if (!(x < 4096.0f)) {
-		return tinyml_log_scaled(x, 1);
+		return tinyml_log_scaled(x, 1, TINYML_LN_2);
 	}
 	if (!(t < 0.5f)) {
 		return tinyml_log1pf(t + tinyml_sqrtf(t * (t + 2.0f)));
