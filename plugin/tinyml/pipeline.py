@@ -17,7 +17,7 @@ from tinyml.emit.feed import feed_code
 from tinyml.emit.model import Provenance
 from tinyml.emit.probe import probe_files
 from tinyml.errors import ConfigError
-from tinyml.features.feed import attach
+from tinyml.features.feed import attach, check_training
 from tinyml.features.settings import FrontEnd
 from tinyml.ir import Array, Graph, Shape
 from tinyml.kernel import Library
@@ -112,6 +112,8 @@ def compile_model(path: Path, options: Options, observe: Observer | None = None)
     """From a model file to C."""
     name = options.name or model_name(path)
     check_name(name)
+    if options.frontend and path.is_file():
+        check_training(options.frontend, importers.metadata(path))
     graph, report = _load(path, options)
     sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
     origin = Provenance(path.name, sha256, options.describe())

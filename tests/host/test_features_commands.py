@@ -26,6 +26,8 @@ from tinyml.features.micro.settings import MicroSettings
 from tinyml.features.settings import from_items, from_mapping
 from tinyml.ir import Array, DType, Graph, Quant, Tensor
 from tinyml.pipeline import Options, compile_model
+from tinyml.platformio import project as projects
+from tinyml.platformio.boards import Board
 from tinyml.quantize.data import Input, load
 from tinyml.quantize.request import Request
 
@@ -58,6 +60,19 @@ def test_manifest_to_cmake(tmp_path: Path) -> None:
     assert "[=[FRONTEND]=] [=[kind=micro]=] [=[step_ms=10]=] [=[pcan=false]=]" in cmake.calls(path)
     again = from_items(["kind=micro", "step_ms=10", "pcan=false"], "--frontend")
     assert again == entry.frontend
+
+
+def test_platformio_option(tmp_path: Path) -> None:
+    (tmp_path / "models").mkdir()
+    negating(tmp_path / "models", [1, 40])
+    keys = []
+    for text in ("micro\nstep_ms=10", "kind=micro\nstep_ms=20"):
+        options = {"custom_tinyml_frontend": text}
+        (model,) = projects.read_models(tmp_path, options, Board("cortex-m4"), False)
+        assert model.frontend is not None
+        assert model.frontend.kind == "micro"
+        keys.append(model.key("compiler"))
+    assert keys[0] != keys[1]  # so that a changed setting builds the model again
 
 
 BAD: list[tuple[dict[str, Any], str]] = [
@@ -120,6 +135,34 @@ def test_a_front_end_must_fit(
     with pytest.raises(ConfigError, match=r"front end|stride") as refused:
         compile_model(negating(tmp_path, shape), Options(frontend=end))
     assert message in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "metadata,message",
+    [
+        ({"sample_rate": "8000"}, "trained on 8000 samples a second"),
+        ({"tinyml.frontend": "kind=mfcc"}, "trained with the front end mfcc, not micro"),
+        (
+            {"tinyml.frontend": "kind=micro step_ms=10 channels=32"},
+            "step_ms 10 (here 20), channels 32 (here 40)",
+        ),
+        ({"tinyml.frontend": "kind=micro stepms=10"}, "no key 'stepms'"),
+    ],
+)
+def test_a_front_end_must_be_that_of_the_training(
+    metadata: dict[str, str], message: str, tmp_path: Path
+) -> None:
+    path = negating(tmp_path, [1, 40])
+    model = onnx.load(path)
+    helper.set_model_props(model, metadata)
+    onnx.save(model, path)
+    options = Options(frontend=from_mapping("micro", "test"))
+    with pytest.raises(ConfigError) as refused:
+        compile_model(path, options)
+    assert message in str(refused.value)
+    helper.set_model_props(model, {"sample_rate": "16000", "tinyml.frontend": "kind=micro step_ms=20"})
+    onnx.save(model, path)
+    assert "frontend" in compile_model(path, options).summary
 
 
 def test_a_front_end_needs_the_arena(tmp_path: Path) -> None:

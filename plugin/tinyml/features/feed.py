@@ -4,12 +4,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
 from tinyml.errors import ConfigError
-from tinyml.features.settings import FrontEnd
+from tinyml.features.settings import FrontEnd, from_items
 from tinyml.ir import Array, DType, Graph, Tensor
 
 PUBLISHED = (256, 333, 666, -128)
@@ -146,3 +147,38 @@ def _conversion(frontend: FrontEnd, tensor: Tensor) -> Whole | Real:
 
 def _is_published(scale: float, zero_point: int) -> bool:
     return zero_point == -128 and abs(scale * 255.5 / PUBLISHED_RANGE - 1) < 0.01
+
+
+TRAINED_WITH = "tinyml.frontend"
+"""Metadata of an ONNX model: the settings of its front end, as ``kind=micro step_ms=10``."""
+
+RATES = ("sample_rate", "sampling_rate")
+"""Metadata in which training tools leave the rate of their recordings."""
+
+
+def check_training(frontend: FrontEnd, metadata: Mapping[str, str]) -> None:
+    """Refuse a front end that the model was not trained with, where the model says so."""
+    settings = frontend.settings
+    for key in RATES:
+        rate = metadata.get(key, "").strip()
+        if rate.isdecimal() and int(rate) != settings.rate:
+            raise ConfigError(
+                f"the model was trained on {rate} samples a second; its front end takes {settings.rate:g}",
+                f"rate: {rate}",
+            )
+    if TRAINED_WITH not in metadata:
+        return
+    trained = from_items(metadata[TRAINED_WITH].split(), f"the model's metadata {TRAINED_WITH!r}")
+    if trained is None:
+        return
+    if trained.kind != frontend.kind:
+        raise ConfigError(
+            f"the model was trained with the front end {trained.kind}, not {frontend.kind}",
+            f"kind: {trained.kind}",
+        )
+    theirs, ours = (asdict(end.settings) for end in (trained, frontend))  # type: ignore[call-overload]
+    wrong = {key: value for key, value in theirs.items() if ours[key] != value}
+    if wrong:
+        listed = ", ".join(f"{key} {value} (here {ours[key]})" for key, value in wrong.items())
+        hint = ", ".join(f"{key}: {value}" for key, value in wrong.items())
+        raise ConfigError(f"the model was trained with other settings of its front end: {listed}", hint)

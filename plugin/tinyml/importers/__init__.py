@@ -35,3 +35,13 @@ def read(path: Path, content: bytes, shapes: Mapping[str, Shape] | None = None) 
     from tinyml.importers import onnx_graph, onnx_model
 
     return onnx_graph.read(onnx_model.parse(path, content), path.stem, dict(shapes or {}))
+
+
+def metadata(path: Path) -> dict[str, str]:
+    """What the training wrote into the file about itself: an ONNX model's metadata."""
+    from tinyml.importers import onnx_model
+
+    content = path.read_bytes()
+    if content[4:8] == TFLITE_MAGIC:
+        return {}
+    return {item.key: item.value for item in onnx_model.parse(path, content).metadata_props}
