@@ -13,7 +13,7 @@ import pytest
 from tinyml.harness.build import RUNTIME_C, RUNTIME_INCLUDE, SANITIZERS, WARNINGS
 
 PROGRAM = Path(__file__).parents[1] / "streams" / "streams.c"
-SOURCES = [RUNTIME_C / "signal" / f"{name}.c" for name in ("window", "ring", "decision")]
+SOURCES = [RUNTIME_C / "signal" / f"{name}.c" for name in ("sliding", "ring", "decision")]
 
 
 def test_windows_rings_and_decisions(tmp_path: Path) -> None:

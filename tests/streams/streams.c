@@ -37,7 +37,7 @@ static void windows(void)
 				for (size_t piece = 1; piece <= 2 * frames + 1; piece++) {
 					uint8_t *data = malloc(frames * bytes),
 						*out = malloc(frames * bytes);
-					struct tinyml_window window = {
+					struct tinyml_sliding window = {
 						.data = data,
 						.frame_bytes = bytes,
 						.frames = frames,
@@ -49,26 +49,26 @@ static void windows(void)
 					while (fed < STREAM) {
 						const size_t rest = STREAM - fed;
 
-						fed += tinyml_window_push(
+						fed += tinyml_sliding_push(
 							&window, stream + fed * bytes,
 							piece < rest ? piece : rest);
-						if (!tinyml_window_full(&window)) {
+						if (!tinyml_sliding_full(&window)) {
 							continue;
 						}
 						CHECK(fed == (size_t)count * step + frames);
-						CHECK(tinyml_window_push(&window, stream, 1) == 0);
-						tinyml_window_copy(&window, out);
+						CHECK(tinyml_sliding_push(&window, stream, 1) == 0);
+						tinyml_sliding_copy(&window, out);
 						CHECK(memcmp(out,
 							     stream + (size_t)count * step * bytes,
 							     frames * bytes) == 0);
-						tinyml_window_advance(&window);
+						tinyml_sliding_advance(&window);
 						count++;
 					}
 					CHECK(count == (STREAM - frames) / step + 1);
-					tinyml_window_reset(&window);
-					CHECK(tinyml_window_push(&window, stream, STREAM) ==
+					tinyml_sliding_reset(&window);
+					CHECK(tinyml_sliding_push(&window, stream, STREAM) ==
 					      frames);
-					tinyml_window_copy(&window, out);
+					tinyml_sliding_copy(&window, out);
 					CHECK(memcmp(out, stream, frames * bytes) == 0);
 					free(data);
 					free(out);

@@ -13,7 +13,7 @@ from tinyml.features.written import Memory
 from tinyml.ir import DType
 from tinyml.kernel import Record, Table
 
-WINDOW_SOURCE = "signal/window.c"
+WINDOW_SOURCE = "signal/sliding.c"
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class FeedCode:
 
 @dataclass(frozen=True)
 class Window:
-    """A struct tinyml_window over one of the arrays."""
+    """A struct tinyml_sliding over one of the arrays."""
 
     name: str
     data: str

@@ -19,11 +19,11 @@ extern "C" {
 #endif
 
 /**
- * A window over a stream of frames (one frame: the samples of all channels at one moment, or one
- * row of features). It fills up, is used, and then moves on by `step` frames; the rest stays where
- * it is, in a ring.
+ * A sliding window over a stream of frames (one frame: the samples of all channels at one moment,
+ * or one row of features). It fills up, is used, and then moves on by `step` frames; the rest stays
+ * where it is, in a ring.
  */
-struct tinyml_window {
+struct tinyml_sliding {
 	void *data;           /* frames * frame_bytes */
 	uint32_t frame_bytes; /* bytes of one frame */
 	uint32_t frames;      /* length of the window */
@@ -33,25 +33,25 @@ struct tinyml_window {
 };
 
 /** Take frames until the window is full. Returns how many were taken. */
-size_t tinyml_window_push(struct tinyml_window *window, const void *frames, size_t count);
+size_t tinyml_sliding_push(struct tinyml_sliding *window, const void *frames, size_t count);
 
 /** Whether the window can be used. */
-static inline bool tinyml_window_full(const struct tinyml_window *window)
+static inline bool tinyml_sliding_full(const struct tinyml_sliding *window)
 {
 	return window->filled == window->frames;
 }
 
 /** Copy a full window to `out`, the oldest frame first. */
-void tinyml_window_copy(const struct tinyml_window *window, void *out);
+void tinyml_sliding_copy(const struct tinyml_sliding *window, void *out);
 
 /** Forget the oldest `step` frames of a full window. */
-static inline void tinyml_window_advance(struct tinyml_window *window)
+static inline void tinyml_sliding_advance(struct tinyml_sliding *window)
 {
 	window->filled -= window->step;
 }
 
 /** Forget all frames. */
-static inline void tinyml_window_reset(struct tinyml_window *window)
+static inline void tinyml_sliding_reset(struct tinyml_sliding *window)
 {
 	window->next = 0;
 	window->filled = 0;

@@ -5,7 +5,7 @@
 
 #include <tinyml/stream.h>
 
-size_t tinyml_window_push(struct tinyml_window *window, const void *frames, size_t count)
+size_t tinyml_sliding_push(struct tinyml_sliding *window, const void *frames, size_t count)
 {
 	const uint8_t *from = (const uint8_t *)frames;
 	const uint32_t bytes = window->frame_bytes;
@@ -26,7 +26,7 @@ size_t tinyml_window_push(struct tinyml_window *window, const void *frames, size
 	return taken;
 }
 
-void tinyml_window_copy(const struct tinyml_window *window, void *out)
+void tinyml_sliding_copy(const struct tinyml_sliding *window, void *out)
 {
 	const uint8_t *data = (const uint8_t *)window->data;
 	const size_t start = (size_t)window->next * window->frame_bytes;
