@@ -11,11 +11,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
+from onnx import helper
 
 from tests.support.batch import Item, run_batch
 from tests.support.feeding import compiled_with, cut, feed, negating
 from tests.support.micro_reference import RECORDED, reference
+from tests.support.small_models import model_of
+from tinyml import harness
 from tinyml.features.feed import attach
 from tinyml.features.micro.compute import features
 from tinyml.features.micro.settings import ROUNDINGS, MicroSettings
@@ -148,3 +152,18 @@ def test_without_a_counter_all_samples_are_taken(tmp_path: Path) -> None:
     sound = recorded()["speech"][:6000]
     compiled = compiled_with(negating(tmp_path, [2, 40]), frontend(step_ms=10, stride=2))
     np.testing.assert_array_equal(feed(compiled, [sound], whole=True), feed(compiled, [sound])[-1:])
+
+
+def test_a_convolution_behind_a_front_end(tmp_path: Path) -> None:
+    """Headers of kernels and streams agree, and a fed model computes what a run computes."""
+    weights = np.random.default_rng(1).normal(0, 0.1, (3, 1, 3, 3)).astype(np.float32)
+    node = helper.make_node("Conv", ["x", "w"], ["y"], pads=[1, 1, 1, 1])
+    path = tmp_path / "conv.onnx"
+    onnx.save(model_of([node], {"w": weights}, [1, 1, 4, 40]), path)
+    end = frontend(step_ms=10, stride=4)
+    compiled = compiled_with(path, end)
+    sound = recorded()["speech"][:8000]
+    inputs = attach(end, compiled.graph).inputs(sound)
+    expected = harness.run_files(compiled.files, "host", [{"x": x} for x in inputs])
+    found = feed(compiled, cut(sound, 1, 999))
+    np.testing.assert_array_equal(found, [out["y"] for out in expected.outputs])

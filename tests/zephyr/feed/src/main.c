@@ -1,8 +1,9 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A timer's interrupt plays noise into a ring; a thread feeds the model, whose output is its features
- * with the other sign. Nothing may be lost, and every feature is the one that numpy computes. */
+/* A timer's interrupt plays noise into a ring; a thread feeds the model, whose output is its
+ * features with the other sign. Nothing may be lost, and every feature is the one that numpy
+ * computes. */
 
 #include <zephyr/kernel.h>
 #include <zephyr/ztest.h>
@@ -27,7 +28,7 @@ static K_SEM_DEFINE(arrived, 0, BLOCKS);
 
 static void play(struct k_timer *timer)
 {
-	int16_t block[BLOCK];
+	static int16_t block[BLOCK];
 
 	for (int i = 0; i < BLOCK; i++) {
 		seed = seed * 1664525u + 1013904223u;
@@ -48,7 +49,7 @@ ZTEST(feed, test_features)
 
 	k_timer_start(&microphone, K_MSEC(20), K_MSEC(20));
 	for (int n = 0; n < BLOCKS; n++) {
-		int16_t block[BLOCK];
+		static int16_t block[BLOCK];
 		size_t used = 0;
 
 		zassert_ok(k_sem_take(&arrived, K_SECONDS(10)));
@@ -62,7 +63,8 @@ ZTEST(feed, test_features)
 			for (int i = 0; runs > 0 && i < EXPECTED_WIDTH; i++) {
 				const float feature = -fed_output()[i] / 0.0390625f;
 
-				zassert_equal((int)feature, expected[rows][i], "row %d, %d", rows, i);
+				zassert_equal((int)feature, expected[rows][i], "row %d, %d", rows,
+					      i);
 			}
 			rows += runs;
 		}
