@@ -1,5 +1,78 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""tinyml: compile an ONNX or TFLite model into plain C that is part of a firmware build."""
+"""tinyml: compile an ONNX or TFLite model into plain C that is part of a firmware build.
+
+This module is the public API; everything below it is private. docs/python.md describes it.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tinyml.api.compiled import CompiledModel, compile
+    from tinyml.api.quantized import QuantizedModel, quantize
+    from tinyml.api.running import RunResult, run
+    from tinyml.api.sources import Model, load
+    from tinyml.errors import (
+        BudgetError,
+        ConfigError,
+        ModelError,
+        TinymlError,
+        ToolError,
+        UnsupportedError,
+    )
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "BudgetError",
+    "CompiledModel",
+    "ConfigError",
+    "Model",
+    "ModelError",
+    "QuantizedModel",
+    "RunResult",
+    "TinymlError",
+    "ToolError",
+    "UnsupportedError",
+    "__version__",
+    "compile",
+    "load",
+    "quantize",
+    "run",
+]
+
+_HOMES = {
+    "api.compiled": ("CompiledModel", "compile"),
+    "api.quantized": ("QuantizedModel", "quantize"),
+    "api.running": ("RunResult", "run"),
+    "api.sources": ("Model", "load"),
+    "errors": ("BudgetError", "ConfigError", "ModelError", "TinymlError", "ToolError", "UnsupportedError"),
+}
+_HOME = {name: f"tinyml.{module}" for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """Import on first use: command lines and builds import this package and must start quickly."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'tinyml' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+class _Package(ModuleType):
+    """Keeps the names of the API: importing a subpackage such as ``tinyml.quantize`` binds its name here."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name not in _HOME or not isinstance(value, ModuleType):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

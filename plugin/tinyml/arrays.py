@@ -111,3 +111,24 @@ def preview(array: Array, count: int = 8) -> str:
     values = array.reshape(-1)[:count].tolist()
     text = " ".join(f"{v:.6g}" if isinstance(v, float) else str(v) for v in values)
     return text + (" ..." if array.size > count else "")
+
+
+def is_quantized(tensor: Tensor) -> bool:
+    """Whether stored integers represent real numbers."""
+    return tensor.quant is not None and not tensor.quant.per_channel and not tensor.dtype.is_float
+
+
+def real(array: Array, tensor: Tensor) -> Array:
+    """The real numbers that stored values represent."""
+    values: Array = array.astype(np.float64)
+    if tensor.quant is None or not is_quantized(tensor):
+        return values
+    return (values - tensor.quant.zero_point) * tensor.quant.scale
+
+
+def stored(values: Array, tensor: Tensor) -> Array:
+    """Real numbers in the type and quantisation of a tensor."""
+    if tensor.quant is not None and is_quantized(tensor):
+        steps = np.rint(values.astype(np.float64) / tensor.quant.scale) + tensor.quant.zero_point
+        values = np.clip(steps, *tensor.dtype.limits)
+    return values.astype(tensor.dtype.numpy).reshape(tensor.shape)

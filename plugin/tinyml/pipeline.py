@@ -35,6 +35,7 @@ from tinyml.verify import verify
 
 if TYPE_CHECKING:
     from tinyml.quantize.cache import Result
+    from tinyml.quantize.data import Samples
     from tinyml.quantize.report import Report
 
 LIBRARIES: Mapping[str, frozenset[Library]] = {
@@ -130,6 +131,18 @@ def quantize_model(
     from tinyml.quantize import cache, engine
 
     return cache.quantized(path, request, shapes, progress or engine.silent)
+
+
+def read_graph(path: Path, shapes: Mapping[str, Shape] | None = None) -> Graph:
+    """A model as it is imported, before any pass."""
+    return importers.load(path, shapes)
+
+
+def read_samples(request: Request, graph: Graph) -> Samples:
+    """Data for a compiled model, and labels of any kind if there are some."""
+    from tinyml.quantize.rows import rows
+
+    return rows(request, graph)
 
 
 def _load(path: Path, options: Options) -> tuple[Graph, Report | None]:

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
+from tinyml.arrays import real, stored
 from tinyml.compare.check import Subject, subject
 from tinyml.compare.difference import signal_to_noise_db
 from tinyml.compare.reference import find_reference
 from tinyml.errors import ConfigError
 from tinyml.harness import Place
-from tinyml.ir import Array, Tensor
+from tinyml.ir import Array
 from tinyml.pipeline import Options
 
 
@@ -43,28 +44,14 @@ def compare_models(
                 f"{ours.tensors[a].shape}"
             )
     feeds = [
-        {b: _stored(_real(sample[a], ours.tensors[a]), theirs.tensors[b]) for a, b in inputs}
+        {b: stored(real(sample[a], ours.tensors[a]), theirs.tensors[b]) for a, b in inputs}
         for sample in samples
     ]
     answers = find_reference(other, theirs).run(feeds)
     for index, name in enumerate(ours.outputs):
-        found = np.concatenate([_real(out[name], ours.tensors[name]).reshape(-1) for out in result.outputs])
+        found = np.concatenate([real(out[name], ours.tensors[name]).reshape(-1) for out in result.outputs])
         target = theirs.tensors[theirs.outputs[index]]
-        wanted = np.concatenate([_real(a.outputs[index], target).reshape(-1) for a in answers])
+        wanted = np.concatenate([real(a.outputs[index], target).reshape(-1) for a in answers])
         if found.size != wanted.size:
             raise ConfigError(f"output {name!r} has a different size in {other.name}")
         yield Likeness(name, signal_to_noise_db(found, wanted), float(np.abs(found - wanted).max()))
-
-
-def _real(array: Array, tensor: Tensor) -> Array:
-    """The real numbers that stored values represent."""
-    if tensor.quant is None or tensor.quant.per_channel or tensor.dtype.is_float:
-        return array.astype(np.float64)
-    return (array.astype(np.float64) - tensor.quant.zero_point) * tensor.quant.scale
-
-
-def _stored(real: Array, tensor: Tensor) -> Array:
-    """Real numbers in the type and quantisation of a tensor."""
-    if tensor.quant is not None and not tensor.quant.per_channel and not tensor.dtype.is_float:
-        real = np.clip(np.rint(real / tensor.quant.scale) + tensor.quant.zero_point, *tensor.dtype.limits)
-    return real.astype(tensor.dtype.numpy).reshape(tensor.shape)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import itertools
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,10 +47,16 @@ class Samples:
         return len(self.inputs)
 
 
-def load(request: Request, inputs: Sequence[Input], stateful: bool = False) -> Samples:
+def load(
+    request: Request,
+    inputs: Sequence[Input],
+    stateful: bool = False,
+    check_labels: Callable[[Array, int, Path], Array] | None = None,
+) -> Samples:
     """Read and check the calibration data for a model with these inputs.
 
     For a model that keeps state, rows are consecutive runs; an axis before them counts sequences.
+    ``check_labels`` gets the labels, the number of samples and the file (default: they must be classes).
     """
     path = request.calibration
     labels: Array | None = None
@@ -75,7 +81,10 @@ def load(request: Request, inputs: Sequence[Input], stateful: bool = False) -> S
             table, starts = consecutive.flatten(table, {i.name: i.shape for i in inputs}, path)
     if request.labels is not None:
         labels = _labels(request.labels)
-    samples = _samples(table, inputs, labels, request, path)
+    if labels is not None:
+        count = len(split(table[inputs[0].name], inputs[0], path))
+        labels = (check_labels or _classes)(labels, count, request.labels or path)
+    samples = _samples(table, inputs, labels, path)
     if stateful:
         return _pick_samples(samples, *consecutive.pick(len(samples), starts, request.samples))
     return _pick_samples(samples, spread(len(samples), request.samples))
@@ -260,7 +269,7 @@ def _labels(path: Path) -> Array:
 
 
 def _samples(
-    table: Mapping[str, Array], inputs: Sequence[Input], labels: Array | None, request: Request, path: Path
+    table: Mapping[str, Array], inputs: Sequence[Input], labels: Array | None, path: Path
 ) -> Samples:
     rows = {i.name: split(table[i.name], i, path) for i in inputs}
     counts = {name: len(array) for name, array in rows.items()}
@@ -268,8 +277,6 @@ def _samples(
         listed = ", ".join(f"{name}: {count}" for name, count in counts.items())
         raise ConfigError(f"{path} has different numbers of samples for the inputs ({listed})")
     count = next(iter(counts.values()))
-    if labels is not None:
-        labels = _classes(labels, count, request.labels or path)
     warnings = []
     for wanted in inputs:
         rows[wanted.name] = _typed(rows[wanted.name], wanted, path)
@@ -313,9 +320,24 @@ def _classes(labels: Array, count: int, path: Path) -> Array:
     flat = labels
     if labels.ndim == 2 and labels.shape[0] == count and labels.shape[1] > 1:
         flat = labels.argmax(axis=1)  # one-hot
-    flat = flat.reshape(-1)
-    if len(flat) != count:
-        raise ConfigError(f"{path} has {len(flat)} labels for {count} samples", "one for each sample")
+    flat = labels_as_found(flat.reshape(-1), count, path)
     if flat.dtype.kind not in "iufb" or not np.array_equal(flat, flat.astype(np.int64)):
         raise ConfigError(f"{path}: labels must be whole numbers", csv_file.CLASSES)
     return flat.astype(np.int64)
+
+
+def labels_as_found(labels: Array, count: int, path: Path) -> Array:
+    """Labels of any kind, one for each sample."""
+    if labels.ndim == 0 or len(labels) != count:
+        found = len(labels) if labels.ndim else 1
+        raise ConfigError(f"{path} has {found} labels for {count} samples", "one for each sample")
+    return labels
+
+
+def stored_integers(path: Path, inputs: Sequence[Input]) -> set[str]:
+    """The inputs for which the file has integers; text, images and sound are real numbers."""
+    if not path.is_file() or path.suffix.lower() == ".csv":
+        return set()
+    arrays = _numpy(path)
+    found = {i.name: _pick(arrays, i, n, len(inputs), path) for n, i in enumerate(inputs)}
+    return {name for name, array in found.items() if array.dtype.kind in "iub"}

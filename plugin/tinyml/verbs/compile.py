@@ -151,35 +151,31 @@ class Compile(Verb):
         )
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
+        from tinyml.api.compiled import build
+        from tinyml.api.sources import as_model
         from tinyml.errors import ConfigError
         from tinyml.ir import Graph
-        from tinyml.pipeline import STAGES, compile_model, write_folder
+        from tinyml.pipeline import STAGES
         from tinyml.report import budget
-        from tinyml.report.collect import Watch, report_files
         from tinyml.text import dump
 
         if args.dump_ir not in (None, "all", *STAGES):
             raise ConfigError(f"unknown stage {args.dump_ir!r}", f"all, {', '.join(STAGES)}")
 
-        watch = Watch()
-
         def show(stage: str, graph: Graph) -> None:
-            if args.report:
-                watch(stage, graph)
             if args.dump_ir in ("all", stage):
                 console.print(f"# after {stage}\n{dump(graph)}", markup=False, soft_wrap=True)
 
         limits = [budget.parse_limit(text) for text in args.limit]
         options = options_from(args, args.target)
-        compiled = compile_model(args.model, options, show)
+        compiled = build(as_model(args.model), options, show)
         budget.check_all(compiled.summary, limits, args.weights_in_ram)
-        others = report_files(compiled, args.model.name, options.kernels, watch.stages) if args.report else {}
         data = options.quantize.files if options.quantize else []
-        write_folder(compiled, args.output, others, args.depfile, [args.model, *data, *compiler_sources()])
-        summary = compiled.summary
+        sources = [args.model, *data, *compiler_sources()]
+        compiled.write(args.output, report=args.report, depfile=args.depfile, sources=sources)
         console.print(
-            f"{compiled.name}: {len(compiled.selected)} layers, arena {summary['arena_bytes']:,} bytes, "
-            f"weights {summary['weights_bytes']:,} bytes -> {args.output}",
+            f"{compiled.name}: {len(compiled.built.selected)} layers, arena {compiled.arena_bytes:,} bytes, "
+            f"weights {compiled.weights_bytes:,} bytes -> {args.output}",
             markup=False,
             soft_wrap=True,
         )

@@ -69,9 +69,10 @@ class Quantize(Verb):
         choice("--samples", metavar="N", help=f"{KEYS['samples']} (default: {Request.samples})")
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
+        from tinyml.api.quantized import convert
+        from tinyml.api.sources import as_model
         from tinyml.errors import ConfigError, writing
         from tinyml.features import settings as frontends
-        from tinyml.pipeline import quantize_model
         from tinyml.verbs.progress import Bars
         from tinyml.verbs.shapes import shapes_by_input
 
@@ -82,12 +83,12 @@ class Quantize(Verb):
         given = {key: getattr(args, key) for key in KEYS if getattr(args, key) is not None}
         request = from_settings(settings(given, "quantize"), Path())
         request = replace(request, frontend=frontends.from_items(args.frontend, "--frontend"))
-        shapes = shapes_by_input(args.shape)
+        model = as_model(args.model, shapes=shapes_by_input(args.shape))
         with Bars() as bars:
-            quantized = quantize_model(args.model, request, shapes, bars.advance)
+            quantized = convert(model, request, bars.advance)
         with writing(args.output):
             args.output.parent.mkdir(parents=True, exist_ok=True)
-            args.output.write_bytes(quantized.content)
+        quantized.save(args.output)
         if args.report:
             text = json.dumps(quantized.report.as_json(), indent=2)
             with writing(args.report):

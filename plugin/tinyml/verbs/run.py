@@ -38,31 +38,26 @@ class Run(Verb):
     def run(self, args: argparse.Namespace, console: Console) -> int:
         from rich.table import Table
 
-        from tinyml import arrays, harness
-        from tinyml.pipeline import compile_model
+        from tinyml import arrays
+        from tinyml.api.compiled import build
+        from tinyml.api.running import execute
+        from tinyml.api.sources import as_model
 
-        target = args.on.removeprefix("qemu-")
-        compiled = compile_model(args.model, options_from(args, target))
-        samples = arrays.load_samples(args.input, compiled.graph)
-        result = harness.run_files(compiled.files, args.on, samples)
-        several = len(samples) > 1
+        compiled = build(as_model(args.model), options_from(args, args.on.removeprefix("qemu-")))
+        graph = compiled.built.graph
+        result = execute(compiled, arrays.load_samples(args.input, graph), args.on)
+        several = len(result.runs) > 1
         table = Table(
             *(["row"] if several else []), "output", "shape", "values", box=None, padding=(0, 2, 0, 0)
         )
-        for row, outputs in enumerate(result.outputs):
-            for name in compiled.graph.outputs:
+        for row, outputs in enumerate(result.runs):
+            for name in graph.outputs:
                 array = outputs[name]
                 shape = "x".join(map(str, array.shape)) or "scalar"
                 table.add_row(*([str(row)] if several else []), name, shape, arrays.preview(array))
         console.print(table)
-        facts = [f"arena {compiled.plan.arena_bytes:,} bytes"]
-        if result.instructions is not None:
-            counts = dict.fromkeys((min(result.instructions), max(result.instructions)))
-            facts.append(f"{' to '.join(f'{count:,}' for count in counts)} instructions")
-        if result.stack_bytes is not None:
-            facts.append(f"stack {result.stack_bytes:,} bytes")
-        console.print(f"{compiled.name} on {args.on}: {', '.join(facts)}", markup=False)
+        console.print(f"{compiled.name} on {args.on}: {result.facts()}", markup=False)
         if args.output:
-            arrays.save_outputs(args.output, compiled.graph, result.outputs)
+            arrays.save_outputs(args.output, graph, result.runs)
             console.print(f"saved to {args.output}", markup=False, soft_wrap=True)
         return 0

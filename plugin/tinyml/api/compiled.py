@@ -1,0 +1,171 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""``tinyml.compile``: a model to C, in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tinyml.api.data import DataLike, data_file
+from tinyml.api.sources import Model, ModelLike, Port, as_model
+from tinyml.api.tables import frame
+from tinyml.ir import Graph, Shape
+from tinyml.pipeline import Compiled, Observer, Options, compile_model, write_folder
+from tinyml.quantize.report import Report as QuantizationReport
+from tinyml.quantize.request import Request
+from tinyml.report.collect import Watch, describe, report_files
+from tinyml.report.facts import Report, StageFacts
+from tinyml.report.html import page
+
+
+@dataclass(frozen=True)
+class CompiledModel:
+    """Plain C and its memory plan. ``files`` maps file names to text."""
+
+    model: Model = field(repr=False)
+    options: Options = field(repr=False)
+    built: Compiled = field(repr=False)
+    stages: tuple[StageFacts, ...] = field(repr=False)  # the graph after each pass
+
+    def __repr__(self) -> str:
+        return (
+            f"CompiledModel({self.name!r}, target={self.target!r}, arena_bytes={self.arena_bytes}, "
+            f"weights_bytes={self.weights_bytes})"
+        )
+
+    @property
+    def name(self) -> str:
+        """The prefix in C."""
+        return self.built.name
+
+    @property
+    def target(self) -> str:
+        return str(self.summary["target"])
+
+    @property
+    def files(self) -> Mapping[str, str]:
+        return self.built.files
+
+    @property
+    def summary(self) -> Mapping[str, Any]:
+        """The content of ``NAME.json``: sizes, inputs, outputs, layers, and the sources to link."""
+        return self.built.summary
+
+    @property
+    def inputs(self) -> tuple[Port, ...]:
+        return tuple(Port.of(self.built.graph.tensors[name]) for name in self.built.graph.inputs)
+
+    @property
+    def outputs(self) -> tuple[Port, ...]:
+        return tuple(Port.of(self.built.graph.tensors[name]) for name in self.built.graph.outputs)
+
+    @property
+    def arena_bytes(self) -> int:
+        """RAM for the tensors of one run."""
+        return int(self.summary["arena_bytes"])
+
+    @property
+    def state_bytes(self) -> int:
+        """RAM that keeps its content between runs."""
+        return int(self.summary["state_bytes"])
+
+    @property
+    def weights_bytes(self) -> int:
+        """Flash for constants."""
+        return int(self.summary["weights_bytes"])
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates of one run."""
+        return int(self.summary["macs"])
+
+    @property
+    def quantization(self) -> QuantizationReport | None:
+        """The loss of accuracy, if the model was quantised here."""
+        return self.built.quantization
+
+    def report(self) -> Report:
+        """Layers, memory plan and passes as plain data; what `tinyml report --json` writes."""
+        return describe(self.built, self._file_name, self.options.kernels, list(self.stages))
+
+    def write(
+        self,
+        folder: str | Path,
+        *,
+        report: bool = False,
+        depfile: Path | None = None,
+        sources: Sequence[Path] = (),
+    ) -> list[Path]:
+        """Write the C into a folder, with ``report`` also the report; returns the files that changed.
+
+        ``depfile`` tells ninja and make that the C was made from ``sources``.
+        """
+        others = (
+            report_files(self.built, self._file_name, self.options.kernels, list(self.stages))
+            if report
+            else {}
+        )
+        return write_folder(self.built, Path(folder), others, depfile, sources)
+
+    @property
+    def _file_name(self) -> str:
+        return self.model.path.name if self.model.path else self.model.name
+
+    def _repr_html_(self) -> str:
+        return frame(page(self.report()))
+
+
+def compile(
+    model: ModelLike,
+    example: Any = None,
+    *,
+    name: str = "",
+    target: str = "cortex-m3",
+    kernels: str = "auto",
+    io: str = "arena",
+    shapes: Mapping[str, Shape] | None = None,
+    cmsis_nn: bool = False,
+    calibration: DataLike | None = None,
+) -> CompiledModel:
+    """Compile a model to C.
+
+    ``target``: a core, such as ``cortex-m4``. ``kernels``: ``auto``, ``portable`` or ``cmsis-nn``;
+    ``cmsis_nn``: whether the firmware has CMSIS-NN, so that ``auto`` may choose from it. ``io``: inputs and
+    outputs in the ``arena``, or in buffers of the ``caller``. ``calibration``: real inputs; a float model
+    becomes int8 first (``tinyml.quantize`` has more settings).
+    """
+    source = as_model(model, example, name=name, shapes=shapes)
+    with data_file(calibration, "calibration") as path:
+        request = Request(path) if path else None
+        options = Options(
+            source.name, target, kernels, source.shapes, io, quantize=request, cmsis_nn=cmsis_nn
+        )
+        return build(source, options)
+
+
+def build(model: Model, options: Options, observe: Observer | None = None) -> CompiledModel:
+    """Compile with the pipeline's own options; ``observe`` is called with the graph after each stage."""
+    watch = Watch()
+
+    def note(stage: str, graph: Graph) -> None:
+        watch(stage, graph)
+        if observe:
+            observe(stage, graph)
+
+    with model.file() as path:
+        compiled = compile_model(path, options, note)
+    return CompiledModel(model, options, compiled, tuple(watch.stages))
+
+
+def as_compiled(model: ModelLike, target: str) -> CompiledModel:
+    """A model, compiled for ``target``; one that is compiled for another core is compiled again."""
+    if not isinstance(model, CompiledModel):
+        return compile(model, target=target)
+    if model.target == target:
+        return model
+    from dataclasses import replace
+
+    return build(model.model, replace(model.options, target=target))

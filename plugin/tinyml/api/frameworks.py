@@ -1,0 +1,106 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Models of training frameworks as ONNX. A framework is only used if the caller has imported it."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from tinyml.errors import ConfigError, ModelError, ToolError
+from tinyml.reference.session import quiet
+
+OPSET = 17
+"""Of exported models: every operator that the exporters write has a reader."""
+
+
+def to_onnx(model: Any, example: Any = None) -> bytes | None:
+    """The bytes of an ONNX file; None if ``model`` is not a model of a known framework."""
+    for module, convert in (("onnx", _proto), ("torch", _torch), ("sklearn.base", _sklearn)):
+        if module in sys.modules and (content := convert(sys.modules[module], model, example)) is not None:
+            return content
+    return None
+
+
+def _proto(onnx: Any, model: Any, _example: Any) -> bytes | None:
+    if not isinstance(model, onnx.ModelProto):
+        return None
+    content: bytes = model.SerializeToString(deterministic=True)
+    return content
+
+
+def _torch(torch: Any, model: Any, example: Any) -> bytes | None:
+    program = "torch.export" in sys.modules and isinstance(model, torch.export.ExportedProgram)
+    if not program and not isinstance(model, torch.nn.Module):
+        return None
+    modern = importlib.util.find_spec("onnxscript") is not None
+    if program and not modern:
+        raise ToolError("exporting a torch.export program requires onnxscript", "pip install onnxscript")
+    if not program and example is None:
+        raise ConfigError(
+            "a PyTorch module needs example inputs: they determine the shapes",
+            "tinyml.load(module, torch.zeros(1, 3, 32, 32)), or a tuple of tensors",
+        )
+    inputs = example if isinstance(example, tuple) else (example,)
+    try:
+        with warnings.catch_warnings(), quiet():
+            warnings.simplefilter("ignore")
+            if program:
+                return _bytes(torch.onnx.export(model, dynamo=True))
+            with _evaluation(model):
+                if modern:
+                    return _bytes(torch.onnx.export(model, inputs, dynamo=True))
+                stream = io.BytesIO()
+                torch.onnx.export(model, inputs, stream, opset_version=OPSET, dynamo=False)
+                return stream.getvalue()
+    except Exception as error:
+        first = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise ModelError(
+            f"PyTorch cannot export this module: {first}",
+            "torch.onnx.export(...) shows the details; tinyml.load() takes the file it writes",
+        ) from error
+
+
+def _bytes(program: Any) -> bytes:
+    content: bytes = program.model_proto.SerializeToString(deterministic=True)
+    return content
+
+
+@contextmanager
+def _evaluation(module: Any) -> Iterator[None]:
+    """The module as it computes after training; every part gets its mode back."""
+    modes = [(part, part.training) for part in module.modules()]
+    module.eval()
+    try:
+        yield
+    finally:
+        for part, training in modes:
+            part.training = training
+
+
+def _sklearn(base: Any, model: Any, _example: Any) -> bytes | None:
+    if not isinstance(model, base.BaseEstimator):
+        return None
+    try:
+        from skl2onnx import to_onnx as convert
+    except ImportError:
+        raise ToolError(
+            "a scikit-learn estimator needs skl2onnx", "pip install 'west-tinyml[sklearn]'"
+        ) from None
+    features = getattr(model, "n_features_in_", None)
+    if features is None:
+        raise ConfigError(f"{type(model).__name__} is not fitted", "call its fit() first")
+    row = np.zeros((1, int(features)), np.float32)
+    try:
+        content: bytes = convert(model, row, target_opset=OPSET).SerializeToString(deterministic=True)
+    except Exception as error:
+        first = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise ModelError(f"skl2onnx cannot export {type(model).__name__}: {first}") from error
+    return content

@@ -1,0 +1,89 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""``tinyml.quantize``: a float model to int8."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tinyml.api.data import DataLike, data_file
+from tinyml.api.sources import Model, ModelLike, as_model
+from tinyml.api.tables import table
+from tinyml.ir import Shape
+from tinyml.pipeline import quantize_model
+from tinyml.quantize.report import Report
+from tinyml.quantize.request import Request, Scaling, parse_goal
+
+
+@dataclass(frozen=True)
+class QuantizedModel(Model):
+    """An int8 model as an ONNX file in memory, and what it lost."""
+
+    report: Report = field(kw_only=True, repr=False)
+
+    def _repr_html_(self) -> str:
+        layers = [
+            (layer.name, layer.op_type, layer.kind, _decibels(layer.decibels), _decibels(layer.lost_here))
+            for layer in self.report.computing()
+        ]
+        notes = [("warning", note) for note in self.report.advice()]
+        return table([("result", self.report.headline()), *notes]) + table(
+            layers, ("layer", "operator", "type", "SNR", "lost here")
+        )
+
+
+def _decibels(value: float | None) -> str:
+    return "" if value is None else f"{value:.1f} dB"
+
+
+def quantize(
+    model: ModelLike,
+    calibration: DataLike,
+    *,
+    example: Any = None,
+    labels: DataLike | None = None,
+    method: str = Request.method,
+    io: str = Request.io,
+    keep_float: Sequence[str] = (),
+    int16: Sequence[str] = (),
+    auto: str | float | None = None,
+    range: tuple[float, float] | None = None,
+    mean: Sequence[float] = (),
+    std: Sequence[float] = (),
+    samples: int = Request.samples,
+    shapes: Mapping[str, Shape] | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> QuantizedModel:
+    """Turn a float model into an int8 model, calibrated on real inputs.
+
+    The settings are those of `tinyml quantize` (docs/quantize.md). ``labels``: the right class of each
+    sample. ``auto``: the loss that is allowed, ``0.5`` (points of accuracy) or ``"30dB"``. ``progress`` is
+    called with the name of a step, how much of it is done, and how much there is.
+    """
+    source = as_model(model, example, shapes=shapes)
+    low, high = range if range is not None else (None, None)
+    with data_file(calibration, "calibration") as data, data_file(labels, "labels") as truth:
+        assert data is not None
+        request = Request(
+            data,
+            method,
+            io,
+            tuple(keep_float),
+            tuple(int16),
+            truth,
+            parse_goal(str(auto)) if auto is not None else None,
+            Scaling(low, high, tuple(mean), tuple(std)),
+            samples,
+        )
+        return convert(source, request, progress)
+
+
+def convert(
+    model: Model, request: Request, progress: Callable[[str, int, int], None] | None = None
+) -> QuantizedModel:
+    """Quantise with the settings of the command line and of manifests."""
+    with model.file() as path:
+        result = quantize_model(path, request, model.shapes, progress)
+    return QuantizedModel(model.name, stored=result.content, report=result.report)

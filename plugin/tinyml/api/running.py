@@ -1,0 +1,93 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""``tinyml.run``: a model as compiled C, on this machine or in QEMU."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tinyml import harness
+from tinyml.api.compiled import CompiledModel, as_compiled
+from tinyml.api.data import DataLike, data_file
+from tinyml.api.sources import ModelLike
+from tinyml.api.tables import table
+from tinyml.arrays import pattern, preview
+from tinyml.ir import Array
+from tinyml.pipeline import read_samples
+from tinyml.quantize.request import Request
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """Outputs, and what the machine counted (None on the host, which does not count)."""
+
+    runs: tuple[Mapping[str, Array], ...] = field(repr=False)  # the outputs of each run by name
+    machine: str
+    arena_bytes: int
+    instructions: tuple[int, ...] | None = None  # one per run
+    stack_bytes: int | None = None  # the deepest of all runs
+
+    @property
+    def outputs(self) -> dict[str, Array]:
+        """The outputs of all runs by name, one row per run."""
+        return {name: _rows([outputs[name] for outputs in self.runs]) for name in self.runs[0]}
+
+    def __getitem__(self, name: str) -> Array:
+        return self.outputs[name]
+
+    def facts(self) -> str:
+        """Memory and instructions in words."""
+        parts = [f"arena {self.arena_bytes:,} bytes"]
+        if self.instructions is not None:
+            counts = dict.fromkeys((min(self.instructions), max(self.instructions)))
+            parts.append(f"{' to '.join(f'{count:,}' for count in counts)} instructions")
+        if self.stack_bytes is not None:
+            parts.append(f"stack {self.stack_bytes:,} bytes")
+        return ", ".join(parts)
+
+    def _repr_html_(self) -> str:
+        rows = [(name, "x".join(map(str, a.shape)), preview(a)) for name, a in self.outputs.items()]
+        return table([(f"on {self.machine}", "", self.facts()), *rows], ("output", "shape", "values"))
+
+
+def run(
+    model: ModelLike, inputs: DataLike | None = None, *, on: str = "host", example: Any = None
+) -> RunResult:
+    """Run a model as compiled C on the host or on an emulated core (``qemu-cortex-m4``).
+
+    ``inputs``: an array, or arrays by input name, with one row per run; without them, a fixed pattern.
+    Rows of a model that keeps state are consecutive runs. The outputs have one row per run, too.
+    """
+    compiled = as_compiled(model, harness.find_machine(on).target.name)
+    graph = compiled.built.graph
+    if inputs is None:
+        return execute(compiled, [{n: pattern(graph.tensors[n]) for n in graph.inputs}], on)
+    with data_file(inputs, "inputs") as path:
+        assert path is not None
+        samples = read_samples(Request(path, samples=EVERY), graph).inputs
+    return execute(compiled, samples, on)
+
+
+EVERY = 1 << 31
+"""More samples than any data has."""
+
+
+def execute(compiled: CompiledModel, samples: Sequence[Mapping[str, Array]], on: str) -> RunResult:
+    """Run samples (arrays by input name), one after the other."""
+    result = harness.run_files(compiled.files, on, samples, reset_before={0})
+    return RunResult(
+        tuple(result.outputs),
+        on,
+        compiled.arena_bytes,
+        None if result.instructions is None else tuple(result.instructions),
+        result.stack_bytes,
+    )
+
+
+def _rows(arrays: Sequence[Array]) -> Array:
+    """One row per run: a first axis of extent 1 counts samples, so it counts runs here."""
+    return np.concatenate(arrays) if arrays[0].shape[:1] == (1,) else np.stack(arrays)

@@ -1,0 +1,129 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""What a model may be: a file, bytes, an ONNX object, or a model of a training framework."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from tinyml.api import frameworks
+from tinyml.api.tables import table
+from tinyml.errors import ConfigError, writing
+from tinyml.ir import Graph, Shape, Tensor
+from tinyml.naming import model_name
+from tinyml.pipeline import read_graph
+
+ModelLike: TypeAlias = Any
+"""A path, the bytes of a file, an ``onnx.ModelProto``, a ``Model``, a ``torch.nn.Module`` with example
+inputs, a ``torch.export.ExportedProgram`` or a fitted scikit-learn estimator."""
+
+TFLITE_MAGIC = b"TFL3"
+
+
+@dataclass(frozen=True)
+class Port:
+    """An input or output of a model."""
+
+    name: str
+    shape: Shape
+    dtype: str
+
+    @staticmethod
+    def of(tensor: Tensor) -> Port:
+        return Port(tensor.name, tensor.shape, tensor.dtype.value)
+
+    def __str__(self) -> str:
+        return f"{self.name}: {'x'.join(map(str, self.shape)) or 'scalar'} {self.dtype}"
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model as a file: on disk (``path``) or in memory (``stored``)."""
+
+    name: str
+    path: Path | None = None
+    stored: bytes = field(default=b"", repr=False)
+    shapes: Mapping[str, Shape] = field(default_factory=dict)
+
+    @property
+    def content(self) -> bytes:
+        """The bytes of the file."""
+        return self.path.read_bytes() if self.path else self.stored
+
+    @property
+    def inputs(self) -> tuple[Port, ...]:
+        return tuple(Port.of(self._graph.tensors[name]) for name in self._graph.inputs)
+
+    @property
+    def outputs(self) -> tuple[Port, ...]:
+        return tuple(Port.of(self._graph.tensors[name]) for name in self._graph.outputs)
+
+    def save(self, path: str | Path) -> None:
+        """Write the model file."""
+        with writing(Path(path)):
+            Path(path).write_bytes(self.content)
+
+    @contextmanager
+    def file(self) -> Iterator[Path]:
+        """The model as a file; a model in memory becomes a temporary one."""
+        if self.path is not None:
+            yield self.path
+            return
+        with tempfile.TemporaryDirectory(prefix="tinyml-") as folder:
+            suffix = ".tflite" if self.stored[4:8] == TFLITE_MAGIC else ".onnx"
+            path = Path(folder) / f"{self.name}{suffix}"
+            path.write_bytes(self.stored)
+            yield path
+
+    @cached_property
+    def _graph(self) -> Graph:
+        with self.file() as path:
+            return read_graph(path, self.shapes)
+
+    def _repr_html_(self) -> str:
+        rows = [("input", str(port)) for port in self.inputs]
+        return table([("model", self.name), *rows, *(("output", str(port)) for port in self.outputs)])
+
+
+def load(
+    model: ModelLike,
+    example: Any = None,
+    *,
+    name: str = "",
+    shapes: Mapping[str, Shape] | None = None,
+) -> Model:
+    """Read a model and check that the compiler understands it.
+
+    ``example``: example inputs of a PyTorch module (a tensor, or a tuple of tensors). ``name``: the prefix
+    in C (default: the file's name). ``shapes``: shapes of inputs that the model leaves open.
+    """
+    found = as_model(model, example, name=name, shapes=shapes)
+    found._graph  # noqa: B018 (reports a broken or unsupported model now)
+    return found
+
+
+def as_model(
+    model: ModelLike, example: Any = None, *, name: str = "", shapes: Mapping[str, Shape] | None = None
+) -> Model:
+    """``load`` without reading: the first use of the model reads it."""
+    shapes = dict(shapes or {})
+    if isinstance(model, Model):
+        return Model(name or model.name, model.path, model.stored, {**model.shapes, **shapes})
+    if isinstance(model, str | Path):
+        return Model(name or model_name(Path(model)), Path(model), shapes=shapes)
+    if isinstance(model, bytes | bytearray | memoryview):
+        return Model(name or "model", stored=bytes(model), shapes=shapes)
+    content = frameworks.to_onnx(model, example)
+    if content is None:
+        raise ConfigError(
+            f"{type(model).__module__}.{type(model).__qualname__} is not a model",
+            "a path, bytes, an onnx.ModelProto, a torch.nn.Module with example inputs, a "
+            "torch.export.ExportedProgram or a scikit-learn estimator",
+        )
+    return Model(name or "model", stored=content, shapes=shapes)
