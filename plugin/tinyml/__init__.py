@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tinyml.api.compiled import CompiledModel, compile
+    from tinyml.api.evaluated import Evaluation, evaluate
     from tinyml.api.quantized import QuantizedModel, quantize
     from tinyml.api.running import RunResult, run
     from tinyml.api.sources import Model, load
@@ -32,6 +33,7 @@ __all__ = [
     "BudgetError",
     "CompiledModel",
     "ConfigError",
+    "Evaluation",
     "Model",
     "ModelError",
     "QuantizedModel",
@@ -41,6 +43,7 @@ __all__ = [
     "UnsupportedError",
     "__version__",
     "compile",
+    "evaluate",
     "load",
     "quantize",
     "run",
@@ -48,6 +51,7 @@ __all__ = [
 
 _HOMES = {
     "api.compiled": ("CompiledModel", "compile"),
+    "api.evaluated": ("Evaluation", "evaluate"),
     "api.quantized": ("QuantizedModel", "quantize"),
     "api.running": ("RunResult", "run"),
     "api.sources": ("Model", "load"),

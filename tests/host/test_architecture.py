@@ -38,6 +38,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("harness", "doctor"),
     ("cost",),
     ("bench", "report", "compare"),
+    ("accuracy",),
     ("slots",),
     ("platformio",),
     ("api",),

@@ -4,10 +4,16 @@
 
 from __future__ import annotations
 
+import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 
-from tinyml.harness.run import Result, run_files
+from tinyml.harness.build import Image, build
+from tinyml.harness.generated import Generated, read_generated
+from tinyml.harness.machines import find_machine
+from tinyml.harness.run import Result, execute, run_files
 from tinyml.ir import Array
 
 
@@ -29,3 +35,26 @@ class Standalone(Place):
 
     def run(self, files: Mapping[str, str], samples: Sequence[Mapping[str, Array]]) -> Result:
         return run_files(files, self.name, samples, reset_before={0})
+
+
+class _Built(Place):
+    """An image that is built already."""
+
+    def __init__(self, name: str, image: Image, model: Generated) -> None:
+        self.name, self.image, self.model = name, image, model
+
+    def run(self, files: Mapping[str, str], samples: Sequence[Mapping[str, Array]]) -> Result:
+        return execute(self.image, self.model, samples, reset_before={0})
+
+
+@contextmanager
+def built_once(place: Place, files: Mapping[str, str]) -> Iterator[Place]:
+    """A place for many runs of these files: the host and QEMU build only once."""
+    if not isinstance(place, Standalone):
+        yield place
+        return
+    with tempfile.TemporaryDirectory(prefix="tinyml-") as scratch:
+        for name, text in files.items():
+            (Path(scratch) / name).write_text(text, encoding="utf-8")
+        model = read_generated(Path(scratch))
+        yield _Built(place.name, build(model, find_machine(place.name), Path(scratch)), model)

@@ -25,7 +25,7 @@ def read(path: Path, elements: int) -> tuple[Array, Array | None]:
     labels = None
     if label is not None:
         cells = [line[label : label + 1] or [""] for line in lines]
-        labels = _numbers(path, cells, header, CLASSES)[:, 0]
+        labels = _labels(path, cells, header)
         lines = [line[:label] + line[label + 1 :] for line in lines]
     rows = _numbers(path, lines, header, f"{elements} numbers in each line, and nothing else")
     if rows.shape[1] != elements:
@@ -37,12 +37,18 @@ def read(path: Path, elements: int) -> tuple[Array, Array | None]:
 
 
 def column(path: Path) -> Array:
-    """One number per line."""
+    """One label per line."""
     header, lines = _table(path)
-    rows = _numbers(path, lines, header, CLASSES)
-    if rows.shape[1] != 1:
-        raise ConfigError(f"{path} has {rows.shape[1]} columns", "one number per line: the class")
-    return rows[:, 0]
+    if len(lines[0]) != 1:
+        raise ConfigError(f"{path} has {len(lines[0])} columns", "one label per line")
+    return _labels(path, lines, header)
+
+
+def _labels(path: Path, cells: list[list[str]], header: list[str]) -> Array:
+    """Numbers, or names if the first label is one."""
+    if cells[0][0].strip() and not _is_number(cells[0][0]):
+        return np.asarray([line[0].strip() for line in cells])
+    return _numbers(path, cells, header, CLASSES)[:, 0]
 
 
 def _table(path: Path) -> tuple[list[str], list[list[str]]]:

@@ -327,7 +327,9 @@ def _classes(labels: Array, count: int, path: Path) -> Array:
 
 
 def labels_as_found(labels: Array, count: int, path: Path) -> Array:
-    """Labels of any kind, one for each sample."""
+    """Labels of any kind, one for each sample; those of sequences follow one another."""
+    if labels.ndim > 1 and len(labels) != count and labels.shape[0] * labels.shape[1] == count:
+        labels = labels.reshape(count, *labels.shape[2:])
     if labels.ndim == 0 or len(labels) != count:
         found = len(labels) if labels.ndim else 1
         raise ConfigError(f"{path} has {found} labels for {count} samples", "one for each sample")
@@ -339,5 +341,13 @@ def stored_integers(path: Path, inputs: Sequence[Input]) -> set[str]:
     if not path.is_file() or path.suffix.lower() == ".csv":
         return set()
     arrays = _numpy(path)
+    if "labels" not in {i.name for i in inputs}:
+        arrays.pop("labels", None)
     found = {i.name: _pick(arrays, i, n, len(inputs), path) for n, i in enumerate(inputs)}
     return {name for name, array in found.items() if array.dtype.kind in "iub"}
+
+
+def folder_classes(path: Path) -> list[str]:
+    """The names of the classes that a folder has labels for: its subfolders, in alphabetical order."""
+    files = image_folder.find(path) or wav_folder.find(path)
+    return image_folder.class_names(path, files)

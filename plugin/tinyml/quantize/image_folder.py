@@ -75,10 +75,15 @@ def classes(folder: Path, files: Sequence[Path], origin: Sequence[Path]) -> Arra
     None if a file is not in a subfolder.
     """
 
-    def name(path: Path) -> str:
-        return path.relative_to(folder).parts[0] if path.parent != folder else ""
+    known = class_names(folder, files)
+    return np.asarray([known.index(_class_name(folder, path)) for path in origin]) if known else None
 
-    known = sorted({name(path) for path in files})
-    if "" in known or len(known) < 2:
-        return None
-    return np.asarray([known.index(name(path)) for path in origin])
+
+def class_names(folder: Path, files: Sequence[Path]) -> list[str]:
+    """The subfolders, in alphabetical order; none if a file is not in a subfolder."""
+    known = sorted({_class_name(folder, path) for path in files})
+    return known if len(known) > 1 and "" not in known else []
+
+
+def _class_name(folder: Path, path: Path) -> str:
+    return path.relative_to(folder).parts[0] if path.parent != folder else ""

@@ -14,6 +14,9 @@ from tinyml.quantize.sparsity import Sparsity
 LOW_DECIBELS = 15.0
 """Below this, a layer's output has lost too much: fewer than three accurate bits remain."""
 
+LOST_POINTS = 1.0
+"""A loss of accuracy that deserves a warning, if it is more than one sample."""
+
 
 @dataclass(frozen=True)
 class LayerNoise:
@@ -75,7 +78,7 @@ class Report:
 
     def advice(self) -> list[str]:
         """Warnings, each with what to try."""
-        lines = list(self.warnings)
+        lines = [*self.warnings, *self._lost_accuracy()]
         for layer in self.weakest()[:5]:
             name = layer.name
             remedies = [f"--keep-float {name} keeps it in float"]
@@ -85,6 +88,19 @@ class Report:
                 f"layer {name} ({layer.op_type}) has only {layer.decibels:.1f} dB left: {', '.join(remedies)}"
             )
         return lines
+
+    def _lost_accuracy(self) -> list[str]:
+        """A good signal-to-noise ratio does not protect decisions that were close."""
+        if self.accuracy_float is None or self.accuracy_int8 is None:
+            return []
+        lost = self.accuracy_float - self.accuracy_int8
+        if 100 * lost < LOST_POINTS or round(lost * self.samples) < 2:
+            return []
+        although = f"although the outputs have {self.decibels:.1f} dB" if not self.weakest() else "in int8"
+        return [
+            f"accuracy falls by {100 * lost:.1f} points {although}: --auto 0.5 finds the layers that need "
+            "int16 or float to lose at most half a point"
+        ]
 
     def as_json(self) -> dict[str, Any]:
         """Plain data, for files."""

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from tinyml.arrays import is_quantized, stored
 from tinyml.ir import DType, Graph
 from tinyml.quantize import data
@@ -25,6 +27,10 @@ def rows(request: Request, graph: Graph) -> Samples:
     real = {name for name, tensor in tensors.items() if is_quantized(tensor)} - integers
     inputs = [replace(i, dtype=DType.FLOAT32) if i.name in real else i for i in inputs]
     samples = data.load(request, inputs, bool(graph.states), data.labels_as_found)
+    if request.labels is None and samples.labels is not None and request.calibration.is_dir():
+        samples = replace(
+            samples, labels=np.asarray(data.folder_classes(request.calibration))[samples.labels]
+        )
     return replace(
         samples,
         inputs=tuple(

@@ -14,6 +14,7 @@ from tinyml.verbs.bench import Bench
 from tinyml.verbs.compile import Compile
 from tinyml.verbs.deploy import Deploy
 from tinyml.verbs.doctor import Doctor
+from tinyml.verbs.evaluate import Evaluate
 from tinyml.verbs.features import Features
 from tinyml.verbs.list_models import ListModels
 from tinyml.verbs.make_test import MakeTest
@@ -40,6 +41,7 @@ VERBS: tuple[Verb, ...] = (
     Ops(),
     Report(),
     Verify(),
+    Evaluate(),
     Profile(),
     Bench(),
     Doctor(),

@@ -1,0 +1,241 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""``tinyml.evaluate``: how good a compiled model is on a test set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tinyml import harness
+from tinyml.accuracy import truth
+from tinyml.accuracy.answers import compiled_answers, original_answers
+from tinyml.accuracy.scores import Classification, Regression, classify, regress
+from tinyml.api.compiled import CompiledModel, as_compiled
+from tinyml.api.data import DataLike, data_file
+from tinyml.api.running import EVERY
+from tinyml.api.sources import Model, ModelLike, as_model
+from tinyml.api.tables import table
+from tinyml.compare.difference import signal_to_noise_db
+from tinyml.errors import ConfigError
+from tinyml.harness import Place, Standalone
+from tinyml.ir import Array
+from tinyml.pipeline import read_samples
+from tinyml.quantize.request import Request, Scaling
+
+
+@dataclass(frozen=True)
+class OutputDifference:
+    """An output of the compiled model against that of the original, over all samples."""
+
+    output: str
+    snr_db: float
+    largest: float
+
+
+@dataclass(frozen=True)
+class Original:
+    """The original model on the same samples, in its own runtime."""
+
+    model: str
+    runtime: str
+    changed: int | None  # decisions that differ from the original's; None if there are none
+    changed_samples: tuple[int, ...]  # the first of them
+    accuracy: float | None  # of the original
+    outputs: tuple[OutputDifference, ...]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A compiled model on a test set. Which parts there are depends on the labels."""
+
+    model: str
+    machine: str
+    samples: int
+    task: str  # classes, values or raw
+    classification: Classification | None = None
+    regression: Regression | None = None
+    original: Original | None = None
+
+    @property
+    def accuracy(self) -> float | None:
+        """The share of right decisions, 0 to 1; None without classes and labels."""
+        return self.classification.accuracy if self.classification else None
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain data, for files."""
+        return asdict(self)
+
+    def headline(self) -> list[str]:
+        """The figures, one per line."""
+        lines = []
+        if self.classification:
+            right = round(self.classification.accuracy * self.samples)
+            percent = 100 * self.classification.accuracy
+            lines.append(f"accuracy {percent:.2f} % ({right:,} of {self.samples:,} samples)")
+        if self.regression:
+            r2 = "" if self.regression.r2 is None else f", R² {self.regression.r2:.4f}"
+            lines.append(
+                f"mean absolute error {self.regression.mae:.6g}{r2}, largest {self.regression.largest:.6g}"
+            )
+        if self.original:
+            lines += _against(self.original, self.samples)
+        return lines
+
+    def _repr_html_(self) -> str:
+        rows = [(self.model, f"on {self.machine}"), *(("", line) for line in self.headline())]
+        html = table(rows)
+        if self.classification:
+            names = [score.name for score in self.classification.classes]
+            confusion = zip(names, self.classification.confusion, strict=True)
+            html += table([(name, *row) for name, row in confusion], ("right \\ decided", *names))
+        return html
+
+
+def _against(original: Original, samples: int) -> list[str]:
+    lines = []
+    if original.changed is not None:
+        was = "" if original.accuracy is None else f", accuracy {100 * original.accuracy:.2f} %"
+        lines.append(
+            f"{original.changed:,} of {samples:,} decisions differ from {original.model} in "
+            f"{original.runtime}{was}"
+        )
+    lines += [
+        f"{found.output}: {found.snr_db:.1f} dB against {original.model}, largest difference "
+        f"{found.largest:.6g}"
+        for found in original.outputs
+    ]
+    return lines
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of the answers."""
+
+    classes: tuple[str, ...] = ()  # names, in the order of the model's outputs
+    task: str = "auto"
+    output: str = ""  # the output that decides; default: the first
+
+
+def evaluate(
+    model: ModelLike,
+    data: DataLike,
+    labels: DataLike | None = None,
+    *,
+    example: Any = None,
+    on: str = "host",
+    against: ModelLike | None = None,
+    classes: Sequence[str] = (),
+    task: str = "auto",
+    output: str = "",
+    samples: int | None = None,
+    range: tuple[float, float] | None = None,
+    mean: Sequence[float] = (),
+    std: Sequence[float] = (),
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Evaluation:
+    """Run a test set through the compiled C and compare it with labels and with the original model.
+
+    ``labels``: class numbers, names or one-hot rows, or values to predict; default: those in the data.
+    ``on``: the host or an emulated core. ``against``: the original (default: the same model in its own
+    runtime). ``classes``: the names of classes in the order of the outputs. ``task``: ``classes``, ``values``
+    or ``raw``; ``auto`` decides by the labels. ``samples``: use at most this many, evenly spread.
+    """
+    compiled = as_compiled(
+        model if isinstance(model, CompiledModel) else as_model(model, example),
+        harness.find_machine(on).target.name,
+    )
+    low, high = range if range is not None else (None, None)
+    original = as_model(against, example) if against is not None else compiled.model
+    with data_file(data, "data") as path, data_file(labels, "labels") as truth_file:
+        assert path is not None
+        request = Request(
+            path,
+            labels=truth_file,
+            scaling=Scaling(low, high, tuple(mean), tuple(std)),
+            samples=EVERY if samples is None else samples,
+        )
+        return measure(
+            compiled, Standalone(on), request, original, Question(tuple(classes), task, output), progress
+        )
+
+
+def measure(
+    compiled: CompiledModel,
+    place: Place,
+    request: Request,
+    original: Model,
+    question: Question,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Evaluation:
+    """``evaluate`` with the settings of the command line, anywhere a model can run."""
+    graph, report = compiled.built.graph, progress or _silent
+    if not request.calibration.exists():
+        raise ConfigError(f"there is no data {request.calibration}", ".npz, .npy, .csv or a folder")
+    test = read_samples(request, graph)
+    labels = None if test.labels is None else np.asarray(test.labels)
+    found = compiled_answers(compiled.built, place, test.inputs, test.starts, report)
+    with original.file() as path:
+        shapes = original.shapes or compiled.options.shapes
+        runtime, wanted = original_answers(path, shapes, compiled.built, test.inputs, test.starts, report)
+    index = _deciding(graph.outputs, question.output)
+    whole = (
+        graph.tensors[graph.outputs[index]].dtype.is_integer
+        and not compiled.summary["outputs"][index]["scale"]
+    )
+    ours, theirs = _rows(found, index), _rows(wanted, index)
+    whole = whole and ours.shape[1] == 1
+    task = truth.choose_task(question.task, ours, labels, whole)
+    names = question.classes or _names(request.calibration, labels)
+    scores = was = changed = values = None
+    if task == "classes":
+        decided, before = truth.decisions(ours, whole), truth.decisions(theirs, whole)
+        changed = np.flatnonzero(decided != before)
+        if labels is not None:
+            right = truth.class_numbers(labels, ours, names)
+            scores, was = classify(decided, right, names), float(np.mean(before == right))
+    elif task == "values" and labels is not None:
+        values = regress(ours, truth.values(labels, ours))
+    outputs = [
+        OutputDifference(name, *_difference(_rows(found, i), _rows(wanted, i)))
+        for i, name in enumerate(graph.outputs)
+    ]
+    first = () if changed is None else tuple(changed[:20].tolist())
+    return Evaluation(
+        compiled.name,
+        place.name,
+        len(test),
+        task,
+        scores,
+        values,
+        Original(path.name, runtime, None if changed is None else len(changed), first, was, tuple(outputs)),
+    )
+
+
+def _silent(what: str, done: int, total: int) -> None:
+    """No-op progress."""
+
+
+def _rows(answers: Sequence[Sequence[Array]], index: int) -> Array:
+    return np.stack([outputs[index].reshape(-1) for outputs in answers])
+
+
+def _difference(ours: Array, theirs: Array) -> tuple[float, float]:
+    return signal_to_noise_db(ours, theirs), float(np.abs(ours - theirs).max(initial=0.0))
+
+
+def _deciding(outputs: Sequence[str], chosen: str) -> int:
+    if chosen and chosen not in outputs:
+        raise ConfigError(f"the model has no output {chosen!r}", f"one of: {', '.join(outputs)}")
+    return outputs.index(chosen) if chosen else 0
+
+
+def _names(data: Path, labels: Array | None) -> tuple[str, ...]:
+    """Subfolders are classes in alphabetical order, unless the user says otherwise."""
+    if labels is None or labels.dtype.kind != "U" or not data.is_dir():
+        return ()
+    return tuple(sorted({path.name for path in data.iterdir() if path.is_dir() and path.name[0] != "."}))

@@ -1,0 +1,149 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""`evaluate`: how good is the compiled model on a test set?"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tinyml.quantize.request import KEYS
+from tinyml.verbs.base import Verb, roomy
+from tinyml.verbs.compile import add_model_arguments
+from tinyml.verbs.placing import add_place_arguments, placed
+from tinyml.verbs.run import MACHINES
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tinyml.accuracy.scores import Classification
+    from tinyml.api.evaluated import Evaluation
+    from tinyml.quantize.request import Request
+
+EXIT_TOO_LOW = 3
+MOST_CLASSES = 16
+"""Classes for which the confusion matrix is printed; --json always has it."""
+
+
+class Evaluate(Verb):
+    """Run a test set through the compiled C: accuracy, and what changed against the original model.
+
+    Data is a .npz with one array per input (one row per sample), a .npy, a .csv, or a folder of images or WAV
+    files. Labels are in the .npz as "labels", in a column "label" of the .csv, the names of subfolders, or in
+    a file of their own (--labels): class numbers, names of classes, one-hot rows, or values to predict.
+
+    With classes: accuracy, a confusion matrix, and recall and precision of each class. With values: mean
+    absolute error and R². In both cases, and without labels, the outputs are compared with those of the
+    original: the same model in its own runtime, the float model where --quantize is given, or --against.
+
+    Exit code: 0, or 3 if the accuracy is lower than --min-accuracy.
+    """
+
+    name = "evaluate"
+    help = "measure the accuracy of a compiled model on a test set"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        add_model_arguments(parser, target=False)
+        parser.add_argument("--data", type=Path, required=True, metavar="DATA", help="the test set")
+        parser.add_argument("--labels", type=Path, metavar="FILE", help="labels: .npy, .npz, .csv")
+        parser.add_argument("--on", default="host", choices=MACHINES, help="where (default: %(default)s)")
+        parser.add_argument("--against", type=Path, metavar="MODEL", help="the original model")
+        parser.add_argument(
+            "--classes",
+            default="",
+            metavar="A,B,..",
+            help="names of the classes in the order of the outputs, or a file with one per line "
+            "(default: subfolders in alphabetical order)",
+        )
+        parser.add_argument(
+            "--task",
+            default="auto",
+            choices=("auto", "classes", "values", "raw"),
+            help="what the first output is (default: by the labels)",
+        )
+        parser.add_argument("--output", default="", metavar="NAME", help="the output that decides")
+        parser.add_argument("--samples", type=int, metavar="N", help="use at most N, evenly spread")
+        parser.add_argument("--range", metavar="LOW:HIGH", help=f"{KEYS['range']}, -1:1 ...")
+        parser.add_argument("--mean", metavar="M[,M..]", help=KEYS["mean"])
+        parser.add_argument("--std", metavar="S[,S..]", help=KEYS["std"])
+        parser.add_argument(
+            "--min-accuracy", type=float, metavar="PERCENT", help="exit with 3 if the accuracy is lower"
+        )
+        parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures as JSON")
+        add_place_arguments(parser)
+
+    def run(self, args: argparse.Namespace, console: Console) -> int:
+        from tinyml.api.compiled import build
+        from tinyml.api.evaluated import Question, measure
+        from tinyml.api.sources import as_model
+        from tinyml.errors import ConfigError, writing
+        from tinyml.verbs.progress import Bars
+
+        request = _request(args)
+        with placed(args, console) as chosen, Bars() as bars:
+            compiled = build(as_model(args.model), chosen.options)
+            chosen.check(compiled.built)
+            original = as_model(args.against or args.model, shapes=chosen.options.shapes)
+            question = Question(_classes(args.classes), args.task, args.output)
+            result = measure(compiled, chosen.place, request, original, question, bars.advance)
+        if args.json:
+            with writing(args.json):
+                args.json.write_text(json.dumps(result.as_json(), indent=2) + "\n", encoding="utf-8")
+        show(result, console)
+        if args.min_accuracy is None:
+            return 0
+        if result.accuracy is None:
+            raise ConfigError("--min-accuracy needs classes and labels", "--labels FILE")
+        if 100 * result.accuracy >= args.min_accuracy:
+            return 0
+        console.print(f"less than {args.min_accuracy:g} %", style="bold red", markup=False)
+        return EXIT_TOO_LOW
+
+
+def _request(args: argparse.Namespace) -> Request:
+    from tinyml.api.running import EVERY
+    from tinyml.quantize.request import from_settings
+
+    given = {"calibration": str(args.data), "samples": str(EVERY if args.samples is None else args.samples)}
+    for key in ("labels", "range", "mean", "std"):
+        if getattr(args, key) is not None:
+            given[key] = str(getattr(args, key))
+    return from_settings(given, Path())
+
+
+def _classes(text: str) -> tuple[str, ...]:
+    from tinyml.errors import ConfigError
+
+    if not text:
+        return ()
+    path = Path(text)
+    words = path.read_text(encoding="utf-8").splitlines() if path.is_file() else text.split(",")
+    names = tuple(word.strip() for word in words if word.strip())
+    if len(set(names)) < len(names):
+        raise ConfigError(f"--classes names a class twice: {', '.join(names)}")
+    return names
+
+
+def show(result: Evaluation, console: Console) -> None:
+    """Print classes and confusions as tables, then the figures."""
+    if result.classification and len(result.classification.classes) <= MOST_CLASSES:
+        _show_classes(result.classification, console)
+    for line in result.headline():
+        console.print(line, markup=False, soft_wrap=True)
+
+
+def _show_classes(found: Classification, console: Console) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    names = [score.name for score in found.classes]
+    for title in ("class", "samples", "recall", "precision"):
+        table.add_column(title, justify="left" if title == "class" else "right")
+    for name in names:
+        table.add_column(f"as {name}", justify="right")
+    for score, row in zip(found.classes, found.confusion, strict=True):
+        shares = ("" if s is None else f"{100 * s:.1f} %" for s in (score.recall, score.precision))
+        table.add_row(score.name, f"{score.samples:,}", *shares, *(str(count or ".") for count in row))
+    roomy(console).print(table, markup=False)
