@@ -79,7 +79,7 @@ def save_outputs(path: Path, graph: Graph, runs: Sequence[Mapping[str, Array]]) 
     """Each output under its name and as out0, out1, …; those of several runs as rows of one array."""
     arrays: dict[str, Array] = {}
     for i, name in enumerate(graph.outputs):
-        arrays[f"out{i}"] = arrays[name] = _joined([outputs[name] for outputs in runs])
+        arrays[f"out{i}"] = arrays[name] = joined([outputs[name] for outputs in runs])
     # not numpy.savez, which cannot save a tensor called "file"
     with writing(path), zipfile.ZipFile(path, "w") as archive:
         for key, array in arrays.items():
@@ -87,7 +87,7 @@ def save_outputs(path: Path, graph: Graph, runs: Sequence[Mapping[str, Array]]) 
                 np.lib.format.write_array(stream, np.asanyarray(array), allow_pickle=False)
 
 
-def _joined(rows: Sequence[Array]) -> Array:
+def joined(rows: Sequence[Array]) -> Array:
     """One array; a first axis of 1, as models have it, becomes the axis of the rows."""
     if len(rows) == 1:
         return rows[0]

@@ -8,14 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from tinyml import harness
 from tinyml.api.compiled import CompiledModel, as_compiled
 from tinyml.api.data import DataLike, data_file
 from tinyml.api.sources import ModelLike
 from tinyml.api.tables import table
-from tinyml.arrays import pattern, preview
+from tinyml.arrays import joined, pattern_inputs, preview
 from tinyml.ir import Array
 from tinyml.pipeline import read_samples
 from tinyml.quantize.request import Request
@@ -33,8 +31,8 @@ class RunResult:
 
     @property
     def outputs(self) -> dict[str, Array]:
-        """The outputs of all runs by name, one row per run."""
-        return {name: _rows([outputs[name] for outputs in self.runs]) for name in self.runs[0]}
+        """The outputs of all runs by name; those of several runs as rows of one array."""
+        return {name: joined([outputs[name] for outputs in self.runs]) for name in self.runs[0]}
 
     def __getitem__(self, name: str) -> Array:
         return self.outputs[name]
@@ -60,12 +58,12 @@ def run(
     """Run a model as compiled C on the host or on an emulated core (``qemu-cortex-m4``).
 
     ``inputs``: an array, or arrays by input name, with one row per run; without them, a fixed pattern.
-    Rows of a model that keeps state are consecutive runs. The outputs have one row per run, too.
+    Rows of a model that keeps state are consecutive runs. The outputs of several runs are rows, too.
     """
     compiled = as_compiled(model, harness.find_machine(on).target.name)
     graph = compiled.built.graph
     if inputs is None:
-        return execute(compiled, [{n: pattern(graph.tensors[n]) for n in graph.inputs}], on)
+        return execute(compiled, [pattern_inputs(graph)], on)
     with data_file(inputs, "inputs") as path:
         assert path is not None
         samples = read_samples(Request(path, samples=EVERY), graph).inputs
@@ -86,8 +84,3 @@ def execute(compiled: CompiledModel, samples: Sequence[Mapping[str, Array]], on:
         None if result.instructions is None else tuple(result.instructions),
         result.stack_bytes,
     )
-
-
-def _rows(arrays: Sequence[Array]) -> Array:
-    """One row per run: a first axis of extent 1 counts samples, so it counts runs here."""
-    return np.concatenate(arrays) if arrays[0].shape[:1] == (1,) else np.stack(arrays)
