@@ -87,6 +87,11 @@ class CompiledModel:
         """The loss of accuracy, if the model was quantised here."""
         return self.built.quantization
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the user should know about how the model was read."""
+        return tuple(self.built.graph.notes)
+
     def report(self) -> Report:
         """Layers, memory plan and passes as plain data; what `tinyml report --json` writes."""
         return describe(self.built, self._file_name, self.options.kernels, list(self.stages))

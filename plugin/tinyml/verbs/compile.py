@@ -179,7 +179,7 @@ class Compile(Verb):
             markup=False,
             soft_wrap=True,
         )
-        for note in compiled.graph.notes:
+        for note in compiled.notes:
             console.print(f"{compiled.name}: note: {note}", markup=False, soft_wrap=True)
         if compiled.quantization:
             for line in (f"int8: {compiled.quantization.headline()}", *compiled.quantization.advice()):
