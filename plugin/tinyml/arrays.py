@@ -4,14 +4,60 @@
 
 from __future__ import annotations
 
+import os
+import struct
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from tinyml import limits
 from tinyml.errors import ConfigError, writing
 from tinyml.ir import Array, DType, Graph, Tensor
+
+UNREADABLE = (
+    OSError,
+    ValueError,
+    TypeError,
+    LookupError,
+    ArithmeticError,
+    EOFError,
+    MemoryError,
+    RuntimeError,
+    SyntaxError,
+    struct.error,
+    tokenize.TokenError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""What numpy raises on files that are not its own: it reads their headers as Python."""
+
+
+def read_numpy(path: Path) -> dict[str, Array]:
+    """The arrays of a .npz file by name, or that of a .npy file as ""; raises one of UNREADABLE."""
+    with path.open("rb") as stream:
+        check_bytes(path, os.fstat(stream.fileno()).st_size)
+        if stream.read(2) == b"PK":
+            with zipfile.ZipFile(stream) as archive:
+                check_bytes(path, sum(info.file_size for info in archive.infolist()))
+        stream.seek(0)
+        file = np.load(stream, allow_pickle=False)
+        if isinstance(file, np.ndarray):
+            return {"": file}
+        return {key: file[key] for key in file.files}
+
+
+def check_bytes(path: Path, found: int) -> None:
+    """Refuse data that would fill the memory, packed or not."""
+    allowed = limits.limit("samples_bytes")
+    if found > allowed:
+        raise ConfigError(
+            f"{path} has {found:,} bytes of data, and at most {allowed:,} are allowed",
+            f"fewer samples, or {limits.VARIABLE}SAMPLES_BYTES={found} in the environment",
+        )
 
 
 def pattern_inputs(graph: Graph) -> dict[str, Array]:
@@ -29,19 +75,17 @@ def load_samples(path: Path | None, graph: Graph) -> list[dict[str, Array]]:
     if path is None:
         return [pattern_inputs(graph)]
     try:
-        file = np.load(path, allow_pickle=False)
-        if isinstance(file, np.ndarray):
-            raise ConfigError(
-                f"{path} holds one array without a name", "save it with numpy.savez(file, in0=array)"
-            )
-        with file:
-            stored = {key: file[key] for key in file.files}
+        stored = read_numpy(path)
     except FileNotFoundError:
         raise ConfigError(f"there is no input file {path}") from None
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile):
+    except UNREADABLE:
         raise ConfigError(
             f"{path} is not a .npz file", "save one with numpy.savez(file, in0=array)"
         ) from None
+    if "" in stored:
+        raise ConfigError(
+            f"{path} holds one array without a name", "save it with numpy.savez(file, in0=array)"
+        )
     rows = {tensor.name: _rows(stored, tensor, i, path) for i, tensor in enumerate(tensors)}
     counts = {name: len(array) for name, array in rows.items()}
     if len(set(counts.values())) > 1:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,6 +62,24 @@ KEYWORDS = frozenset(
 )
 
 
+class Code(str):
+    """Text that is C already. Templates print it as it is, and every other text through ``plain``."""
+
+    __slots__ = ()
+
+
+def code(lines: Iterable[str]) -> list[Code]:
+    """Lines that the compiler itself wrote, and into which names of the model came escaped."""
+    return [Code(line) for line in lines]
+
+
+def plain(text: str) -> str:
+    """``text`` as it may stand in a comment or between quotes: ASCII, one line, nothing that ends either."""
+    safe = "".join(ch if " " <= ch <= "~" else "?" for ch in text)
+    safe = safe.replace("\\", "/").replace('"', "'").replace("??", "? ?")
+    return safe.replace("*/", "* /").replace("/*", "/ *").replace("//", "/ /")
+
+
 def identifier(text: str, fallback: str = "x") -> str:
     """A C identifier that resembles ``text``; names from a model are data, never code."""
     name = re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_") or fallback
@@ -72,8 +90,7 @@ def identifier(text: str, fallback: str = "x") -> str:
 
 def printable(text: str, limit: int = 80) -> str:
     """``text`` made safe for a C comment: ASCII, one line, nothing that ends the comment."""
-    safe = "".join(ch if " " <= ch <= "~" else "?" for ch in text)
-    safe = safe.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?").replace("\\", "/")
+    safe = plain(text)
     return safe if len(safe) <= limit else safe[: limit - 3] + "..."
 
 

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tinyml import ops  # registers readers and kernels
-from tinyml.errors import ModelError
-from tinyml.importers import TFLITE_MAGIC
+from tinyml.importers import read_model
 from tinyml.kernel import Kernel, kernel_table, message
 from tinyml.reading import ONNX_READERS, TFLITE_READERS
 
@@ -77,19 +76,18 @@ def families() -> list[Family]:
 
 def used(path: Path) -> list[Use]:
     """The operators of a model file, the most frequent first."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise ModelError(f"cannot read {path}: {error.strerror}", "check the path") from None
-    if content[4:8] == TFLITE_MAGIC:
+    file = read_model(path)
+    if file.is_tflite:
         from tinyml.importers import tflite_file
 
-        counts = Counter(op.op_type for graph in tflite_file.parse(path, content) for op in graph.operators)
+        counts = Counter(
+            op.op_type for graph in tflite_file.parse(path, file.content) for op in graph.operators
+        )
         known = {*TFLITE_READERS, *SPECIAL_TFLITE}
     else:
         from tinyml.importers import onnx_model
 
-        model = onnx_model.parse(path, content)
+        model = onnx_model.parse(file)
         counts = Counter(_onnx_names(model.graph.node))
         known = {_qualified(domain, op) for domain, op in ONNX_READERS} | {*SPECIAL_ONNX}
         known |= {_qualified(function.domain, function.name) for function in model.functions}

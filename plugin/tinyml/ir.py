@@ -13,7 +13,7 @@ from __future__ import annotations
 import enum
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -172,10 +172,16 @@ class View:
     offset_bytes: int = 0
 
 
+OperandRule: TypeAlias = Callable[["Layer[Any]"], bool]
+"""Returns whether the inputs of a layer, whose outputs are not known yet, are fine. Its docstring is the
+message and the documentation. Rules are asked in order, so one may rely on those before it."""
+
+
 @dataclass(frozen=True)
 class Op:
     """Base of all operators. A subclass in ``ops/`` holds the attributes as dataclass fields."""
 
+    operands: ClassVar[tuple[OperandRule, ...]] = ()  # what the inputs must be: see ``rules``
     folds: ClassVar[bool] = True  # may be computed at import when all inputs are constants
     movement: ClassVar[bool] = False  # outputs are elements of input 0, unchanged: works on any type
     elementwise: ClassVar[bool] = False  # an output element depends on the operands at its place alone

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -113,16 +112,16 @@ def compile_model(path: Path, options: Options, observe: Observer | None = None)
     """From a model file to C."""
     name = options.name or model_name(path)
     check_name(name)
-    if options.frontend and path.is_file():
-        check_training(options.frontend, importers.metadata(path))
-    graph, report = _load(path, options)
-    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
-    origin = Provenance(path.name, sha256, options.describe())
+    file = importers.read_model(path)
+    if options.frontend:
+        check_training(options.frontend, importers.metadata(file))
+    graph, report = _load(file, options)
+    origin = Provenance(path.name, file.sha256, options.describe())
     return replace(compile_graph(graph, name, origin, options, observe), quantization=report)
 
 
 def quantize_model(
-    path: Path,
+    path: Path | importers.ModelFile,
     request: Request,
     shapes: Mapping[str, Shape] | None = None,
     progress: Callable[[str, int, int], None] | None = None,
@@ -130,7 +129,8 @@ def quantize_model(
     """From a float model file to int8, or the cached result."""
     from tinyml.quantize import cache, engine
 
-    return cache.quantized(path, request, shapes, progress or engine.silent)
+    file = importers.read_model(path) if isinstance(path, Path) else path
+    return cache.quantized(file, request, shapes, progress or engine.silent)
 
 
 def read_graph(path: Path, shapes: Mapping[str, Shape] | None = None) -> Graph:
@@ -145,12 +145,12 @@ def read_samples(request: Request, graph: Graph) -> Samples:
     return rows(request, graph)
 
 
-def _load(path: Path, options: Options) -> tuple[Graph, Report | None]:
+def _load(file: importers.ModelFile, options: Options) -> tuple[Graph, Report | None]:
     if options.quantize is None:
-        return importers.load(path, options.shapes), None
+        return importers.read(file, options.shapes), None
     request = replace(options.quantize, frontend=options.frontend)
-    result = quantize_model(path, request, options.shapes)
-    return importers.read(path, result.content), result.report
+    result = quantize_model(file, request, options.shapes)
+    return importers.read(importers.ModelFile(file.path, result.content)), result.report
 
 
 def compile_graph(
@@ -192,6 +192,7 @@ def compile_graph(
         emitted.layer_bytes,
         emitted.libm,
         feed,
+        emitted.set,
     )
     files = {**emitted.files, f"{name}.json": summary.text}
     return Compiled(name, graph, selected, placed, files, summary.data, tuple(ledger.entries))

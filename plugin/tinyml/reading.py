@@ -9,17 +9,37 @@ node's outputs. The importers find readers by the names they were registered und
 from __future__ import annotations
 
 import inspect
+import math
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
+from tinyml import limits
 from tinyml.errors import ModelError, RegistrationError, UnsupportedError
 from tinyml.ir import Array, DType, Layer, Node, Op, Quant, Tensor, TensorType
+from tinyml.rules import operand_problem, quantisation_problem
 
 ACTIVATION_LIMITS = ((-np.inf, np.inf), (0.0, np.inf), (-1.0, 1.0), (0.0, 6.0))
 """TFLite's fused activations that are a clamp, by their number: none, RELU, RELU_N1_TO_1, RELU6."""
+
+
+BROKEN = (
+    struct.error,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    NotImplementedError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""What a reader raises on a node that makes no sense. Importers turn it into a message."""
+
+MALFORMED = "the file is malformed: export or convert the model again"
 
 
 class Builder:
@@ -30,6 +50,7 @@ class Builder:
         self.nodes: list[Node] = []
         self._producers: dict[str, Node] = {}
         self._counter = 0
+        self._elements = 0  # of all tensors so far
         self.scope = ""  # name of the source node being read
         self.updates: dict[str, Tensor] = {}  # variables written by the operator being read
         self.notes: dict[str, None] = {}  # what users must know, each once and in order
@@ -44,6 +65,7 @@ class Builder:
 
     def tensor(self, name: str, type_: TensorType) -> Tensor:
         """A tensor that no node computes: an input or a state."""
+        self._check(name, type_)
         tensor = Tensor.of(self.fresh(name), type_)
         self.tensors[tensor.name] = tensor
         return tensor
@@ -58,6 +80,7 @@ class Builder:
 
     def constant(self, data: Array, hint: str = "", quant: Quant | None = None) -> Tensor:
         tensor = Tensor.constant(self.fresh(hint or f"{self.scope}/const"), np.asarray(data), quant)
+        self._check(tensor.name, tensor.type)
         self.tensors[tensor.name] = tensor
         return tensor
 
@@ -68,12 +91,17 @@ class Builder:
         outputs: Sequence[TensorType] | None = None,
     ) -> tuple[Tensor, ...]:
         """Apply ``op``; ``outputs`` overrides inferred type and quantisation, never the shape."""
+        problem = operand_problem(op, inputs)
+        if problem is not None:
+            raise ModelError(f"{op.kind} {self.scope!r}: {problem}", MALFORMED)
         types = op.infer(inputs)
         if outputs is not None:
             types = tuple(
                 TensorType(inferred.shape, given.dtype, given.quant)
                 for inferred, given in zip(types, outputs, strict=True)
             )
+        for type_ in types:
+            self._check(self.scope or op.kind, type_)
         results = tuple(Tensor.of(self.fresh(f"{self.scope}/{op.kind}"), t) for t in types[:1])
         for position, type_ in enumerate(types[1:], start=1):
             results += (Tensor.of(self.fresh(f"{self.scope}/{op.kind}:{position}"), type_),)
@@ -83,7 +111,9 @@ class Builder:
             tuple(tensor.name if tensor is not None else "" for tensor in inputs),
             tuple(tensor.name for tensor in results),
         )
-        folded = Layer(node.name, op, tuple(inputs), results).folded() if op.folds else None
+        layer = Layer(node.name, op, tuple(inputs), results)
+        limits.check("multiplications", op.macs(layer), f"{op.kind} {node.name!r}")
+        folded = layer.folded() if op.folds else None
         if folded is not None:
             results = folded
         else:
@@ -91,6 +121,16 @@ class Builder:
             self._producers.update({tensor.name: node for tensor in results})
         self.tensors.update({tensor.name: tensor for tensor in results})
         return results
+
+    def _check(self, name: str, type_: TensorType) -> None:
+        """Refuse a tensor that cannot be, or that is larger than the limits allow, before it is made."""
+        limits.check_shape(type_.shape, f"tensor {name!r}")
+        self._elements += math.prod(type_.shape)
+        limits.check("total_elements", self._elements, f"the model, up to {name!r}")
+        limits.check("nodes", len(self.nodes), f"the model, up to {name!r}")
+        problem = quantisation_problem(type_)
+        if problem is not None:
+            raise ModelError(f"tensor {name!r} {problem}", MALFORMED)
 
     def producer(self, tensor: Tensor) -> Node | None:
         """The node that computes a tensor; None for inputs, states and constants."""

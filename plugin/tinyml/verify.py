@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 
-from tinyml.ir import DType, Graph
+from tinyml.ir import Graph
+from tinyml.rules import operand_problem, quantisation_problem
 
 Rule = Callable[[Graph], Iterator[str]]
 
@@ -47,6 +47,14 @@ def computed_before_use(graph: Graph) -> Iterator[str]:
             yield f"nothing computes {name!r}"
 
 
+def operands_fit(graph: Graph) -> Iterator[str]:
+    """The operands of every operator are what it requires."""
+    for layer in graph.layers():
+        problem = operand_problem(layer.op, layer.inputs)
+        if problem is not None:
+            yield f"{layer.op.kind} {layer.name!r}: {problem}"
+
+
 def shapes_agree(graph: Graph) -> Iterator[str]:
     """Tensors have the shapes that shape inference gives."""
     for layer in graph.layers():
@@ -67,26 +75,16 @@ def data_fits(graph: Graph) -> Iterator[str]:
 def quantisation_fits(graph: Graph) -> Iterator[str]:
     """Scales are positive and finite, zero points in range, one per slice of the axis."""
     for name, tensor in graph.tensors.items():
-        quant = tensor.quant
-        if quant is None:
-            continue
-        if tensor.dtype.is_float or tensor.dtype is DType.BOOL:
-            yield f"{name!r} is {tensor.dtype.value} but quantised"
-            continue
-        low, high = tensor.dtype.limits
-        if not (min(quant.scales) > 0 and math.isfinite(sum(quant.scales))):
-            yield f"{name!r} has a scale that is not positive"
-        if not low <= min(quant.zero_points) <= max(quant.zero_points) <= high:
-            yield f"{name!r} has a zero point outside its type"
-        wanted = 1 if quant.axis is None else tensor.shape[quant.axis]
-        if len(quant.scales) != wanted or len(quant.zero_points) != wanted:
-            yield f"{name!r} has {len(quant.scales)} scales where {wanted} are needed"
+        problem = quantisation_problem(tensor.type)
+        if problem is not None:
+            yield f"{name!r} {problem}"
 
 
 RULES: tuple[Rule, ...] = (
     tensors_exist,
     computed_once,
     computed_before_use,
+    operands_fit,
     shapes_agree,
     data_fits,
     quantisation_fits,

@@ -18,8 +18,8 @@ PACKAGE = PLUGIN / "tinyml"
 # From the ground up. Modules in one layer do not know each other; a package may import itself.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors", "hooks"),
-    ("c", "compiler_sources", "fixed_point", "ir", "requirements"),
-    ("maths", "targets", "templates", "toolchains", "workspace"),
+    ("c", "compiler_sources", "fixed_point", "ir", "limits", "requirements"),
+    ("maths", "rules", "targets", "templates", "toolchains", "workspace"),
     ("arrays", "interpret", "kernel", "naming", "reading", "states", "verify", "text"),
     ("ops", "reference"),
     ("features",),

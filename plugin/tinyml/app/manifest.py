@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from tinyml import limits
 from tinyml.errors import ConfigError
 from tinyml.naming import check_name, check_unique
 from tinyml.quantize import request
@@ -109,6 +110,8 @@ class Manifest:
 def load(path: Path) -> Manifest:
     """Read and check a manifest; one that does not exist has no models."""
     try:
+        if path.stat().st_size > limits.limit("yaml_bytes"):
+            raise ConfigError(f"{path} is larger than {limits.limit('yaml_bytes'):,} bytes")
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return Manifest()
@@ -121,6 +124,10 @@ def parse(text: str, where: str) -> Manifest:
     """The manifest in ``text``; ``where`` names it in messages."""
     try:
         document = yaml.safe_load(text)
+    except RecursionError:
+        raise ConfigError(f"{where} is nested too deeply", "a list of models, each a mapping") from None
+    except ValueError as error:  # such as a date that there is not
+        raise ConfigError(f"{where} has a value that cannot be read: {error}") from None
     except yaml.YAMLError as error:
         raise ConfigError(f"{where} is not YAML: {' '.join(str(error).split())}") from None
     if document is None:

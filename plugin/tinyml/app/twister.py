@@ -41,7 +41,7 @@ class _Table:
     name: str
     c_type: str
     length: int
-    rows: list[str]
+    rows: list[c.Code]
 
 
 def test_files(entry: ModelEntry, file: str, summary: Mapping[str, Any], golden: Golden) -> dict[str, str]:
@@ -74,7 +74,7 @@ def test_files(entry: ModelEntry, file: str, summary: Mapping[str, Any], golden:
 
 def _tables(word: str, samples: Sequence[Sequence[Array]]) -> list[_Table]:
     return [
-        _Table(name, DType.of(array).c, array.size, c.table_rows(array))
+        _Table(name, DType.of(array).c, array.size, c.code(c.table_rows(array)))
         for names, sample in zip(_names(word, samples), samples, strict=True)
         for name, array in zip(names, sample, strict=True)
     ]

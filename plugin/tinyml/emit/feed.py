@@ -27,8 +27,8 @@ class FeedCode:
     records: Sequence[Record]
     memory: Sequence[Memory]
     windows: Sequence[Window]
-    statement: Sequence[str]
-    conversion: Sequence[str]  # statements in a loop over i, from NAME_row[i] to feature[i]
+    statement: Sequence[c.Code]
+    conversion: Sequence[c.Code]  # statements in a loop over i, from NAME_row[i] to feature[i]
     sample: str  # C type of a sample
     row: str  # C type of a feature before the conversion
     feature: str  # and after
@@ -103,8 +103,8 @@ def feed_code(model: str, feed: Feed) -> FeedCode:
         records=written.records,
         memory=memory,
         windows=windows,
-        statement=c.wrap(written.statement, c.TAB * 2),
-        conversion=c.wrap(_conversion(model, feed), c.TAB * 3),
+        statement=c.code(c.wrap(written.statement, c.TAB * 2)),
+        conversion=c.code(c.wrap(_conversion(model, feed), c.TAB * 3)),
         sample=sample.c,
         row=row.c,
         feature=feature.c,

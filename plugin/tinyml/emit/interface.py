@@ -33,8 +33,8 @@ class Port:
         return f"TINYML_{self.tensor.dtype.name}"
 
     @property
-    def c_name(self) -> str:
-        return c.string(self.tensor.name)
+    def c_name(self) -> c.Code:
+        return c.Code(c.string(self.tensor.name))
 
     @property
     def scale(self) -> str:
@@ -47,12 +47,12 @@ class Port:
         return quant.zero_point if quant is not None and not quant.per_channel else 0
 
     @property
-    def unusable(self) -> list[str]:
+    def unusable(self) -> list[c.Code]:
         """The beginning of a statement for the case that the caller's buffer cannot be used."""
         test = f"if ({self.parameter} == NULL"
         if self.tensor.dtype.bytes > 1:
             test += f" || !TINYML_ALIGNED({self.parameter}, _Alignof({self.c_type}))"
-        return c.wrap(f"{test}) {{", c.TAB, 2 * c.TAB)
+        return c.code(c.wrap(f"{test}) {{", c.TAB, 2 * c.TAB))
 
     @property
     def quantized(self) -> bool:

@@ -20,10 +20,10 @@ from tinyml.targets import Target
 class LayerCode:
     """What the template needs to print one layer."""
 
-    comment: list[str]
-    signature: list[str]
-    call: list[str]
-    body: list[str]
+    comment: list[c.Code]
+    signature: list[c.Code]
+    call: list[c.Code]
+    body: list[c.Code]
     tables: list[Table]  # those that no layer before has
     records: list[Record]
     headers: list[str]
@@ -109,10 +109,10 @@ def _code(
     declarations = ", ".join(d for d, _ in parameters) or "void"
     arguments = ", ".join(a for _, a in parameters)
     return LayerCode(
-        comment=_comment(step, chosen, addresses),
-        signature=c.wrap(f"static void {name}({declarations})", ""),
-        call=c.wrap(f"TINYML_LAYER({step}, {name}({arguments}));", c.TAB),
-        body=sheet.lines,
+        comment=c.code(_comment(step, chosen, addresses)),
+        signature=c.code(c.wrap(f"static void {name}({declarations})", "")),
+        call=c.code(c.wrap(f"TINYML_LAYER({step}, {name}({arguments}));", c.TAB)),
+        body=c.code(sheet.lines),
         tables=sheet.tables,
         records=sheet.records,
         headers=sheet.headers,

@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,6 +43,7 @@ class Emitted:
     files: dict[str, str]
     layer_bytes: tuple[int, ...]
     libm: list[str]  # functions of <math.h> that only a full C library has
+    set: str  # a number that all of them carry
 
 
 def emit(
@@ -65,7 +67,7 @@ def emit(
     checked = {table.name: table.values for table in all_tables}
     checked |= {f"{s['name']}_initial": s["initial"] for s in states if not s["uniform"]}
     libm = sorted({function for code in codes for function in code.libm})
-    context = {
+    context: dict[str, Any] = {
         "name": name,
         "NAME": name.upper(),
         "version": __version__,
@@ -84,18 +86,59 @@ def emit(
         "io_outside": plan.io_outside,
         "run_parameters": _run_parameters(inputs, outputs) if plan.io_outside else "void",
         "layers": codes,
-        "initializer": c.initializer,
+        "initializer": lambda members: c.code(c.initializer(members)),
         "tables": [_table_text(name, table) for table in all_tables],
-        "checked": [line for table in checked for line in _crc_of_table(table)],
+        "checked": c.code(line for table in checked for line in _crc_of_table(table)),
         "checked_crc": f"0x{crc_of(checked.values()):08x}u",
         "feed": feed,
         "states": states,
         "states_need_reset": any(not state["zero"] for state in states),
         "sha256_bytes": [f"0x{origin.sha256[i : i + 2]}" for i in range(0, 16, 2)],
     }
+    if _not_finite(codes, states, context["tables"]):
+        context["headers"] = _headers(codes, [*context["headers"], "<math.h>"])
+    context["set"] = _set_of_files(context)
     files = {f"{name}.c": "model.c.j2", f"{name}.h": "model.h.j2", f"{name}_weights.h": "weights.h.j2"}
     texts = {file: render("emit", template, context) for file, template in files.items()}
-    return Emitted(texts, layer_bytes, libm)
+    return Emitted(texts, layer_bytes, libm, context["set"])
+
+
+def _not_finite(
+    codes: Sequence[LayerCode], states: Sequence[Mapping[str, Any]], tables: Sequence[Mapping[str, Any]]
+) -> bool:
+    """Whether a number anywhere is infinite or none: C has names for these in <math.h>."""
+    lines: list[str] = [line for code in codes for line in code.body]
+    lines += [value for code in codes for record in code.records for value in record.members.values()]
+    lines += [line for part in (*states, *tables) for line in (*part["rows"], str(part.get("value", "")))]
+    return any("INFINITY" in line or "NAN" in line for line in lines)
+
+
+def _set_of_files(context: Mapping[str, Any]) -> str:
+    """A number for all files of one compilation: it changes whenever one of them could."""
+    digest = hashlib.sha256()
+    for key in (
+        "name",
+        "version",
+        "origin",
+        "target",
+        "arena_bytes",
+        "run_parameters",
+        "headers",
+        "checked_crc",
+    ):
+        digest.update(f"{key} {context[key]}\n".encode())
+    for port in (*context["inputs"], *context["outputs"]):
+        digest.update(f"{port.comment} {port.address} {port.scale} {port.zero_point}\n".encode())
+    for code in context["layers"]:
+        digest.update("\n".join((*code.comment, *code.body, *code.call, str(code.records))).encode())
+    for state in context["states"]:
+        digest.update("\n".join((state["name"], state["comment"], state["source"], *state["rows"])).encode())
+    for table in context["tables"]:
+        digest.update("\n".join((*table["declaration"], *table["rows"])).encode())
+    feed = context["feed"]
+    if feed:
+        digest.update("\n".join((feed.description, *feed.statement, *feed.conversion)).encode())
+    return f"0x{digest.hexdigest()[:15]}"
 
 
 def _layer_bytes(plan: Plan, layers: int, codes: Sequence[LayerCode]) -> tuple[int, ...]:
@@ -122,10 +165,10 @@ def _table_text(model: str, table: Table) -> dict[str, object]:
     values: Array = table.values
     array = f"{table.name}[{max(values.size, 1)}]"
     return {
-        "declaration": c.wrap(
-            f"static const {DType.of(values).c} {array} TINYML_WEIGHTS_SECTION({model}) = {{", ""
+        "declaration": c.code(
+            c.wrap(f"static const {DType.of(values).c} {array} TINYML_WEIGHTS_SECTION({model}) = {{", "")
         ),
-        "rows": c.table_rows(values) if values.size else [f"{c.TAB}0"],
+        "rows": c.code(c.table_rows(values) if values.size else [f"{c.TAB}0"]),
         "shape": "x".join(str(extent) for extent in values.shape) or "1",
     }
 
@@ -155,7 +198,7 @@ def _states(name: str, graph: Graph, addresses: Addresses) -> list[dict[str, Any
                 "uniform": bool(np.all(initial == initial.reshape(-1)[:1])),
                 "value": c.number(initial.reshape(-1)[0], initial.dtype),
                 "initial": initial,
-                "rows": c.table_rows(initial),
+                "rows": c.code(c.table_rows(initial)),
                 "source": "" if in_place else addresses.expression(update),
             }
         )

@@ -29,12 +29,12 @@ def probe_files(name: str, frontend: FrontEnd, target: Target) -> dict[str, str]
         "description": frontend.describe(),
         "written": written,
         "headers": sorted({"<string.h>", "<tinyml/stream.h>", "<tinyml/tinyml.h>", *written.headers}),
-        "initializer": c.initializer,
-        "statement": c.wrap(written.statement, c.TAB),
+        "initializer": lambda members: c.code(c.initializer(members)),
+        "statement": c.code(c.wrap(written.statement, c.TAB)),
         "tables": [
             {
                 "declaration": f"static const {DType.of(table.values).c} {table.name}[{table.values.size}]",
-                "rows": c.table_rows(table.values),
+                "rows": c.code(c.table_rows(table.values)),
             }
             for table in written.tables
         ],

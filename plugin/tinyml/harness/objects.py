@@ -39,7 +39,7 @@ def compile_all(compiler: Compiler, units: Sequence[Unit]) -> list[Path]:
     def one(unit: Unit) -> Path:
         digests = [headers[path] for path in _folders(unit)]
         path = folder / f"{_key(compiler, unit, digests)}.o"
-        if path.is_file():
+        if _whole(path):
             os.utime(path)  # used now: the last to be pruned
         else:
             _compile(compiler, unit, path)
@@ -83,9 +83,32 @@ def _compile(compiler: Compiler, unit: Unit, path: Path) -> None:
                 f"{compiler.path.name} cannot compile {unit.source.name}:\n{excerpt(done.stderr)}",
                 "the command was: " + " ".join(command),
             )
+        digest = hashlib.sha256(partial.read_bytes()).hexdigest()
         partial.replace(path)
+        _write_digest(path, digest)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _digest_of(path: Path) -> Path:
+    """The file beside an object that says what its bytes are."""
+    return path.with_suffix(".sha256")
+
+
+def _write_digest(path: Path, digest: str) -> None:
+    handle, name = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+    with os.fdopen(handle, "w", encoding="ascii") as stream:
+        stream.write(digest)
+    Path(name).replace(_digest_of(path))
+
+
+def _whole(path: Path) -> bool:
+    """Whether the cache has an object, all of it: one that was cut off or changed is compiled again."""
+    try:
+        wanted = _digest_of(path).read_text(encoding="ascii")
+        return hashlib.sha256(path.read_bytes()).hexdigest() == wanted
+    except (OSError, ValueError):
+        return False
 
 
 def _prune(folder: Path) -> None:
@@ -102,6 +125,7 @@ def _prune(folder: Path) -> None:
         if excess <= 0:
             break
         path.unlink(missing_ok=True)
+        _digest_of(path).unlink(missing_ok=True)
         excess -= size
 
 

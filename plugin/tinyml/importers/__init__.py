@@ -7,41 +7,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from tinyml.errors import ModelError
+from tinyml.importers.model_file import TFLITE_MAGIC, ModelFile, read_model
 from tinyml.ir import Graph, Shape
 
-TFLITE_MAGIC = b"TFL3"
+__all__ = ["TFLITE_MAGIC", "ModelFile", "load", "metadata", "read", "read_model"]
 
 
 def load(path: Path, shapes: Mapping[str, Shape] | None = None) -> Graph:
-    """Read a model; the content determines the format, the file name is for messages."""
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        raise ModelError(f"there is no model file {path}", "check the path") from None
-    except IsADirectoryError:
-        raise ModelError(f"{path} is a folder, not a model file", "name the .onnx or .tflite in it") from None
-    except OSError as error:
-        raise ModelError(f"cannot read {path}: {error.strerror}") from None
-    return read(path, content, shapes)
+    """Read a model; the content tells the format, the file name only helps the messages."""
+    return read(read_model(path), shapes)
 
 
-def read(path: Path, content: bytes, shapes: Mapping[str, Shape] | None = None) -> Graph:
-    """``load`` for a model in memory; ``path`` gives its name and the folder of external weights."""
-    if content[4:8] == TFLITE_MAGIC:
+def read(file: ModelFile, shapes: Mapping[str, Shape] | None = None) -> Graph:
+    """``load`` for a model whose bytes are here already."""
+    if file.is_tflite:
         from tinyml.importers import tflite_graph
 
-        return tflite_graph.read(path, content, dict(shapes or {}))
+        return tflite_graph.read(file.path, file.content, dict(shapes or {}))
     from tinyml.importers import onnx_graph, onnx_model
 
-    return onnx_graph.read(onnx_model.parse(path, content), path.stem, dict(shapes or {}))
+    return onnx_graph.read(onnx_model.parse(file), file.path.stem, dict(shapes or {}))
 
 
-def metadata(path: Path) -> dict[str, str]:
+def metadata(file: ModelFile) -> dict[str, str]:
     """What the training wrote into the file about itself: an ONNX model's metadata."""
     from tinyml.importers import onnx_model
 
-    content = path.read_bytes()
-    if content[4:8] == TFLITE_MAGIC:
+    if file.is_tflite:
         return {}
-    return {item.key: item.value for item in onnx_model.parse(path, content).metadata_props}
+    return {item.key: item.value for item in onnx_model.parse(file).metadata_props}

@@ -4,22 +4,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from tinyml import ops  # noqa: F401  (registers the readers)
+from tinyml import limits, ops  # noqa: F401  (ops registers the readers)
 from tinyml.errors import ConfigError, ModelError, TinymlError, UnsupportedError
 from tinyml.importers.onnx_functions import bind_attributes, schema_body
+from tinyml.importers.onnx_integers import operands
 from tinyml.importers.onnx_scan import unroll
 from tinyml.importers.outputs import finish_outputs
 from tinyml.importers.unsupported import Complaints
 from tinyml.importers.variables import declared_states
 from tinyml.ir import DType, Graph, Shape, Tensor, TensorType
-from tinyml.reading import ONNX_READERS, Builder, OnnxNode, dtype_of
+from tinyml.reading import BROKEN, MALFORMED, ONNX_READERS, Builder, OnnxNode, dtype_of
 from tinyml.states import states_of
 
 Values = dict[str, str]  # ONNX value name -> IR tensor name
@@ -49,6 +51,8 @@ class _Reader:
         self.build = Builder()
         self.complaints = Complaints()
         self.guessed: dict[str, str] = {}  # inputs whose open extents were assumed to be 1
+        self.count = 0  # nodes read, those of functions and subgraphs each time
+        self.depth = 0  # functions and subgraphs that are being read
 
     def graph(self, name: str, shapes: Mapping[str, Shape]) -> Graph:
         proto = self.model.graph
@@ -75,6 +79,10 @@ class _Reader:
         states = declared_states(self.build, list(remembered.values()), values)
         updates = {state.output for state in remembered.values()}
         names = [value.name for value in proto.output if value.name not in updates]
+        if len(set(names)) != len(names):
+            raise ModelError("two outputs of the model have the same name", "export the model again")
+        for value in proto.output:
+            self._check_declared(value, self.build.tensors[values[value.name]])
         graph_inputs = tuple(values[value.name] for value in inputs)
         outputs = tuple(values[name] for name in names)
         graph = Graph(
@@ -96,7 +104,15 @@ class _Reader:
             )
         if not kind.HasField("shape") and wanted is None:
             raise ModelError(f"input {value.name!r} has no shape", f"set it with --shape {value.name}=1x…")
-        dims = [d.dim_value if d.HasField("dim_value") and d.dim_value > 0 else None for d in kind.shape.dim]
+        dims = [d.dim_value if d.HasField("dim_value") else None for d in kind.shape.dim]
+        senseless = [d for d in dims if d is not None and d < 1]
+        if senseless and wanted is None:
+            likely = "x".join("1" if d is None else str(max(d, 1)) for d in dims)
+            raise ModelError(
+                f"input {value.name!r} has an extent of {senseless[0]}; extents are 1 or more",
+                f"give the shape: --shape {value.name}={likely}",
+            )
+        dims = [None if d is not None and d < 1 else d for d in dims]
         if wanted is None:
             shape = tuple(1 if d is None else d for d in dims)  # dynamic: batch or time, one at a time
             if None in dims:
@@ -112,6 +128,23 @@ class _Reader:
                 )
             shape = wanted
         return self.build.tensor(value.name, TensorType(shape, _dtype(kind.elem_type, value.name)))
+
+    def _check_declared(self, value: onnx.ValueInfoProto, tensor: Tensor) -> None:
+        """Refuse a model that declares another shape for an output than its nodes compute."""
+        kind = value.type.tensor_type
+        if not kind.HasField("shape") or self.guessed:
+            return
+        dims = [d.dim_value if d.HasField("dim_value") and d.dim_value > 0 else None for d in kind.shape.dim]
+        agrees = len(dims) == len(tensor.shape) and all(
+            d in (None, extent) for d, extent in zip(dims, tensor.shape, strict=True)
+        )
+        if not agrees:
+            declared = "x".join("?" if d is None else str(d) for d in dims) or "a scalar"
+            computed = "x".join(map(str, tensor.shape)) or "a scalar"
+            raise ModelError(
+                f"the model declares its output {value.name!r} as {declared}; its nodes compute {computed}",
+                "run onnx.shape_inference.infer_shapes, or export the model again",
+            )
 
     def _initializers(self, tensors: Iterable[onnx.TensorProto], values: Values) -> None:
         for tensor in tensors:
@@ -143,6 +176,8 @@ class _Reader:
         if any(name in self.complaints.poisoned for name in node.input):
             self.complaints.poison(node.output)
             return
+        self.count += 1
+        limits.check("nodes", self.count, "the model, with its functions and subgraphs")
         domain = "" if node.domain == "ai.onnx" else node.domain
         self.build.scope = node.name or next((name for name in node.output if name), node.op_type)
         missing = [name for name in node.input if name and name not in values]
@@ -150,10 +185,12 @@ class _Reader:
             raise ModelError(
                 f"{node.op_type} node {node.name!r} reads {missing[0]!r}, which nothing computes"
             )
-        inputs = tuple(self.build.tensors[values[name]] if name else None for name in node.input)
+        found = [self.build.tensors[values[name]] if name else None for name in node.input]
+        inputs = operands(self.build, domain, node.op_type, found)
         opset = opsets.get(domain, 1)
         try:
-            results = self._meaning(node, domain, opset, inputs, values, opsets)
+            with self._deeper(node):
+                results = self._meaning(node, domain, opset, inputs, values, opsets)
         except UnsupportedError as error:
             self.complaints.add(domain, node.op_type, error)
             self.complaints.poison(node.output)
@@ -161,6 +198,23 @@ class _Reader:
         for name, tensor in zip(node.output, results, strict=False):
             if name:
                 values[name] = tensor.name
+
+    @contextmanager
+    def _deeper(self, node: onnx.NodeProto) -> Iterator[None]:
+        """Around reading a node, which may be a call: functions that call themselves have no end."""
+        self.depth += 1
+        limits.check("depth", self.depth, f"{node.op_type} node {node.name!r}: calls inside calls")
+        try:
+            yield
+        except TinymlError:
+            raise
+        except BROKEN as error:
+            detail = str(error) or type(error).__name__
+            raise ModelError(
+                f"{node.op_type} node {self.build.scope!r} is invalid: {detail}", MALFORMED
+            ) from error
+        finally:
+            self.depth -= 1
 
     def _meaning(
         self,
@@ -183,12 +237,7 @@ class _Reader:
             read = OnnxNode(
                 node.op_type, domain, self.build.scope, opset, inputs, tuple(node.output), attributes
             )
-            try:
-                return reader(read, self.build)
-            except TinymlError:
-                raise
-            except (ValueError, IndexError, KeyError, ZeroDivisionError) as error:
-                raise ModelError(f"{node.op_type} node {self.build.scope!r} is invalid: {error}") from error
+            return reader(read, self.build)
         body = schema_body(node, opset, inputs)
         if body is not None:
             return self._function(body, node, inputs)
@@ -202,7 +251,7 @@ class _Reader:
         if condition is None or condition.data is None:
             raise UnsupportedError("If is supported only if its condition is a constant")
         wanted = "then_branch" if bool(condition.data.reshape(())) else "else_branch"
-        graph = next(a.g for a in node.attribute if a.name == wanted)
+        graph = _subgraph(node, wanted)
         inner = dict(values)
         self._initializers(graph.initializer, inner)
         self._nodes(graph.node, inner, opsets)
@@ -211,7 +260,7 @@ class _Reader:
     def _scan(
         self, node: onnx.NodeProto, inputs: Sequence[Tensor | None], values: Values, opsets: Mapping[str, int]
     ) -> Sequence[Tensor]:
-        graph = next(a.g for a in node.attribute if a.name == "body")
+        graph = _subgraph(node, "body")
 
         def step(operands: Sequence[Tensor]) -> Sequence[Tensor]:
             inner = dict(values)
@@ -254,7 +303,17 @@ class _Reader:
         names = list(names)
         if any(name in self.complaints.poisoned for name in names):
             raise UnsupportedError("a part of it is not supported")
+        for name in names:
+            if name not in values:
+                raise ModelError(f"nothing computes {name!r}, an output of a subgraph or function", MALFORMED)
         return [self.build.tensors[values[name]] for name in names]
+
+
+def _subgraph(node: onnx.NodeProto, name: str) -> onnx.GraphProto:
+    for attribute in node.attribute:
+        if attribute.name == name and attribute.type == onnx.AttributeProto.GRAPH:
+            return attribute.g
+    raise ModelError(f"{node.op_type} node {node.name!r} has no {name}", MALFORMED)
 
 
 def _free_names(node: onnx.NodeProto) -> set[str]:
@@ -290,7 +349,10 @@ def _dtype(code: int, name: str) -> DType:
         return DType.FLOAT32
     if code == onnx.TensorProto.STRING:
         raise UnsupportedError(f"tensor {name!r} holds strings", "numbers and booleans are supported")
-    return dtype_of(helper.tensor_dtype_to_np_dtype(code).name)
+    try:
+        return dtype_of(helper.tensor_dtype_to_np_dtype(code).name)
+    except (KeyError, ValueError):
+        raise ModelError(f"tensor {name!r} has elements of the unknown type {code}", MALFORMED) from None
 
 
 def _opsets(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:

@@ -4,34 +4,32 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import onnx
-from google.protobuf.message import DecodeError
-from onnx.external_data_helper import load_external_data_for_model, uses_external_data
 
 from tinyml.errors import ModelError
+from tinyml.importers.model_file import ModelFile
+from tinyml.importers.onnx_check import check
+from tinyml.importers.onnx_proto import all_tensors, decoded, entries_of
 
 OLDEST_OPSET = 7
 
 
-def parse(path: Path, content: bytes) -> onnx.ModelProto:
-    """The model; otherwise an error that says what the file is."""
-    model = onnx.ModelProto()
-    try:
-        model.ParseFromString(content)
-    except DecodeError:
-        model = onnx.ModelProto()
+def parse(file: ModelFile) -> onnx.ModelProto:
+    """The model, or a message that says what the file is instead."""
+    model = decoded(file.content)
     if not model.graph.node and not model.graph.output:
         raise ModelError(
-            f"{path} is not a model: {_resembles(content)}",
+            f"{file.path} is not a model: {_resembles(file.content)}",
             "give an ONNX (.onnx) or TensorFlow Lite (.tflite) file",
         )
-    _load_external_data(model, path)
+    check(model, file.path)
+    for tensor in all_tensors(model.graph):
+        if tensor.data_location == onnx.TensorProto.EXTERNAL:
+            _take_in(tensor, file)
     opset = max((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), default=0)
     if opset and opset < OLDEST_OPSET:
         raise ModelError(
-            f"{path} uses ONNX opset {opset}; {OLDEST_OPSET} is the oldest supported",
+            f"{file.path} uses ONNX opset {opset}; {OLDEST_OPSET} is the oldest supported",
             "convert it with onnx.version_converter.convert_version(model, 13)",
         )
     return model
@@ -49,25 +47,21 @@ def _resembles(content: bytes) -> str:
     return "its content is neither ONNX nor TensorFlow Lite"
 
 
-def _load_external_data(model: onnx.ModelProto, path: Path) -> None:
-    """Read external data; only files inside the model's own folder are opened."""
-    folder = path.resolve().parent
-    for tensor in model.graph.initializer:
-        if not uses_external_data(tensor):
-            continue
-        location = next((e.value for e in tensor.external_data if e.key == "location"), "")
-        target = (folder / location).resolve()
-        if not target.is_relative_to(folder):
-            raise ModelError(
-                f"{path}: tensor {tensor.name!r} points outside the model's folder ({location})",
-                "keep external data in the model's folder",
-            )
-        if not target.is_file():
-            raise ModelError(
-                f"{path}: the data file {location} of tensor {tensor.name!r} is missing",
-                f"copy it to the folder of {path.name}",
-            )
+def _take_in(tensor: onnx.TensorProto, file: ModelFile) -> None:
+    """Put the data of a tensor where those of others are."""
+    entries = entries_of(tensor)
+    data = file.beside.get(entries.get("location", ""), b"")
     try:
-        load_external_data_for_model(model, str(folder))
-    except (OSError, ValueError, onnx.checker.ValidationError) as error:
-        raise ModelError(f"{path}: its external data cannot be read: {error}") from None
+        start = int(entries.get("offset", "0") or "0")
+        length = int(entries.get("length", "") or len(data) - start)
+    except ValueError:
+        start = length = -1
+    if start < 0 or length < 0 or start + length > len(data):
+        raise ModelError(
+            f"{file.path}: its external data cannot be read: tensor {tensor.name!r} is not inside "
+            f"{entries.get('location', '')!r}, which has {len(data)} bytes",
+            "copy the model and its data again",
+        )
+    tensor.raw_data = data[start : start + length]
+    tensor.data_location = onnx.TensorProto.DEFAULT
+    del tensor.external_data[:]

@@ -16,22 +16,9 @@ import tflite
 
 from tinyml.errors import ModelError
 from tinyml.ir import Quant
+from tinyml.reading import BROKEN
 
 T = TypeVar("T")
-
-BROKEN = (
-    struct.error,
-    IndexError,
-    KeyError,
-    ValueError,
-    TypeError,
-    AttributeError,
-    OverflowError,
-    ZeroDivisionError,
-    MemoryError,
-    RecursionError,
-)
-"""What the schema package raises for a bad offset."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +126,7 @@ def _tensor(model: Any, tensor: Any, content: bytes) -> TensorRecord:
     shape = tuple(int(d) for d in _all(len(content), tensor.ShapeLength(), tensor.Shape))
     return TensorRecord(
         _text(tensor.Name()),
-        tuple(d if d > 0 or d == 0 else 1 for d in shape),  # -1: dynamic
+        shape,
         tensor.Type(),
         _quant(tensor.Quantization(), len(content)),
         _data(model, tensor.Buffer(), content),

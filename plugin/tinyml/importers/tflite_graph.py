@@ -4,20 +4,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tinyml import ops  # noqa: F401  (registers the readers)
 from tinyml.errors import ConfigError, ModelError, TinymlError, UnsupportedError
 from tinyml.importers.outputs import finish_outputs
-from tinyml.importers.tflite_file import BROKEN, OperatorRecord, Subgraph, TensorRecord, parse
+from tinyml.importers.tflite_file import OperatorRecord, Subgraph, TensorRecord, parse
 from tinyml.importers.tflite_values import data_of, type_of
 from tinyml.importers.unsupported import Complaints
 from tinyml.importers.variables import Variables
 from tinyml.ir import Graph, Shape, Tensor, TensorType
 from tinyml.ops.reshape import with_quant
-from tinyml.reading import TFLITE_READERS, Builder, TfliteNode
+from tinyml.reading import BROKEN, MALFORMED, TFLITE_READERS, Builder, TfliteNode
 
 
 def read(path: Path, content: bytes, shapes: Mapping[str, Shape]) -> Graph:
@@ -42,6 +43,7 @@ class _Reader:
         self.build = Builder()
         self.variables = Variables(self.build)
         self.complaints = Complaints()
+        self.initialised: set[int] = set()  # subgraphs that were called once
 
     def graph(self, name: str, shapes: Mapping[str, Shape]) -> Graph:
         main = self.subgraphs[0]
@@ -63,6 +65,8 @@ class _Reader:
             found = self._value(scope, index)
             if found is None:
                 raise ModelError(f"nothing computes the model's output {main.tensors[index].name!r}")
+            if not shapes:
+                self._check_declared(main.tensors[index], found)
             outputs.append(found.name)
         states = self.variables.states()
         graph = Graph(
@@ -76,8 +80,23 @@ class _Reader:
         )
         return finish_outputs(graph, _unique([main.tensors[i].name for i in main.outputs]))
 
+    def _check_declared(self, record: TensorRecord, tensor: Tensor) -> None:
+        """Refuse a model that declares another shape for an output than its operators compute."""
+        if record.shape and min(record.shape) > 0 and record.shape != tensor.shape:
+            raise ModelError(
+                f"{self.path} declares its output {record.name!r} as {'x'.join(map(str, record.shape))}, "
+                f"and its operators compute {'x'.join(map(str, tensor.shape)) or 'a scalar'}",
+                "convert the model again",
+            )
+
     def _input(self, record: TensorRecord, wanted: Shape | None) -> Tensor:
         type_ = type_of(record)
+        senseless = [extent for extent in record.shape if extent < 1]
+        if senseless and wanted is None:
+            raise ModelError(
+                f"input {record.name!r} has an extent of {senseless[0]}; extents are 1 or more",
+                f"give the shape: --shape {record.name}=" + "x".join(str(max(d, 1)) for d in record.shape),
+            )
         if wanted is not None:
             if len(wanted) != len(type_.shape):
                 raise ConfigError(
@@ -117,7 +136,8 @@ class _Reader:
             )
         special = _SPECIAL.get(operator.op_type)
         if special is not None:
-            special(self, scope, operator)
+            with self._understood(operator):
+                special(self, scope, operator)
             return
         reader = TFLITE_READERS.get(operator.op_type)
         if reader is None:
@@ -130,21 +150,27 @@ class _Reader:
             operator.options,
             operator.version,
         )
-        try:
+        with self._understood(operator):
             results = reader(node, self.build)
-        except TinymlError:
-            raise
-        except BROKEN as error:
-            raise ModelError(
-                f"{self.path}: {operator.op_type} operator {self.build.scope!r} is invalid: {error}"
-            ) from error
-        if any(extent < 0 for tensor in results for extent in tensor.shape):
-            raise ModelError(f"{self.path}: {operator.op_type} operator {self.build.scope!r} has no output")
         for index, tensor, declared in zip(operator.outputs, results, node.outputs, strict=False):
             if tensor.dtype is declared.dtype:  # operators that move bytes may give them a new meaning
                 tensor = with_quant(self.build, tensor, declared.quant)
             scope.values[index] = tensor
         self.variables.take_updates()
+
+    @contextmanager
+    def _understood(self, operator: OperatorRecord) -> Iterator[None]:
+        """Around reading an operator: what a senseless one raises becomes a message."""
+        try:
+            yield
+        except TinymlError:
+            raise
+        except BROKEN as error:
+            detail = str(error) or type(error).__name__
+            raise ModelError(
+                f"{self.path}: {operator.op_type} operator {self.build.scope!r} is invalid: {detail}",
+                MALFORMED,
+            ) from error
 
     def _value(self, scope: _Scope, index: int) -> Tensor | None:
         """The IR tensor for a tensor of the file: computed, constant, or a variable's present value."""
@@ -188,6 +214,9 @@ class _Reader:
         index = operator.options.InitSubgraphIndex()
         if not 0 < index < len(self.subgraphs):
             raise ModelError(f"{self.path}: CALL_ONCE of subgraph {index}, which does not exist")
+        if index in self.initialised:  # once, even if it says so of itself
+            return
+        self.initialised.add(index)
         with self.variables.initialising():
             self._operators(_Scope(self.subgraphs[index]))
 

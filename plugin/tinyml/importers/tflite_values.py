@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import tflite
 
+from tinyml import limits
 from tinyml.errors import ModelError, UnsupportedError
 from tinyml.importers.tflite_file import TensorRecord
 from tinyml.ir import Array, DType, Quant, TensorType
@@ -49,7 +50,9 @@ def type_of(record: TensorRecord) -> TensorType:
             f"tensor {record.name!r} is stored in sparse form", "convert the model with dense weights"
         )
     dtype = _STORED[record.type_code][1]
-    return TensorType(record.shape, dtype, _quant(record, dtype))
+    shape = tuple(1 if extent == -1 else extent for extent in record.shape)  # -1: dynamic
+    limits.check_shape(shape, f"tensor {record.name!r}")
+    return TensorType(shape, dtype, _quant(record, dtype))
 
 
 def _quant(record: TensorRecord, dtype: DType) -> Quant | None:

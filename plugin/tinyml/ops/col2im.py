@@ -14,6 +14,7 @@ from tinyml.errors import ModelError
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.shared.constraints import real_numbers
+from tinyml.ops.shared.operands import numbers_from, of_rank, present
 from tinyml.reading import Builder, OnnxNode, onnx_op
 
 
@@ -21,6 +22,7 @@ from tinyml.reading import Builder, OnnxNode, onnx_op
 class Col2Im(Op):
     """Input (n, c * taps, positions), output (n, c, *image); all tuples are per spatial axis."""
 
+    operands = (present(1), of_rank(0, 3), numbers_from(1, "image", "kernel", "strides", "dilations"))
     image: tuple[int, ...] = ()
     kernel: tuple[int, ...] = ()
     strides: tuple[int, ...] = ()

@@ -9,29 +9,37 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tinyml.errors import ModelError
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType, View, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.quantization.requantize import rescaled
 from tinyml.ops.reshape import Reshape
+from tinyml.ops.shared.axes import kept_shape, normalized
+from tinyml.ops.shared.operands import present
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+
+
+def joinable(layer: Layer[Concat]) -> bool:
+    """All inputs have the same type and, on all axes but the one to join along, the same extents."""
+    first, axis = layer.input(0), layer.op.axis
+    return 0 <= axis < len(first.shape) and all(
+        part is not None
+        and part.dtype is first.dtype
+        and len(part.shape) == len(first.shape)
+        and kept_shape(part.shape, (axis,)) == kept_shape(first.shape, (axis,))
+        for part in layer.inputs
+    )
 
 
 @dataclass(frozen=True)
 class Concat(Op):
-    """All inputs have the same type and, on other axes, the same extents."""
+    """Its inputs one after the other along ``axis``."""
 
+    operands = (present(1), joinable)
     axis: int = 0
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         first = given(inputs, 0)
         parts = [given(inputs, i) for i in range(len(inputs))]
-        for part in parts:
-            others = [d for i, d in enumerate(part.shape) if i != self.axis]
-            if len(part.shape) != len(first.shape) or others != [
-                d for i, d in enumerate(first.shape) if i != self.axis
-            ]:
-                raise ModelError(f"cannot join {first.name!r} {first.shape} and {part.name!r} {part.shape}")
         shape = list(first.shape)
         shape[self.axis] = sum(part.shape[self.axis] for part in parts)
         quant = first.quant if all(part.quant == first.quant for part in parts) else None
@@ -109,8 +117,7 @@ def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
 
 def concat(build: Builder, parts: Sequence[Tensor], axis: int) -> Tensor:
     """``parts`` joined; parts without elements are left out, a single one is itself."""
-    rank = len(parts[0].shape)
-    axis %= rank
+    (axis,) = normalized([axis], len(parts[0].shape))
     kept = [part for part in parts if part.shape[axis] != 0] or list(parts[:1])
     return kept[0] if len(kept) == 1 else build.add1(Concat(axis), kept)
 

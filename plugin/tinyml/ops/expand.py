@@ -15,6 +15,7 @@ from tinyml.errors import ModelError
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType, View, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.reshape import Reshape
+from tinyml.ops.shared.operands import numbers_from, one_per_axis, present
 from tinyml.ops.slice import copy_strided
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
@@ -23,6 +24,7 @@ from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 class Tile(Op):
     """The whole tensor repeated ``repeats`` times along each axis."""
 
+    operands = (present(1), one_per_axis("repeats"), numbers_from(0, "repeats"))
     movement: ClassVar[bool] = True
     repeats: tuple[int, ...] = ()
 

@@ -13,13 +13,20 @@ from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.elementwise.cast import cast
 from tinyml.ops.shared.axes import count
+from tinyml.ops.shared.operands import integers, numbers_from, present
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+
+
+def two_values(layer: Layer[OneHot]) -> bool:
+    """The second input holds two values, and the new axis lies between, before or behind the others."""
+    return layer.input(1).shape == (2,) and 0 <= layer.op.axis <= len(layer.input(0).shape)
 
 
 @dataclass(frozen=True)
 class OneHot(Op):
     """Inputs: int64 indices and the two values, off and on. Indices count from the end if negative."""
 
+    operands = (present(2), integers(0), two_values, numbers_from(0, "depth"))
     depth: int = 1
     axis: int = 0
 

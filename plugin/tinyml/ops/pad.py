@@ -14,6 +14,7 @@ from tinyml import fixed_point as fp
 from tinyml.errors import ModelError, UnsupportedError
 from tinyml.ir import Array, Layer, Op, Shape, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Overlay, Sheet, register_kernels
+from tinyml.ops.shared.operands import not_empty, numbers_from, one_per_axis, present
 from tinyml.ops.shared.quant import dequantize
 from tinyml.ops.shared.take import Picks, Take, TakeLoops
 from tinyml.ops.slice import take
@@ -24,6 +25,7 @@ from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 class Pad(Op):
     """A border of ``value``, a real number: on a quantised tensor it is stored quantised."""
 
+    operands = (present(1), one_per_axis("begins", "ends"), numbers_from(0, "begins", "ends"))
     begins: tuple[int, ...] = ()
     ends: tuple[int, ...] = ()
     value: float = 0
@@ -128,6 +130,7 @@ class PadEdge(Take):
     go back, the latter from the last element itself.
     """
 
+    operands = (present(1), not_empty(0), one_per_axis("begins", "ends"), numbers_from(0, "begins", "ends"))
     begins: tuple[int, ...] = ()
     ends: tuple[int, ...] = ()
     mode: str = "edge"
@@ -196,6 +199,8 @@ def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     mode = str(node.attr("mode", "constant"))
     if mode not in ("constant", "edge", "reflect", "wrap"):
         raise UnsupportedError(f"Pad node {node.name!r}: mode {mode!r} is not known")
+    if x.quant is not None:  # to ONNX the tensor holds integers, and so does the fill
+        value = float(dequantize(np.array([value], x.dtype.numpy), x.quant)[0])
     return [pad(build, x, begins, ends, mode, value)]
 
 

@@ -65,24 +65,26 @@ def with_quant(build: Builder, x: Tensor, quant: Quant | None) -> Tensor:
         return x
     if x.is_constant:
         return build.constant(x.value, f"{x.name}/as", quant)
-    if x.quant is None:
+    if x.quant is None and quant is not None:
         return _given_meaning(build, x, quant)
     return build.add1(Reshape(x.shape), [x], TensorType(x.shape, x.dtype, quant))
 
 
-def _given_meaning(build: Builder, x: Tensor, quant: Quant | None) -> Tensor:
+def _given_meaning(build: Builder, x: Tensor, quant: Quant) -> Tensor:
     """Plain integers that are quantised from here on, with those that they were moved from.
 
-    A Dequantize can then pass the operators that moved them, up to an input of the model.
+    A Dequantize can then pass the operators that moved them, up to an input of the model. What an operator
+    computed as plain integers stays plain: only a copy of it has the meaning.
     """
-    build.tensors[x.name] = replace(x, quant=quant)
-    node, moved = build.producer(x), x
-    while quant is not None and not quant.per_channel and node is not None and node.op.movement:
-        moved = build.tensors[node.inputs[0]]
-        if moved.quant is not None or moved.is_constant or len(node.outputs) > 1:
-            break
-        build.tensors[moved.name] = replace(moved, quant=quant)
-        node = build.producer(moved)
+    chain, tensor = [x], x
+    while (node := build.producer(tensor)) is not None:
+        tensor = build.tensors[node.inputs[0]] if node.inputs[0] else tensor
+        plain = tensor.quant is None and not tensor.is_constant and len(node.outputs) == 1
+        if not node.op.movement or quant.per_channel or not plain:
+            return build.add1(Reshape(x.shape), [x], TensorType(x.shape, x.dtype, quant))
+        chain.append(tensor)
+    for tensor in chain:
+        build.tensors[tensor.name] = replace(tensor, quant=quant)
     return build.tensors[x.name]
 
 

@@ -13,13 +13,22 @@ import numpy as np
 from tinyml import c
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.shared.operands import integers, present
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+
+
+def one_length_per_batch(layer: Layer[ReverseSequence]) -> bool:
+    """Batch and time are two axes of the first input, and there is one length for each batch."""
+    op, x = layer.op, layer.input(0).shape
+    inside = all(0 <= axis < len(x) for axis in (op.batch_axis, op.time_axis))
+    return inside and op.batch_axis != op.time_axis and layer.input(1).elements == x[op.batch_axis]
 
 
 @dataclass(frozen=True)
 class ReverseSequence(Op):
     """Inputs: x, and how many elements to reverse in each batch."""
 
+    operands = (present(2), integers(1), one_length_per_batch)
     movement: ClassVar[bool] = True
     batch_axis: int = 1
     time_axis: int = 0

@@ -14,6 +14,7 @@ from tinyml.errors import ModelError
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.elementwise.cast import cast
+from tinyml.ops.shared.operands import axis_exists, present
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 
@@ -21,6 +22,7 @@ from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 class TopK(Op):
     """Values, best first, and their indices (int64); of equal ones the first comes first."""
 
+    operands = (present(1), axis_exists)
     k: int = 1
     axis: int = -1
     largest: bool = True

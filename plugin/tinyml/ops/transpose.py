@@ -13,13 +13,20 @@ import numpy as np
 from tinyml import c
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType, View, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.shared.operands import present
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+
+
+def every_axis_once(layer: Layer[Transpose]) -> bool:
+    """The permutation names every axis of the input once."""
+    return sorted(layer.op.perm) == list(range(len(layer.input(0).shape)))
 
 
 @dataclass(frozen=True)
 class Transpose(Op):
     """y's axis i is x's axis perm[i]."""
 
+    operands = (present(1), every_axis_once)
     movement: ClassVar[bool] = True
     perm: tuple[int, ...] = ()
 

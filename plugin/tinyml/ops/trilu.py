@@ -12,6 +12,7 @@ import numpy as np
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.shared.axes import count
+from tinyml.ops.shared.operands import at_least_rank, integers, present
 from tinyml.reading import Builder, OnnxNode, onnx_op
 
 
@@ -19,6 +20,7 @@ from tinyml.reading import Builder, OnnxNode, onnx_op
 class Trilu(Op):
     """Kept: elements with column - row >= k (upper) or <= k (lower). A second input is k at run time."""
 
+    operands = (present(1), at_least_rank(0, 2), integers(1))
     upper: bool = True
     k: int = 0
 

@@ -10,28 +10,46 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tinyml.errors import ConfigError
+from tinyml.package.lock import locked
 
 
 def write_files(folder: Path, files: Mapping[str, str]) -> list[Path]:
-    """Write each file by renaming a finished copy into place; returns those that changed."""
+    """Write all files, or none if one cannot be written; returns those that changed.
+
+    Finished copies of all of them lie beside before the first is renamed into place, and sources come last:
+    whoever is killed between two renames leaves a source that is older than the model, so that the build
+    makes the set again. A source refuses headers of another set (see ``emit/templates/model.c.j2``), and no
+    two processes write to a folder at once.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        changed = []
-        for name, text in files.items():
-            path = folder / name
-            if path.is_file() and path.read_text(encoding="utf-8") == text:
-                continue
-            handle, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
-            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
-                stream.write(text)
-            Path(temporary).chmod(0o644)
-            Path(temporary).replace(path)
-            changed.append(path)
-        return changed
+        with locked(folder):
+            return _write(folder, sorted(files.items(), key=lambda item: item[0].endswith(".c")))
     except OSError as error:
         raise ConfigError(
             f"cannot write to {folder}: {error.strerror}", "choose another folder with -o"
         ) from None
+
+
+def _write(folder: Path, files: Sequence[tuple[str, str]]) -> list[Path]:
+    ready: list[tuple[Path, Path]] = []
+    try:
+        for name, text in files:
+            path = folder / name
+            content = text.encode()
+            if path.is_file() and path.read_bytes() == content:
+                continue
+            handle, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
+            ready.append((Path(temporary), path))
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(content)
+            Path(temporary).chmod(0o644)
+        for finished, path in ready:
+            finished.replace(path)
+    finally:
+        for finished, _ in ready:
+            finished.unlink(missing_ok=True)
+    return [path for _, path in ready]
 
 
 def write_depfile(depfile: Path, target: Path, sources: Sequence[Path]) -> None:

@@ -36,6 +36,7 @@ def summarize(
     layer_bytes: Sequence[int],
     libm: Sequence[str],
     feed: FeedCode | None = None,
+    set_: str = "",
 ) -> Summary:
     """Everything in plain JSON types.
 
@@ -49,6 +50,7 @@ def summarize(
             "version": version,
             "target": target.name,
             "sha256": sha256,
+            "set": set_,  # which compilation: as in the C
             "arena_bytes": plan.arena_bytes,
             "arena_lower_bound_bytes": plan.lower_bound_bytes,
             "state_bytes": sum(graph.tensors[state.tensor].bytes for state in graph.states)

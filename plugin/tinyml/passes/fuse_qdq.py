@@ -11,6 +11,7 @@ from tinyml.ops.quantization.quantize import Dequantize, Quantize
 from tinyml.ops.quantization.requantize import Requantize
 from tinyml.passes.editor import Editor
 from tinyml.passes.remove_dead_code import remove_dead_code
+from tinyml.rules import operand_problem
 
 SHORT = (DType.INT8, DType.UINT8, DType.INT16)
 """Types that 32-bit rescaling supports."""
@@ -65,6 +66,8 @@ def _fuse(edit: Editor, node: Node) -> None:
     if form is None:
         return
     op, tensors = form
+    if operand_problem(op, tensors) is not None:  # such as weights quantised along another axis: stays float
+        return
     names = [_entered(edit, tensor) if tensor is not None else "" for tensor in tensors]
     fused = Node(node.name, op, tuple(names), tuple(tensor.name for tensor in outputs))
     edit.replace(node, [fused])

@@ -4,12 +4,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
 
-from tinyml.ir import DType, Graph, Layer, Node, Quant, Tensor, TensorType
+from tinyml.ir import DType, Graph, Node, Quant, Tensor, TensorType
 from tinyml.ops.quantization.quantize import Quantize
 from tinyml.ops.quantization.requantize import Requantize
 from tinyml.passes.editor import Editor
@@ -17,57 +16,42 @@ from tinyml.passes.editor import Editor
 
 def unsigned_to_signed(graph: Graph) -> Graph:
     """Inputs and outputs of the model stay as the file declares them, with a conversion inside."""
-    graph = _spread(graph)
     edit = Editor(graph)
-    plain = {node.outputs[0] for node in graph.nodes if _computes_plain_integers(graph.layer(node))}
     fixed = {*graph.inputs, *graph.outputs}
     fixed |= {name for state in graph.states for name in (state.tensor, state.update)}
-    fixed |= {n for node in graph.nodes if node.outputs[0] in plain for n in (*node.inputs, *node.outputs)}
+    entering, leaving = _borders(edit)
+    fixed |= {*entering, *leaving}
     for name, tensor in list(edit.tensors.items()):
         if tensor.dtype is not DType.UINT8 or tensor.quant is None:
             continue
         if name not in fixed:
             edit.tensors[name] = _signed(tensor)
     edit.nodes = [_signed_quantize(node) if node.outputs[0] not in fixed else node for node in edit.nodes]
-    for name in graph.inputs:
-        _convert_input(edit, name, plain)
-    for position, name in enumerate(graph.outputs):
-        _convert_output(edit, position, name)
+    for name in (*graph.inputs, *entering):
+        _convert_input(edit, name)
+    for name in (*graph.outputs, *leaving):
+        _convert_output(edit, name)
     return edit.graph()
 
 
-def _spread(graph: Graph) -> Graph:
-    """Give uint8 tensors the quantisation of those that they are moved from or to.
-
-    A file says what the integers mean only where they are converted, which may be after a Reshape or a
-    MaxPool. All tensors on the way have the same meaning, and must be converted together.
-    """
-    tensors = dict(graph.tensors)
-    for nodes in (graph.nodes, tuple(reversed(graph.nodes)), graph.nodes):
-        for node in nodes:
-            _spread_over(node, tensors)
-    return graph.with_nodes(graph.nodes, tensors.values())
-
-
-def _spread_over(node: Node, tensors: dict[str, Tensor]) -> None:
-    names = [n for n in dict.fromkeys((*node.inputs, *node.outputs)) if n]
-    bytes_ = [tensors[n] for n in names if tensors[n].dtype is DType.UINT8]
-    known = {t.quant for t in bytes_ if t.quant is not None and not t.quant.per_channel}
-    if len(known) != 1 or all(t.quant is not None for t in bytes_) or node.outputs[0] not in names:
-        return
-    (quant,) = known
-    given = {t.name: replace(t, quant=quant) for t in bytes_}
-    inferred = node.op.infer([given.get(n, tensors[n]) if n else None for n in node.inputs])
-    if inferred[0].dtype is DType.UINT8 and inferred[0].quant == quant:  # the operator keeps the meaning
-        tensors.update(given)
+def _borders(edit: Editor) -> tuple[list[str], list[str]]:
+    """Where plain bytes are given a meaning, and quantised ones that lose theirs: both keep their type."""
+    entering: list[str] = []
+    leaving: list[str] = []
+    for node in edit.nodes:
+        x = edit.tensors.get(node.inputs[0] if node.inputs else "") if node.op.movement else None
+        if x is not None and x.dtype is DType.UINT8 and x.quant is None:
+            entering += [name for name in node.outputs if edit.tensors[name].quant is not None]
+        if _loses_meaning(edit, node):
+            leaving.append(node.inputs[0])
+    return entering, list(dict.fromkeys(leaving))
 
 
-def _computes_plain_integers(layer: Layer) -> bool:
-    """Whether some of its uint8 tensors are numbers of their own, not quantised ones."""
-    if layer.op.kind in ("Quantize", "Dequantize", "Requantize"):
-        return False
-    bytes_ = [t for t in (*layer.inputs, *layer.outputs) if t is not None and t.dtype is DType.UINT8]
-    return any(t.quant is None for t in bytes_)
+def _loses_meaning(edit: Editor, node: Node) -> bool:
+    """Whether a node takes quantised bytes for plain ones."""
+    x, y = edit.tensors.get(node.inputs[0] if node.inputs else ""), edit.tensors[node.outputs[0]]
+    moved = x is not None and x.quant is not None and node.op.movement
+    return moved and y.dtype is DType.UINT8 and y.quant is None
 
 
 def _signed_quant(quant: Quant) -> Quant:
@@ -88,26 +72,30 @@ def _signed_quantize(node: Node) -> Node:
     return replace(node, op=replace(node.op, dtype=DType.INT8, quant=_signed_quant(node.op.quant)))
 
 
-def _convert_input(edit: Editor, name: str, plain: Collection[str]) -> None:
+def _convert_input(edit: Editor, name: str) -> None:
     tensor = edit.tensors[name]
     if tensor.dtype is not DType.UINT8 or tensor.quant is None:
         return
     signed = edit.tensor(f"{name}/s8", TensorType(tensor.shape, DType.INT8, _signed_quant(tensor.quant)))
+    plain = [reader for reader in edit.readers(name) if _loses_meaning(edit, reader)]
     edit.substitute(name, signed.name)
-    for node in list(edit.nodes):
-        if node.outputs[0] in plain and signed.name in node.inputs:
-            inputs = tuple(name if operand == signed.name else operand for operand in node.inputs)
-            edit.replace(node, [replace(node, inputs=inputs)])
     edit.outputs = [name if output == signed.name else output for output in edit.outputs]
-    edit.nodes = [Node(name, Requantize(), (name,), (signed.name,)), *edit.nodes]
+    for reader in plain:
+        edit.replace(edit.producer(reader.outputs[0]) or reader, [reader])
+    conversion = Node(name, Requantize(), (name,), (signed.name,))
+    source = edit.producer(name)
+    if source is None:
+        edit.nodes = [conversion, *edit.nodes]
+    else:
+        edit.replace(source, [source, conversion])
 
 
-def _convert_output(edit: Editor, position: int, name: str) -> None:
+def _convert_output(edit: Editor, name: str) -> None:
     tensor = edit.tensors[name]
     source = edit.producer(name)
     if tensor.dtype is not DType.UINT8 or tensor.quant is None or source is None:
         return
-    if isinstance(source.op, Requantize) or _computes_plain_integers(Layer.of(source, edit.tensors)):
+    if isinstance(source.op, Requantize):
         return  # writes uint8 itself
     source_op = _signed_quantize(source).op  # what a Quantize comes after may become an integer layer
     signed = edit.tensor(f"{name}/s8", TensorType(tensor.shape, DType.INT8, _signed_quant(tensor.quant)))
@@ -122,5 +110,5 @@ def _convert_output(edit: Editor, position: int, name: str) -> None:
     )
     for reader in edit.readers(name):
         inputs = tuple(signed.name if i == name else i for i in reader.inputs)
-        if not isinstance(reader.op, Requantize):
+        if not isinstance(reader.op, Requantize) and not _loses_meaning(edit, reader):
             edit.replace(reader, [replace(reader, inputs=inputs)])

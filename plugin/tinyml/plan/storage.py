@@ -57,6 +57,7 @@ class Storage:
     members: dict[str, Member]
     over: Mapping[tuple[str, str], tuple[Overlay, ...]] = field(default_factory=dict)  # input and output
     groups: dict[str, Group] = field(default_factory=dict)
+    copied: frozenset[tuple[str, str]] = frozenset()  # operands that a layer copies into its output, and that
 
     def position(self, name: str) -> int:
         return self.groups[name].offsets[name]
@@ -91,7 +92,8 @@ def share(
     lists for each layer the inputs that output 0 may overwrite, and how; pairs in ``apart`` stay apart.
     """
     pairs = overlay_pairs(layers, overlays)
-    storage = Storage(members, {pair: ways for pair, ways in pairs.items() if pair not in apart})
+    ways = {pair: ways for pair, ways in pairs.items() if pair not in apart}
+    storage = Storage(members, ways, copied=_copied(layers))
     for name in storage.members:
         storage.groups[name] = Group.of(name, members[name])
     for home in homes:
@@ -102,8 +104,8 @@ def share(
     for layer in layers:
         for view in _views(storage, layer):
             _join(storage, view.outer, view.inner, view.offset_bytes)
-    for (x, y), ways in storage.over.items():
-        for overlay in sorted(ways, key=lambda way: _joined_bytes(storage, x, y, way.distance)):
+    for (x, y), possible in storage.over.items():
+        for overlay in sorted(possible, key=lambda way: _joined_bytes(storage, x, y, way.distance)):
             if _join(storage, x, y, overlay.distance):
                 break
     return storage
@@ -138,6 +140,16 @@ def overlay_pairs(
                 pair = (x.name, layer.outputs[0].name)
                 pairs[pair] = (*pairs.get(pair, ()), overlay)
     return pairs
+
+
+def _copied(layers: Sequence[Layer]) -> frozenset[tuple[str, str]]:
+    """Operands that a layer has twice, which cannot lie in two places of its output, with that output."""
+    found = set()
+    for layer in layers:
+        operands = [t.name for t in layer.inputs if t is not None and not t.is_constant]
+        twice = {name for name in operands if operands.count(name) > 1}
+        found |= {(name, y.name) for name in twice for y in layer.outputs if layer.op.views(layer)}
+    return frozenset(found)
 
 
 def _joined_bytes(storage: Storage, anchor: str, other: str, distance: int) -> int:
@@ -226,6 +238,8 @@ def _conflict(storage: Storage, x: str, y: str, x_at: int, y_at: int) -> bool:
     low, high = max(x_at, y_at), min(x_at + a.tensor.bytes, y_at + b.tensor.bytes)
     if first > last or low >= high:
         return False
+    if (x, y) in storage.copied or (y, x) in storage.copied:
+        return True  # its code reads the one while it writes the other, even if the bytes are the same
     if (a.last == b.first and storage.allowed(x, y, y_at - x_at) is not None) or (
         b.last == a.first and storage.allowed(y, x, x_at - y_at) is not None
     ):

@@ -8,14 +8,14 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import onnx
 
-from tinyml.errors import ConfigError, ModelError
-from tinyml.importers import onnx_model
+from tinyml.errors import ConfigError
+from tinyml.importers import ModelFile, onnx_model
 from tinyml.ir import Shape
 from tinyml.quantize.calibrate import Progress
 from tinyml.quantize.engine import quantize, silent
@@ -32,27 +32,42 @@ class Result:
     report: Report
 
     def proto(self) -> onnx.ModelProto:
-        return onnx_model.parse(Path("int8.onnx"), self.content)
+        return onnx_model.parse(ModelFile(Path("int8.onnx"), self.content))
 
 
 def quantized(
-    path: Path, request: Request, shapes: Mapping[str, Shape] | None = None, progress: Progress = silent
+    file: ModelFile, request: Request, shapes: Mapping[str, Shape] | None = None, progress: Progress = silent
 ) -> Result:
     """Quantise, or return the cached result for the same model, data and settings."""
     request.check_files()
-    folder = cache_folder() / "quantized" / _key(path, request, shapes or {})
-    model, report = folder / "model.onnx", folder / "report.json"
-    try:
-        return Result(model.read_bytes(), Report.from_json(json.loads(report.read_text(encoding="utf-8"))))
-    except (OSError, ValueError, KeyError, TypeError):
-        pass  # missing or incomplete: quantise
-    found = quantize(path, request, shapes, progress)
+    key = _key(file, request, shapes or {})
+    folder = cache_folder() / "quantized" / key
+    kept = _kept(folder)
+    if kept is not None:
+        return kept
+    found = quantize(file, request, shapes, progress)
+    if _key(file, request, shapes or {}) != key:
+        raise ConfigError("the calibration data changed while they were read", "run the command again")
     result = Result(found.model.SerializeToString(deterministic=True), found.report)
-    _store(folder, {
-        "model.onnx": result.content,
-        "report.json": json.dumps(result.report.as_json(), indent=2).encode(),
-    })  # fmt: skip
+    report = {"model_sha256": _sha256(result.content), **result.report.as_json()}
+    _store(folder, {"model.onnx": result.content, "report.json": json.dumps(report, indent=2).encode()})
     return result
+
+
+def _kept(folder: Path) -> Result | None:
+    """What the cache has, if it is whole: a model that is not the one the report belongs to is made again."""
+    try:
+        content = (folder / "model.onnx").read_bytes()
+        report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+        if report.pop("model_sha256") == _sha256(content):
+            return Result(content, Report.from_json(report))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        pass  # not there, or not whole
+    return None
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def _store(folder: Path, files: Mapping[str, bytes]) -> None:
@@ -68,8 +83,8 @@ def _store(folder: Path, files: Mapping[str, bytes]) -> None:
         return
 
 
-def _key(path: Path, request: Request, shapes: Mapping[str, Shape]) -> str:
-    """One hash over everything that determines the result, including which layers have an integer form."""
+def _key(file: ModelFile, request: Request, shapes: Mapping[str, Shape]) -> str:
+    """One hash over everything that decides the result: which layers have an integer form, too."""
     from tinyml.reference import session
 
     digest = hashlib.sha256()
@@ -78,37 +93,17 @@ def _key(path: Path, request: Request, shapes: Mapping[str, Shape]) -> str:
         onnx.__version__,
         request.describe(),
         str(sorted(shapes.items())),
+        file.sha256,
     ):
         digest.update(text.encode() + b"\0")
     compiler = Path(__file__).parents[1]
     parts = ("importers", "ops", "passes", "quantize", "reference")
     own = [file for part in parts for file in (compiler / part).rglob("*.py")]
     own.append(compiler / "states.py")
-    for file in (*sorted(own), *_model_files(path), *request.files):
-        digest.update(file.name.encode() + b"\0")
+    for source in (*sorted(own), *request.files):
+        digest.update(source.name.encode() + b"\0")
         try:
-            digest.update(hashlib.sha256(file.read_bytes()).digest())
+            digest.update(hashlib.sha256(source.read_bytes()).digest())
         except OSError as error:
-            raise ConfigError(f"cannot read {file}: {error.strerror}") from None
+            raise ConfigError(f"cannot read {source}: {error.strerror}") from None
     return digest.hexdigest()[:32]
-
-
-def _model_files(path: Path) -> Iterable[Path]:
-    """The model and its external data files."""
-    from tinyml.importers import TFLITE_MAGIC
-
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        raise ModelError(f"there is no model file {path}", "check the path") from None
-    except OSError as error:
-        raise ModelError(f"cannot read {path}: {error.strerror}") from None
-    if content[4:8] == TFLITE_MAGIC:
-        return [path]
-    bare = onnx.ModelProto()
-    try:
-        bare.ParseFromString(content)
-    except Exception:  # not a model: quantising reports it
-        return [path]
-    places = {e.value for t in bare.graph.initializer for e in t.external_data if e.key == "location"}
-    return [path, *(path.parent / place for place in sorted(places) if (path.parent / place).is_file())]

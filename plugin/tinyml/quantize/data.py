@@ -5,13 +5,13 @@
 from __future__ import annotations
 
 import itertools
-import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from tinyml.arrays import UNREADABLE, read_numpy
 from tinyml.errors import ConfigError
 from tinyml.features.settings import FrontEnd
 from tinyml.ir import Array, DType, Shape
@@ -155,10 +155,8 @@ def _only(inputs: Sequence[Input], path: Path) -> Input:
 
 def _numpy(path: Path) -> dict[str, Array]:
     try:
-        with path.open("rb") as stream:
-            file = np.load(stream, allow_pickle=False)
-            return {"": file} if isinstance(file, np.ndarray) else {key: file[key] for key in file.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile):
+        return read_numpy(path)
+    except UNREADABLE:
         raise ConfigError(f"{path} cannot be read as calibration data", FORMATS) from None
 
 

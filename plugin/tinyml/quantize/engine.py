@@ -11,6 +11,7 @@ from pathlib import Path
 import onnx
 
 from tinyml.errors import ConfigError
+from tinyml.importers import ModelFile, read_model
 from tinyml.ir import Shape
 from tinyml.quantize import data, measure, search
 from tinyml.quantize.calibrate import SETTINGS, Progress, Ranges, calibrate
@@ -59,11 +60,15 @@ def silent(what: str, done: int, total: int) -> None:
 
 
 def quantize(
-    path: Path, request: Request, shapes: Mapping[str, Shape] | None = None, progress: Progress = silent
+    model: Path | ModelFile,
+    request: Request,
+    shapes: Mapping[str, Shape] | None = None,
+    progress: Progress = silent,
 ) -> Quantized:
     """Quantise a float model file."""
+    file = model if isinstance(model, ModelFile) else read_model(model)
     progress("reading the model", 0, 1)
-    prepared = prepare(path, dict(shapes or {}))
+    prepared = prepare(file, dict(shapes or {}))
     samples = data.load(request, prepared.inputs, bool(prepared.states))
     progress("reading the model", 1, 1)
     return _Work(prepared, samples, request, progress).result()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tinyml.arrays import UNREADABLE
 from tinyml.errors import ConfigError, ToolError
 from tinyml.ir import Array, Shape
 from tinyml.quantize.request import Scaling
@@ -42,7 +43,7 @@ def read(folder: Path, files: Sequence[Path], shape: Shape, scaling: Scaling) ->
                 image = opened.point(lambda value: value / 256).convert("L") if wide else opened
                 sized = image.convert(CHANNELS[channels]).resize((width, height), Image.Resampling.BILINEAR)
                 pixels = np.asarray(sized, np.float32).reshape(height, width, channels)
-        except (OSError, UnidentifiedImageError) as error:
+        except (*UNREADABLE, UnidentifiedImageError, Image.DecompressionBombError) as error:
             raise ConfigError(f"{path} cannot be read as an image: {error}") from None
         values = pixels / 255.0 * (high - low) + low
         for numbers, combine in ((scaling.mean, np.subtract), (scaling.std, np.divide)):

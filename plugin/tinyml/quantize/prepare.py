@@ -14,7 +14,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from tinyml.errors import ConfigError, ModelError, UnsupportedError
-from tinyml.importers import TFLITE_MAGIC, load, onnx_model
+from tinyml.importers import ModelFile, onnx_model, read
 from tinyml.ir import Array, Graph, Shape, State
 from tinyml.quantize import export, export_lstm
 from tinyml.quantize.data import Input
@@ -43,13 +43,11 @@ class Prepared:
     doubted: Graph | None = None  # the imported graph, if the export to ONNX may change its meaning
 
 
-def prepare(path: Path, shapes: Mapping[str, Shape]) -> Prepared:
+def prepare(file: ModelFile, shapes: Mapping[str, Shape]) -> Prepared:
     """Read a float model, ONNX or TFLite."""
-    graph = load(path, shapes)  # reports a broken file, or what would not compile
-    content = path.read_bytes()
-    is_tflite = content[4:8] == TFLITE_MAGIC
-    model = export.to_onnx(graph) if is_tflite else onnx_model.parse(path, content)
-    _refuse_quantized(model, path)
+    graph = read(file, shapes)  # says in words what is wrong with the file, or what would not compile
+    model = export.to_onnx(graph) if file.is_tflite else onnx_model.parse(file)
+    _refuse_quantized(model, file.path)
     names = states_of(model)
     without_states(model)
     states = tuple(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tinyml.arrays import UNREADABLE
 from tinyml.errors import ConfigError
 from tinyml.ir import Array, Shape
 from tinyml.quantize import image_folder
@@ -66,8 +67,10 @@ def whole_numbers(path: Path) -> tuple[int, Array, int]:
         with wave.open(str(path), "rb") as file:
             width, channels, rate = file.getsampwidth(), file.getnchannels(), file.getframerate()
             raw = np.frombuffer(file.readframes(file.getnframes()), np.uint8)
-    except (OSError, EOFError, wave.Error) as error:
+    except (*UNREADABLE, wave.Error) as error:
         raise ConfigError(f"{path} cannot be read as a WAV file: {error}", "PCM, 8 to 32 bits") from None
+    if width < 1 or channels < 1 or raw.size < width * channels:
+        raise ConfigError(f"{path} holds no sound", "PCM, 8 to 32 bits")
     raw = raw[: raw.size - raw.size % (width * channels)]  # a truncated file may end inside a sample
     if width == 1:  # the only width that WAV stores unsigned
         whole = raw.astype(np.int64) - 128

@@ -86,7 +86,7 @@ def _output(index: int, port: Port, values: Array) -> dict[str, Any]:
     return {
         "table": f"golden_output_{index}",
         "c_type": dtype.c,
-        "rows": c.table_rows(np.ascontiguousarray(values)) if values.size else [f"{c.TAB}0"],
+        "rows": c.code(c.table_rows(np.ascontiguousarray(values)) if values.size else [f"{c.TAB}0"]),
         "length": values.size,
         "is_float": dtype.is_float,
         "address": _address(port, dtype.c),

@@ -4,6 +4,8 @@
  * digits: constant tables, 4144 bytes of flash. Included by digits.c only. Do not edit.
  */
 
+#define DIGITS_WEIGHTS_SET 0x31a929697edf32a
+
 /* 44 */
 static const int32_t digits_conv1_filters[44] TINYML_WEIGHTS_SECTION(digits) = {
 	8227, 15299, -989854953, 357329174, 2133052917, -2127292222, 204, 216, -1953042952,

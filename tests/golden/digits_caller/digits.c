@@ -29,6 +29,10 @@
 #include <tinyml/crc32.h>
 #endif
 
+#if DIGITS_SET != 0xf6c937c6e0dd033 || DIGITS_WEIGHTS_SET != 0xf6c937c6e0dd033
+#error "digits.h or digits_weights.h is not of the same compilation as digits.c: generate all again"
+#endif
+
 /* All tensors of a run; the comment of each layer gives their offsets. */
 TINYML_ARENA(digits, 1376);
 

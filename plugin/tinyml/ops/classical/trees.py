@@ -15,10 +15,40 @@ import numpy as np
 
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.shared.operands import present
 
 X, ROOTS, FEATURES, LIMITS, OTHERS, STARTS, TARGETS, WEIGHTS, MISSING = range(9)
 
 LEAF = -1
+
+
+def rows_of_features(layer: Layer[Trees]) -> bool:
+    """The input has 2 axes."""
+    return len(layer.input(X).shape) == 2
+
+
+def sound_trees(layer: Layer[Trees]) -> bool:
+    """Every node asks for a feature of the input and leads to later nodes, every leaf to its own weights."""
+    tables = [tensor.data for tensor in layer.inputs[ROOTS : WEIGHTS + 1] if tensor is not None]
+    if len(tables) != WEIGHTS or any(table is None for table in tables):
+        return False
+    roots, features, limits, others, starts, targets, weights = (np.asarray(table) for table in tables)
+    nodes, numbers = len(features), np.arange(len(features))
+    leaf = features == LEAF
+    missing = layer.inputs[MISSING] if len(layer.inputs) > MISSING else None
+    return bool(
+        nodes == len(limits) == len(others)
+        and (missing is None or missing.shape == (nodes,))
+        and np.all((roots >= 0) & (roots < nodes))
+        and np.all(features >= LEAF)
+        and np.all(features < layer.input(X).shape[1])
+        and np.all(leaf | ((others > numbers) & (others < nodes) & (numbers + 1 < nodes)))
+        and np.all(~leaf | ((others >= 0) & (others < len(starts) - 1)))
+        and np.all(np.diff(starts) >= 0)
+        and (len(starts) == 0 or (starts[0] >= 0 and starts[-1] <= len(weights)))
+        and len(targets) == len(weights)
+        and np.all((targets >= 0) & (targets < layer.op.outputs))
+    )
 
 
 @dataclass(frozen=True)
@@ -28,6 +58,7 @@ class Trees(Op):
     where its weights begin; for each weight the output it is added to, and the weight. Optionally for each
     node whether an x that is not a number counts as "yes"."""
 
+    operands = (present(1), rows_of_features, sound_trees)
     outputs: int = 1
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:

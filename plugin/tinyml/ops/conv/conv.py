@@ -39,10 +39,17 @@ from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.targets import Target
 
 
+def whole_groups(layer: Layer[Conv]) -> bool:
+    """Groups divide the output channels, and times the channels of the weights they are the input's."""
+    groups, (outs, _, _, ins) = layer.op.groups, layer.input(1).shape
+    return groups >= 1 and outs % groups == 0 and groups * ins == layer.input(0).shape[3]
+
+
 @dataclass(frozen=True)
 class Conv(Convolution):
     """Every filter sees all input channels of its group. Inputs: x, weights, optional bias."""
 
+    operands = (*Convolution.operands, whole_groups)
     groups: int = 1
 
     @property

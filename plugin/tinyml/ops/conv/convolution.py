@@ -7,19 +7,44 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from tinyml.hooks import Border, RowWindow
-from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
+from tinyml.ir import Array, Layer, Op, OperandRule, Tensor, TensorType, given
+from tinyml.ops.shared.operands import numbers_from, present
 from tinyml.ops.shared.real import layer_weights
 from tinyml.ops.shared.window import Pads, Pair, output_extent, tflite_pads, windows
 from tinyml.ops.weighted.weighted import Weighted
 from tinyml.reading import Builder, TfliteNode
 
 
+def two_spatial_axes(layer: Layer[Convolution]) -> bool:
+    """Input and weights have 4 axes."""
+    return len(layer.input(0).shape) == len(layer.input(1).shape) == 4
+
+
+def kernel_fits(layer: Layer[Convolution]) -> bool:
+    """The kernel, with its dilation, is not larger than the input and its padding."""
+    op = layer.op
+    return all(
+        op.dilations[i] * (layer.input(1).shape[1 + i] - 1)
+        < layer.input(0).shape[1 + i] + op.pads[i] + op.pads[2 + i]
+        for i in range(2)
+    )
+
+
 @dataclass(frozen=True)
 class Convolution(Weighted):
     """The sums of x and weights over a window that slides over x, NHWC."""
 
+    operands: ClassVar[tuple[OperandRule, ...]] = (
+        present(2),
+        two_spatial_axes,
+        *Weighted.operands,
+        numbers_from(1, "strides", "dilations"),
+        numbers_from(0, "pads"),
+        kernel_fits,
+    )
     strides: Pair = (1, 1)
     dilations: Pair = (1, 1)
     pads: Pads = (0, 0, 0, 0)

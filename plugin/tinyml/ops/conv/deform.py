@@ -12,15 +12,40 @@ import numpy as np
 from tinyml.errors import UnsupportedError
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Library, Sheet, register_kernels
+from tinyml.ops.shared.operands import extents, not_empty, numbers_from, of_rank, optional, present
 from tinyml.reading import Builder, OnnxNode, onnx_op
 
 Pair = tuple[int, int]
+
+
+def offsets_fit(layer: Layer[DeformConv]) -> bool:
+    """Weights, offsets, bias and mask have the shapes that input, kernel and groups ask for."""
+    op, x, w, offset = layer.op, layer.input(0), layer.input(1), layer.input(2)
+    if min(op.groups, op.offset_groups) < 1 or w.shape[0] % op.groups or x.shape[1] % op.offset_groups:
+        return False
+    taps = w.shape[2] * w.shape[3] * op.offset_groups
+    places = (offset.shape[2], offset.shape[3])
+    return (
+        w.shape[1] * op.groups == x.shape[1]
+        and offset.shape[:2] == (x.shape[0], 2 * taps)
+        and extents(optional(layer, 3), (w.shape[0],))
+        and extents(optional(layer, 4), (x.shape[0], taps, *places))
+    )
 
 
 @dataclass(frozen=True)
 class DeformConv(Op):
     """Inputs: x (n, c, h, w), weights, offsets (n, 2 * taps * groups, h, w), bias, mask."""
 
+    operands = (
+        present(3),
+        of_rank(0, 4),
+        of_rank(1, 4),
+        of_rank(2, 4),
+        not_empty(1),
+        numbers_from(1, "strides", "dilations"),
+        offsets_fit,
+    )
     strides: Pair = (1, 1)
     dilations: Pair = (1, 1)
     pads: Pair = (0, 0)  # top, left

@@ -33,10 +33,18 @@ from tinyml.reading import Builder, TfliteNode, tflite_op
 from tinyml.targets import Target
 
 
+def whole_filters(layer: Layer[DepthwiseConv]) -> bool:
+    """The weights have the shape 1 x height x width x channels, a multiple of the input's channels."""
+    first, _, _, outs = layer.input(1).shape
+    channels = layer.input(0).shape[3]
+    return first == 1 and channels >= 1 and outs % channels == 0
+
+
 @dataclass(frozen=True)
 class DepthwiseConv(Convolution):
     """Output channel c * multiplier + m is filter m of input channel c. Inputs: x, weights, optional bias."""
 
+    operands = (*Convolution.operands, whole_filters)
     mixes_channels: ClassVar[bool] = False
 
     @property

@@ -15,12 +15,13 @@ import numpy as np
 
 from tinyml import c
 from tinyml.errors import ModelError
-from tinyml.ir import Array, DType, Layer, Shape, Tensor, TensorType, given
+from tinyml.ir import Array, DType, Layer, OperandRule, Shape, Tensor, TensorType, given
 from tinyml.kernel import Constraint, Kernel, Sheet, register_kernels
 from tinyml.ops.conv.loops import one_plain_type
 from tinyml.ops.pool.windows import flat_index, nested
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.shared.layout import channels_first, channels_last
+from tinyml.ops.shared.operands import not_empty, numbers_from, present
 from tinyml.ops.shared.quant import clamp_range, quant_of
 from tinyml.ops.shared.real import layer_weights
 from tinyml.ops.transpose import Transpose
@@ -29,10 +30,31 @@ from tinyml.ops.weighted.weighted import Weighted
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 
+def spatial_axes(layer: Layer[ConvTranspose]) -> bool:
+    """Input and weights have one axis more on either side than the window has."""
+    op = layer.op
+    ranks = {len(part) for part in (op.strides, op.dilations, op.pads, op.outputs)}
+    return ranks == {len(layer.input(0).shape) - 2} == {len(layer.input(1).shape) - 2}
+
+
+def transposed_groups(layer: Layer[ConvTranspose]) -> bool:
+    """Groups divide the output channels, and times the channels of the weights they are the input's."""
+    groups, w = layer.op.groups, layer.input(1).shape
+    return groups >= 1 and w[0] % groups == 0 and groups * w[-1] == layer.input(0).shape[-1]
+
+
 @dataclass(frozen=True)
 class ConvTranspose(Weighted):
     """Output element o gets x[i] * w[k] for all i, k with o = i * stride + k * dilation - pad."""
 
+    operands: ClassVar[tuple[OperandRule, ...]] = (
+        present(2),
+        spatial_axes,
+        *Weighted.operands,
+        not_empty(0),
+        numbers_from(1, "strides", "dilations", "outputs"),
+        transposed_groups,
+    )
     strides: tuple[int, ...] = (1, 1)
     dilations: tuple[int, ...] = (1, 1)
     pads: tuple[int, ...] = (0, 0)  # before each spatial axis

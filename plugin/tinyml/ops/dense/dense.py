@@ -11,10 +11,11 @@ from typing import ClassVar
 import numpy as np
 
 from tinyml import fixed_point as fp
-from tinyml.ir import Array, Layer, Tensor, TensorType, given
+from tinyml.ir import Array, Layer, OperandRule, Tensor, TensorType, given
 from tinyml.kernel import Constraint, Cost, Kernel, Library, Sheet, register_kernels
 from tinyml.ops.dense.cmsis import DENSE_KERNELS
 from tinyml.ops.dense.sparse import DenseSparse
+from tinyml.ops.shared.operands import present
 from tinyml.ops.shared.quant import Multipliers, quant_of
 from tinyml.ops.weighted import helium
 from tinyml.ops.weighted.byte_weights import DenseByteWeights
@@ -39,9 +40,17 @@ from tinyml.ops.weighted.weighted import Weighted, channel_multipliers
 from tinyml.targets import Target
 
 
+def matrix_of_weights(layer: Layer[Dense]) -> bool:
+    """The weights have 2 axes, the second one as long as the input's last."""
+    x, w = layer.input(0), layer.input(1)
+    return len(w.shape) == 2 and len(x.shape) >= 1 and x.shape[-1] == w.shape[1]
+
+
 @dataclass(frozen=True)
 class Dense(Weighted):
     """Inputs: x (..., in), weights (out, in), optional bias (out)."""
+
+    operands: ClassVar[tuple[OperandRule, ...]] = (present(2), matrix_of_weights, *Weighted.operands)
 
     @property
     def channel_axis(self) -> int:

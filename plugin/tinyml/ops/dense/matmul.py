@@ -18,16 +18,23 @@ from tinyml.ops.dense.dense import Dense
 from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.elementwise.cast import cast
 from tinyml.ops.reshape import Reshape
+from tinyml.ops.shared.operands import at_least_rank, present
 from tinyml.ops.shared.quant import NO_CLAMP
 from tinyml.ops.shared.real import in_real_numbers, layer_weights, real_weights
 from tinyml.ops.transpose import Transpose
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 
+def matrices_fit(layer: Layer[MatMul]) -> bool:
+    """The first input's rows are as long as the second's columns."""
+    return layer.input(0).shape[-1] == layer.input(1).shape[-2]
+
+
 @dataclass(frozen=True)
 class MatMul(Op):
     """(..., m, k) x (..., k, n); leading axes broadcast."""
 
+    operands = (present(2), at_least_rank(0, 2), at_least_rank(1, 2), matrices_fit)
     round_once: bool = False  # as ONNX does; else as TensorFlow Lite does
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:

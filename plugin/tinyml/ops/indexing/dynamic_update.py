@@ -13,12 +13,25 @@ from tinyml import c
 from tinyml.ir import Array, Layer, Tensor, given
 from tinyml.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.indexing.replacement import Replacement, copy_first
+from tinyml.ops.shared.operands import integers, present, same_type
 from tinyml.reading import Builder, TfliteNode, tflite_op
+
+
+def block_fits(layer: Layer[DynamicUpdate]) -> bool:
+    """The block has as many axes as the first input, none longer, and one start for each."""
+    x, block = layer.input(0).shape, layer.input(1).shape
+    return (
+        len(x) == len(block)
+        and all(n <= room for n, room in zip(block, x, strict=True))
+        and layer.input(2).elements == len(x)
+    )
 
 
 @dataclass(frozen=True)
 class DynamicUpdate(Replacement):
     """Inputs: x, the block, and where it begins along each axis; moved so that it lies inside."""
+
+    operands = (present(3), integers(2), same_type(0, 1), block_fits)
 
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
         y, block, starts = np.array(given(inputs, 0)), given(inputs, 1), given(inputs, 2)

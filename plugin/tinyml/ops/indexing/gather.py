@@ -15,15 +15,37 @@ from tinyml.errors import ModelError, UnsupportedError
 from tinyml.ir import Array, DType, Layer, Op, Quant, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.reshape import Reshape
+from tinyml.ops.shared.axes import normalized, onnx_axis
+from tinyml.ops.shared.operands import axis_exists, integers, not_empty, present
 from tinyml.ops.shared.quant import dequantize
 from tinyml.ops.slice import take
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+
+
+def chooses_from_something(layer: Layer[Gather]) -> bool:
+    """The axis that the indices choose from has elements, if there are indices."""
+    return layer.input(0).shape[layer.op.axis] > 0 or layer.input(1).elements == 0
+
+
+def indices_inside(layer: Layer[GatherElements]) -> bool:
+    """The indices have as many axes as the first input, none of the others longer than its."""
+    x, indices = layer.input(0).shape, layer.input(1).shape
+    return len(x) == len(indices) and all(
+        have <= room for a, (have, room) in enumerate(zip(indices, x, strict=True)) if a != layer.op.axis
+    )
+
+
+def positions_fit(layer: Layer[GatherND]) -> bool:
+    """Both inputs have the batch axes, and the last axis of the indices counts axes behind them."""
+    x, indices, batch = layer.input(0).shape, layer.input(1).shape, layer.op.batch_dims
+    return 0 <= batch < len(indices) and x[:batch] == indices[:batch] and 1 <= indices[-1] <= len(x) - batch
 
 
 @dataclass(frozen=True)
 class Gather(Op):
     """Slices of x along ``axis``; the indices take the place of that axis. Inputs: x, indices."""
 
+    operands = (present(2), axis_exists, integers(1), chooses_from_something)
     movement: ClassVar[bool] = True
     axis: int = 0
 
@@ -41,6 +63,7 @@ class Gather(Op):
 class GatherElements(Op):
     """y[.., i, ..] = x[.., indices[.., i, ..], ..]; indices and y have one shape."""
 
+    operands = (present(2), axis_exists, integers(1), chooses_from_something, indices_inside)
     movement: ClassVar[bool] = True
     axis: int = 0
 
@@ -59,6 +82,7 @@ class GatherElements(Op):
 class GatherND(Op):
     """The last axis of the indices is a position in x, after ``batch_dims`` common axes."""
 
+    operands = (present(2), integers(1), not_empty(0), positions_fit)
     movement: ClassVar[bool] = True
     batch_dims: int = 0
 
@@ -205,7 +229,7 @@ def known_indices(build: Builder, indices: Tensor, size: Array | int) -> Tensor:
 
 def gather(build: Builder, x: Tensor, indices: Tensor, axis: int) -> Tensor:
     """Slices of ``x``; a Slice if the indices are evenly spaced."""
-    axis %= len(x.shape)
+    (axis,) = normalized([axis], len(x.shape))
     indices = known_indices(build, indices, x.shape[axis])
     if indices.is_constant and indices.elements:
         flat = indices.value.reshape(-1).astype(np.int64)
@@ -235,7 +259,7 @@ def read_compress(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
 @onnx_op("GatherElements")
 def read_gather_elements(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     x = node.input(0)
-    axis = int(node.attr("axis", 0)) % len(x.shape)
+    axis = onnx_axis(node, len(x.shape), 0)
     indices = known_indices(build, node.input(1), x.shape[axis])
     return [build.add1(GatherElements(axis), [x, indices])]
 

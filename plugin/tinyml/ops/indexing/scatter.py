@@ -15,6 +15,8 @@ from tinyml.ir import Array, DType, Layer, Tensor, given
 from tinyml.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.indexing.gather import in_range, index_code, known_indices, position_code
 from tinyml.ops.indexing.replacement import Replacement, copy_first
+from tinyml.ops.shared.axes import onnx_axis
+from tinyml.ops.shared.operands import axis_exists, integers, not_empty, present, same_type
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 COMBINE = {
@@ -25,6 +27,27 @@ COMBINE = {
     "min": ("{u} < {y} ? {u} : {y}", np.minimum),
 }
 """How an update is combined with the existing element: in C and in numpy."""
+
+
+def one_update_per_index(layer: Layer[ScatterElements]) -> bool:
+    """Indices and updates have one shape, with as many axes as the first input and none longer."""
+    x, indices = layer.input(0).shape, layer.input(1).shape
+    return (
+        indices == layer.input(2).shape
+        and len(x) == len(indices)
+        and x[layer.op.axis] > 0
+        and all(n <= room for a, (n, room) in enumerate(zip(indices, x, strict=True)) if a != layer.op.axis)
+    )
+
+
+def one_piece_per_position(layer: Layer[ScatterND]) -> bool:
+    """The updates have one piece of the first input for each position in the indices."""
+    x, indices = layer.input(0).shape, layer.input(1).shape
+    return (
+        len(indices) >= 1
+        and 1 <= indices[-1] <= len(x)
+        and layer.input(2).shape == (*indices[:-1], *x[indices[-1] :])
+    )
 
 
 @dataclass(frozen=True)
@@ -48,6 +71,7 @@ class _Scatter(Replacement):
 class ScatterElements(_Scatter):
     """y[.., indices[.., i, ..], ..] = updates[.., i, ..] along ``axis``."""
 
+    operands = (present(3), axis_exists, integers(1), same_type(0, 2), one_update_per_index)
     axis: int = 0
 
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
@@ -62,6 +86,8 @@ class ScatterElements(_Scatter):
 @dataclass(frozen=True)
 class ScatterND(_Scatter):
     """The last axis of the indices is a position in y; a piece of the updates goes there."""
+
+    operands = (present(3), integers(1), same_type(0, 2), not_empty(0), one_piece_per_position)
 
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
         y = np.array(given(inputs, 0), order="C")
@@ -145,7 +171,7 @@ def _reduction(node: OnnxNode, x: Tensor) -> str:
 @onnx_op("ScatterElements", "Scatter")
 def read_scatter_elements(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     x = node.input(0)
-    axis = int(node.attr("axis", 0)) % len(x.shape)
+    axis = onnx_axis(node, len(x.shape), 0)
     indices = known_indices(build, node.input(1), x.shape[axis])
     return [build.add1(ScatterElements(_reduction(node, x), axis), [x, indices, node.input(2)])]
 

@@ -15,13 +15,28 @@ from tinyml.ir import Array, Layer, Tensor, given
 from tinyml.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.indexing.gather import in_range
 from tinyml.ops.indexing.replacement import Replacement, copy_first
+from tinyml.ops.shared.axes import kept_shape
+from tinyml.ops.shared.operands import axis_exists, extents, integers, not_empty, optional, present, same_type
 from tinyml.reading import Builder, OnnxNode, onnx_op
+
+
+def rows_fit(layer: Layer[TensorScatter]) -> bool:
+    """The update has the cache's extents except along the axis, where it is no longer; one start a batch."""
+    cache, update, axis = layer.input(0).shape, layer.input(1).shape, layer.op.axis
+    return (
+        len(cache) == len(update)
+        and axis % len(cache) != 0
+        and kept_shape(cache, (axis % len(cache),)) == kept_shape(update, (axis % len(cache),))
+        and update[axis] <= cache[axis]
+        and extents(optional(layer, 2), cache[:1])
+    )
 
 
 @dataclass(frozen=True)
 class TensorScatter(Replacement):
     """Inputs: cache, update, and optionally the first index along ``axis`` of each batch."""
 
+    operands = (present(2), axis_exists, integers(2), same_type(0, 1), not_empty(0), rows_fit)
     axis: int = -2
     circular: bool = False
 

@@ -19,6 +19,7 @@ from tinyml.ops.reduce.reduce import Reduce
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.shared.axes import Split, count, inner_loop, onnx_axis
 from tinyml.ops.shared.constraints import real_numbers
+from tinyml.ops.shared.operands import axes_exist, present
 from tinyml.reading import Builder, OnnxNode, onnx_op
 
 
@@ -26,6 +27,7 @@ from tinyml.reading import Builder, OnnxNode, onnx_op
 class Normalize(Op):
     """(x - mean) / sqrt(variance + epsilon); not ``centred``: x / sqrt(mean of squares + epsilon)."""
 
+    operands = (present(1), axes_exist)
     axes: tuple[int, ...] = ()
     epsilon: float = 1e-5
     centred: bool = True

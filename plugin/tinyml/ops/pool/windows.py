@@ -7,23 +7,38 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
 from tinyml.errors import ModelError
-from tinyml.ir import Array, Layer, Op, Shape, Tensor
+from tinyml.ir import Array, Layer, Op, OperandRule, Shape, Tensor
 from tinyml.kernel import Kernel, Overlay, Sheet
 from tinyml.ops.shared.layout import channels_first, channels_last
+from tinyml.ops.shared.operands import not_empty, numbers_from, present
 from tinyml.ops.shared.overlay import sliding
 from tinyml.ops.shared.window import onnx_pads, tflite_pads
 from tinyml.reading import Builder, OnnxNode, TfliteNode
+
+
+def window_fits(layer: Layer[Window]) -> bool:
+    """Kernel, strides, dilations and pads have entries for each axis but the first and the last."""
+    op, axes = layer.op, len(layer.input(0).shape) - 2
+    lengths = (len(op.kernel), len(op.strides), len(op.dilations))
+    return axes >= 1 and lengths == (axes, axes, axes) and len(op.pads) == 2 * axes
 
 
 @dataclass(frozen=True)
 class Window(Op):
     """A window that slides over the spatial axes of a channels-last tensor."""
 
+    operands: ClassVar[tuple[OperandRule, ...]] = (
+        present(1),
+        window_fits,
+        not_empty(0),
+        numbers_from(1, "kernel", "strides", "dilations"),
+        numbers_from(0, "pads"),
+    )
     kernel: tuple[int, ...] = (1, 1)
     strides: tuple[int, ...] = (1, 1)
     dilations: tuple[int, ...] = (1, 1)

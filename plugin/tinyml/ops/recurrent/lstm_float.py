@@ -13,6 +13,7 @@ import numpy as np
 from tinyml import c
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Library, Sheet, register_kernels
+from tinyml.ops.shared.operands import extents, optional
 from tinyml.targets import Target
 
 # Operands: x, four input weights, four recurrent weights, three peepholes, four biases, projection and
@@ -32,10 +33,34 @@ GATES = ("input", "forget", "cell", "output")
 PEEPHOLE_OF = {0: 9, 1: 10, 3: 11}  # by gate
 
 
+def cells_fit(layer: Layer[LstmFloat]) -> bool:
+    """Input, states, and the weights, peepholes and biases of all gates have shapes that fit each other."""
+    x, state, cell = layer.input(X).shape, layer.input(STATE).shape, layer.input(CELL).shape
+    if len(x) != 3 or len(state) != 2 or len(cell) != 2:
+        return False
+    outputs, cells = state[1], cell[1]
+    shapes = {CELL: (state[0], cells), PROJECTION: (outputs, cells), PROJECTION_BIAS: (outputs,)}
+    for gate in range(4):
+        shapes |= {WEIGHTS + gate: (cells, x[2]), RECURRENT + gate: (cells, outputs), BIAS + gate: (cells,)}
+        shapes |= {PEEPHOLE_OF[gate]: (cells,)} if gate in PEEPHOLE_OF else {}
+    required = [i + gate for i in (WEIGHTS, RECURRENT, BIAS) for gate in (1, 2, 3)]
+    batches = x[1] if layer.op.time_major else x[0]
+    whole = layer.has_input(WEIGHTS) == layer.has_input(RECURRENT) == layer.has_input(BIAS)
+    projected = layer.has_input(PROJECTION) or outputs == cells
+    return (
+        whole
+        and projected
+        and batches == state[0]
+        and all(layer.has_input(index) for index in required)
+        and all(extents(optional(layer, index), shape) for index, shape in shapes.items())
+    )
+
+
 @dataclass(frozen=True)
 class LstmFloat(Op):
     """Outputs: all steps, the last output state, the last cell state."""
 
+    operands = (cells_fit,)
     folds: ClassVar[bool] = False
     cell_clip: float = 0.0  # 0: none
     projection_clip: float = 0.0

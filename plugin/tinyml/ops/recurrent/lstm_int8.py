@@ -18,6 +18,7 @@ from tinyml import fixed_point as fp
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Library, Sheet, register_kernels
 from tinyml.ops.shared.gemmlowp import Q15
+from tinyml.ops.shared.operands import present
 from tinyml.ops.shared.quant import is_quantized, quant_of
 
 GATES = ("input", "forget", "cell", "output")
@@ -40,10 +41,30 @@ class Gate:
     recurrent_scale: tuple[int, int]
 
 
+def cells_fit(layer: Layer[LstmInt8]) -> bool:
+    """Input, states, and the weights and biases of all four gates have shapes that fit each other."""
+    x, state, cell = layer.input(X).shape, layer.input(STATE).shape, layer.input(CELL).shape
+    if len(x) != 3 or len(state) != 2 or cell != state:
+        return False
+    hidden = state[1]
+    shapes = {WEIGHTS: (hidden, x[2]), RECURRENT: (hidden, hidden), BIAS: (hidden,)}
+    return (x[1] if layer.op.time_major else x[0]) == state[0] and all(
+        layer.input(first + gate).shape == shape for first, shape in shapes.items() for gate in range(4)
+    )
+
+
+def all_quantised(layer: Layer[LstmInt8]) -> bool:
+    """Input, weights and states are quantised as a whole, and weights and biases are constants."""
+    quants = [layer.input(i).quant for i in (X, STATE, CELL, *range(WEIGHTS, BIAS))]
+    constants = all(layer.input(i).is_constant for i in range(WEIGHTS, STATE))
+    return constants and all(quant is not None and not quant.per_channel for quant in quants)
+
+
 @dataclass(frozen=True)
 class LstmInt8(Op):
     """Outputs: all steps, the last output state, the last cell state."""
 
+    operands = (present(CELL + 1), cells_fit, all_quantised)
     folds: ClassVar[bool] = False
     cell_clip: float = 0.0  # 0: none
     time_major: bool = False  # (time, batch, features) instead of (batch, time, features)

@@ -14,6 +14,7 @@ from tinyml import c
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Library, Sheet, register_kernels
 from tinyml.ops.recurrent.cells import CELLS, GATES, Activation, activate
+from tinyml.ops.shared.operands import extents, optional, present
 from tinyml.ops.weighted.byte_weights import byte_form
 from tinyml.targets import Target
 
@@ -24,6 +25,32 @@ PRODUCTS = {"tinyml_add_product_f32": "recurrent/recurrent_product_f32.c",
 """The function that multiplies by a matrix, and the file it is in."""
 
 
+def sequence_of_vectors(layer: Layer[Recurrent]) -> bool:
+    """The input has 3 axes: steps, batches, features."""
+    return len(layer.input(X).shape) == 3
+
+
+def gates_fit(layer: Layer[Recurrent]) -> bool:
+    """The weights are gates * hidden x features, the recurrent ones gates * hidden x hidden."""
+    w, r = layer.input(W).shape, layer.input(R).shape
+    rows = GATES[layer.op.cell] * r[-1] if r else 0
+    return rows > 0 and w == (rows, layer.input(X).shape[2]) and r == (rows, r[-1])
+
+
+def biases_and_states_fit(layer: Layer[Recurrent]) -> bool:
+    """The bias has 2 * gates * hidden elements, peepholes 3 * hidden, states batches x hidden."""
+    batches, hidden = layer.input(X).shape[1], layer.input(R).shape[1]
+    state = (batches, hidden)
+    wanted = {B: (2 * GATES[layer.op.cell] * hidden,), LENGTHS: (batches,), H0: state, C0: state}
+    wanted[PEEPHOLES] = (3 * hidden,)
+    return all(extents(optional(layer, index), shape) for index, shape in wanted.items())
+
+
+def enough_activations(layer: Layer[Recurrent]) -> bool:
+    """There is one activation function for rnn, two for gru, three for lstm."""
+    return len(layer.op.activations) == {"rnn": 1, "gru": 2, "lstm": 3}[layer.op.cell]
+
+
 @dataclass(frozen=True)
 class Recurrent(Op):
     """Inputs: x (steps, batches, inputs), w, r, b, lengths, h0, c0, peepholes; all after r optional.
@@ -31,6 +58,7 @@ class Recurrent(Op):
     Outputs: all steps (if ``sequence``), the last hidden state and, for LSTM, the last cell state.
     """
 
+    operands = (present(3), sequence_of_vectors, gates_fit, biases_and_states_fit, enough_activations)
     cell: str = "lstm"
     activations: tuple[Activation, ...] = ()
     reverse: bool = False

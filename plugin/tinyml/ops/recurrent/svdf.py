@@ -21,12 +21,33 @@ from tinyml.ops.quantization.quantize import IDENTITY
 from tinyml.ops.reduce.reduce import reduced
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.shared.clamped import Clamped
+from tinyml.ops.shared.operands import extents, optional
 from tinyml.ops.shared.quant import clamp_range, is_quantized, quant_of
 from tinyml.ops.shared.real import real_weights
 from tinyml.ops.slice import take
 from tinyml.reading import Builder, TfliteNode, tflite_op
 
 X, FEATURES, TIME, BIAS, STATE = range(5)
+
+
+def filters_fit(layer: Layer[Svdf]) -> bool:
+    """Feature weights are filters x features, time weights filters x memory; rank divides the filters."""
+    x, features, time = (layer.input(i).shape for i in (X, FEATURES, TIME))
+    if len(x) != 2 or len(features) != 2 or len(time) != 2 or layer.op.rank < 1:
+        return False
+    filters, memory = time
+    return (
+        features == (filters, x[1])
+        and filters % layer.op.rank == 0
+        and extents(optional(layer, BIAS), (filters // layer.op.rank,))
+        and layer.input(STATE).shape == (x[0], filters * memory)
+    )
+
+
+def all_quantised(layer: Layer[Svdf]) -> bool:
+    """Input, weights and state are quantised as a whole."""
+    quants = [layer.input(i).quant for i in (X, FEATURES, TIME, STATE)]
+    return all(quant is not None and not quant.per_channel for quant in quants)
 
 
 @dataclass(frozen=True)
@@ -36,6 +57,7 @@ class Svdf(Clamped):
     Outputs: the units, and the state with the newest moment in it.
     """
 
+    operands = (filters_fit, all_quantised)
     folds: ClassVar[bool] = False
     rank: int = 1
     quant: Quant = IDENTITY  # of the output

@@ -14,6 +14,7 @@ from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.elementwise.loops import fill
 from tinyml.ops.shared.axes import Split, joined, normalized
+from tinyml.ops.shared.operands import axis_exists, present
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 
@@ -24,6 +25,7 @@ class Cumulative(Op):
     A second input gives the axis at run time; the attribute is then ignored.
     """
 
+    operands = (present(1), axis_exists)
     axis: int = 0
     product: bool = False
     exclusive: bool = False

@@ -16,6 +16,7 @@ from tinyml.ops.elementwise.loops import fill, include_for
 from tinyml.ops.reduce import reduce_int8 as integers
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.shared.axes import Split, count, inner_loop, kept_shape, normalized
+from tinyml.ops.shared.operands import axes_exist, present
 from tinyml.ops.shared.quant import is_quantized
 from tinyml.ops.shared.real import in_real_numbers
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
@@ -93,6 +94,7 @@ LONG_SUM_TERMS = 1024
 class Reduce(Op):
     """y = function(x along axes)."""
 
+    operands = (present(1), axes_exist)
     function: str = "sum"
     axes: tuple[int, ...] = ()
     round_once: bool = False  # halves to even, as ONNX does; else as TensorFlow Lite does

@@ -14,6 +14,7 @@ from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.pool.windows import nested
 from tinyml.ops.resize.tflite import CORNERS, Grid, grid_of
+from tinyml.ops.shared.operands import not_empty, numbers_from, of_rank, present
 from tinyml.reading import Builder, TfliteNode, tflite_op
 
 ONE = 1 << 10
@@ -53,6 +54,7 @@ def _whole(grid: Grid, size: int, wanted: int) -> Neighbours:
 class ResizeBilinear(Op):
     """Four neighbours, weighted. Input and output are quantised alike, if they are."""
 
+    operands = (present(1), of_rank(0, 4), not_empty(0), numbers_from(1, "height", "width"))
     height: int = 1
     width: int = 1
     grid: Grid = CORNERS

@@ -12,16 +12,24 @@ import numpy as np
 from tinyml.errors import UnsupportedError
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Library, Sheet, register_kernels
+from tinyml.ops.shared.operands import not_empty, present
 from tinyml.reading import Builder, OnnxNode, onnx_op
 
 TAPS = {"nearest": 1, "linear": 2, "bilinear": 2, "cubic": 4, "bicubic": 4}
 OUTSIDE = ("zeros", "border", "reflection")
 
 
+def grid_fits(layer: Layer[GridSample]) -> bool:
+    """The grid has the input's batches, as many axes as the input, and one coordinate per spatial axis."""
+    x, grid = layer.input(0).shape, layer.input(1).shape
+    return len(x) == len(grid) >= 3 and x[0] == grid[0] and grid[-1] == len(x) - 2
+
+
 @dataclass(frozen=True)
 class GridSample(Op):
     """``taps`` neighbours per axis. Inputs: x (n, c, *spatial), grid (n, *outputs, axes)."""
 
+    operands = (present(2), not_empty(0), grid_fits)
     taps: int = 2
     outside: str = "zeros"
     align_corners: bool = False

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -16,16 +17,23 @@ from tinyml.ir import Array, Layer, Op, Shape, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.resize.axis import Axis, Sampling, nearest, weights
 from tinyml.ops.shared.constraints import single_precision
+from tinyml.ops.shared.operands import not_empty, one_per_axis, present
 from tinyml.ops.shared.take import Picks, Take, TakeLoops
 from tinyml.reading import Builder, OnnxNode, onnx_op
 
 NEAREST, LINEAR = Sampling(), Sampling("linear")
 
 
+def sensible_axes(layer: Layer[Any]) -> bool:
+    """Every axis gets an extent of 1 or more by a scale that is a positive number."""
+    return all(axis.size >= 1 and 0 < axis.scale < math.inf for axis in layer.op.axes)
+
+
 @dataclass(frozen=True)
 class ResizeNearest(Take):
     """The nearest element; works on any type."""
 
+    operands = (present(1), not_empty(0), one_per_axis("axes"), sensible_axes)
     axes: tuple[Axis, ...] = ()
     sampling: Sampling = NEAREST
 
@@ -43,6 +51,7 @@ register_kernels(ResizeNearest, TakeLoops())
 class ResizeWeighted(Op):
     """Linear or cubic: a weighted sum of neighbours."""
 
+    operands = (present(1), not_empty(0), one_per_axis("axes"), sensible_axes)
     axes: tuple[Axis, ...] = ()
     sampling: Sampling = LINEAR
 
@@ -187,8 +196,8 @@ def _axes(node: OnnxNode, x: Tensor, axes: Sequence[int], old: bool) -> list[Axi
     if region and str(node.attr("coordinate_transformation_mode", "")) == "tf_crop_and_resize":
         regions = [(region[i], region[len(sizes) + i]) for i in range(len(sizes))]
     if scales:
-        extents = [
-            math.floor(size * scale * (end - start))
+        extents = [  # in float32, as onnxruntime and ONNX's shape inference: 10 * 0.7 is 7
+            math.floor(np.float32(size) * np.float32(scale) * np.float32(end - start))
             for size, scale, (start, end) in zip(sizes, scales, regions, strict=True)
         ]
     else:

@@ -13,13 +13,28 @@ import numpy as np
 from tinyml import c
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Library, Sheet, register_kernels
+from tinyml.ops.shared.operands import integers, not_empty, numbers_from, present
 from tinyml.reading import Builder, OnnxNode, onnx_op
+
+
+def regions_fit(layer: Layer[RoiAlign]) -> bool:
+    """The input has 4 axes, each region 4 numbers, and there is one batch number for each region."""
+    x, rois, batches = (layer.input(i).shape for i in range(3))
+    return len(x) == 4 and len(rois) == 2 and rois[1] == 4 and batches == rois[:1]
 
 
 @dataclass(frozen=True)
 class RoiAlign(Op):
     """Inputs: x (n, c, h, w), regions (r, 4) as x1, y1, x2, y2, and the batch of each region."""
 
+    operands = (
+        present(3),
+        not_empty(0),
+        integers(2),
+        regions_fit,
+        numbers_from(1, "out_h", "out_w"),
+        numbers_from(0, "samples"),
+    )
     out_h: int = 1
     out_w: int = 1
     samples: int = 0

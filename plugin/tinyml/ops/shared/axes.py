@@ -7,11 +7,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from tinyml import c
-from tinyml.ir import Layer, Op, Shape, Tensor
+from tinyml.ir import Layer, Op, OperandRule, Shape, Tensor
 from tinyml.kernel import Sheet
 from tinyml.ops.reshape import Reshape
+from tinyml.ops.shared.operands import axis_exists, present
 from tinyml.reading import Builder, OnnxNode
 
 
@@ -19,6 +21,7 @@ from tinyml.reading import Builder, OnnxNode
 class AlongAxis(Op):
     """An operator along one axis, which is counted from the front."""
 
+    operands: ClassVar[tuple[OperandRule, ...]] = (present(1), axis_exists)
     axis: int = 0
 
     def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:

@@ -15,15 +15,23 @@ from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Library, Sheet, register_kernels
 from tinyml.ops.shared.axes import normalized
 from tinyml.ops.shared.constraints import real_numbers
+from tinyml.ops.shared.operands import not_empty, numbers_from, present
 from tinyml.ops.signal.fft import FftTables, radices
 from tinyml.reading import Builder, OnnxNode, onnx_op
 from tinyml.targets import Target
+
+
+def complex_or_real(layer: Layer[Dft]) -> bool:
+    """The last axis is 1 (real) or 2 (complex) numbers long, and the transform is along another one."""
+    x, axis = layer.input(0).shape, layer.op.axis
+    return len(x) >= 2 and x[-1] in (1, 2) and 0 <= axis < len(x) - 1
 
 
 @dataclass(frozen=True)
 class Dft(Op):
     """``length`` points. ``onesided``: half a spectrum of a real signal, or back from one to it."""
 
+    operands = (present(1), not_empty(0), complex_or_real, numbers_from(1, "length"))
     axis: int = 1
     length: int = 1
     inverse: bool = False

@@ -16,6 +16,7 @@ from tinyml.kernel import InPlace, Library, Sheet, register_kernels
 from tinyml.ops.elementwise import lookup
 from tinyml.ops.shared.axes import flattened_before_13
 from tinyml.ops.shared.constraints import real_numbers
+from tinyml.ops.shared.operands import axis_exists, present
 from tinyml.ops.shared.real import in_real_numbers
 from tinyml.ops.softmax import int8, int16
 from tinyml.ops.softmax.table import SoftmaxTable
@@ -26,6 +27,7 @@ from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 class Softmax(Op):
     """Along ``axis``; the largest element is subtracted first to avoid overflow."""
 
+    operands = (present(1), axis_exists)
     axis: int = -1
     beta: float = 1.0
 

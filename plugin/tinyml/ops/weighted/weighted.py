@@ -11,8 +11,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from tinyml.ir import Array, DType, Layer, Op, Tensor, given
+from tinyml.ir import Array, DType, Layer, Op, OperandRule, Tensor, given
 from tinyml.ops.shared.clamped import Clamped
+from tinyml.ops.shared.operands import not_empty, optional, plain_bias, present
 from tinyml.ops.shared.quant import (
     Multipliers,
     centred,
@@ -25,10 +26,27 @@ from tinyml.ops.shared.quant import (
 )
 
 
+def per_output_channel(layer: Layer[Weighted]) -> bool:
+    """The weights are quantised as a whole, or per output channel."""
+    quant = layer.input(1).quant
+    return quant is None or quant.axis in (None, layer.op.channel_axis)
+
+
+def one_bias_per_channel(layer: Layer[Weighted]) -> bool:
+    """The bias has one element for each output channel of the weights."""
+    return plain_bias(optional(layer, 2), layer.input(1).shape[layer.op.channel_axis])
+
+
 @dataclass(frozen=True, kw_only=True)
 class Weighted(Clamped):
     """y = clamp(sums of x times weights + bias), channels last. Inputs: x, weights, optional bias."""
 
+    operands: ClassVar[tuple[OperandRule, ...]] = (
+        present(2),
+        not_empty(1),
+        per_output_channel,
+        one_bias_per_channel,
+    )
     round_once: bool = False  # else twice, as TensorFlow Lite does
 
     @property

@@ -1,0 +1,107 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Rules about operands that several operators state; each operator lists its own in ``Op.operands``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tinyml.ir import DType, Layer, OperandRule, Shape, Tensor
+from tinyml.rules import rule
+
+NAMES = ("first", "second", "third", "fourth", "fifth", "sixth")
+
+
+def present(count: int) -> OperandRule:
+    """The first ``count`` inputs are there."""
+    return rule(
+        f"It has at least {count} input{'s' if count > 1 else ''}.",
+        lambda layer: all(layer.has_input(i) for i in range(count)),
+    )
+
+
+def of_rank(index: int, *ranks: int) -> OperandRule:
+    """An input, if it is there, has one of these numbers of axes."""
+    wanted = " or ".join(map(str, ranks))
+    return rule(
+        f"Its {NAMES[index]} input has {wanted} {'axis' if ranks == (1,) else 'axes'}.",
+        lambda layer: not layer.has_input(index) or len(layer.input(index).shape) in ranks,
+    )
+
+
+def at_least_rank(index: int, least: int) -> OperandRule:
+    """An input has this number of axes or more."""
+    return rule(
+        f"Its {NAMES[index]} input has {least} axes or more.",
+        lambda layer: len(layer.input(index).shape) >= least,
+    )
+
+
+def integers(index: int) -> OperandRule:
+    """An input, if it is there, holds integers that are not quantised."""
+    return rule(
+        f"Its {NAMES[index]} input holds integers.",
+        lambda layer: not layer.has_input(index) or layer.input(index).dtype.is_integer,
+    )
+
+
+def same_type(*indices: int) -> OperandRule:
+    """These inputs have one element type."""
+    words = " and ".join(NAMES[i] for i in indices)
+    return rule(
+        f"Its {words} input have the same element type.",
+        lambda layer: len({layer.input(i).dtype for i in indices if layer.has_input(i)}) <= 1,
+    )
+
+
+def not_empty(index: int) -> OperandRule:
+    """An input has elements."""
+    return rule(f"Its {NAMES[index]} input has elements.", lambda layer: layer.input(index).elements > 0)
+
+
+def numbers_from(least: int, *attributes: str) -> OperandRule:
+    """Attributes, numbers or tuples of numbers, are not smaller than ``least``."""
+    return rule(
+        f"{' and '.join(attributes).capitalize()} {'is' if len(attributes) == 1 else 'are'} {least} or more.",
+        lambda layer: all(n >= least for name in attributes for n in _numbers(getattr(layer.op, name))),
+    )
+
+
+def one_per_axis(*attributes: str) -> OperandRule:
+    """Attributes have one entry for each axis of the first input."""
+    return rule(
+        f"{' and '.join(attributes).capitalize()} have one number for each axis of the input.",
+        lambda layer: all(len(getattr(layer.op, a)) == len(layer.input(0).shape) for a in attributes),
+    )
+
+
+def _numbers(value: Any) -> Sequence[int]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def axis_exists(layer: Layer[Any]) -> bool:
+    """The axis is one of the first input's."""
+    rank = len(layer.input(0).shape)
+    return -rank <= layer.op.axis < rank
+
+
+def axes_exist(layer: Layer[Any]) -> bool:
+    """The axes are the first input's, each at most once."""
+    axes, rank = layer.op.axes, len(layer.input(0).shape)
+    return len(set(axes)) == len(axes) and all(0 <= axis < rank for axis in axes)
+
+
+def extents(tensor: Tensor | None, shape: Shape) -> bool:
+    """Whether a tensor that may be absent has this shape."""
+    return tensor is None or tensor.shape == shape
+
+
+def plain_bias(bias: Tensor | None, channels: int) -> bool:
+    """Whether a bias that may be absent has one number for each channel."""
+    return bias is None or (bias.elements == channels and bias.dtype is not DType.BOOL)
+
+
+def optional(layer: Layer, index: int) -> Tensor | None:
+    """An input that may be absent."""
+    return layer.inputs[index] if index < len(layer.inputs) else None
