@@ -29,7 +29,7 @@
 #include <tinyml/crc32.h>
 #endif
 
-#if DIGITS_SET != 0xf6c937c6e0dd033 || DIGITS_WEIGHTS_SET != 0xf6c937c6e0dd033
+#if DIGITS_SET != 0xa50c4b278b867ff || DIGITS_WEIGHTS_SET != 0xa50c4b278b867ff
 #error "digits.h or digits_weights.h is not of the same compilation as digits.c: generate all again"
 #endif
 
