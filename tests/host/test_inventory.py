@@ -69,4 +69,4 @@ def test_model_that_does_not(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 def test_missing_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ops", str(tmp_path / "absent.onnx")]) == 1
-    assert "cannot read" in capsys.readouterr().err
+    assert "there is no model file" in capsys.readouterr().err

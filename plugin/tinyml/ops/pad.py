@@ -14,7 +14,7 @@ from tinyml import fixed_point as fp
 from tinyml.errors import ModelError, UnsupportedError
 from tinyml.ir import Array, Layer, Op, Shape, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Overlay, Sheet, register_kernels
-from tinyml.ops.shared.operands import not_empty, numbers_from, one_per_axis, present
+from tinyml.ops.shared.operands import not_empty, numbers_from, one_per_axis, present, within_limits
 from tinyml.ops.shared.quant import dequantize
 from tinyml.ops.shared.take import Picks, Take, TakeLoops
 from tinyml.ops.slice import take
@@ -130,7 +130,13 @@ class PadEdge(Take):
     go back, the latter from the last element itself.
     """
 
-    operands = (present(1), not_empty(0), one_per_axis("begins", "ends"), numbers_from(0, "begins", "ends"))
+    operands = (
+        present(1),
+        not_empty(0),
+        one_per_axis("begins", "ends"),
+        numbers_from(0, "begins", "ends"),
+        within_limits("begins", "ends"),
+    )
     begins: tuple[int, ...] = ()
     ends: tuple[int, ...] = ()
     mode: str = "edge"

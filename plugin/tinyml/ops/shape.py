@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tinyml import limits
 from tinyml.ir import Tensor
 from tinyml.ops.elementwise.cast import onnx_type
 from tinyml.ops.expand import expand
@@ -29,6 +30,7 @@ def read_size(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
 def read_constant_of_shape(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     shape = tuple(int(extent) for extent in node.const(0).reshape(-1))
     value = np.asarray(node.attr("value", np.zeros(1, np.float32))).reshape(-1)[0]
+    limits.check_shape(shape, f"ConstantOfShape node {node.name!r}")
     return [build.constant(np.full(shape, value))]
 
 
@@ -36,6 +38,7 @@ def read_constant_of_shape(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
 def read_range(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     start, limit, delta = (node.const(i).reshape(()) for i in range(3))
     number = max(int(np.ceil((float(limit) - float(start)) / float(delta))), 0)
+    limits.check_shape((number,), f"Range node {node.name!r}")
     steps = np.arange(number).astype(start.dtype)
     return [build.constant((start + steps * delta).astype(start.dtype))]
 
@@ -58,6 +61,7 @@ def read_eye_like(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
 def read_fill(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     shape = tuple(int(extent) for extent in node.const(0).reshape(-1))
     value = node.input(1)
+    limits.check_shape(shape, f"FILL operator {node.name!r}")
     if value.is_constant:
         return [build.constant(np.full(shape, value.value.reshape(())), quant=value.quant)]
     return [expand(build, value, shape)]
@@ -73,4 +77,5 @@ def read_zeros_like(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
 def read_tflite_range(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     start, limit, delta = (node.const(i).reshape(()) for i in range(3))
     number = max(int(np.ceil((float(limit) - float(start)) / float(delta))), 0)
+    limits.check_shape((number,), f"RANGE operator {node.name!r}")
     return [build.constant((start + np.arange(number).astype(start.dtype) * delta).astype(start.dtype))]

@@ -12,11 +12,12 @@ import numpy as np
 
 from tinyml import c
 from tinyml import fixed_point as fp
+from tinyml.errors import ModelError
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.quantization.quantize import Quantize
 from tinyml.ops.shared.quant import quant_of
-from tinyml.reading import Builder, TfliteNode, tflite_op
+from tinyml.reading import MALFORMED, Builder, TfliteNode, tflite_op
 
 
 @dataclass(frozen=True)
@@ -69,8 +70,9 @@ register_kernels(Requantize, RequantizeLoop())
 @tflite_op("QUANTIZE")
 def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     x, output = node.input(0), node.outputs[0]
+    if output.quant is None or (x.quant is None and not x.dtype.is_float):
+        raise ModelError(f"QUANTIZE operator {node.name!r}: a tensor lacks its scale", MALFORMED)
     if x.dtype is DType.FLOAT32:
-        assert output.quant is not None
         return [build.add1(Quantize(output.dtype, output.quant, halves_to_even=False), [x])]
     return [build.add1(Requantize(), [x], output)]
 

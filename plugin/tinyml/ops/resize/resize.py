@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tinyml import c
+from tinyml import c, limits
 from tinyml.errors import UnsupportedError
 from tinyml.ir import Array, Layer, Op, Shape, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
@@ -25,8 +25,9 @@ NEAREST, LINEAR = Sampling(), Sampling("linear")
 
 
 def sensible_axes(layer: Layer[Any]) -> bool:
-    """Every axis gets an extent of 1 or more by a scale that is a positive number."""
-    return all(axis.size >= 1 and 0 < axis.scale < math.inf for axis in layer.op.axes)
+    """Every axis gets an extent of 1 or more, at most the limit of elements, by a positive scale."""
+    most = limits.limit("tensor_elements")
+    return all(1 <= axis.size <= most and 0 < axis.scale < math.inf for axis in layer.op.axes)
 
 
 @dataclass(frozen=True)
@@ -196,7 +197,7 @@ def _axes(node: OnnxNode, x: Tensor, axes: Sequence[int], old: bool) -> list[Axi
     if region and str(node.attr("coordinate_transformation_mode", "")) == "tf_crop_and_resize":
         regions = [(region[i], region[len(sizes) + i]) for i in range(len(sizes))]
     if scales:
-        extents = [  # in float32, as onnxruntime and ONNX's shape inference: 10 * 0.7 is 7
+        extents = [  # in float32, as onnxruntime: 10 * 0.7 is 7 (ONNX's shape inference says 6)
             math.floor(np.float32(size) * np.float32(scale) * np.float32(end - start))
             for size, scale, (start, end) in zip(sizes, scales, regions, strict=True)
         ]

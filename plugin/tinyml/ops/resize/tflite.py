@@ -13,6 +13,7 @@ import numpy as np
 from tinyml.errors import UnsupportedError
 from tinyml.ir import Shape, Tensor
 from tinyml.kernel import register_kernels
+from tinyml.ops.shared.operands import not_empty, numbers_from, of_rank, present, within_limits
 from tinyml.ops.shared.take import Picks, Take, TakeLoops
 from tinyml.reading import Builder, TfliteNode, tflite_op
 
@@ -44,6 +45,13 @@ CORNERS = Grid()  # the first pixels of both lie on each other
 class ResizePixels(Take):
     """The nearest pixel of an NHWC image; works on any type."""
 
+    operands = (
+        present(1),
+        of_rank(0, 4),
+        not_empty(0),
+        numbers_from(1, "height", "width"),
+        within_limits("height", "width"),
+    )
     height: int = 1
     width: int = 1
     grid: Grid = CORNERS

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tinyml import limits
 from tinyml.ir import DType, Layer, OperandRule, Shape, Tensor
 from tinyml.rules import rule
 
@@ -65,6 +66,16 @@ def numbers_from(least: int, *attributes: str) -> OperandRule:
     return rule(
         f"{' and '.join(attributes).capitalize()} {'is' if len(attributes) == 1 else 'are'} {least} or more.",
         lambda layer: all(n >= least for name in attributes for n in _numbers(getattr(layer.op, name))),
+    )
+
+
+def within_limits(*attributes: str) -> OperandRule:
+    """Extents given by attributes are not larger than a tensor may be: tables are made of them."""
+    return rule(
+        f"{' and '.join(attributes).capitalize()} are at most the limit of elements of a tensor.",
+        lambda layer: all(
+            n <= limits.limit("tensor_elements") for a in attributes for n in _numbers(getattr(layer.op, a))
+        ),
     )
 
 

@@ -1,0 +1,157 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""ONNX files that must be refused."""
+# ruff: noqa: E501 (one case to a line)
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from tinyml.ir import Array
+
+Made = tuple[bytes, str]
+"""The bytes of a file, and a part of the message."""
+
+
+def file(
+    nodes: Sequence[onnx.NodeProto],
+    shape: Sequence[int],
+    constants: Mapping[str, Any] | None = None,
+    output: Sequence[int] | None = None,
+    functions: Sequence[onnx.FunctionProto] = (),
+) -> onnx.ModelProto:
+    """A float model from x to y."""
+    graph = helper.make_graph(
+        list(nodes),
+        "invalid",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, output)],
+        [
+            value if isinstance(value, onnx.TensorProto) else numpy_helper.from_array(np.asarray(value), name)
+            for name, value in (constants or {}).items()
+        ],
+    )
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8, functions=list(functions))
+
+
+def one(
+    op_type: str, inputs: str, shape: Sequence[int], message: str, constants: Any = None, **attributes: Any
+) -> Made:
+    """A model of one node."""
+    node = helper.make_node(op_type, inputs.split(), ["y"], "node", **attributes)
+    return file([node], shape, constants).SerializeToString(), message
+
+
+def ones(*shape: int) -> Array:
+    return np.ones(shape, np.float32)
+
+
+def _operands() -> dict[str, Made]:
+    image, conv = [1, 2, 6, 6], {"w": ones(3, 2, 3, 3)}
+    short = "one element for each output channel"
+    lstm = {"w": ones(1, 12, 2), "r": ones(1, 12, 3)}
+    return {
+        "conv_short_bias": one("Conv", "x w b", image, short, {**conv, "b": ones(2)}),
+        "conv_long_bias": one("Conv", "x w b", image, short, {**conv, "b": ones(9)}),
+        "conv_channels": one("Conv", "x w", image, "Groups divide the output channels", {"w": ones(3, 5, 3, 3)}),
+        "conv_kernel_too_large": one("Conv", "x w", image, "not larger than the input", {"w": ones(3, 2, 9, 9)}),
+        "conv_stride_0": one("Conv", "x w", image, "1 or more", conv, strides=[0, 1]),
+        "conv_dilation_0": one("Conv", "x w", image, "1 or more", conv, dilations=[0, 1]),
+        "conv_negative_pads": one("Conv", "x w", image, "0 or more", conv, pads=[-1, 0, 0, 0]),
+        "depthwise_short_bias": one(
+            "Conv", "x w b", image, short, {"w": ones(2, 1, 3, 3), "b": ones(1)}, group=2
+        ),
+        "transpose_short_bias": one(
+            "ConvTranspose", "x w b", image, short, {"w": ones(2, 3, 2, 2), "b": ones(1)}
+        ),
+        "matmul_1x4_9x8": one("MatMul", "x w", [1, 4], "the second one as long as", {"w": ones(9, 8)}),
+        "matmul_of_inputs": one("MatMul", "x w", [3, 1, 4], "as long as the second's columns", {"w": ones(3, 9, 8)}),
+        "concat_axis_9": one("Concat", "x w", [1, 4], "axis 9", {"w": ones(1, 4)}, axis=9),
+        "pool_kernel_0": one("MaxPool", "x", image, "1 or more", kernel_shape=[0, 2]),
+        "lstm_weights": one("LSTM", "x w r", [4, 1, 5], "gates * hidden", lstm, hidden_size=3),
+        "lstm_bias": one("LSTM", "x w r b", [4, 1, 2], "The bias has", {**lstm, "b": ones(1, 5)}, hidden_size=3),
+        "gru_weights": one("GRU", "x w r", [4, 1, 2], "gates * hidden", lstm, hidden_size=3),
+        "transpose_axis_twice": one("Transpose", "x", [2, 3], "every axis of the input once", perm=[0, 0]),
+        "scatter_updates": one(
+            "ScatterND", "x i u", [4, 4], "one piece", {"i": np.array([[1]]), "u": ones(1, 9)}
+        ),
+        "gather_outside": one("Gather", "x i", [4, 4], "outside", {"i": np.array([7])}),
+        "resize_nothing": one(
+            "Resize", "x e s", [1, 1, 4, 4], "extent of 1 or more", {"e": ones(0), "s": np.array([1, 1, 0, 1.0], np.float32)}
+        ),
+    }  # fmt: skip
+
+
+def _format() -> dict[str, Made]:
+    relu = helper.make_node("Relu", ["x"], ["y"], "node")
+    add = helper.make_node("Add", ["x", "w"], ["y"], "node")
+
+    def constant(**changes: Any) -> onnx.TensorProto:
+        tensor = numpy_helper.from_array(ones(4), "w")
+        for name, value in changes.items():
+            setattr(tensor, name, value)
+        return tensor
+
+    def stretched(extent: int) -> onnx.TensorProto:
+        tensor = constant()
+        tensor.dims[0] = extent
+        return tensor
+
+    name = file([relu], [1, 4]).SerializeToString().replace(b"node", b"n\xff\xfee")
+    nul = file([relu], [1, 4]).SerializeToString().replace(b"node", b"n\x00de")
+    wrong = helper.make_node("Softmax", ["x"], ["y"], "node", axis=1.5)
+    self_call = helper.make_function(
+        "own", "F", ["a"], ["b"], [helper.make_node("F", ["a"], ["b"], domain="own")], [helper.make_opsetid("own", 1)]
+    )  # fmt: skip
+    call = helper.make_node("F", ["x"], ["y"], "node", domain="own")
+    choice = helper.make_node("If", ["w"], ["y"], "node")
+    quantise = [helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]),
+                helper.make_node("DequantizeLinear", ["q", "s", "z"], ["y"])]  # fmt: skip
+
+    def scale(value: Any) -> bytes:
+        return bytes(
+            file(quantise, [1, 4], {"s": np.asarray(value, np.float32), "z": np.int8(0)}).SerializeToString()
+        )
+
+    return {
+        "empty": (b"", "the file is empty"),
+        "truncated": (file([relu], [1, 4]).SerializeToString()[:20], "is not a model"),
+        "data_too_short": (file([add], [1, 4], {"w": constant(raw_data=b"123")}).SerializeToString(), "3 bytes of data, not 16"),
+        "huge_constant": (file([add], [1, 4], {"w": stretched(2**40)}).SerializeToString(), "at most"),
+        "negative_constant": (file([add], [1, 4], {"w": stretched(-4)}).SerializeToString(), "an extent of -4"),
+        "unknown_type": (file([add], [1, 4], {"w": constant(data_type=77)}).SerializeToString(), "unknown type 77"),
+        "name_not_utf8": (name, "not UTF-8"),
+        "name_with_nul": (nul, "NUL byte"),
+        "attribute_type": (file([wrong], [1, 4]).SerializeToString(), "attribute 'axis' is FLOAT, not INT"),
+        "recursive_function": (file([call], [1, 4], functions=[self_call]).SerializeToString(), "calls inside calls"),
+        "if_without_branches": (file([choice], [1, 4], {"w": np.array(True)}).SerializeToString(), "lacks its attribute"),
+        "scale_0": (scale(0), "not a positive number"),
+        "scale_negative": (scale(-1), "not a positive number"),
+        "scale_nan": (scale(np.nan), "not a positive number"),
+        "scale_infinite": (scale(np.inf), "not a positive number"),
+        "input_of_0": (file([relu], [0, 4]).SerializeToString(), "extents are 1 or more"),
+        "input_of_minus_1": (file([relu], [-1, 4]).SerializeToString(), "extents are 1 or more"),
+        "input_huge": (file([relu], [2**31, 2**31]).SerializeToString(), "at most"),
+        "output_contradicts": (file([relu], [1, 4], output=[1, 5]).SerializeToString(), "its nodes compute 1x4"),
+        "expand_huge": one("Expand", "x e", [1, 1], "at most", {"e": np.array([2**20, 2**20])}),
+        "constant_of_huge_shape": (
+            file([helper.make_node("ConstantOfShape", ["e"], ["c"]), helper.make_node("Add", ["x", "c"], ["y"])],
+                 [1, 1], {"e": np.array([2**20, 2**20])}).SerializeToString(), "at most"),
+        "tile_huge": one("Tile", "x e", [1, 1], "at most", {"e": np.array([2**20, 2**20])}),
+        "pad_huge": one("Pad", "x e", [1, 1], "at most", {"e": np.array([0, 0, 2**20, 2**20])}),
+        "resize_huge": one("Resize", "x r s", [1, 1], "at most", {"r": ones(0), "s": np.array([1e6, 1e6], np.float32)}),
+        "range_huge": (
+            file([helper.make_node("Range", ["a", "b", "c"], ["r"]), helper.make_node("Add", ["x", "r"], ["y"])],
+                 [1], {"a": np.float32(0), "b": np.float32(1e12), "c": np.float32(1)}).SerializeToString(), "at most"),
+    }  # fmt: skip
+
+
+def cases() -> dict[str, Made]:
+    """All of them, by name."""
+    return {**_operands(), **_format()}
