@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -107,3 +108,34 @@ def test_a_broken_cache_entry_is_made_again(monkeypatch: pytest.MonkeyPatch, tmp
         (entry / file).write_bytes(content[: len(content) // 2])
         assert cache.quantized(float_model, request).content == first.content
         assert (entry / file).read_bytes() == content
+
+
+def compiled_in(folder: Path, **environment: str) -> dict[str, bytes]:
+    """The files of a command that runs in ``folder``."""
+    folder.mkdir(parents=True)
+    shutil.copy(DIGITS, folder / "digits.onnx")
+    path = {"PYTHONPATH": str(ROOT / "plugin"), "PATH": "/usr/bin:/bin"}
+    command = [sys.executable, "-m", "tinyml", "compile", "digits.onnx", "-o", "out", "--kernels", "portable"]
+    subprocess.run(command, cwd=folder, env={**path, **environment}, check=True, capture_output=True)
+    return {file.name: file.read_bytes() for file in (folder / "out").iterdir()}
+
+
+def test_the_same_bytes_from_another_folder_and_locale(tmp_path: Path) -> None:
+    first = compiled_in(tmp_path / "a", LC_ALL="C", PYTHONHASHSEED="1", TZ="UTC")
+    second = compiled_in(
+        tmp_path / "another folder" / "b",
+        LC_ALL="de_DE.UTF-8",
+        PYTHONHASHSEED="77",
+        TZ="Asia/Tokyo",
+        PYTHONUTF8="1",
+    )
+    assert first == second
+
+
+def test_compiling_opens_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*arguments: Any, **named: Any) -> Any:
+        raise AssertionError("the compiler opened a socket")
+
+    monkeypatch.setattr(socket, "socket", refused)
+    monkeypatch.setattr(socket, "create_connection", refused)
+    compile_model(DIGITS, Options("digits"))

@@ -338,7 +338,10 @@ def _attribute(attribute: onnx.AttributeProto) -> Any:
 
 
 def _array(tensor: onnx.TensorProto) -> np.ndarray[Any, Any]:
-    array = numpy_helper.to_array(tensor)
+    try:
+        array = numpy_helper.to_array(tensor)
+    except (ValueError, TypeError) as error:  # such as floats stored where its type keeps integers
+        raise ModelError(f"the data of tensor {tensor.name!r} cannot be read: {error}", MALFORMED) from None
     return array.astype(np.float32) if array.dtype == np.float16 else array
 
 
