@@ -7,6 +7,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -35,14 +36,16 @@ class Tinyml(WestCommand):
     def do_run(self, args: argparse.Namespace, unknown: list[str]) -> None:
         if self.has_manifest and self.topdir:
             os.environ.setdefault("TINYML_WORKSPACE", self.topdir)
+        # This copy is the one that the build runs. An installed one must not hide it, and west has put the
+        # folder at the end of the path.
+        sys.path[:] = [str(PLUGIN), *(folder for folder in sys.path if folder != str(PLUGIN))]
         # west swallows an ImportError at the top of this file; here it can be explained.
-        if str(PLUGIN) not in sys.path:
-            sys.path.insert(0, str(PLUGIN))
         try:
             from tinyml import __version__
             from tinyml.verbs import VERBS
             from tinyml.verbs.base import main
 
+            self.warn_of_another_version(__version__)
             code = main(VERBS, unknown, prog="west tinyml", version=__version__)
         except ImportError as error:
             if (error.name or "").startswith("tinyml"):
@@ -53,3 +56,15 @@ class Tinyml(WestCommand):
             )
         if code:
             raise SystemExit(code)
+
+    def warn_of_another_version(self, ours: str) -> None:
+        """Python packages that pip installed for another version of the compiler may not fit this one."""
+        try:
+            installed = version("west-tinyml")
+        except PackageNotFoundError:
+            return
+        if installed != ours:
+            self.wrn(
+                f"pip has installed west-tinyml {installed}; the workspace has {ours}, which runs here "
+                f"and in the build\n  try: {sys.executable} -m pip install {PLUGIN.parent}"
+            )

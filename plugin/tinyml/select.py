@@ -23,6 +23,12 @@ class Selected:
     kernel: Kernel[Any]
     scratch_bytes: int
 
+    @property
+    def in_float(self) -> bool:
+        """Whether the layer computes with floats: what an FPU makes fast."""
+        layer = self.layer
+        return any(t is not None and t.dtype.is_float for t in (*layer.inputs, *layer.outputs))
+
     @cached_property
     def overlays(self) -> tuple[Overlay, ...]:
         """Inputs that output 0 may be written over, and how."""

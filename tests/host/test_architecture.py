@@ -20,7 +20,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors", "hooks"),
     ("c", "compiler_sources", "fixed_point", "ir", "limits", "requirements"),
     ("maths", "rules", "targets", "templates", "toolchains", "workspace"),
-    ("arrays", "interpret", "kernel", "naming", "reading", "states", "verify", "text"),
+    ("arrays", "interpret", "kernel", "naming", "pinned", "reading", "states", "verify", "text"),
     ("ops", "reference"),
     ("features",),
     ("importers",),

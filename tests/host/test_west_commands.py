@@ -161,6 +161,31 @@ def test_a_mistake_is_explained_and_nothing_is_written(app: Path, words: list[st
     assert contents(app) == before
 
 
+def test_a_model_is_replaced_by_one_with_another_interface(app: Path) -> None:
+    copyfile(DIGITS.with_name("model_float.onnx"), app / "float.onnx")
+    assert west(app, "add", "float.onnx", "--name", "digits")[0] == 0
+    code, said = west(app, "add", "digits.onnx", "--name", "digits", "--replace")
+    assert code == 0, said
+    assert "changed: " in said
+    assert (app / "tinyml.yaml").read_text().count("name: digits") == 1
+    with (app / "tinyml.yaml").open("a") as manifest:
+        manifest.write("    interface:\n      input: int8[1,49,10,1]\n")
+    before = contents(app)
+    code, said = west(app, "add", "float.onnx", "--name", "digits", "--replace")
+    assert code == 1
+    assert "pinned is int8[1,49,10,1]" in said
+    assert contents(app) == before
+    assert west(app, "add", "float.onnx", "--name", "kws", "--replace")[0] == 1
+
+
+def test_float_layers_and_the_fpu(app: Path) -> None:
+    copyfile(DIGITS.with_name("model_float.onnx"), app / "float.onnx")
+    assert "CONFIG_TINYML enables the FPU" in west(app, "add", "float.onnx", "--name", "a")[1]
+    with (app / "prj.conf").open("a") as config:
+        config.write("CONFIG_FPU=n\n")
+    assert "prj.conf has CONFIG_FPU off: remove that line" in west(app, "add", "float.onnx", "--name", "b")[1]
+
+
 def test_removing_an_unknown_model(app: Path) -> None:
     code, said = west(app, "remove", "kws")
     assert code == 1
@@ -182,6 +207,20 @@ def test_help_is_that_of_the_verbs(app: Path) -> None:
     assert code == 2
     assert said.startswith("usage: west tinyml add ")
     assert "unknown arguments: --arena=3" in said
+
+
+def test_the_workspace_wins_over_an_installed_copy(app: Path, tmp_path: Path) -> None:
+    """As after `pip install` without -e, and a later `west update`."""
+    site = tmp_path / "site-packages"
+    (site / "tinyml").mkdir(parents=True)
+    (site / "tinyml" / "__init__.py").write_text("raise RuntimeError('the installed copy runs')\n")
+    metadata = site / "west_tinyml-0.0.1.dist-info" / "METADATA"
+    metadata.parent.mkdir()
+    metadata.write_text("Metadata-Version: 2.1\nName: west-tinyml\nVersion: 0.0.1\n")
+    code, said = west(app, "list", PYTHONPATH=str(site))
+    assert code == 0, said
+    assert "the installed copy runs" not in said
+    assert "pip has installed west-tinyml 0.0.1; the workspace has " in said
 
 
 def test_a_missing_python_package_is_explained(app: Path, tmp_path: Path) -> None:

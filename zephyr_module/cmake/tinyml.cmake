@@ -147,6 +147,17 @@ function(tinyml_add_models_of_application)
   include(${calls})
 endfunction()
 
+# Called when the application's CMakeLists.txt is through.
+function(tinyml_check_models)
+  get_property(models GLOBAL PROPERTY TINYML_MODELS)
+  if(NOT models AND NOT CONFIG_TINYML_SLOTS)
+    message(WARNING
+      "TinyML: CONFIG_TINYML=y, but the application has no model: there is no tinyml.yaml with models in "
+      "${APPLICATION_SOURCE_DIR}, and its CMakeLists.txt does not call zephyr_tinyml_model().\n"
+      "  try: west tinyml add MODEL")
+  endif()
+endfunction()
+
 # Additional dependencies of a quantised model: the data named in QUANTIZE settings.
 function(tinyml_calibration_files out)
   set(files)
@@ -171,6 +182,7 @@ Compile a model into the application.
     [KERNELS auto|cmsis-nn|portable]
     [SHAPES <input>=1x16x8 ...]
     [BUDGET arena|ram|flash=<bytes> ...]
+    [INTERFACE <input or output>=<type>:1x16x8 ...]
     [ARENA_REGION <label>]
     [WEIGHTS flash|ram|<label>]
     [QUANTIZE calibration=<data> [<key>=<value> ...]]
@@ -182,6 +194,7 @@ Compile a model into the application.
 KERNELS       where the kernels come from; auto takes, for each layer, the one with fewer instructions
 SHAPES        shapes of inputs that the model leaves open
 BUDGET        upper limits, in addition to the memories of the board
+INTERFACE     types and shapes of inputs and outputs that the application relies on; others are an error
 ARENA_REGION  devicetree label of a zephyr,memory-region for the arena, instead of chosen tinyml,arena
 WEIGHTS       where the weights go: flash, RAM (copied at boot), or the zephyr,memory-region of that label
 QUANTIZE      make a float model int8, calibrated on <data>; keys as in tinyml.yaml. Absolute paths
@@ -191,7 +204,7 @@ The generated files are in <build>/tinyml/<name>. The model is a separate librar
 tinyml_model_<name>, linked to the application.
 ]==]
 function(zephyr_tinyml_model name file)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "KERNELS;ARENA_REGION;WEIGHTS" "SHAPES;BUDGET;QUANTIZE;FRONTEND")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "KERNELS;ARENA_REGION;WEIGHTS" "SHAPES;BUDGET;INTERFACE;QUANTIZE;FRONTEND")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "zephyr_tinyml_model(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -235,6 +248,12 @@ function(zephyr_tinyml_model name file)
   if(arg_WEIGHTS STREQUAL ram)
     list(APPEND limits --weights-in-ram)
   endif()
+  if(CONFIG_CPU_HAS_FPU AND NOT CONFIG_FPU AND NOT CONFIG_ARCH_POSIX)
+    list(APPEND limits --no-fpu)
+  endif()
+  foreach(pin IN LISTS arg_INTERFACE)
+    list(APPEND limits --interface=${pin})
+  endforeach()
   foreach(budget IN LISTS arg_BUDGET)
     list(APPEND limits "--limit=${budget},the budget of model ${name}")
   endforeach()
@@ -256,6 +275,7 @@ function(zephyr_tinyml_model name file)
     COMMENT "TinyML: compiling model ${name} for ${target}"
     VERBATIM
   )
+  set_property(GLOBAL APPEND PROPERTY TINYML_MODELS ${name})
   add_custom_target(tinyml_compile_${name} DEPENDS ${generated})
   add_library(tinyml_model_${name} STATIC ${generated})
   add_dependencies(tinyml_model_${name} tinyml_compile_${name})

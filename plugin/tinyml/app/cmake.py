@@ -28,6 +28,8 @@ def calls(manifest_path: Path) -> str:
             words += ["SHAPES", *(f"{name}={shape}" for name, shape in entry.shapes.items())]
         if entry.budget:
             words += ["BUDGET", *(f"{kind}={amount}" for kind, amount in entry.budget.items())]
+        if entry.interface:
+            words += ["INTERFACE", *(f"{name}={kind.plain}" for name, kind in entry.interface.items())]
         if request := entry.request(manifest_path.parent):
             request.check_files()
             settings = entry.quantize.items()

@@ -86,6 +86,12 @@ def switch_off(text: str) -> str:
     )
 
 
+def is_off(text: str, symbol: str) -> bool:
+    """Whether ``prj.conf`` disables ``symbol``; Kconfig takes the last assignment."""
+    assignments = [line for line in text.splitlines() if _assigns(line, symbol)]
+    return bool(assignments) and not re.match(rf"\s*{symbol}\s*=\s*y\b", assignments[-1])
+
+
 def _assigns(line: str, symbol: str) -> bool:
     return bool(re.match(rf"\s*(?:{symbol}\s*=|#\s*{symbol} is not set)", line))
 

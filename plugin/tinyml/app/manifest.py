@@ -13,6 +13,8 @@ It is deliberately small (``KEYS`` lists all of it):
         budget:               # optional: more than this is an error
           ram: 24K
           flash: 100K
+        interface:            # optional: what the application relies on
+          input: int8[1,49,10,1]
         quantize:             # optional: make a float model int8 in the build
           calibration: data/calib.npz
         frontend:             # optional: kws_feed() takes samples and computes the features
@@ -30,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from tinyml import limits
+from tinyml import limits, pinned
 from tinyml.errors import ConfigError
 from tinyml.naming import check_name, check_unique
 from tinyml.quantize import request
@@ -47,6 +49,8 @@ KEYS = {
     "kernels": f"where the kernels come from: {', '.join(KERNELS)} (default: the build's setting)",
     "shapes": "shapes of inputs that the model leaves open, as `input: 1x16x8`",
     "budget": "upper limits, as `ram: 24K`, for arena, ram (arena and state) and flash (weights)",
+    "interface": "types and shapes that the application relies on, as `input: int8[1,49,10,1]`: a model that "
+    "differs fails the build",
     "quantize": "make a float model int8 in the build, calibrated with the data in `calibration: calib.npz`",
     "frontend": "what makes the model's input from samples, as `kind: micro`: gives kws_feed()",
     "arena_region": "Zephyr: label of the zephyr,memory-region for the arena (default: chosen tinyml,arena)",
@@ -69,6 +73,7 @@ class ModelEntry:
     quantize: Mapping[str, str] = field(default_factory=dict)  # settings; paths relative to the manifest
     weights: str | None = None  # flash, ram or a label of the devicetree
     frontend: FrontEnd | None = None
+    interface: Mapping[str, pinned.Kind] = field(default_factory=dict)
 
     def path(self, folder: Path) -> Path:
         return folder / self.file
@@ -86,6 +91,8 @@ class ModelEntry:
             written["shapes"] = dict(self.shapes)
         if self.budget:
             written["budget"] = dict(self.budget)
+        if self.interface:
+            written["interface"] = {name: str(kind) for name, kind in self.interface.items()}
         if self.arena_region is not None:
             written["arena_region"] = self.arena_region
         if self.weights is not None:
@@ -173,6 +180,7 @@ def _entry(item: object, where: str) -> ModelEntry:
         _quantize(item.get("quantize"), where),
         _label(item, "weights", "flash, ram or a label of the devicetree", "ram", where),
         _frontend(item.get("frontend"), where),
+        pinned.from_mapping(item.get("interface"), where),
     )
 
 

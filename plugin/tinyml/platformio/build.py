@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from tinyml import pinned
 from tinyml.app.manifest import FILE_NAME
 from tinyml.platformio.boards import Board
 from tinyml.platformio.project import PREFIX, Model
@@ -49,8 +50,9 @@ def remove_stale(folder: Path, names: Iterable[str]) -> None:
 
 
 def check_budget(summary: Mapping[str, Any], model: Model, board: Board) -> None:
-    """The user's own limits, and the board's."""
+    """The interface that the application relies on, the user's own limits, and the board's."""
     own = [(kind, budget.Limit(amount, FILE_NAME)) for kind, amount in model.budget.items()]
+    pinned.check(summary, model.interface)
     budget.check_all(summary, own)
     limit = model.arena_limit_bytes
     budget.check(

@@ -14,6 +14,7 @@ from tinyml import naming
 from tinyml.app import manifest
 from tinyml.errors import ConfigError
 from tinyml.features import settings as frontends
+from tinyml.pinned import Kind
 from tinyml.platformio.boards import Board
 from tinyml.quantize.request import Request, from_items
 from tinyml.targets import find_target
@@ -51,11 +52,13 @@ class Model:
     quantize: Request | None = None
     cmsis_nn: bool = False  # whether the project has it
     frontend: frontends.FrontEnd | None = None
+    interface: Mapping[str, Kind] = field(default_factory=dict)  # from tinyml.yaml
 
     def key(self, compiler: str) -> str:
         """Everything but the model's own bytes that decides what is generated."""
         shapes = ",".join(f"{name}={shape}" for name, shape in sorted(self.shapes.items()))
         limits = f"arena<={self.arena_limit_bytes} {sorted(self.budget.items())}"
+        limits += "".join(f" {name}={kind}" for name, kind in sorted(self.interface.items()))
         quantize = self.quantize.describe() if self.quantize else ""
         quantize += f" {self.frontend.describe()}" if self.frontend else ""
         kernels = f"{self.kernels} {self.cmsis_nn}"
@@ -128,6 +131,7 @@ def read_models(project: Path, options: Mapping[str, str], board: Board, cmsis_n
                 request,
                 cmsis_nn,
                 entry.frontend or frontend,
+                entry.interface,
             )
         )
     return models

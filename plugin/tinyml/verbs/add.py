@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from shutil import copyfile
 from typing import TYPE_CHECKING
 
-from tinyml import naming
+from tinyml import naming, pinned
 from tinyml.app import edit, files, folder, manifest
 from tinyml.errors import ConfigError, ModelError
 from tinyml.maths import FULL_LIBC
@@ -55,6 +56,11 @@ class Add(Verb):
         parser.add_argument(
             "--kernels", choices=manifest.KERNELS, help="write this choice of kernels into tinyml.yaml"
         )
+        parser.add_argument(
+            "--replace",
+            action="store_true",
+            help="replace the model of this name and keep its settings; prints what differs",
+        )
         add_shape_argument(parser)
         add_quantize_argument(parser)
         add_frontend_argument(parser)
@@ -73,7 +79,11 @@ class Add(Verb):
         model = _existing(args.model)
         name = args.name or naming.model_name(model)
         listed = app.manifest()
-        _refuse_clash(listed, name, model, app)
+        replaced = listed.find(name) if args.replace else None
+        if args.replace and replaced is None:
+            raise ConfigError(f"there is no model called {name!r} to replace", "--name, or no --replace")
+        others = manifest.Manifest(tuple(entry for entry in listed.models if entry is not replaced))
+        _refuse_clash(others, name, model, app)
         file, copied = _place(model, app)
         settings, copies = _calibration(args.quantize, app)
         entry = manifest.ModelEntry(
@@ -84,11 +94,22 @@ class Add(Verb):
             quantize=settings,
             frontend=_frontend(args.frontend),
         )
+        if replaced is not None:
+            entry = replace(
+                replaced,
+                file=file,
+                kernels=entry.kernels or replaced.kernels,
+                shapes=entry.shapes or replaced.shapes,
+                quantize=entry.quantize or replaced.quantize,
+                frontend=entry.frontend or replaced.frontend,
+            )
         if copied:
             copies[app.root / file] = model
         wanted = request.from_items(args.quantize, "--quantize", Path())
         compiled = _compile(model, entry, target.name, wanted, must_move=copied)
-        changes = _changes(app, entry, copies)
+        pinned.check(compiled.summary, entry.interface)
+        differences = _differences(app, replaced, compiled)
+        changes = _changes(app, entry, replaced, copies)
         if args.test:
             place = make_test.place_for(app, name)
             make_test.refuse_existing(
@@ -98,6 +119,8 @@ class Add(Verb):
             changes |= make_test.contents(app, entry, args.input, place, model, wanted)
         files.replace_all(changes)
         _report(console, app, entry, compiled, copied)
+        for line in differences:
+            console.print(f"changed: {line}", markup=False, soft_wrap=True)
         if args.test:
             make_test.said(console, app, place)
         return 0
@@ -193,11 +216,28 @@ def _compile(
         return compile_model(moved, options)
 
 
+def _differences(
+    app: folder.Application, replaced: manifest.ModelEntry | None, compiled: Compiled
+) -> list[str]:
+    """How the interface differs from that of the model before, if its file is still there."""
+    if replaced is None or not replaced.path(app.root).is_file():
+        return []
+    wanted = replaced.request(app.root)
+    before = _compile(replaced.path(app.root), replaced, compiled.summary["target"], wanted, must_move=False)
+    return pinned.differences(before.summary, compiled.summary) or ["nothing in the interface"]
+
+
 def _changes(
-    app: folder.Application, entry: manifest.ModelEntry, copies: dict[Path, Path]
+    app: folder.Application,
+    entry: manifest.ModelEntry,
+    replaced: manifest.ModelEntry | None,
+    copies: dict[Path, Path],
 ) -> dict[Path, bytes | None]:
+    listed = read_text(app.manifest_path)
+    if replaced is not None:
+        listed = edit.remove_model(listed, replaced.name) or ""
     changes: dict[Path, bytes | None] = {place: source.read_bytes() for place, source in copies.items()}
-    changes[app.manifest_path] = edit.add_model(read_text(app.manifest_path), entry).encode()
+    changes[app.manifest_path] = edit.add_model(listed, entry).encode()
     before = read_text(app.prj_conf_path)
     after = edit.switch_on(before)
     if after != before:
@@ -243,6 +283,18 @@ def _report(
                 kind[:-1], f"{tensor['name']}: {shape} {tensor['dtype']}, {tensor['bytes']:,} bytes"
             )
     console.print(table, markup=False)
+    if floats := sum(chosen.in_float for chosen in compiled.selected):
+        off = edit.is_off(read_text(app.prj_conf_path), "CONFIG_FPU")
+        advice = (
+            "prj.conf has CONFIG_FPU off: remove that line; with an FPU they take about a tenth of the time"
+            if off
+            else "CONFIG_TINYML enables the FPU (CONFIG_FPU) where the core has one"
+        )
+        console.print(
+            f"{floats} of {len(compiled.selected)} layers compute in float. {advice}",
+            markup=False,
+            soft_wrap=True,
+        )
     if summary["libm"]:
         console.print(
             f"{entry.name} computes {', '.join(summary['libm'])} in double: it needs {FULL_LIBC} in prj.conf",

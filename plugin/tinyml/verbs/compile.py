@@ -8,6 +8,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tinyml import pinned
 from tinyml.compiler_sources import compiler_sources
 from tinyml.quantize.request import KEYS, from_items
 from tinyml.targets import TARGETS
@@ -100,6 +101,16 @@ def _has_cmsis_nn(args: argparse.Namespace) -> bool:
     return args.kernels == "auto" and find_cmsis_nn() is not None
 
 
+def add_interface_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--interface",
+        action="append",
+        default=[],
+        metavar="NAME=TYPE[SHAPE]",
+        help="fail if an input or output is not this, as input=int8[1,49,10,1] (repeatable)",
+    )
+
+
 class Compile(Verb):
     """Compile a model to plain C.
 
@@ -137,6 +148,10 @@ class Compile(Verb):
             "--weights-in-ram", action="store_true", help="the build copies the weights to RAM"
         )
         parser.add_argument(
+            "--no-fpu", action="store_true", help="the build leaves the core's FPU off: warn of float layers"
+        )
+        add_interface_argument(parser)
+        parser.add_argument(
             "--depfile", type=Path, metavar="FILE", help="also write a Makefile-style dependency file"
         )
         parser.add_argument(
@@ -169,6 +184,7 @@ class Compile(Verb):
         limits = [budget.parse_limit(text) for text in args.limit]
         options = options_from(args, args.target)
         compiled = build(as_model(args.model), options, show)
+        pinned.check(compiled.summary, pinned.from_items(args.interface, "--interface"))
         budget.check_all(compiled.summary, limits, args.weights_in_ram)
         data = options.quantize.files if options.quantize else []
         sources = [args.model, *data, *compiler_sources()]
@@ -181,6 +197,14 @@ class Compile(Verb):
         )
         for note in compiled.notes:
             console.print(f"{compiled.name}: note: {note}", markup=False, soft_wrap=True)
+        layers = compiled.built.selected
+        if args.no_fpu and (floats := sum(chosen.in_float for chosen in layers)):
+            console.print(
+                f"{compiled.name}: warning: {floats} of {len(layers)} layers compute in float, "
+                "and CONFIG_FPU is off. Put CONFIG_FPU=y into prj.conf: they take about a tenth of the time.",
+                markup=False,
+                soft_wrap=True,
+            )
         if compiled.quantization:
             for line in (f"int8: {compiled.quantization.headline()}", *compiled.quantization.advice()):
                 console.print(f"{compiled.name}: {line}", markup=False, soft_wrap=True)

@@ -23,9 +23,19 @@ extern "C" {
 /** image: 1x1x8x8 float32 */
 #define DIGITS_INPUT_BYTES 256
 #define DIGITS_INPUT_ELEMENTS 64
+#define DIGITS_INPUT_TYPE TINYML_FLOAT32
+#define DIGITS_INPUT_RANK 4
+#define DIGITS_INPUT_DIM0 1
+#define DIGITS_INPUT_DIM1 1
+#define DIGITS_INPUT_DIM2 8
+#define DIGITS_INPUT_DIM3 8
 /** logits: 1x10 float32 */
 #define DIGITS_OUTPUT_BYTES 40
 #define DIGITS_OUTPUT_ELEMENTS 10
+#define DIGITS_OUTPUT_TYPE TINYML_FLOAT32
+#define DIGITS_OUTPUT_RANK 2
+#define DIGITS_OUTPUT_DIM0 1
+#define DIGITS_OUTPUT_DIM1 10
 
 /**
  * Compute the outputs from the inputs, all in memory of the caller: at least as many bytes as the macros

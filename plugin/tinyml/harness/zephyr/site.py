@@ -41,23 +41,25 @@ class Site:
         settings = {**os.environ, "ZEPHYR_BASE": str(self.zephyr)}
         settings |= compiler_for(board, settings)
         modules = [word for word in settings.get("EXTRA_ZEPHYR_MODULES", "").split(";") if word]
-        if not self.has_module:
+        if self.module is None:
             modules.append(str(PROJECT))
-        if board.startswith(OUR_BOARDS) and str(PROJECT / "boards") not in modules:
-            modules.append(str(PROJECT / "boards"))
+        boards = str((self.module or PROJECT) / "boards")
+        if board.startswith(OUR_BOARDS) and boards not in modules:
+            modules.append(boards)
         if modules:
             settings["EXTRA_ZEPHYR_MODULES"] = ";".join(modules)
         return settings
 
     @cached_property
-    def has_module(self) -> bool:
-        """Whether the workspace's manifest includes the module, as ours does."""
+    def module(self) -> Path | None:
+        """This project in the workspace, if its manifest includes it, as ours does."""
         command = [*self.west, "list", "-f", "{abspath}"]
         done = subprocess.run(command, cwd=self.zephyr, capture_output=True, text=True, check=False)
-        modules = (Path(line) / "zephyr" / "module.yml" for line in done.stdout.splitlines())
-        return any(
-            "name: tinyml\n" in module.read_text(encoding="utf-8") for module in modules if module.is_file()
-        )
+        for folder in map(Path, done.stdout.splitlines()):
+            descriptor = folder / "zephyr" / "module.yml"
+            if descriptor.is_file() and "name: tinyml\n" in descriptor.read_text(encoding="utf-8"):
+                return folder
+        return None
 
 
 def find_site() -> Site:
@@ -75,7 +77,7 @@ def find_site() -> Site:
     else:
         raise ToolError("west was not found", "pip install west")
     site = Site(zephyr, west)
-    if not (PROJECT / "zephyr" / "module.yml").is_file() and not site.has_module:
+    if not (PROJECT / "zephyr" / "module.yml").is_file() and site.module is None:
         raise ToolError(
             f"neither the workspace of {zephyr} nor this installation of tinyml has the Zephyr module",
             "add west-tinyml to the workspace's manifest and run `west update`",

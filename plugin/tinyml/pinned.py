@@ -1,0 +1,103 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Types and shapes of inputs and outputs that an application relies on: ``interface:`` in tinyml.yaml.
+
+    interface:
+      input: int8[1,49,10,1]
+
+A model that differs fails the build, instead of reading a buffer of another size. A model with one input
+has it under ``input`` as well as under its own name; the same goes for ``output``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tinyml.errors import ConfigError
+
+EXAMPLE = "input: int8[1,49,10,1]"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """An element type and a shape; as text, ``int8[1,49,10,1]``."""
+
+    dtype: str
+    shape: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{','.join(map(str, self.shape))}]"
+
+    @property
+    def plain(self) -> str:
+        """Without brackets, which CMake would interpret: ``int8:1x49x10x1``."""
+        return f"{self.dtype}:{'x'.join(map(str, self.shape))}"
+
+
+def parse(text: str, where: str) -> Kind:
+    """Also accepts ``int8:1x49x10x1``."""
+    match = re.fullmatch(r"([a-z]+\d*)\s*(?:\[([\d,\s]*)\]|:([\dx]*))", text.strip())
+    sizes = re.findall(r"\d+", match[2] or match[3] or "") if match else []
+    if not match:
+        raise ConfigError(f"{where}: {text!r} is not a type with a shape", EXAMPLE)
+    return Kind(match[1], tuple(map(int, sizes)))
+
+
+def from_mapping(value: object, where: str) -> dict[str, Kind]:
+    """The value of ``interface:``."""
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise ConfigError(f"{where}: 'interface' must be a mapping", EXAMPLE)
+    return {str(name): parse(str(text), f"{where}: interface: {name}") for name, text in value.items()}
+
+
+def from_items(items: Iterable[str], where: str) -> dict[str, Kind]:
+    """``["input=int8[1,49,10,1]"]``."""
+    pins = {}
+    for item in items:
+        name, equals, text = item.rpartition("=")
+        if not equals or not name:
+            raise ConfigError(f"{where}: {item!r} names no input or output", "input=int8[1,49,10,1]")
+        pins[name] = parse(text, where)
+    return pins
+
+
+def kinds(summary: Mapping[str, Any]) -> dict[str, Kind]:
+    """The inputs and outputs of a compiled model by name; a single one also as ``input`` or ``output``."""
+    found: dict[str, Kind] = {}
+    for word in ("input", "output"):
+        tensors = summary[f"{word}s"]
+        for tensor in tensors:
+            kind = Kind(tensor["dtype"], tuple(tensor["shape"]))
+            found.setdefault(tensor["name"], kind)
+            if len(tensors) == 1:
+                found[word] = kind
+    return found
+
+
+def check(summary: Mapping[str, Any], pins: Mapping[str, Kind]) -> None:
+    """Raise ConfigError with both values where the model is not what the application relies on."""
+    found = kinds(summary)
+    wrong = [
+        f"  {name} is {found[name]}, pinned is {pin}" if name in found else f"  there is no {name!r}"
+        for name, pin in pins.items()
+        if found.get(name) != pin
+    ]
+    if wrong:
+        raise ConfigError(
+            f"model {summary['name']} has another interface than the application relies on:\n"
+            + "\n".join(wrong),
+            "the model that fits; or adapt the application, and `interface:` in tinyml.yaml with it",
+        )
+
+
+def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """What changed between the summaries of two models, one line each."""
+    old, new = kinds(before), kinds(after)
+    lines = [f"{name}: {old[name]} -> {new[name]}" for name in old if name in new and old[name] != new[name]]
+    lines += [f"{name}: {old[name]} is gone" for name in old if name not in new]
+    return lines + [f"{name}: {new[name]} is new" for name in new if name not in old]

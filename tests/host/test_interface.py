@@ -1,0 +1,85 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""A model with another interface than the application relies on: caught in the build, and by the header."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tinyml import pinned
+from tinyml.app import cmake, edit, manifest
+from tinyml.errors import ConfigError
+from tinyml.pinned import Kind
+from tinyml.pipeline import Options, compile_model
+from tinyml.verbs import VERBS
+from tinyml.verbs.base import main
+
+DIGITS = Path(__file__).parents[2] / "samples" / "digits" / "model.onnx"
+
+
+def summary(shape: list[int], dtype: str = "int8") -> dict[str, object]:
+    tensor = {"name": "audio", "shape": shape, "dtype": dtype}
+    return {"name": "kws", "inputs": [tensor], "outputs": [{**tensor, "name": "scores"}]}
+
+
+@pytest.mark.parametrize("text", ["int8[1,49,10,1]", "int8 [1, 49, 10, 1]", "int8:1x49x10x1"])
+def test_text(text: str) -> None:
+    assert pinned.parse(text, "here") == Kind("int8", (1, 49, 10, 1))
+    assert pinned.parse(Kind("int8", (1, 49, 10, 1)).plain, "here") == Kind("int8", (1, 49, 10, 1))
+
+
+@pytest.mark.parametrize("text", ["int8", "[1,2]", "int8[1,x]", "int8(1,2)"])
+def test_other_text_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="is not a type with a shape"):
+        pinned.parse(text, "here")
+
+
+def test_a_difference_has_both_values() -> None:
+    pins = {"input": Kind("int8", (1, 49, 10, 1)), "scores": Kind("int8", (1, 98))}
+    pinned.check(summary([1, 98]), {"scores": pins["scores"]})
+    with pytest.raises(ConfigError) as error:
+        pinned.check(summary([1, 98]), pins)
+    assert "input is int8[1,98], pinned is int8[1,49,10,1]" in str(error.value)
+    assert "scores" not in str(error.value)
+    with pytest.raises(ConfigError, match="there is no 'video'"):
+        pinned.check(summary([1, 98]), {"video": pins["input"]})
+
+
+def test_differences_between_models() -> None:
+    assert pinned.differences(summary([1, 4]), summary([1, 4])) == []
+    changed = pinned.differences(summary([1, 4]), summary([1, 4], "float32"))
+    assert "input: int8[1,4] -> float32[1,4]" in changed
+
+
+def test_manifest_keeps_it_and_cmake_gets_it(tmp_path: Path) -> None:
+    text = "models:\n  - name: kws\n    file: kws.onnx\n    interface:\n      input: int8[1,49,10,1]\n"
+    (entry,) = manifest.parse(text, "tinyml.yaml").models
+    assert entry.interface == {"input": Kind("int8", (1, 49, 10, 1))}
+    assert manifest.parse(edit.add_model("", entry), "tinyml.yaml").models == (entry,)
+    (tmp_path / "tinyml.yaml").write_text(text)
+    assert "[=[INTERFACE]=] [=[input=int8:1x49x10x1]=]" in cmake.calls(tmp_path / "tinyml.yaml")
+
+
+def test_compile_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["compile", str(DIGITS), "-o", str(tmp_path / "out"), "--name", "digits"]
+    assert main(VERBS, [*words, "--interface", "input=int8:1x49"], prog="tinyml", version="0") == 1
+    assert "pinned is int8[1,49]" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_macros_for_static_assertions() -> None:
+    header = compile_model(DIGITS, Options(name="digits", target="host")).files["digits.h"]
+    for line in ("_TYPE TINYML_", "_RANK 4", "_DIM0 1", "_DIM3 "):
+        assert f"#define DIGITS_INPUT{line}" in header
+
+
+def test_float_layers_without_the_fpu_are_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["compile", str(DIGITS.with_name("model_float.onnx")), "-o", str(tmp_path / "out")]
+    assert main(VERBS, [*words, "--no-fpu"], prog="tinyml", version="0") == 0
+    assert "Put CONFIG_FPU=y into prj.conf" in capsys.readouterr().out
+    assert main(VERBS, words, prog="tinyml", version="0") == 0
+    assert "CONFIG_FPU" not in capsys.readouterr().out
