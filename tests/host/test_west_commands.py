@@ -106,6 +106,9 @@ def test_a_model_comes_with_a_test(app: Path) -> None:
     assert contents(app) == before
     assert west(app, "test", "digits", "--force")[0] == 0
     assert contents(app) == before, "the same model gives the same test"
+    assert "platform_allow" not in (test / "testcase.yaml").read_text()
+    assert west(app, "test", "digits", "--force", "--platform", "nrf52840dk/nrf52840")[0] == 0
+    assert "      - nrf52840dk/nrf52840\n" in (test / "testcase.yaml").read_text()
 
     assert "and its test tests/digits stay" in west(app, "remove", "digits")[1]
     code, said = west(app, "add", "digits.onnx", "--test")

@@ -15,8 +15,8 @@ from tinyml.ir import Array, DType
 from tinyml.maths import FULL_LIBC
 from tinyml.templates import render
 
-PLATFORMS = ("qemu_cortex_m3", "mps2/an385", "native_sim", "native_sim/native/64")
-"""Boards that every supported Zephyr version has: Twister rejects a test that names an unknown board."""
+PLATFORMS = ("qemu_cortex_m3", "native_sim/native/64")
+"""For --integration: boards that every supported Zephyr has. With -p the test runs on any other."""
 
 # What a test image needs in addition to the model, roughly: Twister skips boards with less than the sum.
 _OTHER_RAM_KILOBYTES = 12
@@ -44,8 +44,17 @@ class _Table:
     rows: list[c.Code]
 
 
-def test_files(entry: ModelEntry, file: str, summary: Mapping[str, Any], golden: Golden) -> dict[str, str]:
-    """The files of a test by path. ``file`` is the model's path relative to the test."""
+def test_files(
+    entry: ModelEntry,
+    file: str,
+    summary: Mapping[str, Any],
+    golden: Golden,
+    platforms: Sequence[str] = (),
+) -> dict[str, str]:
+    """The files of a test by path.
+
+    ``file`` is the model's path relative to the test; ``platforms`` are the user's boards.
+    """
     settings = ["CONFIG_ZTEST=y", "CONFIG_TINYML=y"]
     if summary["libm"]:
         settings.append(FULL_LIBC)
@@ -55,7 +64,7 @@ def test_files(entry: ModelEntry, file: str, summary: Mapping[str, Any], golden:
         "name": entry.name,
         "count": len(golden.inputs),
         "origin": golden.origin,
-        "platforms": PLATFORMS,
+        "platforms": list(dict.fromkeys((*PLATFORMS, *platforms))),
         "ram_kilobytes": _OTHER_RAM_KILOBYTES + -(-ram // 1024),
         "flash_kilobytes": _OTHER_FLASH_KILOBYTES + -(-flash // 1024),
         "tables": [*_tables("in", golden.inputs), *_tables("out", golden.outputs)],

@@ -15,7 +15,7 @@ from tinyml.errors import ConfigError
 from tinyml.verbs.base import Verb, add_app_argument
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from rich.console import Console
 
@@ -45,6 +45,13 @@ class MakeTest(Verb):
         parser.add_argument("name", metavar="NAME", help="the model's name, as `list` shows it")
         add_app_argument(parser)
         parser.add_argument("--input", type=Path, metavar="X.npz", help="inputs, and outputs if it has them")
+        parser.add_argument(
+            "--platform",
+            action="append",
+            default=[],
+            metavar="BOARD",
+            help="also build and run it for this board with `west twister --integration` (repeatable)",
+        )
         parser.add_argument("--force", action="store_true", help="overwrite an existing test")
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
@@ -53,7 +60,7 @@ class MakeTest(Verb):
         place = place_for(app, entry.name)
         if not args.force:
             refuse_existing(place, "--force overwrites it")
-        files.replace_all(contents(app, entry, args.input, place))
+        files.replace_all(contents(app, entry, args.input, place, platforms=args.platform))
         said(console, app, place)
         return 0
 
@@ -75,6 +82,7 @@ def contents(
     place: Path,
     model: Path | None = None,
     quantize: Request | None = None,
+    platforms: Sequence[str] = (),
 ) -> dict[Path, bytes | None]:
     """The files of the test. ``model``, ``quantize``: the current files, if they have not been copied yet."""
     from tinyml.app.twister import test_files
@@ -88,7 +96,7 @@ def contents(
     compiled = compile_model(model or entry.path(app.root), options)
     golden = _golden(compiled.graph, compiled.files, given)
     file = folder.relative(app.root / entry.file, place)
-    texts = test_files(entry, file, compiled.summary, golden)
+    texts = test_files(entry, file, compiled.summary, golden, platforms)
     return {place / path: text.encode() for path, text in texts.items()}
 
 
