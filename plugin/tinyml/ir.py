@@ -365,6 +365,7 @@ class Graph:
     outputs: tuple[str, ...]
     states: tuple[State, ...] = ()
     notes: tuple[str, ...] = ()  # what users must know about how the model was read
+    labels: tuple[str, ...] = ()  # names of the classes, in the order of their numbers
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tensors", MappingProxyType(dict(self.tensors)))

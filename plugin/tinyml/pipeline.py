@@ -65,6 +65,7 @@ class Options:
     expose: tuple[str, ...] = ()  # inner tensors to expose as outputs, for inspection
     quantize: Request | None = None  # a float model is made int8 first
     frontend: FrontEnd | None = None  # what makes the model's input from samples
+    classes: tuple[str, ...] = ()  # names of the classes, for the header
     cmsis_nn: bool = False  # whether the build has CMSIS-NN, so that "auto" may use it
     bands: bool = (
         True  # whether layers may be computed a few rows at a time; if not, every tensor exists as a whole
@@ -166,6 +167,8 @@ def compile_graph(
         raise ConfigError(
             "a front end writes the input itself: it cannot be in the caller's memory", "io arena"
         )
+    if options.classes:
+        graph = replace(graph, labels=_checked_labels(graph, options.classes))
     ledger = Ledger()
 
     def note(stage: str, graph: Graph) -> None:
@@ -196,6 +199,16 @@ def compile_graph(
     )
     files = {**emitted.files, f"{name}.json": summary.text}
     return Compiled(name, graph, selected, placed, files, summary.data, tuple(ledger.entries))
+
+
+def _checked_labels(graph: Graph, classes: tuple[str, ...]) -> tuple[str, ...]:
+    sizes = [graph.tensors[name].shape[-1] for name in graph.outputs if graph.tensors[name].shape]
+    if len(classes) not in sizes and sizes != [1] * len(sizes):
+        raise ConfigError(
+            f"{len(classes)} names of classes, but no output has {len(classes)} elements",
+            "one name for each element of the output, in its order",
+        )
+    return classes
 
 
 def write_folder(

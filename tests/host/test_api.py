@@ -162,6 +162,32 @@ def test_scikit_learn() -> None:
     assert np.array_equal(result["output_label"], estimator.predict(x))
 
 
+def test_names_of_classes_are_in_the_header(tmp_path: Path) -> None:
+    pytest.importorskip("skl2onnx", reason="skl2onnx exports the estimators")
+    from sklearn import datasets, linear_model
+
+    x, y = datasets.load_iris(return_X_y=True)
+    words = np.array(["low", 'a "b"', "high"])[y]
+    model = linear_model.LogisticRegression(max_iter=500).fit(x, words)
+    listed = '#define IRIS_CLASSES 3\n#define IRIS_LABELS \\\n\t{ \\\n\t\t"a \\"b\\"", \\\n\t\t"high", \\\n'
+    compiled = tinyml.compile(model, name="iris", target="host")
+    assert listed in compiled.files["iris.h"]
+    compiled.write(tmp_path)
+    runtime = Path(tinyml.__file__).parent / "runtime" / "include"
+    (tmp_path / "main.c").write_text(
+        '#include <stdio.h>\n#include "iris.h"\nstatic const char *const names[] = IRIS_LABELS;\n'
+        "int main(void) { for (int i = 0; i < IRIS_CLASSES; i++) { puts(names[i]); } return 0; }\n"
+    )
+    gcc = ["gcc", "-Wall", "-Wextra", "-Werror", f"-I{runtime}", "main.c", "-o", "main"]
+    subprocess.run(gcc, cwd=tmp_path, check=True)
+    printed = subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=True).stdout
+    assert printed.splitlines() == model.classes_.tolist()
+    given = tinyml.compile(INT8, name="digits", classes=tuple("abcdefghij"))
+    assert "#define DIGITS_CLASSES 10" in given.files["digits.h"]
+    with pytest.raises(tinyml.ConfigError, match="2 names of classes, but no output has 2"):
+        tinyml.compile(INT8, classes=("yes", "no"))
+
+
 def test_pytorch() -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     torch.manual_seed(1)

@@ -133,20 +133,29 @@ def compile(
     io: str = "arena",
     shapes: Mapping[str, Shape] | None = None,
     cmsis_nn: bool = False,
+    classes: Sequence[str] = (),
     calibration: DataLike | None = None,
 ) -> CompiledModel:
     """Compile a model to C.
 
     ``target``: a core, such as ``cortex-m4``. ``kernels``: ``auto``, ``portable`` or ``cmsis-nn``;
     ``cmsis_nn``: whether the firmware has CMSIS-NN, so that ``auto`` may choose from it. ``io``: inputs and
-    outputs in the ``arena``, or in buffers of the ``caller``. ``calibration``: real inputs; a float model
+    outputs in the ``arena``, or in buffers of the ``caller``. ``classes``: names for the header
+    (``NAME_LABELS``), in the order of the outputs. ``calibration``: real inputs; a float model
     becomes int8 first (``tinyml.quantize`` has more settings).
     """
     source = as_model(model, example, name=name, shapes=shapes)
     with data_file(calibration, "calibration") as path:
         request = Request(path) if path else None
         options = Options(
-            source.name, target, kernels, source.shapes, io, quantize=request, cmsis_nn=cmsis_nn
+            source.name,
+            target,
+            kernels,
+            source.shapes,
+            io,
+            quantize=request,
+            cmsis_nn=cmsis_nn,
+            classes=tuple(classes),
         )
         return build(source, options)
 

@@ -190,7 +190,7 @@ def measure(
     ours, theirs = _rows(found, index), _rows(wanted, index)
     whole = whole and ours.shape[1] == 1
     task = truth.choose_task(question.task, ours, labels, whole)
-    names = question.classes or _names(request.calibration, labels)
+    names = question.classes or graph.labels or _names(request.calibration, labels)
     scores = was = changed = values = None
     if task == "classes":
         decided, before = truth.decisions(ours, whole), truth.decisions(theirs, whole)

@@ -93,6 +93,7 @@ class _Reader:
             outputs,
             states,
             tuple(self.build.notes),
+            self.build.labels,
         )
         return finish_outputs(graph, names)
 

@@ -88,8 +88,23 @@ def options_from(args: argparse.Namespace, target: str) -> Options:
         getattr(args, "io", "arena"),
         quantize=request,
         frontend=frontends.from_items(getattr(args, "frontend", []), "--frontend"),
+        classes=class_names(getattr(args, "classes", "")),
         cmsis_nn=_has_cmsis_nn(args),
     )
+
+
+def class_names(text: str) -> tuple[str, ...]:
+    """`--classes`: names separated by commas, or a file with one per line."""
+    from tinyml.errors import ConfigError
+
+    if not text:
+        return ()
+    path = Path(text)
+    words = path.read_text(encoding="utf-8").splitlines() if path.is_file() else text.split(",")
+    names = tuple(word.strip() for word in words if word.strip())
+    if len(set(names)) < len(names):
+        raise ConfigError(f"--classes names a class twice: {', '.join(names)}")
+    return names
 
 
 def _has_cmsis_nn(args: argparse.Namespace) -> bool:
@@ -136,6 +151,12 @@ class Compile(Verb):
             default="arena",
             choices=("arena", "caller"),
             help="inputs and outputs: in the arena, or in buffers given to NAME_run() (default: %(default)s)",
+        )
+        parser.add_argument(
+            "--classes",
+            default="",
+            metavar="A,B,..",
+            help="names of the classes in the order of the outputs, or a file with one per line: NAME_LABELS",
         )
         parser.add_argument(
             "--limit",

@@ -86,7 +86,7 @@ class Evaluate(Verb):
             compiled = build(as_model(args.model), chosen.options)
             chosen.check(compiled.built)
             original = as_model(args.against or args.model, shapes=chosen.options.shapes)
-            question = Question(_classes(args.classes), args.task, args.output)
+            question = Question(compiled.options.classes, args.task, args.output)
             result = measure(compiled, chosen.place, request, original, question, bars.advance)
         if args.json:
             with writing(args.json):
@@ -111,19 +111,6 @@ def _request(args: argparse.Namespace) -> Request:
         if getattr(args, key) is not None:
             given[key] = str(getattr(args, key))
     return from_settings(given, Path())
-
-
-def _classes(text: str) -> tuple[str, ...]:
-    from tinyml.errors import ConfigError
-
-    if not text:
-        return ()
-    path = Path(text)
-    words = path.read_text(encoding="utf-8").splitlines() if path.is_file() else text.split(",")
-    names = tuple(word.strip() for word in words if word.strip())
-    if len(set(names)) < len(names):
-        raise ConfigError(f"--classes names a class twice: {', '.join(names)}")
-    return names
 
 
 def show(result: Evaluation, console: Console) -> None:

@@ -49,7 +49,10 @@ def to_labels(build: Builder, scores: Tensor, labels: Sequence[Any]) -> Tensor:
 
 def named(build: Builder, numbers: Tensor, labels: Sequence[Any]) -> Tensor:
     """Class indices as labels; string labels stay indices, in the model's order."""
-    if any(isinstance(label, str) for label in labels) or list(labels) == list(range(len(labels))):
+    if any(isinstance(label, str) for label in labels):
+        build.labels = tuple(map(str, labels))
+        return numbers
+    if list(labels) == list(range(len(labels))):
         return numbers
     return gather(build, build.constant(np.asarray(labels, np.int64)), numbers, 0)
 
