@@ -181,7 +181,8 @@ def test_csv_with_decimal_commas(tmp_path: Path) -> None:
         ("1,2,3\n4,5\n", "line 2 is not 3 numbers: 4,5"),
         ("1,2,x\n4,5,6\n", "line 1 is not 3 numbers: 1,2,x"),  # no header: there are numbers in it
         ("a,b\n", "no lines with numbers"),
-        ("a,b,label\n1,2,cat\n", r"line 2 is not 1 numbers: cat\n.*class numbers 0, 1, 2"),
+        ("a,b,label\n1,2,3\n1,2,cat\n", r"line 3 is not 1 numbers: cat\n.*class numbers 0, 1, 2"),
+        ("label" + 8 * ",a" + "\ncat" + 8 * ",1", r"labels must be whole numbers\n.*class numbers 0, 1, 2"),
         ("a,b,label\n1,2\n", "line 2 is not 1 numbers: \n"),
         ("1,2,3\n4,5,6\n", "has 3 numbers in a line; the model takes 8"),
     ],
