@@ -21,7 +21,7 @@ def finish_outputs(graph: Graph, names: Sequence[str]) -> Graph:
         if current in taken or current in rename or graph.tensors[current].is_constant:
             copies.append((current, wanted))
         else:
-            rename[current] = wanted
+            rename[current] = f"{wanted}/out" if wanted in taken else wanted
     reserved = {*names}
     # a tensor inside the graph must not keep a name that an output claims
     for name in graph.tensors:

@@ -13,7 +13,7 @@ import numpy as np
 from tinyml.errors import ModelError, UnsupportedError
 from tinyml.ir import Array, Node, State, Tensor, TensorType
 from tinyml.ops.reshape import Reshape
-from tinyml.reading import Builder
+from tinyml.reading import MALFORMED, Builder
 from tinyml.states import EXAMPLE, Remembered
 
 
@@ -43,6 +43,8 @@ class Variables:
     def read(self, key: str, name: str, type_: TensorType) -> Tensor:
         variable = self._found.setdefault(key, _Variable(name))
         if variable.current is None:
+            if 0 in type_.shape:
+                raise ModelError(f"variable {name!r} has no elements", MALFORMED)
             variable.state = variable.current = self.build.tensor(variable.name, type_)
         return variable.current
 
@@ -73,6 +75,7 @@ class Variables:
             if current is state:  # never written: it keeps its initial value
                 self._freeze(variable, state)
                 continue
+            _check_fits(variable, state, current)
             if current.is_constant or any(v.state is current for v in self._found.values()):
                 current = copied(self.build, current)
             states.append(State(state.name, current.name, variable.initial))
@@ -80,9 +83,22 @@ class Variables:
 
     def _freeze(self, variable: _Variable, state: Tensor) -> None:
         fill = 0 if state.quant is None else state.quant.zero_point
+        _check_fits(variable, state, state)
         data = variable.initial if variable.initial is not None else np.full(state.shape, fill)
         self.build.tensors[state.name] = Tensor.constant(
             state.name, data.astype(state.dtype.numpy).reshape(state.shape), state.quant
+        )
+
+
+def _check_fits(variable: _Variable, state: Tensor, current: Tensor) -> None:
+    """Refuse a variable whose first or next value has another size than what is read from it."""
+    first = variable.initial
+    same = (state.elements, state.dtype) == (current.elements, current.dtype)
+    if not same or (first is not None and (first.size != state.elements or first.dtype != state.dtype.numpy)):
+        raise ModelError(
+            f"variable {variable.name!r} is read as {state.dtype.value} {state.shape} and assigned "
+            f"{current.dtype.value} {current.shape}" + ("" if first is None else f", at first {first.shape}"),
+            MALFORMED,
         )
 
 

@@ -13,7 +13,8 @@ import numpy as np
 from tinyml.errors import ModelError
 from tinyml.ir import Array, Layer, Op, Quant, Shape, Tensor, TensorType, View, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
-from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.reading import MALFORMED, Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.rules import quantisation_problem
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,9 @@ def with_quant(build: Builder, x: Tensor, quant: Quant | None) -> Tensor:
         return x
     if x.is_constant:
         return build.constant(x.value, f"{x.name}/as", quant)
+    problem = quantisation_problem(TensorType(x.shape, x.dtype, quant))
+    if problem is not None:
+        raise ModelError(f"tensor {x.name!r} {problem}", MALFORMED)
     if x.quant is None and quant is not None:
         return _given_meaning(build, x, quant)
     return build.add1(Reshape(x.shape), [x], TensorType(x.shape, x.dtype, quant))
