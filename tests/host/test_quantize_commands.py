@@ -16,6 +16,7 @@ from onnx import TensorProto
 from tests.support.quantizing import FLOAT, GUIDE, digits, snippet, write_calibration
 from tinyml import cli
 from tinyml.errors import ConfigError
+from tinyml.quantize import cache
 from tinyml.quantize.engine import Quantized, quantize
 from tinyml.quantize.request import KEYS, Request
 
@@ -31,7 +32,7 @@ def calibration(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither reads results of other runs nor leaves its own."""
-    monkeypatch.setattr("tinyml.quantize.cache.cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr(cache, "cache_folder", lambda: tmp_path / "cache")
 
 
 def test_compile_quantises_once(
@@ -44,7 +45,7 @@ def test_compile_quantises_once(
         calls.append(arguments)
         return quantize(*arguments, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("tinyml.quantize.cache.quantize", counted)
+    monkeypatch.setattr(cache, "quantize", counted)
     data = tmp_path / "calib.npz"
     data.write_bytes(calibration.read_bytes())
     command = [
