@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""The text form of a graph: for ``--dump-ir``, golden tests and bug reports."""
+"""The text form of a graph: for ``--dump-ir``, tests and bug reports. ``text_parser`` reads it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from tinyml.ir import DType, Graph, Node, Quant, Tensor
+
+FEW = 8
+"""Constants and scales up to so many are printed, longer ones are not."""
 
 
 def dump(graph: Graph) -> str:
@@ -35,7 +38,12 @@ def _node(graph: Graph, node: Node) -> str:
 
 
 def _operand(tensor: Tensor) -> str:
-    return f"const {_type(tensor)}" if tensor.is_constant else tensor.name
+    if not tensor.is_constant:
+        return tensor.name
+    if tensor.elements > FEW:
+        return f"const {_type(tensor)}"
+    values = " ".join(f"{v:.9g}" if tensor.dtype.is_float else str(v) for v in tensor.value.reshape(-1))
+    return f"const {_type(tensor)} {{{values}}}"
 
 
 def _typed(tensor: Tensor) -> str:
@@ -50,8 +58,11 @@ def _type(tensor: Tensor) -> str:
 def _quant(quant: Quant | None) -> str:
     if quant is None:
         return ""
-    if quant.per_channel:
+    if quant.per_channel and len(quant.scales) > FEW:
         return f" q(axis {quant.axis}, {len(quant.scales)} scales)"
+    if quant.per_channel:
+        scales, zeros = " ".join(f"{s:.9g}" for s in quant.scales), " ".join(map(str, quant.zero_points))
+        return f" q(axis {quant.axis}, {scales}, {zeros})"
     return f" q({quant.scale:.9g}, {quant.zero_point})"
 
 

@@ -21,6 +21,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("c", "compiler_sources", "fixed_point", "ir", "limits", "requirements"),
     ("maths", "rules", "targets", "templates", "toolchains", "workspace"),
     ("arrays", "interpret", "kernel", "naming", "pinned", "reading", "states", "verify", "text"),
+    ("text_parser",),
     ("ops", "reference"),
     ("features",),
     ("importers",),
