@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -71,7 +71,7 @@ def emit(
         "name": name,
         "NAME": name.upper(),
         "version": __version__,
-        "origin": origin,
+        "origin": _in_a_comment(origin),
         "target": target,
         "arena_bytes": plan.arena_bytes,
         "lower_bound_bytes": plan.lower_bound_bytes,
@@ -140,6 +140,13 @@ def _set_of_files(context: Mapping[str, Any]) -> str:
     if feed:
         digest.update("\n".join((feed.description, *feed.statement, *feed.conversion)).encode())
     return f"0x{digest.hexdigest()[:15]}"
+
+
+def _in_a_comment(origin: Provenance) -> Provenance:
+    """File names, and names of tensors among the options, may contain anything."""
+    return replace(
+        origin, file_name=c.printable(origin.file_name, 1000), options=c.printable(origin.options, 4000)
+    )
 
 
 def _layer_bytes(plan: Plan, layers: int, codes: Sequence[LayerCode]) -> tuple[int, ...]:

@@ -1,0 +1,91 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Faults that the suite once did not notice; tools/mutate.py has the others with their tests."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.support.batch import Item, run_batch
+from tests.support.interpret import interpret
+from tests.support.sketch import Sketch
+from tinyml import c
+from tinyml.bands.join import _Neighbours
+from tinyml.emit.model import Provenance
+from tinyml.ir import DType, Graph
+from tinyml.kernel import Table, Tables
+from tinyml.ops.elementwise.binary import Binary
+from tinyml.ops.elementwise.unary import Unary
+from tinyml.pipeline import LIBRARIES, Options, compile_graph
+from tinyml.schedule import _freed, _model
+from tinyml.select import select
+from tinyml.targets import find_target
+
+
+@pytest.mark.parametrize("name", ["a */ b", "*//*", "/* a", "**//", 'a " b \\', "\u00e4*/\n"])
+def test_names_cannot_end_a_comment(name: str) -> None:
+    assert "*/" not in c.printable(name)
+    assert "/*" not in c.printable(name)
+
+
+def test_a_model_whose_names_end_comments_compiles() -> None:
+    sketch = Sketch()
+    sketch.build.scope = "layer */ int x; /*"
+    x = sketch.input((4,), DType.FLOAT32)
+    y = sketch.build.add1(Unary("abs"), [x])
+    graph = sketch.graph(y)
+    files = compile_graph(
+        graph, "net", Provenance("a */ b.onnx", "0" * 64, "shape */=1"), Options(target="host")
+    ).files
+    sample = {x.name: np.array([-1, 2, -3, 4], np.float32)}
+    outcome = run_batch([Item("net", files, [sample])])["net"]
+    assert not outcome.failure
+    np.testing.assert_array_equal(outcome.outputs[0][y.name], [1, 2, 3, 4])
+
+
+def test_equal_bytes_of_different_types_are_different_tables() -> None:
+    tables = Tables()
+    ones = tables.share(Table("a", np.full(4, -1, np.int8)))
+    assert tables.share(Table("b", np.full(4, -1, np.int8))) is ones
+    assert tables.share(Table("c", np.full(1, -1, np.int32))) is not ones
+    assert tables.share(Table("d", np.full(4, 255, np.uint8))) is not ones
+    assert [table.name for table in tables] == ["a", "c", "d"]
+
+
+def read_twice() -> Graph:
+    """a is an operand of the layer after it twice."""
+    sketch = Sketch()
+    x = sketch.input((1, 6, 6, 2), DType.FLOAT32)
+    a = sketch.add(Unary("abs"), x)
+    y = sketch.add(Binary("mul"), a, a)
+    return sketch.graph(sketch.add(Unary("sqrt"), y))
+
+
+def test_a_band_does_not_swallow_a_tensor_that_is_read_twice() -> None:
+    graph = read_twice()
+    near = _Neighbours(graph)
+    twice, once = graph.nodes[0].outputs[0], graph.nodes[1].outputs[0]
+    assert near.pair(twice) is None
+    assert near.pair(once) == (1, 2)
+    assert near.pair(graph.outputs[0]) is None
+    sample = {graph.inputs[0]: np.linspace(-2, 2, 72, dtype=np.float32).reshape(1, 6, 6, 2)}
+    files = compile_graph(graph, "net", Provenance("net", "0" * 64, ""), Options(target="host")).files
+    outcome = run_batch([Item("net", files, [sample])])["net"]
+    np.testing.assert_allclose(
+        outcome.outputs[0][graph.outputs[0]], interpret(graph, sample)[graph.outputs[0]], rtol=1e-6
+    )
+
+
+def test_the_schedule_does_not_free_outputs() -> None:
+    """An output is needed after the last layer that reads it."""
+    sketch = Sketch()
+    x = sketch.input((64,), DType.FLOAT32)
+    a = sketch.add(Unary("abs"), x)
+    b = sketch.add(Binary("add"), a, x)
+    graph = sketch.graph(a, b)
+    steps, memories = _model(graph, select(graph, find_target("host"), LIBRARIES["portable"]))
+    everything = (1 << len(steps)) - 1
+    freed = _freed(steps[1], memories, 1, everything)
+    assert freed == sum(m.bytes for m in memories if not m.kept)
+    assert sum(m.bytes for m in memories if m.kept) >= a.bytes + b.bytes
