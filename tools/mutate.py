@@ -160,6 +160,8 @@ def survives(mutant: Mutant) -> bool:
             text=True,
             check=False,
         )
+        if done.returncode not in (0, 1):  # pytest found no tests, or could not run them
+            raise SystemExit(f"{mutant.name}: {' '.join(mutant.tests)} does not run:\n{done.stdout[-2000:]}")
         return done.returncode == 0
 
 

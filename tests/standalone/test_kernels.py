@@ -7,17 +7,15 @@ All layers are in one model, so that a machine and a choice of kernels cost one 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import numpy as np
 import pytest
 
 from tests.support import pair_layers
+from tests.support.weighted_layers import Layers, Weighted, sampled
 from tinyml import harness
 from tinyml.emit.model import Provenance
-from tinyml.ir import Array, DType, Graph, Node, Quant, Shape, Tensor
+from tinyml.ir import Graph, Node
 from tinyml.ops.conv.conv import Conv
-from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.conv.depthwise import DepthwiseConv
 from tinyml.ops.dense.dense import Dense
 from tinyml.ops.elementwise.binary import Binary
@@ -28,19 +26,7 @@ from tinyml.workspace import find_cmsis_nn
 MACHINES = ["host", *(name for name, machine in harness.MACHINES.items() if machine.board)]
 
 
-@dataclass(frozen=True)
-class Weighted:
-    """A layer with weights; ``scale`` is that of the output (that of the sums is about 0.0001)."""
-
-    op: Convolution | Dense
-    x: Shape
-    weights: Shape
-    zero: int = 0  # of the weights
-    scale: float = 0.1
-    lowest: int = -127  # of the weights
-    bias: bool = True
-
-
+SAMPLED = 60
 SAME = (1, 1, 1, 1)
 RELU = (0.0, np.inf)
 WEIGHTED = {
@@ -97,49 +83,9 @@ WEIGHTED = {
 }
 
 
-class Sketch:
-    """A graph whose nodes have nothing to do with one another."""
-
-    def __init__(self) -> None:
-        self.rng = np.random.default_rng(7)
-        self.tensors: dict[str, Tensor] = {}
-        self.nodes: list[Node] = []
-
-    def tensor(self, name: str, shape: Shape, scale: float, zero: int) -> Tensor:
-        tensor = Tensor(name, shape, DType.INT8, Quant.per_tensor(scale, zero))
-        self.tensors[name] = tensor
-        return tensor
-
-    def constant(self, name: str, values: Array, quant: Quant | None = None) -> Tensor:
-        self.tensors[name] = Tensor.constant(name, values, quant)
-        return self.tensors[name]
-
-    def weighted(self, name: str, case: Weighted, once: bool) -> None:
-        op = replace(case.op, round_once=once)
-        axis = op.channel_axis if isinstance(op, Convolution) else 0
-        channels = case.weights[axis]
-        scales = tuple(self.rng.uniform(0.001, 0.003, channels))
-        values = self.rng.integers(case.lowest, 128, case.weights).astype(np.int8)
-        values.reshape(-1)[0] = case.lowest
-        x = self.tensor(f"{name}_x", case.x, 0.05, 3)
-        w = self.constant(f"{name}_w", values, Quant(scales, (case.zero,) * channels, axis))
-        inputs = [x.name, w.name]
-        if case.bias:
-            bias = self.rng.integers(-3000, 3000, channels).astype(np.int32)
-            inputs.append(self.constant(f"{name}_b", bias).name)
-        y = self.tensor(f"{name}_y", op.infer([x, w])[0].shape, case.scale, -7)
-        self.nodes.append(Node(name, op, tuple(inputs), (y.name,)))
-
-    def graph(self) -> Graph:
-        names = [name for node in self.nodes for name in node.inputs]
-        inputs = [name for name in names if not self.tensors[name].is_constant]
-        outputs = [node.outputs[0] for node in self.nodes]
-        return Graph("layers", self.tensors, tuple(self.nodes), tuple(inputs), tuple(outputs))
-
-
 def layers(once: bool) -> Graph:
-    sketch = Sketch()
-    for name, case in WEIGHTED.items():
+    sketch = Layers()
+    for name, case in {**WEIGHTED, **sampled(SAMPLED)}.items():
         sketch.weighted(name, case, once)
     for name, shape, scales in (
         ("add", (1, 5, 5, 7), (0.05, 0.021, 0.06)),

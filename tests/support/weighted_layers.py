@@ -1,0 +1,138 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""int8 layers with weights, of every geometry: described as data, and many of them as one graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tinyml.ir import Array, DType, Graph, Node, Quant, Shape, Tensor
+from tinyml.ops.conv.conv import Conv
+from tinyml.ops.conv.convolution import Convolution
+from tinyml.ops.conv.depthwise import DepthwiseConv
+from tinyml.ops.dense.dense import Dense
+
+SCALES = (0.1, 0.1, 0.3, 0.00015, 0.00003, 3.0)
+"""Of the output. The sums have about 0.0001, so the shift is to the right, none, or to the left."""
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """A layer with weights; ``scale`` is that of the output (that of the sums is about 0.0001)."""
+
+    op: Convolution | Dense
+    x: Shape
+    weights: Shape
+    zero: int = 0  # of the weights
+    scale: float = 0.1
+    lowest: int = -127  # of the weights
+    bias: bool = True
+    x_zero: int = 3
+    y_zero: int = -7
+    channels: bool = True  # whether weights have a scale for each channel
+
+    def fitted(self) -> Weighted:
+        """With weights for as many inputs as x has (dense layers)."""
+        return replace(self, weights=(self.weights[0], self.x[-1]))
+
+
+def sampled(count: int, seed: int = 18) -> dict[str, Weighted]:
+    """Some of the cross product of everything that kernels treat differently; always the same ones."""
+    rng = np.random.default_rng(seed)
+    found: dict[str, Weighted] = {}
+    while len(found) < count:
+        case = _sample(rng)
+        if case is not None:
+            found[f"sampled{len(found)}"] = case
+    return found
+
+
+def _sample(rng: np.random.Generator) -> Weighted | None:
+    def pick(*choices: int) -> int:
+        return int(choices[int(rng.integers(len(choices)))])
+
+    kind = pick(0, 0, 0, 1, 1, 1, 2)
+    inputs, outputs = pick(1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17), pick(1, 2, 3, 4, 5, 7, 8, 9, 16)
+    zero = pick(0, 0, 0, 0, 5, -128)
+    rest: dict[str, Any] = {
+        "zero": zero,
+        "scale": SCALES[int(rng.integers(len(SCALES)))],
+        "lowest": pick(-127, -127, -128),
+        "bias": rng.random() < 0.7,
+        "x_zero": pick(3, 0, -128, 127),
+        "y_zero": pick(-7, -128, 127),
+        "channels": rng.random() < 0.7,
+    }
+    clamp = (0.0, np.inf) if rng.random() < 0.3 else (-np.inf, np.inf)
+    if kind == 2:
+        return Weighted(
+            Dense(clamp=clamp), (pick(1, 1, 2, 3), inputs * pick(1, 3)), (outputs, 0), **rest
+        ).fitted()
+    kernel = (pick(1, 2, 3, 4, 5), pick(1, 2, 3, 4, 5))
+    dilations = (pick(1, 1, 1, 2, 3), pick(1, 1, 1, 2))
+    pads = tuple(int(rng.integers(0, k)) for k in (*kernel, *kernel))
+    extents = (pick(1, 3, 5, 6, 9), pick(1, 4, 5, 7, 8))
+    reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
+    if any(e + pads[i] + pads[i + 2] < r for i, (e, r) in enumerate(zip(extents, reach, strict=True))):
+        return None
+    window: dict[str, Any] = {
+        "strides": (pick(1, 1, 2, 3), pick(1, 1, 2)),
+        "dilations": dilations,
+        "pads": pads,
+    }
+    x = (pick(1, 1, 1, 2), *extents, inputs)
+    if kind == 1:
+        multiple = pick(1, 1, 1, 2)
+        return Weighted(DepthwiseConv(clamp=clamp, **window), x, (1, *kernel, inputs * multiple), **rest)
+    groups = pick(1, 1, 1, 2)
+    if inputs % groups:
+        return None
+    return Weighted(
+        Conv(clamp=clamp, groups=groups, **window), x, (outputs * groups, *kernel, inputs // groups), **rest
+    )
+
+
+class Layers:
+    """A graph whose nodes have nothing to do with one another."""
+
+    def __init__(self) -> None:
+        self.rng = np.random.default_rng(7)
+        self.tensors: dict[str, Tensor] = {}
+        self.nodes: list[Node] = []
+
+    def tensor(self, name: str, shape: Shape, scale: float, zero: int) -> Tensor:
+        tensor = Tensor(name, shape, DType.INT8, Quant.per_tensor(scale, zero))
+        self.tensors[name] = tensor
+        return tensor
+
+    def constant(self, name: str, values: Array, quant: Quant | None = None) -> Tensor:
+        self.tensors[name] = Tensor.constant(name, values, quant)
+        return self.tensors[name]
+
+    def weighted(self, name: str, case: Weighted, once: bool) -> None:
+        op = replace(case.op, round_once=once)
+        axis = op.channel_axis if isinstance(op, Convolution) else 0
+        channels = case.weights[axis]
+        scales = tuple(self.rng.uniform(0.001, 0.003, channels))
+        values = self.rng.integers(case.lowest, 128, case.weights).astype(np.int8)
+        values.reshape(-1)[0] = case.lowest
+        x = self.tensor(f"{name}_x", case.x, 0.05, case.x_zero)
+        quant = Quant(scales, (case.zero,) * channels, axis)
+        if not case.channels:
+            quant = Quant.per_tensor(scales[0], case.zero)
+        w = self.constant(f"{name}_w", values, quant)
+        inputs = [x.name, w.name]
+        if case.bias:
+            bias = self.rng.integers(-3000, 3000, channels).astype(np.int32)
+            inputs.append(self.constant(f"{name}_b", bias).name)
+        y = self.tensor(f"{name}_y", op.infer([x, w])[0].shape, case.scale, case.y_zero)
+        self.nodes.append(Node(name, op, tuple(inputs), (y.name,)))
+
+    def graph(self) -> Graph:
+        names = [name for node in self.nodes for name in node.inputs]
+        inputs = [name for name in names if not self.tensors[name].is_constant]
+        outputs = [node.outputs[0] for node in self.nodes]
+        return Graph("layers", self.tensors, tuple(self.nodes), tuple(inputs), tuple(outputs))
