@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Convolutions and dense layers of many geometries by every kernel that accepts them, not only the first.
 
-The cores' own kernels (DSP, Helium, CMSIS-NN) run the same layers in tests/standalone/test_kernels.py.
+The cores' own kernels (DSP, Helium, CMSIS-NN) run other layers, in tests/standalone/test_kernels.py.
 """
 
 from __future__ import annotations

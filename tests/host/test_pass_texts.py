@@ -168,7 +168,7 @@ REWRITES = [
         """,
     ),
     Rewrite(
-        "what is moved before its meaning is told is converted with it",
+        "bytes are converted where they are given a meaning",
         unsigned_to_signed,
         """
         input x: uint8[2x3]
@@ -177,10 +177,10 @@ REWRITES = [
         output y
         """,
         """
-        input x: uint8[2x3] q(0.1, 128)
-        x/s8: int8[2x3] q(0.1, 0) = Requantize(x; round_once=False)
-        t: int8[3x2] q(0.1, 0) = Transpose(x/s8; perm=1x0)
-        y: float32[3x2] = Dequantize(t)
+        input x: uint8[2x3]
+        t: uint8[3x2] q(0.1, 128) = Transpose(x; perm=1x0)
+        t/s8: int8[3x2] q(0.1, 0) = Requantize(t; round_once=False)
+        y: float32[3x2] = Dequantize(t/s8)
         output y
         """,
     ),

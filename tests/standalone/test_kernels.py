@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.support import pair_layers
-from tests.support.weighted_layers import Layers, Weighted, sampled
+from tests.support.weighted_layers import Layers, Weighted
 from tinyml import harness
 from tinyml.emit.model import Provenance
 from tinyml.ir import Graph, Node
@@ -26,7 +26,6 @@ from tinyml.workspace import find_cmsis_nn
 MACHINES = ["host", *(name for name, machine in harness.MACHINES.items() if machine.board)]
 
 
-SAMPLED = 60
 SAME = (1, 1, 1, 1)
 RELU = (0.0, np.inf)
 WEIGHTED = {
@@ -85,7 +84,7 @@ WEIGHTED = {
 
 def layers(once: bool) -> Graph:
     sketch = Layers()
-    for name, case in {**WEIGHTED, **sampled(SAMPLED)}.items():
+    for name, case in WEIGHTED.items():
         sketch.weighted(name, case, once)
     for name, shape, scales in (
         ("add", (1, 5, 5, 7), (0.05, 0.021, 0.06)),
