@@ -90,19 +90,20 @@ def test_right_constants_pass(tmp_path: Path, io: str, main: str) -> None:
     assert lines[-1].split()[0] == "0"
 
 
+def with_changed_constant(files: dict[str, str]) -> dict[str, str]:
+    """The same files with another number in the first table, as damaged flash would have it."""
+    weights = files["digits_weights.h"]
+    changed = re.sub(r"(= \{\n\t)(-?\d+)", lambda m: f"{m[1]}{int(m[2]) ^ 1}", weights, count=1)
+    assert changed != weights
+    return {**files, "digits_weights.h": changed}
+
+
 @pytest.mark.parametrize("flags,status", [(CHECKED, "-5"), ((), "0")])
 def test_changed_constants_are_refused(tmp_path: Path, flags: tuple[str, ...], status: str) -> None:
     """Every time, not only at first; and nothing is written."""
-    files = digits("caller")
-    weights = files["digits_weights.h"]
-    files["digits_weights.h"] = re.sub(
-        r"(= \{\n\t)(-?\d+)", lambda m: f"{m[1]}{int(m[2]) ^ 1}", weights, count=1
-    )
-    assert files["digits_weights.h"] != weights
-    lines = said(tmp_path, files, CALLER, flags)
+    lines = said(tmp_path, with_changed_constant(digits("caller")), CALLER, flags)
     assert lines[4] == (f"{status} 1" if flags else "0 0")
-    arena = {**digits("arena"), "digits_weights.h": files["digits_weights.h"]}
-    assert said(tmp_path, arena, ARENA, flags) == [status, status]
+    assert said(tmp_path, with_changed_constant(digits("arena")), ARENA, flags) == [status, status]
 
 
 def test_bytes_of_tables() -> None:
