@@ -77,7 +77,7 @@ def add_models(env: Any, as_library: bool) -> None:
     kernels = kernel_sources()
     if as_library:  # PlatformIO compiles the kernels, as specified in library.json
         env.Append(CCFLAGS=flags)
-        env.Replace(SRC_FILTER=[f"+<{path.name}>" for path in kernels])
+        env.Replace(SRC_FILTER=[f"+<{path.relative_to(RUNTIME).as_posix()}>" for path in kernels])
     if default.get(DONE):
         return
     if not models:
