@@ -139,7 +139,8 @@ def _link(program: _Program, folder: Path) -> Path:
         encoding="utf-8",
     )
     runtime = sorted({source for item in program.items for source in item.summary["sources"]["runtime"]})
-    units = [Unit(RUNTIME_C / name, "batch", FLAGS, (RUNTIME_INCLUDE,)) for name in runtime]
+    kernels = (RUNTIME_C, RUNTIME_INCLUDE)  # kernels include headers of other families
+    units = [Unit(RUNTIME_C / name, "batch", FLAGS, kernels) for name in runtime]
     units += [Unit(path, "batch", MAIN_FLAGS, (RUNTIME_INCLUDE,)) for path in (MAIN, table)]
     image = folder / "image"
     objects = [*program.objects, *compile_all(compiler, units)]
