@@ -43,7 +43,7 @@ class Emitted:
     files: dict[str, str]
     layer_bytes: tuple[int, ...]
     libm: list[str]  # functions of <math.h> that only a full C library has
-    set: str  # a number that all of them carry
+    set: str  # identifies the C, which names the header and the tables that belong to it
 
 
 def emit(
@@ -98,10 +98,15 @@ def emit(
     }
     if _not_finite(codes, states, context["tables"]):
         context["headers"] = _headers(codes, [*context["headers"], "<math.h>"])
-    context["set"] = _set_of_files(context)
+    # The C names the header and the tables it belongs to by their content: a model that changes without
+    # changing its interface leaves the header as it was, and the application is not compiled again.
+    context["header_set"] = _number(render("emit", "model.h.j2", {**context, "header_set": ""}))
+    context["weights_set"] = _number(
+        *(line for t in context["tables"] for line in (*t["declaration"], *t["rows"]))
+    )
     files = {f"{name}.c": "model.c.j2", f"{name}.h": "model.h.j2", f"{name}_weights.h": "weights.h.j2"}
     texts = {file: render("emit", template, context) for file, template in files.items()}
-    return Emitted(texts, layer_bytes, libm, context["set"])
+    return Emitted(texts, layer_bytes, libm, _number(texts[f"{name}.c"]))
 
 
 def _not_finite(
@@ -114,32 +119,10 @@ def _not_finite(
     return any("INFINITY" in line or "NAN" in line for line in lines)
 
 
-def _set_of_files(context: Mapping[str, Any]) -> str:
-    """A number for all files of one compilation: it changes whenever one of them could."""
-    digest = hashlib.sha256()
-    for key in (
-        "name",
-        "version",
-        "origin",
-        "target",
-        "arena_bytes",
-        "run_parameters",
-        "headers",
-        "checked_crc",
-    ):
-        digest.update(f"{key} {context[key]}\n".encode())
-    for port in (*context["inputs"], *context["outputs"]):
-        digest.update(f"{port.comment} {port.address} {port.scale} {port.zero_point}\n".encode())
-    for code in context["layers"]:
-        digest.update("\n".join((*code.comment, *code.body, *code.call, str(code.records))).encode())
-    for state in context["states"]:
-        digest.update("\n".join((state["name"], state["comment"], state["source"], *state["rows"])).encode())
-    for table in context["tables"]:
-        digest.update("\n".join((*table["declaration"], *table["rows"])).encode())
-    feed = context["feed"]
-    if feed:
-        digest.update("\n".join((feed.description, *feed.statement, *feed.conversion)).encode())
-    return f"0x{digest.hexdigest()[:15]}"
+def _number(*lines: str) -> str:
+    """A number that changes whenever a text does."""
+    text = "\n".join(lines)
+    return f"0x{hashlib.sha256(text.encode()).hexdigest()[:15]}"
 
 
 def _in_a_comment(origin: Provenance) -> Provenance:

@@ -50,7 +50,7 @@ def summarize(
             "version": version,
             "target": target.name,
             "sha256": sha256,
-            "set": set_,  # which compilation: as in the C
+            "set": set_,  # identifies the C, and with it the header and the tables
             "arena_bytes": plan.arena_bytes,
             "arena_lower_bound_bytes": plan.lower_bound_bytes,
             "state_bytes": sum(graph.tensors[state.tensor].bytes for state in graph.states)

@@ -29,7 +29,7 @@
 #include <tinyml/crc32.h>
 #endif
 
-#if DIGITS_SET != 0x31a929697edf32a || DIGITS_WEIGHTS_SET != 0x31a929697edf32a
+#if DIGITS_SET != 0x921274754423b12 || DIGITS_WEIGHTS_SET != 0x6219add76f6d7a2
 #error "digits.h or digits_weights.h is not of the same compilation as digits.c: generate all again"
 #endif
 

@@ -29,7 +29,7 @@
 #include <tinyml/crc32.h>
 #endif
 
-#if DIGITS_SET != 0xa50c4b278b867ff || DIGITS_WEIGHTS_SET != 0xa50c4b278b867ff
+#if DIGITS_SET != 0xd129c7d8fc5d78f || DIGITS_WEIGHTS_SET != 0x02e6585fa07ba41
 #error "digits.h or digits_weights.h is not of the same compilation as digits.c: generate all again"
 #endif
 
