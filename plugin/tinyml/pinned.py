@@ -81,6 +81,8 @@ def kinds(summary: Mapping[str, Any]) -> dict[str, Kind]:
 
 def check(summary: Mapping[str, Any], pins: Mapping[str, Kind]) -> None:
     """Raise ConfigError with both values where the model is not what the application relies on."""
+    if not pins:
+        return
     found = kinds(summary)
     wrong = [
         f"  {name} is {found[name]}, pinned is {pin}" if name in found else f"  there is no {name!r}"

@@ -32,7 +32,7 @@ RUNTIME = ROOT / "plugin" / "tinyml" / "runtime" / "include"
 
 def test_c_refuses_headers_of_another_compilation(tmp_path: Path) -> None:
     first = compile_model(DIGITS, Options("digits", "host")).files
-    second = compile_model(DIGITS, Options("digits", "host", io="caller")).files
+    second = compile_model(FLOAT, Options("digits", "host", io="caller")).files
     command = ["gcc", "-std=c11", f"-I{RUNTIME}", "-c", f"{tmp_path}/digits.c", "-o", f"{tmp_path}/digits.o"]
     write_files(tmp_path, first)
     subprocess.run(command, check=True)
