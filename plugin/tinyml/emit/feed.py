@@ -66,6 +66,11 @@ class Window:
     step: int
 
 
+def _indented(statement: str, depth: int) -> list[c.Code]:
+    """A statement in lines, with room for one more level than ``depth``."""
+    return c.code(line.removeprefix(c.TAB) for line in c.wrap(statement, c.TAB * (depth + 1)))
+
+
 def feed_code(model: str, feed: Feed) -> FeedCode:
     """The feed of a model with this prefix."""
     frontend, settings = feed.frontend, feed.frontend.settings
@@ -103,8 +108,8 @@ def feed_code(model: str, feed: Feed) -> FeedCode:
         records=written.records,
         memory=memory,
         windows=windows,
-        statement=c.code(c.wrap(written.statement, c.TAB * 2)),
-        conversion=c.code(c.wrap(_conversion(model, feed), c.TAB * 3)),
+        statement=_indented(written.statement, 1),
+        conversion=_indented(_conversion(model, feed), 2),
         sample=sample.c,
         row=row.c,
         feature=feature.c,

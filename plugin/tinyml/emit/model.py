@@ -91,7 +91,7 @@ def emit(
         "checked": c.code(line for table in checked for line in _crc_of_table(table)),
         "checked_crc": f"0x{crc_of(checked.values()):08x}u",
         "feed": feed,
-        "labels": [c.string(label) for label in graph.labels],
+        "labels": c.code(c.string(label) for label in graph.labels),
         "states": states,
         "states_need_reset": any(not state["zero"] for state in states),
         "sha256_bytes": [f"0x{origin.sha256[i : i + 2]}" for i in range(0, 16, 2)],

@@ -13,7 +13,7 @@ Ranges = tuple[tuple[tuple[int, int], ...], ...]
 
 def ranges_of(summary: Mapping[str, Any]) -> Ranges:
     """From the summary (JSON) of a compiled model."""
-    return tuple(tuple((start, end) for start, end in layer.get("arena", ())) for layer in summary["layers"])
+    return tuple(tuple((start, end) for start, end in layer.get("arena", ())) for layer in summary.get("layers", ()))
 
 
 def port_header(name: str, ranges: Ranges) -> str:
