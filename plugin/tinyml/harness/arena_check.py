@@ -13,7 +13,8 @@ Ranges = tuple[tuple[tuple[int, int], ...], ...]
 
 def ranges_of(summary: Mapping[str, Any]) -> Ranges:
     """From the summary (JSON) of a compiled model."""
-    return tuple(tuple((start, end) for start, end in layer.get("arena", ())) for layer in summary.get("layers", ()))
+    layers = summary.get("layers", ())
+    return tuple(tuple((start, end) for start, end in layer.get("arena", ())) for layer in layers)
 
 
 def port_header(name: str, ranges: Ranges) -> str:
