@@ -36,6 +36,7 @@ class Tinyml(WestCommand):
     def do_run(self, args: argparse.Namespace, unknown: list[str]) -> None:
         if self.has_manifest and self.topdir:
             os.environ.setdefault("TINYML_WORKSPACE", self.topdir)
+        installed = installed_version()  # before the path changes: it may lead to metadata of its own
         # This copy is the one that the build runs. An installed one must not hide it, and west has put the
         # folder at the end of the path.
         sys.path[:] = [str(PLUGIN), *(folder for folder in sys.path if folder != str(PLUGIN))]
@@ -45,7 +46,7 @@ class Tinyml(WestCommand):
             from tinyml.verbs import VERBS
             from tinyml.verbs.base import main
 
-            self.warn_of_another_version(__version__)
+            self.warn_of_another_version(installed, __version__)
             code = main(VERBS, unknown, prog="west tinyml", version=__version__)
         except ImportError as error:
             if (error.name or "").startswith("tinyml"):
@@ -57,14 +58,18 @@ class Tinyml(WestCommand):
         if code:
             raise SystemExit(code)
 
-    def warn_of_another_version(self, ours: str) -> None:
+    def warn_of_another_version(self, installed: str | None, ours: str) -> None:
         """Python packages that pip installed for another version of the compiler may not fit this one."""
-        try:
-            installed = version("west-tinyml")
-        except PackageNotFoundError:
-            return
-        if installed != ours:
+        if installed and installed != ours:
             self.wrn(
                 f"pip has installed west-tinyml {installed}; the workspace has {ours}, which runs here "
                 f"and in the build\n  try: {sys.executable} -m pip install {PLUGIN.parent}"
             )
+
+
+def installed_version() -> str | None:
+    """The version that pip has installed, if it has."""
+    try:
+        return version("west-tinyml")
+    except PackageNotFoundError:
+        return None

@@ -20,6 +20,8 @@ from tinyml.harness.generated import read_generated
 from tinyml.workspace import find_cmsis_nn
 
 QEMU = [name for name, machine in harness.MACHINES.items() if machine.board]
+ARMV6M = "qemu-cortex-m0"
+"""Has neither a register for the causes of faults nor an instruction that divides."""
 STRICT = harness.Options(strict=True)
 
 
@@ -100,12 +102,19 @@ def test_footprint_agrees_with_the_image(folder: Path, machine: str, tmp_path: P
     ],
 )
 def test_faults_are_named(folder: Path, machine: str, mode: int, words: str) -> None:
+    if machine == ARMV6M and mode == toy.BUS_FAULT:
+        pytest.skip("QEMU's microbit reads zeros where it has no memory")
+    if machine == ARMV6M and mode == toy.UNDEFINED_INSTRUCTION:
+        words = "a fault whose cause this core does not record, in toy_"
     with pytest.raises(ToolError, match=f"toy crashed on {machine}: .*{words}"):
         harness.run(folder, machine, [toy.sample(), toy.sample(mode)])
 
 
 def test_division_by_zero(folder: Path, machine: str) -> None:
-    """A fault that Arm cores can be configured to raise; RISC-V computes -1."""
+    """A fault that Arm cores can be configured to raise; RISC-V computes -1, libgcc for Armv6-M computes 0."""
+    if machine == ARMV6M:
+        harness.run(folder, machine, [toy.sample(toy.DIVISION_BY_ZERO)])  # toy_run() returns the quotient
+        return
     words = r"toy_run\(\) returned -1" if machine == "qemu-riscv32" else "crashed.*division by zero, in toy_"
     with pytest.raises(ToolError, match=words):
         harness.run(folder, machine, [toy.sample(), toy.sample(toy.DIVISION_BY_ZERO)])
@@ -178,7 +187,8 @@ def test_fault_report_through_pytest_embedded(
         harness.execute(image, model, [toy.sample(toy.UNDEFINED_INSTRUCTION)])
     process = start_image(image)
     dut.expect_exact("fault", timeout=20)
-    register, cause, code = ("mcause", 2, 0x80000000) if machine == "qemu-riscv32" else ("cfsr", 1 << 16, 0)
+    reports = {"qemu-riscv32": ("mcause", 2, 0x80000000), ARMV6M: ("cfsr", 0, 0)}
+    register, cause, code = reports.get(machine, ("cfsr", 1 << 16, 0))
     assert int(dut.expect(rf"{register} ([0-9a-f]{{8}})").group(1), 16) == cause
     assert 0 <= int(dut.expect(r"pc ([0-9a-f]{8})").group(1), 16) - code < 4 * 2**20
     assert process.wait(10) == 3

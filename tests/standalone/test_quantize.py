@@ -86,7 +86,7 @@ def test_one_dimension_and_recurrence(make: Callable[[], readouts.Trained], tmp_
     dense = [layer for layer in model.graph.layers() if layer.op.kind == "Dense"]
     assert [layer.output.dtype.value for layer in dense] == ["int8"]
     plain = compile_model(
-        tmp_path / "float.onnx", Options("float", harness.find_machine(MACHINE).target.name)
+        tmp_path / "float.onnx", Options("plain", harness.find_machine(MACHINE).target.name)
     )
     assert model.summary["weights_bytes"] < 0.3 * plain.summary["weights_bytes"]
     in_float = accuracy(by_runtime(trained.model, images), labels)

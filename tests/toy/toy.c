@@ -42,17 +42,19 @@ static volatile int32_t toy_zero;
 __attribute__((naked, noinline)) static void toy_loop(int32_t rounds)
 {
 	(void)rounds;
-	__asm volatile("1: subs r0, #1\n"
+	__asm volatile(".syntax unified\n" /* not GCC's default for Armv6-M */
+		       "1: subs r0, #1\n"
 		       "bne 1b\n"
 		       "bx lr\n");
 }
 /* 2003 instructions, to check absolute counts with. */
 __attribute__((naked, unused)) static int toy_counted(void)
 {
-	__asm volatile("movw r0, #1000\n"
+	__asm volatile(".syntax unified\n"
+		       "movs r0, #250\n"
+		       "lsls r0, r0, #2\n"
 		       "1: subs r0, #1\n"
 		       "bne 1b\n"
-		       "movs r0, #0\n"
 		       "bx lr\n");
 }
 #elif defined(__riscv)

@@ -64,6 +64,8 @@ def explain(values: dict[str, int], stack_limit: int, symbols: list[tuple[int, s
 def _arm(status: int) -> tuple[list[str], bool]:
     """The causes, and whether the fault address register is valid."""
     causes = [text for bit, text in _CAUSES.items() if status >> bit & 1]
+    if status == 0:  # Armv6-M has no such register; reading it gives 0
+        return ["a fault whose cause this core does not record"], False
     return causes or [f"unknown cause, CFSR 0x{status:08x}"], status & 0x8080 != 0
 
 

@@ -15,6 +15,7 @@ from tinyml.verbs.base import add_app_argument
 
 BOARDS = {
     "native_sim": "host",
+    "qemu_cortex_m0": "qemu-cortex-m0",
     "qemu_cortex_m3": "qemu-cortex-m3",
     "mps2/an385": "qemu-cortex-m3",
     "qemu_cortex_m4": "qemu-cortex-m4",

@@ -9,7 +9,6 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from tinyml.targets import find_target
 from tinyml.toolchains import ARM, RISCV
 
 RISCV_BOARDS = ("qemu_riscv32",)
@@ -33,8 +32,11 @@ def compiler_for(board: str, environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _riscv(compiler: str, environment: Mapping[str, str]) -> dict[str, str]:
-    """Debian's GCC 12 finds its libraries by -march, but not for Zephyr's: rv32imac_zicsr_zifencei."""
-    asked = [compiler, *find_target("riscv32").gcc_flags, "-print-libgcc-file-name"]
+    """Debian's GCC 12 finds its libraries by -march, but not for Zephyr's: rv32imafc_zicsr_zifencei.
+
+    With floats in registers, because CONFIG_TINYML enables the FPU.
+    """
+    asked = [compiler, "-march=rv32imafc", "-mabi=ilp32f", "-print-libgcc-file-name"]
     library = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
     flags = f"{environment.get('EXTRA_LDFLAGS', '')} -L{Path(library).parent}".strip()
     return {_CHOICE: "cross-compile", "CROSS_COMPILE": compiler.removesuffix("gcc"), "EXTRA_LDFLAGS": flags}
