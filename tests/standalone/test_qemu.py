@@ -111,7 +111,7 @@ def test_faults_are_named(folder: Path, machine: str, mode: int, words: str) -> 
 
 
 def test_division_by_zero(folder: Path, machine: str) -> None:
-    """A fault that Arm cores can be configured to raise; RISC-V computes -1, libgcc for Armv6-M computes 0."""
+    """A fault that Arm cores can be configured to raise; RISC-V computes -1, libgcc on Armv6-M 0."""
     if machine == ARMV6M:
         harness.run(folder, machine, [toy.sample(toy.DIVISION_BY_ZERO)])  # toy_run() returns the quotient
         return
