@@ -50,8 +50,8 @@ class Objects:
             ours, includes, units = library_units(model, base, options)
             port = f'-DTINYML_PORT_HEADER="{model.name}_slot_port.h"'
             own = Unit(folder / f"{model.name}_slot.c", "model", (*ours, port), (folder, SLOT_C, *includes))
-            entries = Unit(SLOT_C / "entries.c", "slot", ours, includes)
-            self.objects = compile_all(self.compiler, [own, entries, *units])
+            library = Unit(SLOT_C / "library.c", "slot", ours, includes)
+            self.objects = compile_all(self.compiler, [own, library, *units])
 
     def link(self, address: int, code_offset: int, has_reset: bool) -> Linked:
         """The code as it must lie ``code_offset`` bytes behind the start of a slot at ``address``."""
