@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""What operators answer when passes and the planner ask about them: the types of the hooks of ``Op``."""
+"""The types that hooks of ``Op`` return to passes and to the planner."""
 
 from __future__ import annotations
 

@@ -244,6 +244,25 @@ class Op:
         """Whether a channel (slice of the last axis) of the output depends on that of the inputs alone."""
         return self.elementwise
 
+    def carried_channels(self, layer: Layer) -> Sequence[Array] | None:
+        """Where the elements of the inputs go, if they keep their values and their channels stay whole.
+
+        One array per input, with the channels of the input as its last axis: the output channels that hold
+        their elements. None if the operator computes new values or splits channels.
+        """
+        return None
+
+    def with_channels(self, channels: int) -> Op:
+        """The operator after unused channels were removed, if its attributes state their number."""
+        return self
+
+    def identity_of(self, layer: Layer) -> int | None:
+        """The input whose elements the output has, all and in order; None if the operator changes any.
+
+        Types and quantisations may still differ.
+        """
+        return None
+
     def affine(self, layer: Layer) -> Affine | None:
         """What the operator does to its one variable operand, if that is a factor and an offset."""
         return None

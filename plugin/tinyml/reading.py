@@ -8,7 +8,6 @@ node's outputs. The importers find readers by the names they were registered und
 
 from __future__ import annotations
 
-import inspect
 import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
@@ -18,8 +17,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tinyml import limits
-from tinyml.errors import ModelError, RegistrationError, UnsupportedError
+from tinyml.errors import ModelError, UnsupportedError
 from tinyml.ir import Array, DType, Layer, Node, Op, Quant, Tensor, TensorType
+from tinyml.registration import check_new
 from tinyml.rules import operand_problem, quantisation_problem
 
 ACTIVATION_LIMITS = ((-np.inf, np.inf), (0.0, np.inf), (-1.0, 1.0), (0.0, 6.0))
@@ -236,7 +236,7 @@ def onnx_op(*op_types: str, domain: str = "") -> Callable[[OnnxReader], OnnxRead
 
     def register(reader: OnnxReader) -> OnnxReader:
         for op_type in op_types:
-            _check_new(ONNX_READERS.get((domain, op_type)), reader, f"ONNX operator {op_type}")
+            check_new(ONNX_READERS.get((domain, op_type)), reader, f"the reader of ONNX operator {op_type}")
             ONNX_READERS[(domain, op_type)] = reader
         return reader
 
@@ -248,23 +248,11 @@ def tflite_op(*op_types: str) -> Callable[[TfliteReader], TfliteReader]:
 
     def register(reader: TfliteReader) -> TfliteReader:
         for op_type in op_types:
-            _check_new(TFLITE_READERS.get(op_type), reader, f"TFLite operator {op_type}")
+            check_new(TFLITE_READERS.get(op_type), reader, f"the reader of TFLite operator {op_type}")
             TFLITE_READERS[op_type] = reader
         return reader
 
     return register
-
-
-def _check_new(known: Callable[..., Any] | None, reader: Callable[..., Any], what: str) -> None:
-    """Two readers for one operator are a mistake; a module that is imported again is not."""
-    if known is not None and _place(known) != _place(reader):
-        raise RegistrationError(f"the reader of {what}", (_place(known), _place(reader)))
-
-
-def _place(function: Callable[..., Any]) -> str:
-    """The file and line of a function."""
-    code = inspect.unwrap(function).__code__
-    return f"{code.co_filename}:{code.co_firstlineno}"
 
 
 def dtype_of(name: str) -> DType:

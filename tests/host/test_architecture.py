@@ -18,9 +18,9 @@ PACKAGE = PLUGIN / "tinyml"
 # From the ground up. Modules in one layer do not know each other; a package may import itself.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors", "hooks"),
-    ("c", "compiler_sources", "fixed_point", "ir", "limits", "requirements"),
+    ("c", "compiler_sources", "fixed_point", "ir", "limits", "quantizing", "registration", "requirements"),
     ("maths", "rules", "targets", "templates", "toolchains", "workspace"),
-    ("arrays", "interpret", "kernel", "naming", "pinned", "reading", "states", "verify", "text"),
+    ("arrays", "interpret", "kernel", "naming", "pinned", "reading", "states", "verify", "text", "writing"),
     ("text_parser",),
     ("ops", "reference"),
     ("features",),
@@ -195,6 +195,19 @@ def test_shells_call_no_stage(path: Path) -> None:
 )
 def test_wrong_arrows_are_found(source: str, module: tuple[str, ...], complaint: str) -> None:
     assert wrong_arrows(source, module) == [complaint]
+
+
+WITHOUT_OPERATORS = (STAGES | {"quantize", "pipeline"}) - {"importers", "passes"}
+"""Importers build operators and passes rewrite them. The other stages know only hooks and declarations."""
+
+
+@pytest.mark.parametrize(
+    "module,path",
+    [pytest.param(*item, id=".".join(item[0])) for item in modules() if item[0][0] in WITHOUT_OPERATORS],
+)
+def test_stages_name_no_operator(module: tuple[str, ...], path: Path) -> None:
+    known = {name[1] for name in names(path.read_text(), module) if name[0] == "ops" and len(name) > 1}
+    assert known <= {"shared", "quantization"}
 
 
 def test_right_arrows_are_accepted() -> None:

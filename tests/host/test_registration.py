@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Readers and kernels register themselves: once, at one place, and only if they can succeed."""
+"""Readers, writers and kernels register themselves: once, at one place, and only if they can succeed."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from typing import Any
 
 import pytest
 
-from tinyml import kernel, ops, reading  # registers readers and kernels
+from tinyml import kernel, ops, quantizing, reading, writing  # ops registers everything
 from tinyml.errors import RegistrationError
 from tinyml.ir import Layer, Op, Tensor
 from tinyml.kernel import Kernel, Sheet, kernels_of, register_kernels
 from tinyml.ops.conv.conv import Conv
+from tinyml.quantizing import quantizes
 from tinyml.reading import ONNX_READERS, TFLITE_READERS, Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.writing import OnnxWriter, onnx_writer
 
 
 @pytest.fixture(autouse=True)
@@ -28,6 +30,9 @@ def registries(monkeypatch: pytest.MonkeyPatch) -> None:
     for module, name in (
         (reading, "ONNX_READERS"),
         (reading, "TFLITE_READERS"),
+        (writing, "ONNX_WRITERS"),
+        (quantizing, "_DECLARED"),
+        (quantizing, "_PLACES"),
         (kernel, "_KERNELS"),
         (kernel, "_PLACES"),
     ):
@@ -58,6 +63,27 @@ def test_the_same_name_in_another_domain_is_another_operator() -> None:
 def test_a_second_tflite_reader_is_refused() -> None:
     with pytest.raises(RegistrationError, match="TFLite operator CONV_2D is registered twice"):
         tflite_op("CONV_2D")(tflite_identity)
+
+
+def test_a_second_writer_is_refused() -> None:
+    with pytest.raises(RegistrationError, match="the ONNX writer of Conv is registered twice"):
+
+        @onnx_writer(Conv)
+        def write(op: Conv, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
+            out.node("Conv", x, y)
+
+
+def test_facts_for_the_quantiser_are_declared_once() -> None:
+    quantizes("Invented", moves=True)
+    assert quantizing.quantizing("Invented").moves
+    assert not quantizing.quantizing("Unknown").activations
+    with pytest.raises(RegistrationError, match="the quantising of Conv is registered twice"):
+        quantizes("Conv")
+
+
+def test_what_is_quantised_can_be_read() -> None:
+    names = {op_type for _, op_type in ONNX_READERS}
+    assert names >= set(quantizing._DECLARED)
 
 
 def test_a_module_may_be_imported_again() -> None:

@@ -15,7 +15,9 @@ from tinyml.ops.quantization.requantize import rescaled
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.shared.axes import kept_shape, normalized
 from tinyml.ops.shared.operands import present
+from tinyml.quantizing import quantizes
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.writing import OnnxWriter, onnx_writer
 
 
 def joinable(layer: Layer[Concat]) -> bool:
@@ -61,6 +63,14 @@ class Concat(Op):
                 found.append(View(x.name, y.name, offset))
             offset += x.bytes
         return tuple(found)
+
+    def carried_channels(self, layer: Layer) -> Sequence[Array] | None:
+        places, first = [], 0
+        for index in range(len(layer.inputs)):
+            channels = layer.input(index).shape[-1]
+            places.append(np.arange(first, first + channels))
+            first += channels if self.axis == len(layer.output.shape) - 1 else 0
+        return places
 
     def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
         return replace(self, axis=list(perm).index(self.axis))
@@ -109,6 +119,9 @@ class ConcatCopies(Kernel[Concat]):
 register_kernels(Concat, ConcatCopies())
 
 
+quantizes("Concat", moves=True, one_scale=True)
+
+
 @onnx_op("Concat")
 def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     parts = [node.input(i) for i in range(len(node.inputs))]
@@ -136,3 +149,8 @@ def read_pack(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     axis = node.options.Axis() % (len(shape) + 1)
     shape.insert(axis, 1)
     return [concat(build, [build.add1(Reshape(tuple(shape)), [part]) for part in parts], axis)]
+
+
+@onnx_writer(Concat)
+def write_onnx(op: Concat, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
+    out.node("Concat", x, y, axis=op.axis)

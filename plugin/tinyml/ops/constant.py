@@ -10,6 +10,7 @@ import numpy as np
 
 from tinyml.errors import UnsupportedError
 from tinyml.ir import Tensor
+from tinyml.quantizing import quantizes
 from tinyml.reading import Builder, OnnxNode, onnx_op
 
 _KINDS = {
@@ -31,6 +32,9 @@ def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
         f"Constant node {node.name!r} holds {', '.join(node.attributes) or 'nothing'}",
         "dense numeric constants are supported, strings and sparse tensors are not",
     )
+
+
+quantizes("Identity", moves=True, keeps_scale=True)
 
 
 @onnx_op("Identity")

@@ -14,7 +14,10 @@ from tinyml.ops.pad import pad
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.slice import take
 from tinyml.ops.transpose import Transpose
+from tinyml.quantizing import quantizes
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+
+quantizes("DepthToSpace", "SpaceToDepth", moves=True)
 
 
 @onnx_op("DepthToSpace")

@@ -17,7 +17,9 @@ from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.shared.operands import numbers_from, one_per_axis, present
 from tinyml.ops.slice import copy_strided
+from tinyml.quantizing import quantizes
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.writing import OnnxWriter, onnx_writer
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,9 @@ def expand(build: Builder, x: Tensor, shape: Sequence[int]) -> Tensor:
     return x if x.shape == wanted else build.add1(Tile(repeats), [x])
 
 
+quantizes("Expand", "Tile", moves=True)
+
+
 @onnx_op("Expand")
 def read_expand(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     return [expand(build, node.input(0), [int(d) for d in node.const(1).reshape(-1)])]
@@ -109,3 +114,8 @@ def read_broadcast_args(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
 def read_tflite_tile(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     x, repeats = node.input(0), tuple(int(r) for r in node.const(1).reshape(-1))
     return [x if set(repeats) <= {1} else build.add1(Tile(repeats), [x])]
+
+
+@onnx_writer(Tile)
+def write_onnx(op: Tile, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
+    out.node("Tile", [x[0], out.integers(op.repeats, "repeats")], y)

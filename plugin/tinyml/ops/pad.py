@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,7 +19,12 @@ from tinyml.ops.shared.operands import not_empty, numbers_from, one_per_axis, pr
 from tinyml.ops.shared.quant import dequantize
 from tinyml.ops.shared.take import Picks, Take, TakeLoops
 from tinyml.ops.slice import take
+from tinyml.quantizing import quantizes
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.writing import OnnxWriter, onnx_writer
+
+if TYPE_CHECKING:  # operators can be read from TFLite without importing onnx
+    import onnx
 
 
 @dataclass(frozen=True)
@@ -184,6 +190,14 @@ def pad(
     return build.add1(PadEdge(front, back, mode), [x])
 
 
+def _has_own_value(node: onnx.NodeProto) -> bool:
+    """A padding value would no longer be a constant if it were quantised."""
+    return len(node.input) > 2 and bool(node.input[2])
+
+
+quantizes("Pad", moves=True, keeps_scale=True, stays_float=_has_own_value)
+
+
 @onnx_op("Pad")
 def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     x = node.input(0)
@@ -228,3 +242,9 @@ def read_mirror_pad(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     x, widths = node.input(0), node.const(1).astype(np.int64)
     mode = "reflect" if node.options.Mode() == MirrorPadMode.REFLECT else "symmetric"
     return [pad(build, x, widths[:, 0].tolist(), widths[:, 1].tolist(), mode)]
+
+
+@onnx_writer(Pad)
+def write_onnx(op: Pad, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
+    value = out.constant(np.asarray(op.value, layer.output.dtype.numpy), "value")
+    out.node("Pad", [x[0], out.integers((*op.begins, *op.ends), "pads"), value], y)

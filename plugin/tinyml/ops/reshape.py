@@ -13,8 +13,10 @@ import numpy as np
 from tinyml.errors import ModelError
 from tinyml.ir import Array, Layer, Op, Quant, Shape, Tensor, TensorType, View, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.quantizing import quantizes
 from tinyml.reading import MALFORMED, Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.rules import quantisation_problem
+from tinyml.writing import OnnxWriter, onnx_writer
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,19 @@ class Reshape(Op):
 
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
         return (given(inputs, 0).reshape(self.shape),)
+
+    def identity_of(self, layer: Layer) -> int | None:
+        return 0
+
+    def carried_channels(self, layer: Layer) -> Sequence[Array] | None:
+        """Several positions become channels of one, if the new number of channels is a multiple."""
+        x = layer.input(0)
+        if not self.shape or not x.shape or x.elements == 0 or self.shape[-1] % x.shape[-1]:
+            return None
+        return (np.arange(self.shape[-1]).reshape(-1, x.shape[-1]),)
+
+    def with_channels(self, channels: int) -> Op:
+        return Reshape((*self.shape[:-1], channels))
 
     def views(self, layer: Layer) -> tuple[View, ...]:
         return (View(layer.output.name, layer.input(0).name),)
@@ -103,6 +118,9 @@ def resolve_shape(x: Tensor, wanted: Sequence[int], zero_copies: bool = True) ->
         known = int(np.prod([d for d in dims if d != -1], dtype=np.int64))
         dims[dims.index(-1)] = x.elements // known if known else 0
     return tuple(dims)
+
+
+quantizes("Reshape", "Flatten", "Squeeze", "Unsqueeze", moves=True, keeps_scale=True, passes_limits=True)
 
 
 @onnx_op("Reshape")
@@ -189,3 +207,8 @@ def read_tflite_shape(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
 @tflite_op("RANK")
 def read_rank(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     return [build.constant(np.asarray(len(node.input(0).shape), node.outputs[0].dtype.numpy))]
+
+
+@onnx_writer(Reshape)
+def write_onnx(op: Reshape, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
+    out.node("Reshape", [x[0], out.integers(op.shape, "shape")], y)

@@ -15,7 +15,9 @@ from tinyml.errors import ModelError
 from tinyml.ir import Array, Layer, Op, Shape, Tensor, TensorType, View, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.reshape import Reshape
+from tinyml.quantizing import quantizes
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.writing import OnnxWriter, onnx_writer
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,9 @@ def take(build: Builder, x: Tensor, axes: dict[int, tuple[int, int, int]]) -> Te
         return x
     starts, extents, steps = (tuple(row[i] for row in rows) for i in range(3))
     return build.add1(Slice(starts, extents, steps), [x])
+
+
+quantizes("Slice", "Split", moves=True, keeps_scale=True)
 
 
 @onnx_op("Slice")
@@ -247,3 +252,15 @@ def read_reverse(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     x = node.input(0)
     axes = {int(a) % len(x.shape) for a in node.const(1).reshape(-1)}
     return [take(build, x, {a: (x.shape[a] - 1, x.shape[a], -1) for a in axes})]
+
+
+@onnx_writer(Slice)
+def write_onnx(op: Slice, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
+    steps = op.steps or (1,) * len(op.starts)
+    ends = []
+    for start, extent, step in zip(op.starts, op.extents, steps, strict=True):
+        end = start + extent * step  # the first position that is not taken
+        ends.append(end if step > 0 or end >= 0 else -(2**62))
+    parts = [out.integers(v, word) for v, word in ((op.starts, "starts"), (ends, "ends"))]
+    axes = out.integers(range(len(op.starts)), "axes")
+    out.node("Slice", [x[0], *parts, axes, out.integers(steps, "steps")], y)

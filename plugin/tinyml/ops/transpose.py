@@ -14,7 +14,9 @@ from tinyml import c
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType, View, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.shared.operands import present
+from tinyml.quantizing import quantizes
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.writing import OnnxWriter, onnx_writer
 
 
 def every_axis_once(layer: Layer[Transpose]) -> bool:
@@ -39,6 +41,9 @@ class Transpose(Op):
 
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
         return (np.transpose(given(inputs, 0), self.perm),)
+
+    def identity_of(self, layer: Layer) -> int | None:
+        return 0 if self.perm == tuple(range(len(self.perm))) else None
 
     def moves_nothing(self, shape: Sequence[int]) -> bool:
         """Whether only axes of extent 1 change places, so that the bytes stay in order."""
@@ -70,6 +75,9 @@ class TransposeKernel(Kernel[Transpose]):
 register_kernels(Transpose, TransposeKernel())
 
 
+quantizes("Transpose", moves=True, keeps_scale=True, passes_limits=True)
+
+
 @onnx_op("Transpose")
 def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     x = node.input(0)
@@ -81,3 +89,8 @@ def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
 def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     perm = tuple(int(p) for p in node.const(1))
     return [build.add1(Transpose(perm), [node.input(0)], node.outputs[0])]
+
+
+@onnx_writer(Transpose)
+def write_onnx(op: Transpose, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
+    out.node("Transpose", x, y, perm=list(op.perm))

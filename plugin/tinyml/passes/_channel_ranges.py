@@ -14,8 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinyml.ir import Array, DType, Graph, Layer, Shape, Tensor
-from tinyml.ops.concat import Concat
-from tinyml.ops.reshape import Reshape
 from tinyml.ops.weighted.weighted import Weighted
 
 
@@ -106,14 +104,9 @@ def _ranges(layer: Layer, known: Mapping[str, Ranges]) -> Ranges | None:
         return None
     if isinstance(layer.op, Weighted):
         return _linear(layer, layer.op, known)
-    if isinstance(layer.op, Reshape):
-        x, y = layer.input(0), layer.output
-        if x.is_constant or x.shape[-1] == 0 or y.shape[-1] % x.shape[-1]:
-            return None
-        times = y.shape[-1] // x.shape[-1]
-        return Ranges(np.tile(known[x.name].low, times), np.tile(known[x.name].high, times))
-    if isinstance(layer.op, Concat):
-        return _concat(layer, layer.op.axis, known)
+    places = layer.op.carried_channels(layer)
+    if places is not None:
+        return _carried(layer, places, known)
     return _channelwise(layer, known) if is_channelwise(layer) else None
 
 
@@ -167,12 +160,16 @@ def replace_shape(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
     return Tensor(tensor.name, shape, tensor.dtype, tensor.quant)
 
 
-def _concat(layer: Layer, axis: int, known: Mapping[str, Ranges]) -> Ranges | None:
-    parts = [t for t in layer.inputs if t is not None]
-    ranges = [_of_constant(t) if t.is_constant else known[t.name] for t in parts]
-    if axis == len(layer.output.shape) - 1:
-        return Ranges(np.concatenate([r.low for r in ranges]), np.concatenate([r.high for r in ranges]))
-    return Ranges(np.min([r.low for r in ranges], axis=0), np.max([r.high for r in ranges], axis=0))
+def _carried(layer: Layer, places: Sequence[Array], known: Mapping[str, Ranges]) -> Ranges:
+    """Each output channel has the range of all input channels that it holds."""
+    anything = _anything(layer.output)
+    low, high = anything.high.copy(), anything.low.copy()
+    for index, channels in enumerate(places):
+        tensor = layer.input(index)
+        ranges = _of_constant(tensor) if tensor.is_constant else known[tensor.name]
+        np.minimum.at(low, channels, np.broadcast_to(ranges.low, channels.shape))
+        np.maximum.at(high, channels, np.broadcast_to(ranges.high, channels.shape))
+    return Ranges(low, high)
 
 
 def _of_constant(tensor: Tensor) -> Ranges:

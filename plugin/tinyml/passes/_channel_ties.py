@@ -14,8 +14,6 @@ from collections.abc import Mapping
 import numpy as np
 
 from tinyml.ir import Array, Graph, Layer, Tensor
-from tinyml.ops.concat import Concat
-from tinyml.ops.reshape import Reshape
 from tinyml.ops.weighted.weighted import Weighted
 from tinyml.passes._channel_ranges import Ranges, is_channelwise, linear_terms, zero_of
 
@@ -86,15 +84,10 @@ def _tie_layer(ties: Ties, layer: Layer, ranges: Mapping[str, Ranges]) -> None:
         _keep_everything(ties, layer)
     elif isinstance(layer.op, Weighted):
         _tie_linear(ties, layer, layer.op, ranges)
-    elif isinstance(layer.op, Reshape) and layer.output.shape[-1] % layer.input(0).shape[-1] == 0:
-        x, y = layer.input(0), layer.output
-        for first in range(0, y.shape[-1], x.shape[-1]):
-            ties.tie_all(x, y, first)
-    elif isinstance(layer.op, Concat) and len(variable) == len(layer.inputs):
-        first = 0
-        for tensor in variable:
-            ties.tie_all(tensor, layer.output, first)
-            first += tensor.shape[-1] if layer.op.axis == len(tensor.shape) - 1 else 0
+    elif (places := layer.op.carried_channels(layer)) is not None and len(variable) == len(layer.inputs):
+        for tensor, channels in zip(variable, places, strict=True):
+            for first in channels.reshape(-1, tensor.shape[-1])[:, 0]:
+                ties.tie_all(tensor, layer.output, int(first))
     elif is_channelwise(layer):
         for tensor in variable:
             ties.tie_all(tensor, layer.output)

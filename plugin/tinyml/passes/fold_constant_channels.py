@@ -14,7 +14,6 @@ from dataclasses import replace
 import numpy as np
 
 from tinyml.ir import Array, DType, Graph, Layer, Node, Quant, Tensor, TensorType
-from tinyml.ops.reshape import Reshape
 from tinyml.ops.weighted.weighted import Weighted
 from tinyml.passes._channel_ranges import Ranges, analyse, linear_terms, zero_of
 from tinyml.passes._channel_ties import find_ties
@@ -58,15 +57,13 @@ def _shrunk(edit: Editor, node: Node, layer: Layer, kept: Kept, ranges: Mapping[
     if terms is not None and isinstance(layer.op, Weighted):
         bias = _absorbed(layer, layer.op, terms, kept, ranges)
         return _shrunk_linear(edit, node, layer, layer.op, kept, bias)
-    if isinstance(node.op, Reshape):
-        channels = len(kept[layer.output.name])
-        return replace(node, op=Reshape((*layer.output.shape[:-1], channels)))
+    op = node.op.with_channels(len(kept[layer.output.name]))
     inputs = list(node.inputs)
     for index, tensor in enumerate(layer.inputs):
         if tensor is not None and tensor.is_constant and tensor.shape[-1:] == layer.output.shape[-1:]:
             part = tensor.value[..., kept[layer.output.name]]
             inputs[index] = edit.constant(f"{tensor.name}/kept", part, tensor.quant).name
-    return replace(node, inputs=tuple(inputs))
+    return replace(node, op=op, inputs=tuple(inputs))
 
 
 def _absorbed(

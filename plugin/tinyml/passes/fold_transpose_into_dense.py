@@ -20,7 +20,7 @@ def fold_transpose_into_dense(graph: Graph) -> Graph:
         if isinstance(node.op, Dense):
             _fold(edit, node)
         elif isinstance(node.op, Transpose):
-            _fold_behind(edit, node)
+            _fold_after(edit, node)
     return edit.graph()
 
 
@@ -57,7 +57,7 @@ def _fold(edit: Editor, dense: Node) -> None:
         edit.remove_unread(node)
 
 
-def _fold_behind(edit: Editor, turn: Node) -> None:
+def _fold_after(edit: Editor, turn: Node) -> None:
     """transpose(reshape(dense(x))), for a single row"""
     assert isinstance(turn.op, Transpose)
     shaped = edit.producer(turn.inputs[0])

@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tinyml.ir import Array, Graph, Node, Shape, Tensor, TensorType
-from tinyml.ops.conv.conv import Conv
-from tinyml.ops.conv.depthwise import DepthwiseConv
+from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.transpose import Transpose
 from tinyml.passes.editor import Editor
@@ -33,32 +32,31 @@ def use_dilation(graph: Graph) -> Graph:
     """batch_to_space(conv(space_to_batch(x))) for an image on its own (batch 1)."""
     edit = Editor(graph)
     for node in edit.sweep():
-        if isinstance(node.op, Conv | DepthwiseConv) and edit.tensors[node.inputs[0]].shape[0] > 1:
-            _rewrite(edit, node)
+        if isinstance(node.op, Convolution) and edit.tensors[node.inputs[0]].shape[0] > 1:
+            _rewrite(edit, node, node.op)
     return edit.graph()
 
 
-def _rewrite(edit: Editor, conv: Node) -> None:
-    op = conv.op
-    assert isinstance(op, Conv | DepthwiseConv)
+def _rewrite(edit: Editor, conv: Node, op: Convolution) -> None:
     if op.strides != (1, 1):
         return
     x, y = edit.tensors[conv.inputs[0]], edit.tensors[conv.outputs[0]]
-    before, behind = _before(edit, x), _behind(edit, y)
+    before, after = _before(edit, x), _after(edit, y)
     for block_h in range(1, x.shape[0] + 1):
         block_w = x.shape[0] // block_h
         if block_h * block_w != x.shape[0]:
             continue
         split = _space_to_batch(x.shape, block_h, block_w)
         joined = np.argsort(_space_to_batch(y.shape, block_h, block_w).reshape(-1))
-        if np.array_equal(before.positions, split) and np.array_equal(behind.positions.reshape(-1), joined):
-            _replace(edit, conv, before, behind, (block_h, block_w))
+        if np.array_equal(before.positions, split) and np.array_equal(after.positions.reshape(-1), joined):
+            _replace(edit, conv, op, before, after, (block_h, block_w))
             return
 
 
-def _replace(edit: Editor, conv: Node, before: Chain, behind: Chain, block: tuple[int, int]) -> None:
-    op, x, y = conv.op, edit.tensors[conv.inputs[0]], edit.tensors[conv.outputs[0]]
-    assert isinstance(op, Conv | DepthwiseConv)
+def _replace(
+    edit: Editor, conv: Node, op: Convolution, before: Chain, after: Chain, block: tuple[int, int]
+) -> None:
+    x, y = edit.tensors[conv.inputs[0]], edit.tensors[conv.outputs[0]]
     source = edit.tensor(f"{x.name}/image", _image(x, block))
     result = edit.tensor(f"{y.name}/image", _image(y, block))
     top, left, bottom, right = op.pads
@@ -68,11 +66,11 @@ def _replace(edit: Editor, conv: Node, before: Chain, behind: Chain, block: tupl
         pads=(top * block[0], left * block[1], bottom * block[0], right * block[1]),
     )
     edit.replace(
-        [conv, *behind.nodes],
+        [conv, *after.nodes],
         [
             Node(conv.name, Reshape(source.shape), (before.end.name,), (source.name,)),
             Node(conv.name, wider, (source.name, *conv.inputs[1:]), (result.name,)),
-            Node(conv.name, Reshape(behind.end.shape), (result.name,), (behind.end.name,)),
+            Node(conv.name, Reshape(after.end.shape), (result.name,), (after.end.name,)),
         ],
     )
     for node in before.nodes:
@@ -101,7 +99,7 @@ def _before(edit: Editor, x: Tensor) -> Chain:
     return Chain(nodes, end, _moved(edit, end, nodes[::-1]))
 
 
-def _behind(edit: Editor, y: Tensor) -> Chain:
+def _after(edit: Editor, y: Tensor) -> Chain:
     """Movements that follow y, as long as each is the only reader."""
     nodes: list[Node] = []
     end = y

@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 
 from tinyml.ir import Array
-from tinyml.quantize.layers import CANDIDATES
+from tinyml.quantizing import integer_operators, quantizing
 from tinyml.reference import session
 from tinyml.states import Remembered
 
@@ -31,13 +31,6 @@ SETTINGS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "percentile": ("Percentile", {"percentile": 99.99, "symmetric": False}),
 }
 """Our name of a method -> onnxruntime's, with its options."""
-
-SHARED = ("Concat", "Where")
-"""Operators whose integer form requires one scale for all inputs and outputs."""
-
-PASSING = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Split", "MaxPool",
-           "AveragePool", "Resize", "Pad", "Gather", "Identity")  # fmt: skip
-"""Operators whose output has the scale of their first input."""
 
 
 def calibrate(
@@ -66,7 +59,7 @@ def calibrate(
         with session.quiet():
             calibrator = create_calibrator(
                 source,
-                sorted(CANDIDATES),
+                sorted(integer_operators()),
                 augmented_model_path=str(Path(folder, "augmented.onnx")),
                 calibrate_method=CalibrationMethod[name],
                 extra_options=options,
@@ -103,10 +96,11 @@ def shared(model: onnx.ModelProto, ranges: Ranges, states: Sequence[Remembered] 
             joined.add(state.input)
     for node in model.graph.node:
         group = []
-        if node.op_type in SHARED:
+        declared = quantizing(node.op_type)
+        if declared.one_scale:
             group = [name for name in (*node.input, *node.output) if name in ranges]
             joined |= set(group)
-        elif node.op_type in PASSING and node.input:
+        elif declared.keeps_scale and node.input:
             group = [name for name in (node.input[0], *node.output) if name in ranges]
         for name in group[1:]:
             parent[root(name)] = root(group[0])

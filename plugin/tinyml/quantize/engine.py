@@ -16,17 +16,9 @@ from tinyml.ir import Shape
 from tinyml.quantize import data, measure, search
 from tinyml.quantize.calibrate import SETTINGS, Progress, Ranges, calibrate
 from tinyml.quantize.data import Samples
-from tinyml.quantize.export_lstm import check_cells
+from tinyml.quantize.export_check import check_export
 from tinyml.quantize.integer_forms import float_nodes
-from tinyml.quantize.layers import (
-    MOVEMENT,
-    RECURRENT,
-    FloatLayer,
-    chosen,
-    find_layers,
-    fixed_in_float,
-    in_float_surroundings,
-)
+from tinyml.quantize.layers import FloatLayer, chosen, find_layers, in_float_surroundings
 from tinyml.quantize.precision import Precision, int16_nodes
 from tinyml.quantize.prepare import Prepared, float_bytes, prepare
 from tinyml.quantize.recurrent import shrink_weights
@@ -35,6 +27,7 @@ from tinyml.quantize.request import Request
 from tinyml.quantize.rewrite import insert_qdq, to_int8_interface
 from tinyml.quantize.sequences import store_integers, unrolled
 from tinyml.quantize.sparsity import sparsity_of
+from tinyml.quantizing import quantizing
 from tinyml.states import with_states
 
 WATCHED_SAMPLES = 32
@@ -88,9 +81,10 @@ class _Work:
             raise ConfigError("the model has no layer that could be int8", "compile it as it is")
         self.reference = measure.Reference(self.float_model, samples, states=self.states)
         if prepared.doubted is not None:
-            check_cells(prepared.doubted, samples, self.reference.results)
+            check_export(prepared.doubted, samples, self.reference.results)
         self._int8_only: frozenset[str] | None = None
-        self.float_anyway = frozenset(n.name for n in self.float_model.graph.node if fixed_in_float(n))
+        nodes = self.float_model.graph.node
+        self.float_anyway = frozenset(n.name for n in nodes if quantizing(n.op_type).stays_float(n))
 
     def result(self) -> Quantized:
         named = (self.request.keep_float, self.request.int16)
@@ -99,8 +93,8 @@ class _Work:
         candidates = [
             layer
             for layer in self.layers
-            if layer.op_type in RECURRENT
-            or (layer.name not in self.float_anyway and layer.op_type not in MOVEMENT)
+            if quantizing(layer.op_type).matrices
+            or (layer.name not in self.float_anyway and not quantizing(layer.op_type).moves)
         ]
         if self.request.auto is not None:
             wanted = search.smallest_set(
@@ -181,7 +175,8 @@ class _Work:
 
     def _byte_weights(self, wanted: Precision) -> frozenset[str]:
         """Recurrent nodes, except those that stay float."""
-        return _nodes([layer for layer in self.layers if layer.op_type in RECURRENT]) - _nodes(wanted.floats)
+        recurrent = [layer for layer in self.layers if quantizing(layer.op_type).matrices]
+        return _nodes(recurrent) - _nodes(wanted.floats)
 
     def _report(
         self,

@@ -5,13 +5,12 @@
 from __future__ import annotations
 
 import onnx
-from onnx import helper, numpy_helper
+from onnx import helper
 
 from tinyml.errors import ConfigError, UnsupportedError
 from tinyml.ir import Graph, State, Tensor
-from tinyml.quantize import export_lstm, export_ops  # noqa: F401  (register the rules)
-from tinyml.quantize.export_writer import RULES, Writer
 from tinyml.states import Remembered, with_states
+from tinyml.writing import ONNX_WRITERS, OnnxWriter, element_type
 
 OPSET = 17
 
@@ -19,17 +18,17 @@ OPSET = 17
 def to_onnx(graph: Graph) -> onnx.ModelProto:
     """The model; an error if it has integers inside or operators that cannot be written as ONNX."""
     _refuse(graph)
-    out = Writer()
+    out = OnnxWriter()
     out.names |= set(graph.tensors)
     for node in graph.nodes:
         layer = graph.layer(node)
         out.scope = node.name.split(";")[0]  # TFLite joins the names of fused layers
         names = []
         for tensor in layer.inputs:
-            if tensor is not None and tensor.is_constant and tensor.name not in out.constants:
-                out.constants[tensor.name] = numpy_helper.from_array(tensor.value, tensor.name)
+            if tensor is not None and tensor.is_constant:
+                out.add_constant(tensor.name, tensor.value)
             names.append(tensor.name if tensor is not None else "")
-        RULES[type(node.op)](node.op, layer, names, layer.output.name, out)
+        ONNX_WRITERS[type(node.op)](node.op, layer, names, layer.output.name, out)
     states = [_state(state, out) for state in graph.states]
     tensors = {**graph.tensors, **{s.output: graph.tensors[s.input] for s in states}}
     proto = helper.make_graph(
@@ -50,7 +49,7 @@ def _refuse(graph: Graph) -> None:
         raise ConfigError(
             "the model is quantised already", "compile it as it is, or quantise the float model"
         )
-    missing = sorted({node.op.kind for node in graph.nodes if type(node.op) not in RULES})
+    missing = sorted({node.op.kind for node in graph.nodes if type(node.op) not in ONNX_WRITERS})
     if missing:
         raise UnsupportedError(
             f"quantising this TFLite model would need to write {', '.join(missing)} as ONNX",
@@ -58,7 +57,7 @@ def _refuse(graph: Graph) -> None:
         )
 
 
-def _state(state: State, out: Writer) -> Remembered:
+def _state(state: State, out: OnnxWriter) -> Remembered:
     """The next value of a state is a separate output."""
     out.scope = state.tensor
     result = out.node("Identity", [state.update], out.fresh(f"{state.tensor}/next"))
@@ -66,6 +65,4 @@ def _state(state: State, out: Writer) -> Remembered:
 
 
 def _info(name: str, tensor: Tensor) -> onnx.ValueInfoProto:
-    return helper.make_tensor_value_info(
-        name, helper.np_dtype_to_tensor_dtype(tensor.dtype.numpy), tensor.shape
-    )
+    return helper.make_tensor_value_info(name, element_type(tensor.dtype), tensor.shape)

@@ -16,23 +16,12 @@ from typing import Any
 import numpy as np
 import onnx
 
-from tinyml.quantize.calibrate import PASSING, SHARED, Ranges
-from tinyml.quantize.layers import CANDIDATES, MOVEMENT, WEIGHTED, FloatLayer
+from tinyml.quantize.calibrate import Ranges
+from tinyml.quantize.layers import FloatLayer
+from tinyml.quantizing import FLOAT, quantizing
 from tinyml.states import Remembered
 
-FOLLOWING = frozenset((*PASSING, *SHARED, *MOVEMENT))
-"""Operators whose output has the type of their inputs: int16 passes through them."""
-
 INT8, INT16 = np.dtype(np.int8), np.dtype(np.int16)
-
-UNIT = (1 / 32768, 0)
-FIXED: dict[tuple[str, np.dtype[Any]], tuple[float, int]] = {
-    ("Softmax", INT8): (1 / 256, -128),
-    ("Softmax", INT16): UNIT,
-    ("Sigmoid", INT16): UNIT,
-    ("Tanh", INT16): UNIT,
-}
-"""Fixed scale and zero point of functions with known limits, which kernels expect."""
 
 Override = dict[str, Any]
 """Options for onnxruntime's quantiser about one tensor."""
@@ -64,13 +53,13 @@ def int16_nodes(
         found = {
             name
             for node in model.graph.node
-            if node.op_type in CANDIDATES and node.name not in never and _touches(node, tensors)
+            if quantizing(node.op_type).activations and node.name not in never and _touches(node, tensors)
             for name in together.get(node.name, (node.name,))
         }
         more = {
             name
             for node in model.graph.node
-            if node.name in found and node.op_type in FOLLOWING
+            if node.name in found and quantizing(node.op_type).keeps_type
             for name in (*node.input, *node.output)
             if name in ranges
         }
@@ -112,9 +101,9 @@ def overrides(
             if kind == INT16 and not place.narrow and not place.weights:
                 result[name] = [_override(INT16)]
         elif name in ranges:
-            source = place.source.op_type if place.source is not None else ""
-            alone = source == "Softmax" or not _shares_scale(model, name)
-            found = _override(kind, FIXED.get((source, kind)) if alone else None)
+            declared = quantizing(place.source.op_type) if place.source is not None else FLOAT
+            alone = declared.scales_required or not _shares_scale(model, name)
+            found = _override(kind, declared.scales.get(kind.name) if alone else None)
             others = place.narrow if kind == INT16 else place.wide
             if others:
                 found["convert"] = {
@@ -131,25 +120,27 @@ def _places(
 ) -> Iterator[tuple[str, _Place]]:
     places: dict[str, _Place] = {}
     for node in model.graph.node:
-        if node.op_type not in CANDIDATES or node.name in excluded:
+        if not quantizing(node.op_type).activations or node.name in excluded:
             continue
         for name in node.output:
             places.setdefault(name, _Place()).source = node
         for name in node.input:
             place = places.setdefault(name, _Place())
             (place.wide if node.name in int16 else place.narrow).add(node.name)
-            place.weights |= node.op_type in WEIGHTED
+            place.weights |= quantizing(node.op_type).channel_axis is not None
     yield from places.items()
 
 
 def _shares_scale(model: onnx.ModelProto, name: str) -> bool:
     """Whether a reader, perhaps after a reshape, requires this tensor to share the scale of others."""
-    readers = [node for node in model.graph.node if name in node.input]
-    return any(
-        node.op_type in SHARED
-        or (node.op_type in PASSING and any(_shares_scale(model, output) for output in node.output))
-        for node in readers
-    )
+    for node in model.graph.node:
+        declared = quantizing(node.op_type)
+        if name in node.input and (
+            declared.one_scale
+            or (declared.keeps_scale and any(_shares_scale(model, output) for output in node.output))
+        ):
+            return True
+    return False
 
 
 def _override(kind: np.dtype[Any], fixed: tuple[float, int] | None = None, typed: bool = False) -> Override:

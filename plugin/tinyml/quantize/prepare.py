@@ -16,19 +16,16 @@ from onnx import helper, numpy_helper
 from tinyml.errors import ConfigError, ModelError, UnsupportedError
 from tinyml.importers import ModelFile, onnx_model, read
 from tinyml.ir import Array, Graph, Shape, State
-from tinyml.quantize import export, export_lstm
+from tinyml.quantize import export, export_check
 from tinyml.quantize.data import Input
 from tinyml.quantize.halves import widen
-from tinyml.quantize.layers import ACTIVATIONS
+from tinyml.quantizing import quantizing
 from tinyml.reading import dtype_of
 from tinyml.reference import session
 from tinyml.states import Remembered, states_of, without_states
 
 OPSET = 13
 """The oldest opset in which weights can be quantised per channel."""
-
-ORDER_KEEPING = ("MaxPool", "Reshape", "Transpose", "Flatten", "Squeeze", "Unsqueeze")
-"""Operators that commute with a limit on every element."""
 
 INTEGER_OPERATORS = ("QuantizeLinear", "DequantizeLinear", "ConvInteger", "MatMulInteger")
 
@@ -45,7 +42,7 @@ class Prepared:
 
 def prepare(file: ModelFile, shapes: Mapping[str, Shape]) -> Prepared:
     """Read a float model, ONNX or TFLite."""
-    graph = read(file, shapes)  # says in words what is wrong with the file, or what would not compile
+    graph = read(file, shapes)  # raises an error if the file is malformed or would not compile
     model = export.to_onnx(graph) if file.is_tflite else onnx_model.parse(file)
     _refuse_quantized(model, file.path)
     names = states_of(model)
@@ -70,7 +67,7 @@ def prepare(file: ModelFile, shapes: Mapping[str, Shape]) -> Prepared:
         Input(name, graph.tensors[name].shape, dtype_of(graph.tensors[name].dtype.value))
         for name in graph.inputs
     )
-    return Prepared(model, inputs, states, graph if export_lstm.limits_cells(graph) else None)
+    return Prepared(model, inputs, states, graph if file.is_tflite and export_check.doubts(graph) else None)
 
 
 def _first_value(graph: Graph, state: State) -> Array:
@@ -172,10 +169,10 @@ def _activations_first(model: onnx.ModelProto) -> None:
             for name in node.input:
                 readers.setdefault(name, []).append(node)
         for node in model.graph.node:
-            if node.op_type not in ORDER_KEEPING or len(node.output) != 1 or node.output[0] in kept:
+            if not quantizing(node.op_type).passes_limits or len(node.output) != 1 or node.output[0] in kept:
                 continue
             after = readers.get(node.output[0], [])
-            if len(after) == 1 and after[0].op_type in ACTIVATIONS:
+            if len(after) == 1 and quantizing(after[0].op_type).limits:
                 _swap(model, node, after[0])
                 changed = True
                 break

@@ -15,7 +15,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from tinyml.ir import Array
-from tinyml.quantize.layers import RECURRENT
+from tinyml.quantizing import quantizing
 
 LARGEST = 127
 ROWS = 1
@@ -26,8 +26,8 @@ def shrink_weights(model: onnx.ModelProto, names: Collection[str]) -> None:
     """Replace the matrices of these nodes, which are constants, by int8 and a DequantizeLinear each."""
     constants = {tensor.name: tensor for tensor in model.graph.initializer}
     done: set[str] = set()
-    for node in [n for n in model.graph.node if n.op_type in RECURRENT and n.name in names]:
-        for place in (1, 2):
+    for node in [n for n in model.graph.node if n.name in names]:
+        for place in quantizing(node.op_type).matrices:
             name = node.input[place]
             if name not in done:
                 _add(model, node, name, numpy_helper.to_array(constants[name]))

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from tinyml.quantize.layers import MOVEMENT
 from tinyml.quantize.sparsity import Sparsity
+from tinyml.quantizing import quantizing
 
 LOW_DECIBELS = 15.0
 """Below this, a layer's output has lost too much: fewer than three accurate bits remain."""
@@ -62,7 +62,7 @@ class Report:
 
     def computing(self) -> list[LayerNoise]:
         """The layers that compute. Those that only move numbers cannot lose precision."""
-        return [layer for layer in self.layers if layer.op_type not in MOVEMENT]
+        return [layer for layer in self.layers if not quantizing(layer.op_type).moves]
 
     def weakest(self) -> list[LayerNoise]:
         """Layers that are too noisy and add most of the noise themselves, the worst first."""

@@ -14,8 +14,8 @@ import onnx
 
 from tinyml.errors import ConfigError
 from tinyml.quantize.calibrate import Ranges
-from tinyml.quantize.layers import ACTIVATIONS, CANDIDATES
 from tinyml.quantize.precision import overrides
+from tinyml.quantizing import integer_operators, quantizing
 from tinyml.reference import session
 
 
@@ -33,7 +33,7 @@ def insert_qdq(
     from onnxruntime.quantization.quant_utils import save_and_reload_model_with_shape_infer
 
     limits = {name: (np.float32(low), np.float32(high)) for name, (low, high) in ranges.items()}
-    present = sorted({node.op_type for node in model.graph.node} & CANDIDATES)
+    present = sorted({node.op_type for node in model.graph.node} & integer_operators())
     with session.quiet():
         copy = onnx.ModelProto()
         copy.CopyFrom(model)
@@ -72,7 +72,7 @@ def _hide_activations(model: onnx.ModelProto, int16: Collection[str]) -> dict[st
     count = Counter(name for node in model.graph.node for name in node.input)
     count.update(value.name for value in model.graph.output)
     hidden = {}
-    for node in [n for n in model.graph.node if n.op_type in ACTIVATIONS and n.name in int16]:
+    for node in [n for n in model.graph.node if quantizing(n.op_type).limits and n.name in int16]:
         source = producers.get(node.input[0])
         if source is not None and source.name in int16 and count[node.input[0]] == 1:
             hidden[source.name] = node

@@ -10,8 +10,8 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from tinyml.quantize.layers import RECURRENT, WEIGHTED
 from tinyml.quantize.prepare import constants
+from tinyml.quantizing import quantizing
 
 
 @dataclass(frozen=True)
@@ -39,22 +39,16 @@ def sparsity_of(model: onnx.ModelProto) -> Sparsity:
     values = constants(model)
     weights = zeros = channels = dead = 0
     for node in model.graph.node:
-        for name in node.input[1:3] if node.op_type in RECURRENT else ():
+        declared = quantizing(node.op_type)
+        for name in (node.input[index] for index in declared.matrices):
             if name in values:
                 array = numpy_helper.to_array(values[name])
                 weights, zeros = weights + array.size, zeros + int((array == 0).sum())
-        if node.op_type not in WEIGHTED or len(node.input) < 2 or node.input[1] not in values:
+        if declared.channel_axis is None or len(node.input) < 2 or node.input[1] not in values:
             continue
         array = numpy_helper.to_array(values[node.input[1]])
-        axis = _channel_axis(node, array.ndim)
+        axis = declared.channel_axis(node, array.ndim)
         alive = np.count_nonzero(np.moveaxis(array, axis, 0).reshape(array.shape[axis], -1), axis=1)
         weights, zeros = weights + array.size, zeros + int((array == 0).sum())
         channels, dead = channels + array.shape[axis], dead + int((alive == 0).sum())
     return Sparsity(weights, zeros, channels, dead)
-
-
-def _channel_axis(node: onnx.NodeProto, rank: int) -> int:
-    """The output axis of a weight."""
-    if node.op_type == "Gemm":
-        return 0 if any(a.name == "transB" and a.i for a in node.attribute) else 1
-    return {"Conv": 0, "ConvTranspose": 1}.get(node.op_type, rank - 1)

@@ -35,8 +35,10 @@ from tinyml.ops.weighted.records import (
     small_extents,
     symmetric_weights,
 )
+from tinyml.quantizing import quantizes
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.targets import Target
+from tinyml.writing import OnnxWriter, onnx_writer
 
 
 def whole_groups(layer: Layer[Conv]) -> bool:
@@ -140,6 +142,9 @@ register_kernels(
 )
 
 
+quantizes("Conv", channel_axis=lambda node, rank: 0)
+
+
 @onnx_op("Conv")
 def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     return [read_conv(node, build, node.input(0), node.input(1), node.optional(2))]
@@ -174,3 +179,9 @@ def read_conv(
 def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     groups = node.input(0).shape[3] // node.input(1).shape[3]
     return convolution.read_tflite(node, build, Conv(groups=groups))
+
+
+@onnx_writer(Conv)
+def write_onnx(op: Conv, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
+    weights = layer.input(1).value.transpose(0, 3, 1, 2)
+    convolution.write_convolution(op, op.groups, weights, x, y, out)

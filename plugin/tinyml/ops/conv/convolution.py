@@ -16,6 +16,7 @@ from tinyml.ops.shared.real import layer_weights
 from tinyml.ops.shared.window import Pads, Pair, output_extent, tflite_pads, windows
 from tinyml.ops.weighted.weighted import Weighted
 from tinyml.reading import Builder, TfliteNode
+from tinyml.writing import OnnxWriter
 
 
 def two_spatial_axes(layer: Layer[Convolution]) -> bool:
@@ -97,3 +98,13 @@ def read_tflite(node: TfliteNode, build: Builder, op: Convolution) -> Sequence[T
     pads = tflite_pads(same, (x.shape[1], x.shape[2]), (w.shape[1], w.shape[2]), strides, dilations)
     op = replace(op, strides=strides, dilations=dilations, pads=pads, clamp=node.clamp)
     return [build.add1(op, [x, w, node.optional(2)], node.outputs[0])]
+
+
+def write_convolution(
+    op: Convolution, groups: int, weights: Array, x: list[str], y: str, out: OnnxWriter
+) -> None:
+    """As ONNX, with weights in the order that ONNX has."""
+    bias = [x[2]] if len(x) > 2 and x[2] else []
+    operands = [out.constant(weights, "weights"), *bias]
+    out.spatial(x[0], y, 4, op.clamp, "Conv", operands, strides=list(op.strides),
+                dilations=list(op.dilations), pads=list(op.pads), group=groups)  # fmt: skip

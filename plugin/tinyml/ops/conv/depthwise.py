@@ -31,6 +31,7 @@ from tinyml.ops.weighted.records import (
 )
 from tinyml.reading import Builder, TfliteNode, tflite_op
 from tinyml.targets import Target
+from tinyml.writing import OnnxWriter, onnx_writer
 
 
 def whole_filters(layer: Layer[DepthwiseConv]) -> bool:
@@ -171,3 +172,9 @@ register_kernels(
 @tflite_op("DEPTHWISE_CONV_2D")
 def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     return convolution.read_tflite(node, build, DepthwiseConv())
+
+
+@onnx_writer(DepthwiseConv)
+def write_onnx(op: DepthwiseConv, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
+    weights = layer.input(1).value.transpose(3, 0, 1, 2)
+    convolution.write_convolution(op, layer.input(0).shape[3], weights, x, y, out)

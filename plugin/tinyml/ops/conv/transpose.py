@@ -27,7 +27,9 @@ from tinyml.ops.shared.real import layer_weights
 from tinyml.ops.transpose import Transpose
 from tinyml.ops.weighted.records import constant_weights
 from tinyml.ops.weighted.weighted import Weighted
+from tinyml.quantizing import quantizes
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.writing import OnnxWriter, onnx_writer
 
 
 def spatial_axes(layer: Layer[ConvTranspose]) -> bool:
@@ -211,6 +213,9 @@ class ConvTransposeQuantized(ConvTransposeLoops):
 register_kernels(ConvTranspose, ConvTransposeQuantized(), ConvTransposeLoops())
 
 
+quantizes("ConvTranspose", channel_axis=lambda node, rank: 1)
+
+
 @onnx_op("ConvTranspose")
 def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     x, w, bias = node.input(0), node.input(1), node.optional(2)
@@ -268,3 +273,23 @@ def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
         pads = (before[0], before[1])
     op = ConvTranspose(strides, (1, 1), pads, outputs, clamp=node.clamp)
     return [build.add1(op, [x, w, node.optional(3)], node.outputs[0])]
+
+
+@onnx_writer(ConvTranspose)
+def write_onnx(op: ConvTranspose, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
+    """ONNX has the number of elements that are cut off, or added, at the end of each axis, not the size."""
+    shape, values = layer.input(0).shape, layer.input(1).value
+    kernel, ins = values.shape[1:-1], values.shape[-1]
+    apart = values.reshape(op.groups, -1, *kernel, ins)
+    weights = np.moveaxis(apart, -1, 1).reshape(op.groups * ins, -1, *kernel)
+    spare = [
+        stride * (size - 1) + dilation * (taps - 1) + 1 - pad - wanted
+        for stride, size, dilation, taps, pad, wanted in zip(
+            op.strides, shape[1:-1], op.dilations, kernel, op.pads, op.outputs, strict=True
+        )
+    ]
+    bias = [x[2]] if len(x) > 2 and x[2] else []
+    out.spatial(x[0], y, len(shape), op.clamp, "ConvTranspose", [out.constant(weights, "weights"), *bias],
+             strides=list(op.strides), dilations=list(op.dilations), group=op.groups,
+             pads=[*op.pads, *(max(s, 0) for s in spare)],
+             output_padding=[max(-s, 0) for s in spare])  # fmt: skip

@@ -38,6 +38,7 @@ from tinyml.ops.weighted.records import (
 from tinyml.ops.weighted.stream import filter_stream, right_shifts
 from tinyml.ops.weighted.weighted import Weighted, channel_multipliers
 from tinyml.targets import Target
+from tinyml.writing import OnnxWriter, onnx_writer
 
 
 def matrix_of_weights(layer: Layer[Dense]) -> bool:
@@ -181,3 +182,14 @@ register_kernels(
     DenseSparse(),
     DenseFloat(),
 )
+
+
+@onnx_writer(Dense)
+def write_onnx(op: Dense, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
+    bias = [x[2]] if len(x) > 2 and x[2] else []
+    if len(layer.input(0).shape) == 2:
+        result = out.node("Gemm", [x[0], x[1], *bias], transB=1)
+    else:
+        result = out.node("MatMul", [x[0], out.constant(layer.input(1).value.T, "weights")])
+        result = out.node("Add", [result, *bias]) if bias else result
+    out.clamped(result, op.clamp, y)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,7 +23,12 @@ from tinyml.ops.shared.operands import at_least_rank, present
 from tinyml.ops.shared.quant import NO_CLAMP
 from tinyml.ops.shared.real import in_real_numbers, layer_weights, real_weights
 from tinyml.ops.transpose import Transpose
+from tinyml.quantizing import quantizes
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.writing import OnnxWriter, onnx_writer
+
+if TYPE_CHECKING:  # operators can be read from TFLite without importing onnx
+    import onnx
 
 
 def matrices_fit(layer: Layer[MatMul]) -> bool:
@@ -147,6 +153,9 @@ def _from_constants(build: Builder, tensor: Tensor) -> bool:
     )
 
 
+quantizes("MatMul", channel_axis=lambda node, rank: rank - 1)
+
+
 @onnx_op("MatMul")
 def read_matmul(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     """A vector on the left is a row, on the right a column; the added axis is removed again."""
@@ -179,6 +188,13 @@ def read_matmul_integer(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
             x = build.add1(Binary("sub"), [x, zero])
         operands.append(x)
     return [_product(build, *operands)]
+
+
+def _gemm_channels(node: onnx.NodeProto, rank: int) -> int:
+    return 0 if any(a.name == "transB" and a.i for a in node.attribute) else 1
+
+
+quantizes("Gemm", channel_axis=_gemm_channels)
 
 
 @onnx_op("Gemm")
@@ -239,3 +255,8 @@ def read_fully_connected(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
             f"{node.op_type} operator {node.name!r}: weights that are computed, with bias or activation"
         )
     return [product(build, x, swapped(build, w), node.outputs[0])]
+
+
+@onnx_writer(MatMul)
+def write_onnx(op: MatMul, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
+    out.node("MatMul", x[:2], y)

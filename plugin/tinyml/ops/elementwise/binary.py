@@ -19,10 +19,12 @@ from tinyml.ops.elementwise import compare_int8 as comparisons
 from tinyml.ops.elementwise.binary_functions import FUNCTIONS
 from tinyml.ops.elementwise.loops import ElementwiseKernel, apply_clamp, broadcast, emit_loops, fill
 from tinyml.ops.shared.clamped import Clamped
-from tinyml.ops.shared.quant import clamp_range
+from tinyml.ops.shared.quant import NO_CLAMP, clamp_range
 from tinyml.ops.shared.real import in_real_numbers
+from tinyml.quantizing import quantizes
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.targets import Target
+from tinyml.writing import OnnxWriter, onnx_writer
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,17 @@ class Binary(Clamped):
         if self.function == "sub":
             return Affine(0, one, -values) if index == 1 else Affine(1, -one, values)
         return Affine(0, 1 / values, zero) if index == 1 and np.all(values) else None
+
+    def identity_of(self, layer: Layer) -> int | None:
+        """The variable operand of x * 1, x / 1, x + 0 or x - 0."""
+        function = FUNCTIONS[self.function]
+        if function.neutral is None or layer.output.quant is not None or self.clamp != NO_CLAMP:
+            return None
+        for index in (1, 0) if function.commutes else (1,):
+            constant = layer.input(index)
+            if constant.is_constant and not layer.input(1 - index).is_constant:
+                return 1 - index if np.all(constant.value == function.neutral) else None
+        return None
 
     def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
         return self if len(layer.output.shape) == len(perm) else None
@@ -209,6 +222,9 @@ ONNX_NAMES = {
 }
 
 
+quantizes("Add", "Sub", "Mul", "Div", "Max", "Min", "PRelu")
+
+
 @onnx_op(*ONNX_NAMES)
 def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     return [build.add1(Binary(ONNX_NAMES[node.op_type]), [node.input(0), node.input(1)])]
@@ -286,3 +302,19 @@ def read_add_n(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     for index in range(1, len(node.inputs)):
         y = build.add1(Binary("add"), [y, node.input(index)], node.outputs[0])
     return [y]
+
+
+WRITTEN = {function: name for name, function in ONNX_NAMES.items()}
+WRITTEN |= {"max": "Max", "min": "Min", "prelu": "PRelu"}
+
+
+@onnx_writer(Binary)
+def write_onnx(op: Binary, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
+    if op.function == "squared_difference":
+        difference = out.node("Sub", x)
+        result = out.node("Mul", [difference, difference])
+    elif op.function in WRITTEN:
+        result = out.node(WRITTEN[op.function], x)
+    else:
+        raise UnsupportedError(f"the element-wise operator {op.function} cannot be quantised")
+    out.clamped(result, op.clamp, y)

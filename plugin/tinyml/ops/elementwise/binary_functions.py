@@ -20,6 +20,8 @@ class Function:
     numpy: Callable[[Array, Array], Array]
     c: Templates
     compares: bool = False  # the result is a truth value
+    neutral: int | None = None  # the b with which the result is a
+    commutes: bool = False
 
 
 def _wrapping(operator: str) -> str:
@@ -63,10 +65,10 @@ def _shift(a: Array, b: Array, left: bool) -> Array:
 
 
 FUNCTIONS = {
-    "add": Function(np.add, _arithmetic("+")),
-    "sub": Function(np.subtract, _arithmetic("-")),
-    "mul": Function(np.multiply, _arithmetic("*")),
-    "div": Function(_divide, Templates("{a} / {b}", _helper("div"))),
+    "add": Function(np.add, _arithmetic("+"), neutral=0, commutes=True),
+    "sub": Function(np.subtract, _arithmetic("-"), neutral=0),
+    "mul": Function(np.multiply, _arithmetic("*"), neutral=1, commutes=True),
+    "div": Function(_divide, Templates("{a} / {b}", _helper("div")), neutral=1),
     "floor_div": Function(np.floor_divide, Templates("{floor}({a} / {b})", _helper("floor_div"))),
     "mod": Function(np.mod, Templates("tinyml_mod_{t}({a}, {b})", _helper("mod"))),
     "fmod": Function(np.fmod, Templates("{fmod}({a}, {b})", _helper("rem"))),

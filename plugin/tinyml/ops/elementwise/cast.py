@@ -15,6 +15,7 @@ from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import InPlace, Kernel, Sheet, register_kernels
 from tinyml.ops.elementwise.loops import emit_loops
 from tinyml.reading import Builder, OnnxNode, TfliteNode, dtype_of, onnx_op, tflite_op
+from tinyml.writing import OnnxWriter, element_type, onnx_writer
 
 
 @dataclass(frozen=True)
@@ -133,3 +134,8 @@ def read_bit_cast(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
 @tflite_op("CAST")
 def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     return [cast(build, node.input(0), node.outputs[0].dtype)]
+
+
+@onnx_writer(Cast)
+def write_onnx(op: Cast, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
+    out.node("Cast", x, y, to=element_type(op.dtype))

@@ -18,7 +18,9 @@ from tinyml.ops.elementwise import int16_activation, lookup
 from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.elementwise.loops import apply_clamp, clamp_code
 from tinyml.ops.quantization.requantize import rescaled
+from tinyml.quantizing import quantizes
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.writing import OnnxWriter, onnx_writer
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,9 @@ class Clamp(Op):
     @property
     def limits(self) -> tuple[float, float]:
         return (self.low, self.high)
+
+    def identity_of(self, layer: Layer) -> int | None:
+        return 0 if self.limits == (-np.inf, np.inf) else None
 
     def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
         return self
@@ -72,6 +77,9 @@ class ClampLoop(InPlace[Clamp]):
 
 
 register_kernels(Clamp, ClampLoop())
+
+
+quantizes("Relu", "Clip", limits=True)
 
 
 @onnx_op("Relu")
@@ -119,3 +127,8 @@ def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
         table = lookup.from_integers("clamp", x, output, tables.clamp(x, output, low, high))
         return [build.add1(table, [x], output)]
     return [build.add1(Clamp(low, high), [rescaled(build, x, output)], output)]
+
+
+@onnx_writer(Clamp)
+def write_onnx(op: Clamp, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
+    out.clamped(x[0], (op.low, op.high), y)

@@ -15,6 +15,7 @@ from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.elementwise.loops import ElementwiseKernel, broadcast, emit_loops, suffix
 from tinyml.ops.elementwise.unary import Unary
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.writing import OnnxWriter, onnx_writer
 
 
 @dataclass(frozen=True)
@@ -93,3 +94,8 @@ def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
 @tflite_op("POW")
 def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     return [build.add1(Power(), [node.input(0), node.input(1)], node.outputs[0])]
+
+
+@onnx_writer(Power)
+def write_onnx(op: Power, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
+    out.node("Pow", x, y)

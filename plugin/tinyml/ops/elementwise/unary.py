@@ -11,11 +11,14 @@ from typing import ClassVar
 
 import numpy as np
 
+from tinyml.errors import UnsupportedError
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Sheet, register_kernels
 from tinyml.ops.elementwise import int16_activation, int16_table, lookup
 from tinyml.ops.elementwise.loops import ElementwiseKernel, Templates, emit_loops, fill
+from tinyml.quantizing import quantizes
 from tinyml.reading import Builder, OnnxNode, onnx_op
+from tinyml.writing import OnnxWriter, onnx_writer
 
 SQRT_HALF = math.sqrt(0.5)
 GELU_FACTOR = math.sqrt(2.0 / math.pi)
@@ -236,6 +239,11 @@ ONNX_NAMES = {
 }
 
 
+quantizes("LeakyRelu", "Elu", "Selu", "Celu", "HardSigmoid", "HardSwish", "Softplus", "Softsign", "Mish")
+quantizes("Gelu", "Exp", "Log", "Sqrt", "Reciprocal", "Abs", "Neg", "Erf")
+quantizes("Sigmoid", "Tanh", scales={"int16": (1 / 32768, 0)})
+
+
 @onnx_op(*ONNX_NAMES)
 def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     reading = ONNX_NAMES[node.op_type]
@@ -261,3 +269,23 @@ def read_is_inf(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
         return [build.constant(np.zeros(x.shape, np.bool_))]
     which = "is_inf" if positive and negative else "is_positive_inf" if positive else "is_negative_inf"
     return [build.add1(Unary(which), [x])]
+
+
+WRITTEN = {reading.function: name for name, reading in ONNX_NAMES.items() if name != "Swish"}
+"""Function -> its ONNX name. Swish is newer than the opset that is written."""
+
+
+@onnx_writer(Unary)
+def write_onnx(op: Unary, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
+    if op.function == "rsqrt":
+        out.node("Reciprocal", [out.node("Sqrt", x)], y)
+    elif op.function == "square":
+        out.node("Mul", [x[0], x[0]], y)
+    elif op.function == "swish" and op.parameters == (1.0,):
+        out.node("Mul", [x[0], out.node("Sigmoid", x)], y)
+    elif op.function in WRITTEN:
+        name = WRITTEN[op.function]
+        words = [word for word, _ in ONNX_NAMES[name].parameters]
+        out.node(name, x, y, **dict(zip(words, op.parameters, strict=True)))
+    else:
+        raise UnsupportedError(f"the function {op.function} cannot be quantised")

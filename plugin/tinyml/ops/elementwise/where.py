@@ -14,7 +14,9 @@ from tinyml.kernel import Sheet, register_kernels
 from tinyml.ops.elementwise.loops import ElementwiseKernel, broadcast, emit_loops
 from tinyml.ops.quantization.requantize import rescaled
 from tinyml.ops.reshape import Reshape
+from tinyml.quantizing import quantizes
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.writing import OnnxWriter, onnx_writer
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,9 @@ class WhereLoops(ElementwiseKernel[Where]):
 register_kernels(Where, WhereLoops())
 
 
+quantizes("Where", one_scale=True)
+
+
 @onnx_op("Where")
 def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     return [build.add1(Where(), [node.input(0), node.input(1), node.input(2)])]
@@ -73,3 +78,8 @@ def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     if node.op_type == "SELECT" and len(condition.shape) == 1 < len(a.shape):  # chooses whole rows
         condition = build.add1(Reshape((*condition.shape, *[1] * (len(a.shape) - 1))), [condition])
     return [build.add1(Where(), [condition, a, b], output)]
+
+
+@onnx_writer(Where)
+def write_onnx(op: Where, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
+    out.node("Where", x, y)

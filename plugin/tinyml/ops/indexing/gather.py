@@ -19,7 +19,9 @@ from tinyml.ops.shared.axes import normalized, onnx_axis
 from tinyml.ops.shared.operands import axis_exists, integers, not_empty, present
 from tinyml.ops.shared.quant import dequantize
 from tinyml.ops.slice import take
+from tinyml.quantizing import quantizes
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.writing import OnnxWriter, onnx_writer
 
 
 def chooses_from_something(layer: Layer[Gather]) -> bool:
@@ -241,6 +243,9 @@ def gather(build: Builder, x: Tensor, indices: Tensor, axis: int) -> Tensor:
     return build.add1(Gather(axis), [x, indices])
 
 
+quantizes("Gather", moves=True, keeps_scale=True)
+
+
 @onnx_op("Gather")
 def read_gather(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     return [gather(build, node.input(0), node.input(1), int(node.attr("axis", 0)))]
@@ -293,3 +298,8 @@ def read_embedding_lookup(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     if table.quant is not None and node.outputs[0].dtype.is_float and table.is_constant:
         table = build.constant(dequantize(table.value, table.quant), f"{table.name}/real")
     return [gather(build, table, node.input(0), 0)]
+
+
+@onnx_writer(Gather)
+def write_onnx(op: Gather, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
+    out.node("Gather", x, y, axis=op.axis)

@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from tinyml import c
+from tinyml.errors import UnsupportedError
 from tinyml.hooks import Border
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Constraint, Library, Sheet, register_kernels
@@ -22,8 +23,10 @@ from tinyml.ops.shared.constraints import real_numbers
 from tinyml.ops.shared.linear import Linear
 from tinyml.ops.shared.quant import clamp_range, limited, quant_of
 from tinyml.ops.weighted.records import window_members
+from tinyml.quantizing import quantizes
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.targets import Target
+from tinyml.writing import OnnxWriter, onnx_writer
 
 
 @dataclass(frozen=True)
@@ -212,6 +215,9 @@ class AveragePoolLoops(PoolKernel[AveragePool]):
 register_kernels(AveragePool, AveragePoolInt8(), AveragePoolQuantized(), AveragePoolLoops())
 
 
+quantizes("AveragePool", keeps_scale=True)
+
+
 @onnx_op("AveragePool", "GlobalAveragePool")
 def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     return read_pool(node, build, AveragePool, include_pad=bool(node.attr("count_include_pad", 0)))
@@ -220,3 +226,13 @@ def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
 @tflite_op("AVERAGE_POOL_2D")
 def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     return read_tflite_pool(node, build, AveragePool)
+
+
+@onnx_writer(AveragePool)
+def write_onnx(op: AveragePool, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
+    if any(step != 1 for step in op.dilations):
+        raise UnsupportedError("an average pool with dilation cannot be quantised")
+    rank = len(layer.input(0).shape)
+    out.spatial(x[0], y, rank, op.clamp, "AveragePool", kernel_shape=list(op.kernel),
+             strides=list(op.strides), pads=list(op.pads), ceil_mode=int(op.ceil),
+             count_include_pad=int(op.include_pad))  # fmt: skip

@@ -10,13 +10,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tinyml import c
+from tinyml.errors import UnsupportedError
 from tinyml.hooks import Border, RowWindow
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Sheet, register_kernels
 from tinyml.ops.pool.windows import PoolKernel, PoolLoops, Window, read_pool, read_tflite_pool
 from tinyml.ops.shared.clamped import Clamped
 from tinyml.ops.shared.quant import Clamp, clamp_range
+from tinyml.quantizing import quantizes
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.writing import OnnxWriter, onnx_writer
 
 
 @dataclass(frozen=True)
@@ -147,6 +150,10 @@ class MaxPoolLoops(PoolKernel[MaxPool]):
 register_kernels(MaxPool, MaxPoolLoops())
 
 
+quantizes("MaxPool", keeps_scale=True, passes_limits=True)
+quantizes("GlobalMaxPool")
+
+
 @onnx_op("MaxPool", "GlobalMaxPool")
 def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     column_major = bool(node.attr("storage_order", 0))
@@ -156,3 +163,13 @@ def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
 @tflite_op("MAX_POOL_2D")
 def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     return read_tflite_pool(node, build, MaxPool)
+
+
+@onnx_writer(MaxPool)
+def write_onnx(op: MaxPool, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
+    if op.indices:
+        raise UnsupportedError("a max-pool that returns positions cannot be quantised")
+    rank = len(layer.input(0).shape)
+    out.spatial(x[0], y, rank, op.clamp, "MaxPool", kernel_shape=list(op.kernel),
+             strides=list(op.strides), dilations=list(op.dilations), pads=list(op.pads),
+             ceil_mode=int(op.ceil))  # fmt: skip

@@ -40,6 +40,9 @@ class Requantize(Op):
             centred = multiply(centred, *fp.quantize_multiplier(x.scale / y.scale))
         return (np.clip(centred + y.zero_point, *layer.output.dtype.limits).astype(layer.output.dtype.numpy),)
 
+    def identity_of(self, layer: Layer) -> int | None:
+        return 0  # if the quantisations are the same
+
 
 class RequantizeLoop(InPlace[Requantize]):
     """A rescale and a clamp per element; only an addition where the scales are equal."""

@@ -16,6 +16,7 @@ from tinyml.ops.recurrent.rnn import Recurrent
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.slice import take
 from tinyml.ops.transpose import Transpose
+from tinyml.quantizing import quantizes
 from tinyml.reading import Builder, OnnxNode, onnx_op
 
 NAMES = {
@@ -65,6 +66,9 @@ def _direction(build: Builder, tensor: Tensor | None, number: int, axis: int = 0
     part = take(build, tensor, {axis: (number, 1, 1)})
     shape = (*part.shape[:axis], *part.shape[axis + 1 :])
     return build.add1(Reshape(shape), [part])
+
+
+quantizes("RNN", "GRU", "LSTM", activations=False, matrices=(1, 2))
 
 
 @onnx_op("RNN", "GRU", "LSTM")

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tinyml import c
+from tinyml.errors import UnsupportedError
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.elementwise.loops import fill, include_for
@@ -19,7 +20,9 @@ from tinyml.ops.shared.axes import Split, count, inner_loop, kept_shape, normali
 from tinyml.ops.shared.operands import axes_exist, present
 from tinyml.ops.shared.quant import is_quantized
 from tinyml.ops.shared.real import in_real_numbers
+from tinyml.quantizing import quantizes
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.writing import OnnxWriter, onnx_writer
 
 
 @dataclass(frozen=True)
@@ -261,6 +264,9 @@ ONNX_NAMES = {
 }
 
 
+quantizes("ReduceMean", "ReduceMax", "ReduceMin")
+
+
 @onnx_op(*ONNX_NAMES)
 def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     x = node.input(0)
@@ -304,3 +310,16 @@ def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     if node.options.KeepDims():
         return [y]
     return [build.add1(Reshape(tuple(d for a, d in enumerate(x.shape) if a not in axes)), [y])]
+
+
+WRITTEN = {function: name for name, function in ONNX_NAMES.items()}
+
+
+@onnx_writer(Reduce)
+def write_onnx(op: Reduce, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
+    if op.function == "sum":  # its axes became an input earlier than those of the others
+        out.node("ReduceSum", [x[0], out.integers(op.axes, "axes")], y, keepdims=1)
+    elif op.function in WRITTEN:
+        out.node(WRITTEN[op.function], x, y, axes=list(op.axes), keepdims=1)
+    else:
+        raise UnsupportedError(f"the reduction {op.function} cannot be quantised")

@@ -19,6 +19,7 @@ from tinyml.ops.resize.axis import Axis, Sampling, nearest, weights
 from tinyml.ops.shared.constraints import single_precision
 from tinyml.ops.shared.operands import not_empty, one_per_axis, present
 from tinyml.ops.shared.take import Picks, Take, TakeLoops
+from tinyml.quantizing import quantizes
 from tinyml.reading import Builder, OnnxNode, onnx_op
 
 NEAREST, LINEAR = Sampling(), Sampling("linear")
@@ -162,6 +163,9 @@ def resize(build: Builder, x: Tensor, axes: Sequence[Axis], sampling: Sampling) 
             raise UnsupportedError("Resize to the nearest element of a region is not supported")
         return build.add1(ResizeNearest(rest, sampling), [x])
     return build.add1(ResizeWeighted(rest, sampling), [x])
+
+
+quantizes("Resize", keeps_scale=True)
 
 
 @onnx_op("Resize", "Upsample")

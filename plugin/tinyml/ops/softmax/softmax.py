@@ -20,7 +20,9 @@ from tinyml.ops.shared.operands import axis_exists, present
 from tinyml.ops.shared.real import in_real_numbers
 from tinyml.ops.softmax import int8, int16
 from tinyml.ops.softmax.table import SoftmaxTable
+from tinyml.quantizing import quantizes
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.writing import OnnxWriter, onnx_writer
 
 
 @dataclass(frozen=True)
@@ -150,6 +152,9 @@ def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     return [in_real_numbers(build, op, [x], output)]
 
 
+quantizes("Softmax", scales={"int8": (1 / 256, -128), "int16": (1 / 32768, 0)}, scales_required=True)
+
+
 @onnx_op("Softmax")
 def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     return [flattened_before_13(node, build, partial(softmax, build))]
@@ -160,3 +165,11 @@ def softmax(build: Builder, x: Tensor, axis: int) -> Tensor:
     if x.shape[axis] == 1:
         return build.constant(np.ones(x.shape, x.dtype.numpy))
     return build.add1(Softmax(axis), [x])
+
+
+@onnx_writer(Softmax)
+def write_onnx(op: Softmax, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
+    source = x[0]
+    if op.beta != 1.0:
+        source = out.node("Mul", [source, out.constant(np.asarray(op.beta, np.float32), "beta")])
+    out.node("Softmax", [source], y, axis=op.axis)

@@ -3,19 +3,15 @@
 """TFLite's float LSTM as ONNX: different order of gates, time first, states as operands.
 
 TFLite clips cells after every step (to 10 in models from Keras); ONNX has no such limit. Here cells are
-clipped between runs. The result is the same unless a cell exceeds the limit in the middle of a run, which
-is checked on the calibration data.
+clipped between runs. The result is the same unless a cell exceeds the limit in the middle of a run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 import numpy as np
 
 from tinyml.errors import UnsupportedError
-from tinyml.interpret import interpret
-from tinyml.ir import Array, Graph, Layer
+from tinyml.ir import Array, Layer
 from tinyml.ops.recurrent.lstm_float import (
     BIAS,
     CELL,
@@ -27,19 +23,22 @@ from tinyml.ops.recurrent.lstm_float import (
     WEIGHTS,
     LstmFloat,
 )
-from tinyml.quantize.data import Samples
-from tinyml.quantize.export_writer import Writer, writes
+from tinyml.writing import OnnxWriter, onnx_writer
 
 ORDER = (0, 3, 1, 2)
 """input, output, forget, cell: the gates as ONNX has them, by their numbers in TFLite."""
 
-CHECKED_SAMPLES = 64
-CLOSE = 1e-3
-"""Of the largest output: two runtimes on the same float model are a thousand times closer."""
+
+def clipped_cells(layer: Layer[LstmFloat]) -> str | None:
+    """Cells that may be clipped in the middle of a run."""
+    steps = layer.input(0).shape[0 if layer.op.time_major else 1]
+    if layer.op.cell_clip <= 0 or steps == 1:
+        return None
+    return "the cells of an LSTM exceed their limit during a run, which ONNX cannot express"
 
 
-@writes(LstmFloat)
-def write_lstm(op: LstmFloat, layer: Layer, x: list[str], y: str, out: Writer) -> None:
+@onnx_writer(LstmFloat, doubt=clipped_cells)
+def write_onnx(op: LstmFloat, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
     absent = (*range(PEEPHOLE, BIAS), PROJECTION, PROJECTION_BIAS)
     if any(x[i] for i in absent) or not x[WEIGHTS]:
         raise UnsupportedError(
@@ -67,29 +66,3 @@ def write_lstm(op: LstmFloat, layer: Layer, x: list[str], y: str, out: Writer) -
     out.node("Squeeze", [last, first], layer.outputs[1].name)
     limit = op.cell_clip if op.cell_clip > 0 else np.inf
     out.clamped(out.node("Squeeze", [cell, first]), (-limit, limit), layer.outputs[2].name)
-
-
-def limits_cells(graph: Graph) -> bool:
-    """Whether a cell may be clipped in the middle of a run."""
-    return any(
-        isinstance(layer.op, LstmFloat)
-        and layer.op.cell_clip > 0
-        and layer.input(0).shape[0 if layer.op.time_major else 1] > 1
-        for layer in graph.layers()
-    )
-
-
-def check_cells(graph: Graph, samples: Samples, answers: Sequence[Mapping[str, Array]]) -> None:
-    """Compare the imported graph with the exported model; an error if they differ."""
-    count = min(len(samples), CHECKED_SAMPLES)
-    starts = sorted(start for start in samples.starts if start < count)
-    for start, end in zip(starts, [*starts[1:], count], strict=True):
-        wanted = interpret(graph, samples.inputs[start:end])
-        for values, found in zip(wanted, answers[start:end], strict=True):
-            for name in graph.outputs:
-                largest = max(float(np.abs(values[name]).max(initial=0.0)), 1e-6)
-                if float(np.abs(values[name] - found[name]).max(initial=0.0)) > CLOSE * largest:
-                    raise UnsupportedError(
-                        "the cells of an LSTM exceed their limit during a run, which ONNX cannot express",
-                        "quantise the model when it is converted to TFLite",
-                    )
