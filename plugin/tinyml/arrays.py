@@ -86,7 +86,10 @@ def load_samples(path: Path | None, graph: Graph) -> list[dict[str, Array]]:
         raise ConfigError(
             f"{path} holds one array without a name", "save it with numpy.savez(file, in0=array)"
         )
-    rows = {tensor.name: _rows(stored, tensor, i, path) for i, tensor in enumerate(tensors)}
+    rows = {
+        tensor.name: _rows(stored, tensor, i, path, tensor.name in graph.open_inputs)
+        for i, tensor in enumerate(tensors)
+    }
     counts = {name: len(array) for name, array in rows.items()}
     if len(set(counts.values())) > 1:
         found = ", ".join(f"{count} for {name!r}" for name, count in counts.items())
@@ -94,7 +97,7 @@ def load_samples(path: Path | None, graph: Graph) -> list[dict[str, Array]]:
     return [dict(zip(rows, sample, strict=True)) for sample in zip(*rows.values(), strict=True)]
 
 
-def _rows(stored: Mapping[str, Array], tensor: Tensor, index: int, path: Path) -> Array:
+def _rows(stored: Mapping[str, Array], tensor: Tensor, index: int, path: Path, is_open: bool) -> Array:
     array = stored.get(tensor.name, stored.get(f"in{index}"))
     if array is None:
         raise ConfigError(
@@ -105,9 +108,13 @@ def _rows(stored: Mapping[str, Array], tensor: Tensor, index: int, path: Path) -
     rows = array.shape[:1] in ((count,), (count * tensor.shape[0],)) if tensor.shape else array.ndim == 1
     if rest or not count or (count > 1 and not rows):
         shape = ", ".join(map(str, tensor.shape))
+        hint = f"shape (N, {shape}) for N runs" if shape else "shape (N,) for N runs"
+        if is_open and array.ndim == len(tensor.shape) and array.size:
+            hint += "; the model leaves its shape open, so for one run on all of it "
+            hint += f"--shape {tensor.name}={'x'.join(map(str, array.shape))}"
         raise ConfigError(
             f"{path}: the array for {tensor.name!r} has shape {array.shape}; the model takes {tensor.shape}",
-            f"shape (N, {shape}) for N runs" if shape else "shape (N,) for N runs",
+            hint,
         )
     converted = array
     if castable := np.can_cast(array.dtype, tensor.dtype.numpy, "same_kind"):

@@ -385,6 +385,7 @@ class Graph:
     states: tuple[State, ...] = ()
     notes: tuple[str, ...] = ()  # what users must know about how the model was read
     labels: tuple[str, ...] = ()  # names of the classes, in the order of their numbers
+    open_inputs: tuple[str, ...] = ()  # whose shape the file leaves open; --shape sets it
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tensors", MappingProxyType(dict(self.tensors)))

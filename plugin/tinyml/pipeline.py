@@ -151,7 +151,10 @@ def _load(file: importers.ModelFile, options: Options) -> tuple[Graph, Report | 
         return importers.read(file, options.shapes), None
     request = replace(options.quantize, frontend=options.frontend)
     result = quantize_model(file, request, options.shapes)
-    return importers.read(importers.ModelFile(file.path, result.content)), result.report
+    graph = importers.read(importers.ModelFile(file.path, result.content))
+    given = importers.read(file, options.shapes)  # the int8 file has no open extents any more
+    notes = tuple(dict.fromkeys((*given.notes, *graph.notes)))
+    return replace(graph, notes=notes, open_inputs=given.open_inputs), result.report
 
 
 def compile_graph(

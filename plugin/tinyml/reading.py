@@ -54,6 +54,7 @@ class Builder:
         self.scope = ""  # name of the source node being read
         self.updates: dict[str, Tensor] = {}  # variables written by the operator being read
         self.notes: dict[str, None] = {}  # what users must know, each once and in order
+        self.open_inputs: dict[str, str] = {}  # inputs whose shape the model leaves open, and the note on it
         self.labels: tuple[str, ...] = ()  # names of the classes, if an operator has them
 
     def fresh(self, hint: str) -> str:

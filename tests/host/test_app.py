@@ -173,29 +173,36 @@ def test_a_list_in_brackets_is_left_to_the_user() -> None:
         edit.remove_model(text, "a")
 
 
+MARK = "# For tinyml.yaml, by `west tinyml add`"
 SWITCHES = {
-    "no file": ("", "CONFIG_TINYML=y\n"),
-    "appended": ("# mine\nCONFIG_LOG=y", "# mine\nCONFIG_LOG=y\nCONFIG_TINYML=y\n"),
+    "no file": ("", f"{MARK}\nCONFIG_TINYML=y\n"),
+    "appended": ("# mine\nCONFIG_LOG=y\n", f"# mine\nCONFIG_LOG=y\n{MARK}\nCONFIG_TINYML=y\n"),
     "on already": ("CONFIG_TINYML=y # why\nCONFIG_LOG=y\n", "CONFIG_TINYML=y # why\nCONFIG_LOG=y\n"),
-    "was off": ("A=1\nCONFIG_TINYML=n\nB=1\n", "A=1\nCONFIG_TINYML=y\nB=1\n"),
-    "not set": ("# CONFIG_TINYML is not set\nB=1\n", "CONFIG_TINYML=y\nB=1\n"),
-    "windows": ("CONFIG_LOG=y\r\n", "CONFIG_LOG=y\r\nCONFIG_TINYML=y\r\n"),
-    "longer name": (
-        "CONFIG_TINYML_KERNELS_PORTABLE=y\n",
-        "CONFIG_TINYML_KERNELS_PORTABLE=y\nCONFIG_TINYML=y\n",
+    "was off": (
+        "A=1\nCONFIG_TINYML=n\nB=1\n",
+        f"A=1\n{MARK}; before: CONFIG_TINYML=n\nCONFIG_TINYML=y\nB=1\n",
     ),
+    "not set": (
+        "# CONFIG_TINYML is not set\nB=1\n",
+        f"{MARK}; before: # CONFIG_TINYML is not set\nCONFIG_TINYML=y\nB=1\n",
+    ),
+    "windows": ("CONFIG_LOG=y\r\n", f"CONFIG_LOG=y\r\n{MARK}\r\nCONFIG_TINYML=y\r\n"),
+    "longer name": ("CONFIG_TINYMLISH=y\n", f"CONFIG_TINYMLISH=y\n{MARK}\nCONFIG_TINYML=y\n"),
 }
 
 
 @pytest.mark.parametrize("before,after", SWITCHES.values(), ids=SWITCHES)
-def test_kconfig_is_switched_on(before: str, after: str) -> None:
+def test_kconfig_is_switched_on_and_back(before: str, after: str) -> None:
     assert edit.switch_on(before) == after
+    assert edit.switch_on(after) == after
+    assert edit.switch_off(after) == before
 
 
-def test_kconfig_is_switched_off_when_nothing_needs_it() -> None:
-    assert edit.switch_off("# mine\nCONFIG_TINYML=y\nCONFIG_LOG=y\n") == "# mine\nCONFIG_LOG=y\n"
-    needed = "CONFIG_TINYML=y\nCONFIG_TINYML_KERNELS_PORTABLE=y\n"
+def test_kconfig_stays_on_where_it_is_needed_or_the_users() -> None:
+    needed = edit.switch_on("CONFIG_TINYML_KERNELS_PORTABLE=y\n")
     assert edit.switch_off(needed) == needed
+    own = "# mine\nCONFIG_TINYML=y\nCONFIG_LOG=y\n"
+    assert edit.switch_off(own) == own
 
 
 def test_files_change_together_or_not_at_all(tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ class Value:
     quant: Quant | None = None
     data: Array | None = None
     variable: bool = False
+    signature: tuple[int, ...] = ()  # -1 for extents that the file leaves open
 
     @staticmethod
     def constant(name: str, data: Array, quant: Quant | None = None) -> Value:
@@ -136,8 +137,11 @@ def _tensor(b: Any, value: Value, buffers: list[bytes]) -> int:
     name = b.CreateString(value.name)
     shape = _numbers(b, value.shape, "int32")
     quant = _quant(b, value.quant) if value.quant is not None else None
+    signature = _numbers(b, value.signature, "int32") if value.signature else None
     tflite.TensorStart(b)
     tflite.TensorAddShape(b, shape)
+    if signature is not None:
+        tflite.TensorAddShapeSignature(b, signature)
     tflite.TensorAddType(b, TYPES[value.dtype])
     tflite.TensorAddBuffer(b, place)
     tflite.TensorAddName(b, name)

@@ -18,6 +18,8 @@ from tinyml.errors import ConfigError
 
 HEADER = "# Models of this application, compiled into the firmware by the build. See `west tinyml --help`.\n"
 _SWITCH = "CONFIG_TINYML"
+_MARK = "# For tinyml.yaml, by `west tinyml add`"
+_INSTEAD = "; before: "
 
 
 def add_model(text: str, entry: ModelEntry) -> str:
@@ -63,27 +65,26 @@ def remove_model(text: str, name: str) -> str | None:
     return _checked(edited, after, _newline(text))
 
 
-def switch_on(text: str, symbol: str = _SWITCH) -> str:
-    """``prj.conf`` with ``symbol`` set to y; unchanged if it is already set."""
+def switch_on(text: str) -> str:
+    """``prj.conf`` with CONFIG_TINYML=y, marked for ``switch_off``; unchanged if it is already set."""
     newline = _newline(text)
     lines = text.splitlines(keepends=True)
-    found = [i for i, line in enumerate(lines) if _assigns(line, symbol)]
+    found = [i for i, line in enumerate(lines) if _assigns(line, _SWITCH)]
     if not found:
-        return _ended(text, newline) + f"{symbol}=y{newline}"
+        return _ended(text, newline) + f"{_MARK}{newline}{_SWITCH}=y{newline}"
     last = found[-1]  # Kconfig takes the last assignment
-    if re.match(rf"\s*{symbol}\s*=\s*y\b", lines[last]):
+    if re.match(rf"\s*{_SWITCH}\s*=\s*y\b", lines[last]):
         return text
-    lines[last] = f"{symbol}=y{newline}"
+    lines[last] = f"{_MARK}{_INSTEAD}{lines[last].strip()}{newline}{_SWITCH}=y{newline}"
     return "".join(lines)
 
 
 def switch_off(text: str) -> str:
-    """``prj.conf`` without CONFIG_TINYML=y, unless other TinyML options depend on it."""
+    """``prj.conf`` as it was before ``switch_on``; unchanged if other TinyML options depend on the line."""
     if re.search(rf"(?m)^\s*{_SWITCH}_\w+\s*=", text):
         return text
-    return "".join(
-        line for line in text.splitlines(keepends=True) if not re.match(rf"\s*{_SWITCH}\s*=", line)
-    )
+    mark = rf"(?m)^{re.escape(_MARK)}(?:{re.escape(_INSTEAD)}(.*?))?(\r?\n){_SWITCH}=y(?:\r?\n|\Z)"
+    return re.sub(mark, lambda found: f"{found[1]}{found[2]}" if found[1] else "", text)
 
 
 def is_off(text: str, symbol: str) -> bool:

@@ -17,6 +17,7 @@ from tinyml.errors import ConfigError, ModelError, TinymlError, UnsupportedError
 from tinyml.importers.onnx_functions import bind_attributes, schema_body
 from tinyml.importers.onnx_integers import operands
 from tinyml.importers.onnx_scan import unroll
+from tinyml.importers.open_extents import closed
 from tinyml.importers.outputs import finish_outputs
 from tinyml.importers.unsupported import Complaints
 from tinyml.importers.variables import declared_states
@@ -33,14 +34,9 @@ def read(model: onnx.ModelProto, name: str, shapes: Mapping[str, Shape]) -> Grap
     try:
         return reader.graph(name, shapes)
     except (ModelError, UnsupportedError) as error:
-        if not reader.guessed or error.hint:
+        if not reader.build.open_inputs or error.hint:
             raise
-        guesses = ", ".join(f"{value} ({shape})" for value, shape in reader.guessed.items())
-        raise type(error)(
-            error.message,
-            f"the model leaves extents of an input open, which were assumed to be 1: {guesses}; "
-            f"set them with --shape {next(iter(reader.guessed))}=1x…",
-        ) from error
+        raise type(error)(error.message, "; ".join(reader.build.open_inputs.values())) from error
 
 
 class _Reader:
@@ -50,7 +46,6 @@ class _Reader:
         self.functions = {(f.domain, f.name): f for f in model.functions}
         self.build = Builder()
         self.complaints = Complaints()
-        self.guessed: dict[str, str] = {}  # inputs whose open extents were assumed to be 1
         self.count = 0  # nodes read, those of functions and subgraphs each time
         self.depth = 0  # functions and subgraphs that are being read
 
@@ -94,6 +89,7 @@ class _Reader:
             states,
             tuple(self.build.notes),
             self.build.labels,
+            tuple(self.build.open_inputs),
         )
         return finish_outputs(graph, names)
 
@@ -115,9 +111,10 @@ class _Reader:
             )
         dims = [None if d is not None and d < 1 else d for d in dims]
         if wanted is None:
-            shape = tuple(1 if d is None else d for d in dims)  # dynamic: batch or time, one at a time
-            if None in dims:
-                self.guessed[value.name] = "x".join("?" if d is None else str(d) for d in dims)
+            names = [d.dim_param for d in kind.shape.dim]
+            shape = closed(
+                self.build, value.name, [n if d is None else d for n, d in zip(names, dims, strict=True)]
+            )
         else:
             fits = not kind.HasField("shape") or (
                 len(wanted) == len(dims) and all(d in (None, w) for d, w in zip(dims, wanted, strict=True))
@@ -133,7 +130,7 @@ class _Reader:
     def _check_declared(self, value: onnx.ValueInfoProto, tensor: Tensor) -> None:
         """Refuse a model that declares another shape for an output than its nodes compute."""
         kind = value.type.tensor_type
-        if not kind.HasField("shape") or self.guessed:
+        if not kind.HasField("shape") or self.build.open_inputs:
             return
         dims = [d.dim_value if d.HasField("dim_value") and d.dim_value > 0 else None for d in kind.shape.dim]
         agrees = len(dims) == len(tensor.shape) and all(

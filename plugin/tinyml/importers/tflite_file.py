@@ -32,6 +32,7 @@ class TensorRecord:
     data: bytes | None
     is_variable: bool
     is_sparse: bool
+    signature: tuple[int, ...] = ()  # like ``shape``, with -1 for extents that the model leaves open
 
 
 @dataclass(frozen=True)
@@ -132,6 +133,7 @@ def _tensor(model: Any, tensor: Any, content: bytes) -> TensorRecord:
         _data(model, tensor.Buffer(), content),
         bool(tensor.IsVariable()),
         tensor.Sparsity() is not None,
+        tuple(int(d) for d in _all(len(content), tensor.ShapeSignatureLength(), tensor.ShapeSignature)),
     )
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tinyml import ops  # noqa: F401  (registers the readers)
 from tinyml.errors import ConfigError, ModelError, TinymlError, UnsupportedError
+from tinyml.importers.open_extents import Extent, closed
 from tinyml.importers.outputs import finish_outputs
 from tinyml.importers.tflite_file import OperatorRecord, Subgraph, TensorRecord, parse
 from tinyml.importers.tflite_values import data_of, type_of
@@ -77,6 +78,7 @@ class _Reader:
             tuple(outputs),
             states,
             tuple(self.build.notes),
+            open_inputs=tuple(self.build.open_inputs),
         )
         return finish_outputs(graph, _unique([main.tensors[i].name for i in main.outputs]))
 
@@ -104,6 +106,10 @@ class _Reader:
                     + "x".join(map(str, type_.shape))
                 )
             type_ = TensorType(wanted, type_.dtype, type_.quant)
+        elif len(record.signature) == len(record.shape):
+            pairs = zip(record.signature, record.shape, strict=True)
+            extents: list[Extent] = ["" if (wish, extent) == (-1, 1) else extent for wish, extent in pairs]
+            closed(self.build, record.name, extents)
         return self.build.tensor(record.name, type_)
 
     # --- operators -------------------------------------------------------------------------------

@@ -66,6 +66,7 @@ def describe(compiled: Compiled, file: str, kernels: str, stages: list[StageFact
         layers=_layers(compiled, live),
         tensors=_tensors(compiled),
         stages=_changes(stages),
+        notes=list(compiled.graph.notes),
     )
 
 

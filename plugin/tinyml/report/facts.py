@@ -8,7 +8,7 @@ Fields are added, never renamed or dropped, while ``SCHEMA`` stays the same.
 from __future__ import annotations
 
 import json
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +118,7 @@ class Report:
     flash_budget_bytes: int | None = None
     profile: Profile | None = None
     mhz: float | None = None  # the core's clock, if it was told
+    notes: list[str] = field(default_factory=list)  # what to know about how the model was read
 
     @property
     def milliseconds(self) -> float | None:
@@ -178,4 +179,5 @@ def load(path: Path) -> Report:
 def _read(kind: Any, data: Any) -> Any:
     """An object from its fields. Ignores fields that a newer version added; fields that an older version
     did not have get their default."""
-    return kind(**{f.name: data[f.name] for f in fields(kind) if f.name in data or f.default is MISSING})
+    required = {f.name for f in fields(kind) if f.default is f.default_factory is MISSING}
+    return kind(**{f.name: data[f.name] for f in fields(kind) if f.name in data or f.name in required})

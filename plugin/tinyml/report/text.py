@@ -25,6 +25,8 @@ def show(report: Report, console: Console) -> None:
     if len(report.stages) > 1:
         console.print()
         _stages(report, console)
+    for note in report.notes:
+        console.print(f"note: {note}", markup=False, soft_wrap=True)
     for problem in report.over_budget:
         console.print(f"over budget: {problem}", style="bold red")
 

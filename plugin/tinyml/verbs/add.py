@@ -18,7 +18,7 @@ from tinyml.maths import FULL_LIBC
 from tinyml.quantize import request
 from tinyml.targets import TARGETS, find_target
 from tinyml.verbs import make_test
-from tinyml.verbs.base import Verb, add_app_argument, add_shape_argument
+from tinyml.verbs.base import Verb, add_app_argument, add_shape_argument, print_notes
 from tinyml.verbs.compile import add_frontend_argument, add_quantize_argument
 from tinyml.verbs.shapes import parse_shapes
 
@@ -283,6 +283,7 @@ def _report(
                 kind[:-1], f"{tensor['name']}: {shape} {tensor['dtype']}, {tensor['bytes']:,} bytes"
             )
     console.print(table, markup=False)
+    print_notes(console, compiled.graph.notes)
     if floats := sum(chosen.in_float for chosen in compiled.selected):
         off = edit.is_off(read_text(app.prj_conf_path), "CONFIG_FPU")
         advice = (

@@ -53,6 +53,12 @@ def add_shape_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def print_notes(console: Console, notes: Iterable[str], prefix: str = "") -> None:
+    """What the user must know about how the model was read."""
+    for note in notes:
+        console.print(f"{prefix}note: {note}", markup=False, soft_wrap=True)
+
+
 def roomy(console: Console) -> Console:
     """A console for tables: a log has no width, so lines need not wrap at 80 columns."""
     import os

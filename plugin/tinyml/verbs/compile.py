@@ -12,7 +12,7 @@ from tinyml import pinned
 from tinyml.compiler_sources import compiler_sources
 from tinyml.quantize.request import KEYS, from_items
 from tinyml.targets import TARGETS
-from tinyml.verbs.base import Verb, add_shape_argument
+from tinyml.verbs.base import Verb, add_shape_argument, print_notes
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -216,8 +216,7 @@ class Compile(Verb):
             markup=False,
             soft_wrap=True,
         )
-        for note in compiled.notes:
-            console.print(f"{compiled.name}: note: {note}", markup=False, soft_wrap=True)
+        print_notes(console, compiled.notes, f"{compiled.name}: ")
         layers = compiled.built.selected
         if args.no_fpu and (floats := sum(chosen.in_float for chosen in layers)):
             console.print(

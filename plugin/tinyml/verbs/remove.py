@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 class Remove(Verb):
     """Remove a model from an application.
 
-    Undoes `add`: removes the model from tinyml.yaml and, with the last model, CONFIG_TINYML from prj.conf
-    (unless other CONFIG_TINYML_... options require it). A test that was written for the model
-    and the model file itself stay.
+    Undoes `add`: removes the model from tinyml.yaml and, with the last model, the CONFIG_TINYML line that
+    `add` wrote into prj.conf (unless other CONFIG_TINYML_... options require it). A test that was written
+    for the model and the model file itself stay.
     """
 
     name = "remove"
@@ -38,7 +38,8 @@ class Remove(Verb):
         left = edit.remove_model(read_text(app.manifest_path), entry.name)
         changes: dict[Path, bytes | None] = {app.manifest_path: None if left is None else left.encode()}
         config = read_text(app.prj_conf_path)
-        if len(app.manifest().models) == 1 and edit.switch_off(config) != config:
+        last = len(app.manifest().models) == 1
+        if last and edit.switch_off(config) != config:
             changes[app.prj_conf_path] = edit.switch_off(config).encode()
         files.replace_all(changes)
         test = place_for(app, entry.name)
@@ -46,4 +47,6 @@ class Remove(Verb):
         if test.is_dir():
             kept = f"file {entry.file} and its test {folder.relative(test, app.root)} stay where they are"
         console.print(f"removed {entry.name}; its {kept}", markup=False, soft_wrap=True)
+        if last and "CONFIG_TINYML=y" in read_text(app.prj_conf_path):
+            console.print("prj.conf still has CONFIG_TINYML=y, which other lines need or `add` did not write")
         return 0

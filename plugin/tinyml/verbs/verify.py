@@ -8,7 +8,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tinyml.verbs.base import Verb
+from tinyml.verbs.base import Verb, print_notes
 from tinyml.verbs.compile import add_model_arguments
 from tinyml.verbs.placing import add_place_arguments, placed
 from tinyml.verbs.run import MACHINES
@@ -81,6 +81,7 @@ class Verify(Verb):
         from tinyml.compare import check
         from tinyml.compare.samples import generated
         from tinyml.errors import ConfigError
+        from tinyml.ops.shared.real import HYBRID  # which the verdict explains itself
 
         if args.samples < 1:
             raise ConfigError("--samples must be at least 1")
@@ -88,6 +89,7 @@ class Verify(Verb):
             model = check.subject(args.model, chosen.options)
             chosen.check(model.compiled)
             graph = model.compiled.graph
+            print_notes(console, (note for note in graph.notes if note != HYBRID))
             samples = arrays.load_samples(args.input, graph) if args.input else generated(graph, args.samples)
             if args.against:
                 return _against(args, model, chosen.place, samples, console)

@@ -1,0 +1,32 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Extents of inputs that a model leaves open (batch, time): one at a time, and the user is told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tinyml.reading import Builder
+
+Extent = int | str
+"""A number, or the name of an open extent; empty if it has none."""
+
+
+def closed(build: Builder, name: str, extents: Sequence[Extent]) -> tuple[int, ...]:
+    """The shape with 1 for every open extent; the note that tells it goes into ``build``."""
+    shape = tuple(1 if isinstance(extent, str) else extent for extent in extents)
+    missing = [extent or f"axis {axis}" for axis, extent in enumerate(extents) if isinstance(extent, str)]
+    if missing:
+        words = " and ".join(missing) if len(missing) < 3 else ", ".join(missing)
+        text = (
+            f"input {name!r} leaves {words} open: taken as 1, so its shape is {'x'.join(map(str, shape))}; "
+            f"--shape {name}={_pattern(extents)} sets {'it' if len(missing) == 1 else 'them'}"
+        )
+        build.open_inputs[name] = text
+        build.note(text)
+    return shape
+
+
+def _pattern(extents: Sequence[Extent]) -> str:
+    """``?x?x40``."""
+    return "x".join("?" if isinstance(extent, str) else str(extent) for extent in extents)
