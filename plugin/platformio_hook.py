@@ -91,7 +91,7 @@ def add_models(env: Any, as_library: bool) -> None:
         default.Append(LIBS=archive(env, "tinyml", kernels, flags))
     if library:
         leave_to_us(env, library, as_library)
-        default.Append(LIBS=archive(env, "tinyml_cmsis_nn", cmsis_nn.sources(library), [*flags, "-w"]))
+        default.Append(LIBS=cmsis_nn_archive(env, folder, summaries, [*flags, "-w"]))
     if "zephyr" not in env.get("PIOFRAMEWORK", []):  # which links libraries in its own way
         default.AppendUnique(LIBS=["m"])  # for float models; not every platform links it
     default.AddCustomTarget(
@@ -135,6 +135,23 @@ def archive(env: Any, name: str, sources: list[Path], flags: list[str]) -> Any:
         for path in sources
     ]
     return env.StaticLibrary(f"$BUILD_DIR/lib{name}", objects)
+
+
+def cmsis_nn_archive(env: Any, folder: Path, summaries: list[Any], flags: list[str]) -> Any:
+    """The functions of CMSIS-NN that the models call, according to their summaries."""
+    source = env.Command(
+        env.File(str(folder / "cmsis_nn" / "cmsis_nn.c")),
+        summaries,
+        env.VerboseAction(collect_cmsis_nn, "Collecting functions of CMSIS-NN"),
+    )
+    return env.StaticLibrary("$BUILD_DIR/libtinyml_cmsis_nn", compiled(env, source, flags))
+
+
+def collect_cmsis_nn(target: list[Any], source: list[Any], env: Any) -> None:
+    """SCons' action: the source that includes those of CMSIS-NN."""
+    from tinyml.app.cmsis_nn import write
+
+    write(Path(str(target[0])), [Path(str(node)) for node in source])
 
 
 def library_folders(env: Any) -> Iterator[Path]:

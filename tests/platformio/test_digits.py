@@ -194,3 +194,6 @@ def test_cmsis_nn_among_the_libraries_is_used(make_project: MakeProject, tmp_pat
     )
     assert answers(project.build("-t", "qemu")) == ANSWERS
     assert "arm_convolve" in project.generated("digits.c", "m3").read_text()
+    objects = {path.stem for path in project.folder.rglob("*.o")}
+    assert "cmsis_nn" in objects
+    assert not {name for name in objects if name.startswith("arm_")}, "only what the model calls is compiled"

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -40,10 +41,18 @@ def test_the_arena_has_its_place(build: Build) -> None:
 
 
 def test_only_kernels_in_use_are_in_the_image(build: Build) -> None:
-    assert (build.folder / "modules" / "tinyml" / "libtinyml_cmsis_nn.a").exists()
+    assert (build.folder / "libtinyml_cmsis_nn.a").exists()
     assert not [
         name for name in symbols(build.elf) if name.startswith(("arm_lstm", "arm_svdf", "arm_transpose"))
     ]
+
+
+def test_only_the_files_of_cmsis_nn_that_models_call_are_compiled(build: Build) -> None:
+    commands = json.loads((build.folder / "compile_commands.json").read_text())
+    assert not [command for command in commands if "/cmsis-nn/Source/" in command["file"]]
+    (collected,) = [command["file"] for command in commands if command["file"].endswith("/cmsis_nn.c")]
+    needed = json.loads(build.generated("digits.json"))["sources"]["cmsis-nn"]
+    assert re.findall(r"#include <\.\./(.*)>", Path(collected).read_text()) == needed
 
 
 def test_glue_code_around_model_and_kernels_is_small(build: Build) -> None:
@@ -166,4 +175,4 @@ def test_models_can_be_named_in_cmake(tmp_path: Path) -> None:
     built = west_build(app, tmp_path / "build", "qemu_cortex_m3", "-DCONFIG_TINYML_KERNELS_PORTABLE=y")
     names = symbols(built.elf)
     assert {"digits_arena", "second_arena"} <= set(names)
-    assert not (built.folder / "modules" / "tinyml" / "libtinyml_cmsis_nn.a").exists()
+    assert not list(built.folder.rglob("libtinyml_cmsis_nn.a"))

@@ -110,13 +110,41 @@ function(tinyml_add_kernels)
     message(STATUS "TinyML: ${why_not}; models use the portable kernels")
   endif()
   if(has_cmsis_nn)
-    file(GLOB sources CONFIGURE_DEPENDS ${ZEPHYR_CMSIS_NN_MODULE_DIR}/Source/*/*.c)
-    add_library(tinyml_cmsis_nn STATIC EXCLUDE_FROM_ALL ${sources})
-    tinyml_configure_library(tinyml_cmsis_nn)
-    target_compile_options(tinyml_cmsis_nn PRIVATE -w) # not our code, and Twister turns warnings into errors
-    target_include_directories(tinyml_cmsis_nn PUBLIC ${ZEPHYR_CMSIS_NN_MODULE_DIR}/Include)
+    target_include_directories(tinyml_kernels PUBLIC ${ZEPHYR_CMSIS_NN_MODULE_DIR}/Include)
     target_link_libraries(tinyml_kernels PUBLIC tinyml_cmsis_nn) # our variants of its functions call others of it
+    # Once all models are known.
+    cmake_language(EVAL CODE
+      "cmake_language(DEFER DIRECTORY [[${CMAKE_SOURCE_DIR}]] CALL tinyml_add_cmsis_nn)")
   endif()
+endfunction()
+
+# The library of those functions of CMSIS-NN that models call. Only the compiled models tell which these
+# are, so they are in one source that is generated after the models.
+function(tinyml_add_cmsis_nn)
+  get_property(models GLOBAL PROPERTY TINYML_MODELS)
+  get_property(python GLOBAL PROPERTY TINYML_PYTHON)
+  if(CONFIG_CMSIS_NN)
+    # Zephyr's own library has some of its functions; from separate objects the linker takes only the others.
+    file(GLOB sources CONFIGURE_DEPENDS ${ZEPHYR_CMSIS_NN_MODULE_DIR}/Source/*/*.c)
+  else()
+    set(sources ${PROJECT_BINARY_DIR}/tinyml/cmsis_nn.c)
+    set(summaries "")
+    set(compiled "")
+    foreach(model IN LISTS models)
+      list(APPEND summaries ${APPLICATION_BINARY_DIR}/tinyml/${model}/${model}.json)
+      list(APPEND compiled tinyml_compile_${model})
+    endforeach()
+    add_custom_command(
+      OUTPUT ${sources}
+      COMMAND ${python} -m tinyml.app.cmsis_nn ${sources} ${summaries}
+      DEPENDS ${summaries} ${compiled}
+      VERBATIM
+    )
+  endif()
+  add_library(tinyml_cmsis_nn STATIC EXCLUDE_FROM_ALL ${sources})
+  tinyml_configure_library(tinyml_cmsis_nn)
+  target_compile_options(tinyml_cmsis_nn PRIVATE -w) # not our code, and Twister turns warnings into errors
+  target_include_directories(tinyml_cmsis_nn PRIVATE ${ZEPHYR_CMSIS_NN_MODULE_DIR}/Include)
 endfunction()
 
 # Read the manifest beside the application's CMakeLists.txt (or -DTINYML_MANIFEST=FILE) and add its

@@ -38,8 +38,3 @@ def outdated(found: Iterable[Path]) -> Path | None:
 
 def _new_enough(folder: Path) -> bool:
     return (folder / CMSIS_NN_MARK).is_file() and (folder / VERSION_MARK).is_file()
-
-
-def sources(folder: Path) -> list[Path]:
-    """The sources to compile; the rest of its repository is tests and scripts."""
-    return sorted((folder / "Source").glob("*/*.c"))
