@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,8 +21,9 @@ from tinyml.ops.weighted.cmsis_nn import NEEDED_BY_ONCE
 from tinyml.workspace import find_cmsis_nn
 
 
-def kernels_below(kind: type) -> list[type]:
-    return [kind, *(below for child in kind.__subclasses__() for below in kernels_below(child))]
+def kernels_below(kind: type[Any]) -> list[type[Any]]:
+    children: list[type[Any]] = kind.__subclasses__()
+    return [kind, *(below for child in children for below in kernels_below(child))]
 
 
 def all_sources() -> set[str]:
