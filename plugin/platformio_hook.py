@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -73,7 +74,7 @@ def add_models(env: Any, as_library: bool) -> None:
     if library:
         includes.append(str(library / "Include"))
     show_includes(env, includes, as_library)
-    flags = [] if "debug" in env.GetBuildType() else [settings.optimize]
+    flags = [] if "debug" in env.GetBuildType() else settings.optimize.split()
     kernels = kernel_sources()
     if as_library:  # PlatformIO compiles the kernels, as specified in library.json
         env.Append(CCFLAGS=flags)
@@ -237,7 +238,8 @@ def print_reports(target: list[Any], source: list[Any], env: Any) -> None:
     from tinyml.report.describe import describe
 
     for node in source:
-        print(describe(json.loads(Path(str(node)).read_text(encoding="utf-8"))))
+        summary = json.loads(Path(str(node)).read_text(encoding="utf-8"))
+        print(describe(summary, shutil.get_terminal_size((100, 24)).columns))
 
 
 def imported(name: str) -> Any:

@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -102,7 +102,9 @@ def _compile() -> list[Row]:
 
 
 def _quantize() -> list[Row]:
-    return _packages(QUANTIZE, "quantize", ("onnxruntime",))
+    (litert,) = _packages(QUANTIZE, "litert", ("ai-edge-litert",))
+    note = replace(litert, part=f"{litert.part} (reference for TFLite models)", optional=True)
+    return [*_packages(QUANTIZE, "quantize", ("onnxruntime",)), note]
 
 
 def _host() -> list[Row]:

@@ -74,6 +74,12 @@ def check_unique(names: Iterable[str]) -> None:
         seen[name.lower()] = name
 
 
+def short(name: str, most: int = 40) -> str:
+    """The distinctive part of a layer's or tensor's name, for people: TFLite joins those of fused layers."""
+    last = next((part for part in reversed(name.split(";")) if part), name)
+    return last if len(last) <= most else f"...{last[-most + 3 :]}"
+
+
 def _reserved(name: str) -> str | None:
     """Why a name cannot be used, or None if it can."""
     lower = name.lower()

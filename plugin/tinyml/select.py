@@ -12,6 +12,7 @@ from typing import Any
 from tinyml.errors import UnsupportedError
 from tinyml.ir import Graph, Layer
 from tinyml.kernel import Kernel, Library, Overlay, kernels_of
+from tinyml.naming import short
 from tinyml.targets import Target
 
 
@@ -58,7 +59,7 @@ def select(
         if isinstance(kernel, Kernel):
             chosen.append(Selected(layer, kernel, kernel.scratch_bytes(layer, target)))
         else:
-            problems.append(f"  {layer.op.kind} {layer.name!r} ({_types(layer)}): {kernel}")
+            problems.append(f"  {layer.op.kind} {short(layer.name)!r} ({_types(layer)}): {kernel}")
     if problems:
         unique = list(dict.fromkeys(problems))
         raise UnsupportedError(

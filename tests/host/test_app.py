@@ -53,6 +53,14 @@ def test_no_manifest_is_no_models(tmp_path: Path) -> None:
 
 INVALID = {
     "not yaml": ("models: [", "x is not YAML"),
+    "caret": (
+        "models:\n  - name: 'a\n    file: b\n",
+        "x is not YAML: found unexpected end of stream, line 4, column 1",
+    ),
+    "caret under": (
+        "models:\n  - name: a: b\n",
+        "mapping values are not allowed here, line 2, column 12\n      - name: a: b\n               ^",
+    ),
     "a list": ("- name: kws\n", "x must be a mapping with the key 'models', found a list"),
     "unknown key": ("model:\n", "x: unknown key 'model'\n  try: did you mean 'models'?"),
     "models a text": ("models: kws.onnx\n", "'models' must be a list, found a string"),
@@ -83,6 +91,10 @@ INVALID = {
     "twice": ("models: [{name: a, file: a}, {name: a, file: b}]\n", "x: two models are called 'a'"),
     "case": ("models: [{name: a, file: a}, {name: A, file: b}]\n", "x: 'a' and 'A' differ only in case"),
     "bad name": ("models: [{name: my-kws, file: a}]\n", "'my-kws' cannot be a model's name"),
+    "bad name, where": (
+        "models: [{name: my-kws, file: a}]\n",
+        "try: `name:` in tinyml.yaml: letters, digits and _ only",
+    ),
 }
 
 

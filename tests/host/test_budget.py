@@ -32,3 +32,39 @@ def test_weights_in_ram_count_there_and_in_flash() -> None:
         budget.check_all(SUMMARY, [budget.parse_limit("ram=1499")], weights_in_ram=True)
     with pytest.raises(BudgetError, match="the weights need 300 bytes of flash"):
         budget.check_all(SUMMARY, [budget.parse_limit("flash=299")], weights_in_ram=True)
+
+
+FLASH = ("flash=299,the board", "a model with fewer weights, or a board or memory region with more flash")
+RAM = (
+    "ram=1199,the board",
+    "a model with smaller inputs or fewer channels in these layers, or a board or memory region with more "
+    "RAM",
+)
+OWN = (
+    "flash=299,the budget of model kws",
+    "a model with fewer weights, or a larger budget (the budget of model kws)",
+)
+
+
+@pytest.mark.parametrize("limit, advice", [FLASH, RAM, OWN])
+def test_advice_fits_the_limit(limit: str, advice: str) -> None:
+    with pytest.raises(BudgetError) as caught:
+        budget.check_all(SUMMARY, [budget.parse_limit(limit)])
+    assert caught.value.hint == advice
+
+
+def test_advice_on_weights_in_ram() -> None:
+    with pytest.raises(BudgetError) as caught:
+        budget.check_all(SUMMARY, [budget.parse_limit("ram=1499,the board")], weights_in_ram=True)
+    assert caught.value.hint.startswith(
+        "weights in flash (without `weights: ram`), a model with smaller inputs"
+    )
+
+
+def test_long_names_are_short() -> None:
+    """TFLite joins the names of the layers that it fused."""
+    long = "model/conv1/BatchNorm;model/conv1/Conv2D;" + "model/" * 30 + "relu"
+    layers = [{**SUMMARY["layers"][0], "name": long}]  # type: ignore[index]
+    with pytest.raises(BudgetError) as caught:
+        budget.check_all({**SUMMARY, "layers": layers}, [budget.parse_limit("flash=299")])
+    assert f"; most of it: ...{long[-37:]} 300" in str(caught.value)

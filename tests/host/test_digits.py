@@ -35,7 +35,7 @@ def train() -> ModuleType:
 
 def stated_accuracy(model: str) -> float:
     """The figure in the README's table, in percent."""
-    row = re.search(rf"\| `{re.escape(model)}`.*\| ([\d.]+) % \|", (SAMPLE / "README.md").read_text())
+    row = re.search(rf"``{re.escape(model)}``.* ([\d.]+) %", (SAMPLE / "README.rst").read_text())
     assert row, f"the README states no accuracy for {model}"
     return float(row[1])
 

@@ -113,3 +113,17 @@ def test_a_missing_package_makes_it_fail(bare_machine: Path, monkeypatch: pytest
     assert doctor.run(Console(file=text, width=200)) == 1
     assert "no   compile models" in text.getvalue()
     assert f"-m pip install -e {root}[zephyr,platformio]" in text.getvalue()
+
+
+def test_litert_is_optional(bare_machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def version(name: str) -> str:
+        if name == "ai-edge-litert":
+            raise metadata.PackageNotFoundError(name)
+        return "1.0"
+
+    monkeypatch.setattr(metadata, "version", version)
+    rows = doctor.examine()
+    (row,) = [row for row in rows if "ai-edge-litert" in row.part]
+    assert (row.found, row.optional, row.extra) == ("", True, "litert")
+    assert doctor.able(rows)[doctor.QUANTIZE]
+    assert "[litert]" in "\n".join(doctor.remedies(rows))

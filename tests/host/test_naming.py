@@ -94,3 +94,11 @@ def test_all_ways_in_refuse_the_same_names(tmp_path: Path) -> None:
         manifest.parse("models: [{name: string, file: a.onnx}]", "tinyml.yaml")
     with pytest.raises(ConfigError, match=r"string\.h would hide"):
         project.read_models(tmp_path, {"custom_tinyml_models": "string=a.onnx"}, Board(), cmsis_nn=False)
+
+
+def test_short_names_are_the_distinctive_end() -> None:
+    assert naming.short("conv1") == "conv1"
+    assert naming.short("a/BatchNorm;a/Conv2D;a/relu") == "a/relu"
+    assert naming.short("a/relu;") == "a/relu"
+    assert naming.short("x" * 41) == "..." + "x" * 37
+    assert naming.short("abcdefgh", 6) == "...fgh"

@@ -26,6 +26,7 @@ from tinyml.platformio import build, cmsis_nn
 from tinyml.platformio import project as projects
 from tinyml.platformio.boards import Board
 from tinyml.platformio.project import Model
+from tinyml.report.describe import describe
 from tinyml.workspace import CMSIS_NN_MARK
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -77,7 +78,7 @@ def test_listed_models_replace_both(project: Path) -> None:
 
 
 def test_two_models_of_one_name_are_refused(project: Path) -> None:
-    with pytest.raises(ConfigError, match="two models are called 'kws'"):
+    with pytest.raises(ConfigError, match=r"models/kws\.onnx and top\.ONNX would both be called 'kws'"):
         read(project, models="models/kws.onnx, kws=top.ONNX")
 
 
@@ -322,3 +323,15 @@ def test_every_option_is_documented() -> None:
     page = (REPOSITORY / "docs" / "platformio.md").read_text()
     documented = dict(re.findall(r"^\| `custom_tinyml_(\w+)` \| (.*) \|$", page, re.MULTILINE))
     assert documented == projects.OPTIONS
+
+
+def test_the_report_fits_a_terminal() -> None:
+    kind = {"shape": [1, 8], "dtype": "int8", "bytes": 8}
+    ends = {"inputs": [{"name": "x" * 90, **kind}], "outputs": [{"name": "y", **kind}]}
+    layers = [{**layer, "op": "Conv", "name": "a/b;" + "c/" * 99} for layer in LAYERS]
+    summary = {**SUMMARY, **ends, "target": "host", "arena_lower_bound_bytes": 9, "layers": layers}
+    for columns in (80, 100):
+        lines = describe(summary, columns).splitlines()
+        assert max(map(len, lines)) <= columns
+        assert len(lines) == 4 + 2 + 1 + len(LAYERS)
+        assert all("..." in line and "c/c/c/ " in line for line in lines[-3:])

@@ -158,9 +158,9 @@ def test_float_models_find_the_maths_library(make_project: MakeProject) -> None:
             "unknown kernels 'fast'",
             "one of: auto, cmsis-nn, portable",
         ),
-        ("custom_tinyml_arena = 100", "bytes of RAM, custom_tinyml_arena allows 100", "a smaller model"),
+        ("custom_tinyml_arena = 100", "bytes of RAM, custom_tinyml_arena allows 100", "a larger budget"),
         ("custom_tinyml_arena = lots", "'lots' is not a number of bytes", "24576, 24K"),
-        ("board_upload.maximum_ram_size = 64", "bytes of RAM, the board allows 64", "a smaller model"),
+        ("board_upload.maximum_ram_size = 64", "bytes of RAM, the board allows 64", "a board or memory"),
         (
             "custom_tinyml_kernels = cmsis-nn",
             "model digits requires CMSIS-NN, which the project does not have",

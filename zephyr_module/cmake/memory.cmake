@@ -102,7 +102,8 @@ function(tinyml_place_weights model where node)
       set_property(GLOBAL APPEND PROPERTY TINYML_WEIGHTS_REGIONS ${region})
       set(script ${PROJECT_BINARY_DIR}/tinyml/weights_${region}.ld)
       file(CONFIGURE OUTPUT ${script} @ONLY CONTENT
-"tinyml_weights_${region} : ALIGN(16) { *(\".tinyml_weights.${region}.*\") } > ${region} AT> ${region}
+"/* SPDX-License-Identifier: Apache-2.0 */
+tinyml_weights_${region} : ALIGN(16) { *(\".tinyml_weights.${region}.*\") } > ${region} AT> ${region}
 ")
       zephyr_linker_sources(SECTIONS ${script})
       if(CONFIG_CMAKE_LINKER_GENERATOR) # the same for CMake's linker generator
@@ -172,7 +173,10 @@ function(tinyml_define_arenas)
   endforeach()
   set(source ${PROJECT_BINARY_DIR}/tinyml/arenas.c)
   file(CONFIGURE OUTPUT ${source} @ONLY CONTENT
-"/* The memory that the models of this application compute in. Written by CMake; do not edit. */
+"/* Copyright The west-tinyml contributors */
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The memory that the models of this application compute in. Written by CMake; do not edit. */
 
 #include <tinyml_arenas.h>
 

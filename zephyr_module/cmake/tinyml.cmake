@@ -64,11 +64,10 @@ function(tinyml_configure_library library)
     # An interface library, because its options follow those of zephyr_interface, and the last -O counts.
     add_library(tinyml_options INTERFACE)
     if(CONFIG_TINYML_OPTIMIZE_SIZE)
-      set(optimization optimization_size)
-    else()
-      set(optimization optimization_speed)
+      target_compile_options(tinyml_options INTERFACE $<TARGET_PROPERTY:compiler,optimization_size>)
+    elseif(NOT CONFIG_TINYML_OPTIMIZE_IMAGE)
+      target_compile_options(tinyml_options INTERFACE $<TARGET_PROPERTY:compiler,optimization_speed>)
     endif()
-    target_compile_options(tinyml_options INTERFACE $<TARGET_PROPERTY:compiler,${optimization}>)
     # Zephyr compiles for a freestanding C where it uses its minimal library. Copies of a few bytes are then
     # calls of memcpy(), a tenth of all instructions of a small model; -fbuiltin inlines them again.
     target_compile_options(tinyml_options INTERFACE $<$<C_COMPILER_ID:GNU,Clang,AppleClang>:-fbuiltin>)

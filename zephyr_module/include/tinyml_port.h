@@ -46,12 +46,19 @@ void tinyml_check_claim(struct tinyml_lock *lock, const char *model);
 #ifdef CONFIG_TINYML_PROFILING
 #include <tinyml/profile.h>
 
+#ifdef CONFIG_TINYML_SHELL /* which shows the name of the layer's function */
+#define TINYML_LAYER_TEXT(call) #call
+#else
+#define TINYML_LAYER_TEXT(call) NULL
+#endif
+
 #define TINYML_WRAP_LAYER(index, call)                                                             \
 	do {                                                                                       \
 		uint32_t tinyml_started = tinyml_profile_clock();                                  \
                                                                                                    \
 		call;                                                                              \
-		tinyml_profile_record(index, tinyml_profile_clock() - tinyml_started);             \
+		tinyml_profile_record(index, tinyml_profile_clock() - tinyml_started,              \
+				      TINYML_LAYER_TEXT(call));                                    \
 	} while (0)
 #endif
 

@@ -7,11 +7,17 @@
 #include <zephyr/sys/util.h>
 
 static uint32_t layer_cycles[CONFIG_TINYML_PROFILING_LAYERS];
+#ifdef CONFIG_TINYML_SHELL
+static const char *layer_calls[CONFIG_TINYML_PROFILING_LAYERS];
+#endif
 static size_t layer_count;
 
 void tinyml_profile_reset(void)
 {
 	memset(layer_cycles, 0, sizeof(layer_cycles));
+#ifdef CONFIG_TINYML_SHELL
+	memset(layer_calls, 0, sizeof(layer_calls));
+#endif
 	layer_count = 0;
 }
 
@@ -25,10 +31,24 @@ uint32_t tinyml_profile_cycles(size_t layer)
 	return layer < ARRAY_SIZE(layer_cycles) ? layer_cycles[layer] : 0;
 }
 
-void tinyml_profile_record(size_t layer, uint32_t cycles)
+const char *tinyml_profile_call(size_t layer)
 {
+#ifdef CONFIG_TINYML_SHELL
+	return layer < layer_count ? layer_calls[layer] : NULL;
+#else
+	ARG_UNUSED(layer);
+	return NULL;
+#endif
+}
+
+void tinyml_profile_record(size_t layer, uint32_t cycles, const char *call)
+{
+	ARG_UNUSED(call);
 	if (layer < ARRAY_SIZE(layer_cycles)) {
 		layer_cycles[layer] = cycles;
+#ifdef CONFIG_TINYML_SHELL
+		layer_calls[layer] = call;
+#endif
 		layer_count = MAX(layer_count, layer + 1);
 	}
 }

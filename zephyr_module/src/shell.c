@@ -200,8 +200,31 @@ static int cmd_run(const struct shell *sh, size_t argc, char **argv)
 }
 
 #ifdef CONFIG_TINYML_PROFILING
+#define LAYER_NAME_BYTES 32
+
+/* The name of a layer's function without the model's prefix: conv1 of kws_conv1(...). */
+static const char *layer_name(const struct tinyml_model *model, size_t layer, char *name)
+{
+	const char *call = tinyml_profile_call(layer);
+	size_t prefix = strlen(model->name);
+	size_t length = 0;
+
+	if (call != NULL && strncmp(call, model->name, prefix) == 0 && call[prefix] == '_') {
+		call += prefix + 1;
+		while (length < LAYER_NAME_BYTES - 1 && call[length] != '\0' &&
+		       call[length] != '(') {
+			name[length] = call[length];
+			length++;
+		}
+	}
+	name[length] = '\0'; /* empty for layers that share memory and are not called */
+	return name;
+}
+
 static int profile_and_show(const struct shell *sh, const struct tinyml_model *model)
 {
+	char name[LAYER_NAME_BYTES];
+
 	tinyml_profile_reset();
 
 	int64_t cycles = timed_run(sh, model);
@@ -212,7 +235,11 @@ static int profile_and_show(const struct shell *sh, const struct tinyml_model *m
 	for (size_t i = 0; i < tinyml_profile_layers(); i++) {
 		uint32_t layer = tinyml_profile_cycles(i);
 
-		shell_print(sh, "layer %u: %u cycles, %u %%", (unsigned int)i, (unsigned int)layer,
+		if (tinyml_profile_call(i) == NULL) {
+			continue; /* it shares memory and computes nothing */
+		}
+		shell_print(sh, "layer %u %s: %u cycles, %u %%", (unsigned int)i,
+			    layer_name(model, i, name), (unsigned int)layer,
 			    cycles == 0 ? 0 : (unsigned int)(100ULL * layer / (uint64_t)cycles));
 	}
 	shell_print(sh, "%s: %u cycles", model->name, (unsigned int)cycles);

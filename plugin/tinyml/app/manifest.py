@@ -136,7 +136,7 @@ def parse(text: str, where: str) -> Manifest:
     except ValueError as error:  # such as a date that there is not
         raise ConfigError(f"{where} has a value that cannot be read: {error}") from None
     except yaml.YAMLError as error:
-        raise ConfigError(f"{where} is not YAML: {' '.join(str(error).split())}") from None
+        raise ConfigError(f"{where} is not YAML: {_with_caret(error)}") from None
     if document is None:
         return Manifest()
     if not isinstance(document, dict):
@@ -155,8 +155,18 @@ def parse(text: str, where: str) -> Manifest:
             check_name(model.name)
         check_unique(model.name for model in models)
     except ConfigError as error:
-        raise ConfigError(f"{where}: {error.message}", error.hint) from None
+        raise ConfigError(f"{where}: {error.message}", f"`name:` in {FILE_NAME}: {error.hint}") from None
     return Manifest(models)
+
+
+def _with_caret(error: yaml.YAMLError) -> str:
+    """What is wrong, the line and, under it, a caret at the place."""
+    mark = getattr(error, "problem_mark", None)
+    problem = getattr(error, "problem", None)
+    if mark is None or problem is None:
+        return " ".join(str(error).split())
+    snippet = mark.get_snippet(indent=4) or ""
+    return f"{problem}, line {mark.line + 1}, column {mark.column + 1}" + (f"\n{snippet}" if snippet else "")
 
 
 def _entry(item: object, where: str) -> ModelEntry:

@@ -16,6 +16,7 @@ from tinyml.errors import BudgetError
 from tinyml.harness import Place
 from tinyml.interpret import evaluate, interpret
 from tinyml.ir import Array, Graph
+from tinyml.naming import short
 from tinyml.pipeline import Compiled, Options, compile_model
 
 EXPOSED_AT_ONCE = 200
@@ -53,7 +54,8 @@ def _first_wrong(
                 difference = compare(known[tensor.name], wanted, None, EXACT)
                 if not difference.fine:
                     return (
-                        f"layer {step}, {layer.op.kind} {layer.name!r} computed by {chosen.kernel.name}, "
+                        f"layer {step}, {layer.op.kind} {short(layer.name)!r} "
+                        f"computed by {chosen.kernel.name}, "
                         f"is the first that differs from numpy on the same inputs (sample {number}): "
                         f"{difference}"
                     )

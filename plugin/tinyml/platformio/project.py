@@ -24,7 +24,7 @@ OPTIONS = {
     "models": "model files, one per line; `name=file` to choose the C prefix",
     "kernels": f"where the kernels come from: {', '.join(manifest.KERNELS)}",
     "cmsis_nn": "folder of CMSIS-NN (default: found among the libraries or in the Zephyr package)",
-    "optimize": "compile kernels and models for `speed` (the default) or `size`",
+    "optimize": "compile kernels and models for `speed` (the default), `size`, or as the rest of the `image`",
     "target": "the core to compile for (default: the board's)",
     "shapes": "shapes of inputs that a model leaves open, as `input=1x16x8`, one per line",
     "quantize": "make float models int8: calibration data, then `key=value` as in tinyml.yaml, one per line",
@@ -33,7 +33,7 @@ OPTIONS = {
 }
 """Every option, without its prefix ``custom_tinyml_``. A test compares the documentation with this table."""
 
-OPTIMIZE = {"speed": "-O2", "size": "-Os"}
+OPTIMIZE = {"speed": "-O2", "size": "-Os", "image": ""}
 FOLDERS = ("models", "model", ".")
 SUFFIXES = (".onnx", ".tflite")
 
@@ -168,8 +168,20 @@ def _entries(project: Path, listed: str | None) -> list[manifest.ModelEntry]:
         ]
     for entry in entries:
         naming.check_name(entry.name)
-    naming.check_unique(entry.name for entry in entries)
+    _refuse_clash(entries)
     return entries
+
+
+def _refuse_clash(entries: list[manifest.ModelEntry]) -> None:
+    """Two files with one name: the message names both, because the names come from the files."""
+    seen: dict[str, manifest.ModelEntry] = {}
+    for entry in entries:
+        if other := seen.get(entry.name.lower()):
+            raise ConfigError(
+                f"{other.file} and {entry.file} would both be called {entry.name!r}",
+                f"choose names: {PREFIX}models = {other.name}={other.file}, {entry.name}_2={entry.file}",
+            )
+        seen[entry.name.lower()] = entry
 
 
 def _listed(item: str) -> manifest.ModelEntry:

@@ -10,6 +10,7 @@ from typing import Any
 
 from tinyml.app.manifest import BUDGETS, parse_bytes
 from tinyml.errors import BudgetError, ConfigError
+from tinyml.naming import short
 
 SHOWN = 3  # layers that a message names
 
@@ -54,7 +55,7 @@ def check(
                 found = f"{summary['name']}: {what} {needed} bytes of {memory}"
                 raise BudgetError(
                     f"{found}, {limit.whose} allows {limit.bytes}{_heaviest(summary, memory)}",
-                    _advice(summary),
+                    _advice(summary, memory, weights_in_ram, limit.whose),
                 )
 
 
@@ -72,14 +73,21 @@ def _heaviest(summary: Mapping[str, Any], memory: str) -> str:
     """The largest layers, as the end of a sentence."""
     key, words = ("weights_bytes", "most of it") if memory == "flash" else ("live_bytes", "at its peak")
     layers = sorted(summary["layers"], key=lambda layer: -int(layer[key]))[:SHOWN]
-    named = ", ".join(f"{layer['name']} {layer[key]}" for layer in layers if layer[key])
+    named = ", ".join(f"{short(layer['name'])} {layer[key]}" for layer in layers if layer[key])
     return f"; {words}: {named}" if named else ""
 
 
-def _advice(summary: Mapping[str, Any]) -> str:
-    """What to try; a float model can also be quantised."""
-    smaller = "a smaller model or input, or a board with more memory"
-    is_float = any(layer["macs"] and layer["kernel"].endswith("_f32") for layer in summary["layers"])
-    return (
-        f"an int8 model instead of a float one (a quarter of the memory), {smaller}" if is_float else smaller
-    )
+def _advice(summary: Mapping[str, Any], memory: str, weights_in_ram: bool, whose: str) -> str:
+    """What to try for the memory that is short; a float model can also be quantised."""
+    ways = []
+    if any(layer["macs"] and layer["kernel"].endswith("_f32") for layer in summary["layers"]):
+        ways.append("an int8 model instead of a float one (a quarter of the memory)")
+    if memory == "flash":
+        ways.append("a model with fewer weights")
+    else:
+        if weights_in_ram:
+            ways.append("weights in flash (without `weights: ram`)")
+        ways.append("a model with smaller inputs or fewer channels in these layers")
+    own = "budget" in whose or whose.startswith(("custom_", "tinyml.yaml"))
+    ways.append(f"a larger budget ({whose})" if own else f"a board or memory region with more {memory}")
+    return ", or ".join([", ".join(ways[:-1]), ways[-1]])

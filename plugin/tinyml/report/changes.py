@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tinyml.naming import short
 from tinyml.report.facts import LayerFacts, Report
 
 TOTALS = (
@@ -44,13 +45,15 @@ def changes(old: Report, new: Report) -> Iterator[Changed]:
     here = {_identity(layer) for layer in new.layers}
     for identity, layer in known.items():
         if identity not in here:
-            yield Changed(f"layer {layer.op} {layer.name}", layer.kernel, "gone", "", None)
+            yield Changed(f"layer {layer.op} {short(layer.name)}", layer.kernel, "gone", "", None)
     for layer in new.layers:
         before_layer = known.get(_identity(layer))
         if before_layer is None:
-            yield Changed(f"layer {layer.op} {layer.name}", "", layer.kernel, "new", None)
+            yield Changed(f"layer {layer.op} {short(layer.name)}", "", layer.kernel, "new", None)
         elif before_layer.kernel != layer.kernel:
-            yield Changed(f"layer {layer.op} {layer.name}", before_layer.kernel, layer.kernel, "kernel", None)
+            yield Changed(
+                f"layer {layer.op} {short(layer.name)}", before_layer.kernel, layer.kernel, "kernel", None
+            )
 
 
 def _identity(layer: LayerFacts) -> tuple[str, str, tuple[str, ...]]:

@@ -7,9 +7,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tinyml.naming import short
 
-def describe(summary: Mapping[str, Any]) -> str:
-    """Memory first, then inputs and outputs, then the layers that do something."""
+LEAST_NAME = 12  # characters of a layer's name, however narrow the terminal
+
+
+def describe(summary: Mapping[str, Any], columns: int = 100) -> str:
+    """Memory first, then inputs and outputs, then the layers that do something; ``columns`` wide at most."""
     bound = summary["arena_lower_bound_bytes"]
     lines = [
         f"{summary['name']} (for {summary['target']})",
@@ -22,14 +26,24 @@ def describe(summary: Mapping[str, Any]) -> str:
         for tensor in summary[kind]:
             shape = "x".join(map(str, tensor["shape"])) or "scalar"
             lines.append(
-                f"  {kind[:-1]:<8} {tensor['name']}: {shape} {tensor['dtype']}, {tensor['bytes']:,} bytes"
+                f"  {kind[:-1]:<8} {short(tensor['name'])}: {shape} {tensor['dtype']}, "
+                f"{tensor['bytes']:,} bytes"
             )
     rows = [
-        (layer["name"], layer["op"], layer["kernel"], f"{layer['macs']:,}", f"{layer['weights_bytes']:,}")
+        (
+            short(layer["name"]),
+            layer["op"],
+            layer["kernel"],
+            f"{layer['macs']:,}",
+            f"{layer['weights_bytes']:,}",
+        )
         for layer in summary["layers"]
     ]
     heads = ("layer", "operator", "kernel", "MACs", "weights")
     widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(len(heads))]
+    spare = columns - sum(widths) - 2 * len(widths)  # what is too long goes at the expense of the names
+    widths[0] = max(LEAST_NAME, widths[0] + min(spare, 0))
+    rows = [(short(row[0], widths[0]), *row[1:]) for row in rows]
     for row in (heads, *rows):
         texts = [cell.ljust(width) for cell, width in zip(row[:3], widths[:3], strict=True)]
         numbers = [cell.rjust(width) for cell, width in zip(row[3:], widths[3:], strict=True)]

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tinyml.naming import short
 from tinyml.report.changes import Changed
 from tinyml.report.facts import LayerFacts, Report
 from tinyml.report.graph_svg import graph_svg
@@ -21,7 +22,7 @@ def page(report: Report, changed: Sequence[Changed] | None = None) -> str:
     colors = _colors(report)
     templates = environment("report", escaped=True)
     templates.filters["number"] = lambda value: f"{value:,}"
-    templates.filters["short"] = _short
+    templates.filters["short"] = short
     templates.filters["shape"] = lambda shape: "x".join(map(str, shape)) or "scalar"
     return templates.get_template("report.html.j2").render(
         report=report,
@@ -34,12 +35,6 @@ def page(report: Report, changed: Sequence[Changed] | None = None) -> str:
         unit="instructions" if report.measured else "MACs",
         budgets=_budgets(report),
     )
-
-
-def _short(name: str, most: int = 48) -> str:
-    """The distinctive part of a layer's name: TFLite joins the names of fused layers with ;."""
-    last = name.split(";")[-1]
-    return last if len(last) <= most else f"...{last[-most + 3 :]}"
 
 
 def _colors(report: Report) -> dict[str, str]:

@@ -10,9 +10,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <zephyr/toolchain.h>
+
 #include <digits.h>
 
 #include "inputs.h"
+
+/* What this code expects of the model. A model that differs fails the build, with these words. */
+BUILD_ASSERT(DIGITS_INPUT_TYPE == TINYML_FLOAT32 && DIGITS_INPUT_ELEMENTS == 8 * 8,
+	     "the model takes something else than an image of 8x8 floats");
+BUILD_ASSERT(DIGITS_OUTPUT_TYPE == TINYML_FLOAT32 && DIGITS_OUTPUT_ELEMENTS == 10,
+	     "the model gives something else than a float for each of ten digits");
 
 #define ARRAY_LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -13,6 +13,12 @@
 #define CLASSES 10
 #define COUNT   3
 
+/* What this code expects of the model: one that differs fails the build. */
+_Static_assert(DIGITS_INPUT_TYPE == TINYML_FLOAT32 && DIGITS_INPUT_ELEMENTS == SIDE * SIDE,
+	       "the model takes something else than an image of 8x8 floats");
+_Static_assert(DIGITS_OUTPUT_TYPE == TINYML_FLOAT32 && DIGITS_OUTPUT_ELEMENTS == CLASSES,
+	       "the model gives something else than a float for each of ten digits");
+
 /* From paper to ink in 17 steps. */
 static const char levels[] = " .,:;-~+=*oaxX#%@";
 

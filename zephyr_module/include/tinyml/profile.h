@@ -49,8 +49,12 @@ size_t tinyml_profile_layers(void);
 /** Cycles of the layer with this index, the one in the comment of the generated C. */
 uint32_t tinyml_profile_cycles(size_t layer);
 
+/** The call of the layer in the generated C, which begins with the name of its function; NULL
+ * without CONFIG_TINYML_SHELL. */
+const char *tinyml_profile_call(size_t layer);
+
 /** Called by a model after each layer. */
-void tinyml_profile_record(size_t layer, uint32_t cycles);
+void tinyml_profile_record(size_t layer, uint32_t cycles, const char *call);
 
 #ifdef __cplusplus
 }

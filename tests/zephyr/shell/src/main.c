@@ -97,7 +97,7 @@ ZTEST(tinyml_shell, test_run)
 
 ZTEST(tinyml_shell, test_profile)
 {
-	expect("tinyml profile digits", 0, "layer 0: ");
+	expect("tinyml profile digits", 0, "layer 0 quantize1: ");
 	expect("tinyml profile digits", 0, " cycles, ");
 	expect("tinyml profile digits", 0, "digits: ");
 }
