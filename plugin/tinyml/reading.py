@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
 from tinyml import limits
-from tinyml.errors import ModelError, UnsupportedError
+from tinyml.errors import ModelError, TinymlError, UnsupportedError
 from tinyml.ir import Array, DType, Layer, Node, Op, Quant, Tensor, TensorType
 from tinyml.registration import check_new
 from tinyml.rules import operand_problem, quantisation_problem
@@ -37,9 +38,21 @@ BROKEN = (
     TypeError,
     ValueError,
 )
-"""What a reader raises on a node that makes no sense. Importers turn it into a message."""
+"""What a reader raises on a node that makes no sense."""
 
 MALFORMED = "the file is malformed: export or convert the model again"
+
+
+@contextmanager
+def reported(describe: Callable[[], str]) -> Iterator[None]:
+    """Wraps a call of a reader: what it raises on a node that makes no sense becomes a message."""
+    try:
+        yield
+    except TinymlError:
+        raise
+    except BROKEN as error:
+        detail = str(error) or type(error).__name__
+        raise ModelError(f"{describe()} is invalid: {detail}", MALFORMED) from error
 
 
 class Builder:

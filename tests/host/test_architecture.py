@@ -18,7 +18,17 @@ PACKAGE = PLUGIN / "tinyml"
 # From the ground up. Modules in one layer do not know each other; a package may import itself.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors", "hooks"),
-    ("c", "compiler_sources", "fixed_point", "ir", "limits", "quantizing", "registration", "requirements"),
+    (
+        "c",
+        "compiler_sources",
+        "fixed_point",
+        "ir",
+        "limits",
+        "quantizing",
+        "registration",
+        "requirements",
+        "whole_files",
+    ),
     ("maths", "rules", "targets", "templates", "toolchains", "workspace"),
     ("arrays", "interpret", "kernel", "naming", "pinned", "reading", "states", "verify", "text", "writing"),
     ("text_parser",),

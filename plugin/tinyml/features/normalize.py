@@ -5,21 +5,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from tinyml.errors import ConfigError
+from tinyml.features.axes import AxesSettings
 from tinyml.features.written import Written
 from tinyml.ir import Array
 from tinyml.kernel import Table
 
 
 @dataclass(frozen=True)
-class NormalizeSettings:
+class NormalizeSettings(AxesSettings):
     """The keys of ``frontend: {kind: normalize, …}``."""
 
-    rate: float = 50.0  # samples a second
-    axes: int = 3  # values of a sample
+    most_axes: ClassVar[int] = 64
+    rate: float = 50.0
+    axes: int = 3
     mean: tuple[float, ...] = ()  # for each axis, or one for all
     std: tuple[float, ...] = ()
 
@@ -35,15 +38,8 @@ class NormalizeSettings:
     def width(self) -> int:
         return self.axes
 
-    @property
-    def scale(self) -> float:
-        return 1.0
-
     def __post_init__(self) -> None:
-        if not self.rate > 0:
-            raise ConfigError(f"rate: {self.rate:g} samples a second", "more than 0")
-        if not 1 <= self.axes <= 64:
-            raise ConfigError(f"axes: {self.axes}", "1 to 64; an accelerometer has 3")
+        super().__post_init__()
         for key in ("mean", "std"):
             if len(getattr(self, key)) not in (0, 1, self.axes):
                 raise ConfigError(

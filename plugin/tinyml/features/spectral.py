@@ -16,6 +16,7 @@ import numpy as np
 
 from tinyml import c
 from tinyml.errors import ConfigError
+from tinyml.features.axes import AxesSettings
 from tinyml.features.frames import frames_of
 from tinyml.features.written import Memory, Written, fft_members
 from tinyml.ir import Array
@@ -47,11 +48,9 @@ STATISTICS: dict[str, Callable[[Array], Array]] = {
 
 
 @dataclass(frozen=True)
-class SpectralSettings:
+class SpectralSettings(AxesSettings):
     """The keys of ``frontend: {kind: spectral, …}``."""
 
-    rate: float = 1000.0  # samples a second
-    axes: int = 1  # values of a sample
     window_samples: int = 256
     step_samples: int = 128
     statistics: tuple[str, ...] = ("rms", "kurtosis")
@@ -70,15 +69,8 @@ class SpectralSettings:
     def width(self) -> int:
         return self.axes * (len(self.statistics) + max(len(self.bands) - 1, 0))
 
-    @property
-    def scale(self) -> float:
-        return 1.0
-
     def __post_init__(self) -> None:
-        if not self.rate > 0:
-            raise ConfigError(f"rate: {self.rate:g} samples a second", "more than 0")
-        if not 1 <= self.axes <= 16:
-            raise ConfigError(f"axes: {self.axes}", "1 to 16; an accelerometer has 3")
+        super().__post_init__()
         count = self.window_samples
         if count % 2 or not 8 <= count <= 8192 or radices(count) is None:
             raise ConfigError(

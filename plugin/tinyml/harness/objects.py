@@ -15,6 +15,7 @@ from pathlib import Path
 
 from tinyml.errors import ToolError
 from tinyml.harness.tools import Compiler
+from tinyml.whole_files import write_whole
 from tinyml.workspace import cache_folder
 
 MAX_CACHE_BYTES = 512 * 2**20
@@ -85,7 +86,7 @@ def _compile(compiler: Compiler, unit: Unit, path: Path) -> None:
             )
         digest = hashlib.sha256(partial.read_bytes()).hexdigest()
         partial.replace(path)
-        _write_digest(path, digest)
+        write_whole(_digest_of(path), digest.encode("ascii"))
     finally:
         partial.unlink(missing_ok=True)
 
@@ -93,13 +94,6 @@ def _compile(compiler: Compiler, unit: Unit, path: Path) -> None:
 def _digest_of(path: Path) -> Path:
     """The file beside an object that says what its bytes are."""
     return path.with_suffix(".sha256")
-
-
-def _write_digest(path: Path, digest: str) -> None:
-    handle, name = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-    with os.fdopen(handle, "w", encoding="ascii") as stream:
-        stream.write(digest)
-    Path(name).replace(_digest_of(path))
 
 
 def _whole(path: Path) -> bool:

@@ -13,7 +13,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from tinyml import limits, ops  # noqa: F401  (ops registers the readers)
-from tinyml.errors import ConfigError, ModelError, TinymlError, UnsupportedError
+from tinyml.errors import ConfigError, ModelError, UnsupportedError
 from tinyml.importers.onnx_functions import bind_attributes, schema_body
 from tinyml.importers.onnx_integers import operands
 from tinyml.importers.onnx_scan import unroll
@@ -22,7 +22,7 @@ from tinyml.importers.outputs import finish_outputs
 from tinyml.importers.unsupported import Complaints
 from tinyml.importers.variables import declared_states
 from tinyml.ir import DType, Graph, Shape, Tensor, TensorType
-from tinyml.reading import BROKEN, MALFORMED, ONNX_READERS, Builder, OnnxNode, dtype_of
+from tinyml.reading import MALFORMED, ONNX_READERS, Builder, OnnxNode, dtype_of, reported
 from tinyml.states import states_of
 
 Values = dict[str, str]  # ONNX value name -> IR tensor name
@@ -199,18 +199,12 @@ class _Reader:
 
     @contextmanager
     def _deeper(self, node: onnx.NodeProto) -> Iterator[None]:
-        """Around reading a node, which may be a call: functions that call themselves have no end."""
+        """Wraps the reading of a node, which may be a call: functions that call themselves have no end."""
         self.depth += 1
         limits.check("depth", self.depth, f"{node.op_type} node {node.name!r}: calls inside calls")
         try:
-            yield
-        except TinymlError:
-            raise
-        except BROKEN as error:
-            detail = str(error) or type(error).__name__
-            raise ModelError(
-                f"{node.op_type} node {self.build.scope!r} is invalid: {detail}", MALFORMED
-            ) from error
+            with reported(lambda: f"{node.op_type} node {self.build.scope!r}"):
+                yield
         finally:
             self.depth -= 1
 

@@ -4,13 +4,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tinyml import ops  # noqa: F401  (registers the readers)
-from tinyml.errors import ConfigError, ModelError, TinymlError, UnsupportedError
+from tinyml.errors import ConfigError, ModelError, UnsupportedError
 from tinyml.importers.open_extents import Extent, closed
 from tinyml.importers.outputs import finish_outputs
 from tinyml.importers.tflite_file import OperatorRecord, Subgraph, TensorRecord, parse
@@ -19,7 +18,7 @@ from tinyml.importers.unsupported import Complaints
 from tinyml.importers.variables import Variables
 from tinyml.ir import Graph, Shape, Tensor, TensorType
 from tinyml.ops.reshape import with_quant
-from tinyml.reading import BROKEN, MALFORMED, TFLITE_READERS, Builder, TfliteNode
+from tinyml.reading import TFLITE_READERS, Builder, TfliteNode, reported
 
 
 def read(path: Path, content: bytes, shapes: Mapping[str, Shape]) -> Graph:
@@ -140,9 +139,13 @@ class _Reader:
             raise UnsupportedError(
                 "custom operators are not supported", "convert the model with builtin operators only"
             )
+
+        def describe() -> str:
+            return f"{self.path}: {operator.op_type} operator {self.build.scope!r}"
+
         special = _SPECIAL.get(operator.op_type)
         if special is not None:
-            with self._understood(operator):
+            with reported(describe):
                 special(self, scope, operator)
             return
         reader = TFLITE_READERS.get(operator.op_type)
@@ -156,27 +159,13 @@ class _Reader:
             operator.options,
             operator.version,
         )
-        with self._understood(operator):
+        with reported(describe):
             results = reader(node, self.build)
         for index, tensor, declared in zip(operator.outputs, results, node.outputs, strict=False):
             if tensor.dtype is declared.dtype:  # operators that move bytes may give them a new meaning
                 tensor = with_quant(self.build, tensor, declared.quant)
             scope.values[index] = tensor
         self.variables.take_updates()
-
-    @contextmanager
-    def _understood(self, operator: OperatorRecord) -> Iterator[None]:
-        """Around reading an operator: what a senseless one raises becomes a message."""
-        try:
-            yield
-        except TinymlError:
-            raise
-        except BROKEN as error:
-            detail = str(error) or type(error).__name__
-            raise ModelError(
-                f"{self.path}: {operator.op_type} operator {self.build.scope!r} is invalid: {detail}",
-                MALFORMED,
-            ) from error
 
     def _value(self, scope: _Scope, index: int) -> Tensor | None:
         """The IR tensor for a tensor of the file: computed, constant, or a variable's present value."""

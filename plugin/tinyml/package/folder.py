@@ -4,11 +4,10 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tinyml import whole_files
 from tinyml.errors import ConfigError
 from tinyml.package.lock import locked
 
@@ -16,9 +15,9 @@ from tinyml.package.lock import locked
 def write_files(folder: Path, files: Mapping[str, str]) -> list[Path]:
     """Write all files, or none if one cannot be written; returns those that changed.
 
-    Finished copies of all of them lie beside before the first is renamed into place, and sources come last:
-    whoever is killed between two renames leaves a source that is older than the model, so that the build
-    makes the set again. A source refuses headers of another set (see ``emit/templates/model.c.j2``), and no
+    All copies are finished before the first is renamed into place, and sources come last: a process that is
+    killed between two renames leaves a source that is older than the model, so the build generates all files
+    again. A source refuses headers of another set (see ``emit/templates/model.c.j2``), and no
     two processes write to a folder at once.
     """
     try:
@@ -37,13 +36,8 @@ def _write(folder: Path, files: Sequence[tuple[str, str]]) -> list[Path]:
         for name, text in files:
             path = folder / name
             content = text.encode()
-            if path.is_file() and path.read_bytes() == content:
-                continue
-            handle, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
-            ready.append((Path(temporary), path))
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(content)
-            Path(temporary).chmod(0o644)
+            if not path.is_file() or path.read_bytes() != content:
+                ready.append((whole_files.staged(path, content), path))
         for finished, path in ready:
             finished.replace(path)
     finally:

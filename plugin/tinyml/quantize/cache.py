@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +19,7 @@ from tinyml.quantize.calibrate import Progress
 from tinyml.quantize.engine import quantize, silent
 from tinyml.quantize.report import Report
 from tinyml.quantize.request import Request
+from tinyml.whole_files import write_whole
 from tinyml.workspace import cache_folder
 
 
@@ -71,14 +70,10 @@ def _sha256(content: bytes) -> str:
 
 
 def _store(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write each file by renaming a finished copy. Without a cache builds are only slower: ignore errors."""
+    """Errors are ignored: without a cache, builds are only slower."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
-            handle, temporary = tempfile.mkstemp(dir=folder)
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(content)
-            Path(temporary).replace(folder / name)
+            write_whole(folder / name, content)
     except OSError:
         return
 
@@ -99,7 +94,7 @@ def _key(file: ModelFile, request: Request, shapes: Mapping[str, Shape]) -> str:
     compiler = Path(__file__).parents[1]
     parts = ("importers", "ops", "passes", "quantize", "reference")
     own = [file for part in parts for file in (compiler / part).rglob("*.py")]
-    own.append(compiler / "states.py")
+    own += [compiler / f"{module}.py" for module in ("quantizing", "reading", "states", "writing")]
     for source in (*sorted(own), *request.files):
         digest.update(source.name.encode() + b"\0")
         try:

@@ -4,15 +4,14 @@
 
 from __future__ import annotations
 
-import os
 import struct
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from tinyml.errors import ConfigError, writing
 from tinyml.slots import image
+from tinyml.whole_files import write_whole
 
 MAGIC = b"TMODEL\0\1"
 _COUNT = struct.Struct("<I")
@@ -81,9 +80,4 @@ def load(path: Path) -> Pack:
 def save(path: Path, pack: Pack) -> None:
     """Whole or not at all."""
     with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(encode(pack))
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
+        write_whole(path, encode(pack))

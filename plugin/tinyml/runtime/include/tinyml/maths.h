@@ -1,13 +1,14 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/** What kernels and generated code use of <math.h>, so that models link without libm. */
+/** The functions of <math.h> that kernels and generated code call: models link without libm. */
 
 #ifndef TINYML_MATHS_H_
 #define TINYML_MATHS_H_
 
 #include <tinyml/maths_bits.h>
 #include <tinyml/maths_exp.h>
+#include <tinyml/maths_hyperbolic.h>
 #include <tinyml/maths_trig.h>
 
 #endif /* TINYML_MATHS_H_ */

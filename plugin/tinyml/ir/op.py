@@ -1,166 +1,21 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""The intermediate representation: tensors, nodes, one graph. Frozen, typed, format-neutral.
-
-Activations of spatial operators are NHWC. A quantised tensor carries its own parameters, so an
-operator on int8 tensors *is* the integer operator: there is no second set of node types.
-Memory that survives between two runs is a ``State``: a tensor that is read as if it were an input
-and, at the end of the run, takes the value of another tensor.
-"""
+"""Operators: the base class with its hooks, nodes that apply one, and layers with their tensors."""
 
 from __future__ import annotations
 
-import enum
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
-from types import MappingProxyType
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from tinyml.hooks import Affine, Border, RowWindow
+from tinyml.ir.tensor import Array, Tensor, TensorType
 
-Array: TypeAlias = npt.NDArray[Any]
-Shape: TypeAlias = tuple[int, ...]
 T = TypeVar("T")
-
-
-class DType(enum.Enum):
-    """Element types; the value is numpy's name for it."""
-
-    FLOAT32 = "float32"
-    FLOAT64 = "float64"
-    INT8 = "int8"
-    UINT8 = "uint8"
-    INT16 = "int16"
-    UINT16 = "uint16"
-    INT32 = "int32"
-    UINT32 = "uint32"
-    INT64 = "int64"
-    UINT64 = "uint64"
-    BOOL = "bool"
-
-    @property
-    def numpy(self) -> np.dtype[Any]:
-        return np.dtype(self.value)
-
-    @property
-    def bytes(self) -> int:
-        return self.numpy.itemsize
-
-    @property
-    def c(self) -> str:
-        """The C type that holds one element."""
-        return {"float32": "float", "float64": "double", "bool": "bool"}.get(self.value, f"{self.value}_t")
-
-    @property
-    def is_float(self) -> bool:
-        return self in (DType.FLOAT32, DType.FLOAT64)
-
-    @property
-    def is_signed(self) -> bool:
-        return self.is_float or self.value.startswith("int")
-
-    @property
-    def is_integer(self) -> bool:
-        return not self.is_float and self is not DType.BOOL
-
-    @property
-    def limits(self) -> tuple[int, int]:
-        """Smallest and largest value of an integer type."""
-        info = np.iinfo(self.numpy)
-        return int(info.min), int(info.max)
-
-    @staticmethod
-    def of(array: Array) -> DType:
-        return DType(array.dtype.name)
-
-
-@dataclass(frozen=True)
-class Quant:
-    """Affine quantisation: real = scale * (stored - zero_point); per tensor, or per slice of ``axis``."""
-
-    scales: tuple[float, ...]
-    zero_points: tuple[int, ...]
-    axis: int | None = None
-
-    @property
-    def per_channel(self) -> bool:
-        return self.axis is not None
-
-    @property
-    def scale(self) -> float:
-        """The one scale of a per-tensor quantisation."""
-        if self.per_channel:
-            raise ValueError("per-channel quantisation has no single scale")
-        return self.scales[0]
-
-    @property
-    def zero_point(self) -> int:
-        if self.per_channel:
-            raise ValueError("per-channel quantisation has no single zero point")
-        return self.zero_points[0]
-
-    @staticmethod
-    def per_tensor(scale: float, zero_point: int) -> Quant:
-        return Quant((float(scale),), (int(zero_point),))
-
-
-@dataclass(frozen=True)
-class TensorType:
-    """What shape inference yields: everything about a tensor but its name and value."""
-
-    shape: Shape
-    dtype: DType
-    quant: Quant | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Tensor:
-    """A named value. With ``data`` it is a constant and lives in flash."""
-
-    name: str
-    shape: Shape
-    dtype: DType
-    quant: Quant | None = None
-    data: Array | None = None
-
-    @property
-    def is_constant(self) -> bool:
-        return self.data is not None
-
-    @property
-    def value(self) -> Array:
-        """The data of a constant."""
-        if self.data is None:
-            raise ValueError(f"tensor {self.name!r} is not a constant")
-        return self.data
-
-    @property
-    def elements(self) -> int:
-        return math.prod(self.shape)
-
-    @cached_property  # the planner reads it a million times
-    def bytes(self) -> int:
-        return self.elements * self.dtype.bytes
-
-    @property
-    def type(self) -> TensorType:
-        return TensorType(self.shape, self.dtype, self.quant)
-
-    @staticmethod
-    def of(name: str, type_: TensorType) -> Tensor:
-        return Tensor(name, type_.shape, type_.dtype, type_.quant)
-
-    @staticmethod
-    def constant(name: str, data: Array, quant: Quant | None = None) -> Tensor:
-        frozen = np.ascontiguousarray(data).reshape(data.shape)
-        frozen.setflags(write=False)
-        return Tensor(name, tuple(frozen.shape), DType.of(frozen), quant, frozen)
 
 
 @dataclass(frozen=True)
@@ -174,7 +29,7 @@ class View:
 
 OperandRule: TypeAlias = Callable[["Layer[Any]"], bool]
 """Returns whether the inputs of a layer, whose outputs are not known yet, are fine. Its docstring is the
-message and the documentation. Rules are asked in order, so one may rely on those before it."""
+message and the documentation. Rules are checked in order, so one may rely on those before it."""
 
 
 @dataclass(frozen=True)
@@ -362,61 +217,3 @@ class Layer(Generic[O_co]):
             Tensor.constant(tensor.name, array, tensor.quant)
             for tensor, array in zip(self.outputs, arrays, strict=True)
         )
-
-
-@dataclass(frozen=True)
-class State:
-    """Memory that persists from one run to the next."""
-
-    tensor: str  # read: the value from the previous run
-    update: str  # the tensor whose value it takes at the end of the run
-    initial: Array | None = field(default=None, compare=False)  # None: all elements zero_point or 0
-
-
-@dataclass(frozen=True)
-class Graph:
-    """A whole model. Nodes are in an order in which they can run."""
-
-    name: str
-    tensors: Mapping[str, Tensor]
-    nodes: tuple[Node, ...]
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    states: tuple[State, ...] = ()
-    notes: tuple[str, ...] = ()  # what users must know about how the model was read
-    labels: tuple[str, ...] = ()  # names of the classes, in the order of their numbers
-    open_inputs: tuple[str, ...] = ()  # whose shape the file leaves open; --shape sets it
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "tensors", MappingProxyType(dict(self.tensors)))
-
-    def layer(self, node: Node) -> Layer:
-        return Layer.of(node, self.tensors)
-
-    def layers(self) -> Iterator[Layer]:
-        return (self.layer(node) for node in self.nodes)
-
-    def producers(self) -> dict[str, Node]:
-        """Tensor name -> the node that computes it."""
-        return {name: node for node in self.nodes for name in node.outputs}
-
-    def consumers(self) -> dict[str, list[Node]]:
-        """Tensor name -> the nodes that read it, in order (graph outputs are not nodes)."""
-        readers: dict[str, list[Node]] = {name: [] for name in self.tensors}
-        for node in self.nodes:
-            for name in dict.fromkeys(node.inputs):
-                if name:
-                    readers[name].append(node)
-        return readers
-
-    def kept(self) -> set[str]:
-        """Tensors that are used outside the nodes: outputs and state updates."""
-        return {*self.outputs, *(state.update for state in self.states)}
-
-    def with_nodes(self, nodes: Iterable[Node], new: Iterable[Tensor] = ()) -> Graph:
-        """The same graph with other nodes and ``new`` or replaced tensors; unused tensors go."""
-        nodes = tuple(nodes)
-        table = {**self.tensors, **{tensor.name: tensor for tensor in new}}
-        used = {name for node in nodes for name in (*node.inputs, *node.outputs) if name}
-        used |= {*self.inputs, *self.kept(), *(state.tensor for state in self.states)}
-        return replace(self, nodes=nodes, tensors={k: v for k, v in table.items() if k in used})

@@ -1,0 +1,70 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Graphs: a whole model, with its nodes in order and the state that persists between runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+from tinyml.ir.op import Layer, Node
+from tinyml.ir.tensor import Array, Tensor
+
+
+@dataclass(frozen=True)
+class State:
+    """Memory that persists from one run to the next."""
+
+    tensor: str  # read: the value from the previous run
+    update: str  # the tensor whose value it takes at the end of the run
+    initial: Array | None = field(default=None, compare=False)  # None: all elements zero_point or 0
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A whole model. Nodes are in an order in which they can run."""
+
+    name: str
+    tensors: Mapping[str, Tensor]
+    nodes: tuple[Node, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    states: tuple[State, ...] = ()
+    notes: tuple[str, ...] = ()  # what users must know about how the model was read
+    labels: tuple[str, ...] = ()  # names of the classes, in the order of their numbers
+    open_inputs: tuple[str, ...] = ()  # whose shape the file leaves open; --shape sets it
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tensors", MappingProxyType(dict(self.tensors)))
+
+    def layer(self, node: Node) -> Layer:
+        return Layer.of(node, self.tensors)
+
+    def layers(self) -> Iterator[Layer]:
+        return (self.layer(node) for node in self.nodes)
+
+    def producers(self) -> dict[str, Node]:
+        """Tensor name -> the node that computes it."""
+        return {name: node for node in self.nodes for name in node.outputs}
+
+    def consumers(self) -> dict[str, list[Node]]:
+        """Tensor name -> the nodes that read it, in order (graph outputs are not nodes)."""
+        readers: dict[str, list[Node]] = {name: [] for name in self.tensors}
+        for node in self.nodes:
+            for name in dict.fromkeys(node.inputs):
+                if name:
+                    readers[name].append(node)
+        return readers
+
+    def kept(self) -> set[str]:
+        """Tensors that are used outside the nodes: outputs and state updates."""
+        return {*self.outputs, *(state.update for state in self.states)}
+
+    def with_nodes(self, nodes: Iterable[Node], new: Iterable[Tensor] = ()) -> Graph:
+        """The same graph with other nodes and ``new`` or replaced tensors; unused tensors go."""
+        nodes = tuple(nodes)
+        table = {**self.tensors, **{tensor.name: tensor for tensor in new}}
+        used = {name for node in nodes for name in (*node.inputs, *node.outputs) if name}
+        used |= {*self.inputs, *self.kept(), *(state.tensor for state in self.states)}
+        return replace(self, nodes=nodes, tensors={k: v for k, v in table.items() if k in used})

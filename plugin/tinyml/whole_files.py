@@ -1,0 +1,35 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Writes files whole or not at all: a finished copy beside the file is renamed into its place."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file; on an error the old one is unchanged. Creates missing folders."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    finished = staged(path, content)
+    try:
+        finished.replace(path)
+    finally:
+        finished.unlink(missing_ok=True)
+
+
+def staged(path: Path, content: bytes) -> Path:
+    """A finished copy of a file, in its folder, for the caller to rename or delete.
+
+    It has the mode of the file, or the default mode if the file is new (``tempfile`` makes private files).
+    """
+    finished = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        with finished.open("xb") as stream:
+            stream.write(content)
+        if path.exists():
+            finished.chmod(path.stat().st_mode & 0o777)
+    except OSError:
+        finished.unlink(missing_ok=True)
+        raise
+    return finished
