@@ -157,11 +157,22 @@ def pattern(tensor: Tensor) -> Array:
     return values.astype(tensor.dtype.numpy).reshape(tensor.shape)
 
 
-def preview(array: Array, count: int = 8) -> str:
-    """The first elements, for display."""
-    values = array.reshape(-1)[:count].tolist()
+def preview(array: Array, count: int = 8, short: int = 24) -> str:
+    """The elements for display: all of a short array, the first ``count`` of others."""
+    shown = array.size if array.size <= short else count
+    values = array.reshape(-1)[:shown].tolist()
     text = " ".join(f"{v:.6g}" if isinstance(v, float) else str(v) for v in values)
-    return text + (" ..." if array.size > count else "")
+    return text + (" ..." if array.size > shown else "")
+
+
+def top_classes(array: Array, tensor: Tensor, labels: Sequence[str], count: int = 3) -> str:
+    """The largest of the scores of one sample, as ``7 (0.93), ...``; empty if these are not such scores."""
+    if array.ndim != 2 or array.shape[0] != 1 or array.size < 2 or array.dtype.kind not in "fiu":
+        return ""
+    scores = real(array, tensor).reshape(-1)
+    best = np.argsort(-scores, kind="stable")[:count]
+    names = labels if len(labels) == array.size else [str(index) for index in range(array.size)]
+    return ", ".join(f"{names[index]} ({scores[index]:.4g})" for index in best)
 
 
 def is_quantized(tensor: Tensor) -> bool:

@@ -8,6 +8,7 @@ model, must be complete.
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import re
@@ -244,12 +245,24 @@ def render(rows: Sequence[Row], console: Console) -> None:
         console.print(f"  {way}", soft_wrap=True, markup=False)
 
 
-def run(console: Console | None = None) -> int:
+def as_json(rows: Sequence[Row]) -> str:
+    """The same for programs."""
+    parts = [
+        {"for": row.purpose, "part": row.part, "found": row.found or None, "optional": row.optional}
+        for row in rows
+    ]
+    return json.dumps({"can": able(rows), "parts": parts, "remedies": remedies(rows)}, indent=2) + "\n"
+
+
+def run(console: Console | None = None, json_wanted: bool = False) -> int:
     """Print the state of this machine; returns 1 if it cannot compile models."""
     if console is None:
         from rich.console import Console as Terminal
 
         console = Terminal(highlight=False)
     rows = examine()
-    render(rows, console)
+    if json_wanted:
+        console.file.write(as_json(rows))
+    else:
+        render(rows, console)
     return 0 if able(rows)[COMPILE] else 1

@@ -8,7 +8,8 @@ escapes is a bug in the compiler and keeps its traceback.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import difflib
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -52,6 +53,12 @@ class RegistrationError(TinymlError):
         super().__init__(
             f"{what} is registered twice, at {places[0]} and at {places[1]}", "remove one of the two"
         )
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """``; did you mean ...?`` if a known word resembles ``word``, else nothing."""
+    found = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f"; did you mean {found[0]}?" if found else ""
 
 
 @contextmanager

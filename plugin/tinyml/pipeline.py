@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from tinyml.quantize.cache import Result
     from tinyml.quantize.data import Samples
     from tinyml.quantize.report import Report
+
+LOG = logging.getLogger(__name__)
 
 LIBRARIES: Mapping[str, frozenset[Library]] = {
     "portable": frozenset({Library.GENERATED, Library.PORTABLE}),
@@ -176,6 +179,7 @@ def compile_graph(
 
     def note(stage: str, graph: Graph) -> None:
         ledger.note(stage, graph)
+        LOG.debug("%s: %d layers", stage, len(graph.nodes))
         if observe:
             observe(stage, graph)
 
@@ -186,6 +190,7 @@ def compile_graph(
     graph, selected, placed = _place(graph, target, options)
     if observe:
         observe("bands", graph)
+    LOG.debug("plan: %d bytes of arena in %d steps", placed.arena_bytes, len(selected))
     emitted = emit(name, graph, placed, selected, target, origin, feed)
     summary = summarize(
         name,

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tinyml.errors import ConfigError
+from tinyml.errors import ConfigError, did_you_mean
 
 
 @dataclass(frozen=True)
@@ -66,4 +66,6 @@ def find_target(name: str) -> Target:
     try:
         return TARGETS[name]
     except KeyError:
-        raise ConfigError(f"unknown target {name!r}", f"one of: {', '.join(TARGETS)}") from None
+        raise ConfigError(
+            f"unknown target {name!r}{did_you_mean(name, TARGETS)}", f"one of: {', '.join(TARGETS)}"
+        ) from None

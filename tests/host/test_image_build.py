@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,23 @@ with (here / "asked.txt").open("a") as notes:
 said = (here / "said.txt").read_text() if (here / "said.txt").exists() else ""
 print(said)
 sys.exit(bool(said) and sys.argv[1] != "list")
+"""
+
+
+# What Zephyr prints without the HAL of the board's vendor.
+KCONFIG = """\
+warning: HAS_NRFX (defined at modules/hal_nordic/nrfx/Kconfig:4) has direct dependencies 0 with value n, but
+ - SOC_SERIES_NRF52X (defined at soc/nordic/Kconfig.soc:30), with value y
+
+error: Aborting due to Kconfig warnings
+
+CMake Error at zephyr/cmake/modules/kconfig.cmake:393 (message):
+  command failed with return code: 1
+"""
+INCLUDE = """\
+In file included from /w/zephyr/boards/st/nucleo_f446re/nucleo_f446re.dts:8:
+fatal error: st/f4/stm32f446r(c-e)tx-pinctrl.dtsi: No such file or directory
+CMake Error at zephyr/cmake/modules/dts.cmake:296 (message):
 """
 
 
@@ -71,6 +89,14 @@ def test_generated_files_are_built_when_they_change(build: Build) -> None:
         ("a\nld: region `RAM' overflowed by 10 bytes\nb", BudgetError, "overflowed by 10 bytes"),
         ("quiet\nmain.c:1:1: error: broken\nmore", ToolError, "error: broken\nmore"),
         ("\n".join(f"line {i}" for i in range(100)), ToolError, "line 99"),
+        (KCONFIG, ToolError, "Kconfig: HAS_NRFX (defined at modules/hal_nordic/nrfx/Kconfig:4)"),
+        (
+            KCONFIG,
+            ToolError,
+            "does not have hal_nordic, the vendor's drivers for a_board\n  try: add",
+        ),
+        (INCLUDE, ToolError, "does not have hal_stm32"),
+        ("warning: X (defined at a)\nerror: Aborting due to Kconfig warnings", ToolError, "Kconfig: X"),
         ("quiet\ndevicetree error: app.overlay:1: undefined node label 'x'", DevicetreeError, "label 'x'"),
     ],
 )
@@ -121,3 +147,20 @@ def test_overlays_of_an_application(tmp_path: Path) -> None:
         f"-DCONF_FILE={(image / 'prj.conf').as_posix()}",
         f"-DDTS_ROOT={app.as_posix()}",
     ]
+
+
+def test_progress_of_ninja(build: Build) -> None:
+    steps: list[tuple[str, int, int]] = []
+    (build.app.parent / "said.txt").write_text("[1/3] one\n-- Configuring\n[3/3] three")
+    with pytest.raises(ToolError):  # this west fails when it speaks
+        replace(build, progress=lambda *step: steps.append(step)).make([])
+    assert steps == [("building for a_board", 1, 3), ("building for a_board", 3, 3)]
+
+
+def test_boards_without_an_emulator(build: Build, tmp_path: Path) -> None:
+    (tmp_path / "said.txt").write_text(str(tmp_path))
+    assert build.site.has_emulator("unknown")  # west will say so
+    (tmp_path / "board.cmake").write_text("board_runner_args(jlink)\n")
+    assert not build.site.has_emulator("nrf52840dk/nrf52840")
+    (tmp_path / "board.cmake").write_text("set(SUPPORTED_EMU_PLATFORMS qemu)\n")
+    assert build.site.has_emulator("qemu_cortex_m3")

@@ -10,6 +10,7 @@ import pytest
 
 from tinyml import pinned
 from tinyml.app import cmake, edit, manifest
+from tinyml.emit.interface import _suffixes
 from tinyml.errors import ConfigError
 from tinyml.pinned import Kind
 from tinyml.pipeline import Options, compile_model
@@ -83,3 +84,10 @@ def test_float_layers_without_the_fpu_are_reported(
     assert "Put CONFIG_FPU=y into prj.conf" in capsys.readouterr().out
     assert main(VERBS, words, prog="tinyml", version="0") == 0
     assert "CONFIG_FPU" not in capsys.readouterr().out
+
+
+def test_names_are_not_doubled() -> None:
+    """A tensor called output_label among several outputs is `NAME_output_label`, unless another one is."""
+    assert _suffixes(["output_label", "probabilities"], "output") == ["output_label", "output_probabilities"]
+    assert _suffixes(["output_label", "label"], "output") == ["output_output_label", "output_label"]
+    assert _suffixes(["output_label"], "output") == ["output"]

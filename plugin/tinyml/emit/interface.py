@@ -62,22 +62,26 @@ class Port:
 def parameters(graph: Graph) -> dict[str, str]:
     """Names of the caller's buffers, by tensor."""
     return {
-        name: _suffix(word, identifier, len(names))
+        name: suffix
         for word, names in (("input", graph.inputs), ("output", graph.outputs))
-        for name, identifier in zip(names, unique_identifiers(names, word), strict=True)
+        for name, suffix in zip(names, _suffixes(names, word), strict=True)
     }
 
 
-def _suffix(word: str, identifier: str, count: int) -> str:
-    return f"{word}_{identifier}" if count > 1 else word
+def _suffixes(names: Sequence[str], word: str) -> list[str]:
+    """``input`` for an only input, ``input_x`` and ``input_y`` for two; an ``input_x`` keeps its name."""
+    if len(names) == 1:
+        return [word]
+    identifiers = unique_identifiers(names, word)
+    short = [name if name.startswith(f"{word}_") else f"{word}_{name}" for name in identifiers]
+    return short if len(set(short)) == len(short) else [f"{word}_{name}" for name in identifiers]
 
 
 def ports(model: str, graph: Graph, names: Sequence[str], word: str, addresses: Addresses) -> list[Port]:
     """``word`` is "input" or "output"."""
     result = []
-    for name, identifier in zip(names, unique_identifiers(names, word), strict=True):
+    for name, suffix in zip(names, _suffixes(names, word), strict=True):
         tensor = graph.tensors[name]
-        suffix = _suffix(word, identifier, len(names))
         result.append(
             Port(
                 tensor,

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import logging
+import shlex
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +19,7 @@ from tinyml.harness.objects import Unit, compile_all, excerpt
 from tinyml.harness.tools import Compiler, cross_compiler, host_compiler
 from tinyml.workspace import require_cmsis_nn
 
+LOG = logging.getLogger(__name__)
 HARNESS_C = Path(__file__).parent / "c"
 RUNTIME_C = Path(__file__).parent.parent / "runtime"
 RUNTIME_INCLUDE = RUNTIME_C / "include"
@@ -170,7 +173,9 @@ def _board_link_flags(machine: Machine, board: Board, map_file: Path) -> list[st
 
 
 def link(compiler: Compiler, arguments: list[str]) -> None:
-    done = subprocess.run([str(compiler.path), *arguments], capture_output=True, text=True, check=False)
+    command = [str(compiler.path), *arguments]
+    LOG.debug("%s", shlex.join(command))
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode == 0:
         return
     if "will not fit in region" in done.stderr or "overflowed by" in done.stderr:

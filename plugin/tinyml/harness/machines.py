@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tinyml.errors import ConfigError, ToolError
+from tinyml.errors import ConfigError, ToolError, did_you_mean
 from tinyml.targets import Target, find_target
 from tinyml.toolchains import ARM, RISCV, Toolchain
 
@@ -157,4 +157,6 @@ def find_machine(name: str) -> Machine:
     try:
         return MACHINES[name]
     except KeyError:
-        raise ConfigError(f"unknown machine {name!r}", f"one of: {', '.join(MACHINES)}") from None
+        raise ConfigError(
+            f"unknown machine {name!r}{did_you_mean(name, MACHINES)}", f"one of: {', '.join(MACHINES)}"
+        ) from None

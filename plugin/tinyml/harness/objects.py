@@ -5,7 +5,9 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
+import shlex
 import subprocess
 import tempfile
 from collections.abc import Iterable, Sequence
@@ -18,6 +20,7 @@ from tinyml.harness.tools import Compiler
 from tinyml.whole_files import write_whole
 from tinyml.workspace import cache_folder
 
+LOG = logging.getLogger(__name__)
 MAX_CACHE_BYTES = 512 * 2**20
 
 
@@ -78,6 +81,7 @@ def _compile(compiler: Compiler, unit: Unit, path: Path) -> None:
     includes = [f"-I{folder}" for folder in unit.includes]
     command = [str(compiler.path), *unit.flags, *includes, "-c", str(unit.source), "-o", name]
     try:
+        LOG.debug("%s", shlex.join(command))
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
             raise ToolError(

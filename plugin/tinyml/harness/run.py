@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import shlex
 import subprocess
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
@@ -22,6 +24,7 @@ from tinyml.harness.profile import read_profile
 from tinyml.harness.samples import Cost, Results, decode, encode
 from tinyml.ir import Array
 
+LOG = logging.getLogger(__name__)
 EXIT_FAULT = 3
 
 
@@ -146,9 +149,11 @@ def _instructions(machine: Machine, results: Results) -> list[int]:
 def _start(image: Image, model: Generated, timeout_seconds: float) -> str:
     """Run the image to completion; returns its output."""
     machine = image.machine
+    words = command(image)
+    LOG.debug("%s", shlex.join(words))
     try:
         done = subprocess.run(
-            command(image),
+            words,
             cwd=image.path.parent,
             stdin=subprocess.DEVNULL,
             capture_output=True,

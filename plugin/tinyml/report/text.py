@@ -39,7 +39,7 @@ def show_layers(report: Report, console: Console) -> None:
     total = sum(costs) or 1
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("#", no_wrap=True)
-    for title, most in (("layer", 24), ("kernel", 24)):
+    for title, most in (("layer", 24), ("kernel", 32)):
         table.add_column(title, no_wrap=True, overflow="ellipsis", max_width=most if narrow else None)
     titles = ["MACs", "weights", "live"]
     estimated = report.measured is not None and report.measured.cycles_estimated is not None
@@ -54,7 +54,11 @@ def show_layers(report: Report, console: Console) -> None:
         cells = [
             str(layer.step),
             f"{layer.label} {shape}",
-            "shares memory" if layer.free else f"{layer.kernel} ({layer.library})",
+            "shares memory"
+            if layer.free
+            else layer.kernel
+            if narrow
+            else f"{layer.kernel} ({layer.library})",
             f"{layer.macs:,}" if layer.macs else "",
             f"{layer.weights_bytes:,}" if layer.weights_bytes else "",
             f"{layer.live_bytes:,}",

@@ -12,6 +12,7 @@ from tinyml.verbs.add import Add
 from tinyml.verbs.base import Verb
 from tinyml.verbs.bench import Bench
 from tinyml.verbs.compile import Compile
+from tinyml.verbs.completion import Completion
 from tinyml.verbs.deploy import Deploy
 from tinyml.verbs.doctor import Doctor
 from tinyml.verbs.evaluate import Evaluate
@@ -45,6 +46,7 @@ VERBS: tuple[Verb, ...] = (
     Profile(),
     Bench(),
     Doctor(),
+    Completion(),
 )
 
 __all__ = ["VERBS", "Verb"]

@@ -5,16 +5,22 @@
 from __future__ import annotations
 
 import argparse
-import inspect
+import logging
+import os
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from tinyml.errors import TinymlError
+from tinyml.verbs.parser import build_parser
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+INTERRUPTED = 130
+"""The exit code of programs that Ctrl-C ends, as shells expect it."""
 
 
 class Verb(ABC):
@@ -61,8 +67,6 @@ def print_notes(console: Console, notes: Iterable[str], prefix: str = "") -> Non
 
 def roomy(console: Console) -> Console:
     """A console for tables: a log has no width, so lines need not wrap at 80 columns."""
-    import os
-
     from rich.console import Console as NewConsole
 
     if console.is_terminal or "COLUMNS" in os.environ:
@@ -90,40 +94,42 @@ def _clock_rate(text: str) -> float:
     return rate
 
 
-def build_parser(verbs: Iterable[Verb], prog: str, version: str) -> argparse.ArgumentParser:
-    """The command line of all verbs under one program name."""
-    parser = argparse.ArgumentParser(
-        prog=prog, description="Neural networks as source files of a firmware: ONNX and TFLite compiled to C."
-    )
-    parser.add_argument("--version", action="version", version=f"west-tinyml {version}")
-    choices = parser.add_subparsers(metavar="VERB", required=True)
-    for verb in verbs:
-        description = inspect.cleandoc(type(verb).__doc__ or verb.help)
-        sub = choices.add_parser(
-            verb.name,
-            help=verb.help,
-            description=description,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        verb.add_arguments(sub)
-        sub.set_defaults(verb=verb, parser=sub)
-    return parser
-
-
 def main(verbs: Iterable[Verb], argv: Sequence[str], prog: str, version: str) -> int:
     """Parse ``argv``, run the verb, print a user's mistake without a traceback."""
-    args, unknown = build_parser(verbs, prog, version).parse_known_args(list(argv) or ["--help"])
+    parser = build_parser(verbs, prog, version)
+    _complete(parser)
+    args, unknown = parser.parse_known_args(list(argv) or ["--help"])
     if unknown:
-        args.parser.error(
-            f"unknown arguments: {' '.join(unknown)}"
-        )  # prints the usage of this verb, not of all
+        args.parser.unknown(unknown)
     from rich.console import Console  # after --help, which works without any installed package
 
+    if args.loudness > 0:
+        _log_to_stderr()
     try:
-        code: int = args.verb.run(args, Console(highlight=False))
+        code: int = args.verb.run(args, Console(highlight=False, quiet=args.loudness < 0))
     except TinymlError as error:
         complaint = Console(stderr=True, highlight=False, soft_wrap=True)
         complaint.print("error:", style="bold red", end=" ")
         complaint.print(str(error), markup=False)
         return 1
+    except KeyboardInterrupt:
+        print("\ninterrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:  # `tinyml ops | head`: nobody reads the rest
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     return code
+
+
+def _complete(parser: argparse.ArgumentParser) -> None:
+    """Answer the shell if it is completing a command line (see the verb `completion`); else do nothing."""
+    if "_ARGCOMPLETE" in os.environ:
+        import argcomplete  # the script that set the variable came from this package
+
+        argcomplete.autocomplete(parser)
+
+
+def _log_to_stderr() -> None:
+    log = logging.getLogger("tinyml")
+    log.addHandler(logging.StreamHandler())
+    log.setLevel(logging.DEBUG)

@@ -20,9 +20,9 @@ class Doctor(Verb):
     help = "what is installed, what is missing and how to install it"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        pass
+        parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
         from tinyml import doctor
 
-        return doctor.run()
+        return doctor.run(console, args.json)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tinyml.app import folder
 from tinyml.app.manifest import ModelEntry
-from tinyml.errors import ConfigError, ModelError
+from tinyml.errors import ConfigError, ModelError, did_you_mean
 from tinyml.quantize.request import PATHS
 from tinyml.verbs.base import add_app_argument
 
@@ -77,4 +77,8 @@ def machine_of(board: str) -> str:
     for name, machine in BOARDS.items():
         if board == name or board.startswith(f"{name}/"):
             return machine
-    raise ConfigError(f"{board!r} is not a board that can be emulated here", f"one of {', '.join(BOARDS)}")
+    raise ConfigError(
+        f"{board!r} is not a board that can be emulated here{did_you_mean(board, BOARDS)}",
+        f"`verify` and `profile` run it on the board itself with --serial PORT; emulated are "
+        f"{', '.join(BOARDS)}",
+    )

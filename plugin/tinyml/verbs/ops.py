@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,10 +27,30 @@ class Ops(Verb):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("model", type=Path, nargs="?", metavar="MODEL", help="a .onnx or .tflite file")
+        parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
         add_option_arguments(parser)
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
-        return _list(console) if args.model is None else _needs(args, console)
+        if args.model is None:
+            return _list_as_json(console) if args.json else _list(console)
+        return _needs(args, console)
+
+
+def _list_as_json(console: Console) -> int:
+    from tinyml import inventory
+
+    families = [
+        {
+            "operator": family.name,
+            "onnx": list(family.onnx),
+            "tflite": list(family.tflite),
+            "kernels": list(dict.fromkeys(kernel.library for kernel in family.kernels)),
+        }
+        for family in inventory.families()
+    ]
+    special = {"onnx": list(inventory.SPECIAL_ONNX), "tflite": list(inventory.SPECIAL_TFLITE)}
+    console.file.write(json.dumps({"operators": families, "read_directly": special}, indent=2) + "\n")
+    return 0
 
 
 def _list(console: Console) -> int:
@@ -58,16 +79,24 @@ def _needs(args: argparse.Namespace, console: Console) -> int:
     from tinyml.pipeline import compile_model
 
     uses = inventory.used(args.model)
+    problem, kinds = None, []
+    try:
+        compiled = compile_model(args.model, options_from(args, args.target))
+        kinds = list(dict.fromkeys(chosen.layer.op.kind for chosen in compiled.selected))
+    except UnsupportedError as error:
+        problem = error.message
+    if args.json:
+        operators = [{"operator": use.op, "count": use.count, "supported": use.known} for use in uses]
+        answer = {"operators": operators, "layers": kinds, "problem": problem}
+        console.file.write(json.dumps(answer, indent=2) + "\n")
+        return 1 if problem else 0
     table = Table("operator", "count", "", box=None, padding=(0, 2, 0, 0))
     for use in uses:
         table.add_row(use.op, str(use.count), "" if use.known else "[red]not supported[/red]")
     console.print(table)
-    try:
-        compiled = compile_model(args.model, options_from(args, args.target))
-    except UnsupportedError as error:
-        console.print(error.message, markup=False, soft_wrap=True)
+    if problem:
+        console.print(problem, markup=False, soft_wrap=True)
         return 1
-    kinds = dict.fromkeys(chosen.layer.op.kind for chosen in compiled.selected)
     console.print(
         f"the model can be compiled: {len(compiled.selected)} layers of {', '.join(kinds) or 'nothing'}",
         markup=False,

@@ -98,6 +98,12 @@ def placed(args: argparse.Namespace, console: Console, profiled: bool = False) -
             from tinyml.verbs.placing_image import build_image
 
             port = _port(args, console)
+            if port is None and not site.has_emulator(args.board):
+                raise ConfigError(
+                    f"{args.board} is hardware: Zephyr has no emulator for it",
+                    "--serial PORT runs the model on the board itself; without one, --on "
+                    "or -b with an emulated board of the same core",
+                )
             console.print(f"building with Zephyr {site.version} for {args.board}", markup=False, style="dim")
             with tempfile.TemporaryDirectory(prefix="tinyml-") as scratch:
                 folder = (args.build_dir or Path(scratch)).resolve()

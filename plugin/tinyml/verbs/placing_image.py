@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 from tinyml.app.folder import Application
 from tinyml.app.manifest import ModelEntry
 from tinyml.harness.zephyr import Build, DevicetreeError, Site, devicetree_options, write_application
+from tinyml.harness.zephyr.build import Progress
 from tinyml.maths import FULL_LIBC
 from tinyml.pipeline import compile_model
 from tinyml.quantize.request import parse_items
 from tinyml.verbs.compile import options_from
+from tinyml.verbs.progress import Bars
 from tinyml.verbs.shapes import parse_shapes
 
 if TYPE_CHECKING:
@@ -34,12 +36,13 @@ class Image:
     board: str
     settings: Sequence[str]
     cmake: Sequence[str]
+    progress: Progress
 
     def make(self, folder: Path, entry: ModelEntry, application: Path | None = None) -> Build:
         """An image in ``folder``, with the devicetree overlays that ``application`` has for the board."""
         app = folder / "app"
         write_application(app, entry, self.settings)
-        build = Build(self.site, self.board, app, folder / "build", entry.name)
+        build = Build(self.site, self.board, app, folder / "build", entry.name, self.progress)
         overlays = devicetree_options(app, application) if application else []
         build.make([*overlays, *self.cmake])
         return build
@@ -65,7 +68,19 @@ def build_image(
         parse_shapes(args.shape),
         quantize=parse_items(args.quantize, "--quantize") if args.quantize else {},
     )
-    image = Image(site, args.board, settings, args.cmake)
+    with Bars() as bars:
+        return _make(
+            Image(site, args.board, settings, args.cmake, bars.advance), entry, listed, folder, console
+        )
+
+
+def _make(
+    image: Image,
+    entry: ModelEntry,
+    listed: tuple[Application, ModelEntry] | None,
+    folder: Path,
+    console: Console,
+) -> Build:
     if listed is None:
         return image.make(folder, entry)
     application, wanted = listed
@@ -77,7 +92,7 @@ def build_image(
         weights = wanted.weights if wanted.weights in PLAIN_MEMORIES else None
         build = image.make(folder / "plain", replace(entry, weights=weights))
         console.print(
-            f"{args.board} lacks what the application's devicetree or tinyml.yaml requires ({error.what}): "
+            f"{image.board} lacks what the application's devicetree or tinyml.yaml requires ({error.what}): "
             "arena and weights are in the board's own RAM and flash",
             style="yellow",
             markup=False,

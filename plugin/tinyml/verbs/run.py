@@ -63,6 +63,8 @@ class Run(Verb):
                 array = outputs[name]
                 shape = "x".join(map(str, array.shape)) or "scalar"
                 table.add_row(*([str(row)] if several else []), name, shape, arrays.preview(array))
+                if top := arrays.top_classes(array, graph.tensors[name], graph.labels):
+                    table.add_row(*([""] if several else []), "", "largest", top)
         console.print(table)
         console.print(f"{compiled.name} on {args.on}: {result.facts()}", markup=False)
         if args.output:

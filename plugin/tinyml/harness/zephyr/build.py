@@ -4,31 +4,29 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import shlex
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from threading import Timer
 
-from tinyml.errors import BudgetError, ConfigError, TinymlError, ToolError
+from tinyml.errors import ToolError
+from tinyml.harness.zephyr.failures import failure
 from tinyml.harness.zephyr.site import Site
 
-SHOWN_LINES = 15
-_TROUBLE = re.compile(r"\berror: |\bundefined reference|^CMake Error|^FAILED: |^FATAL ERROR|^ERROR: ")
-_DEVICETREE = re.compile(
-    r"devicetree error: (.+)|TinyML: ((?:\S+\s+){2,6}?)must\s+name\s+an\s+enabled\s+devicetree\s+node"
-)
 MINUTES = 20
+_COUNTER = re.compile(r"\[(\d+)/(\d+)\]")
+LOG = logging.getLogger(__name__)
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, the steps that are done, and all steps."""
 
 
-class DevicetreeError(ToolError):
-    """The board's devicetree lacks something that the build requires: ``what``."""
-
-    def __init__(self, message: str, what: str) -> None:
-        super().__init__(message)
-        self.what = what
+def _silent(what: str, done: int, total: int) -> None:
+    pass
 
 
 @dataclass(frozen=True)
@@ -40,6 +38,7 @@ class Build:
     app: Path
     folder: Path
     name: str
+    progress: Progress = _silent
 
     def make(self, cmake: Sequence[str]) -> None:
         """Run `west build`; a build with the same options is reused."""
@@ -99,35 +98,39 @@ class Build:
 
     def _west(self, words: Sequence[str]) -> None:
         command = [*self.site.west, *words]
+        LOG.debug("in %s: %s", self.site.zephyr, shlex.join(command))
+        process = subprocess.Popen(
+            command,
+            cwd=self.site.zephyr,
+            env=self.site.environment(self.board),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+        limit = Timer(60 * MINUTES, process.kill)
+        limit.start()
         try:
-            done = subprocess.run(
-                command,
-                cwd=self.site.zephyr,
-                env=self.site.environment(self.board),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                errors="replace",
-                timeout=60 * MINUTES,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise ToolError(f"west {words[0]} for {self.board} took more than {MINUTES} minutes") from None
-        if done.returncode:
-            raise _failure(words[0], self.board, done.stdout)
+            said = self._read(process)
+        except BaseException:  # Ctrl-C too: no build continues without us
+            process.kill()
+            raise
+        finally:
+            in_time = limit.is_alive()
+            limit.cancel()
+            process.wait()
+        if not in_time:
+            raise ToolError(f"west {words[0]} for {self.board} took more than {MINUTES} minutes")
+        if process.returncode:
+            raise failure(words[0], self.board, said)
 
-
-def _failure(verb: str, board: str, said: str) -> TinymlError:
-    """The lines of a long log that explain the failure."""
-    if "No board named" in said or "Invalid BOARD" in said:
-        return ConfigError(f"Zephyr has no board called {board!r}", "`west boards` lists them")
-    lines = said.strip().splitlines()
-    first = next((i for i, line in enumerate(lines) if _TROUBLE.search(line)), None)
-    kept = lines[-SHOWN_LINES:] if first is None else lines[first : first + SHOWN_LINES]
-    message = f"west {verb} for {board} failed:\n" + "\n".join(kept)
-    if "overflowed by" in said or "will not fit in region" in said or re.search(r"\ballows \d", said):
-        return BudgetError(message, "a smaller model, or a board with more memory")
-    if found := _DEVICETREE.search(said):
-        return DevicetreeError(message, " ".join((found[1] or found[2]).split()))
-    return ToolError(message)
+    def _read(self, process: subprocess.Popen[str]) -> str:
+        """What the build prints; ninja's counter goes to the progress bar."""
+        assert process.stdout
+        lines = []
+        for line in process.stdout:
+            lines.append(line)
+            if counter := _COUNTER.match(line):
+                self.progress(f"building for {self.board}", int(counter[1]), int(counter[2]))
+        return "".join(lines)

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,9 @@ from tinyml.workspace import find_zephyr
 
 PROJECT = Path(__file__).resolve().parents[4]
 """This project, if the package is in a clone of it; an installed package has no Zephyr module."""
+
+_EMULATED = re.compile(r"SUPPORTED_EMU_PLATFORMS")
+"""In a board's board.cmake: `west build -t run` has something to run the image with."""
 
 OUR_BOARDS = ("qemu_cortex_m4", "qemu_cortex_m7")
 
@@ -49,6 +53,17 @@ class Site:
         if modules:
             settings["EXTRA_ZEPHYR_MODULES"] = ";".join(modules)
         return settings
+
+    def has_emulator(self, board: str) -> bool:
+        """Whether Zephyr can run an image for this board here; True if the board is not known."""
+        name = board.partition("/")[0].partition("@")[0]
+        command = [*self.west, "boards", "-n", f"^{re.escape(name)}$", "-f", "{dir}"]
+        done = subprocess.run(
+            command, cwd=self.zephyr, env=self.environment(board), capture_output=True, text=True, check=False
+        )
+        scripts = [Path(line) / "board.cmake" for line in done.stdout.splitlines()]
+        texts = [script.read_text(encoding="utf-8") for script in scripts if script.is_file()]
+        return not texts or any(_EMULATED.search(text) for text in texts)
 
     @cached_property
     def module(self) -> Path | None:
