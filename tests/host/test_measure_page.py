@@ -14,8 +14,8 @@ from tinyml import __version__
 from tinyml.compare.difference import FLOAT_TOLERANCE
 from tinyml.report.facts import SCHEMA
 from tinyml.verbs import VERBS
+from tinyml.verbs.base import build_parser
 from tinyml.verbs.bench import Bench
-from tinyml.verbs.parser import build_parser
 from tinyml.verbs.verify import EXIT_DIFFERS
 
 ROOT = Path(__file__).parents[2]

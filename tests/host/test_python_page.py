@@ -13,7 +13,7 @@ import pytest
 
 import tinyml
 from tinyml.verbs import VERBS
-from tinyml.verbs.parser import build_parser
+from tinyml.verbs.base import build_parser
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "python.md"

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import argparse
+import inspect
 import logging
 import os
 import sys
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from tinyml.errors import TinymlError
-from tinyml.verbs.parser import build_parser
+from tinyml.verbs.parser import Parser, add_loudness
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -92,6 +93,28 @@ def _clock_rate(text: str) -> float:
     if not 0 < rate < float("inf"):
         raise argparse.ArgumentTypeError(f"{text!r} is not a clock rate in MHz, for example 120")
     return rate
+
+
+def build_parser(verbs: Iterable[Verb], prog: str, version: str) -> Parser:
+    """The command line of all verbs under one program name."""
+    parser = Parser(
+        prog=prog, description="Neural networks as source files of a firmware: ONNX and TFLite compiled to C."
+    )
+    parser.add_argument("--version", action="version", version=f"west-tinyml {version}")
+    add_loudness(parser, default=0)
+    choices = parser.add_subparsers(metavar="VERB", required=True)
+    for verb in verbs:
+        description = inspect.cleandoc(type(verb).__doc__ or verb.help)
+        sub = choices.add_parser(
+            verb.name,
+            help=verb.help,
+            description=description,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        verb.add_arguments(sub)
+        add_loudness(sub, default=argparse.SUPPRESS)  # so that it does not undo what stands before the verb
+        sub.set_defaults(verb=verb, parser=sub)
+    return parser
 
 
 def main(verbs: Iterable[Verb], argv: Sequence[str], prog: str, version: str) -> int:

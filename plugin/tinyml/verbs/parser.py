@@ -1,18 +1,14 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""The command line of all verbs: short complaints, suggestions for misspelt words, common options."""
+"""Parsing of command lines: short complaints, suggestions for misspelt words, options of every verb."""
 
 from __future__ import annotations
 
 import argparse
-import inspect
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
 from tinyml.errors import did_you_mean
-
-if TYPE_CHECKING:
-    from tinyml.verbs.base import Verb
 
 
 class Parser(argparse.ArgumentParser):
@@ -50,29 +46,7 @@ class Parser(argparse.ArgumentParser):
         raise argparse.ArgumentError(action if what == "value" else None, message)
 
 
-def build_parser(verbs: Iterable[Verb], prog: str, version: str) -> Parser:
-    """The command line of all verbs under one program name."""
-    parser = Parser(
-        prog=prog, description="Neural networks as source files of a firmware: ONNX and TFLite compiled to C."
-    )
-    parser.add_argument("--version", action="version", version=f"west-tinyml {version}")
-    _add_loudness(parser, default=0)
-    choices = parser.add_subparsers(metavar="VERB", required=True)
-    for verb in verbs:
-        description = inspect.cleandoc(type(verb).__doc__ or verb.help)
-        sub = choices.add_parser(
-            verb.name,
-            help=verb.help,
-            description=description,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        verb.add_arguments(sub)
-        _add_loudness(sub, default=argparse.SUPPRESS)  # so that it does not undo what stands before the verb
-        sub.set_defaults(verb=verb, parser=sub)
-    return parser
-
-
-def _add_loudness(parser: argparse.ArgumentParser, default: Any) -> None:
+def add_loudness(parser: argparse.ArgumentParser, default: Any) -> None:
     """`-q` and `-v`, before the verb or after it."""
     loudness = parser.add_mutually_exclusive_group()
     loudness.add_argument(
