@@ -181,6 +181,8 @@ def on_int16(function: str, parameters: tuple[float, ...], x_scale: float, y_sca
         ("tanh", (), 2.0**-15, 3),
         ("leaky_relu", (0.1,), 0.01, 1),
         ("hard_sigmoid", (0.2, 0.5), 2.0**-15, 1),
+        ("abs", (), 0.0007, 1),
+        ("neg", (), 0.0007, 1),
         ("softplus", (), 0.01, LARGEST_ERROR),
     ],
 )

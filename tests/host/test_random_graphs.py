@@ -35,7 +35,7 @@ def test_random_graphs(kind: str) -> None:
     tally = check((recipe(number, 18, (kind,)) for number in range(EACH)), c_every=C_EVERY)
     assert not tally.wrong, "\n".join(f"{shrink(found)}: {why}" for found, why in tally.wrong.items())
     assert tally.refused.total() <= EACH // 20, tally.refused
-    assert tally.ties <= EACH // 10
+    assert tally.ties <= (0 if kind in TFLITE_KINDS else EACH // 4 if kind == "qdq_s16" else EACH // 10)
 
 
 def test_models_that_were_wrong() -> None:

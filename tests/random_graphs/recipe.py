@@ -45,7 +45,6 @@ class Model:
     recipe: Recipe
     content: bytes
     samples: Sequence[Sequence[Array]]
-    loose: int = 0  # steps of the quantisation by which the reference may differ by design
 
     @property
     def is_tflite(self) -> bool:

@@ -26,7 +26,6 @@ class _Draft:
         self.quantised = self.dtype != "float32"
         self.values: dict[str, Value] = {}
         self.calls: list[Call] = []
-        self.loose = 0
         self.input = self.tensor("x", (1, recipe.height, recipe.width, recipe.channels), 0.02)
 
     def tensor(self, name: str, shape: Shape, scale: float, zero: int | None = None) -> Value:
@@ -97,7 +96,7 @@ def tflite_model(recipe: Recipe) -> Model:
     part = Part(list(draft.values.values()), draft.calls, ["x"], outputs)
     rng = np.random.default_rng(zlib.crc32(repr(recipe).encode()))
     samples = [[_sample(rng, draft.input)] for _ in range(SAMPLES)]
-    return Model(recipe, write(part), samples, draft.loose)
+    return Model(recipe, write(part), samples)
 
 
 def _sample(rng: Any, x: Value) -> Array:
@@ -187,8 +186,6 @@ def function(draft: _Draft, rng: Any, x: Value) -> None:
     else:
         y = draft.tensor(f"t{len(draft.calls)}", x.shape, 1 / 128)
     draft.call(name, [x], y)
-    if draft.dtype == "int8":  # a table of float32, where LiteRT has fixed-point numbers: a tie may differ
-        draft.loose = max(draft.loose * 2, 3)
 
 
 def binary(draft: _Draft, rng: Any, x: Value) -> None:
@@ -248,7 +245,6 @@ def dense(draft: _Draft, rng: Any, x: Value) -> None:
     b = draft.bias(rng, x, scales, outputs)
     y = draft.result((1, outputs), draft.scale(x) * 0.5 * x.shape[1] ** 0.5 if draft.quantised else 1)
     draft.call("FULLY_CONNECTED", [x, w, b], y, "FullyConnectedOptions")
-    draft.loose = max(draft.loose * 4, 1)  # it rounds once, TensorFlow Lite Micro and we twice
 
 
 def softmax(draft: _Draft, rng: Any, x: Value) -> None:

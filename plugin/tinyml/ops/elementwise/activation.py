@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions of one operand as TFLite files have them: float as Unary, bytes as a table.
 
-Each quantised function is either defined by TensorFlow Lite in integer arithmetic, which a table can hold
+Each quantised function is either defined by TensorFlow Lite in arithmetic of its own, which a table can hold
 exactly, or it is the real function between a Dequantize and a Quantize, which a table can hold as well.
 """
 
@@ -70,16 +70,14 @@ def read_function(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
 
 
 @tflite_op("LOGISTIC", "TANH", "HARD_SWISH")
-def read_fixed_point(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
+def read_tabulated(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     x, output = node.input(0), node.outputs[0]
     function, table = {
         "LOGISTIC": ("sigmoid", tables.logistic),
         "TANH": ("tanh", tables.tanh),
         "HARD_SWISH": ("hard_swish", tables.hard_swish),
     }[node.op_type]
-    scale = {"LOGISTIC": 1 / 256, "TANH": 1 / 128}.get(node.op_type)
-    defined = output.quant is not None and scale in (None, output.quant.scales[0])
-    stored = table(x, output) if defined and lookup.takes(x, output) else None
+    stored = table(x, output) if lookup.takes(x, output) else None
     return [add_function(build, x, output, Unary(function), stored)]
 
 

@@ -1,21 +1,16 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Activations on bytes, in the integer arithmetic of TensorFlow Lite. Each gives the stored results
-for all 256 values of its input, which become a table."""
+"""Activations on bytes, in the arithmetic of TensorFlow Lite's reference kernels: integers, or float32.
+Each gives the stored results for all 256 values of its input, which become a table."""
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 
 from tinyml import fixed_point as fp
 from tinyml.ir import Array, Quant, Tensor, TensorType
 from tinyml.ops.elementwise.lookup import stored_values
-from tinyml.ops.shared import gemmlowp
 from tinyml.ops.shared.quant import quant_of
-
-INPUT_INTEGER_BITS = 4  # of the argument of logistic and tanh
 
 
 def _centred(x: Tensor) -> Array:
@@ -27,34 +22,26 @@ def _out(y: TensorType) -> Quant:
     return y.quant
 
 
-def _argument(x: Tensor) -> tuple[Array, int]:
-    """The input with four integer bits, and from which distance to zero on it saturates."""
-    real = float(np.float32(quant_of(x).scale)) * (1 << (31 - INPUT_INTEGER_BITS))
-    multiplier, shift = fp.quantize_multiplier(real)
-    radius = ((1 << INPUT_INTEGER_BITS) - 1) * (1 << (31 - INPUT_INTEGER_BITS)) / 2.0**shift
-    centred = _centred(x)
-    inside = np.abs(centred) < math.floor(radius)
-    scaled = fp.multiply_by_quantized_multiplier(np.where(inside, centred, 0), multiplier, shift)
-    return scaled, math.floor(radius)
+def _real(x: Tensor) -> Array:
+    return np.asarray(_centred(x).astype(np.float32) * np.float32(quant_of(x).scale), np.float64)
+
+
+def _stored(real: Array, y: TensorType) -> Array:
+    """Of float32, halves away from zero."""
+    steps = real.astype(np.float32) * (np.float32(1) / np.float32(_out(y).scale))
+    return np.asarray(fp.round_half_away(steps).astype(np.int64) + _out(y).zero_point)
 
 
 def logistic(x: Tensor, y: TensorType) -> Array:
-    """Output scale 1/256, zero point at the smallest value."""
-    argument, radius = _argument(x)
-    low, high = y.dtype.limits
-    found = fp.rounding_divide_by_pot(gemmlowp.Q31.logistic(argument, INPUT_INTEGER_BITS), 31 - 8) + low
-    centred = _centred(x)
-    return np.where(centred <= -radius, low, np.where(centred >= radius, high, found))
+    """1 / (1 + exp(-x)), each step in float32; exp itself in double, which is the same on every CPU."""
+    with np.errstate(over="ignore"):
+        powers = np.exp(-_real(x)).astype(np.float32)
+    return _stored(np.float32(1) / (np.float32(1) + powers), y)
 
 
 def tanh(x: Tensor, y: TensorType) -> Array:
-    """Output scale 1/128, zero point in the middle."""
-    argument, radius = _argument(x)
-    low, high = y.dtype.limits
-    found = fp.rounding_divide_by_pot(gemmlowp.Q31.tanh(argument, INPUT_INTEGER_BITS), 31 - 7)
-    centred = _centred(x)
-    middle = (low + high + 1) // 2
-    return np.where(centred <= -radius, low, np.where(centred >= radius, high, found + middle))
+    """The hyperbolic tangent, rounded to float32."""
+    return _stored(np.tanh(_real(x)), y)
 
 
 def leaky_relu(x: Tensor, y: TensorType, alpha: float) -> Array:

@@ -133,7 +133,9 @@ class LeakyInt16(Int16Activation, Clamped):
     round_once: bool = False  # else twice, as TensorFlow Lite does
 
     def label(self) -> str:
-        return "clamp" if self.alpha == self.slope else "leaky_relu"
+        if self.alpha == self.slope:
+            return "clamp" if self.slope > 0 else "neg"
+        return "abs" if self.alpha == -self.slope else "leaky_relu"
 
     def factors(self, layer: Layer) -> tuple[tuple[int, int], tuple[int, int]]:
         """Above and below zero."""

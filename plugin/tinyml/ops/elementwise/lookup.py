@@ -98,12 +98,15 @@ def from_function(
     y: Tensor | TensorType,
     halves_to_even: bool = True,
 ) -> Lookup:
-    """A table of a function on real numbers (float32), between two quantisations."""
+    """A table of a function on real numbers (float32), between two quantisations.
+
+    The function is computed in double, so that the table is the same on every CPU.
+    """
     assert y.quant is not None
     quant = quant_of(x)
     real = (stored_values(x.dtype) - quant.zero_point).astype(np.float32) * np.float32(quant.scale)
     with np.errstate(all="ignore"):
-        results = np.asarray(function(real), np.float32)
+        results = np.asarray(function(real.astype(np.float64)), np.float32)
     return from_integers(name, x, y, quantized(results, y.quant, y.dtype, halves_to_even))
 
 

@@ -179,6 +179,8 @@ class Unary(Op):
             return int16_activation.SigmoidInt16(self.function == "tanh")
         if self.function == "leaky_relu" and self.parameters[0] > 0:
             return int16_activation.LeakyInt16(self.parameters[0], round_once=True)
+        if self.function in ("abs", "neg"):
+            return int16_activation.LeakyInt16(-1.0, 1.0 if self.function == "abs" else -1.0, round_once=True)
         if self.function == "hard_sigmoid" and self.parameters[0] > 0:
             alpha, beta = self.parameters
             return int16_activation.LeakyInt16(alpha, alpha, beta, clamp=(0.0, 1.0), round_once=True)

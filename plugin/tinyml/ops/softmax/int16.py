@@ -30,17 +30,17 @@ def _table(function: Callable[[Array], Array], lowest: float, highest: float) ->
 
     The last one is only the end of the last slope.
     """
-    step = np.float32((highest - lowest) / 512)
-    start = np.float32(lowest) + np.arange(512, dtype=np.float32) * step
-    one = np.float32(32768)
+    step = (highest - lowest) / 512
+    start = lowest + np.arange(512) * step
+    one = 32768.0
 
     def at(offset: float) -> Array:
-        return np.asarray(function(start + np.float32(offset)) * one, np.float32)
+        return np.asarray(function(start + offset) * one)
 
-    here, middle, after = at(0.0), at(float(step) / 2), at(float(step))
+    here, middle, after = at(0.0), at(step / 2), at(step)
     rounded = fp.round_half_away(here)
     error = fp.round_half_away((after + rounded) / 2) - fp.round_half_away(middle)
-    last = fp.round_half_away(np.asarray([function(np.asarray(highest, np.float32)) * one]))
+    last = fp.round_half_away(np.asarray([function(np.asarray(highest)) * one]))
     table = np.concatenate([rounded - fp.round_half_away(error / 2), last])
     return np.clip(table, -32768, 32767).astype(np.int16)
 

@@ -1,0 +1,65 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Functions on integers equal LiteRT's reference kernels for every input, whatever the scales."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.random_graphs.recipe import Model, Recipe
+from tests.random_graphs.tflite_model import litert
+from tests.support.interpret import interpret
+from tests.support.tflite_writer import Call, Part, Value, write
+from tinyml.importers import tflite_graph
+from tinyml.ir import Array, Quant
+from tinyml.pipeline import optimize
+
+SCALES = {  # of the input; results are close to a tie at powers of two
+    "int8": (*(2.0**e for e in range(-12, 1)), 0.0123, 0.0778, 0.31),
+    "int16": (*(2.0**e for e in range(-18, -7, 3)), 3.1e-5, 7.7e-4),
+}
+
+
+def function(op_type: str, x: Array, scale: float, y: Quant, table: str = "", **options: Any) -> None:
+    """Whether both compute the same of ``x``."""
+    zero = -128 if x.dtype == np.int8 and op_type != "SOFTMAX" else 0
+    values = [
+        Value("x", x.shape, x.dtype.name, Quant.per_tensor(float(np.float32(scale)), zero)),
+        Value("y", x.shape, x.dtype.name, y),
+    ]
+    content = write(Part(values, [Call(op_type, ["x"], ["y"], table, options)], ["x"], ["y"]))
+    ((wanted,),) = litert(Model(Recipe("tflite_s8", 1, 1, 1, ()), content, [[x]]))
+    graph = tflite_graph.read(Path("function.tflite"), content, {})
+    (found,) = interpret(optimize(graph), {graph.inputs[0]: x}).values()
+    np.testing.assert_array_equal(found, wanted)
+
+
+def cases() -> Iterator[tuple[str, str, float]]:
+    for op_type in ("LOGISTIC", "TANH"):
+        for dtype, scales in SCALES.items():
+            yield from ((op_type, dtype, scale) for scale in scales)
+
+
+@pytest.mark.parametrize("op_type,dtype,scale", [*cases()])
+def test_every_input(op_type: str, dtype: str, scale: float) -> None:
+    pytest.importorskip("ai_edge_litert", reason="the reference")
+    info = np.iinfo(dtype)
+    x = np.arange(info.min, info.max + 1).astype(dtype).reshape(1, -1)
+    outputs = {"LOGISTIC": Quant.per_tensor(1 / 256, -128), "TANH": Quant.per_tensor(1 / 128, 0)}
+    y = outputs[op_type] if dtype == "int8" else Quant.per_tensor(2.0**-15, 0)
+    function(op_type, x, scale, y)
+
+
+@pytest.mark.parametrize("depth", [2, 3, 24, 100])
+@pytest.mark.parametrize("dtype,scale", [("int8", 0.02), ("int8", 0.2), ("int16", 8e-5), ("int16", 4e-6)])
+def test_softmax(dtype: str, scale: float, depth: int) -> None:
+    pytest.importorskip("ai_edge_litert", reason="the reference")
+    info = np.iinfo(dtype)
+    x = np.random.default_rng(depth).integers(info.min, info.max + 1, (150, depth)).astype(dtype)
+    y = Quant.per_tensor(1 / 256, -128) if dtype == "int8" else Quant.per_tensor(2.0**-15, 0)
+    function("SOFTMAX", x, scale, y, "SoftmaxOptions", Beta=1.0)
