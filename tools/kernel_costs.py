@@ -5,7 +5,8 @@
 ``python -m tools.kernel_costs [--check]``
 
 Each kernel that has a cost computes small layers on the emulated cores, where QEMU counts its instructions.
-The table shows the recorded cost next to a least-squares fit: instructions per multiplication and per output.
+The table shows the recorded cost next to a least-squares fit: instructions per multiplication, per output and,
+where the kernel's cost has such a figure, per channel.
 ``--check`` only compares the ranking: for each layer, the kernel that the compiler selects must need about as
 few instructions as its rival. Requires the Arm tools and CMSIS-NN (see `tinyml doctor`).
 """
@@ -46,11 +47,6 @@ MACHINES = {"plain": "qemu-cortex-m3", "dsp": "qemu-cortex-m4", "mve": "qemu-cor
 WORST_CHOICE = 1.15
 """A selected kernel may need this much more than its rival: two figures cannot fit layers of all shapes."""
 
-KNOWN = {
-    ("depthwise_stream", "cortex-m4"): "copying a channel dominates where each has a single output",
-}
-"""Wrong choices that two figures per kernel cannot avoid, and why."""
-
 
 @dataclass(frozen=True)
 class Case:
@@ -82,6 +78,10 @@ LAYERS = {
     "depthwise_strided": Case(DepthwiseConv((2, 2), pads=HALF), (1, 8, 8, 32), (1, 3, 3, 32)),
     "depthwise_5x5": Case(DepthwiseConv(pads=(2, 2, 2, 2)), (1, 8, 8, 16), (1, 5, 5, 16)),
     "depthwise_stream": Case(DepthwiseConv(), (1, 9, 1, 48), (1, 9, 1, 48)),
+    "depthwise_of_three": Case(DepthwiseConv(), (1, 7, 1, 48), (1, 5, 1, 48)),
+    "depthwise_single": Case(DepthwiseConv(), (1, 3, 3, 32), (1, 3, 3, 32)),
+    "depthwise_four": Case(DepthwiseConv(pads=SAME), (1, 2, 2, 64), (1, 3, 3, 64)),
+    "depthwise_row": Case(DepthwiseConv(pads=(0, 1, 0, 1)), (1, 1, 20, 16), (1, 1, 3, 16)),
     "dense_16": Case(Dense(), (1, 64), (16, 64)),
     "dense_small": Case(Dense(), (1, 32), (10, 32)),
     "dense_128": Case(Dense(), (1, 128), (64, 128)),
@@ -105,13 +105,15 @@ class Fit:
 
     kernel: str
     column: str
-    recorded: tuple[float, float]
-    measured: tuple[float, float]
+    recorded: tuple[float, ...]
+    measured: tuple[float, ...]
     worst: float  # the largest relative error of the measured figures, over all layers
 
     def row(self) -> str:
-        figures = (f"({mac:.2f}, {output:.1f})" for mac, output in (self.recorded, self.measured))
-        return f"{self.kernel:36}{self.column:7}{next(figures):>15}{next(figures):>15}{self.worst:>9.0%}"
+        recorded, measured = (
+            f"({', '.join(f'{figure:.4g}' for figure in figures)})" for figures in (self.recorded, self.measured)
+        )
+        return f"{self.kernel:36}{self.column:7}{recorded:>20}{measured:>23}{self.worst:>9.0%}"
 
 
 def sketched(names: Iterable[str], copies: Mapping[str, int] | None = None) -> Graph:
@@ -178,17 +180,24 @@ def fits(column: str, counts: Iterable[Count]) -> Iterator[Fit]:
     for kernel, found in by_kernel.items():
         cost = kernel.cost
         assert cost is not None
-        work = np.array([[c.layer.op.macs(c.layer), c.layer.output.elements] for c in found], float)
+        figures = recorded(cost, column)
+        work = np.array([_work(c.layer)[: len(figures)] for c in found], float)
         spent = np.array([c.instructions for c in found], float)
         shares = work / spent[:, np.newaxis]
-        per_mac, per_output = np.linalg.lstsq(shares, np.ones(len(found)), rcond=None)[0]
-        worst = float(np.abs(shares @ [per_mac, per_output] - 1).max())
-        yield Fit(kernel.name, column, recorded(cost, column), (float(per_mac), float(per_output)), worst)
+        fitted = np.linalg.lstsq(shares, np.ones(len(found)), rcond=None)[0]
+        worst = float(np.abs(shares @ fitted - 1).max())
+        yield Fit(kernel.name, column, figures, tuple(float(figure) for figure in fitted), worst)
 
 
-def recorded(cost: Cost, column: str) -> tuple[float, float]:
+def _work(layer: Layer) -> tuple[int, int, int]:
+    """Multiplications, outputs and output channels."""
+    return layer.op.macs(layer), layer.output.elements, layer.output.shape[-1]
+
+
+def recorded(cost: Cost, column: str) -> tuple[float, ...]:
+    """One figure for each kind of work that the cost counts."""
     figures: tuple[float, float] = getattr(cost, column)
-    return figures
+    return (*figures, cost.channel) if cost.channel else figures
 
 
 def wrong_choices(column: str, counts: Iterable[Count]) -> list[str]:
@@ -201,7 +210,7 @@ def wrong_choices(column: str, counts: Iterable[Count]) -> list[str]:
     for choice in LIBRARIES:
         for name, ours, rival in zip(names, chosen, choose_kernels(graph, target, choice, True), strict=True):
             takes, other = spent[name, ours.kernel.name], spent[name, rival.kernel.name]
-            if takes > other * WORST_CHOICE and (name, target.name) not in KNOWN:
+            if takes > other * WORST_CHOICE:
                 found.append(
                     f"{name} on {target.name}: {ours.kernel.name} is selected and needs {takes:,} "
                     f"instructions; {rival.kernel.name} needs {other:,}"
@@ -215,7 +224,7 @@ def main() -> int:
     check = parser.parse_args().check
     wrong: list[str] = []
     if not check:
-        print(f"{'kernel':36}{'core':7}{'recorded':>15}{'measured':>15}{'error':>9}")
+        print(f"{'kernel':36}{'core':7}{'recorded':>20}{'measured':>23}{'error':>9}")
     try:
         for column in MACHINES:
             counts = count(column)

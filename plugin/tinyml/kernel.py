@@ -34,16 +34,19 @@ class Cost:
     """The cost of a kernel, measured on emulated cores: instructions per multiplication and per output.
 
     It is accurate enough to rank kernels that compute the same layer. There is one pair for cores without
-    packed arithmetic, one for DSP instructions and one for Helium. ``tools/kernel_costs.py`` measures them.
+    packed arithmetic, one for DSP instructions and one for Helium. ``channel`` is what each output channel
+    costs whatever its size, for kernels that prepare something for it. ``tools/kernel_costs.py`` measures them.
     """
 
     plain: tuple[float, float] = (0, 0)
     dsp: tuple[float, float] = (0, 0)
     mve: tuple[float, float] = (0, 0)
+    channel: float = 0
 
     def instructions(self, layer: Layer, target: Target) -> float:
         per_mac, per_output = self.mve if target.mve else self.dsp if target.dsp else self.plain
-        return per_mac * layer.op.macs(layer) + per_output * layer.output.elements
+        channels = layer.output.shape[-1] * self.channel
+        return per_mac * layer.op.macs(layer) + per_output * layer.output.elements + channels
 
 
 OpT = TypeVar("OpT", bound=Op)

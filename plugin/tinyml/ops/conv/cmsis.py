@@ -138,7 +138,7 @@ def three_by_three(layer: Layer[Convolution]) -> bool:
 class DepthwiseKernel(nn.RoundingKernel[Convolution]):
     """Shared by the depthwise kernels below."""
 
-    cost = Cost(plain=(12, 60), dsp=(6.6, 52), mve=(1.4, 11))
+    cost = Cost(dsp=(8.2, 48), mve=(1.4, 11))
 
     def emit(self, layer: Layer[Convolution], sheet: Sheet) -> None:
         op = layer.op
@@ -194,6 +194,7 @@ class DepthwiseConvAny(DepthwiseKernel):
 
     name = "arm_depthwise_conv_s8"
     sources = (f"{nn.CONVOLUTION}/arm_depthwise_conv_s8.c",)
+    cost = Cost(plain=(12, 144), dsp=(12, 144), mve=(12, 144), channel=100)
     constraints = COMMON
 
 

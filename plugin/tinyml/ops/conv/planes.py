@@ -34,7 +34,7 @@ class DepthwisePlanes(Kernel[Convolution]):
     library = Library.PORTABLE
     sources = ("conv/depthwise_conv_s8.c",)
     ways = "tinyml_depthwise_"
-    cost = Cost(plain=(5.5, 5), dsp=(5.5, 5), mve=(5.5, 5))
+    cost = Cost(plain=(3.7, 17), dsp=(3.7, 17), mve=(3.7, 17), channel=275)
     in_bands = True
     constraints: ClassVar[tuple[Constraint, ...]] = (
         int8_tensors,
@@ -84,7 +84,7 @@ class DepthwiseDsp(DepthwisePlanes):
     name = "tinyml_depthwise_conv_dsp_s8"
     sources = ("conv/depthwise_conv_dsp_s8.c",)
     ways = "tinyml_depthwise_dsp_"
-    cost = Cost(dsp=(2.7, 14), mve=(2.7, 14))
+    cost = Cost(dsp=(2.6, 4.5), mve=(2.6, 4.5), channel=310)
     constraints = (*DepthwisePlanes.constraints, right_shifts)
 
     def runs_on(self, target: Target) -> bool:
