@@ -5,8 +5,8 @@
 ``python -m tools.kernel_costs [--check]``
 
 Each kernel that has a cost computes small layers on the emulated cores, where QEMU counts its instructions.
-The table shows the recorded cost next to a least-squares fit: instructions per multiplication, per output and,
-where the kernel's cost has such a figure, per channel.
+The table shows the recorded cost next to a least-squares fit: instructions per multiplication, per output
+and, where the cost has such a figure, per channel.
 ``--check`` only compares the ranking: for each layer, the kernel that the compiler selects must need about as
 few instructions as its rival. Requires the Arm tools and CMSIS-NN (see `tinyml doctor`).
 """
@@ -111,7 +111,8 @@ class Fit:
 
     def row(self) -> str:
         recorded, measured = (
-            f"({', '.join(f'{figure:.4g}' for figure in figures)})" for figures in (self.recorded, self.measured)
+            f"({', '.join(f'{figure:.4g}' for figure in figures)})"
+            for figures in (self.recorded, self.measured)
         )
         return f"{self.kernel:36}{self.column:7}{recorded:>20}{measured:>23}{self.worst:>9.0%}"
 

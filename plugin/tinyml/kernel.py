@@ -34,8 +34,9 @@ class Cost:
     """The cost of a kernel, measured on emulated cores: instructions per multiplication and per output.
 
     It is accurate enough to rank kernels that compute the same layer. There is one pair for cores without
-    packed arithmetic, one for DSP instructions and one for Helium. ``channel`` is what each output channel
-    costs whatever its size, for kernels that prepare something for it. ``tools/kernel_costs.py`` measures them.
+    packed arithmetic, one for DSP instructions and one for Helium. ``channel`` is what an output channel
+    costs whatever its size, for kernels that prepare something for it. ``tools/kernel_costs.py`` measures
+    them.
     """
 
     plain: tuple[float, float] = (0, 0)

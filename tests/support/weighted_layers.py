@@ -44,6 +44,8 @@ CHOSEN = {
     "dilated_rows": Weighted(Conv(dilations=(2, 1)), (1, 9, 8, 4), (3, 3, 3, 4)),
     "dilated_cols": Weighted(Conv(dilations=(1, 2)), (1, 9, 8, 4), (3, 3, 3, 4)),
     "depthwise_dilated_rows": Weighted(DepthwiseConv(dilations=(2, 1)), (1, 9, 8, 4), (1, 3, 3, 4)),
+    "depthwise_whole": Weighted(DepthwiseConv(), (2, 9, 1, 11), (1, 9, 1, 11), x_zero=-128),
+    "depthwise_whole_few": Weighted(DepthwiseConv(strides=(2, 1)), (1, 3, 3, 3), (1, 3, 3, 3), scale=0.00003),
     # small sums that do not saturate where the factor is a half and more: a shift of 0
     "no_shift": Weighted(
         Conv(), (1, 9, 9, 1), (12, 1, 1, 1), scale=0.00015, lowest=-2, largest=2, bias=False

@@ -17,6 +17,7 @@ from tinyml.ops.conv.cmsis import DEPTHWISE_KERNELS
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.conv.loops import DepthwiseConvLoops
 from tinyml.ops.conv.planes import DepthwiseDsp, DepthwisePlanes
+from tinyml.ops.conv.whole import DepthwiseWhole
 from tinyml.ops.shared.overlay import forwards
 from tinyml.ops.weighted import helium
 from tinyml.ops.weighted.int16 import DepthwiseConvInt16
@@ -161,6 +162,7 @@ register_kernels(
     DepthwiseConv,
     *DEPTHWISE_KERNELS,
     DepthwiseConvHelium(),
+    DepthwiseWhole(),
     DepthwiseDsp(),
     DepthwisePlanes(),
     DepthwiseConvInt16(),

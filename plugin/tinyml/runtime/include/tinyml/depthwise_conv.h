@@ -74,6 +74,13 @@ void tinyml_depthwise_conv_dsp_s8(const struct tinyml_depthwise_conv_s8 *p, cons
 				  const struct tinyml_depthwise_dsp *loop);
 
 /**
+ * For windows that cover the whole input: one output per channel. out_c is in_c, and there is no
+ * padding, dilation or weight zero point. Weights are (kernel_h, kernel_w, out_c).
+ */
+void tinyml_depthwise_whole_s8(const struct tinyml_depthwise_conv_s8 *p, const int8_t *x,
+			       int8_t *y);
+
+/**
  * int8 depthwise convolution for cores with Helium: out_c is in_c, no weight is -128, weights have
  * no zero point.
  *
