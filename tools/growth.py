@@ -4,7 +4,7 @@
 
 ``python -m tools.growth [--write]``
 
-Times differ from machine to machine, so nothing here is a test. The ratio between two sizes says whether a
+Times differ from machine to machine, so nothing here is a test. The ratio between two sizes shows whether a
 step of the compiler has become quadratic: ten times the nodes should take at most fifteen times as long.
 """
 

@@ -168,7 +168,9 @@ def survives(mutant: Mutant) -> bool:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("names", nargs="*", help="parts of the names of named mutants (default: all)")
-    parser.add_argument("--sample", type=int, default=0, metavar="N", help="so many sampled mutants too")
+    parser.add_argument(
+        "--sample", type=int, default=0, metavar="N", help="also try this many sampled mutants"
+    )
     args = parser.parse_args()
     named = [m for m in NAMED if not args.names or any(name in m.name for name in args.names)]
     mutants = [*named, *sampled(args.sample)]

@@ -93,7 +93,9 @@ def load_samples(path: Path | None, graph: Graph) -> list[dict[str, Array]]:
     counts = {name: len(array) for name, array in rows.items()}
     if len(set(counts.values())) > 1:
         found = ", ".join(f"{count} for {name!r}" for name, count in counts.items())
-        raise ConfigError(f"{path} has different numbers of rows: {found}", "as many rows for each input")
+        raise ConfigError(
+            f"{path} has different numbers of rows: {found}", "the same number of rows for each input"
+        )
     return [dict(zip(rows, sample, strict=True)) for sample in zip(*rows.values(), strict=True)]
 
 

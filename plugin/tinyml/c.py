@@ -271,7 +271,7 @@ class Nest:
 
 
 def nest(shape: Sequence[int], walks: Mapping[str, Walk], prefix: str = "i") -> Nest:
-    """Loops over ``shape``; loops that every operand walks as if they were one are merged."""
+    """Loops over ``shape``; loops that every operand walks contiguously are merged."""
     axes = [axis for axis, extent in enumerate(shape) if extent != 1]
     extents: list[int] = []
     strides: dict[str, list[int]] = {name: [] for name in walks}

@@ -91,9 +91,9 @@ def check(summary: Mapping[str, Any], pins: Mapping[str, Kind]) -> None:
     ]
     if wrong:
         raise ConfigError(
-            f"model {summary['name']} has another interface than the application relies on:\n"
+            f"model {summary['name']} has a different interface from the one the application relies on:\n"
             + "\n".join(wrong),
-            "the model that fits; or adapt the application, and `interface:` in tinyml.yaml with it",
+            "use a model with that interface, or adapt the application and `interface:` in tinyml.yaml",
         )
 
 

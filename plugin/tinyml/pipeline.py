@@ -168,7 +168,7 @@ def compile_graph(
     if options.kernels not in ("auto", *LIBRARIES):
         raise ConfigError(f"unknown kernels {options.kernels!r}", f"auto, {', '.join(LIBRARIES)}")
     if options.io not in IO_CHOICES:
-        raise ConfigError(f"inputs and outputs cannot live in {options.io!r}", " or ".join(IO_CHOICES))
+        raise ConfigError(f"inputs and outputs cannot be in {options.io!r}", " or ".join(IO_CHOICES))
     if options.frontend and options.io != "arena":
         raise ConfigError(
             "a front end writes the input itself: it cannot be in the caller's memory", "io arena"
@@ -228,7 +228,7 @@ def write_folder(
 ) -> list[Path]:
     """Write the C, and ``others`` with it; returns the files that changed.
 
-    ``depfile`` tells ninja and make that the C was made from ``sources``.
+    ``depfile`` lists ``sources`` as the dependencies of the C, for ninja and make.
     """
     changed = write_files(folder, {**compiled.files, **(others or {})})
     if depfile:

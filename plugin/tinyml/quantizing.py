@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""What the quantiser needs to know about ONNX operators, declared beside their readers in ``ops/``.
+"""What the quantiser needs to know about ONNX operators, declared next to their readers in ``ops/``.
 
 The quantiser turns a float ONNX model into an int8 ONNX model before the compiler reads it, so these facts
 are about ONNX operators. Those that are not declared here stay float.

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What must be true of one tensor and of the operands of one operator.
 
-Readers ask while a file is read, so that a broken rule is an error of the model; the verifier asks the same
-after every pass, where it is an error of the compiler.
+Readers check them while a file is read, when a broken rule is an error of the model. The verifier checks them
+after every pass, when it is an error of the compiler.
 """
 
 from __future__ import annotations

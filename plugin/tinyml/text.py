@@ -10,7 +10,7 @@ from typing import Any
 from tinyml.ir import DType, Graph, Node, Quant, Tensor
 
 FEW = 8
-"""Constants and scales up to so many are printed, longer ones are not."""
+"""Longer constants and scales are not printed."""
 
 
 def dump(graph: Graph) -> str:

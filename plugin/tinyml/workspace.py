@@ -56,7 +56,7 @@ def require_cmsis_nn() -> Path:
     if found is None:
         raise ToolError(
             "the model uses CMSIS-NN, which was not found in $TINYML_CMSIS_NN, $TINYML_WORKSPACE, "
-            "beside $ZEPHYR_BASE or in our cache folder",
+            "next to $ZEPHYR_BASE or in our cache folder",
             "set TINYML_CMSIS_NN to a checkout of https://github.com/ARM-software/CMSIS-NN, "
             "or compile with --kernels portable",
         )

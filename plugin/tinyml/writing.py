@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The interface of writers in ``ops/``, which translate operators into nodes of an ONNX model.
 
-The quantiser works on ONNX models, so it writes float models from TFLite as ONNX first. A writer stands
-beside the readers of its operator.
+The quantiser works on ONNX models, so it writes float models from TFLite as ONNX first. A writer is
+in the same file as the readers of its operator.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ def test_on_trial(device: Served, tmp_path: Path, capsys: pytest.CaptureFixture[
     assert deploy(device, pack(tmp_path, 1), "--no-confirm") == 0
     assert "on trial" in capsys.readouterr().out
     assert deploy(device, pack(tmp_path, 2)) == 1
-    assert "no slot free" in capsys.readouterr().err
+    assert "no free slot" in capsys.readouterr().err
 
 
 def test_an_interrupted_transfer_is_resumed(

@@ -140,7 +140,7 @@ def test_a_front_end_must_fit(
 @pytest.mark.parametrize(
     "metadata,message",
     [
-        ({"sample_rate": "8000"}, "trained on 8000 samples a second"),
+        ({"sample_rate": "8000"}, "trained on 8000 samples per second"),
         ({"tinyml.frontend": "kind=mfcc"}, "trained with the front end mfcc, not micro"),
         (
             {"tinyml.frontend": "kind=micro step_ms=10 channels=32"},
@@ -228,9 +228,9 @@ def test_features_of_a_folder_of_sensor_data(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name,rate,channels,extra,message",
     [
-        ("a.wav", 8000, 1, [], "8000 samples a second; the front end takes 16000"),
+        ("a.wav", 8000, 1, [], "8000 samples per second; the front end takes 16000"),
         ("a.wav", 16000, 2, [], "has 2 channels; the front end takes 1"),
-        ("a.txt", 16000, 1, [], "is no recording for the front end micro"),
+        ("a.txt", 16000, 1, [], "is not a recording for the front end micro"),
         ("a.wav", 16000, 1, ["--frontend", "step_ms=50"], "does not fit a window"),
     ],
 )
@@ -292,5 +292,5 @@ def test_a_float_model_becomes_int8_behind_its_front_end(
 def test_calibration_at_another_rate_is_refused(tmp_path: Path) -> None:
     wav(tmp_path / "data" / "a.wav", noise(16000), rate=44100)
     request = Request(tmp_path / "data", frontend=from_mapping("micro", "test"))
-    with pytest.raises(ConfigError, match="44100 samples a second"):
+    with pytest.raises(ConfigError, match="44100 samples per second"):
         load(request, [Input("x", (1, 5, 40), DType.FLOAT32)])

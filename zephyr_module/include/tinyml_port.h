@@ -13,7 +13,7 @@
 	extern struct tinyml_lock model##_lock
 #define TINYML_LOCK(model) &model##_lock
 
-/* Where constants go if the model's `weights:` says so: into RAM, copied at boot with all
+/* Where constants go if the model's `weights:` is set: into RAM, copied at boot with all
  * initialised data, or into a memory of their own, through a linker script that CMake generates. */
 #if defined(TINYML_WEIGHTS_IN_RAM)
 #define TINYML_WEIGHTS_SECTION(model) __attribute__((section(".data.tinyml_weights." #model)))

@@ -33,7 +33,7 @@ LOG_MODULE_DECLARE(tinyml, CONFIG_TINYML_LOG_LEVEL);
 #define SLOT_B    DT_CHOSEN(tinyml_slot_b)
 #define FLASH(id) DT_MEM_FROM_FIXED_PARTITION(id)
 
-/* Where the core sees a flash: at its address, or in the RAM that plays it in an emulator. */
+/* Where the core sees a flash: at its address, or in the RAM that emulates it. */
 #define PLAYED(id) DT_PARENT(FLASH(id))
 #define FLASH_START(id)                                                                            \
 	COND_CODE_1(DT_NODE_HAS_PROP(PLAYED(id), memory_region),                                   \
@@ -112,7 +112,7 @@ static int open_area(int index, uint8_t id)
 		error = flash_get_page_info_by_offs(device, area->fa_off, &page);
 	}
 	if (error != 0) {
-		LOG_ERR("slot %d: no flash behind its partition (%d)", index, error);
+		LOG_ERR("slot %d: its partition has no flash device (%d)", index, error);
 		return error;
 	}
 	flash[index] = (struct tinyml_flash){erase_area, write_area, (void *)area, page.size,

@@ -106,7 +106,7 @@ class CompiledModel:
     ) -> list[Path]:
         """Write the C into a folder, with ``report`` also the report; returns the files that changed.
 
-        ``depfile`` tells ninja and make that the C was made from ``sources``.
+        ``depfile`` lists ``sources`` as the dependencies of the C, for ninja and make.
         """
         others = (
             report_files(self.built, self._file_name, self.options.kernels, list(self.stages))

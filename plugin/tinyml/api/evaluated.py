@@ -114,7 +114,7 @@ def _against(original: Original, samples: int) -> list[str]:
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of the answers."""
+    """The figures to compute from the answers."""
 
     classes: tuple[str, ...] = ()  # names, in the order of the model's outputs
     task: str = "auto"

@@ -85,7 +85,7 @@ class _Neighbours:
                 self.users.setdefault(name, []).append(step)
 
     def pair(self, name: str) -> tuple[int, int] | None:
-        """The maker of a tensor and its only user, if nobody else needs it."""
+        """The producer of a tensor and its only reader, if there is only one."""
         users = self.users.get(name, ())
         if len(users) != 1 or name not in self.maker or name in self.kept:
             return None

@@ -95,8 +95,8 @@ def step_of(graph: Graph, name: str) -> float | None:
 def slack_of(graph: Graph, name: str) -> float:
     """How much one quantisation step in an earlier layer may change a float tensor.
 
-    Two steps of the last quantised tensor before it, relative to the largest value: so much a softmax can
-    change when two of its inputs do. 0 for a tensor that depends on no quantised one.
+    Two steps of the last quantised tensor before it, relative to the largest value: a softmax can
+    change by this much if two of its inputs do. 0 for a tensor that depends on no quantised one.
     """
     node = graph.producers().get(name)
     while node is not None:

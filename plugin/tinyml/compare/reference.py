@@ -63,7 +63,7 @@ class Numpy(Reference):
 
 
 class OnnxRuntime(Reference):
-    """Node by node as the file says, exact on every CPU; ``tinyml.reference`` says how."""
+    """Node by node as in the file, exact on every CPU; see ``tinyml.reference``."""
 
     exact = False
 
@@ -96,7 +96,7 @@ class OnnxRuntime(Reference):
             texts = [name for name in self.outputs if not _is_number(found[name])]
             if texts:
                 raise ConfigError(
-                    f"the output {texts[0]!r} of the model is text, of which the C has the number",
+                    f"the output {texts[0]!r} of the model is text; the C has class numbers instead",
                     "--reference numpy",
                 )
             answers.append(Answer([found[name] for name in self.outputs], inner))

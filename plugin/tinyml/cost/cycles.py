@@ -28,7 +28,7 @@ _HARNESS = frozenset(("profile_begin", "clock_read", "port_measure"))
 
 @dataclass(frozen=True)
 class Cycles:
-    """Of one run. ``layers`` only if the image was profiled; ``how`` says what the figures are worth."""
+    """Of one run. ``layers`` only if the image was profiled; ``how`` is how reliable they are."""
 
     total: int
     layers: dict[int, int]

@@ -67,7 +67,7 @@ _LINE = re.compile(r"^\s*([0-9a-f]+):\s+(\S+)(?:\s+(.*))?$")
 
 @dataclass(frozen=True)
 class Instruction:
-    """One line of a disassembly. ``name`` is without the width that assemblers may be told (.w, .n)."""
+    """One line of a disassembly. ``name`` is without a width suffix (.w, .n)."""
 
     address: int
     size: int
@@ -90,7 +90,7 @@ class Instruction:
         inside = re.search(r"\[(.*?)\]", self.operands)
         if inside:
             return frozenset(_ALIASES.get(name, name) for name in _REGISTER.findall(inside.group(1)))
-        return frozenset(self.registers[:1])  # a list behind a base register
+        return frozenset(self.registers[:1])  # a list after a base register
 
     @property
     def writes_back(self) -> bool:
@@ -126,7 +126,7 @@ def disassemble(text: str) -> dict[int, Instruction]:
 
 
 def block(code: dict[int, Instruction], begin: int, count: int) -> Sequence[Instruction]:
-    """So many instructions from ``begin`` on."""
+    """The instructions from ``begin`` on."""
     found = []
     for _ in range(count):
         found.append(code[begin])

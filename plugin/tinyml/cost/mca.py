@@ -55,7 +55,7 @@ def disassembly(image: Path, core: str) -> str:
 
 
 def weigh(blocks: Sequence[Sequence[Instruction]], core: str) -> list[Weight]:
-    """Each block as if it followed itself for ever: what a loop takes."""
+    """Each block in an endless loop."""
     program = find()
     assert program is not None
     texts = [[_text(instruction) for instruction in block] for block in blocks]

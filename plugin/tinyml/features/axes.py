@@ -15,7 +15,7 @@ class AxesSettings:
     """The rate and the values of a sample, which are used as they are."""
 
     most_axes: ClassVar[int] = 16
-    rate: float = 1000.0  # samples a second
+    rate: float = 1000.0  # samples per second
     axes: int = 1  # values of a sample
 
     @property
@@ -24,6 +24,6 @@ class AxesSettings:
 
     def __post_init__(self) -> None:
         if not self.rate > 0:
-            raise ConfigError(f"rate: {self.rate:g} samples a second", "more than 0")
+            raise ConfigError(f"rate: {self.rate:g} samples per second", "more than 0")
         if not 1 <= self.axes <= self.most_axes:
             raise ConfigError(f"axes: {self.axes}", f"1 to {self.most_axes}; an accelerometer has 3")

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""A front end meets a model: how many rows a run takes, and how features become what the input holds."""
+"""Connects a front end to a model: rows per run, and the conversion of features to the type of the input."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def attach(frontend: FrontEnd, graph: Graph) -> Feed:
     stride = frontend.stride or (rows if graph.states else 1)
     if stride > rows:
         raise ConfigError(
-            f"a stride of {stride} rows leaves out features: the model takes {rows} rows a run",
+            f"a stride of {stride} rows skips features: the model takes {rows} rows per run",
             f"stride: 1 to {rows}",
         )
     return Feed(frontend, tensor, rows, stride, _conversion(frontend, tensor))
@@ -139,7 +139,7 @@ def _conversion(frontend: FrontEnd, tensor: Tensor) -> Whole | Real:
     multiplier = round(ratio * 2**bits)
     if not 0 < multiplier <= 0xFFFF:
         raise ConfigError(
-            f"a feature is worth {scale:g}, a step of input {tensor.name!r} {quant.scale:g}: they do not fit",
+            f"a step of a feature is {scale:g}, but a step of input {tensor.name!r} is {quant.scale:g}",
             "scale: what the training multiplied the features by",
         )
     return Whole(multiplier, 1 << (bits - 1) if bits else 0, 1 << bits, quant.zero_point)
@@ -157,13 +157,13 @@ RATES = ("sample_rate", "sampling_rate")
 
 
 def check_training(frontend: FrontEnd, metadata: Mapping[str, str]) -> None:
-    """Refuse a front end that the model was not trained with, where the model says so."""
+    """Refuse a front end that differs from the one recorded in the model."""
     settings = frontend.settings
     for key in RATES:
         rate = metadata.get(key, "").strip()
         if rate.isdecimal() and int(rate) != settings.rate:
             raise ConfigError(
-                f"the model was trained on {rate} samples a second; its front end takes {settings.rate:g}",
+                f"the model was trained on {rate} samples per second; its front end takes {settings.rate:g}",
                 f"rate: {rate}",
             )
     if TRAINED_WITH not in metadata:

@@ -20,7 +20,7 @@ class Settings(Protocol):
     """What the rest of the compiler must know of a front end's settings."""
 
     @property
-    def rate(self) -> float: ...  # samples a second
+    def rate(self) -> float: ...  # samples per second
 
     @property
     def axes(self) -> int: ...  # channels of the samples, interleaved

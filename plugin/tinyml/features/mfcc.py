@@ -3,8 +3,8 @@
 """Mel spectra and MFCC as librosa and torchaudio define them, frame by frame, in float.
 
 A frame has ``fft`` samples, with the window in its middle, where both libraries put it. A stream has no
-samples before the first one, so frames are not centred (``center=False``). Nobody knows its loudest frame, so
-decibels are not cut off below it (``top_db=None``).
+samples before the first one, so frames are not centred (``center=False``). Its loudest frame is not
+known in advance, so decibels are not cut off below it (``top_db=None``).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LOGARITHMS = ("db", "natural")
 class MfccSettings:
     """The keys of ``frontend: {kind: mfcc, …}``."""
 
-    rate: int = 16000  # samples a second
+    rate: int = 16000  # samples per second
     fft: int = 512  # n_fft: samples of a frame
     window_samples: int = 0  # win_length; 0: as many as fft
     step_samples: int = 160  # hop_length
@@ -71,9 +71,11 @@ class MfccSettings:
             if getattr(self, key) not in allowed:
                 raise ConfigError(f"{key}: {getattr(self, key)!r}", f"one of: {', '.join(allowed)}")
         if not 1000 <= self.rate <= 192000:
-            raise ConfigError(f"rate: {self.rate} samples a second", "1000 to 192000, for example 16000")
+            raise ConfigError(f"rate: {self.rate} samples per second", "1000 to 192000, for example 16000")
         if self.fft % 2 or not 8 <= self.fft <= 8192 or radices(self.fft) is None:
-            raise ConfigError(f"fft: {self.fft}", "an even number of 8 to 8192, best a power of two: 512")
+            raise ConfigError(
+                f"fft: {self.fft}", "an even number from 8 to 8192; 512 or another power of two is best"
+            )
         if not 0 <= self.window_samples <= self.fft:
             raise ConfigError(f"window_samples: {self.window_samples} of {self.fft}", "fft or less")
         if not 1 <= self.step_samples <= self.fft:
@@ -87,8 +89,8 @@ class MfccSettings:
             raise ConfigError(f"coefficients: {self.coefficients} of {self.mels} bands", "mels or fewer")
         if not 0 <= self.lower_hz < self.top_hz <= self.rate / 2:
             raise ConfigError(
-                f"bands from {self.lower_hz:g} to {self.top_hz:g} Hz at {self.rate} samples a second",
-                f"lower_hz below upper_hz, and that at most {self.rate / 2:g} Hz",
+                f"bands from {self.lower_hz:g} to {self.top_hz:g} Hz at {self.rate} samples per second",
+                f"lower_hz below upper_hz, and upper_hz at most {self.rate / 2:g} Hz",
             )
 
 

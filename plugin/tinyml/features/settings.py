@@ -21,7 +21,7 @@ KEYS = {
     "input": "how integer features become int8: by the quantisation of the model, as published micro models "
     "do it (feature * 256 / 666 - 128), or auto: as published where the model's range is theirs",
 }
-"""Settings that all kinds have; each kind has its own besides."""
+"""Settings that all kinds have, in addition to their own."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def from_mapping(value: object, where: str) -> FrontEnd:
 
 
 def from_items(items: Iterable[str], where: str) -> FrontEnd | None:
-    """From ``key=value`` texts; the kind may stand alone. None where there are none."""
+    """From ``key=value`` texts, of which the kind may come without its key. None if there are none."""
     found: dict[str, str] = {}
     for item in items:
         key, equals, text = (part.strip() for part in item.partition("="))

@@ -74,7 +74,8 @@ class SpectralSettings(AxesSettings):
         count = self.window_samples
         if count % 2 or not 8 <= count <= 8192 or radices(count) is None:
             raise ConfigError(
-                f"window_samples: {count}", "an even number of 8 to 8192, best a power of two: 256"
+                f"window_samples: {count}",
+                "an even number from 8 to 8192; 256 or another power of two is best",
             )
         if not 1 <= self.step_samples <= count:
             raise ConfigError(
@@ -91,7 +92,7 @@ class SpectralSettings(AxesSettings):
             )
         if self.bands and self.bands[-2] > self.rate / 2:
             raise ConfigError(
-                f"bands: {self.bands[-2]:g} Hz at {self.rate:g} samples a second",
+                f"bands: {self.bands[-2]:g} Hz at {self.rate:g} samples per second",
                 f"edges up to {self.rate / 2:g} Hz",
             )
         if not self.width:
@@ -123,7 +124,7 @@ def window(settings: SpectralSettings) -> Array:
 
 
 def edges(settings: SpectralSettings) -> tuple[list[int], list[int]]:
-    """First bin of each band, and the one behind its last: low <= frequency < high."""
+    """First bin of each band, and the one after its last: low <= frequency < high."""
     frequencies = np.arange(settings.window // 2 + 1) * settings.rate / settings.window
     places = np.searchsorted(frequencies, settings.bands).tolist()
     return places[:-1], places[1:]

@@ -113,7 +113,7 @@ def _units(model: Generated, machine: Machine, folder: Path, options: Options) -
 
 
 def harness_units(flags: tuple[str, ...], define: str, port: tuple[str, ...]) -> list[Unit]:
-    """The harness itself; ``define`` says how it finds the model."""
+    """The harness itself; ``define`` sets how it finds the model."""
     main = (*flags, f"-DTINYML_HARNESS_{define}")
     units = [Unit(HARNESS_C / "main.c", HARNESS, main, (RUNTIME_INCLUDE, HARNESS_C))]
     return [*units, *(Unit(HARNESS_C / name, HARNESS, flags) for name in port)]
@@ -122,7 +122,7 @@ def harness_units(flags: tuple[str, ...], define: str, port: tuple[str, ...]) ->
 def library_units(
     model: Generated, base: tuple[str, ...], options: Options
 ) -> tuple[tuple[str, ...], tuple[Path, ...], list[Unit]]:
-    """What a model links besides itself; before that, the flags and include folders of its own source."""
+    """What a model links in addition to itself; first the flags and include folders of its own source."""
     warnings = WARNINGS if options.strict else ()
     defines = tuple(f"-D{define}" for define in options.defines)
     ours = ("-std=c11", *base, options.optimize, *warnings, *defines)

@@ -96,7 +96,7 @@ def _compile(compiler: Compiler, unit: Unit, path: Path) -> None:
 
 
 def _digest_of(path: Path) -> Path:
-    """The file beside an object that says what its bytes are."""
+    """The file next to an object that holds the hash of its bytes."""
     return path.with_suffix(".sha256")
 
 

@@ -14,7 +14,7 @@ __all__ = ["TFLITE_MAGIC", "ModelFile", "load", "metadata", "read", "read_model"
 
 
 def load(path: Path, shapes: Mapping[str, Shape] | None = None) -> Graph:
-    """Read a model; the content tells the format, the file name only helps the messages."""
+    """Read a model; its content decides the format, and the file name is only for messages."""
     return read(read_model(path), shapes)
 
 

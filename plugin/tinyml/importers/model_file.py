@@ -58,7 +58,7 @@ def read_model(path: Path) -> ModelFile:
     for location, tensor in external_data(content).items():
         target = _inside(folder, location, path, tensor)
         missing = f"{path}: the data file {location} of tensor {tensor!r} is missing"
-        beside[location] = _content(target, missing, f"copy it beside {path.name}")
+        beside[location] = _content(target, missing, f"copy it to the folder of {path.name}")
         total += len(beside[location])
         limits.check("file_bytes", total, str(path))
     return ModelFile(path, content, beside)
@@ -73,7 +73,7 @@ def _inside(folder: Path, location: str, path: Path, tensor: str) -> Path:
     if not target.is_relative_to(folder):
         raise ModelError(
             f"{path}: tensor {tensor!r} points outside the model's folder ({location!r})",
-            "keep external data beside the model",
+            "keep external data in the folder of the model",
         )
     return target
 

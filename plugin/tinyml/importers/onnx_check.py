@@ -105,7 +105,7 @@ class _Check:
                 raise ModelError(f"{what} lacks its attribute {name!r}", HINT)
 
     def schema(self, node: onnx.NodeProto) -> Any:
-        """What the standard says about an operator, if it does."""
+        """The schema of an operator in the standard, if it has one."""
         domain = "" if node.domain == "ai.onnx" else node.domain
         version = self.opsets.get(domain, 0)
         if version < 1:
@@ -142,7 +142,7 @@ def _kind(kinds: Any, number: int) -> str:
 
 
 def _stored(tensor: onnx.TensorProto) -> int:
-    """How many numbers the typed field has; it depends on the element type which field that is."""
+    """The number of elements in the typed field, which depends on the element type."""
     return max(
         len(tensor.float_data),
         len(tensor.int32_data),

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Quantised tensors as ONNX sees them: plain integers, which only some operators give a meaning.
 
-``Relu`` of int8 in an ONNX file is ``max(stored, 0)``, whatever a QuantizeLinear before it says. In the IR an
+``Relu`` of int8 in an ONNX file is ``max(stored, 0)``, whatever the QuantizeLinear before it. In the IR an
 operator on a quantised tensor computes on real numbers, so the meaning has to go before such a node.
 """
 

@@ -38,7 +38,7 @@ def external_data(content: bytes) -> dict[str, str]:
         found = [t for t in all_tensors(decoded(content).graph) if t.data_location == t.EXTERNAL]
         return {entries_of(tensor).get("location", ""): tensor.name for tensor in found}
     except (UnicodeDecodeError, RecursionError):
-        return {}  # the check that follows says what is wrong
+        return {}  # the check that follows reports what is wrong
 
 
 def entries_of(tensor: onnx.TensorProto) -> dict[str, str]:

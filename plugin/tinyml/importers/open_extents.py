@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Extents of inputs that a model leaves open (batch, time): one at a time, and the user is told."""
+"""Extents of inputs that a model leaves open (batch, time): each becomes 1, with a note to the user."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Extent = int | str
 
 
 def closed(build: Builder, name: str, extents: Sequence[Extent]) -> tuple[int, ...]:
-    """The shape with 1 for every open extent; the note that tells it goes into ``build``."""
+    """The shape with 1 for every open extent; adds a note to ``build``."""
     shape = tuple(1 if isinstance(extent, str) else extent for extent in extents)
     missing = [extent or f"axis {axis}" for axis, extent in enumerate(extents) if isinstance(extent, str)]
     if missing:

@@ -209,7 +209,7 @@ class _Reader:
         index = operator.options.InitSubgraphIndex()
         if not 0 < index < len(self.subgraphs):
             raise ModelError(f"{self.path}: CALL_ONCE of subgraph {index}, which does not exist")
-        if index in self.initialised:  # once, even if it says so of itself
+        if index in self.initialised:  # once, even if the operator claims it again
             return
         self.initialised.add(index)
         with self.variables.initialising():

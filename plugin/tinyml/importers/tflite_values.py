@@ -34,7 +34,7 @@ _STORED = {  # how an element is stored, and what it becomes
 
 
 VANISHING_SCALE = 2.0**-100
-"""Stands for a scale of 0: every fixed-point multiplier made from it is 0."""
+"""Replaces a scale of 0: every fixed-point multiplier made from it is 0."""
 
 
 def type_of(record: TensorRecord) -> TensorType:

@@ -131,7 +131,7 @@ class Op:
         return None
 
     def with_row_padding(self, top: int, bottom: int) -> Op:
-        """The operator on a part of the rows, with so much padding before and after them."""
+        """The operator on a part of the rows, with this much padding before and after them."""
         return self
 
     def attributes(self) -> dict[str, Any]:

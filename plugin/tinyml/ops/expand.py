@@ -50,7 +50,7 @@ class Tile(Op):
 
 
 class TileLoops(Kernel[Tile]):
-    """Loops over the output in which the input stands still along repeated axes."""
+    """Loops over the output; the input does not advance along repeated axes."""
 
     name = "tile loops"
 

@@ -18,7 +18,7 @@ from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 
 def two_values(layer: Layer[OneHot]) -> bool:
-    """The second input holds two values, and the new axis lies between, before or behind the others."""
+    """The second input holds two values, and the new axis is before, between or after the others."""
     return layer.input(1).shape == (2,) and 0 <= layer.op.axis <= len(layer.input(0).shape)
 
 

@@ -28,7 +28,7 @@ if sys.platform == "win32":
     import msvcrt
 
     def _open(folder: Path) -> int:
-        """Windows cannot lock a folder, so a file outside of it stands for it."""
+        """Windows cannot lock a folder, so a file outside it is locked instead."""
         name = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:32]
         file = Path(tempfile.gettempdir()) / f"west-tinyml-{name}.lock"
         return os.open(file, os.O_RDWR | os.O_CREAT, 0o600)

@@ -62,7 +62,7 @@ class Block:
 
 
 def covered(ranges: Iterable[tuple[int, int]]) -> int:
-    """How many bytes lie in at least one of the ranges."""
+    """The number of bytes in at least one of the ranges."""
     total = reached = 0
     for start, end in sorted(ranges):
         total += max(end - max(start, reached), 0)

@@ -141,7 +141,7 @@ class _Search:
     def _after(
         self, lowest: Mapping[int, int], index: int, placed: dict[int, int], floor: int
     ) -> Mapping[int, int]:
-        """``lowest`` after one more block has been placed: only its rivals, and what lies below, can move."""
+        """``lowest`` after one more block has been placed: only its rivals and the blocks below change."""
         rivals = self.packing.rivals(index)
         return {
             other: self.packing.lowest(other, placed, floor) if offset < floor or other in rivals else offset

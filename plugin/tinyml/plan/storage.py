@@ -143,7 +143,7 @@ def overlay_pairs(
 
 
 def _copied(layers: Sequence[Layer]) -> frozenset[tuple[str, str]]:
-    """Operands that a layer has twice, which cannot lie in two places of its output, with that output."""
+    """Operands that a layer has twice, which cannot be in two places of its output, with that output."""
     found = set()
     for layer in layers:
         operands = [t.name for t in layer.inputs if t is not None and not t.is_constant]

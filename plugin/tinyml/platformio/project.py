@@ -88,7 +88,7 @@ def read_settings(project: Path, options: Mapping[str, str]) -> Settings:
 
 
 def read_models(project: Path, options: Mapping[str, str], board: Board, cmsis_nn: bool) -> list[Model]:
-    """The models of a project. ``cmsis_nn`` says whether the project has it.
+    """The models of a project. ``cmsis_nn``: whether the project has it.
 
     ``custom_tinyml_models`` decides; without it a ``tinyml.yaml``; without that, every model file in
     the project's folder, ``models/`` or ``model/``.

@@ -115,7 +115,7 @@ def _share(decisions: Sequence[int], labels: Array | None) -> float | None:
 
 
 def decision(output: Array) -> int:
-    """The class that an output stands for: the largest element, or what a single element says.
+    """The class that an output means: its largest element, or the decision of a single element.
 
     A single integer is the number of a class (ArgMax); a single float is the probability of class 1.
     """

@@ -40,7 +40,7 @@ def samples(path: Path, frontend: FrontEnd) -> Array:
     suffix = path.suffix.lower()
     if suffix not in suffixes(frontend):
         raise ConfigError(
-            f"{path} is no recording for the front end {frontend.kind}",
+            f"{path} is not a recording for the front end {frontend.kind}",
             f"a file or a folder of {' or '.join(suffixes(frontend))}",
         )
     if suffix == ".csv":
@@ -50,7 +50,7 @@ def samples(path: Path, frontend: FrontEnd) -> Array:
     rate, sound, bits = wav_folder.whole_numbers(path)
     if rate != settings.rate:
         raise ConfigError(
-            f"{path} has {rate} samples a second; the front end takes {settings.rate:g}",
+            f"{path} has {rate} samples per second; the front end takes {settings.rate:g}",
             "recordings with the rate of the training (ffmpeg -ar), or the key 'rate' of the front end",
         )
     if sound.shape[1] != settings.axes:

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""The copy of a model that onnxruntime computes alike on every CPU; the package says why."""
+"""The copy of a model with the same results in onnxruntime on every CPU; the package explains why."""
 
 from __future__ import annotations
 

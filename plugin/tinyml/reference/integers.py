@@ -87,7 +87,7 @@ def _sum(op_type: str, x: Stored, w: Stored, more: Mapping[str, Any], graph: Rew
 
 
 def _scaled(total: str, node: onnx.NodeProto, scale: Array, behind: tuple[int, ...], graph: Rewriting) -> str:
-    """The sum, with the bias, in real numbers; ``behind``: axes behind the channels."""
+    """The sum, with the bias, in real numbers; ``behind``: axes after the channels."""
 
     def along_channels(values: Array) -> str:
         return graph.constant(values.reshape(-1, *behind) if behind else values)
@@ -122,7 +122,7 @@ def _whole(stored: Stored, graph: Rewriting) -> str:
 
 
 def _stored(name: str, graph: Rewriting) -> Stored | None:
-    """What is behind a dequantised tensor, if its scale is known and it has one zero point."""
+    """The integers of a dequantised tensor, if its scale is known and it has one zero point."""
     node = graph.producers.get(name)
     if node is None or node.op_type != "DequantizeLinear" or attributes(node).get("block_size"):
         return None

@@ -67,7 +67,7 @@ class Session:
             raise ModelError(f"onnxruntime does not run this model: {_first_line(error)}") from None
 
     def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        """All outputs, and the tensors asked for, by name."""
+        """All outputs, and the requested tensors, by name."""
         try:
             results = self.session.run(self.names, dict(inputs))
         except Exception as error:

@@ -117,7 +117,7 @@ class Report:
     ram_budget_bytes: int | None = None
     flash_budget_bytes: int | None = None
     profile: Profile | None = None
-    mhz: float | None = None  # the core's clock, if it was told
+    mhz: float | None = None  # the core's clock, if it was given
     notes: list[str] = field(default_factory=list)  # what to know about how the model was read
 
     @property

@@ -33,7 +33,7 @@ REASONS = {
     8: "the device takes only signed packs, and this one is not",
     9: "the pack is signed with another key than the device's",
     10: "the firmware does not know this format of packs",
-    11: "the firmware has another interface for slots",
+    11: "the firmware has a different interface for slots",
     12: "the device's core lacks instructions that the model needs",
     13: "the firmware has too little RAM for the arena (CONFIG_TINYML_SLOTS_ARENA_BYTES)",
     14: "the firmware has too little RAM for the state (CONFIG_TINYML_SLOTS_STATE_BYTES)",
@@ -54,7 +54,7 @@ _ANSWER = re.compile(rb"@tinyml (ok|error)((?: [!-~]+)*) ?\r?\n")
 
 
 class Refused(ToolError):
-    """The device said no; ``code`` is its reason."""
+    """The device refused; ``code`` is its reason."""
 
     def __init__(self, code: int, doing: str) -> None:
         super().__init__(f"the device refuses ({doing}): {REASONS.get(code, f'error {code}')}")
@@ -63,7 +63,7 @@ class Refused(ToolError):
 
 @dataclass(frozen=True)
 class State:
-    """What a device says about itself."""
+    """What a device reports about itself."""
 
     address: int  # of the slot that is free
     bytes: int
@@ -81,7 +81,7 @@ class Deployed:
 
 
 class Device:
-    """A device behind a link. ``prefix`` is what a shell needs before each line."""
+    """A device at the other end of a link. ``prefix`` is what a shell needs before each line."""
 
     def __init__(self, link: Link, where: str, prefix: str = "tinyml slot ") -> None:
         self.link = link
@@ -111,7 +111,7 @@ class Device:
             except Refused as error:
                 if error.code != DAMAGED:  # the line was: send it again
                     raise
-        raise ToolError(f"{self.where} does not get a line whole", "a better cable, or a lower baud rate")
+        raise ToolError(f"lines arrive damaged at {self.where}", "a better cable, or a lower baud rate")
 
     def finish(self) -> None:
         self._ask("finish", ERASE_SECONDS)
@@ -150,7 +150,7 @@ def deploy(
     before = device.state()
     if before.address == 0:
         raise ConfigError(
-            "the device has no slot free: its model is on trial, or no slot was opened",
+            "the device has no free slot: its model is on trial, or no slot was opened",
             "confirm or reject the model on the device first",
         )
     image = pack.image_at(before.address)

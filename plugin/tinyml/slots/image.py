@@ -79,7 +79,7 @@ class Entries:
 
 @dataclass(frozen=True)
 class Key:
-    """What signs, and the public half in DER form, by which imgtool tells keys apart."""
+    """The signing key, and its public half in DER form, which imgtool uses to identify keys."""
 
     sign: Signer
     public: bytes
@@ -206,7 +206,7 @@ def records_of(image: bytes, start: int) -> Mapping[int, bytes]:
 
 
 def differing_bytes(images: Sequence[bytes]) -> int:
-    """How many bytes of the first image another one has different."""
+    """The number of bytes in which another image differs from the first."""
     return max(
         (sum(x != y for x, y in zip(images[0], other, strict=True)) for other in images[1:]), default=0
     )

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Where a model's state and its inputs and outputs lie, seen from the two addresses that a slot is given."""
+"""Offsets of a model's state, inputs and outputs from the two addresses that a slot is given."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Layout:
 
 
 def lay_out(compiled: Compiled) -> Layout:
-    """The variables one after the other, then the flag that says that they have their first values."""
+    """The variables one after the other, then the flag that is set once they have their first values."""
     variables, offset = [], 0
     for index, state in enumerate(compiled.graph.states):
         tensor = compiled.graph.tensors[state.tensor]
@@ -58,7 +58,7 @@ def lay_out(compiled: Compiled) -> Layout:
 def _port(compiled: Compiled, tensor: Tensor, starts: Mapping[int, int]) -> Port:
     place: Any = compiled.plan.places.get(tensor.name)
     if place is None or place.region.value not in ("arena", "state"):
-        raise UnsupportedError(f"{tensor.name!r} is not computed by the model, so a slot cannot give it")
+        raise UnsupportedError(f"{tensor.name!r} is not computed by the model, so a slot cannot return it")
     in_state = place.region.value == "state"
     quant = tensor.quant if tensor.quant is not None and not tensor.quant.per_channel else None
     return Port(

@@ -54,7 +54,7 @@ class Objects:
             self.objects = compile_all(self.compiler, [own, library, *units])
 
     def link(self, address: int, code_offset: int, has_reset: bool) -> Linked:
-        """The code as it must lie ``code_offset`` bytes behind the start of a slot at ``address``."""
+        """The code for its place, ``code_offset`` bytes after the start of a slot at ``address``."""
         with tempfile.TemporaryDirectory(prefix="tinyml-slot-") as scratch:
             image = Path(scratch) / "slot"
             arguments = [
@@ -101,7 +101,7 @@ class Objects:
 
 
 def toolchain_for(target: Target) -> Toolchain:
-    """What compiles for a target whose code can lie in a slot."""
+    """The compiler for a target whose code can be placed in a slot."""
     if target.name.startswith("cortex-m"):
         return ARM
     if target.name == "riscv32":

@@ -24,7 +24,7 @@ MAX_NAME = 24  # bytes, in the pack's table
 
 @dataclass(frozen=True)
 class Slot:
-    """A slot of a device; ``bytes`` is None where nobody said how large it is."""
+    """A slot of a device; ``bytes`` is None if its size is unknown."""
 
     name: str
     address: int

@@ -83,7 +83,7 @@ def _is_partition(node: Any) -> bool:
 
 
 def _flash_start(partition: Any) -> int:
-    """What addresses of a partition count from: its flash, or the memory that plays it in an emulator."""
+    """The base of a partition's addresses: its flash, or the memory that emulates it."""
     if not _is_partition(partition):
         return 0  # an address of its own
     flash = partition.parent.parent

@@ -51,7 +51,7 @@ def run_slot(
 ) -> Result:
     """Put the image of a slot where it belongs on the machine called ``on`` and run it on ``samples``.
 
-    ``content`` is what lies there instead. A refused image is a ToolError with the number of the reason.
+    ``content`` replaces the image there. A refused image is a ToolError with the number of the reason.
     """
     machine = find_machine(on)
     image = packed.pack.images[slot]

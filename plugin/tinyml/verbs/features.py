@@ -45,10 +45,10 @@ class Features(Verb):
 
         frontend = frontends.from_items(args.frontend, "--frontend")
         if frontend is None:
-            raise ConfigError("features of which front end?", f"--frontend {' | '.join(KINDS)}")
+            raise ConfigError("no front end is given", f"--frontend {' | '.join(KINDS)}")
         if args.output.suffix.lower() != ".npz":
             raise ConfigError(
-                f"features are written as .npz; {args.output} is not called so", "-o features.npz"
+                f"features are written as .npz, but {args.output} does not end in .npz", "-o features.npz"
             )
         rows = compute_features(args.recording, frontend)
         with writing(args.output):

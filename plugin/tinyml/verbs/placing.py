@@ -77,7 +77,7 @@ def placed(args: argparse.Namespace, console: Console, profiled: bool = False) -
         raise ConfigError("--serial requires the name of the board", "-b BOARD; `west boards` lists them")
     if profiled and args.board and args.board.split("/")[0] == "native_sim":
         raise ConfigError(
-            f"{args.board} cannot count cycles: its clock stands still while code runs",
+            f"{args.board} cannot count cycles: its clock does not advance while code runs",
             "a QEMU board, --on qemu-cortex-m3, or hardware",
         )
     listed = resolve_model(args)

@@ -4,8 +4,8 @@
 /*
  * Firmware without a model: it takes one while it runs, then a better one.
  *
- * As it is, the firmware plays both sides, and tells what happens. With the shell (shell.conf) it
- * waits for packs on its console: `tinyml deploy digits_1.tmodel --serial PORT`.
+ * By default, the firmware acts as both sides, and prints what happens. With the shell (shell.conf)
+ * it waits for packs on its console: `tinyml deploy digits_1.tmodel --serial PORT`.
  */
 
 #include <stdio.h>

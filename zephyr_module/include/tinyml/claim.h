@@ -4,7 +4,7 @@
 /**
  * Models in an application with several threads.
  *
- * Inputs and outputs lie in a model's arena, so a thread claims the model before it fills the input
+ * Inputs and outputs are in a model's arena, so a thread claims the model before it fills the input
  * and releases it when it has read the output. Models that share an arena are claimed together:
  *
  *	tinyml_claim(&kws_model, K_FOREVER);

@@ -53,7 +53,7 @@ def _bands(spectrum: Array, shift: Array, settings: MicroSettings) -> Array:
         part = energy[:, start:end]
         sums[:, band] += (part * bands.falling[start:end].astype(U64)).sum(axis=1, dtype=U64)
         sums[:, band + 1] += (part * bands.rising[start:end].astype(U64)).sum(axis=1, dtype=U64)
-    roots = _root(sums[:, 1 : settings.channels + 1])  # what lies below the first centre has no band
+    roots = _root(sums[:, 1 : settings.channels + 1])  # bins below the first centre have no band
     return (roots >> shift[:, None].astype(U64)).astype(U32)
 
 

@@ -27,7 +27,7 @@ def radices(points: int) -> list[int]:
 
 
 def order(points: int) -> Array:
-    """Which input stands where before the first stage: digits of the index, reversed."""
+    """The order of the inputs before the first stage: digits of the index, reversed."""
     places = np.arange(1)
     for radix in radices(points):
         places = (places[None, :] * radix + np.arange(radix)[:, None]).reshape(-1)

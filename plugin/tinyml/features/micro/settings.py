@@ -16,7 +16,7 @@ ROUNDINGS = ("separate", "fused")
 class MicroSettings:
     """The keys of ``frontend: {kind: micro, …}``."""
 
-    rate: int = 16000  # samples a second
+    rate: int = 16000  # samples per second
     window_ms: int = 30
     step_ms: int = 20
     channels: int = 40  # bands of the filter bank: features in a row
@@ -65,7 +65,7 @@ class MicroSettings:
 
     def __post_init__(self) -> None:
         if not 1000 <= self.rate <= 192000:
-            raise ConfigError(f"rate: {self.rate} samples a second", "1000 to 192000, for example 16000")
+            raise ConfigError(f"rate: {self.rate} samples per second", "1000 to 192000, for example 16000")
         if self.window < 8 or self.fft > 4096:
             raise ConfigError(
                 f"window_ms: {self.window_ms} ms at {self.rate} Hz are {self.window} samples",
@@ -80,8 +80,8 @@ class MicroSettings:
             raise ConfigError(f"channels: {self.channels} bands", "1 to 128; 40 are usual")
         if not 0 <= self.lower_hz < self.upper_hz <= self.rate / 2:
             raise ConfigError(
-                f"bands from {self.lower_hz:g} to {self.upper_hz:g} Hz at {self.rate} samples a second",
-                f"lower_hz below upper_hz, and that at most {self.rate / 2:g} Hz",
+                f"bands from {self.lower_hz:g} to {self.upper_hz:g} Hz at {self.rate} samples per second",
+                f"lower_hz below upper_hz, and upper_hz at most {self.rate / 2:g} Hz",
             )
         for key in ("even_smoothing", "odd_smoothing", "min_signal"):
             if not 0 <= getattr(self, key) <= 1:

@@ -27,11 +27,11 @@ LN2 = 45426  # ln 2 in sixteen bits
 
 @dataclass(frozen=True)
 class Bands:
-    """The filter bank: each bin is shared by the two bands between whose centres it lies.
+    """The filter bank: each bin is shared by the bands with the nearest centres below and above it.
 
     ``widths[b]`` bins lie between centres b - 1 and b, beginning with bin ``start``. A bin counts for band
-    b - 1, whose centre lies behind it, with ``falling``, and for band b with ``rising``. There is no band
-    before the first one, and none behind the last one.
+    b - 1, whose centre is below it, with ``falling``, and for band b with ``rising``. There is no band
+    before the first one or after the last one.
     """
 
     start: int
@@ -87,7 +87,7 @@ def bands(settings: MicroSettings) -> Bands:
         widths.append(bin_ - first)
     if bin_ > settings.fft // 2:
         raise ConfigError(
-            f"upper_hz: {settings.upper_hz:g} Hz is beyond the spectrum at {settings.rate} samples a second",
+            f"upper_hz: {settings.upper_hz:g} Hz is beyond the spectrum at a rate of {settings.rate}",
             f"{settings.rate / 2 - settings.rate / settings.fft:g} Hz or less",
         )
     return Bands(start, np.array(widths, np.int16), np.array(falling, np.int16), np.array(rising, np.int16))
@@ -123,6 +123,6 @@ def gains(settings: MicroSettings) -> Array:
 
 @cache
 def log_segments() -> Array:
-    """How far log2(1 + x) lies above x, at 129 places of 0 to 1, in 16 bits."""
+    """log2(1 + x) - x at 129 places from 0 to 1, in 16 bits."""
     places = [i / (1 << LOG_SEGMENT_BITS) for i in range((1 << LOG_SEGMENT_BITS) + 1)]
     return np.array([round((math.log2(1 + x) - x) * (1 << LOG_BITS)) for x in places], np.uint16)

@@ -18,7 +18,7 @@
 #define EXIT_PROBLEM 2
 
 #ifdef TINYML_HARNESS_OPEN
-/* A model that is not linked in: this function finds it, or says why not and gives NULL. */
+/* A model that is not linked in: this function finds it, or prints why not and returns NULL. */
 const struct tinyml_model *TINYML_HARNESS_OPEN(void);
 #else
 extern const struct tinyml_model TINYML_HARNESS_MODEL;

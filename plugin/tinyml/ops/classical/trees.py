@@ -28,7 +28,7 @@ def rows_of_features(layer: Layer[Trees]) -> bool:
 
 
 def sound_trees(layer: Layer[Trees]) -> bool:
-    """Every node asks for a feature of the input and leads to later nodes, every leaf to its own weights."""
+    """Every node compares a feature of the input and leads to later nodes, every leaf to its own weights."""
     tables = [tensor.data for tensor in layer.inputs[ROOTS : WEIGHTS + 1] if tensor is not None]
     if len(tables) != WEIGHTS or any(table is None for table in tables):
         return False

@@ -73,7 +73,7 @@ def smallest(values: Sequence[int]) -> Array:
 
 
 def trees(node: OnnxNode, build: Builder, word: str, targets: Mapping[int, int]) -> Tensor:
-    """The sums of all leaves; ``targets`` says which output a class or target is."""
+    """The sums of all leaves; ``targets`` maps classes or targets to outputs."""
     x = node.input(0)
     if x.dtype is DType.FLOAT64 or len(x.shape) != 2:
         raise UnsupportedError(

@@ -87,7 +87,7 @@ class Convolution(Weighted):
 
 
 def read_tflite(node: TfliteNode, build: Builder, op: Convolution) -> Sequence[Tensor]:
-    """CONV_2D and DEPTHWISE_CONV_2D, which describe their window alike; ``op`` says which, and the groups."""
+    """CONV_2D and DEPTHWISE_CONV_2D, which describe their window in the same way."""
     from tflite import Padding
 
     x, options = node.input(0), node.options

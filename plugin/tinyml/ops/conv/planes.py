@@ -52,7 +52,7 @@ class DepthwisePlanes(Kernel[Convolution]):
         return height * width
 
     def overlays(self, layer: Layer[Convolution]) -> tuple[Overlay, ...]:
-        """Outputs lie where inputs of the same channel were, which are in the plane by then."""
+        """Outputs replace inputs of the same channel, which are in the plane by then."""
         x, y = layer.input(0), layer.output
         return over_inputs(layer, 0) if x.shape[0] == 1 and x.shape[3] == y.shape[3] else ()
 
@@ -93,7 +93,7 @@ class DepthwiseDsp(DepthwisePlanes):
     def scratch_bytes(self, layer: Layer[Convolution], target: Target) -> int:
         """The plane, which is read in words; then the weights of a channel as int16, in whole words.
 
-        A single row of taps is read as if it had nine, up to six bytes past the plane's end.
+        A single row of taps is read with nine taps, up to six bytes past the plane's end.
         """
         rows, _ = _along(layer, layer.input(1).shape[1:3])
         fast = self.way(layer).startswith("3x3")

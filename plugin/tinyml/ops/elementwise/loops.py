@@ -32,7 +32,7 @@ class Templates:
     real: str = ""
     whole: str = ""
     truth: str = ""
-    unsigned: str = ""  # where it differs from ``whole``: the compiler dislikes asking x < 0 of these
+    unsigned: str = ""  # where it differs from ``whole``: compilers warn about x < 0
 
     def choose(self, dtype: DType) -> str:
         if dtype.is_float:

@@ -38,7 +38,7 @@ def indices_inside(layer: Layer[GatherElements]) -> bool:
 
 
 def positions_fit(layer: Layer[GatherND]) -> bool:
-    """Both inputs have the batch axes, and the last axis of the indices counts axes behind them."""
+    """Both inputs have the batch axes, and the last axis of the indices counts axes after them."""
     x, indices, batch = layer.input(0).shape, layer.input(1).shape, layer.op.batch_dims
     return 0 <= batch < len(indices) and x[:batch] == indices[:batch] and 1 <= indices[-1] <= len(x) - batch
 

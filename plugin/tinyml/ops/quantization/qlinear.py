@@ -133,7 +133,7 @@ def _real(node: OnnxNode, build: Builder, form: Form, operand: int) -> Tensor:
 
 
 def _real_bias(node: OnnxNode, build: Builder, form: Form) -> Tensor:
-    """The int32 bias lies on the scale of the accumulator: x.scale * w.scale."""
+    """The int32 bias has the scale of the accumulator: x.scale * w.scale."""
     assert form.bias is not None
     bias = node.input(form.bias)
     if any(_run_time(node, places, 0) for places in form.operands):

@@ -81,7 +81,7 @@ def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
 
 
 def rescaled(build: Builder, x: Tensor, wanted: TensorType) -> Tensor:
-    """``x`` with the quantisation of ``wanted``; itself where it has it, or where there is none."""
+    """``x`` with the quantisation of ``wanted``; ``x`` itself if it has that, or if there is none."""
     if x.quant is None or wanted.quant is None or (x.quant == wanted.quant and x.dtype is wanted.dtype):
         return x
     return build.add1(Requantize(), [x], TensorType(x.shape, wanted.dtype, wanted.quant))

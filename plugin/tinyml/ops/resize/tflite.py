@@ -20,7 +20,7 @@ from tinyml.reading import Builder, TfliteNode, tflite_op
 
 @dataclass(frozen=True)
 class Grid:
-    """How output pixels lie over input pixels."""
+    """The position of output pixels relative to input pixels."""
 
     align_corners: bool = False
     half_pixel_centers: bool = False
@@ -38,7 +38,7 @@ class Grid:
         return tuple(int(v) for v in np.clip(whole, 0, size - 1))
 
 
-CORNERS = Grid()  # the first pixels of both lie on each other
+CORNERS = Grid()  # the first pixels of both are at the same position
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ register_kernels(ResizePixels, TakeLoops())
 
 
 def grid_of(node: TfliteNode) -> tuple[int, int, Grid]:
-    """Height and width of the output, and how its pixels lie."""
+    """Height and width of the output, and the position of its pixels."""
     height, width = (int(v) for v in node.const(1).reshape(-1))
     return height, width, Grid(node.options.AlignCorners(), node.options.HalfPixelCenters())
 

@@ -83,7 +83,7 @@ def whole_words(size: int) -> int:
 
 
 def if_shared(layer: Layer, overlay: Overlay) -> tuple[Overlay, ...]:
-    """The overlay, unless nothing would lie over anything, or elements are not of one size."""
+    """The overlay; none if nothing would overlap, or if elements differ in size."""
     if layer.input(0).dtype.bytes != layer.output.dtype.bytes:
         return ()
     below = layer.output.bytes if overlay.distance < 0 else layer.input(0).bytes

@@ -12,7 +12,7 @@ import numpy as np
 from tinyml.ir import Array
 
 LARGEST_PRIME = 31
-"""Of a length that is worth a fast transform; the C keeps so many numbers on the stack."""
+"""The largest length of a fast transform: the C keeps this many numbers on the stack."""
 
 
 def radices(points: int) -> list[int] | None:
@@ -75,7 +75,7 @@ class FftTables:
     @property
     def stages(self) -> list[int]:
         found = radices(self.points)
-        assert found is not None, "asked before"
+        assert found is not None, "checked before"
         return found
 
     def tables(self) -> Mapping[str, Array]:

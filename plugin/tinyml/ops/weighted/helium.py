@@ -14,7 +14,7 @@ DEPTHWISE_ROWS = 32  # TINYML_DEPTHWISE_MVE_ROWS
 
 
 def whole_vectors(elements: int) -> int:
-    """Bytes of the vectors that hold so many."""
+    """Bytes of the vectors that hold this many."""
     return -(-elements // LANES) * LANES
 
 

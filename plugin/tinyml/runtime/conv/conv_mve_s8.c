@@ -29,7 +29,7 @@ struct columns {
 	int32_t count;   /* of columns in use */
 };
 
-/* Copy a window that extends past the input, where the zero point stands in, or a dilated one. */
+/* Copy a dilated window, or one that extends past the input, where the zero point is used. */
 NOT_INLINED void gather_piecewise(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int32_t oy,
 				  int32_t ox, int8_t *column)
 {

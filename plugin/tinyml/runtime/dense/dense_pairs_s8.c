@@ -13,7 +13,7 @@
 #include "../weighted/dsp_s8.h"
 #include "../weighted/pairs_s8.h"
 
-/* A row of the input: whole words, and the elements behind them as one more word. */
+/* A row of the input: whole words, and the remaining elements as one more word. */
 struct row {
 	uint32_t last_word; /* put together, so that no byte past the end is read */
 	uint32_t rest;      /* elements in it */

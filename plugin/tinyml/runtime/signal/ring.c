@@ -6,7 +6,7 @@
 #include <tinyml/stream.h>
 
 /* Places are counted modulo twice the size: an empty ring differs from a full one, and any size
- * will do. Each side writes only its own place, behind a barrier that lets the other see the bytes
+ * will do. Each side writes only its own place, after a barrier that lets the other see the bytes
  * first. */
 
 static uint32_t distance(const struct tinyml_ring *ring, uint32_t from, uint32_t to)

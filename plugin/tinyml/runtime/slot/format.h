@@ -1,7 +1,7 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A slot image as it lies in flash: MCUboot's header, our descriptor, code and weights, records.
+/* The layout of a slot image in flash: MCUboot's header, our descriptor, code and weights, records.
  * All numbers are little-endian; positions count from the start of the image. */
 
 #ifndef TINYML_SLOT_FORMAT_H_

@@ -29,10 +29,10 @@ bool mark_is_set(const struct tinyml_slot_region *region, unsigned int mark);
 
 bool is_confirmed(const struct tinyml_slot_region *region);
 
-/** How many trials there were, counting those of which power failure left half a mark. */
+/** The number of trials, including those for which a power failure left half a mark. */
 unsigned int trials(const struct tinyml_slot_region *region);
 
-/** Write a mark, or the first of so many that is blank. */
+/** Write a mark: the first blank one of `count`. */
 int set_mark(const struct tinyml_slot_region *region, unsigned int mark, unsigned int count);
 
 /** 0, or TINYML_SLOT_VERSION if the image in a region is not newer than the model in use. */

@@ -45,7 +45,7 @@ static int digit(char letter)
 	return -1;
 }
 
-/* The next word of a line as a number; moves behind it. */
+/* The next word of a line as a number; moves past it. */
 static bool get_hex(const char **line, uint32_t *value)
 {
 	const char *at = *line;
@@ -63,7 +63,7 @@ static bool get_hex(const char **line, uint32_t *value)
 	return *at == ' ' || *at == '\0';
 }
 
-/* Whether a line begins with a word; moves behind it. */
+/* Whether a line begins with a word; moves past it. */
 static bool is(const char **line, const char *word)
 {
 	size_t length = strlen(word);

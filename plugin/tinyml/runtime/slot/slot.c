@@ -22,7 +22,7 @@ struct image {
 	uint32_t records_room; /* from there to the end of the slot */
 };
 
-/* The header and the records behind the payload, all inside the slot. */
+/* The header and the records after the payload, all inside the slot. */
 static int find_container(struct image *image, const struct tinyml_slot_region *region)
 {
 	const struct container_header *header = region->memory;
@@ -106,7 +106,7 @@ static int check_trust(const struct image *image, const struct tinyml_slot_trust
 			     digest, signature);
 }
 
-/* Whether so many bytes are inside the image, behind its header. */
+/* Whether this many bytes are inside the image, after its header. */
 static bool inside(const struct image *image, uint32_t position, uint32_t bytes)
 {
 	return position >= sizeof(struct container_header) && position <= image->bytes &&

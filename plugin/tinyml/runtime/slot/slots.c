@@ -59,7 +59,7 @@ static int try_model(struct tinyml_slots *slots, const struct tinyml_slot_region
 	if (error == 0) {
 		error = tinyml_slot_self_test(slots->slot);
 	}
-	if (error == TINYML_SLOT_NO_CODE) { /* a machine that only plays a device */
+	if (error == TINYML_SLOT_NO_CODE) { /* a machine that only emulates a device */
 		error = 0;
 	}
 	if (error != 0) {

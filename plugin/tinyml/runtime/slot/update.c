@@ -88,7 +88,7 @@ int tinyml_update_begin(struct tinyml_update *update, struct tinyml_slots *slots
 		return TINYML_SLOT_BOUNDS;
 	}
 	/* Everything is erased before the first byte is written. So what is there, if it is the
-	 * start of the image, was written behind it into erased flash, all but the erase unit in
+	 * start of the image, was written after it into erased flash, all but the erase unit in
 	 * which power failed. */
 	from = 0;
 	if (resume && marks_are_blank(region)) {
@@ -119,7 +119,7 @@ uint32_t tinyml_update_crc32(const struct tinyml_update *update)
 				      : tinyml_slot_crc32(0, update->region->memory, update->done);
 }
 
-/* Write the unit in the buffer, filled up, where it belongs: behind all the others. */
+/* Fill up the unit in the buffer and write it after all the others. */
 static int flush(struct tinyml_update *update, uint32_t used)
 {
 	const struct tinyml_slot_region *region = update->region;

@@ -1,14 +1,13 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What a slot has besides the model: what the C library's mathematics would take from a firmware.
- */
+/* What the C library's mathematics would take from a firmware, and a slot must provide itself. */
 
 #include <tinyml/slot.h>
 
 #if !defined(__riscv)
-/* The C library's mathematics stores error numbers, which nobody reads here. Below the stack
- * pointer they hurt nobody, and a slot needs no variable for them. */
+/* The C library's mathematics stores error numbers, which are not used here. Below the stack
+ * pointer they do no harm, and a slot needs no variable for them. */
 int *__errno(void);
 __attribute__((naked)) int *__errno(void)
 {
@@ -19,7 +18,7 @@ __attribute__((naked)) int *__errno(void)
 }
 #endif
 
-/* newlib asks this variable how its mathematics reports errors: -1, not at all. Constant, it needs
+/* How newlib's mathematics reports errors: -1, not at all. Constant, it needs
  * no RAM. */
 extern const signed char __fdlib_version;
 const signed char __fdlib_version = -1;

@@ -4,15 +4,15 @@
 /* A model in a slot gets its arena and its state as arguments. The generated source was written for
  * a model with memory of its own: its functions take no arguments, and name their arrays. Here
  * NAME_run and NAME_reset become macros that add the two arguments wherever they are declared,
- * defined or called, and the names of the arrays become addresses behind the arguments. So nothing
- * is reserved for the two pointers, and the compiler treats them like any other value. */
+ * defined or called, and the names of the arrays become addresses derived from the arguments. So
+ * nothing is reserved for the two pointers, and the compiler treats them like any other value. */
 
 #ifndef TINYML_SLOT_MEMORY_H_
 #define TINYML_SLOT_MEMORY_H_
 
 #include <stdint.h>
 
-/* What stands between the parentheses: `void` in declarations, nothing in calls. */
+/* The text between the parentheses: `void` in declarations, nothing in calls. */
 #define TINYML_SLOT_ARGUMENTS_void uint8_t *tinyml_slot_arena, uint8_t *tinyml_slot_state
 #define TINYML_SLOT_ARGUMENTS_     tinyml_slot_arena, tinyml_slot_state
 

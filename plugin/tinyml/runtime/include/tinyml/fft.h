@@ -15,7 +15,7 @@ extern "C" {
 struct tinyml_fft_f32 {
 	const uint16_t
 		*places; /* where each of `points` complex numbers goes before the first stage */
-	const uint8_t *radices;  /* of the stages, 0 behind the last */
+	const uint8_t *radices;  /* of the stages, 0 after the last */
 	const float *twiddles;   /* pairs, in the order of their use */
 	const float *roots;      /* pairs: one turn for each radix above 5, smallest first */
 	const float *separation; /* pairs: for the spectrum of a real signal */

@@ -24,8 +24,8 @@ struct tinyml_micro_frontend {
 	const uint32_t *separation; /* fft / 4 pairs, for the spectrum of a real signal */
 	const uint16_t *widths;     /* channels + 1: bins between the centres of two bands */
 	const uint16_t
-		*shares;      /* for each bin: its share of the band behind and ahead, in 12 bits */
-	const int16_t *gains; /* 33 parabolas, by the number of bits of the noise */
+		*shares;       /* for each bin: its share of the band below and above, in 12 bits */
+	const int16_t *gains;  /* 33 parabolas, by the number of bits of the noise */
 	const uint16_t *curve; /* 130 values: log2(1 + x) - x */
 	uint16_t window_samples;
 	uint16_t fft;

@@ -49,7 +49,7 @@ enum tinyml_slot_error {
 	TINYML_SLOT_ADDRESS = -5,         /* linked for another address */
 	TINYML_SLOT_DAMAGED = -6,         /* the checksum is wrong */
 	TINYML_SLOT_HASH = -7,            /* the digest is wrong */
-	TINYML_SLOT_UNSIGNED = -8,        /* no signature, and this firmware asks for one */
+	TINYML_SLOT_UNSIGNED = -8,        /* no signature, and this firmware requires one */
 	TINYML_SLOT_SIGNATURE = -9,       /* signed with another key, or forged */
 	TINYML_SLOT_FORMAT_NEW = -10,     /* the descriptor is of another format */
 	TINYML_SLOT_ABI = -11,            /* made for another interface */
@@ -137,8 +137,8 @@ enum tinyml_slot_error {
 	(TINYML_SLOT_CORE_RV32I | TINYML_SLOT_RISCV_M | TINYML_SLOT_RISCV_A |                      \
 	 TINYML_SLOT_RISCV_C | TINYML_SLOT_RISCV_F)
 #else
-/* A machine that plays a device, for tests of updates: it accepts images for any core and, without
- * a `call` of its own, runs none. */
+/* A machine that emulates a device, for tests of updates: it accepts images for any core and,
+ * without a `call` of its own, runs none. */
 #define TINYML_SLOT_PLAYS_DEVICE 1
 #define TINYML_SLOT_CORE         0xffffffffu
 #endif

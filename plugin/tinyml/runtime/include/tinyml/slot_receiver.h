@@ -38,7 +38,7 @@ struct tinyml_receiver {
 	struct tinyml_update update;
 };
 
-/** Do what a line asks for; the answer, without a line end, is put into @a answer. */
+/** Execute a line; the answer, without a line end, is put into @a answer. */
 void tinyml_receiver_line(struct tinyml_receiver *receiver, const char *line,
 			  char answer[TINYML_RECEIVER_ANSWER]);
 

@@ -82,8 +82,8 @@ struct tinyml_update {
 };
 
 /**
- * Start to receive an image of so many bytes into the slot that is not in use. Set `progress`
- * before. To resume, `update->done` says how much of an interrupted update is there already, and
+ * Start to receive an image of this size into the slot that is not in use. Set `progress`
+ * before. To resume, `update->done` is the number of bytes that an interrupted update has left, and
  * tinyml_update_crc32() what: compare it with the start of the image, then send the rest.
  */
 int tinyml_update_begin(struct tinyml_update *update, struct tinyml_slots *slots, uint32_t bytes,

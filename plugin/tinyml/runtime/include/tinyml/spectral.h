@@ -28,7 +28,7 @@ enum tinyml_statistic {
 struct tinyml_spectral_f32 {
 	struct tinyml_fft_f32 fft; /* of half as many points as there are samples */
 	const float *window;       /* a weight for each sample; scaled so that squares are powers */
-	const uint16_t *edges;     /* of each band: its first bin, and the one behind its last */
+	const uint16_t *edges;     /* of each band: its first bin, and the one after its last */
 	const uint8_t *statistics; /* enum tinyml_statistic */
 	uint16_t samples;
 	uint16_t axes;

@@ -83,7 +83,7 @@ uint32_t tinyml_ring_get(struct tinyml_ring *ring, void *data, uint32_t bytes);
 
 /**
  * For the consumer: look at the oldest bytes without copying them. Returns how many follow `*data`
- * in one piece; what lies behind the end of the array comes with the next call after a skip.
+ * in one piece; what is past the end of the array comes with the next call after a skip.
  */
 uint32_t tinyml_ring_peek(const struct tinyml_ring *ring, const void **data);
 

@@ -23,7 +23,7 @@
 extern "C" {
 #endif
 
-/** What runs return besides 0; the values are those of -EINVAL and -EIO. */
+/** Errors that runs return; the values are those of -EINVAL and -EIO. */
 #define TINYML_EINVAL   (-22) /* a buffer of the caller is NULL or not aligned */
 #define TINYML_ECORRUPT (-5)  /* the constants have changed: see TINYML_CHECK_WEIGHTS */
 
