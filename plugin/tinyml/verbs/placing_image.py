@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tinyml.app import edit
 from tinyml.app.folder import Application
 from tinyml.app.manifest import ModelEntry
 from tinyml.harness.zephyr import Build, DevicetreeError, Site, devicetree_options, write_application
@@ -17,6 +18,7 @@ from tinyml.harness.zephyr.build import Progress
 from tinyml.maths import FULL_LIBC
 from tinyml.pipeline import compile_model
 from tinyml.quantize.request import parse_items
+from tinyml.verbs.add import read_text
 from tinyml.verbs.compile import options_from
 from tinyml.verbs.progress import Bars
 from tinyml.verbs.shapes import parse_shapes
@@ -69,9 +71,14 @@ def build_image(
         quantize=parse_items(args.quantize, "--quantize") if args.quantize else {},
     )
     with Bars() as bars:
-        return _make(
-            Image(site, args.board, settings, args.cmake, bars.advance), entry, listed, folder, console
-        )
+        image = Image(site, args.board, settings, args.cmake, bars.advance)
+        build = _make(image, entry, listed, folder, console)
+    floats = sum(chosen.in_float for chosen in here.selected)
+    config = read_text(build.folder / "zephyr" / ".config")
+    warning = fpu_warning(config, read_text(listed[0].prj_conf_path) if listed else "", floats)
+    if warning:
+        console.print(f"warning: {warning}", style="yellow", markup=False, soft_wrap=True)
+    return build
 
 
 def _make(
@@ -99,3 +106,17 @@ def _make(
             soft_wrap=True,
         )
         return build
+
+
+def fpu_warning(config: str, prj_conf: str, floats: int) -> str:
+    """``config``: the image's; ``prj_conf``: the application's; ``floats``: layers that compute in float."""
+    if not floats or "CONFIG_CPU_HAS_FPU=y" not in config.splitlines():
+        return ""
+    if "CONFIG_FPU=y" not in config.splitlines():
+        return f"{floats} layers compute in float, and CONFIG_FPU is off: they take about ten times as long"
+    if edit.is_off(prj_conf, "CONFIG_FPU"):
+        return (
+            f"{floats} layers compute in float. This image has CONFIG_FPU=y, the application's prj.conf turns "
+            "it off: there they take about ten times as long"
+        )
+    return ""
