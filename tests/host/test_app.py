@@ -8,8 +8,9 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
-from tinyml import requirements
+from tinyml import __version__, requirements
 from tinyml.app import cmake, edit, files, folder, manifest
 from tinyml.app.manifest import Manifest, ModelEntry
 from tinyml.errors import ConfigError
@@ -318,3 +319,16 @@ def test_cmake_gets_the_names_of_missing_packages(
 
 def test_the_two_module_files_are_one() -> None:
     assert (ROOT / "module.yml").read_bytes() == (ROOT / "zephyr" / "module.yml").read_bytes()
+
+
+ZEPHYR_3_7_KEYS = {"name", "build", "samples", "tests", "boards", "blobs", "security"}
+"""What the oldest supported Zephyr allows in module.yml. It refuses others, such as package-managers."""
+
+
+def test_the_module_file_suits_the_oldest_zephyr() -> None:
+    module = yaml.safe_load((ROOT / "module.yml").read_text())
+    assert set(module) <= ZEPHYR_3_7_KEYS
+    assert module["security"]["external-references"] == [f"pkg:pypi/west-tinyml@{__version__}"]
+    prefixes = ROOT / module["build"]["settings"]["dts_root"] / "dts" / "bindings" / "vendor-prefixes.txt"
+    named = [line for line in prefixes.read_text().splitlines() if line and not line.startswith("#")]
+    assert [line.partition("\t")[0] for line in named] == ["tinyml"]

@@ -116,7 +116,7 @@ def fpu_warning(config: str, prj_conf: str, floats: int) -> str:
         return f"{floats} layers compute in float, and CONFIG_FPU is off: they take about ten times as long"
     if edit.is_off(prj_conf, "CONFIG_FPU"):
         return (
-            f"{floats} layers compute in float. This image has CONFIG_FPU=y, the application's prj.conf turns "
-            "it off: there they take about ten times as long"
+            f"{floats} layers compute in float. This image has CONFIG_FPU=y, the application's prj.conf "
+            "turns it off: there they take about ten times as long"
         )
     return ""

@@ -22,7 +22,29 @@ struct tinyml_angle {
 	uint32_t quarters; /* modulo 4 */
 };
 
-/* In integers: those digits of 2 / pi that decide about the last quarter turns, times the mantissa.
+/* Up to this, quarter turns times the first two parts of pi / 2 are exact: 12 bits each. */
+#define TINYML_MODERATE_ANGLE 4096.0f
+
+/* With the FPU, for moderate angles: pi / 2 in three parts. */
+static inline struct tinyml_angle tinyml_reduce_moderate_angle(float x)
+{
+	const int32_t quarters = (int32_t)(x * 0.636619772f + (x < 0.0f ? -0.5f : 0.5f));
+	const float count = (float)quarters;
+	const float first = x - count * 1.57080078f; /* exact */
+	const float second = count * -4.45358455e-06f;
+	const float third = count * -8.70551575e-10f;
+	const float rough = first - second;
+	const float rest = rough - third;
+
+	return (struct tinyml_angle){
+		rest,
+		((rough - rest) - third) + ((first - rough) - second),
+		(uint32_t)quarters & 3,
+	};
+}
+
+/* For any angle, in integers: those digits of 2 / pi that decide about the last quarter turns,
+ * times the mantissa.
  */
 static inline struct tinyml_angle tinyml_reduce_angle(float x)
 {
@@ -34,6 +56,15 @@ static inline struct tinyml_angle tinyml_reduce_angle(float x)
 	if (tinyml_fabsf(x) < TINYML_QUARTER_PI || exponent == 255) {
 		return (struct tinyml_angle){x - (exponent == 255 ? x : 0.0f), 0.0f, 0};
 	}
+#if !defined(__arm__) || defined(__ARM_FP) /* integers are faster than emulated floats */
+	if (tinyml_fabsf(x) < TINYML_MODERATE_ANGLE) {
+		const struct tinyml_angle angle = tinyml_reduce_moderate_angle(x);
+
+		if (tinyml_fabsf(angle.rest) > 0.0009765625f) { /* little enough has cancelled */
+			return angle;
+		}
+	}
+#endif
 	const uint32_t mantissa = (bits & 0x7fffff) | 0x800000;
 	const uint32_t *const from = &two_over_pi[(exponent - 120) >> 5];
 	const int32_t start = (exponent - 120) & 31;
@@ -64,30 +95,30 @@ static inline struct tinyml_angle tinyml_reduce_angle(float x)
 	};
 }
 
-static inline float tinyml_sin_near_zero(float x)
+static inline float tinyml_sin_near_zero(float x, float lost)
 {
 	const float z = x * x;
 	float p = -0.000195152825f;
 
 	p = p * z + 0.0083321603f;
 	p = p * z - 0.166666552f;
-	return x + x * (z * p);
+	return x + (x * (z * p) + lost);
 }
 
-static inline float tinyml_cos_near_zero(float x)
+static inline float tinyml_cos_near_zero(float x, float lost)
 {
 	const float z = x * x;
 	float p = 2.44383646e-05f;
 
 	p = p * z - 0.00138873665f;
 	p = p * z + 0.0416666456f;
-	return 1.0f - (0.5f * z - z * z * p);
+	return 1.0f - (0.5f * z - (z * z * p - x * lost));
 }
 
 static inline float tinyml_sin_of(struct tinyml_angle angle)
 {
-	const float y = (angle.quarters & 1) != 0 ? tinyml_cos_near_zero(angle.rest)
-						  : tinyml_sin_near_zero(angle.rest);
+	const float y = (angle.quarters & 1) != 0 ? tinyml_cos_near_zero(angle.rest, angle.lost)
+						  : tinyml_sin_near_zero(angle.rest, angle.lost);
 
 	return (angle.quarters & 2) != 0 ? -y : y;
 }

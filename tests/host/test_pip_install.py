@@ -1,0 +1,69 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""`pip install` without -e: everything that the compiler needs at run time is in the package."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DIGITS = ROOT / "samples" / "digits" / "model.onnx"
+NO_NETWORK = ("No matching distribution found for setuptools", "Could not find a version", "Connection")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder like site-packages with the installed project; the sources it came from are gone."""
+    folder = tmp_path_factory.mktemp("pip")
+    clone = folder / "clone"
+    shutil.copytree(
+        ROOT / "plugin", clone / "plugin", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info")
+    )
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, clone / name)
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target"]
+    done = subprocess.run(
+        [*pip, str(folder / "site"), str(clone)], capture_output=True, text=True, check=False, timeout=600
+    )
+    if done.returncode and any(text in done.stderr for text in NO_NETWORK):
+        pytest.skip("pip cannot fetch setuptools here")
+    assert done.returncode == 0, done.stderr
+    shutil.rmtree(clone)
+    return folder / "site"
+
+
+def installed(site: Path, *words: str, cwd: Path) -> str:
+    """Run the installed package; what it printed."""
+    environment = {**os.environ, "PYTHONPATH": str(site), "PYTHONSAFEPATH": "1", "COLUMNS": "200"}
+    done = subprocess.run(
+        [sys.executable, *words], cwd=cwd, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_installed_compiler_runs_without_its_sources(site: Path, tmp_path: Path) -> None:
+    where = installed(site, "-c", "import tinyml; print(tinyml.__file__)", cwd=tmp_path)
+    assert Path(where.strip()).is_relative_to(site)
+    installed(site, "-m", "tinyml", "compile", str(DIGITS), "-o", "out", "--report", cwd=tmp_path)
+    assert (tmp_path / "out" / "model_report.html").exists(), "templates are in the package"
+    said = installed(site, "-m", "tinyml", "run", str(DIGITS), "--on", "host", cwd=tmp_path)
+    assert "logits" in said, "the kernels in C are in the package"
+
+
+def test_the_workspace_runs_its_own_copy(site: Path, tmp_path: Path) -> None:
+    """`west tinyml` in a workspace takes the project that is there, and the boards beside it."""
+    (tmp_path / ".west").mkdir()
+    (tmp_path / ".west" / "config").write_text("[manifest]\npath = west-tinyml\nfile = west.yml\n")
+    (tmp_path / "west-tinyml").symlink_to(ROOT, target_is_directory=True)
+    copy = tmp_path / "site"
+    shutil.copytree(site, copy)
+    (copy / "tinyml" / "verbs" / "__init__.py").write_text("raise RuntimeError('the installed copy runs')\n")
+    said = installed(copy, "-m", "west", "tinyml", "ops", str(DIGITS), cwd=tmp_path)
+    assert "Conv" in said

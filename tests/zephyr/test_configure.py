@@ -1,0 +1,76 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""What CMake decides and warns of; nothing is compiled."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.zephyr.building import ROOT, copy_of_digits, run
+from tools import workspace
+
+PATCHES = ROOT / "boards" / "upstream"
+HOST = "native_sim/native/64"
+
+
+def configure(app: Path, board: str, *cmake: str) -> str:
+    """`west build --cmake-only`; what it printed."""
+    words: list[str | Path] = [
+        "west",
+        "build",
+        "--cmake-only",
+        "-p",
+        "always",
+        "-b",
+        board,
+        "-d",
+        app / "build",
+        app,
+    ]
+    return run([*words, "--", *cmake], app)
+
+
+def options_of(app: Path, source: str) -> list[str]:
+    """The -O options with which a source is compiled, in their order; the last one counts."""
+    commands = json.loads((app / "build" / "compile_commands.json").read_text())
+    (found,) = [command["command"] for command in commands if command["file"].endswith(source)]
+    return re.findall(r" (-O\w+) ", found)
+
+
+def test_the_fpu_is_on_where_the_core_has_one_unless_the_user_says_no(tmp_path: Path) -> None:
+    app = copy_of_digits(tmp_path / "app")
+    said = configure(app, "qemu_cortex_m4", "-DCONFIG_TINYML_OPTIMIZE_IMAGE=y")
+    config = (app / "build" / "zephyr" / ".config").read_text()
+    assert {"CONFIG_FPU=y", "CONFIG_FPU_SHARING=y"} <= set(config.splitlines())
+    assert "TinyML: " not in "".join(line for line in said.splitlines() if "Warning" in line)
+    assert options_of(app, "/digits/digits.c") == ["-Os"], "as the rest of the image"
+
+    configure(app, "qemu_cortex_m4", "-DCONFIG_FPU=n")
+    assert "CONFIG_FPU=y" not in (app / "build" / "zephyr" / ".config").read_text().splitlines()
+    assert options_of(app, "/digits/digits.c") == ["-Os", "-O2"]
+    told = run(["ninja", "-C", app / "build", "-t", "commands", "tinyml/digits/digits.c"], app)
+    assert "--no-fpu" in told, "the compiler warns of float layers"
+
+
+def test_a_manifest_without_the_option_and_the_option_without_a_manifest_are_reported(tmp_path: Path) -> None:
+    app = copy_of_digits(tmp_path / "app")
+    ignored = " ".join(configure(app, HOST, "-DCONFIG_TINYML=n").split())
+    assert "tinyml.yaml is ignored, because CONFIG_TINYML is off." in ignored
+    assert "try: CONFIG_TINYML=y in prj.conf" in ignored
+    (app / "tinyml.yaml").unlink()
+    empty = " ".join(configure(app, HOST).split())
+    assert "CONFIG_TINYML=y, but the application has no model" in empty
+    assert "try: west tinyml add MODEL" in empty
+
+
+@pytest.mark.parametrize("patch", sorted(path.name for path in PATCHES.glob("*.patch")))
+def test_patches_apply_to_zephyr(patch: str) -> None:
+    tree = workspace.location() / "zephyr"
+    check = ["git", "-C", str(tree), "apply", "--check", str(PATCHES / patch)]
+    done = subprocess.run(check, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
