@@ -69,7 +69,7 @@ def main(argv: Sequence[str]) -> int:
     from tinyml.errors import TinymlError
 
     try:
-        text = calls(manifest_path)
+        text = f"# SPDX-License-Identifier: Apache-2.0\n\n{calls(manifest_path)}"
     except TinymlError as error:
         print(error)
         return 1
