@@ -15,10 +15,11 @@ from tinyml.passes.editor import Editor
 
 
 def unsigned_to_signed(graph: Graph) -> Graph:
-    """Inputs and outputs of the model stay as the file declares them, with a conversion inside."""
+    """Inputs, outputs and states of the model stay as the file declares them, with a conversion inside."""
     edit = Editor(graph)
     fixed = {*graph.inputs, *graph.outputs}
-    fixed |= {name for state in graph.states for name in (state.tensor, state.update)}
+    states, updates = ([getattr(s, end) for s in graph.states] for end in ("tensor", "update"))
+    fixed |= {*states, *updates}
     entering, leaving = _borders(edit)
     fixed |= {*entering, *leaving}
     for name, tensor in list(edit.tensors.items()):
@@ -27,9 +28,9 @@ def unsigned_to_signed(graph: Graph) -> Graph:
         if name not in fixed:
             edit.tensors[name] = _signed(tensor)
     edit.nodes = [_signed_quantize(node) if node.outputs[0] not in fixed else node for node in edit.nodes]
-    for name in (*graph.inputs, *entering):
+    for name in (*graph.inputs, *states, *entering):
         _convert_input(edit, name)
-    for name in (*graph.outputs, *leaving):
+    for name in dict.fromkeys((*graph.outputs, *updates, *leaving)):
         _convert_output(edit, name)
     return edit.graph()
 
@@ -80,6 +81,7 @@ def _convert_input(edit: Editor, name: str) -> None:
     plain = [reader for reader in edit.readers(name) if _loses_meaning(edit, reader)]
     edit.substitute(name, signed.name)
     edit.outputs = [name if output == signed.name else output for output in edit.outputs]
+    edit.states = [replace(s, update=name) if s.update == signed.name else s for s in edit.states]
     for reader in plain:
         edit.replace(edit.producer(reader.outputs[0]) or reader, [reader])
     conversion = Node(name, Requantize(), (name,), (signed.name,))
