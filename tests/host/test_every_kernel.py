@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Convolutions and dense layers of many geometries by every kernel that accepts them, not only the first.
 
+``test_layers_by_others.py`` compares the same layers with somebody else's runtimes.
+
 The cores' own kernels (DSP, Helium, CMSIS-NN) run other layers, in tests/standalone/test_kernels.py.
 """
 
@@ -22,13 +24,14 @@ from tinyml.ir import Array, DType, Graph, Op, Quant, Tensor
 from tinyml.kernel import Kernel, Library, kernels_of
 from tinyml.ops.conv.conv import Conv
 from tinyml.ops.conv.depthwise import DepthwiseConv
+from tinyml.ops.conv.transpose import ConvTranspose
 from tinyml.ops.dense.dense import Dense
 from tinyml.pipeline import Options, compile_graph
 from tinyml.targets import find_target
 
-COUNT = 40
+COUNT = 50
 HOST = find_target("host")
-KINDS = ("int8", "int16", "float32", "sparse", "computed")
+KINDS = ("int8", "int16", "computed_int8", "float32", "sparse", "computed")
 REAL = ("float32", "sparse", "computed")
 
 
@@ -44,6 +47,9 @@ def as_kind(graph: Graph, kind: str) -> Graph:
             tensors[w.name] = Tensor.constant(w.name, w.value, w_zeros)
             for b in bias:
                 tensors[b.name] = Tensor.constant(b.name, b.value.astype(np.int64))
+        elif kind == "computed_int8":
+            for tensor in (w, *bias):
+                tensors[tensor.name] = Tensor(tensor.name, tensor.shape, tensor.dtype, tensor.quant)
         elif kind in REAL:
             for tensor in (x, y):
                 tensors[tensor.name] = Tensor(tensor.name, tensor.shape, DType.FLOAT32)
@@ -76,7 +82,7 @@ def accepted(graph: Graph, candidate: Kernel[Any], op: type[Op]) -> Graph:
 
 
 def pairs() -> Iterator[tuple[type[Op], Kernel[Any]]]:
-    for op in (Conv, DepthwiseConv, Dense):
+    for op in (Conv, DepthwiseConv, Dense, ConvTranspose):
         for candidate in kernels_of(op):
             if candidate.library is not Library.CMSIS_NN and candidate.runs_on(HOST):
                 yield op, candidate
@@ -125,7 +131,7 @@ def test_kernel(op: type[Op], candidate: Kernel[Any], monkeypatch: pytest.Monkey
 def _values(rng: np.random.Generator, tensor: Tensor) -> Array:
     if tensor.dtype.is_float:
         return rng.normal(0, 1, tensor.shape).astype(np.float32)
-    low, high = tensor.dtype.limits
+    low, high = tensor.dtype.limits if tensor.dtype is not DType.INT32 else (-3000, 3000)
     return rng.integers(low, high + 1, tensor.shape).astype(tensor.dtype.numpy)
 
 

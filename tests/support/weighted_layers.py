@@ -13,6 +13,7 @@ from tinyml.ir import Array, DType, Graph, Node, Quant, Shape, Tensor
 from tinyml.ops.conv.conv import Conv
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.conv.depthwise import DepthwiseConv
+from tinyml.ops.conv.transpose import ConvTranspose
 from tinyml.ops.dense.dense import Dense
 
 SCALES = (0.1, 0.1, 0.3, 0.00015, 0.00003, 3.0)
@@ -23,7 +24,7 @@ SCALES = (0.1, 0.1, 0.3, 0.00015, 0.00003, 3.0)
 class Weighted:
     """A layer with weights; ``scale`` is that of the output (that of the sums is about 0.0001)."""
 
-    op: Convolution | Dense
+    op: Convolution | ConvTranspose | Dense
     x: Shape
     weights: Shape
     zero: int = 0  # of the weights
@@ -46,6 +47,16 @@ CHOSEN = {
     "depthwise_dilated_rows": Weighted(DepthwiseConv(dilations=(2, 1)), (1, 9, 8, 4), (1, 3, 3, 4)),
     "depthwise_whole": Weighted(DepthwiseConv(), (2, 9, 1, 11), (1, 9, 1, 11), x_zero=-128),
     "depthwise_whole_few": Weighted(DepthwiseConv(strides=(2, 1)), (1, 3, 3, 3), (1, 3, 3, 3), scale=0.00003),
+    "depthwise_3x3": Weighted(DepthwiseConv(pads=(1, 1, 1, 1)), (1, 5, 7, 5), (1, 3, 3, 5)),
+    "depthwise_3x3_strided": Weighted(DepthwiseConv((2, 2), pads=(0, 0, 1, 1)), (1, 6, 8, 5), (1, 3, 3, 5)),
+    "grouped": Weighted(Conv(pads=(1, 0, 0, 1), groups=3), (1, 6, 5, 9), (6, 2, 3, 3)),
+    "transposed": Weighted(ConvTranspose((2, 2), pads=(1, 0), outputs=(9, 8)), (1, 4, 4, 5), (3, 4, 3, 5)),
+    "transposed_dilated": Weighted(
+        ConvTranspose((1, 3), (2, 1), outputs=(8, 12)), (2, 4, 4, 3), (4, 3, 2, 3), channels=False
+    ),
+    "transposed_groups": Weighted(
+        ConvTranspose((3, 2), outputs=(10, 7), groups=2), (1, 3, 3, 4), (6, 3, 3, 2), scale=0.00015
+    ),
     # small sums that do not saturate where the factor is a half and more: a shift of 0
     "no_shift": Weighted(
         Conv(), (1, 9, 9, 1), (12, 1, 1, 1), scale=0.00015, lowest=-2, largest=2, bias=False
@@ -133,7 +144,7 @@ class Layers:
 
     def weighted(self, name: str, case: Weighted, once: bool) -> None:
         op = replace(case.op, round_once=once)
-        axis = op.channel_axis if isinstance(op, Convolution) else 0
+        axis = op.channel_axis
         channels = case.weights[axis]
         scales = tuple(self.rng.uniform(0.001, 0.003, channels))
         values = self.rng.integers(case.lowest, case.largest + 1, case.weights).astype(np.int8)
