@@ -4,6 +4,7 @@
 
 python -m tools.random_graphs --count 10000           # C under sanitizers as well: about 0.2 s of CPU each
 python -m tools.random_graphs --count 10000 --no-c    # only the importer, the passes and numpy
+python -m tools.random_graphs --count 400 --kind nnsmith    # models by NNSmith (pip install .[nnsmith])
 
 Each failure is printed as a recipe, shrunk to as few operators as show it. Put the fault into tests/ops as a
 case, and the recipe into FOUND of tests/host/test_random_graphs.py.
@@ -16,7 +17,7 @@ import sys
 import time
 
 from tests.random_graphs.check import Tally, check, shrink
-from tests.random_graphs.recipe import KINDS, recipe
+from tests.random_graphs.recipe import KINDS, NNSMITH, recipe
 
 AT_ONCE = 90
 
@@ -25,7 +26,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--count", type=int, default=1000, help="how many models (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="another seed, other models")
-    parser.add_argument("--kind", action="append", choices=KINDS, help="only these kinds (repeatable)")
+    parser.add_argument(
+        "--kind", action="append", choices=[*KINDS, NNSMITH], help="only these kinds (repeatable)"
+    )
     parser.add_argument("--no-c", dest="in_c", action="store_false", help="do not compile and run the C")
     args = parser.parse_args()
     kinds = args.kind or KINDS

@@ -15,9 +15,11 @@ from tinyml.bands.join import _Neighbours
 from tinyml.emit.model import Provenance
 from tinyml.ir import DType, Graph
 from tinyml.kernel import Table, Tables
+from tinyml.ops.concat import Concat
 from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.elementwise.unary import Unary
 from tinyml.pipeline import LIBRARIES, Options, compile_graph
+from tinyml.plan.storage import Group, _aligned, _copied
 from tinyml.schedule import _freed, _model
 from tinyml.select import select
 from tinyml.targets import find_target
@@ -89,3 +91,43 @@ def test_the_schedule_does_not_free_outputs() -> None:
     freed = _freed(steps[1], memories, 1, everything)
     assert freed == sum(m.bytes for m in memories if not m.kept)
     assert sum(m.bytes for m in memories if m.kept) >= a.bytes + b.bytes
+
+
+def group(start: int, alignment: int) -> Group:
+    return Group({"t": start}, start, start + 8, alignment, [(0, "t")])
+
+
+@pytest.mark.parametrize(
+    "a,b,shift,allowed",
+    [
+        (group(0, 4), group(0, 1), 3, True),  # bytes after words
+        (group(0, 1), group(0, 4), 4, True),
+        (group(0, 1), group(0, 4), 3, False),  # words at an odd place
+        (group(0, 4), group(0, 1), -3, False),  # bytes before words move the words
+        (group(0, 4), group(0, 1), -8, True),
+        (group(0, 2), group(0, 4), -2, False),
+        (group(-4, 4), group(0, 4), 4, True),
+    ],
+)
+def test_words_stay_aligned_in_a_group(a: Group, b: Group, shift: int, allowed: bool) -> None:
+    assert _aligned(a, b, shift) == allowed
+
+
+def test_an_operand_used_twice_is_copied() -> None:
+    sketch = Sketch()
+    x = sketch.input((4,), DType.FLOAT32)
+    a, b = sketch.add(Unary("abs"), x), sketch.add(Unary("sqrt"), x)
+    twice, once = sketch.add(Concat(0), a, a), sketch.add(Concat(0), a, b)
+    graph = sketch.graph(twice, once)
+    assert _copied([*graph.layers()]) == {(a.name, twice.name)}
+
+
+def test_comments_show_all_operands_of_a_layer() -> None:
+    sketch = Sketch()
+    x, y = sketch.input((2, 3), DType.FLOAT32), sketch.input((3,), DType.FLOAT32)
+    graph = sketch.graph(sketch.add(Binary("add"), x, y))
+    source = compile_graph(graph, "net", Provenance("net", "0" * 64, ""), Options(target="host")).files[
+        "net.c"
+    ]
+    assert "2x3 + 3 -> 2x3" in source
+    assert "arena 0..24, 24..36 -> 0..24" in source

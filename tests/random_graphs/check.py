@@ -21,7 +21,7 @@ import numpy as np
 import onnx
 
 from tests.random_graphs.onnx_model import onnx_model
-from tests.random_graphs.recipe import TFLITE_KINDS, Model, Recipe
+from tests.random_graphs.recipe import NNSMITH, TFLITE_KINDS, Model, Recipe
 from tests.random_graphs.their_arithmetic import in_their_arithmetic
 from tests.support.batch import Item, run_batch
 from tests.support.interpret import interpret
@@ -33,6 +33,7 @@ from tinyml.pipeline import Options, compile_graph, optimize
 from tinyml.reference.session import Session
 
 RELATIVE = 2e-4
+RELATIVE_HALF = 2e-3
 NEAR_TIES = 0.02
 ONE_STEP = 0.1
 
@@ -66,6 +67,10 @@ def build(recipe: Recipe) -> Model:
         from tests.random_graphs.tflite_model import tflite_model
 
         return tflite_model(recipe)
+    if recipe.kind == NNSMITH:
+        from tests.random_graphs.nnsmith_model import nnsmith_model
+
+        return nnsmith_model(recipe)
     return onnx_model(recipe)
 
 
@@ -141,11 +146,15 @@ def _reference(model: Model, graph: Graph) -> list[list[Array]]:
 def _compare(found: Sequence[Array], wanted: Sequence[Array]) -> str:
     """The first difference beyond what rounding explains, in words."""
     for index, (f, w) in enumerate(zip(found, wanted, strict=True)):
+        if w.dtype == np.float16:  # computed in float32
+            f = f.astype(np.float16)
         if f.shape != w.shape or f.dtype != w.dtype:
             return f"output {index} is {f.dtype}{f.shape} instead of {w.dtype}{w.shape}"
         if f.dtype.kind == "f":
             finite = np.isfinite(w)
-            allowed = RELATIVE * float(np.abs(w[finite]).max(initial=1e-3))
+            allowed = (RELATIVE if w.dtype == np.float32 else RELATIVE_HALF) * float(
+                np.abs(w[finite]).max(initial=1e-3)
+            )
             with np.errstate(invalid="ignore"):
                 wrong = ~((np.abs(f - w) <= allowed) | (f == w) | (np.isnan(f) & np.isnan(w)))
         else:

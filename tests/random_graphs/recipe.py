@@ -14,6 +14,8 @@ from tinyml.ir import Array
 ONNX_KINDS = ("float", "qdq_s8", "qdq_u8", "qdq_s16", "qop_s8", "qop_u8")
 TFLITE_KINDS = ("tflite_float", "tflite_s8", "tflite_s16")
 KINDS = (*ONNX_KINDS, *TFLITE_KINDS)
+NNSMITH = "nnsmith"
+"""A kind that is not among KINDS, because its generator is not installed with the tests."""
 
 
 @dataclass(frozen=True)
