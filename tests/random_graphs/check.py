@@ -84,7 +84,9 @@ def check(recipes: Iterable[Recipe], in_c: bool = True, c_every: int = 1) -> Tal
             model = build(recipe)
             graph = _read(model)
             optimized = optimize(graph)
-            samples = [dict(zip(graph.inputs, sample, strict=True)) for sample in model.samples]
+            samples = [
+                dict(zip(graph.inputs, map(_widened, sample), strict=True)) for sample in model.samples
+            ]
             found = [list(interpret(optimized, sample).values()) for sample in samples]
             prefix = f"r{number}"
             if in_c and number % c_every == 0:
@@ -116,6 +118,10 @@ def check(recipes: Iterable[Recipe], in_c: bool = True, c_every: int = 1) -> Tal
             tally.equal -= 1
             tally.wrong[recipe] = f"C: {complaint}"
     return tally
+
+
+def _widened(array: Array) -> Array:
+    return array.astype(np.float32) if array.dtype == np.float16 else array
 
 
 def shrink(recipe: Recipe, in_c: bool = True) -> Recipe:
