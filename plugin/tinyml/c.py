@@ -13,53 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tinyml.c_keywords import KEYWORDS
+
 COLUMNS = 100
 TAB = "\t"
 TAB_COLUMNS = 8
-
-KEYWORDS = frozenset(
-    {
-        "auto",
-        "break",
-        "case",
-        "char",
-        "const",
-        "continue",
-        "default",
-        "do",
-        "double",
-        "else",
-        "enum",
-        "extern",
-        "float",
-        "for",
-        "goto",
-        "if",
-        "inline",
-        "int",
-        "long",
-        "register",
-        "restrict",
-        "return",
-        "short",
-        "signed",
-        "sizeof",
-        "static",
-        "struct",
-        "switch",
-        "typedef",
-        "union",
-        "unsigned",
-        "void",
-        "volatile",
-        "while",
-        "bool",
-        "true",
-        "false",
-        "NULL",
-        "main",
-    }
-)
 
 
 class Code(str):

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from tinyml import c
+from tinyml.c_keywords import KEYWORDS
 from tinyml.errors import ConfigError
 
 CPP_KEYWORDS = frozenset(
@@ -85,7 +85,7 @@ def _reserved(name: str) -> str | None:
     lower = name.lower()
     if lower.startswith(PREFIX):
         return f"names that begin with {PREFIX!r} belong to the runtime"
-    if name in c.KEYWORDS or lower in c.KEYWORDS:
+    if name in KEYWORDS or lower in KEYWORDS:
         return "it is a keyword or a reserved name of C"
     if lower in CPP_KEYWORDS:
         return "it is a keyword of C++"

@@ -17,7 +17,7 @@ PACKAGE = PLUGIN / "tinyml"
 
 # From the ground up. Modules in one layer do not know each other; a package may import itself.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "hooks"),
+    ("c_keywords", "errors", "hooks"),
     (
         "c",
         "compiler_sources",
@@ -30,7 +30,19 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "whole_files",
     ),
     ("maths", "rules", "targets", "templates", "toolchains", "workspace"),
-    ("arrays", "interpret", "kernel", "naming", "pinned", "reading", "states", "verify", "text", "writing"),
+    (
+        "arrays",
+        "interpret",
+        "kernel",
+        "machines",
+        "naming",
+        "pinned",
+        "reading",
+        "states",
+        "verify",
+        "text",
+        "writing",
+    ),
     ("text_parser",),
     ("ops", "reference"),
     ("features",),

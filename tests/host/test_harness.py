@@ -14,10 +14,10 @@ from tinyml import harness, workspace
 from tinyml.errors import ConfigError, ToolError
 from tinyml.harness import faults
 from tinyml.harness.footprint import HARNESS, LIBRARY, MODEL, Sizes, read_map
-from tinyml.harness.machines import CmsdkTimer, Stamp, SystemCounter
 from tinyml.harness.objects import Unit, compile_all
 from tinyml.harness.tools import host_compiler
 from tinyml.ir import Array
+from tinyml.machines import CmsdkTimer, Stamp, SystemCounter
 
 CHECKED = harness.Options(strict=True, sanitize=True)
 

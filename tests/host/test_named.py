@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tinyml.cli import main
+from tinyml.machines import MACHINES
 from tinyml.verbs.named import BOARDS, machine_of
-from tinyml.verbs.run import MACHINES
 
 APP = Path(__file__).parents[2] / "samples" / "digits"
 

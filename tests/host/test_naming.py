@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tinyml import c, naming
+from tinyml import naming
 from tinyml.app import manifest
+from tinyml.c_keywords import KEYWORDS
 from tinyml.errors import ConfigError
 from tinyml.pipeline import Options, compile_model
 from tinyml.platformio import project
@@ -72,7 +73,7 @@ def test_a_bad_name_is_refused_with_a_good_one(name: str, reason: str, suggestio
 
 def test_every_reserved_name_gets_an_allowed_default() -> None:
     headers = (name for names in naming.HEADERS.values() for name in names)
-    for name in (*headers, *naming.CPP_KEYWORDS, *naming.DEVICES, *c.KEYWORDS):
+    for name in (*headers, *naming.CPP_KEYWORDS, *naming.DEVICES, *KEYWORDS):
         naming.check_name(naming.model_name(Path(f"{name}.onnx")))
 
 

@@ -18,13 +18,12 @@ from rich.console import Console
 from tinyml import arrays
 from tinyml.cli import main
 from tinyml.errors import ConfigError
-from tinyml.harness.machines import MACHINES as EVERY_MACHINE
-from tinyml.harness.machines import find_machine
 from tinyml.ir import DType, Tensor
+from tinyml.machines import MACHINES, find_machine
+from tinyml.machines import MACHINES as EVERY_MACHINE
 from tinyml.targets import find_target
 from tinyml.verbs.base import INTERRUPTED
 from tinyml.verbs.doctor import Doctor
-from tinyml.verbs.run import MACHINES
 
 ROOT = Path(__file__).parents[2]
 DIGITS = str(ROOT / "samples" / "digits" / "model.onnx")

@@ -4,9 +4,9 @@
 
 from tinyml.harness.build import Image, Options, build
 from tinyml.harness.footprint import Footprint, Sizes
-from tinyml.harness.machines import MACHINES, Machine, find_machine
 from tinyml.harness.place import Place, Standalone
 from tinyml.harness.run import Result, command, execute, run, run_files
+from tinyml.machines import MACHINES, Machine, find_machine
 
 __all__ = [
     "MACHINES",

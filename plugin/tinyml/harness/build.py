@@ -14,9 +14,9 @@ from tinyml.errors import BudgetError, ConfigError, ToolError
 from tinyml.harness.arena_check import port_header
 from tinyml.harness.footprint import CMSIS_NN, HARNESS, MODEL, RUNTIME, Footprint, read_map
 from tinyml.harness.generated import Generated
-from tinyml.harness.machines import Board, Machine
 from tinyml.harness.objects import Unit, compile_all, excerpt
 from tinyml.harness.tools import Compiler, cross_compiler, host_compiler
+from tinyml.machines import Board, Machine
 from tinyml.workspace import require_cmsis_nn
 
 LOG = logging.getLogger(__name__)

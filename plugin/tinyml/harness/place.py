@@ -12,9 +12,9 @@ from pathlib import Path
 
 from tinyml.harness.build import Image, build
 from tinyml.harness.generated import Generated, read_generated
-from tinyml.harness.machines import find_machine
 from tinyml.harness.run import Result, execute, run_files
 from tinyml.ir import Array
+from tinyml.machines import find_machine
 
 
 class Place(ABC):

@@ -12,8 +12,8 @@ import numpy as np
 
 from tinyml.errors import ConfigError, ToolError
 from tinyml.harness.generated import Generated, Port
-from tinyml.harness.machines import Stamp
 from tinyml.ir import Array
+from tinyml.machines import Stamp
 
 MAGIC = 0x314C4D54
 FLAG_RESET = 1

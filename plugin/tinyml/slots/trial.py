@@ -21,10 +21,10 @@ from tinyml.harness.build import (
     port_sources,
 )
 from tinyml.harness.generated import read_generated
-from tinyml.harness.machines import Machine, find_machine
 from tinyml.harness.objects import Unit
 from tinyml.harness.run import Result, execute
 from tinyml.ir import Array
+from tinyml.machines import Machine, find_machine
 from tinyml.slots.link import SLOT_C
 from tinyml.slots.pack import Packed
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from tinyml import naming, pinned
 from tinyml.app import edit, files, folder, manifest
 from tinyml.errors import ConfigError, ModelError
-from tinyml.maths import FULL_LIBC
 from tinyml.quantize import request
 from tinyml.targets import TARGETS, find_target
 from tinyml.verbs import make_test
@@ -297,6 +296,8 @@ def _report(
             soft_wrap=True,
         )
     if summary["libm"]:
+        from tinyml.maths import FULL_LIBC
+
         console.print(
             f"{entry.name} computes {', '.join(summary['libm'])} in double: it needs {FULL_LIBC} in prj.conf",
             markup=False,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tinyml.app import folder
+from tinyml.machines import MACHINES
 from tinyml.verbs.base import Verb, add_app_argument, add_clock_argument, roomy
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 WIDE = 150
 COMPACT = (0, 1, 3, 4, 5, 9, 11)  # columns to show on a narrow terminal
-MACHINES = "qemu-cortex-m0,qemu-cortex-m3,qemu-cortex-m4,qemu-cortex-m7,qemu-cortex-m55"
+CORTEX_M = ",".join(name for name in MACHINES if name.startswith("qemu-cortex-m"))
 
 
 class Bench(Verb):
@@ -46,7 +47,7 @@ class Bench(Verb):
         add_app_argument(parser)
         parser.add_argument(
             "--on",
-            default=MACHINES,
+            default=CORTEX_M,
             metavar="M,...",
             help="machines, separated by commas (default: every Cortex-M)",
         )

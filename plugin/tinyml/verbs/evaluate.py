@@ -9,11 +9,11 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tinyml.machines import MACHINES
 from tinyml.quantize.request import KEYS
 from tinyml.verbs.base import Verb, roomy
 from tinyml.verbs.compile import add_model_arguments
 from tinyml.verbs.placing import add_place_arguments, placed
-from tinyml.verbs.run import MACHINES
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -8,21 +8,12 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tinyml.machines import MACHINES
 from tinyml.verbs.base import Verb
 from tinyml.verbs.compile import add_model_arguments, options_from
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-MACHINES = (
-    "host",
-    "qemu-cortex-m0",
-    "qemu-cortex-m3",
-    "qemu-cortex-m4",
-    "qemu-cortex-m7",
-    "qemu-cortex-m55",
-    "qemu-riscv32",
-)
 
 
 class Run(Verb):

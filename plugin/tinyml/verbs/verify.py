@@ -8,10 +8,10 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tinyml.machines import MACHINES
 from tinyml.verbs.base import Verb, print_notes
 from tinyml.verbs.compile import add_model_arguments
 from tinyml.verbs.placing import add_place_arguments, placed
-from tinyml.verbs.run import MACHINES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
