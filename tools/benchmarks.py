@@ -28,7 +28,7 @@ from tinyml.bench.peers import peers
 from tinyml.bench.table import groups, markdown
 from tinyml.errors import TinymlError
 from tinyml.pipeline import Options
-from tinyml.verbs.bench import MACHINES as MACHINES_BY_DEFAULT
+from tinyml.verbs.bench import CORTEX_M as MACHINES_BY_DEFAULT
 
 RECORD = ROOT / "benchmarks" / "record.json"
 FRAMES = ROOT / "benchmarks" / "features.json"

@@ -5,6 +5,9 @@
 from __future__ import annotations
 
 import ast
+import os
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -235,6 +238,24 @@ def test_stages_name_no_operator(module: tuple[str, ...], path: Path) -> None:
 def test_right_arrows_are_accepted() -> None:
     source = "import numpy\nfrom tinyml import __version__, c\nfrom tinyml.ops.shared.quant import Clamp"
     assert wrong_arrows(source, ("ops", "conv")) == []
+
+
+WITHOUT_PACKAGES = """
+import contextlib, io, sys
+sys.modules.update(dict.fromkeys(("numpy", "onnx", "tflite", "onnxruntime")))  # not installed
+from tinyml.cli import main
+from tinyml.verbs import VERBS
+for verb in VERBS:
+    with contextlib.redirect_stdout(io.StringIO()) as text, contextlib.suppress(SystemExit):
+        main([verb.name, "--help"])
+    assert "usage: tinyml " + verb.name in text.getvalue(), verb.name
+"""
+
+
+def test_help_works_before_packages_are_installed() -> None:
+    """`tinyml doctor` shows what is missing, so parsing its command line must not require it."""
+    environment = {**os.environ, "PYTHONPATH": str(PLUGIN), "COLUMNS": "100"}
+    subprocess.run([sys.executable, "-c", WITHOUT_PACKAGES], check=True, env=environment)
 
 
 @pytest.mark.parametrize("step", dict.fromkeys(PASSES), ids=lambda step: step.__name__)

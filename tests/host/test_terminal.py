@@ -20,7 +20,6 @@ from tinyml.cli import main
 from tinyml.errors import ConfigError
 from tinyml.ir import DType, Tensor
 from tinyml.machines import MACHINES, find_machine
-from tinyml.machines import MACHINES as EVERY_MACHINE
 from tinyml.targets import find_target
 from tinyml.verbs.base import INTERRUPTED
 from tinyml.verbs.doctor import Doctor
@@ -67,10 +66,6 @@ def test_targets_and_machines_are_suggested() -> None:
         ConfigError, match=r"unknown machine 'qemu-cortex-m4f'; did you mean qemu-cortex-m4\?"
     ):
         find_machine("qemu-cortex-m4f")
-
-
-def test_choices_are_the_machines_of_the_harness() -> None:
-    assert list(EVERY_MACHINE) == list(MACHINES)
 
 
 def test_quiet_and_verbose(capsys: pytest.CaptureFixture[str]) -> None:
