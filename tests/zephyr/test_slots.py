@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""The sample model_update: a firmware without a model takes one, a better one, and no forged one."""
+"""Slots on Zephyr: the sample model_update, the life of models in slots, power failures, `deploy`."""
 
 from __future__ import annotations
 
@@ -20,12 +20,24 @@ from tools import workspace
 pytestmark = pytest.mark.timeout(2 * TWISTER_SECONDS)
 
 SAMPLE = ROOT / "samples" / "model_update"
+LIFE = ROOT / "tests" / "zephyr" / "slots"
 BOARDS = ["mps2/an385", "native_sim/native/64"]
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], str]:
-    return twister([SAMPLE], BOARDS, tmp_path_factory.mktemp("twister"))
+    return twister([SAMPLE, LIFE], BOARDS, tmp_path_factory.mktemp("twister"))
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_life_and_power_failures(results: dict[tuple[str, str], str], board: str) -> None:
+    """On Zephyr's flash simulator: updates, trials, hostile images, and a failure at each write and erase."""
+    found = [
+        status
+        for (name, place), status in results.items()
+        if name == "tinyml.slots" and place.startswith(board)
+    ]
+    assert found == ["passed"], results
 
 
 @pytest.mark.parametrize("board", BOARDS)
