@@ -5,9 +5,7 @@
 from __future__ import annotations
 
 import os
-import pty
 import subprocess
-import tty
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +19,9 @@ from tinyml.errors import ToolError
 from tinyml.slots import container
 from tinyml.slots.deploy import REASONS
 from tinyml.slots.version import Version
+
+pty = pytest.importorskip("pty", reason="no pseudo terminals on this system", exc_type=ImportError)
+tty = pytest.importorskip("tty", reason="no terminals on this system", exc_type=ImportError)
 
 SLOT_BYTES = 4096
 

@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import os
 import struct
 import subprocess
 import zlib
@@ -13,49 +11,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from tests.support import slot_images as fake
-from tests.support.slot_simulator import build_simulator
-from tinyml.harness.build import RUNTIME_INCLUDE
+from tests.support.slot_simulator import ENVIRONMENT, ERRORS, Case, build_simulator, verdicts
 from tinyml.slots import image
 from tinyml.slots.version import Version
-from tinyml.workspace import find_zephyr
-
-HEADER = Path(RUNTIME_INCLUDE) / "tinyml" / "slot.h"
-ENVIRONMENT = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}
-
-ERRORS = fake.errors(HEADER)
 
 
 @pytest.fixture(scope="module")
 def simulator(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_simulator(tmp_path_factory.mktemp("simulator"))
-
-
-@dataclasses.dataclass(frozen=True)
-class Case:
-    """What lies in a slot, where the slot is, and what the firmware has room for."""
-
-    content: bytes
-    address: int = fake.ADDRESS
-    arena: int = fake.ARENA
-    state: int = fake.STATE
-
-
-def verdicts(simulator: Path, cases: Sequence[Case], key: bytes = b"") -> list[list[str]]:
-    """The answers of tinyml_slot_open(): the error, how many functions ran, and what they gave."""
-    data = key + b"".join(
-        struct.pack("<4I", len(case.content), case.address, case.arena, case.state) + case.content
-        for case in cases
-    )
-    command = [str(simulator), "check-signed" if key else "check"]
-    done = subprocess.run(command, input=data, capture_output=True, check=False, env=ENVIRONMENT)
-    assert done.returncode == 0, done.stderr.decode()
-    lines = [line.split() for line in done.stdout.decode().splitlines()]
-    assert len(lines) == len(cases)
-    return lines
 
 
 def test_a_good_image(simulator: Path) -> None:
@@ -202,34 +167,3 @@ def test_checksum_is_zlib(simulator: Path) -> None:
     whole = fake.image_of()
     stored = struct.unpack_from("<I", whole, 32 + fake.payload_bytes(whole) + 8)[0]
     assert stored == zlib.crc32(whole[: 32 + fake.payload_bytes(whole)])
-
-
-def monocypher() -> Path | None:
-    """Its sources: TINYML_MONOCYPHER, or those of a west workspace."""
-    named = os.environ.get("TINYML_MONOCYPHER")
-    zephyr = find_zephyr()
-    folder = Path(named) if named else zephyr.parent / "modules" / "crypto" / "monocypher" if zephyr else None
-    return folder / "src" if folder and (folder / "src" / "monocypher.c").is_file() else None
-
-
-def test_signatures(tmp_path: Path) -> None:
-    """Every bit of digest and signature counts; nothing else is accepted in their place."""
-    source = monocypher()
-    if source is None:
-        pytest.skip("no Monocypher here (TINYML_MONOCYPHER, or the group slots of a west workspace)")
-    simulator = build_simulator(tmp_path, source)
-    ours, theirs = Ed25519PrivateKey.generate(), Ed25519PrivateKey.generate()
-    keys = [image.Key(key.sign, b"") for key in (ours, theirs)]
-    public = ours.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
-    whole = fake.image_of(key=keys[0], value=9)
-    records = 32 + fake.payload_bytes(whole) + 12
-    end = records + struct.unpack_from("<H", whole, records + 2)[0]
-    cases = [Case(whole), Case(fake.image_of(key=keys[1])), Case(fake.image_of())]
-    cases += [Case(fake.flipped(whole, bit)) for bit in range(8 * records, 8 * end)]
-    good, forged, unsigned, *flipped = verdicts(simulator, cases, public)
-    assert good == ["0", "0", "4", "9", "0", "4"]
-    assert (ERRORS[int(forged[0])], ERRORS[int(unsigned[0])]) == ("SIGNATURE", "UNSIGNED")
-    for start, expected in ((records + 8, {"HASH"}), (records + 4 + 68 + 68 + 4, {"SIGNATURE"})):
-        first = 8 * (start - records)
-        assert {ERRORS[int(line[0])] for line in flipped[first : first + 8 * 64]} == expected
-    assert all(line[1] == "0" for line in flipped)

@@ -46,12 +46,11 @@ TINYML_SLOT_DEFINE(model, 256, 64);
 
 /* --- images from standard input ------------------------------------------------------------- */
 
-#ifdef WITH_MONOCYPHER
+#ifdef VERIFY /* an adapter of <tinyml/slot_trust.h> */
 #include <tinyml/slot_trust.h>
 
 static uint8_t key[32];
-static struct tinyml_slot_trust trust = {.verify = tinyml_slot_verify_monocypher,
-					 .public_key = key};
+static struct tinyml_slot_trust trust = {.verify = VERIFY, .public_key = key};
 #endif
 
 static bool read_exactly(void *data, size_t bytes)
@@ -64,7 +63,7 @@ static int check(bool signed_only)
 	const struct tinyml_slot_trust *trusted = NULL;
 	uint32_t header[4]; /* bytes, address, arena, state */
 
-#ifdef WITH_MONOCYPHER
+#ifdef VERIFY
 	if (signed_only) {
 		trusted = &trust;
 		if (!read_exactly(key, sizeof(key))) {

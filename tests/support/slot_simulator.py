@@ -4,30 +4,94 @@
 
 from __future__ import annotations
 
+import os
+import struct
 import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support import slot_images as fake
 from tinyml.harness.build import RUNTIME_C, RUNTIME_INCLUDE, SANITIZERS, WARNINGS
 from tinyml.harness.objects import Unit, compile_all
 from tinyml.harness.tools import host_compiler
 
 SOURCE = Path(__file__).parent / "slot_sim.c"
+ENVIRONMENT = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}
+ERRORS = fake.errors(Path(RUNTIME_INCLUDE) / "tinyml" / "slot.h")
+PSA_SHIM = Path(__file__).parent / "psa_shim.c"
+PSA_HEADER = Path("/usr/include/psa/crypto.h")
+"""Debian's libmbedtls-dev has it, and Mbed TLS behind it."""
 
 
-def build_simulator(folder: Path, monocypher: Path | None = None) -> Path:
-    """With ``monocypher``, the folder of its sources, the device checks signatures."""
+@dataclass(frozen=True)
+class Trust:
+    """How the device checks signatures: the adapter, libraries and sources behind it."""
+
+    adapter: str  # "monocypher" or "psa"
+    sources: tuple[Path, ...] = ()
+    includes: tuple[Path, ...] = ()
+    libraries: tuple[str, ...] = ()
+
+
+def with_monocypher(folder: Path) -> Trust:
+    """``folder`` has its sources."""
+    sources = (folder / "monocypher.c", folder / "optional" / "monocypher-ed25519.c")
+    return Trust("monocypher", sources, (folder, folder / "optional"))
+
+
+def with_psa_shim(folder: Path) -> Trust:
+    """The real header of the PSA API; Monocypher does the work."""
+    monocypher = with_monocypher(folder)
+    attributes = with_mbed_tls().libraries  # inline functions of the header call the library in one case
+    return Trust("psa", (*monocypher.sources, PSA_SHIM), monocypher.includes, attributes)
+
+
+def with_mbed_tls() -> Trust:
+    """Mbed TLS itself, which has no Ed25519."""
+    return Trust("psa", libraries=("-lmbedcrypto",))
+
+
+def build_simulator(folder: Path, trust: Trust | None = None) -> Path:
+    """With ``trust``, the device can check signatures."""
     flags: tuple[str, ...] = ("-std=gnu11", "-O1", *WARNINGS, *SANITIZERS)
     includes: tuple[Path, ...] = (Path(RUNTIME_INCLUDE),)
+    sources = [path for path in sorted(Path(RUNTIME_C).glob("slot/*.c")) if "trust_" not in path.name]
     units = []
-    if monocypher is not None:
-        flags = (*flags, "-DWITH_MONOCYPHER")
-        own = [monocypher / "monocypher.c", monocypher / "optional" / "monocypher-ed25519.c"]
-        includes = (*includes, monocypher, monocypher / "optional")
-        units = [Unit(source, "monocypher", ("-O2", "-w"), includes) for source in own]
-    sources = [SOURCE, *sorted(Path(RUNTIME_C).glob("slot/*.c"))]
-    units += [Unit(source, "simulator", flags, includes) for source in sources]
+    if trust is not None:
+        flags = (*flags, f"-DVERIFY=tinyml_slot_verify_{trust.adapter}")
+        includes = (*includes, *trust.includes)
+        units = [Unit(source, "library", ("-O2", "-w"), includes) for source in trust.sources]
+        sources.append(Path(RUNTIME_C) / "slot" / f"trust_{trust.adapter}.c")
+    units += [Unit(source, "simulator", flags, includes) for source in [SOURCE, *sources]]
     compiler = host_compiler()
     program = folder / "slot_sim"
     objects = [str(path) for path in compile_all(compiler, units)]
-    subprocess.run([str(compiler.path), *SANITIZERS, *objects, "-o", str(program)], check=True)
+    libraries = trust.libraries if trust is not None else ()
+    command = [str(compiler.path), *SANITIZERS, *objects, *libraries, "-o", str(program)]
+    subprocess.run(command, check=True)
     return program
+
+
+@dataclass(frozen=True)
+class Case:
+    """What lies in a slot, where the slot is, and what the firmware has room for."""
+
+    content: bytes
+    address: int = fake.ADDRESS
+    arena: int = fake.ARENA
+    state: int = fake.STATE
+
+
+def verdicts(simulator: Path, cases: Sequence[Case], key: bytes = b"") -> list[list[str]]:
+    """The answers of tinyml_slot_open(): the error, how many functions ran, and what they gave."""
+    data = key + b"".join(
+        struct.pack("<4I", len(case.content), case.address, case.arena, case.state) + case.content
+        for case in cases
+    )
+    command = [str(simulator), "check-signed" if key else "check"]
+    done = subprocess.run(command, input=data, capture_output=True, check=False, env=ENVIRONMENT)
+    assert done.returncode == 0, done.stderr.decode()
+    lines = [line.split() for line in done.stdout.decode().splitlines()]
+    assert len(lines) == len(cases)
+    return lines

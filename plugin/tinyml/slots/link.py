@@ -72,7 +72,7 @@ class Objects:
                 if _VARIABLES in error.message:
                     raise UnsupportedError(
                         "this model needs a variable outside its arena and state, which a slot does not have",
-                        "an int8 model; on RISC-V the C library's mathematics of float models keeps one",
+                        "an int8 or float32 model; on RISC-V the C library's functions for double keep one",
                     ) from None
                 raise
             symbols = {name: value for value, name in tools.symbols(self.toolchain, image)}
