@@ -51,7 +51,10 @@ PACKAGES: dict[str, Callable[[], bool]] = {
 
 # Without these, only a few tests are skipped. They are large, so they are installed for tests only, and a
 # distribution that lacks them is no obstacle.
-OPTIONAL = {**_parts(RISCV), "libmbedtls-dev": lambda: Path("/usr/include/psa/crypto.h").is_file()}
+OPTIONAL: dict[str, Callable[[], bool]] = {
+    **_parts(RISCV),
+    "libmbedtls-dev": lambda: Path("/usr/include/psa/crypto.h").is_file(),
+}
 
 FOR_BARE_METAL = ("gcc", *_parts(ARM))
 """All that the standalone harness requires; the rest is for Zephyr."""

@@ -29,14 +29,13 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], s
     return twister([SAMPLE, LIFE], BOARDS, tmp_path_factory.mktemp("twister"))
 
 
-@pytest.mark.parametrize("board", BOARDS)
-def test_life_and_power_failures(results: dict[tuple[str, str], str], board: str) -> None:
-    """On Zephyr's flash simulator: updates, trials, hostile images, and a failure at each write and erase."""
-    found = [
-        status
-        for (name, place), status in results.items()
-        if name == "tinyml.slots" and place.startswith(board)
-    ]
+@pytest.mark.parametrize(
+    "test,board", [*(("tinyml.slots", board) for board in BOARDS), ("tinyml.slots.user", BOARDS[0])]
+)
+def test_life_of_a_model(results: dict[tuple[str, str], str], test: str, board: str) -> None:
+    """On Zephyr's flash simulator: updates, trials, hostile images, a power failure at each write and erase;
+    user mode, with memory protection."""
+    found = [status for (name, place), status in results.items() if name == test and place.startswith(board)]
     assert found == ["passed"], results
 
 

@@ -3,13 +3,22 @@
 
 /* Slots in partitions of Zephyr's flash map. */
 
-#include <tinyml/claim.h>
-#include <tinyml/device_slots.h>
+#include <zephyr/app_memory/app_memdomain.h>
 #include <zephyr/devicetree.h>
 #include <zephyr/drivers/flash.h>
 #include <zephyr/init.h>
 #include <zephyr/logging/log.h>
 #include <zephyr/storage/flash_map.h>
+
+#ifdef CONFIG_USERSPACE
+/* A thread in user mode needs arena and state; what the firmware knows about the model, functions
+ * among it, it may only read. */
+#define TINYML_ARENA_SECTION(slot_name)      K_APP_BMEM(tinyml_partition)
+#define TINYML_SLOT_STATE_SECTION(slot_name) K_APP_BMEM(tinyml_partition)
+#define TINYML_SLOT_SECTION(slot_name)       K_APP_DMEM(tinyml_slot_partition)
+#endif
+#include <tinyml/device_slots.h>
+#include <tinyml_arenas.h>
 
 #ifdef CONFIG_TINYML_REGISTRY
 #include <tinyml/registry.h>
@@ -41,6 +50,10 @@ LOG_MODULE_DECLARE(tinyml, CONFIG_TINYML_LOG_LEVEL);
 		    (DT_REG_ADDR(FLASH(id))))
 #define SLOT_START(id) (FLASH_START(id) + DT_REG_ADDR(id))
 
+#ifdef CONFIG_USERSPACE
+K_APPMEM_PARTITION_DEFINE(tinyml_slot_partition);
+#endif
+
 TINYML_SLOT_DEFINE(tinyml_slot_model, CONFIG_TINYML_SLOTS_ARENA_BYTES,
 		   CONFIG_TINYML_SLOTS_STATE_BYTES);
 
@@ -49,11 +62,7 @@ const STRUCT_SECTION_ITERABLE(tinyml_entry,
 			      tinyml_slot_entry_of_registry) = {.model = &tinyml_slot_model.model};
 #endif
 
-#ifdef CONFIG_MULTITHREADING
-static struct tinyml_lock lock = {.mutex = Z_MUTEX_INITIALIZER(lock.mutex)};
-#else
-static struct tinyml_lock lock;
-#endif
+TINYML_DEFINE_LOCK(tinyml_slot_lock);
 
 #ifdef SIGNED
 static const struct tinyml_slot_trust trust = {
@@ -130,7 +139,10 @@ static int prepare(void)
 {
 	int error = open_area(0, DT_FIXED_PARTITION_ID(SLOT_A));
 
-	tinyml_slot_model.model.lock = &lock;
+	tinyml_slot_model.model.lock = (void *)&tinyml_slot_lock;
+#ifdef CONFIG_USERSPACE
+	tinyml_slot_partition.attr = K_MEM_PARTITION_P_RW_U_RO;
+#endif
 	return error != 0 ? error : open_area(1, DT_FIXED_PARTITION_ID(SLOT_B));
 }
 

@@ -16,6 +16,7 @@
 #define TINYML_DEVICE_SLOTS_H_
 
 #include <tinyml/slots.h>
+#include <zephyr/app_memory/app_memdomain.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -27,6 +28,12 @@ extern struct tinyml_slot tinyml_slot_model;
 
 /** Where it comes from. Ready for tinyml_slots_open() when main() starts. */
 extern struct tinyml_slots tinyml_device_slots;
+
+#ifdef CONFIG_USERSPACE
+/** tinyml_slot_model itself, read-only, for the memory domain of threads in user mode that run it.
+ * They also need tinyml_partition and tinyml_grant() (<tinyml/claim.h>). */
+extern struct k_mem_partition tinyml_slot_partition;
+#endif
 
 /** Forget what is open, as a restart does. */
 void tinyml_device_slots_restart(void);

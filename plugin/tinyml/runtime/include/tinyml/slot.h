@@ -183,16 +183,27 @@ struct tinyml_slot {
 	int (*call)(struct tinyml_slot *slot, tinyml_slot_entry entry);
 };
 
+/* Where the memory of a model from a slot goes, next to TINYML_ARENA_SECTION(): its state, and what
+ * the firmware knows about it. The default is ordinary RAM. */
+#ifndef TINYML_SLOT_STATE_SECTION
+#define TINYML_SLOT_STATE_SECTION(slot_name)
+#endif
+#ifndef TINYML_SLOT_SECTION
+#define TINYML_SLOT_SECTION(slot_name)
+#endif
+
 /** A model called @a name that comes from a slot, and the memory it may use. */
 #define TINYML_SLOT_DEFINE(slot_name, arena_size, state_size)                                      \
 	static uint8_t                                                                             \
 		slot_name##_slot_arena[(arena_size) > 0 ? (arena_size) : 1] TINYML_ARENA_SECTION(  \
 			slot_name) __attribute__((aligned(TINYML_ARENA_ALIGNMENT)));               \
-	static uint8_t slot_name##_slot_state[(state_size) > 0 ? (state_size) : 1]                 \
-		__attribute__((aligned(TINYML_ARENA_ALIGNMENT)));                                  \
+	static uint8_t                                                                             \
+		slot_name##_slot_state[(state_size) > 0 ? (state_size)                             \
+							: 1] TINYML_SLOT_STATE_SECTION(slot_name)  \
+			__attribute__((aligned(TINYML_ARENA_ALIGNMENT)));                          \
 	static int slot_name##_slot_run(void);                                                     \
 	static void slot_name##_slot_reset(void);                                                  \
-	struct tinyml_slot slot_name = {                                                           \
+	struct tinyml_slot slot_name TINYML_SLOT_SECTION(slot_name) = {                            \
 		.model = {.name = "", .run = slot_name##_slot_run},                                \
 		.arena = slot_name##_slot_arena,                                                   \
 		.state = slot_name##_slot_state,                                                   \
