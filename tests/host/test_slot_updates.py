@@ -4,11 +4,13 @@
 
 from __future__ import annotations
 
+import os
 import struct
 import subprocess
 import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -16,6 +18,8 @@ from tests.support import slot_images as fake
 from tests.support.slot_simulator import ENVIRONMENT, ERRORS, Case, build_simulator, verdicts
 from tinyml.slots import image
 from tinyml.slots.version import Version
+
+MUTATED = int(os.environ.get("TINYML_FUZZ_SLOTS", "5000"))
 
 
 @pytest.fixture(scope="module")
@@ -117,6 +121,32 @@ def test_descriptors_full_of_noise(simulator: Path) -> None:
     for error, executed, *_ in verdicts(simulator, cases):
         assert int(error) in ERRORS
         assert executed == "0" or error == "0"
+
+
+def test_mutated_images(simulator: Path) -> None:
+    """Random changes to header, descriptor and tensors, half of them with a checksum that is right."""
+    random = Random(1)
+    cases = [Case(mutated(random)) for _ in range(MUTATED)]
+    lines = verdicts(simulator, cases)
+    found = {ERRORS[int(error)] for error, *_ in lines}
+    assert {"OK", "BOUNDS", "DAMAGED", "FORMAT_NEW", "ABI", "ARENA", "STATE", "POINTER"} <= found
+    assert all(executed == "0" or error == "0" for error, executed, *_ in lines)
+
+
+def mutated(random: Random) -> bytes:
+    content = bytearray(fake.image_of(ports=2))
+    end = 32 + fake.payload_bytes(content)
+    for _ in range(random.randint(1, 4)):
+        at = random.choice((random.randrange(80), random.randrange(300), random.randrange(len(content))))
+        form = random.choice("BHI")
+        at -= at % struct.calcsize(form)
+        value = random.choice((0, 1, 3, 31, 32, 64, 255, 2**15, 2**31, 2**32 - 1, random.getrandbits(32)))
+        struct.pack_into(f"<{form}", content, at, value % 256 ** struct.calcsize(form))
+    if random.random() < 0.5:
+        return image.seal(fake.ADDRESS, Version(1), bytes(content[32:end]))
+    return bytes(
+        content[: random.choice((len(content), len(content), random.randrange(128, len(content)))) // 32 * 32]
+    )
 
 
 @pytest.fixture(scope="module")

@@ -76,6 +76,17 @@ def test_the_wrong_slot_is_refused() -> None:
         run_slot(packed, "a", "qemu-cortex-m3", samples, content=packed.pack.images["b"])
 
 
+def test_another_core_is_refused() -> None:
+    """Code for Cortex-M4 on a Cortex-M3."""
+    packed, other = packed_for("qemu-cortex-m3"), packed_for("qemu-cortex-m4")
+    samples = generated(packed.compiled.graph, 1)
+    content = other.pack.images["a"]
+    room = len(packed.pack.images["a"])
+    assert len(content) <= room
+    with pytest.raises(ToolError, match="slot refused: -12"):
+        run_slot(packed, "a", "qemu-cortex-m3", samples, content=content)
+
+
 def test_a_damaged_slot_is_refused() -> None:
     packed = packed_for("qemu-cortex-m3")
     samples = generated(packed.compiled.graph, 1)

@@ -49,7 +49,7 @@ def image_of(
     return image.build(facts, address, image.Entries(start, 0, start + 2), code, key)
 
 
-def payload_bytes(content: bytes) -> int:
+def payload_bytes(content: bytes | bytearray) -> int:
     found: int = struct.unpack_from("<I", content, 12)[0]
     return found
 

@@ -1,0 +1,109 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""A PlatformIO project without a model: it takes one into a slot while it runs, with nothing but plain C."""
+
+from __future__ import annotations
+
+from tests.platformio.conftest import REPOSITORY, MakeProject
+from tests.platformio.digits import QEMU
+from tinyml.pipeline import Options
+from tinyml.slots.pack import Slot, pack_model
+from tinyml.slots.version import Version
+
+FIRST, SECOND = 0x21000000, 0x21008000  # RAM that plays flash
+MAIN = """
+#include <stdio.h>
+#include <string.h>
+
+#include <tinyml/slots.h>
+
+#include "images.h"
+
+#define BYTES 0x8000u
+
+TINYML_SLOT_DEFINE(digits, 4096, 0);
+
+static int erase(void *start, uint32_t offset, uint32_t bytes)
+{
+    memset((uint8_t *)start + offset, 0xff, bytes);
+    return 0;
+}
+
+static int write(void *start, uint32_t offset, const void *data, uint32_t bytes)
+{
+    memcpy((uint8_t *)start + offset, data, bytes);
+    return 0;
+}
+
+static const struct tinyml_flash flash[2] = {
+    {erase, write, (void *)FIRST, 1024, 8},
+    {erase, write, (void *)SECOND, 1024, 8},
+};
+static struct tinyml_slots slots = {
+    .region = {{(void *)FIRST, FIRST, BYTES, &flash[0]}, {(void *)SECOND, SECOND, BYTES, &flash[1]}},
+};
+
+static int receive(const uint8_t *image, uint32_t bytes)
+{
+    static struct tinyml_update update;
+    int error = tinyml_update_begin(&update, &slots, bytes, false);
+
+    error = error != 0 ? error : tinyml_update_write(&update, image, bytes);
+    error = error != 0 ? error : tinyml_update_finish(&update);
+    error = error != 0 ? error : tinyml_slots_open(&slots, &digits);
+    return error != 0 ? error : tinyml_slots_confirm(&slots);
+}
+
+static int zero(void) /* what the model sees in a drawing of a zero */
+{
+    float *input = digits.model.inputs[0].data;
+    const float *output = digits.model.outputs[0].data;
+    int best = 0;
+
+    for (int i = 0; i < 64; i++) {
+        const int y = i / 8, x = i % 8, border = (y == 1 || y == 6) + (x == 2 || x == 5);
+        input[i] = border == 1 && x > 1 && x < 6 && y > 0 && y < 7 ? 1.0f : 0.0f;
+    }
+    digits.model.run();
+    for (int i = 1; i < 10; i++) {
+        best = output[i] > output[best] ? i : best;
+    }
+    return best;
+}
+
+int main(void)
+{
+    erase((void *)FIRST, 0, BYTES);
+    erase((void *)SECOND, 0, BYTES);
+    printf("empty: %s\\n", tinyml_slot_error_text(tinyml_slots_open(&slots, &digits)));
+    printf("version 1: %s\\n", tinyml_slot_error_text(receive(first, sizeof(first))));
+    printf("%s sees a %d\\n", digits.model.name, zero());
+    printf("version 2: %s\\n", tinyml_slot_error_text(receive(second, sizeof(second))));
+    printf("%s sees a %d\\n", digits.model.name, zero());
+    printf("version 1: %s\\n", tinyml_slot_error_text(receive(first, sizeof(first))));
+    return 0;
+}
+"""
+
+
+def test_a_model_arrives(make_project: MakeProject) -> None:
+    model = REPOSITORY / "samples" / "digits" / "model.onnx"
+    slots = (Slot("a", FIRST), Slot("b", SECOND))
+    text = f"#define FIRST {FIRST:#x}u\n#define SECOND {SECOND:#x}u\n"
+    for name, slot, version in (("first", "a", 1), ("second", "b", 2)):
+        options = Options(name="digits", target="cortex-m3")
+        image = pack_model(model, options, slots, Version(version)).pack.images[slot]
+        text += f"static const uint8_t {name}[] = {{{','.join(map(str, image))}}};\n"
+    project = make_project(QEMU)
+    project.write("src/images.h", text)
+    project.write("src/main.c", MAIN)
+    said = project.build("-t", "qemu")
+    expected = [
+        "empty: no model that may be used",
+        "version 1: ok",
+        "digits sees a 0",
+        "version 2: ok",
+        "digits sees a 0",
+        "version 1: not newer than the model in use",
+    ]
+    assert [line for line in said.splitlines() if line in expected] == expected, said
