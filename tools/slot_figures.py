@@ -1,0 +1,127 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Measure what slots cost, and write the two tables of docs/slots.md between their marks.
+
+``python -m tools.slot_figures [--without-runs]``
+
+It requires the cross compilers and QEMU; models of the second table that TINYML_MODELS does not have keep
+their rows. GCC 12 gives the numbers in the page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from tools.environment import ROOT
+
+sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever is installed
+
+from tinyml import harness
+from tinyml.compare.samples import generated
+from tinyml.harness.build import RUNTIME_C, RUNTIME_INCLUDE
+from tinyml.harness.objects import Unit, compile_all
+from tinyml.harness.tools import cross_compiler
+from tinyml.pipeline import Options, compile_model
+from tinyml.slots.pack import Slot, pack_compiled
+from tinyml.slots.trial import ADDRESSES, run_slot
+from tinyml.slots.version import Version
+from tinyml.targets import find_target
+from tinyml.toolchains import ARM
+
+PAGE = ROOT / "docs" / "slots.md"
+DIGITS = ROOT / "samples" / "digits" / "model.onnx"
+CORES = ("cortex-m0", "cortex-m3", "cortex-m4")
+PARTS = (
+    ("`tinyml_slot_open()` and all checks, `-Os`", "-Os", ("slot", "crc32")),
+    ("the same, `-O2`", "-O2", ("slot", "crc32")),
+    ("two slots, updates, trials, `-Os`", "-Os", ("slots", "update", "marks")),
+    ("lines of text (`receiver.c`), `-Os`", "-Os", ("receiver",)),
+)
+RUNS = (
+    ("digits", DIGITS.name, ("cortex-m3", "cortex-m4", "cortex-m55", "riscv32")),
+    ("MLPerf Tiny KWS", "mlperf_kws_int8.tflite", ("cortex-m3", "cortex-m4")),
+    ("hey_jarvis (streaming)", "mww_hey_jarvis_v2_int8.tflite", ("cortex-m4",)),
+    ("streaming convolutions (float)", "espdl_stream_float.onnx", ("cortex-m4",)),
+    ("pose GRU (float)", "pose_gru_float.onnx", ("cortex-m4", "riscv32")),
+)
+
+
+def flash_rows() -> Iterator[str]:
+    yield f"| | {' | '.join(core.capitalize().replace('-m', '-M') for core in CORES)} |"
+    yield "|---|---|---|---|"
+    for what, optimize, names in PARTS:
+        cells = (f"{sum(flash_bytes(core, optimize, name) for name in names):,}" for core in CORES)
+        yield f"| {what} | {' | '.join(cells)} |"
+
+
+def flash_bytes(core: str, optimize: str, name: str) -> int:
+    """Code and constants of an object file."""
+    compiler = cross_compiler(ARM)
+    flags = ("-std=c11", *find_target(core).gcc_flags, *ARM.compile_flags, optimize)
+    (path,) = compile_all(
+        compiler, [Unit(RUNTIME_C / "slot" / f"{name}.c", "slot", flags, (RUNTIME_INCLUDE,))]
+    )
+    size = compiler.path.with_name(compiler.path.name.removesuffix("gcc") + "size")
+    said = subprocess.run([str(size), str(path)], capture_output=True, text=True, check=True).stdout
+    text, data = said.splitlines()[1].split()[:2]
+    return int(text) + int(data)
+
+
+def run_rows(before: str) -> Iterator[str]:
+    yield "| model | core | instructions linked in | in a slot | | bytes in a slot | more than linked in |"
+    yield "|---|---|---|---|---|---|---|"
+    for title, file, cores in RUNS:
+        folder = DIGITS.parent if file == DIGITS.name else Path(os.environ.get("TINYML_MODELS", "."))
+        for core in cores:
+            start = f"| {title} | {core.replace('riscv32', 'RV32').replace('cortex-m', 'Cortex-M')} |"
+            if (folder / file).is_file():
+                yield f"{start} {comparison(folder / file, f'qemu-{core}')}"
+            else:
+                yield from (line for line in before.splitlines() if line.startswith(start))
+
+
+def comparison(model: Path, machine: str) -> str:
+    target = harness.find_machine(machine).target.name
+    compiled = compile_model(model, Options(name="model", target=target))
+    slots = tuple(Slot(name, address) for name, address in zip("ab", ADDRESSES[machine], strict=True))
+    packed = pack_compiled(compiled, slots, Version(1))
+    samples = generated(compiled.graph, 1)
+    linked = harness.run_files(compiled.files, machine, samples, reset_before={0})
+    found = run_slot(packed, "a", machine, samples, reset_before={0})
+    assert linked.instructions
+    assert found.instructions
+    assert linked.footprint
+    (old,), (new,) = linked.instructions, found.instructions
+    size = len(packed.pack.images["a"])
+    more = size - linked.footprint.total.flash
+    change = f"{100 * (new - old) / old:+.2f}".replace("-0.00", "0.00").replace("+0.00", "0.00")
+    return f"{old:,} | {new:,} | {change} % | {size:,} | {more:,} |"
+
+
+def replaced(page: str, mark: str, rows: Iterator[str]) -> str:
+    pattern = rf"(<!-- slot_figures: {mark} -->\n).*?(<!-- end -->)"
+    assert re.search(pattern, page, re.DOTALL), mark
+    table = "\n".join(rows)
+    return re.sub(pattern, lambda found: f"{found[1]}\n{table}\n\n{found[2]}", page, flags=re.DOTALL)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="measure what slots cost, for docs/slots.md")
+    parser.add_argument("--without-runs", action="store_true", help="only the bytes of flash")
+    args = parser.parse_args()
+    page = PAGE.read_text(encoding="utf-8")
+    page = replaced(page, "flash", flash_rows())
+    if not args.without_runs:
+        page = replaced(page, "runs", run_rows(page))
+    PAGE.write_text(page, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
