@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <tinyml/claim.h>
 #include <tinyml/profile.h>
