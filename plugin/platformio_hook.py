@@ -21,7 +21,8 @@ from platformio.package.manager.library import LibraryPackageManager
 from SCons.Errors import UserError
 from SCons.Script import DefaultEnvironment, Import
 
-PLUGIN = Path(inspect.getfile(lambda: None)).resolve().parent
+HERE = Path(inspect.getfile(lambda: None)).resolve().parent
+PLUGIN = HERE if (HERE / "tinyml").is_dir() else HERE.parents[1]  # in a clone, or in tinyml/module
 if str(PLUGIN) not in sys.path:
     sys.path.insert(0, str(PLUGIN))
 
@@ -37,11 +38,18 @@ def main(env: Any, as_library: bool) -> None:
     try:
         from tinyml.platformio.install import install
 
-        install()
+        install(allowed=may_install(env))
         add_models(env, as_library)
     except TinymlError as error:
         complain(error)
         env.Exit(1)
+
+
+def may_install(env: Any) -> bool:
+    """Whether the project lets the build install Python packages."""
+    from tinyml.platformio.install import OPTION
+
+    return dict(env.GetProjectOptions()).get(OPTION, "no").lower() in ("yes", "true", "1")
 
 
 def complain(error: Exception) -> None:
@@ -68,7 +76,7 @@ def add_models(env: Any, as_library: bool) -> None:
     library = cmsis_nn.choose(settings.cmsis_nn, found)
     models = read_models(project, options, board, library is not None)
     if any(model.quantize for model in models):
-        install(requirements.QUANTIZE)
+        install(requirements.QUANTIZE, may_install(env))
     folder = build / "tinyml"
     includes = [str(folder), str(RUNTIME / "include")]
     if library:

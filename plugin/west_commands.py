@@ -13,7 +13,8 @@ from typing import Any
 
 from west.commands import WestCommand
 
-PLUGIN = Path(__file__).resolve().parent
+HERE = Path(__file__).resolve().parent
+PLUGIN = HERE if (HERE / "tinyml").is_dir() else HERE.parents[1]  # in a clone, or in tinyml/module
 
 
 class Tinyml(WestCommand):

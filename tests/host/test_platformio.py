@@ -277,14 +277,19 @@ def test_requirements_agree_with_pyproject() -> None:
 
 # In a virtual environment of its own: what happens where the requirements are missing.
 
-INSTALL = "from tinyml.platformio.install import install\nprint('installed', len(install()))\n"
+INSTALL = "from tinyml.platformio.install import install\nprint('installed', len(install(allowed={})))\n"
 
 
-def run_in(environment: Path, wheels: Path) -> subprocess.CompletedProcess[str]:
+def run_in(environment: Path, wheels: Path, allowed: bool = True) -> subprocess.CompletedProcess[str]:
     python = environment / ("Scripts" if sys.platform == "win32" else "bin") / "python"
     variables = {"PYTHONPATH": str(REPOSITORY / "plugin"), "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels)}
     return subprocess.run(
-        [python, "-c", INSTALL], env=variables, capture_output=True, text=True, check=False, timeout=300
+        [python, "-c", INSTALL.format(allowed)],
+        env=variables,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
     )
 
 
@@ -301,10 +306,15 @@ def empty_wheel(folder: Path, requirement: str, module: str) -> None:
         wheel.writestr(f"{info}/RECORD", "")
 
 
-def test_missing_requirements_are_installed(tmp_path: Path) -> None:
+def test_missing_requirements_are_installed_if_allowed(tmp_path: Path) -> None:
     venv.create(tmp_path / "venv", with_pip=True)
     for module, requirement in requirements.REQUIREMENTS.items():
         empty_wheel(tmp_path, requirement, module)
+    refused = run_in(tmp_path / "venv", tmp_path, allowed=False)
+    assert refused.returncode != 0
+    assert "which PlatformIO's Python does not have" in refused.stderr
+    assert '-m pip install "numpy>=1.24" "onnx>=1.15"' in refused.stderr
+    assert "custom_tinyml_install = yes" in refused.stderr
     done = run_in(tmp_path / "venv", tmp_path)
     assert f"installed {len(requirements.REQUIREMENTS)}" in done.stdout, done.stderr
     assert "installed 0" in run_in(tmp_path / "venv", tmp_path).stdout

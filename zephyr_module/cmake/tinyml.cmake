@@ -9,6 +9,9 @@ include(${CMAKE_CURRENT_LIST_DIR}/memory.cmake)
 
 get_filename_component(TINYML_MODULE_DIR ${CMAKE_CURRENT_LIST_DIR}/../.. ABSOLUTE)
 set(TINYML_PLUGIN_DIR  ${TINYML_MODULE_DIR}/plugin)
+if(NOT EXISTS ${TINYML_PLUGIN_DIR}/tinyml) # installed by pip: the module is in the Python package, as tinyml/module
+  get_filename_component(TINYML_PLUGIN_DIR ${TINYML_MODULE_DIR}/../.. ABSOLUTE)
+endif()
 set(TINYML_RUNTIME_DIR ${TINYML_PLUGIN_DIR}/tinyml/runtime)
 set_property(GLOBAL PROPERTY TINYML_REGISTRY_ENTRY ${TINYML_MODULE_DIR}/zephyr_module/src/registry_entry.c.in)
 

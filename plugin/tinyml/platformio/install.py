@@ -1,23 +1,33 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Install missing Python packages into PlatformIO's Python. Standard library only, like ``requirements``."""
+"""Python packages that PlatformIO's Python lacks: named, or installed if the project allows it.
+
+Standard library only, like ``requirements``.
+"""
 
 from __future__ import annotations
 
 import importlib
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from tinyml.errors import ToolError
 from tinyml.requirements import REQUIREMENTS, missing
 
+OPTION = "custom_tinyml_install"
 
-def install(needed: Mapping[str, str] = REQUIREMENTS) -> list[str]:
-    """Install what is missing into this Python; returns what that was."""
+
+def install(needed: Mapping[str, str] = REQUIREMENTS, allowed: bool = False) -> list[str]:
+    """Install what is missing into this Python, if ``allowed``; returns what that was."""
     wanted = missing(needed)
     if not wanted:
         return []
+    if not allowed:
+        raise ToolError(
+            f"the model compiler requires {', '.join(wanted)}, which PlatformIO's Python does not have",
+            f"{_by_hand(wanted)}; or {OPTION} = yes in platformio.ini, and the build installs it",
+        )
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted]
     print(f"tinyml: installing {', '.join(wanted)} into PlatformIO's Python", flush=True)
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -28,9 +38,13 @@ def install(needed: Mapping[str, str] = REQUIREMENTS) -> list[str]:
         raise ToolError(
             f"the model compiler requires {', '.join(still)}, and pip could not install it"
             + (f": {reason[-1]}" if reason else ""),
-            "install it yourself: " + " ".join(_quoted(word) for word in [*command[:4], *still]),
+            f"install it yourself: {_by_hand(still)}",
         )
     return wanted
+
+
+def _by_hand(wanted: Sequence[str]) -> str:
+    return " ".join(_quoted(word) for word in [sys.executable, "-m", "pip", "install", *wanted])
 
 
 def _quoted(word: str) -> str:

@@ -29,6 +29,7 @@ OPTIONS = {
     "shapes": "shapes of inputs that a model leaves open, as `input=1x16x8`, one per line",
     "quantize": "make float models int8: calibration data, then `key=value` as in tinyml.yaml, one per line",
     "frontend": "front end that makes the input from samples: kind, then `key=value` as in tinyml.yaml",
+    "install": "`yes`: the build may install the Python packages that the compiler requires (default: `no`)",
     "arena": "upper limit for a model's arena, in bytes or as 24K",
 }
 """Every option, without its prefix ``custom_tinyml_``. A test compares the documentation with this table."""

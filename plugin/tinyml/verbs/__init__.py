@@ -27,6 +27,7 @@ from tinyml.verbs.remove import Remove
 from tinyml.verbs.report import Report
 from tinyml.verbs.run import Run
 from tinyml.verbs.verify import Verify
+from tinyml.verbs.where import PlatformioHook, ZephyrModule
 
 VERBS: tuple[Verb, ...] = (
     Add(),
@@ -46,6 +47,8 @@ VERBS: tuple[Verb, ...] = (
     Profile(),
     Bench(),
     Doctor(),
+    ZephyrModule(),
+    PlatformioHook(),
     Completion(),
 )
 

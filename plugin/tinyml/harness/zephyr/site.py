@@ -14,12 +14,10 @@ from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 
+from tinyml import installation
 from tinyml.errors import ToolError
 from tinyml.harness.zephyr.compilers import compiler_for
 from tinyml.workspace import find_zephyr
-
-PROJECT = Path(__file__).resolve().parents[4]
-"""This project, if the package is in a clone of it; an installed package has no Zephyr module."""
 
 _EMULATED = re.compile(r"SUPPORTED_EMU_PLATFORMS")
 """In a board's board.cmake: `west build -t run` has something to run the image with."""
@@ -46,8 +44,8 @@ class Site:
         settings |= compiler_for(board, settings)
         modules = [word for word in settings.get("EXTRA_ZEPHYR_MODULES", "").split(";") if word]
         if self.module is None:
-            modules.append(str(PROJECT))
-        boards = str((self.module or PROJECT) / "boards")
+            modules.append(str(self.our_module))
+        boards = str(self.our_module / "boards")
         if board.startswith(OUR_BOARDS) and boards not in modules:
             modules.append(boards)
         if modules:
@@ -64,6 +62,16 @@ class Site:
         scripts = [Path(line) / "board.cmake" for line in done.stdout.splitlines()]
         texts = [script.read_text(encoding="utf-8") for script in scripts if script.is_file()]
         return not texts or any(_EMULATED.search(text) for text in texts)
+
+    @property
+    def our_module(self) -> Path:
+        """The Zephyr module: the workspace's, else that of this installation."""
+        if found := self.module or installation.zephyr_module():
+            return found
+        raise ToolError(
+            f"neither the workspace of {self.zephyr} nor this installation of tinyml has the Zephyr module",
+            "add west-tinyml to the workspace's manifest and run `west update`",
+        )
 
     @cached_property
     def module(self) -> Path | None:
@@ -92,9 +100,5 @@ def find_site() -> Site:
     else:
         raise ToolError("west was not found", "pip install west")
     site = Site(zephyr, west)
-    if not (PROJECT / "zephyr" / "module.yml").is_file() and site.module is None:
-        raise ToolError(
-            f"neither the workspace of {zephyr} nor this installation of tinyml has the Zephyr module",
-            "add west-tinyml to the workspace's manifest and run `west update`",
-        )
+    _ = site.our_module  # complains before a build does
     return site

@@ -1,0 +1,36 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Where this installation has its parts outside Python: in a clone beside the package, else inside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tinyml.errors import ToolError
+
+PACKAGE = Path(__file__).resolve().parent
+CLONE = PACKAGE.parents[1]
+INSTALLED = PACKAGE / "module"  # setup.py copies it there
+
+
+def zephyr_module() -> Path | None:
+    """The folder that Zephyr takes as a module; None if this copy of the package is incomplete."""
+    for folder in (CLONE, INSTALLED):
+        if (folder / "zephyr" / "module.yml").is_file():
+            return folder
+    return None
+
+
+def platformio_hook() -> Path:
+    """The script for `extra_scripts`."""
+    for folder in (CLONE / "plugin", INSTALLED):
+        if (hook := folder / "platformio_hook.py").is_file():
+            return hook
+    raise incomplete()
+
+
+def incomplete() -> ToolError:
+    return ToolError(
+        f"{PACKAGE} has neither the Zephyr module nor the PlatformIO hook: this copy is incomplete",
+        "pip install --force-reinstall west-tinyml",
+    )

@@ -1,0 +1,35 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Adds to the wheel what stands outside the Python package: the Zephyr module, the boards, the two hooks.
+
+Everything else is in pyproject.toml. An editable install needs none of this: it has the clone.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from setuptools import setup
+from setuptools.command.build_py import build_py
+
+ROOT = Path(__file__).parent
+FOLDERS = ("zephyr", "zephyr_module", "boards")
+HOOKS = ("west_commands.py", "platformio_hook.py")
+
+
+class BuildWithModule(build_py):
+    """Copies the folders to `tinyml/module`, where `tinyml zephyr-module` finds them."""
+
+    def run(self) -> None:
+        super().run()
+        if self.editable_mode:
+            return
+        module = Path(self.build_lib) / "tinyml" / "module"
+        for name in FOLDERS:
+            shutil.copytree(ROOT / name, module / name, dirs_exist_ok=True)
+        for name in HOOKS:
+            shutil.copy(ROOT / "plugin" / name, module / name)
+
+
+setup(cmdclass={"build_py": BuildWithModule})
