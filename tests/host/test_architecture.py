@@ -25,6 +25,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "c",
         "compiler_sources",
         "fixed_point",
+        "installation",
         "ir",
         "limits",
         "quantizing",
