@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "digits"))
 
-import train as digits  # noqa: E402  # the script of the other sample
+import train as digits  # the script of the other sample
 
 IMAGES = 400
 

@@ -1,0 +1,54 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""The samples that take data from devices, with emulated ones: one run of Twister for all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.zephyr.building import ROOT, TWISTER_SECONDS, run, twister
+
+pytestmark = pytest.mark.timeout(TWISTER_SECONDS)
+
+SAMPLES = sorted(path.parent for path in (ROOT / "samples").glob("*/expected.py"))
+GESTURE = ROOT / "samples" / "gesture"
+BOARDS = ["qemu_cortex_m3", "native_sim/native/64"]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], str]:
+    return twister(SAMPLES, BOARDS, tmp_path_factory.mktemp("samples"))
+
+
+@pytest.mark.parametrize("board", BOARDS)
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)
+def test_sample(results: dict[tuple[str, str], str], sample: Path, board: str) -> None:
+    name = f"sample.tinyml.{sample.name}"
+    ended = [status for (test, place), status in results.items() if test == name and place.startswith(board)]
+    assert ended == ["passed"], results
+
+
+# What is changed in the devicetree, what is built of the application, and the message.
+WRONG = {
+    "rate": ("sampling-frequency = <100>", "app", "trained with another sampling rate than the sensor has"),
+    "file": ('recording = "none.csv"', "app", "none.csv, which does not exist"),
+    "channels": ('recording = "two.csv"', "tinyml_replay", "has 2 channels; the device has 3"),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("wrong")
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_wrong_devices_are_build_errors(what: str, folder: Path) -> None:
+    """One build folder for all, so that only what changed is compiled."""
+    change, target, message = WRONG[what]
+    overlay = folder / "wrong.overlay"
+    (folder / "two.csv").write_text("1,2\n3,4\n")
+    overlay.write_text(f"&replay_accel {{ {change.replace('two.csv', str(folder / 'two.csv'))}; }};\n")
+    build: list[str | Path] = ["west", "build", "-b", BOARDS[1], "-d", folder / "build", "-t", target]
+    assert message in run([*build, GESTURE, "--", f"-DEXTRA_DTC_OVERLAY_FILE={overlay}"], folder, check=False)

@@ -1,0 +1,37 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+
+# Devices that replay a recording: nodes with the property 'recording', relative to the application.
+
+set(TINYML_RECORDING_SCRIPT ${CMAKE_CURRENT_LIST_DIR}/../scripts/recording.py)
+
+# Add the driver `source` to the current library, and the recording of every node that it drives.
+function(tinyml_add_replay compatible source channels)
+  zephyr_library_sources(${source})
+  dt_comp_path(nodes COMPATIBLE ${compatible})
+  foreach(node IN LISTS nodes)
+    dt_node_has_status(okay PATH ${node} STATUS okay)
+    if(NOT okay)
+      continue()
+    endif()
+    dt_prop(recording PATH ${node} PROPERTY recording)
+    dt_prop(rate PATH ${node} PROPERTY sampling-frequency)
+    get_filename_component(file ${recording} ABSOLUTE BASE_DIR ${APPLICATION_SOURCE_DIR})
+    if(NOT EXISTS ${file})
+      message(FATAL_ERROR "TinyML: the node ${node} replays ${file}, which does not exist.\n"
+        "  try: a path relative to the application in its property 'recording'")
+    endif()
+    get_filename_component(name ${node} NAME)
+    string(TOLOWER ${name} name)
+    string(MAKE_C_IDENTIFIER tinyml_recording_${name} name)
+    set(output ${CMAKE_CURRENT_BINARY_DIR}/${name}.c)
+    add_custom_command(
+      OUTPUT ${output}
+      COMMAND ${PYTHON_EXECUTABLE} ${TINYML_RECORDING_SCRIPT} ${file} ${output}
+              --name ${name} --rate ${rate} --channels ${channels}
+      DEPENDS ${file} ${TINYML_RECORDING_SCRIPT}
+      COMMENT "Recording ${recording}"
+      VERBATIM)
+    zephyr_library_sources(${output})
+  endforeach()
+endfunction()

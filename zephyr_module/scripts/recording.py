@@ -1,0 +1,106 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""A recording as C, for a device that replays it.
+
+    recording.py FILE OUT.c --name N [--rate R] [--channels C]
+
+CSV: one line per sample, one column per channel, kept as thousandths of its unit. WAV: int16 samples. Uses
+the standard library only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import array
+import csv
+import sys
+import wave
+from pathlib import Path
+
+LARGEST = 32767
+
+
+class BadRecordingError(Exception):
+    """What is wrong with a recording, and what to try."""
+
+
+def from_csv(path: Path) -> tuple[list[int], int]:
+    """Thousandths, and how many make a sample."""
+    with path.open(newline="", encoding="utf-8") as stream:
+        lines = [line for line in csv.reader(stream) if line]
+    try:
+        values = [[round(1000 * float(text)) for text in line] for line in lines]
+    except ValueError as error:
+        raise BadRecordingError(f"{error}; every line must be numbers, separated by commas") from None
+    widths = {len(line) for line in values}
+    if len(widths) != 1:
+        raise BadRecordingError(f"lines have {sorted(widths) or 'no'} values; all must have the same number")
+    flat = [value for line in values for value in line]
+    if max(map(abs, flat)) > LARGEST:
+        raise BadRecordingError(f"has values beyond {LARGEST / 1000}; use larger units")
+    return flat, widths.pop()
+
+
+def from_wav(path: Path, rate: int | None) -> tuple[list[int], int]:
+    try:
+        with wave.open(str(path), "rb") as stream:
+            if stream.getsampwidth() != 2:
+                raise BadRecordingError(f"has {8 * stream.getsampwidth()} bits; convert it to 16: sox -b 16")
+            if rate is not None and stream.getframerate() != rate:
+                raise BadRecordingError(
+                    f"has {stream.getframerate()} samples a second; its node in the devicetree says {rate}"
+                )
+            samples = array.array("h", stream.readframes(stream.getnframes()))
+            channels = stream.getnchannels()
+    except (wave.Error, EOFError) as error:
+        raise BadRecordingError(f"cannot be read as WAV: {error}") from None
+    if sys.byteorder == "big":
+        samples.byteswap()
+    return samples.tolist(), channels
+
+
+def read(path: Path, rate: int | None) -> tuple[list[int], int]:
+    """Values and how many make a sample."""
+    kind = path.suffix.lower()
+    if kind not in (".csv", ".wav"):
+        raise BadRecordingError("is neither .csv nor .wav")
+    values, channels = from_csv(path) if kind == ".csv" else from_wav(path, rate)
+    if not values:
+        raise BadRecordingError("is empty")
+    return values, channels
+
+
+def text(name: str, values: list[int], channels: int) -> str:
+    lines = [", ".join(map(str, values[at : at + 16])) for at in range(0, len(values), 16)]
+    rows = "\n".join(f"\t{line}," for line in lines)
+    return (
+        "/* Made from a recording; do not edit. */\n#include <stdint.h>\n\n"
+        f"extern const int16_t {name}[];\nextern const uint32_t {name}_samples;\n\n"
+        f"const uint32_t {name}_samples = {len(values) // channels};\n"
+        f"const int16_t {name}[] = {{\n{rows}\n}};\n"
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("recording", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--name", required=True)
+    parser.add_argument("--rate", type=int)
+    parser.add_argument("--channels", type=int)
+    args = parser.parse_args()
+    try:
+        if not args.recording.is_file():
+            raise BadRecordingError("does not exist; 'recording' in the devicetree names it")
+        values, channels = read(args.recording, args.rate)
+        if args.channels not in (None, channels):
+            raise BadRecordingError(f"has {channels} channels; the device has {args.channels}")
+    except BadRecordingError as error:
+        print(f"error: {args.recording} {error}", file=sys.stderr)
+        return 1
+    args.out.write_text(text(args.name, values, channels), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
