@@ -42,5 +42,5 @@ def test_numbers(sample: Path) -> None:
     config = yaml.safe_load((sample / "sample.yaml").read_text())["common"]["harness_config"]
     exact = [regex for regex in config["regex"] if "\\d" not in regex]
     assert [re.sub(r"\\(.)", r"\1", regex) for regex in exact] == lines
-    shown = (sample / "README.md").read_text()
-    assert "\n".join(f"    {line}" for line in lines) in shown
+    shown = (sample / "README.rst").read_text()
+    assert "\n".join(f"   {line}" for line in lines) in shown

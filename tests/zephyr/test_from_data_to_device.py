@@ -39,6 +39,7 @@ def test_commands(tmp_path: Path) -> None:
 
 
 def test_the_page_shows_what_the_sample_prints() -> None:
-    shown = re.search(r"\n\n((?:    .* s: .*\n|    gesture: .*\n|    the sensor .*\n)+)", PAGE)
+    readme = (ROOT / "samples" / "gesture" / "README.rst").read_text(encoding="utf-8")
+    shown = re.search(r"\n\n((?:    (?:gesture: |the sensor |[\d.]+ s: ).*\n)+)", PAGE)
     assert shown
-    assert shown[1] in (ROOT / "samples" / "gesture" / "README.md").read_text(encoding="utf-8")
+    assert re.sub(r"^    ", "   ", shown[1], flags=re.MULTILINE) in readme
