@@ -119,7 +119,8 @@ def test_an_operand_used_twice_is_copied() -> None:
     x = sketch.input((4,), DType.FLOAT32)
     a, b = sketch.add(Unary("abs"), x), sketch.add(Unary("sqrt"), x)
     twice, once = sketch.add(Concat(0), a, a), sketch.add(Concat(0), a, b)
-    graph = sketch.graph(twice, once)
+    constant = sketch.constant(np.ones(4))
+    graph = sketch.graph(twice, once, sketch.add(Concat(0), constant, constant, x))
     assert _copied([*graph.layers()]) == {(a.name, twice.name)}
 
 
