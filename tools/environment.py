@@ -15,6 +15,7 @@ from tools.console import StepError, run_logged, step
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 STAMP = VENV / "ready"
+LOCK = ROOT / "requirements-dev.lock"
 OLDEST_PYTHON = (3, 10)
 
 
@@ -22,6 +23,7 @@ def _fingerprint() -> str:
     """A value that changes whenever the environment must be created or updated."""
     installed, _, _ = (ROOT / "pyproject.toml").read_text().partition("[tool.ruff]")  # not the linters' rules
     digest = hashlib.sha256(installed.encode())
+    digest.update(LOCK.read_bytes())
     digest.update(f"{sys.version}\n{sys.base_prefix}\n{ROOT}".encode())
     return digest.hexdigest()
 
@@ -60,6 +62,10 @@ def ensure(log: Path) -> None:
         STAMP.unlink(missing_ok=True)
         pip = [str(VENV / "bin" / "python"), "-m", "pip", "install", "--disable-pip-version-check"]
         hint = "pip requires access to a package index: check the network or pip's configuration, then retry"
+        current.result = "installed as locked"
+        try:
+            run_logged([*pip, "--require-hashes", "-r", str(LOCK)], log, hint)
+        except StepError:  # such as an index that has other versions, or a platform without wheels of these
+            current.result = "installed, but not the versions of requirements-dev.lock: see the log"
         run_logged([*pip, "-e", f"{ROOT}[dev]"], log, hint)
         STAMP.write_text(_fingerprint())
-        current.result = "installed"

@@ -22,10 +22,25 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from tests.support.fuzz_targets import TARGETS, Target, small_limits, tried
+from google.protobuf.message import DecodeError
+
+
+def _instrumented() -> AbstractContextManager[object]:
+    """With --atheris, counters go into the compiler while it is imported."""
+    if "--atheris" not in sys.argv:
+        return nullcontext()
+    import atheris
+
+    found: AbstractContextManager[object] = atheris.instrument_imports(include=["tinyml"])
+    return found
+
+
+with _instrumented():
+    from tests.support.fuzz_targets import TARGETS, Target, small_limits, tried
 
 SECONDS = 60
 """An input that takes longer is a finding."""
@@ -93,15 +108,21 @@ def with_atheris(name: str, corpus: Path, runs: int) -> None:
     corpus.mkdir(parents=True, exist_ok=True)
     for i, seed in enumerate(target.seeds()):
         (corpus / f"seed{i}").write_bytes(seed)
-    atheris.instrument_all()
-    atheris.Setup(
-        [sys.argv[0], f"-runs={runs}", "-rss_limit_mb=6000", str(corpus)], lambda data: _one(target, data)
-    )
+    arguments = [f"-runs={runs}", "-rss_limit_mb=6000", f"-timeout={SECONDS}", "-max_len=65536", str(corpus)]
+
+    def changed(data: bytes, most: int, seed: int) -> bytes:
+        """Half of the changes are libFuzzer's, half know the format."""
+        rng = random.Random(seed)
+        try:
+            return target.change(data, rng)[:most] if rng.random() < 0.5 else atheris.Mutate(data, most)
+        except (ValueError, TypeError, OverflowError, DecodeError):  # no message of ONNX any more
+            return bytes(atheris.Mutate(data, most))
+
+    def one(data: bytes) -> None:
+        tried(target, data)
+
+    atheris.Setup([sys.argv[0], *arguments], one, custom_mutator=changed)
     atheris.Fuzz()
-
-
-def _one(target: Target, content: bytes) -> None:
-    tried(target, content)
 
 
 def main() -> int:

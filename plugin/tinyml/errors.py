@@ -68,3 +68,7 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise ConfigError(f"cannot write {path}: {error.strerror}") from None
+    except ValueError as error:
+        if "null" not in str(error):
+            raise
+        raise ConfigError(f"{str(path)!r} has a NUL character and is not a file name") from None

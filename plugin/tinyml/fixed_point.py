@@ -23,8 +23,10 @@ INT32_MAX = (1 << 31) - 1
 
 def quantize_multiplier(real: float) -> tuple[int, int]:
     """``real`` as ``multiplier * 2**(shift - 31)`` with multiplier in [2**30, 2**31)."""
-    if real == 0.0:
+    if real == 0.0 or math.isnan(real):
         return 0, 0
+    if math.isinf(real):
+        return (INT32_MAX if real > 0 else INT32_MIN), 30
     mantissa, shift = math.frexp(real)
     multiplier = math.floor(mantissa * (1 << 31) + 0.5)  # TfLiteRound: halves go up
     if multiplier == 1 << 31:
@@ -123,9 +125,10 @@ def round_half_away(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def quantize_scalar(real: float, scale: float, zero_point: int, low: int, high: int) -> int:
     """One real number on a quantised axis, clamped to [low, high] (infinities included)."""
-    if math.isinf(real):
-        return high if real > 0 else low
     # float32 division and std::round, as the TensorFlow Lite kernels compute activation ranges
-    steps = float(np.float32(real) / np.float32(scale))
+    with np.errstate(over="ignore"):
+        steps = float(np.float32(real) / np.float32(scale))
+    if math.isinf(steps):  # also if the scale is so small that no float32 holds the result
+        return high if steps > 0 else low
     rounded = math.copysign(math.floor(abs(steps) + 0.5), steps)
     return int(min(max(zero_point + rounded, low), high))

@@ -9,7 +9,10 @@ environment variable: ``TINYML_LIMIT_TENSOR_ELEMENTS=500000000 tinyml compile â€
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from tinyml.errors import ConfigError, ModelError
 
@@ -21,12 +24,15 @@ DEFAULTS = {
     "tensor_elements": (2**26, "elements of one tensor"),
     "total_elements": (2**28, "elements of all tensors of a model together"),
     "multiplications": (2**40, "multiplications of one operator"),
+    "seconds": (3600, "seconds of compiling one model, quantising not included"),
     "yaml_bytes": (2**20, "bytes of a tinyml.yaml"),
     "samples_bytes": (2**32, "bytes of calibration data"),
 }
 """Default and meaning of every limit. SECURITY.md lists the same table, which a test compares."""
 
 VARIABLE = "TINYML_LIMIT_"
+
+_STARTED: ContextVar[float | None] = ContextVar("started", default=None)
 
 
 def limit(name: str) -> int:
@@ -58,5 +64,28 @@ def check_shape(shape: Iterable[int], what: str) -> None:
     for extent in extents:
         if extent < 0:
             raise ModelError(f"{what}: an extent of {extent} in the shape {'x'.join(map(str, extents))}")
-        elements *= extent
+        elements *= max(extent, 1)  # arrays without elements cannot have any other extents either
     check("tensor_elements", elements, what)
+
+
+@contextmanager
+def timed() -> Iterator[None]:
+    """Around compiling a model: inside, ``check_time`` ends what takes too long."""
+    token = _STARTED.set(time.monotonic())
+    try:
+        yield
+    finally:
+        _STARTED.reset(token)
+
+
+def check_time() -> None:
+    """Called in every loop whose length a file decides."""
+    started = _STARTED.get()
+    if started is None:
+        return
+    spent, allowed = time.monotonic() - started, limit("seconds")
+    if spent > allowed:
+        raise ModelError(
+            f"compiling takes longer than {allowed:,} seconds",
+            f"a smaller model; or set {VARIABLE}SECONDS={4 * allowed} in the environment",
+        )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tinyml import __version__, importers
+from tinyml import __version__, importers, limits
 from tinyml.bands.join import in_bands
 from tinyml.emit import emit
 from tinyml.emit.feed import feed_code
@@ -19,6 +19,8 @@ from tinyml.emit.probe import probe_files
 from tinyml.errors import ConfigError
 from tinyml.features.feed import attach, check_training
 from tinyml.features.settings import FrontEnd
+from tinyml.importers import ModelFile as ModelFile
+from tinyml.importers import read_model as read_model
 from tinyml.ir import Array, Graph, Shape
 from tinyml.kernel import Library
 from tinyml.naming import check_name, model_name
@@ -34,6 +36,8 @@ from tinyml.targets import Target, find_target
 from tinyml.verify import verify
 
 if TYPE_CHECKING:
+    from onnx import ModelProto
+
     from tinyml.quantize.cache import Result
     from tinyml.quantize.data import Samples
     from tinyml.quantize.report import Report
@@ -105,6 +109,7 @@ def optimize(graph: Graph, observe: Observer | None = None) -> Graph:
     if observe:
         observe("import", graph)
     for step in PASSES:
+        limits.check_time()
         graph = step(graph)
         verify(graph, step.__name__)
         if observe:
@@ -112,20 +117,24 @@ def optimize(graph: Graph, observe: Observer | None = None) -> Graph:
     return graph
 
 
-def compile_model(path: Path, options: Options, observe: Observer | None = None) -> Compiled:
+def compile_model(model: Path | ModelFile, options: Options, observe: Observer | None = None) -> Compiled:
     """From a model file to C."""
+    path = model if isinstance(model, Path) else model.path
     name = options.name or model_name(path)
     check_name(name)
-    file = importers.read_model(path)
+    file = read_model(model)
     if options.frontend:
         check_training(options.frontend, importers.metadata(file))
-    graph, report = _load(file, options)
-    origin = Provenance(path.name, file.sha256, options.describe())
-    return replace(compile_graph(graph, name, origin, options, observe), quantization=report)
+    quantized = _quantized(file, options)
+    with limits.timed():
+        graph = _imported(file, quantized, options)
+        origin = Provenance(path.name, file.sha256, options.describe())
+        compiled = compile_graph(graph, name, origin, options, observe)
+    return replace(compiled, quantization=quantized.report if quantized else None)
 
 
 def quantize_model(
-    path: Path | importers.ModelFile,
+    model: Path | ModelFile,
     request: Request,
     shapes: Mapping[str, Shape] | None = None,
     progress: Callable[[str, int, int], None] | None = None,
@@ -133,13 +142,19 @@ def quantize_model(
     """From a float model file to int8, or the cached result."""
     from tinyml.quantize import cache, engine
 
-    file = importers.read_model(path) if isinstance(path, Path) else path
-    return cache.quantized(file, request, shapes, progress or engine.silent)
+    return cache.quantized(read_model(model), request, shapes, progress or engine.silent)
 
 
-def read_graph(path: Path, shapes: Mapping[str, Shape] | None = None) -> Graph:
+def read_graph(model: Path | ModelFile, shapes: Mapping[str, Shape] | None = None) -> Graph:
     """A model as it is imported, before any pass."""
-    return importers.load(path, shapes)
+    return importers.load(model, shapes)
+
+
+def read_onnx(file: ModelFile) -> ModelProto:
+    """An ONNX model with all of its data inside, as other runtimes take it."""
+    from tinyml.importers import onnx_model
+
+    return onnx_model.parse(file)
 
 
 def read_samples(request: Request, graph: Graph) -> Samples:
@@ -149,15 +164,19 @@ def read_samples(request: Request, graph: Graph) -> Samples:
     return rows(request, graph)
 
 
-def _load(file: importers.ModelFile, options: Options) -> tuple[Graph, Report | None]:
+def _quantized(file: ModelFile, options: Options) -> Result | None:
     if options.quantize is None:
-        return importers.read(file, options.shapes), None
-    request = replace(options.quantize, frontend=options.frontend)
-    result = quantize_model(file, request, options.shapes)
-    graph = importers.read(importers.ModelFile(file.path, result.content))
-    given = importers.read(file, options.shapes)  # the int8 file has no open extents any more
+        return None
+    return quantize_model(file, replace(options.quantize, frontend=options.frontend), options.shapes)
+
+
+def _imported(file: ModelFile, quantized: Result | None, options: Options) -> Graph:
+    given = importers.read(file, options.shapes)
+    if quantized is None:
+        return given
+    graph = importers.read(ModelFile(file.path, quantized.content))
     notes = tuple(dict.fromkeys((*given.notes, *graph.notes)))
-    return replace(graph, notes=notes, open_inputs=given.open_inputs), result.report
+    return replace(graph, notes=notes, open_inputs=given.open_inputs)  # the int8 file has none any more
 
 
 def compile_graph(

@@ -106,6 +106,7 @@ class Builder:
         outputs: Sequence[TensorType] | None = None,
     ) -> tuple[Tensor, ...]:
         """Apply ``op``; ``outputs`` overrides inferred type and quantisation, never the shape."""
+        limits.check_time()
         problem = operand_problem(op, inputs)
         if problem is not None:
             raise ModelError(f"{op.kind} {self.scope!r}: {problem}", MALFORMED)

@@ -15,6 +15,7 @@ import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tinyml import limits
 from tinyml.ir import Graph, Node
 from tinyml.select import Selected
 
@@ -149,6 +150,7 @@ def _search(steps: Sequence[_Step], memories: Sequence[_Memory]) -> list[int] | 
     queue = [(start, 0, 0, start)]  # peak, minus the number of finished nodes, the set, bytes live
     best = {0: start}
     while queue:
+        limits.check_time()
         peak, _, done, live = heapq.heappop(queue)
         if done == everything:
             return _path(came_from, done)

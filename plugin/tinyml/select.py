@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from tinyml import limits
 from tinyml.errors import UnsupportedError
 from tinyml.ir import Graph, Layer
 from tinyml.kernel import Kernel, Library, Overlay, kernels_of
@@ -51,6 +52,7 @@ def select(
     chosen: list[Selected] = []
     problems: list[str] = []
     for layer in graph.layers():
+        limits.check_time()
         kernel = _first_fit(layer, target, libraries)
         if cheapest and isinstance(kernel, Kernel) and kernel.library is Library.CMSIS_NN:
             kernel = _cheaper(

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from tinyml import limits
 from tinyml.ir import Graph
 from tinyml.rules import operand_problem, quantisation_problem
 
@@ -50,6 +51,7 @@ def computed_before_use(graph: Graph) -> Iterator[str]:
 def operands_fit(graph: Graph) -> Iterator[str]:
     """The operands of every operator are what it requires."""
     for layer in graph.layers():
+        limits.check_time()
         problem = operand_problem(layer.op, layer.inputs)
         if problem is not None:
             yield f"{layer.op.kind} {layer.name!r}: {problem}"

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import re
 import subprocess
@@ -14,9 +15,10 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from tests.invalid import onnx_files
+from tests.invalid import onnx_files, tflite_files
 from tests.support.fuzz_targets import TARGETS, compiled, small_limits, tried
 from tinyml import c, limits
+from tinyml import fixed_point as fp
 from tinyml.errors import TinymlError
 from tinyml.importers import ModelFile, read
 from tinyml.pipeline import Options, compile_model, optimize
@@ -24,7 +26,7 @@ from tinyml.templates import environment
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNTIME = ROOT / "plugin" / "tinyml" / "runtime" / "include"
-CASES = onnx_files.cases()
+CASES = {**onnx_files.cases(), **tflite_files.cases()}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -146,3 +148,18 @@ def test_a_graph_that_is_refused_never_reaches_a_pass() -> None:
     for content, _ in CASES.values():
         with pytest.raises(TinymlError):
             optimize(read(ModelFile(Path("model"), content)))
+
+
+def test_a_subgraph_may_call_itself_once() -> None:
+    compiled(tflite_files.call_once_of_itself())
+
+
+def test_the_smallest_scale_saturates() -> None:
+    """A limit of 6 is more steps of this scale than a float32 can hold."""
+    assert fp.quantize_scalar(6.0, 1e-45, 0, -128, 127) == 127
+    assert fp.quantize_scalar(-6.0, 1e-45, 0, -128, 127) == -128
+    assert fp.quantize_scalar(math.inf, 0.5, 0, -128, 127) == 127
+    assert fp.quantize_multiplier(math.inf) == (fp.INT32_MAX, 30)
+    assert fp.quantize_multiplier(math.nan) == (0, 0)
+    compiled(tflite_files.smallest_scale("int8"))
+    compiled(tflite_files.smallest_scale("int16"))

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import subprocess
@@ -23,6 +24,7 @@ from tinyml.package.folder import write_files
 from tinyml.pipeline import Options, compile_model
 from tinyml.quantize import cache
 from tinyml.quantize.request import Request
+from tools import reproducible
 
 ROOT = Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "samples" / "digits" / "model.onnx"
@@ -139,3 +141,24 @@ def test_compiling_opens_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "socket", refused)
     monkeypatch.setattr(socket, "create_connection", refused)
     compile_model(DIGITS, Options("digits"))
+
+
+def test_the_same_bytes_from_another_python() -> None:
+    other = reproducible.ready()
+    if other is None:
+        pytest.skip("no other Python has the compiler's packages: python -m tools.reproducible --make")
+    ours = reproducible.digests(Path(sys.executable))
+    assert len(ours) >= 12
+    assert reproducible.digests(other[1]) == ours
+
+
+def test_compiling_and_building_need_no_network(tmp_path: Path) -> None:
+    """In a network namespace without any interface, not even the loopback one."""
+    alone = ["unshare", "--map-root-user", "--net"]
+    if not shutil.which("unshare") or subprocess.run([*alone, "true"], capture_output=True).returncode:
+        pytest.skip("unshare is not permitted here")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "plugin"), "XDG_CACHE_HOME": str(tmp_path)}
+    command = [sys.executable, "-m", "tinyml", "verify", str(DIGITS), "--samples", "1"]
+    done = subprocess.run([*alone, *command], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "agrees on host" in done.stdout

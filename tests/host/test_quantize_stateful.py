@@ -19,7 +19,7 @@ from tests.support.quantizing import kinds, saved
 from tinyml import cli, harness
 from tinyml.compare.reference import OnnxRuntime
 from tinyml.errors import ConfigError, ModelError, UnsupportedError
-from tinyml.importers import load
+from tinyml.importers import load, read_model
 from tinyml.interpret import interpret
 from tinyml.ir import Array, Shape
 from tinyml.pipeline import Compiled, Options, compile_model
@@ -61,7 +61,7 @@ def attempt(content: bytes, shape: Shape, folder: Path, request: Request | None 
     compiled = compile_model(path, Options("net", "host"))
     sequence = np.load(calibration)["x"][1]
     found = harness.run_files(compiled.files, "host", [{"x": x} for x in sequence]).outputs
-    wanted = OnnxRuntime(path, load(path)).run([{"x": x} for x in sequence])
+    wanted = OnnxRuntime(read_model(path), load(path)).run([{"x": x} for x in sequence])
     for ours, theirs in zip(found, wanted, strict=True):
         np.testing.assert_allclose(ours["y"], theirs.outputs[0], rtol=1e-5, atol=1e-6)
     noise = Noise()

@@ -19,7 +19,7 @@ from sklearn import datasets, ensemble, linear_model, naive_bayes, neural_networ
 from tinyml import cli, harness
 from tinyml.compare.reference import OnnxRuntime
 from tinyml.errors import ConfigError
-from tinyml.importers import load
+from tinyml.importers import load, read_model
 from tinyml.pipeline import Options, compile_model
 
 SMALL: dict[str, Any] = {"n_estimators": 6, "max_depth": 4, "random_state": 0}
@@ -68,7 +68,7 @@ def test_model(name: str, tmp_path: Path) -> None:
     samples = [{"X": row[None]} for row in exported(name, path)]
     compiled = compile_model(path, Options("model", "host"))
     found = harness.run_files(compiled.files, "host", samples).outputs
-    wanted = OnnxRuntime(path, load(path)).run(samples)
+    wanted = OnnxRuntime(read_model(path), load(path)).run(samples)
     for ours, theirs in zip(found, wanted, strict=True):
         for output, expected in zip(compiled.graph.outputs, theirs.outputs, strict=True):
             assert ours[output].dtype == expected.dtype
@@ -84,7 +84,7 @@ def test_labels_that_are_words_are_numbers(tmp_path: Path) -> None:
     for out in harness.run_files(compiled.files, "host", samples).outputs:
         assert out[label].tolist() == [int(out[chances].argmax())]
     with pytest.raises(ConfigError, match="is text"):
-        OnnxRuntime(path, load(path)).run(samples)
+        OnnxRuntime(read_model(path), load(path)).run(samples)
 
 
 def test_verified(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

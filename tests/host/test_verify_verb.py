@@ -242,7 +242,7 @@ def test_handles_of_variables_are_not_read(models_folder: Path) -> None:
     pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
     path = models_folder / "mww_hey_jarvis_v2_int8.tflite"
     graph = importers.load(path)
-    (answer,) = LiteRt(path, graph).run(generated(graph, 1))
+    (answer,) = LiteRt(importers.read_model(path), graph).run(generated(graph, 1))
     assert "model/stream/concat" in answer.inner
     assert not [name for name in answer.inner if name.endswith("/states")]
 

@@ -82,10 +82,30 @@ def _operands() -> dict[str, Made]:
             "ScatterND", "x i u", [4, 4], "one piece", {"i": np.array([[1]]), "u": ones(1, 9)}
         ),
         "gather_outside": one("Gather", "x i", [4, 4], "outside", {"i": np.array([7])}),
+        "add_shapes": one("Add", "x w", [2, 3], "broadcast to one", {"w": ones(4)}),
+        "pow_shapes": one("Pow", "x w", [2, 3], "broadcast to one", {"w": ones(4)}),
+        "where_shapes": one("Where", "c x w", [2, 3], "broadcast to one", {"c": np.ones(5, bool), "w": ones(1)}),
+        "where_types": one("Where", "c x w", [2, 3], "same element type", {"c": np.ones(1, bool), "w": np.ones(1, np.int8)}),
+        "einsum_axes": one("Einsum", "x w", [2, 3], "axis for each letter", {"w": ones(4)}, equation="ab,ab->a"),
+        "einsum_extents": one("Einsum", "x w", [2, 3], "axes of one letter agree", {"w": ones(4, 5)}, equation="ab,bc->ac"),
+        "einsum_result": one("Einsum", "x", [2, 3], "each at most once", equation="ab->aa"),
+        "det_not_square": one("Det", "x", [2, 3], "square matrices"),
+        "reshape_elements": one("Reshape", "x s", [2, 3], "cannot reshape", {"s": np.array([4, 2])}),
+        "pad_value": (
+            file([helper.make_node("Cast", ["x"], ["c"], to=TensorProto.INT32),
+                  helper.make_node("Pad", ["c", "p", "v"], ["d"]), helper.make_node("Cast", ["d"], ["y"], to=1)],
+                 [2, 3], {"p": np.array([0, 1, 0, 1]), "v": np.float32(np.inf)}).SerializeToString(), "one that the elements can have"),
         "resize_nothing": one(
             "Resize", "x e s", [1, 1, 4, 4], "extent of 1 or more", {"e": ones(0), "s": np.array([1, 1, 0, 1.0], np.float32)}
         ),
     }  # fmt: skip
+
+
+def _body() -> onnx.GraphProto:
+    value = helper.make_tensor_value_info
+    return helper.make_graph(
+        [helper.make_node("Relu", ["a"], ["b"])], "body", [value("a", 1, [4])], [value("b", 1, [4])]
+    )
 
 
 def _format() -> dict[str, Made]:
@@ -135,6 +155,13 @@ def _format() -> dict[str, Made]:
         "scale_negative": (scale(-1), "not a positive number"),
         "scale_nan": (scale(np.nan), "not a positive number"),
         "scale_infinite": (scale(np.inf), "not a positive number"),
+        "scale_count": (scale([0.1, 0.2, 0.3]), "broadcast to one"),
+        "scan_without_body": (
+            file([helper.make_node("Scan", ["x"], ["y"], "node", num_scan_inputs=1)], [1, 4]).SerializeToString(),
+            "lacks its attribute"),
+        "scan_of_nothing": (
+            file([helper.make_node("Scan", ["x"], ["y"], "node", num_scan_inputs=7, body=_body())], [1, 4])
+            .SerializeToString(), "Scan"),
         "input_of_0": (file([relu], [0, 4]).SerializeToString(), "extents are 1 or more"),
         "input_of_minus_1": (file([relu], [-1, 4]).SerializeToString(), "extents are 1 or more"),
         "input_huge": (file([relu], [2**31, 2**31]).SerializeToString(), "at most"),

@@ -12,7 +12,7 @@ from tinyml.compare.reference import find_reference
 from tinyml.errors import ConfigError
 from tinyml.harness.place import Place, built_once
 from tinyml.ir import Array, Graph, Shape, Tensor
-from tinyml.pipeline import Compiled, read_graph
+from tinyml.pipeline import Compiled, read_graph, read_model
 
 CHUNK = 64
 """Samples between two steps of the progress bar; a model that keeps state runs whole sequences."""
@@ -52,14 +52,15 @@ def original_answers(
     progress: Progress,
 ) -> tuple[str, list[list[Array]]]:
     """The name of the runtime, and the outputs of the original model in it, as real numbers."""
-    ours, theirs = compiled.graph, read_graph(original, shapes)
+    file = read_model(original)
+    ours, theirs = compiled.graph, read_graph(file, shapes)
     _check_same(ours, theirs, original)
     pairs = [(ours.tensors[a], theirs.tensors[b]) for a, b in zip(ours.inputs, theirs.inputs, strict=True)]
-    reference = find_reference(original, theirs)
+    reference = find_reference(file, theirs)
     try:
         _ = reference.run(_converted(samples[:1], pairs))
     except ConfigError:  # its outputs are text
-        reference = find_reference(original, theirs, "numpy")
+        reference = find_reference(file, theirs, "numpy")
     found: list[list[Array]] = []
     for part in chunks(len(samples), starts, bool(theirs.states)):
         progress(reference.name, part.start, len(samples))

@@ -243,6 +243,8 @@ def _frontend(value: object, where: str) -> FrontEnd | None:
 
 def _checked_file(file: str, where: str, key: str = "file") -> str:
     """A manifest is shared through version control: its paths must mean the same on every machine."""
+    if "\0" in file:
+        raise ConfigError(f"{where}: {key!r} has a NUL character, {file!r}", "a path relative to tinyml.yaml")
     if PurePosixPath(file).is_absolute() or PureWindowsPath(file).drive:
         raise ConfigError(
             f"{where}: {key!r} is an absolute path, {file!r}",

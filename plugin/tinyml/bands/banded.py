@@ -19,6 +19,7 @@ from tinyml.hooks import RowWindow
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Overlay, Sheet, register_kernels
 from tinyml.ops.shared.overlay import if_shared, whole_words
+from tinyml.rules import operand_problem
 from tinyml.targets import Target
 
 T = TypeVar("T")
@@ -37,10 +38,16 @@ class Link:
     residual: int | None = None  # the operand that is the input of the chain; only in the last link
 
 
+def links_fit(layer: Layer[Any]) -> bool:
+    """The operands of every operator in the chain are what it requires."""
+    return all(operand_problem(part.op, part.inputs) is None for part in layer.op.layers(layer))
+
+
 @dataclass(frozen=True)
 class Banded(Op):
     """Inputs: x, then the weights and the bias (or nothing in its place) of each link."""
 
+    operands = (links_fit,)
     links: tuple[Link, ...]
     rows: int  # of the output in a band
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
+from tinyml import limits
 from tinyml.bands.banded import Banded, Link, joins_two, row_window
 from tinyml.ir import Graph, Node
 from tinyml.kernel import kernels_of
@@ -32,6 +33,7 @@ def in_bands(graph: Graph, selected: tuple[Selected, ...], target: Target, io_ou
     """The graph with chains of layers joined, as long as that lowers the peak."""
     best: Choice = (graph, selected)
     while True:
+        limits.check_time()
         better = _one_more(best, target, io_outside)
         if better is None:
             return best

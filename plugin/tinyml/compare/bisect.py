@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
@@ -17,31 +16,41 @@ from tinyml.harness import Place
 from tinyml.interpret import evaluate, interpret
 from tinyml.ir import Array, Graph
 from tinyml.naming import short
-from tinyml.pipeline import Compiled, Options, compile_model
+from tinyml.pipeline import Compiled, ModelFile, Options, compile_model
 
 EXPOSED_AT_ONCE = 200
 """A model's description stores the number of outputs in one byte."""
+
+Samples = Sequence[Mapping[str, Array]]
 
 EXACT = Tolerance(0, 1e-5)
 
 
 def first_wrong_layer(
-    path: Path, options: Options, compiled: Compiled, place: Place, samples: Sequence[Mapping[str, Array]]
+    file: ModelFile,
+    options: Options,
+    compiled: Compiled,
+    place: Place,
+    samples: Sequence[Mapping[str, Array]],
 ) -> str | None:
     """The first layer whose C differs from its operator in numpy on the same inputs.
 
     Layers that run together in bands are checked one by one first.
     """
-    plain = compile_model(path, replace(options, bands=False))
-    found = _first_wrong(path, replace(options, bands=False), plain, place, samples)
+    plain = compile_model(file, replace(options, bands=False))
+    found = _first_wrong(file, replace(options, bands=False), plain, place, samples)
     together = len(plain.selected) != len(compiled.selected)
-    return _first_wrong(path, options, compiled, place, samples) if found is None and together else found
+    return _first_wrong(file, options, compiled, place, samples) if found is None and together else found
 
 
 def _first_wrong(
-    path: Path, options: Options, compiled: Compiled, place: Place, samples: Sequence[Mapping[str, Array]]
+    file: ModelFile,
+    options: Options,
+    compiled: Compiled,
+    place: Place,
+    samples: Sequence[Mapping[str, Array]],
 ) -> str | None:
-    runs = _all_tensors(path, options, compiled, place, samples)
+    runs = _all_tensors(file, options, compiled, place, samples)
     for number, (values, sample) in enumerate(zip(runs, samples, strict=True)):
         known: dict[str, Array] = {**sample, **values}
         if compiled.graph.states and number:
@@ -63,7 +72,11 @@ def _first_wrong(
 
 
 def _all_tensors(
-    path: Path, options: Options, compiled: Compiled, place: Place, samples: Sequence[Mapping[str, Array]]
+    file: ModelFile,
+    options: Options,
+    compiled: Compiled,
+    place: Place,
+    samples: Sequence[Mapping[str, Array]],
 ) -> list[dict[str, Array]]:
     """The C's value of every tensor: the model is rebuilt with all of them as outputs.
 
@@ -74,7 +87,7 @@ def _all_tensors(
     runs: list[dict[str, Array]] = [{} for _ in samples]
     while groups:
         names = groups.pop()
-        exposed = compile_model(path, replace(options, expose=names))
+        exposed = compile_model(file, replace(options, expose=names))
         try:
             result = place.run(exposed.files, samples)
         except BudgetError:

@@ -4,20 +4,18 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tinyml.compare import bisect
 from tinyml.compare.difference import Difference, Tolerance, compare, slack_of, step_of
-from tinyml.compare.reference import TFLITE_MAGIC, Answer, Numpy, find_reference
+from tinyml.compare.reference import Answer, Numpy, find_reference
 from tinyml.errors import TinymlError
 from tinyml.harness import Place
 from tinyml.ir import Array, Graph
 from tinyml.ops.shared.real import HYBRID
-from tinyml.pipeline import Compiled, Options, compile_model, quantize_model
+from tinyml.pipeline import Compiled, ModelFile, Options, compile_model, quantize_model, read_model
 
 HYBRID_TOLERANCE = 0.05
 """TensorFlow Lite rounds the activations of hybrid layers to 8 bits, about 0.4 % in each layer."""
@@ -56,7 +54,7 @@ class Verdict:
 class Subject:
     """A compiled model, and the graph after every stage."""
 
-    path: Path
+    file: ModelFile
     options: Options
     compiled: Compiled
     stages: Sequence[tuple[str, Graph]]
@@ -65,15 +63,12 @@ class Subject:
     def imported(self) -> Graph:
         return self.stages[0][1]
 
-    @property
-    def is_tflite(self) -> bool:
-        return self.path.read_bytes()[4:8] == TFLITE_MAGIC
-
 
 def subject(path: Path, options: Options) -> Subject:
+    file = read_model(path)
     stages: list[tuple[str, Graph]] = []
-    compiled = compile_model(path, options, lambda name, graph: stages.append((name, graph)))
-    return Subject(path, options, compiled, stages)
+    compiled = compile_model(file, options, lambda name, graph: stages.append((name, graph)))
+    return Subject(file, options, compiled, stages)
 
 
 def check(
@@ -90,12 +85,11 @@ def check(
     CMSIS-NN does, all others are at most one step away; floats agree to 1e-5 of the largest value,
     or to 5 % where a hybrid model is computed in float and the reference quantises its activations.
     """
-    with _reference_file(model) as file:
-        reference = find_reference(file, model.imported, choice)
+    reference = find_reference(_reference_file(model), model.imported, choice)
     graph = model.compiled.graph
     result = place.run(model.compiled.files, samples)
     answers = reference.run(samples)
-    by_default = 0 if model.is_tflite and reference.exact else 1
+    by_default = 0 if model.file.is_tflite and reference.exact else 1
     hybrid = HYBRID in model.imported.notes and not reference.exact
     if hybrid and relative is None:
         relative = HYBRID_TOLERANCE
@@ -115,17 +109,12 @@ def check(
     return verdict
 
 
-@contextmanager
-def _reference_file(model: Subject) -> Iterator[Path]:
+def _reference_file(model: Subject) -> ModelFile:
     """The file for the reference: the model's own, or the quantised one if the model is quantised first."""
     if model.options.quantize is None:
-        yield model.path
-        return
-    content = quantize_model(model.path, model.options.quantize, model.options.shapes).content
-    with tempfile.TemporaryDirectory(prefix="tinyml-") as folder:
-        file = Path(folder) / f"{model.path.stem}_int8.onnx"
-        file.write_bytes(content)
-        yield file
+        return model.file
+    content = quantize_model(model.file, model.options.quantize, model.options.shapes).content
+    return ModelFile(Path(f"{model.file.path.stem}_int8.onnx"), content)
 
 
 def _tolerance(graph: Graph, name: str, steps: float, relative: float | None) -> Tolerance:
@@ -145,7 +134,7 @@ def _causes(
     is_numpy: bool,
 ) -> list[str]:
     try:
-        layer = bisect.first_wrong_layer(model.path, model.options, model.compiled, place, samples)
+        layer = bisect.first_wrong_layer(model.file, model.options, model.compiled, place, samples)
     except TinymlError as error:  # the outputs differ even so
         return [f"the layer could not be determined: {error}"]
     if layer is not None:

@@ -33,21 +33,22 @@ def compare_models(
     """Compare ``model`` as C on ``place`` with ``other`` in its reference runtime, as real numbers."""
     ours = model.compiled.graph
     result = place.run(model.compiled.files, samples)
-    theirs = subject(other, Options(target="host")).imported
+    original = subject(other, Options(target="host"))
+    theirs = original.imported
     if len(theirs.inputs) != len(ours.inputs) or len(theirs.outputs) != len(ours.outputs):
-        raise ConfigError(f"{other.name} has different inputs or outputs than {model.path.name}")
+        raise ConfigError(f"{other.name} has different inputs or outputs than {model.file.path.name}")
     inputs = list(zip(ours.inputs, theirs.inputs, strict=True))
     for a, b in inputs:
         if ours.tensors[a].elements != theirs.tensors[b].elements:
             raise ConfigError(
-                f"{other.name} takes {theirs.tensors[b].shape} where {model.path.name} takes "
+                f"{other.name} takes {theirs.tensors[b].shape} where {model.file.path.name} takes "
                 f"{ours.tensors[a].shape}"
             )
     feeds = [
         {b: stored(real(sample[a], ours.tensors[a]), theirs.tensors[b]) for a, b in inputs}
         for sample in samples
     ]
-    answers = find_reference(other, theirs).run(feeds)
+    answers = find_reference(original.file, theirs).run(feeds)
     for index, name in enumerate(ours.outputs):
         found = np.concatenate([real(out[name], ours.tensors[name]).reshape(-1) for out in result.outputs])
         target = theirs.tensors[theirs.outputs[index]]

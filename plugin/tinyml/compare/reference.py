@@ -11,7 +11,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,11 +18,11 @@ import numpy as np
 from tinyml.errors import ConfigError, ToolError
 from tinyml.interpret import initial_state, interpret
 from tinyml.ir import Array, Graph
+from tinyml.pipeline import ModelFile, read_onnx
 from tinyml.reference.session import Session
 from tinyml.states import states_of
 
 CHOICES = ("auto", "onnxruntime", "litert", "numpy")
-TFLITE_MAGIC = b"TFL3"
 
 
 @dataclass(frozen=True)
@@ -67,12 +66,11 @@ class OnnxRuntime(Reference):
 
     exact = False
 
-    def __init__(self, path: Path, graph: Graph) -> None:
-        import onnx
+    def __init__(self, file: ModelFile, graph: Graph) -> None:
         import onnxruntime
 
         self.name = f"onnxruntime {onnxruntime.__version__}"
-        model = onnx.load(path)
+        model = read_onnx(file)
         self.states = states_of(model)
         firsts = initial_state(graph).values()
         self.first = {state.input: first for state, first in zip(self.states, firsts, strict=True)}
@@ -123,12 +121,12 @@ class LiteRt(Reference):
         "--reference numpy rounds twice too"
     )
 
-    def __init__(self, path: Path, graph: Graph) -> None:
+    def __init__(self, file: ModelFile, graph: Graph) -> None:
         from ai_edge_litert import interpreter
 
         self.name = "ai-edge-litert with reference kernels"
         self.model: Any = interpreter.Interpreter(
-            str(path),
+            model_content=file.content,
             experimental_op_resolver_type=interpreter.OpResolverType.BUILTIN_REF,
             experimental_preserve_all_tensors=True,
         )
@@ -158,20 +156,19 @@ class LiteRt(Reference):
         return found
 
 
-def find_reference(path: Path, graph: Graph, choice: str = "auto") -> Reference:
+def find_reference(file: ModelFile, graph: Graph, choice: str = "auto") -> Reference:
     """The runtime called ``choice``; ``auto``: the one for the file's format, or numpy without it."""
     if choice not in CHOICES:
         raise ConfigError(f"there is no reference called {choice!r}", ", ".join(CHOICES))
     if choice == "numpy":
         return Numpy(graph)
-    is_tflite = path.read_bytes()[4:8] == TFLITE_MAGIC
-    fitting = "litert" if is_tflite else "onnxruntime"
+    fitting = "litert" if file.is_tflite else "onnxruntime"
     if choice not in ("auto", fitting):
-        raise ConfigError(f"{choice} does not read {path.name}", f"auto, {fitting} or numpy")
+        raise ConfigError(f"{choice} does not read {file.path.name}", f"auto, {fitting} or numpy")
     try:
-        return LiteRt(path, graph) if is_tflite else OnnxRuntime(path, graph)
+        return LiteRt(file, graph) if file.is_tflite else OnnxRuntime(file, graph)
     except ImportError as error:
         if choice == "auto":
             return Numpy(graph)
-        package = "ai-edge-litert" if is_tflite else "onnxruntime"
+        package = "ai-edge-litert" if file.is_tflite else "onnxruntime"
         raise ToolError(f"{package} is not installed ({error})", f"pip install {package}") from None

@@ -112,6 +112,12 @@ def _units(model: Generated, machine: Machine, folder: Path, options: Options) -
     return [Unit(model.source, MODEL, model_flags, model_includes), *units]
 
 
+def model_units(model: Generated, machine: Machine, folder: Path, options: Options) -> list[Unit]:
+    """The sources of the model alone, without the harness around it."""
+    _check(model, machine, options)
+    return [unit for unit in _units(model, machine, folder, options) if unit.part != HARNESS]
+
+
 def harness_units(flags: tuple[str, ...], define: str, port: tuple[str, ...]) -> list[Unit]:
     """The harness itself; ``define`` sets how it finds the model."""
     main = (*flags, f"-DTINYML_HARNESS_{define}")

@@ -13,9 +13,9 @@ from tinyml.ir import Graph, Shape
 __all__ = ["TFLITE_MAGIC", "ModelFile", "load", "metadata", "read", "read_model"]
 
 
-def load(path: Path, shapes: Mapping[str, Shape] | None = None) -> Graph:
+def load(model: Path | ModelFile, shapes: Mapping[str, Shape] | None = None) -> Graph:
     """Read a model; its content decides the format, and the file name is only for messages."""
-    return read(read_model(path), shapes)
+    return read(read_model(model), shapes)
 
 
 def read(file: ModelFile, shapes: Mapping[str, Shape] | None = None) -> Graph:

@@ -45,8 +45,11 @@ class ModelFile:
         return digest.hexdigest()
 
 
-def read_model(path: Path) -> ModelFile:
-    """Read a model and the files beside it that hold its weights."""
+def read_model(model: Path | ModelFile) -> ModelFile:
+    """Read a model and the files beside it that hold its weights; one that was read stays as it is."""
+    if isinstance(model, ModelFile):
+        return model
+    path = model
     content = _content(path, f"there is no model file {path}", "check the path")
     if content[4:8] == TFLITE_MAGIC or b"location" not in content:
         return ModelFile(path, content)

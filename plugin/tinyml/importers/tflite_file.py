@@ -15,6 +15,7 @@ import numpy as np
 import tflite
 
 from tinyml.errors import ModelError
+from tinyml.importers import tflite_check
 from tinyml.ir import Quant
 from tinyml.reading import BROKEN
 
@@ -72,13 +73,42 @@ def readable(path: Path) -> Iterator[None]:
 def parse(path: Path, content: bytes) -> tuple[Subgraph, ...]:
     """All subgraphs of a model; the first one is the model itself."""
     with readable(path):
+        tflite_check.check(content)
         model = tflite.Model.GetRootAs(content, 0)
         codes = _all(len(content), model.OperatorCodesLength(), model.OperatorCodes)
         names = [_operator_name(code) for code in codes]
         graphs = _all(len(content), model.SubgraphsLength(), model.Subgraphs)
         if not graphs:
             raise ModelError(f"{path} holds no graph", "convert the model again")
-        return tuple(_subgraph(model, graph, names, content) for graph in graphs)
+        buffers = Buffers(model, content)
+        return tuple(_subgraph(buffers, graph, names, len(content)) for graph in graphs)
+
+
+class Buffers:
+    """The data of tensors. Those that share a buffer share its bytes here, too."""
+
+    def __init__(self, model: Any, content: bytes) -> None:
+        self.model, self.content = model, content
+        self.known: dict[int, bytes | None] = {}
+
+    def data(self, index: int) -> bytes | None:
+        """None for an empty buffer, which computed tensors have."""
+        if index not in self.known:
+            self.known[index] = self._read(index)
+        return self.known[index]
+
+    def _read(self, index: int) -> bytes | None:
+        if not 0 <= index < self.model.BuffersLength():
+            raise ValueError(f"buffer {index} does not exist")
+        buffer = self.model.Buffers(index)
+        start, size = buffer.Offset(), buffer.Size()
+        if start > 1:  # files above 2 GB keep their data after the tables
+            if start + size > len(self.content):
+                raise ValueError(f"buffer {index} ends after the file")
+            return self.content[start : start + size]
+        if buffer.DataLength() == 0:
+            return None
+        return bytes(buffer.DataAsNumpy().tobytes())
 
 
 def _all(limit: int, count: int, item: Callable[[int], T]) -> list[T]:
@@ -102,11 +132,10 @@ def _operator_name(code: Any) -> tuple[str, bool, int]:
     return tflite.BUILTIN_OPCODE2NAME[number], False, code.Version()
 
 
-def _subgraph(model: Any, graph: Any, names: list[tuple[str, bool, int]], content: bytes) -> Subgraph:
-    limit = len(content)
+def _subgraph(buffers: Buffers, graph: Any, names: list[tuple[str, bool, int]], limit: int) -> Subgraph:
     tensors = _all(limit, graph.TensorsLength(), graph.Tensors)
-    return Subgraph(
-        tuple(_tensor(model, tensor, content) for tensor in tensors),
+    found = Subgraph(
+        tuple(_tensor(buffers, tensor, limit) for tensor in tensors),
         tuple(
             _operator(operator, names, limit, len(tensors))
             for operator in _all(limit, graph.OperatorsLength(), graph.Operators)
@@ -114,6 +143,17 @@ def _subgraph(model: Any, graph: Any, names: list[tuple[str, bool, int]], conten
         _indices(limit, graph.InputsLength(), graph.Inputs, len(tensors)),
         _indices(limit, graph.OutputsLength(), graph.Outputs, len(tensors)),
     )
+    _check_sources(found)
+    return found
+
+
+def _check_sources(graph: Subgraph) -> None:
+    """A tensor is computed once, or is an input."""
+    known: set[int] = set()
+    for index in (*graph.inputs, *(i for operator in graph.operators for i in operator.outputs)):
+        if index in known:
+            raise ValueError(f"tensor {graph.tensors[index].name!r} has more than one source")
+        known.add(index)
 
 
 def _indices(limit: int, count: int, item: Callable[[int], int], tensors: int) -> tuple[int, ...]:
@@ -123,29 +163,18 @@ def _indices(limit: int, count: int, item: Callable[[int], int], tensors: int) -
     return found
 
 
-def _tensor(model: Any, tensor: Any, content: bytes) -> TensorRecord:
-    shape = tuple(int(d) for d in _all(len(content), tensor.ShapeLength(), tensor.Shape))
+def _tensor(buffers: Buffers, tensor: Any, limit: int) -> TensorRecord:
+    shape = tuple(int(d) for d in _all(limit, tensor.ShapeLength(), tensor.Shape))
     return TensorRecord(
         _text(tensor.Name()),
         shape,
         tensor.Type(),
-        _quant(tensor.Quantization(), len(content)),
-        _data(model, tensor.Buffer(), content),
+        _quant(tensor.Quantization(), limit),
+        buffers.data(tensor.Buffer()),
         bool(tensor.IsVariable()),
         tensor.Sparsity() is not None,
-        tuple(int(d) for d in _all(len(content), tensor.ShapeSignatureLength(), tensor.ShapeSignature)),
+        tuple(int(d) for d in _all(limit, tensor.ShapeSignatureLength(), tensor.ShapeSignature)),
     )
-
-
-def _data(model: Any, index: int, content: bytes) -> bytes | None:
-    if not 0 <= index < model.BuffersLength():
-        raise ValueError(f"buffer {index} does not exist")
-    buffer = model.Buffers(index)
-    if buffer.Offset() > 1:  # files above 2 GB keep their data after the tables
-        return content[buffer.Offset() : buffer.Offset() + buffer.Size()]
-    if buffer.DataLength() == 0:
-        return None
-    return bytes(buffer.DataAsNumpy().tobytes())
 
 
 def _quant(parameters: Any, limit: int) -> Quant | None:
@@ -170,15 +199,10 @@ def _operator(operator: Any, names: list[tuple[str, bool, int]], limit: int, ten
     return OperatorRecord(op_type, is_custom, version, inputs, outputs, _options(operator))
 
 
-_OPTION_TABLES = {
-    number: name for name, number in vars(tflite.BuiltinOptions).items() if isinstance(number, int)
-}
-
-
 def _options(operator: Any) -> Any:
     """The options as the class of the schema package that their number names."""
     table = operator.BuiltinOptions()
-    name = _OPTION_TABLES.get(operator.BuiltinOptionsType(), "NONE")
+    name = tflite_check.OPTIONS.get(operator.BuiltinOptionsType(), "NONE")
     if table is None or name == "NONE":
         return None
     options = getattr(tflite, name)()

@@ -70,6 +70,11 @@ def _quant(record: TensorRecord, dtype: DType) -> Quant | None:
     low, high = dtype.limits
     if not all(low <= zero <= high for zero in quant.zero_points):
         raise ModelError(f"tensor {record.name!r} has a zero point outside the range of {dtype.value}")
+    if quant.per_channel and record.data is None:
+        raise ModelError(
+            f"tensor {record.name!r} is computed and has {len(quant.scales)} scales",
+            "only constants may have a scale for each channel",
+        )
     axis = quant.axis
     if axis is not None and record.shape[axis : axis + 1] != (len(quant.scales),):
         raise ModelError(f"tensor {record.name!r} has {len(quant.scales)} scales that match no axis")

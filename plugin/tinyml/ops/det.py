@@ -13,18 +13,25 @@ from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.shared.axes import count
 from tinyml.ops.shared.constraints import real_numbers
+from tinyml.ops.shared.operands import present
 from tinyml.reading import Builder, OnnxNode, onnx_op
 from tinyml.targets import Target
+
+
+def square(layer: Layer) -> bool:
+    """Its input is square matrices."""
+    shape = layer.input(0).shape
+    return len(shape) >= 2 and shape[-1] == shape[-2]
 
 
 @dataclass(frozen=True)
 class Determinant(Op):
     """(..., n, n) -> (...)."""
 
+    operands = (present(1), square)
+
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         x = given(inputs, 0)
-        if len(x.shape) < 2 or x.shape[-1] != x.shape[-2]:
-            raise ValueError(f"a determinant of shape {x.shape}")
         return (TensorType(x.shape[:-2], x.dtype),)
 
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:

@@ -8,6 +8,7 @@ import re
 import string
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -19,10 +20,31 @@ from tinyml.ops.shared.axes import joined
 from tinyml.reading import Builder, OnnxNode, onnx_op
 
 
+def letters_fit(layer: Layer[Any]) -> bool:
+    """There is an operand for each term, with an axis for each letter; axes of one letter agree."""
+    terms = layer.op.terms
+    if len(layer.inputs) != len(terms) or any(tensor is None for tensor in layer.inputs):
+        return False
+    if any(len(layer.input(i).shape) != len(term) for i, term in enumerate(terms)):
+        return False
+    extents: dict[str, set[int]] = {}
+    for index, term in enumerate(terms):
+        for letter, extent in zip(term, layer.input(index).shape, strict=True):
+            extents.setdefault(letter, set()).add(extent)
+    return all(len(found - {1}) <= 1 for found in extents.values())
+
+
+def result_fits(layer: Layer[Any]) -> bool:
+    """The letters of the result are among the operands', each at most once."""
+    result = layer.op.result
+    return len(set(result)) == len(result) and set(result) <= set("".join(layer.op.terms))
+
+
 @dataclass(frozen=True)
 class Einsum(Op):
     """One string of letters for each operand, one for the result; an axis of extent 1 is repeated."""
 
+    operands = (letters_fit, result_fits)
     terms: tuple[str, ...] = ()
     result: str = ""
 
@@ -35,12 +57,8 @@ class Einsum(Op):
         found: dict[str, int] = {}
         for index, term in enumerate(self.terms):
             shape = given(inputs, index).shape
-            if len(shape) != len(term):
-                raise ValueError(f"{term!r} for an operand of shape {shape}")
             for letter, extent in zip(term, shape, strict=True):
                 before = found.get(letter, 1)
-                if before != extent and 1 not in (before, extent):
-                    raise ValueError(f"axis {letter} is {before} and {extent}")
                 found[letter] = extent if before == 1 else before
         return found
 

@@ -4,16 +4,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tinyml import c
 from tinyml import fixed_point as fp
 from tinyml.errors import ModelError, UnsupportedError
-from tinyml.ir import Array, Layer, Op, Shape, Tensor, TensorType, given
+from tinyml.ir import Array, DType, Layer, Op, Shape, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Overlay, Sheet, register_kernels
 from tinyml.ops.shared.operands import not_empty, numbers_from, one_per_axis, present, within_limits
 from tinyml.ops.shared.quant import dequantize
@@ -27,11 +28,21 @@ if TYPE_CHECKING:  # operators can be read from TFLite without importing onnx
     import onnx
 
 
+def value_fits(layer: Layer[Any]) -> bool:
+    """The value is one that the elements can have."""
+    dtype, value = layer.input(0).dtype, layer.op.value
+    if layer.input(0).quant is not None:
+        return math.isfinite(value)
+    if dtype is DType.BOOL:
+        return value in (0, 1)
+    return dtype.is_float or (math.isfinite(value) and dtype.limits[0] <= value <= dtype.limits[1])
+
+
 @dataclass(frozen=True)
 class Pad(Op):
     """A border of ``value``, a real number: on a quantised tensor it is stored quantised."""
 
-    operands = (present(1), one_per_axis("begins", "ends"), numbers_from(0, "begins", "ends"))
+    operands = (present(1), one_per_axis("begins", "ends"), numbers_from(0, "begins", "ends"), value_fits)
     begins: tuple[int, ...] = ()
     ends: tuple[int, ...] = ()
     value: float = 0

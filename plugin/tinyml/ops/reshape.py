@@ -13,6 +13,7 @@ import numpy as np
 from tinyml.errors import ModelError
 from tinyml.ir import Array, Layer, Op, Quant, Shape, Tensor, TensorType, View, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.shared.operands import present
 from tinyml.quantizing import quantizes
 from tinyml.reading import MALFORMED, Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.rules import quantisation_problem
@@ -23,6 +24,7 @@ from tinyml.writing import OnnxWriter, onnx_writer
 class Reshape(Op):
     """The elements of x, in order, with another shape."""
 
+    operands = (present(1),)
     movement: ClassVar[bool] = True
     shape: Shape = ()
 

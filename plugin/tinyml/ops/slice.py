@@ -15,6 +15,7 @@ from tinyml.errors import ModelError
 from tinyml.ir import Array, Layer, Op, Shape, Tensor, TensorType, View, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.reshape import Reshape
+from tinyml.ops.shared.operands import numbers_from, one_per_axis, present
 from tinyml.quantizing import quantizes
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.writing import OnnxWriter, onnx_writer
@@ -24,6 +25,7 @@ from tinyml.writing import OnnxWriter, onnx_writer
 class Slice(Op):
     """Per axis: ``extents`` elements from ``starts`` on, ``steps`` apart (which may be negative)."""
 
+    operands = (present(1), one_per_axis("starts", "extents", "steps"), numbers_from(0, "extents"))
     movement: ClassVar[bool] = True
     starts: tuple[int, ...] = ()
     extents: tuple[int, ...] = ()

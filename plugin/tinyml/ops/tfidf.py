@@ -13,6 +13,7 @@ import numpy as np
 from tinyml.errors import UnsupportedError
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.shared.operands import at_least_rank, present
 from tinyml.reading import Builder, OnnxNode, onnx_op
 
 
@@ -29,6 +30,7 @@ class Gram:
 class TfIdf(Op):
     """Tokens of a gram stand ``gap + 1`` apart, for each gap up to ``gaps``; ``once``: counts end at 1."""
 
+    operands = (present(1), at_least_rank(0, 1))
     grams: tuple[Gram, ...] = ()
     outputs: int = 1
     gaps: int = 0

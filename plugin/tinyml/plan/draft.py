@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from tinyml import limits
 from tinyml.ir import Graph
 from tinyml.plan.problem import Block, Piece, Problem, Solution
 from tinyml.plan.regions import homes
@@ -98,6 +99,7 @@ class Draughtsman:
         apart = frozenset(pair for pair, ways in self.pairs.items() if all(way.distance for way in ways))
         problem = self._draft(apart).problem
         while True:
+            limits.check_time()
             bound = problem.lower_bound_bytes
             fewer = frozenset(pair for pair in apart if self._live_bytes(problem, pair) < bound)
             problem = self._draft(fewer).problem

@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from tinyml import limits
 from tinyml.plan.problem import Block, Problem, Solution
 
 
@@ -118,6 +119,7 @@ class _Search:
         blocks = self.packing.blocks
         if len(placed) == len(blocks):
             return placed
+        limits.check_time()
         self.left -= 1
         if self.left < 0 or np.any(self._wasted(placed, floor) > self.spare):
             return None

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 
+from tinyml import limits
 from tinyml.plan.problem import Block, Problem, Solution
 from tinyml.plan.search import Packing, search
 
@@ -62,6 +63,7 @@ def _quick(packing: Packing, bound: int) -> Solution:
     """Each order, then repairs of the best: blocks that exceed the bound are placed first."""
     best, best_order = Solution((), sys.maxsize), list[int]()
     for key in _ORDERS:
+        limits.check_time()
         order = sorted(range(len(packing.blocks)), key=lambda i: (*key(packing.blocks[i]), i))
         found = packing.place_all(order)
         if found.arena_bytes < best.arena_bytes:

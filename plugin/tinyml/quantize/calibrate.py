@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import onnx
 
+from tinyml.errors import ConfigError
 from tinyml.ir import Array
 from tinyml.quantizing import integer_operators, quantizing
 from tinyml.reference import session
@@ -31,6 +32,10 @@ SETTINGS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "percentile": ("Percentile", {"percentile": 99.99, "symmetric": False}),
 }
 """Our name of a method -> onnxruntime's, with its options."""
+
+
+LARGEST = 1e37
+"""Larger values leave no finite float32 for scales and sums."""
 
 
 def calibrate(
@@ -64,16 +69,27 @@ def calibrate(
                 calibrate_method=CalibrationMethod[name],
                 extra_options=options,
             )
-        for start in range(0, len(samples), CHUNK):
+        try:
+            for start in range(0, len(samples), CHUNK):
+                with session.quiet():
+                    calibrator.collect_data(Reader(samples[start : start + CHUNK]))
+                progress(f"ranges by {method}", min(start + CHUNK, len(samples)), len(samples))
             with session.quiet():
-                calibrator.collect_data(Reader(samples[start : start + CHUNK]))
-            progress(f"ranges by {method}", min(start + CHUNK, len(samples)), len(samples))
-        with session.quiet():
-            found = calibrator.compute_data()
+                found = calibrator.compute_data()
+        except ValueError as error:  # numpy makes no histogram of values that are too large or too close
+            raise ConfigError(
+                f"the calibration method {method} finds no ranges: {error}", "check the data, or use minmax"
+            ) from None
     ranges = {}
     for tensor, data in found.items():
         low, high = (float(np.min(limit)) for limit in data.range_value)
         ranges[tensor] = (low, float(np.max(data.range_value[1])) if high < low else high)
+        if not all(abs(limit) <= LARGEST for limit in ranges[tensor]):
+            raise ConfigError(
+                f"with the calibration data {tensor!r} has values from {low:g} to {high:g}, "
+                f"beyond {LARGEST:g}",
+                "check that the data is scaled as it was for the training",
+            )
     return shared(model, ranges, states)
 
 

@@ -59,7 +59,7 @@ def quantize(
     progress: Progress = silent,
 ) -> Quantized:
     """Quantise a float model file."""
-    file = model if isinstance(model, ModelFile) else read_model(model)
+    file = read_model(model)
     progress("reading the model", 0, 1)
     prepared = prepare(file, dict(shapes or {}))
     samples = data.load(request, prepared.inputs, bool(prepared.states))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tinyml import arrays
 from tinyml.errors import ConfigError
 from tinyml.features.feed import Real, rows_of
 from tinyml.features.settings import FrontEnd
@@ -63,9 +64,12 @@ def samples(path: Path, frontend: FrontEnd) -> Array:
 
 def _array(path: Path, axes: int) -> Array:
     try:
-        array: Array = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError):
+        stored = arrays.read_numpy(path)
+    except arrays.UNREADABLE:
         raise ConfigError(f"{path} cannot be read as an array", "numpy.save(file, samples)") from None
+    if "" not in stored:
+        raise ConfigError(f"{path} is an archive of arrays, not one array", "numpy.save(file, samples)")
+    array = stored[""]
     if array.dtype.kind not in "iuf" or array.ndim != 2 or array.shape[1] != axes:
         shape = "x".join(map(str, array.shape))
         raise ConfigError(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tinyml import arrays, cost, harness
 from tinyml.errors import ToolError
+from tinyml.harness import stack
 from tinyml.harness.footprint import CMSIS_NN, LIBRARY, MODEL, RUNTIME
 from tinyml.harness.zephyr import Cost
 from tinyml.ir import Array, Graph
@@ -95,6 +96,7 @@ def measured(report: Report, compiled: Compiled, machine: str, inputs: Path | No
         other_ram_bytes=parts.total.ram - report.arena_bytes - report.state_bytes,
         cycles_estimated=estimate.total if isinstance(estimate, cost.Cycles) else None,
         cycles_note=estimate.how if isinstance(estimate, cost.Cycles) else f"no estimate: {estimate.why}",
+        stack_bound_bytes=stack.bound_of_files(compiled.files, machine),
     )
     cycles = estimate.layers if isinstance(estimate, cost.Cycles) else {}
     layers = [

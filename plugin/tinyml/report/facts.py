@@ -77,6 +77,7 @@ class Measured:
     other_ram_bytes: int
     cycles_estimated: int | None = None
     cycles_note: str = ""  # how they were estimated, or why they were not
+    stack_bound_bytes: int | None = None  # of any run; stack_bytes is what this one used
 
     @property
     def flash_bytes(self) -> int:

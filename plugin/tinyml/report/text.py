@@ -100,7 +100,11 @@ def _totals(report: Report, console: Console) -> None:
         table.add_row("weights", f"{report.weights_bytes:,}", "bytes of flash")
     else:
         table.add_row("variables", f"{facts.other_ram_bytes:,}", "bytes of other RAM")
-        table.add_row("stack", f"{facts.stack_bytes:,}", "bytes at most")
+        table.add_row("stack", f"{facts.stack_bytes:,}", "bytes in this run")
+        if facts.stack_bound_bytes is not None:
+            table.add_row(
+                "stack bound", f"{facts.stack_bound_bytes:,}", "bytes in any run; interrupts not included"
+            )
         table.add_row("constants", f"{facts.constants_bytes:,}", "bytes of flash: weights, tables")
         table.add_row("kernels", f"{facts.kernels_bytes:,}", "bytes of flash")
         table.add_row("glue", f"{facts.glue_bytes:,}", "bytes of flash: code of this model")

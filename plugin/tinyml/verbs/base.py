@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from tinyml.errors import TinymlError
+from tinyml.errors import ConfigError, TinymlError
 from tinyml.verbs.parser import Parser, add_loudness
 
 if TYPE_CHECKING:
@@ -129,6 +129,9 @@ def main(verbs: Iterable[Verb], argv: Sequence[str], prog: str, version: str) ->
     if args.loudness > 0:
         _log_to_stderr()
     try:
+        for word in argv:
+            if "\0" in word:  # no system passes one, but a program that calls this may
+                raise ConfigError(f"{word!r} has a NUL character and is not a file name")
         code: int = args.verb.run(args, Console(highlight=False, quiet=args.loudness < 0))
     except TinymlError as error:
         complaint = Console(stderr=True, highlight=False, soft_wrap=True)

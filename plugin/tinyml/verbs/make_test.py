@@ -133,10 +133,12 @@ def _count(graph: Graph) -> int:
 
 def _given_outputs(graph: Graph, given: Path, runs: int) -> list[list[Array]] | None:
     """The outputs of each run in the user's file; None if it has none."""
-    import numpy as np
+    from tinyml import arrays
 
-    with np.load(given, allow_pickle=False) as file:
-        stored = {key: file[key] for key in file.files}
+    try:
+        stored = arrays.read_numpy(given)
+    except arrays.UNREADABLE:  # replaced since its inputs were read
+        raise ConfigError(f"{given} is not a .npz file", "numpy.savez(file, in0=array, out0=array)") from None
     found = [stored.get(name, stored.get(f"out{i}")) for i, name in enumerate(graph.outputs)]
     if all(array is None for array in found):
         return None

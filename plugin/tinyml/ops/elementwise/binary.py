@@ -17,8 +17,16 @@ from tinyml.kernel import Library, Sheet, register_kernels
 from tinyml.ops.elementwise import binary_int8 as integers
 from tinyml.ops.elementwise import compare_int8 as comparisons
 from tinyml.ops.elementwise.binary_functions import FUNCTIONS
-from tinyml.ops.elementwise.loops import ElementwiseKernel, apply_clamp, broadcast, emit_loops, fill
+from tinyml.ops.elementwise.loops import (
+    ElementwiseKernel,
+    apply_clamp,
+    broadcast,
+    broadcasting,
+    emit_loops,
+    fill,
+)
 from tinyml.ops.shared.clamped import Clamped
+from tinyml.ops.shared.operands import present
 from tinyml.ops.shared.quant import NO_CLAMP, clamp_range
 from tinyml.ops.shared.real import in_real_numbers
 from tinyml.quantizing import quantizes
@@ -31,6 +39,7 @@ from tinyml.writing import OnnxWriter, onnx_writer
 class Binary(Clamped):
     """y = clamp(function(a, b)); on quantised tensors with the meaning that their parameters give."""
 
+    operands = (present(2), broadcasting)
     elementwise: ClassVar[bool] = True
     function: str = "add"
     round_once: bool = False  # halves to even, as ONNX does; else as TensorFlow Lite does

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from tinyml.errors import UnsupportedError
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import InPlace, Kernel, Sheet, register_kernels
 from tinyml.ops.elementwise.loops import emit_loops
+from tinyml.ops.shared.operands import present
 from tinyml.reading import Builder, OnnxNode, TfliteNode, dtype_of, onnx_op, tflite_op
 from tinyml.writing import OnnxWriter, element_type, onnx_writer
 
@@ -22,6 +23,7 @@ from tinyml.writing import OnnxWriter, element_type, onnx_writer
 class Cast(Op):
     """Real numbers are truncated towards zero and saturate."""
 
+    operands = (present(1),)
     elementwise: ClassVar[bool] = True
     dtype: DType = DType.FLOAT32
 
@@ -46,10 +48,16 @@ def converted(x: Array, dtype: DType) -> Array:
     return np.where(whole <= low, low, np.where(whole >= high, high, inside)).astype(dtype.numpy)
 
 
+def as_many_bytes(layer: Layer[Any]) -> bool:
+    """The new type has elements of as many bytes."""
+    return bool(layer.input(0).dtype.bytes == layer.op.dtype.bytes)
+
+
 @dataclass(frozen=True)
 class BitCast(Op):
     """The bytes stay as they are."""
 
+    operands = (present(1), as_many_bytes)
     dtype: DType = DType.FLOAT32
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:

@@ -7,14 +7,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from tinyml import c
 from tinyml import fixed_point as fp
-from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
+from tinyml.ir import Array, DType, Layer, Op, OperandRule, Tensor, TensorType, given
 from tinyml.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.shared.clamped import Clamped
+from tinyml.ops.shared.operands import present
 from tinyml.ops.shared.quant import clamp_range, quant_of
 
 
@@ -36,9 +38,16 @@ def symmetric_int16(layer: Layer) -> bool:
     return takes(layer.input(0), layer.output.type)
 
 
+def of_int16(layer: Layer) -> bool:
+    """The input is int16."""
+    return layer.input(0).dtype is DType.INT16
+
+
 @dataclass(frozen=True)
 class Int16Activation(Op):
     """Base: one int16 in, one int16 out."""
+
+    operands: ClassVar[tuple[OperandRule, ...]] = (present(1), of_int16)
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         x = given(inputs, 0)

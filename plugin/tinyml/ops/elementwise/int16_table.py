@@ -29,10 +29,16 @@ LARGEST_ERROR = 4
 """In steps of the output: a 64th of what a step of int8 would be."""
 
 
+def whole_table(layer: Layer[Any]) -> bool:
+    """The table has a value for each end of an interval."""
+    return len(layer.op.table) == INTERVALS + 1
+
+
 @dataclass(frozen=True)
 class Int16Table(Int16Activation):
     """``function`` is only a name."""
 
+    operands = (*Int16Activation.operands, whole_table)
     table: tuple[int, ...] = ()
     function: str = "table"
 

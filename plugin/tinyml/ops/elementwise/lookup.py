@@ -15,9 +15,20 @@ from tinyml import fixed_point as fp
 from tinyml.hooks import RowWindow
 from tinyml.ir import Array, DType, Layer, Op, Quant, Tensor, TensorType, given
 from tinyml.kernel import InPlace, Sheet, register_kernels
+from tinyml.ops.shared.operands import present
 from tinyml.ops.shared.quant import quant_of
 
 BYTES = (DType.INT8, DType.UINT8)
+
+
+def of_bytes(layer: Layer) -> bool:
+    """The input is int8 or uint8."""
+    return layer.input(0).dtype in BYTES
+
+
+def table_of_bytes(layer: Layer[Any]) -> bool:
+    """The table has one entry for each value of a byte."""
+    return len(layer.op.table) == 256
 
 
 @dataclass(frozen=True)
@@ -25,6 +36,7 @@ class Lookup(Op):
     """y = table[x]. Both count from the smallest value of their type, so that the table is the same
     whether bytes are signed or not; ``function`` is only a name."""
 
+    operands = (present(1), of_bytes, table_of_bytes)
     elementwise: ClassVar[bool] = True
     table: tuple[int, ...] = ()
     function: str = "lookup"

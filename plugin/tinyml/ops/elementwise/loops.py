@@ -151,6 +151,15 @@ def clamp_code(value: str, clamp: Clamp, tensor: Tensor) -> str:
     return code
 
 
+def broadcasting(layer: Layer) -> bool:
+    """The shapes of its operands broadcast to one."""
+    try:
+        broadcast(layer.inputs)
+    except ValueError:
+        return False
+    return True
+
+
 def broadcast(inputs: Sequence[Tensor | None]) -> tuple[int, ...]:
     """The common shape of all operands."""
     return np.broadcast_shapes(*(t.shape for t in inputs if t is not None))

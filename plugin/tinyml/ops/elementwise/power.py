@@ -12,8 +12,9 @@ import numpy as np
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Sheet, register_kernels
 from tinyml.ops.elementwise.binary import Binary
-from tinyml.ops.elementwise.loops import ElementwiseKernel, broadcast, emit_loops, suffix
+from tinyml.ops.elementwise.loops import ElementwiseKernel, broadcast, broadcasting, emit_loops, suffix
 from tinyml.ops.elementwise.unary import Unary
+from tinyml.ops.shared.operands import present
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.writing import OnnxWriter, onnx_writer
 
@@ -21,6 +22,8 @@ from tinyml.writing import OnnxWriter, onnx_writer
 @dataclass(frozen=True)
 class Power(Op):
     """Whole numbers to whole powers exactly, wrapping; everything else in floating point."""
+
+    operands = (present(2), broadcasting)
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         return (TensorType(broadcast(inputs), given(inputs, 0).dtype),)

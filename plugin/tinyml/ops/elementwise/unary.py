@@ -16,6 +16,7 @@ from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Sheet, register_kernels
 from tinyml.ops.elementwise import int16_activation, int16_table, lookup
 from tinyml.ops.elementwise.loops import ElementwiseKernel, Templates, emit_loops, fill
+from tinyml.ops.shared.operands import present
 from tinyml.quantizing import quantizes
 from tinyml.reading import Builder, OnnxNode, onnx_op
 from tinyml.writing import OnnxWriter, onnx_writer
@@ -140,6 +141,7 @@ FUNCTIONS = {
 class Unary(Op):
     """y = function(x, parameters)."""
 
+    operands = (present(1),)
     elementwise: ClassVar[bool] = True
     function: str = "abs"
     parameters: tuple[float, ...] = ()

@@ -11,9 +11,10 @@ import numpy as np
 
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Sheet, register_kernels
-from tinyml.ops.elementwise.loops import ElementwiseKernel, broadcast, emit_loops
+from tinyml.ops.elementwise.loops import ElementwiseKernel, broadcast, broadcasting, emit_loops
 from tinyml.ops.quantization.requantize import rescaled
 from tinyml.ops.reshape import Reshape
+from tinyml.ops.shared.operands import present, same_type
 from tinyml.quantizing import quantizes
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.writing import OnnxWriter, onnx_writer
@@ -22,6 +23,8 @@ from tinyml.writing import OnnxWriter, onnx_writer
 @dataclass(frozen=True)
 class Where(Op):
     """y = condition ? a : b, with broadcasting."""
+
+    operands = (present(3), broadcasting, same_type(1, 2))
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         a = given(inputs, 1)

@@ -14,6 +14,7 @@ from tinyml import c
 from tinyml import fixed_point as fp
 from tinyml.ir import Array, DType, Layer, Op, Quant, Tensor, TensorType, given
 from tinyml.kernel import InPlace, Kernel, Sheet, register_kernels
+from tinyml.ops.shared.operands import present
 from tinyml.ops.shared.quant import dequantize, quant_of
 from tinyml.reading import Builder, TfliteNode, tflite_op
 
@@ -27,6 +28,7 @@ class Quantize(Op):
     ONNX rounds halves to even, TFLite away from zero.
     """
 
+    operands = (present(1),)
     elementwise: ClassVar[bool] = True
     dtype: DType = DType.INT8
     quant: Quant = IDENTITY
@@ -59,6 +61,7 @@ class Quantize(Op):
 class Dequantize(Op):
     """Integers to real numbers: scale * (x - zero_point), with the quantisation of the input tensor."""
 
+    operands = (present(1),)
     elementwise: ClassVar[bool] = True
     folds: ClassVar[bool] = False  # the QDQ fusion must see the integers first
 

@@ -16,6 +16,7 @@ from tinyml.errors import ModelError
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.quantization.quantize import Quantize
+from tinyml.ops.shared.operands import integers, present
 from tinyml.ops.shared.quant import quant_of
 from tinyml.reading import MALFORMED, Builder, TfliteNode, tflite_op
 
@@ -24,6 +25,7 @@ from tinyml.reading import MALFORMED, Builder, TfliteNode, tflite_op
 class Requantize(Op):
     """Rescales by x.scale / y.scale in fixed point, as TFLite's QUANTIZE does."""
 
+    operands = (present(1), integers(0))
     elementwise: ClassVar[bool] = True
     round_once: bool = False  # else twice, as TensorFlow Lite does
 
