@@ -12,34 +12,20 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests import wheel
+from tests.wheel import ROOT
+
 DIGITS = ROOT / "samples" / "digits" / "model.onnx"
-NO_NETWORK = ("No matching distribution found for setuptools", "Could not find a version", "Connection")
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder like site-packages with the installed project; the sources it came from are gone."""
-    folder = tmp_path_factory.mktemp("pip")
-    clone = folder / "clone"
-    shutil.copytree(
-        ROOT / "plugin", clone / "plugin", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info")
-    )
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, clone / name)
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target"]
-    done = subprocess.run(
-        [*pip, str(folder / "site"), str(clone)], capture_output=True, text=True, check=False, timeout=600
-    )
-    if done.returncode and any(text in done.stderr for text in NO_NETWORK):
-        pytest.skip("pip cannot fetch setuptools here")
-    assert done.returncode == 0, done.stderr
-    shutil.rmtree(clone)
-    return folder / "site"
+    return wheel.install(tmp_path_factory.mktemp("pip"))
 
 
 def installed(site: Path, *words: str, cwd: Path) -> str:
-    """Run the installed package; what it printed."""
+    """Run Python with the installed package; what it printed."""
     environment = {**os.environ, "PYTHONPATH": str(site), "PYTHONSAFEPATH": "1", "COLUMNS": "200"}
     done = subprocess.run(
         [sys.executable, *words], cwd=cwd, env=environment, capture_output=True, text=True, check=False
