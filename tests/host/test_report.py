@@ -185,3 +185,23 @@ def test_builds_leave_a_report(tmp_path: Path) -> None:
     written = facts.load(tmp_path / "digits_report.json")
     assert written.stages[0].name == "import"
     assert written.arena_bytes == json.loads((tmp_path / "digits.json").read_text())["arena_bytes"]
+
+
+def test_markdown_for_a_comment(tmp_path: Path) -> None:
+    old, summary = tmp_path / "old.json", tmp_path / "report.md"
+    model = str(DIGITS)
+    assert main(["report", model, "--target", "cortex-m4", "--json", str(old)]) == 0
+    assert (
+        main(["report", model, "--target", "cortex-m4", "--against", str(old), "--markdown", str(summary)])
+        == 0
+    )
+    text = summary.read_text()
+    assert text.startswith("### model for cortex-m4\n")
+    assert "| RAM | " in text
+    assert text.endswith("Nothing changed.\n")
+    words = ["report", model, "--target", "cortex-m3", "--ram", "100", "--against", str(old)]
+    assert main([*words, "--markdown", str(summary)]) == 1
+    text = summary.read_text()
+    assert "% of 100 |" in text
+    assert "**Over budget:** " in text
+    assert "| layer Conv conv1 | tinyml\\_conv\\_pairs\\_s8 | tinyml\\_conv\\_s8 | kernel |" in text

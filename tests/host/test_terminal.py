@@ -70,6 +70,7 @@ def test_targets_and_machines_are_suggested() -> None:
 
 def test_quiet_and_verbose(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["-q", "run", DIGITS]) == 0
+    assert main(["report", DIGITS, "--quiet"]) == 0
     assert capsys.readouterr() == ("", "")
     assert main(["run", DIGITS, "--verbose"]) == 0
     said = capsys.readouterr()

@@ -72,7 +72,7 @@ def roomy(console: Console) -> Console:
 
     if console.is_terminal or "COLUMNS" in os.environ:
         return console
-    return NewConsole(file=console.file, width=160, highlight=False)
+    return NewConsole(file=console.file, width=160, highlight=False, quiet=console.quiet)
 
 
 def add_clock_argument(parser: argparse.ArgumentParser) -> None:

@@ -41,6 +41,9 @@ class Report(Verb):
             "--json", type=Path, metavar="FILE", help="write the report as JSON (-: to the console)"
         )
         parser.add_argument("--html", type=Path, metavar="FILE", help="write the report as a page")
+        parser.add_argument(
+            "--markdown", type=Path, metavar="FILE", help="write a summary as Markdown tables"
+        )
         parser.add_argument("--against", type=Path, metavar="OLD.json", help="show what changed since")
         parser.add_argument("--ram", type=_size, metavar="BYTES", help="budget, for example 64k")
         parser.add_argument("--flash", type=_size, metavar="BYTES", help="budget, for example 256k")
@@ -69,6 +72,10 @@ class Report(Verb):
             from tinyml.report.html import page
 
             write(args.html, page(report, changed))
+        if args.markdown:
+            from tinyml.report.markdown import markdown
+
+            write(args.markdown, markdown(report, changed))
         return 1 if report.over_budget else 0
 
 

@@ -1,12 +1,12 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
+#include <tinyml/slot_trust.h>
+
 #if __has_include(<monocypher-ed25519.h>)
 
 #include <monocypher-ed25519.h>
 #include <monocypher.h>
-
-#include <tinyml/slot_trust.h>
 
 int tinyml_slot_verify_monocypher(const struct tinyml_slot_trust *trust, const uint8_t *data,
 				  uint32_t bytes, const uint8_t digest[64],

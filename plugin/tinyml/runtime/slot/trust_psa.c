@@ -1,11 +1,11 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
+#include <tinyml/slot_trust.h>
+
 #if __has_include(<psa/crypto.h>)
 
 #include <psa/crypto.h>
-
-#include <tinyml/slot_trust.h>
 
 int tinyml_slot_verify_psa(const struct tinyml_slot_trust *trust, const uint8_t *data,
 			   uint32_t bytes, const uint8_t digest[64], const uint8_t signature[64])
