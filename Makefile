@@ -7,7 +7,7 @@ PYTHON ?= python3
 VENV := $(CURDIR)/.venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format doctor clean distclean
+.PHONY: help setup demo test lint format docs doctor clean distclean
 
 help: ## print this list
 	@echo "west-tinyml: compiles ONNX and TFLite models to plain C inside west build and pio run"
@@ -29,6 +29,9 @@ lint: setup ## check style and types only
 
 format: setup ## format Python and C
 	@$(VENV)/python -m tools.lint --fix
+
+docs: setup ## build the documentation site in build/docs/html
+	@$(VENV)/python -m tools.docs
 
 doctor: setup ## show what is installed, what is missing and how to install it
 	@$(VENV)/tinyml doctor

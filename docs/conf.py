@@ -1,0 +1,44 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Settings of the documentation site. `make docs` builds it, with warnings as errors."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+# `tools.docs` builds from a copy next to generated pages; it says where the repository is.
+REPOSITORY = Path((Path(__file__).parent / "repository.txt").read_text().strip())
+sys.path[:0] = [str(REPOSITORY / "plugin"), str(REPOSITORY)]
+
+from tinyml import __version__  # noqa: E402 (found by the line above)
+
+project = "west-tinyml"
+author = "The west-tinyml contributors"
+copyright = author  # the name that Sphinx reads
+version = release = __version__
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
+myst_enable_extensions = ["colon_fence"]
+myst_heading_anchors = 3
+html_theme = "furo"
+html_title = f"west-tinyml {version}"
+exclude_patterns = ["repository.txt", "external_module.rst"]  # the latter is written for Zephyr's own site
+autodoc_typehints = "description"
+suppress_warnings = ["misc.highlighting_failure"]  # consoles and Kconfig in code blocks
+
+SOURCES = "https://github.com/<owner>/west-tinyml/blob/main"
+"""Pages link to files of the repository by relative paths, as code hosts show them."""
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("source-read", link_to_the_repository)
+
+
+def link_to_the_repository(app: Sphinx, name: str, source: list[Any]) -> None:
+    source[0] = re.sub(r"\]\((?:\.\./)+(?!adr/|[A-Za-z_]+\.md)([^)]+)\)", rf"]({SOURCES}/\1)", source[0])
+    source[0] = source[0].replace("](external_module.rst)", f"]({SOURCES}/docs/external_module.rst)")

@@ -1,0 +1,50 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""The documentation site builds without warnings, and has every page, command and public name."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import tinyml
+from tinyml.verbs import VERBS
+from tools import docs
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    for module in docs.PACKAGES:
+        pytest.importorskip(module)
+    folder = tmp_path_factory.mktemp("site")
+    assert docs.build(folder) == 0, "Sphinx warns; its messages are above"
+    return folder
+
+
+def test_every_page_is_there(site: Path) -> None:
+    pages = [path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob("*.md")]
+    assert len(pages) > 20
+    for page in pages:
+        assert (site / page.with_suffix(".html")).is_file(), page
+
+
+def test_every_page_is_reached(site: Path) -> None:
+    """From the navigation of the first page."""
+    linked = set(re.findall(r'href="([\w/.-]+\.html)', (site / "index.html").read_text(encoding="utf-8")))
+    for page in (ROOT / "docs").glob("*.md"):
+        if page.stem != "index":
+            assert f"{page.stem}.html" in linked
+
+
+def test_commands_and_names(site: Path) -> None:
+    commands = (site / "reference" / "commands.html").read_text(encoding="utf-8")
+    for verb in VERBS:
+        assert f"usage: tinyml {verb.name} " in commands
+    names = (site / "reference" / "python_api.html").read_text(encoding="utf-8")
+    for name in set(tinyml.__all__) - {"__version__"}:
+        assert f'id="tinyml.{name}"' in names
+    assert "tinyml_set_input" in (site / "reference" / "c_api.html").read_text(encoding="utf-8")

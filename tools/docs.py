@@ -1,0 +1,99 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Builds the documentation site: ``python -m tools.docs [FOLDER]`` (default: build/docs/html).
+
+The pages of docs/ are copied, and references made from the code are added: commands from the parser, the
+Python API from docstrings, the C API from the headers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import tinyml
+from tinyml.verbs import VERBS
+from tinyml.verbs.base import build_parser
+
+ROOT = Path(__file__).resolve().parent.parent
+HEADERS = ROOT / "plugin" / "tinyml" / "runtime" / "include" / "tinyml"
+C_API = {
+    "tinyml.h": "Models",
+    "values.h": "Real numbers in and out",
+    "stream.h": "Streams of samples",
+    "decision.h": "Decisions over time",
+    "slot.h": "Models in slots",
+    "slot_receiver.h": "Receiving a model",
+}
+"""Headers that applications include; the others are for generated code."""
+
+PACKAGES = {"sphinx": "sphinx", "myst_parser": "myst-parser", "furo": "furo"}
+
+
+def commands() -> str:
+    """Every verb with its help."""
+    parser = build_parser(VERBS, "tinyml", tinyml.__version__)
+    lines = ["# Commands", "", "`west tinyml` has the same verbs as `tinyml`.", ""]
+    choices = next(action.choices for action in parser._actions if isinstance(action.choices, dict))
+    for verb in VERBS:
+        text = choices[verb.name].format_help()
+        lines += [f"## {verb.name}", "", "```text", text.rstrip(), "```", ""]
+    return "\n".join(lines)
+
+
+def python_api() -> str:
+    """The public names of the package."""
+    lines = ["# Python API", "", "[](../python.md) introduces it.", "", "```{eval-rst}"]
+    for name in sorted(tinyml.__all__):
+        if name == "__version__":
+            continue
+        kind = "autoclass" if isinstance(getattr(tinyml, name), type) else "autofunction"
+        lines += [f".. {kind}:: tinyml.{name}", "   :members:" if kind == "autoclass" else "", ""]
+    return "\n".join([*lines, "```", ""])
+
+
+def c_api() -> str:
+    """The headers themselves: their comments are the reference."""
+    lines = ["# C API", "", "A model called `kws` gives `kws.h`; these headers serve every model.", ""]
+    for name, title in C_API.items():
+        code = (HEADERS / name).read_text(encoding="utf-8")
+        lines += [f"## {title}: `<tinyml/{name}>`", "", "```c", code.rstrip(), "```", ""]
+    return "\n".join(lines)
+
+
+def build(out: Path) -> int:
+    """Build the site into ``out``; warnings are errors."""
+    with tempfile.TemporaryDirectory(prefix="tinyml-docs-") as scratch:
+        pages = Path(scratch) / "pages"
+        shutil.copytree(ROOT / "docs", pages)
+        (pages / "repository.txt").write_text(str(ROOT), encoding="utf-8")
+        reference = pages / "reference"
+        reference.mkdir()
+        for name, text in (("commands", commands()), ("python_api", python_api()), ("c_api", c_api())):
+            (reference / f"{name}.md").write_text(text, encoding="utf-8")
+        sphinx = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"]
+        return subprocess.run([*sphinx, str(pages), str(out)], check=False).returncode
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, nargs="?", default=ROOT / "build" / "docs" / "html")
+    folder = parser.parse_args().folder
+    if absent := [
+        package for module, package in PACKAGES.items() if importlib.util.find_spec(module) is None
+    ]:
+        print(f"the documentation requires {', '.join(absent)}: pip install -e '.[docs]'", file=sys.stderr)
+        return 1
+    code = build(folder)
+    if code == 0:
+        print(f"open {folder / 'index.html'}")
+    return code
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
