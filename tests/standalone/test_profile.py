@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import json
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -71,3 +73,25 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert "instructions" in printed
     assert "MAC per instruction" in printed
     assert '"instructions"' in out.read_text()
+
+
+def test_trace(tmp_path: Path) -> None:
+    """A slice per layer that costs something, one after the other; with a clock rate, in microseconds."""
+    plain, timed = tmp_path / "plain.json", tmp_path / "timed.json"
+    words = ["profile", str(DIGITS), "--on", "qemu-cortex-m4"]
+    assert main([*words, "--trace", str(plain)]) == 0
+    slices = [event for event in json.loads(plain.read_text())["traceEvents"] if event["ph"] == "X"]
+    report = collect(DIGITS, Options(target="cortex-m4"), "qemu-cortex-m4")
+    assert [event["dur"] for event in slices] == [
+        layer.instructions for layer in report.layers if layer.instructions
+    ]
+    for one, next_one in pairwise(slices):
+        assert one["ts"] + one["dur"] == next_one["ts"]
+    assert slices[1]["args"]["kernel"] == "tinyml_conv_pairs_s8"
+    assert main([*words, "--mhz", "100", "--trace", str(timed)]) == 0
+    events = json.loads(timed.read_text())["traceEvents"]
+    assert "100 MHz" in events[1]["args"]["name"]
+    found = [event["dur"] for event in events if event["ph"] == "X"]
+    cycles = report.layers[2].cycles_estimated or report.layers[2].instructions
+    assert cycles
+    assert found[1] == pytest.approx(cycles / 100)

@@ -36,6 +36,9 @@ class Profile(Verb):
         parser.add_argument("--on", default="qemu-cortex-m3", metavar="MACHINE", help="default: %(default)s")
         add_clock_argument(parser)
         parser.add_argument("--json", type=Path, metavar="FILE", help="also write the whole report as JSON")
+        parser.add_argument(
+            "--trace", type=Path, metavar="FILE", help="also write a trace for Perfetto or Chrome, as JSON"
+        )
         add_place_arguments(parser)
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
@@ -53,6 +56,10 @@ class Profile(Verb):
             console.print(text.estimate(report), markup=False, soft_wrap=True)
         if args.json:
             write(args.json, report.to_json())
+        if args.trace:
+            from tinyml.report.trace import trace
+
+            write(args.trace, trace(report))
         return 0
 
 
