@@ -39,7 +39,7 @@ def test_riscv(programs: Path, chosen: dict[str, str]) -> None:
     assert found == {
         VARIANT: "cross-compile",
         "CROSS_COMPILE": f"{programs}/riscv64-unknown-elf-",
-        "EXTRA_LDFLAGS": "-Lmine -L/lib/-march=rv32imac/-mabi=ilp32",
+        "EXTRA_LDFLAGS": "-Lmine -L/lib/-march=rv32imafc/-mabi=ilp32f",
     }
 
 
