@@ -36,9 +36,9 @@ def install(folder: Path) -> Path:
 
 
 def run(site: Path, *words: str | Path, cwd: Path) -> str:
-    """Run the installed package with ``python -m tinyml``; what it printed."""
+    """Run Python with the installed package; what it printed."""
     environment = {**os.environ, "PYTHONPATH": str(site), "PYTHONSAFEPATH": "1", "COLUMNS": "200"}
-    command = [sys.executable, "-m", "tinyml", *map(str, words)]
+    command = [sys.executable, *map(str, words)]
     done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

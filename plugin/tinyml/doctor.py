@@ -21,7 +21,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tinyml import workspace
+from tinyml import installation, workspace
 from tinyml.errors import TinymlError
 from tinyml.toolchains import ARM, RISCV, Toolchain
 
@@ -210,16 +210,11 @@ def remedies(rows: Sequence[Row]) -> list[str]:
         sudo = "" if hasattr(os, "geteuid") and os.geteuid() == 0 else "sudo "
         found.append(f"{sudo}apt-get install --no-install-recommends {' '.join(debian)}")
     if extras := dict.fromkeys(row.extra for row in absent if row.extra is not None):
-        found.append(f"{sys.executable} -m pip install {_distribution([name for name in extras if name])}")
+        found.append(
+            f"{sys.executable} -m pip install {installation.for_pip([name for name in extras if name])}"
+        )
     hints = {row.hint: row.part for row in reversed(absent) if row.hint}
     return found + [f"{part}: {hint}" for hint, part in reversed(hints.items())]
-
-
-def _distribution(extras: Sequence[str]) -> str:
-    """This project as an argument for pip: the folder it runs from, or its name."""
-    root = Path(__file__).resolve().parents[2]
-    name = f"-e {root}" if (root / "pyproject.toml").is_file() else "west-tinyml"
-    return f"{name}[{','.join(extras)}]" if extras else name
 
 
 def render(rows: Sequence[Row], console: Console) -> None:

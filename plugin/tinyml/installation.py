@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from tinyml.errors import ToolError
@@ -27,6 +28,12 @@ def platformio_hook() -> Path:
         if (hook := folder / "platformio_hook.py").is_file():
             return hook
     raise incomplete()
+
+
+def for_pip(extras: Sequence[str] = ()) -> str:
+    """This project as an argument for pip: the clone it runs from, or its name."""
+    name = f"-e {CLONE}" if (CLONE / "pyproject.toml").is_file() else "west-tinyml"
+    return f"{name}[{','.join(extras)}]" if extras else name
 
 
 def incomplete() -> ToolError:

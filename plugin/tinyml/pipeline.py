@@ -29,6 +29,7 @@ from tinyml.package.summary import summarize
 from tinyml.passes import PASSES
 from tinyml.passes.savings import Ledger, Saving
 from tinyml.plan import Plan, lower_bound_bytes, plan
+from tinyml.progress import Progress, silent
 from tinyml.quantize.request import Request
 from tinyml.schedule import same_order, schedule
 from tinyml.select import Selected, select
@@ -137,12 +138,12 @@ def quantize_model(
     model: Path | ModelFile,
     request: Request,
     shapes: Mapping[str, Shape] | None = None,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Result:
     """From a float model file to int8, or the cached result."""
-    from tinyml.quantize import cache, engine
+    from tinyml.quantize import cache
 
-    return cache.quantized(read_model(model), request, shapes, progress or engine.silent)
+    return cache.quantized(read_model(model), request, shapes, progress or silent)
 
 
 def read_graph(model: Path | ModelFile, shapes: Mapping[str, Shape] | None = None) -> Graph:

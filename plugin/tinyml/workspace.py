@@ -26,8 +26,14 @@ def _workspaces() -> list[Path]:
         found.append(Path(zephyr).parent)
     here = Path.cwd()
     found += [folder for folder in (here, *here.parents) if (folder / ".west").is_dir()]
-    cached = cache_folder().glob("workspace-*")
+    cached = [path for path in cache_folder().glob("workspace-*") if not _orphaned(path)]
     return found or sorted(cached, key=lambda path: path.stat().st_mtime, reverse=True)
+
+
+def _orphaned(workspace: Path) -> bool:
+    """Whether the clone that a cached workspace belongs to is gone: west finds no manifest there."""
+    clone = workspace / "west-tinyml"
+    return clone.is_symlink() and not clone.exists()
 
 
 def find_zephyr() -> Path | None:

@@ -28,6 +28,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "installation",
         "ir",
         "limits",
+        "progress",
         "quantizing",
         "registration",
         "requirements",

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from tinyml import doctor
+from tinyml import doctor, workspace
 
 
 @pytest.fixture
@@ -127,3 +127,21 @@ def test_litert_is_optional(bare_machine: Path, monkeypatch: pytest.MonkeyPatch)
     assert (row.found, row.optional, row.extra) == ("", True, "litert")
     assert doctor.able(rows)[doctor.QUANTIZE]
     assert "[litert]" in "\n".join(doctor.remedies(rows))
+
+
+def test_workspaces_of_deleted_clones_are_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("TINYML_WORKSPACE", "ZEPHYR_BASE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    cached = workspace.cache_folder() / "workspace-1"
+    (cached / "zephyr").mkdir(parents=True)
+    (cached / "zephyr" / "VERSION").write_text("")
+    clone = tmp_path / "clone"
+    clone.mkdir()
+    (cached / "west-tinyml").symlink_to(clone, target_is_directory=True)
+    assert workspace.find_zephyr() == cached / "zephyr"
+    clone.rmdir()
+    assert workspace.find_zephyr() is None

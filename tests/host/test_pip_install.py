@@ -4,10 +4,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -24,22 +21,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return wheel.install(tmp_path_factory.mktemp("pip"))
 
 
-def installed(site: Path, *words: str, cwd: Path) -> str:
-    """Run Python with the installed package; what it printed."""
-    environment = {**os.environ, "PYTHONPATH": str(site), "PYTHONSAFEPATH": "1", "COLUMNS": "200"}
-    done = subprocess.run(
-        [sys.executable, *words], cwd=cwd, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 def test_the_installed_compiler_runs_without_its_sources(site: Path, tmp_path: Path) -> None:
-    where = installed(site, "-c", "import tinyml; print(tinyml.__file__)", cwd=tmp_path)
+    where = wheel.run(site, "-c", "import tinyml; print(tinyml.__file__)", cwd=tmp_path)
     assert Path(where.strip()).is_relative_to(site)
-    installed(site, "-m", "tinyml", "compile", str(DIGITS), "-o", "out", "--report", cwd=tmp_path)
+    wheel.run(site, "-m", "tinyml", "compile", str(DIGITS), "-o", "out", "--report", cwd=tmp_path)
     assert (tmp_path / "out" / "model_report.html").exists(), "templates are in the package"
-    said = installed(site, "-m", "tinyml", "run", str(DIGITS), "--on", "host", cwd=tmp_path)
+    said = wheel.run(site, "-m", "tinyml", "run", str(DIGITS), "--on", "host", cwd=tmp_path)
     assert "logits" in said, "the kernels in C are in the package"
 
 
@@ -51,5 +38,5 @@ def test_the_workspace_runs_its_own_copy(site: Path, tmp_path: Path) -> None:
     copy = tmp_path / "site"
     shutil.copytree(site, copy)
     (copy / "tinyml" / "verbs" / "__init__.py").write_text("raise RuntimeError('the installed copy runs')\n")
-    said = installed(copy, "-m", "west", "tinyml", "ops", str(DIGITS), cwd=tmp_path)
+    said = wheel.run(copy, "-m", "west", "tinyml", "ops", str(DIGITS), cwd=tmp_path)
     assert "Conv" in said

@@ -21,9 +21,11 @@ pytestmark = pytest.mark.timeout(TWISTER_SECONDS)
 def test_digits_with_the_module_of_the_wheel(tmp_path: Path) -> None:
     """ZEPHYR_MODULES replaces what west finds, so that the clone in the workspace takes no part."""
     site = wheel.install(tmp_path)
-    module = Path(wheel.run(site, "zephyr-module", cwd=tmp_path).strip())
+    module = Path(wheel.run(site, "-m", "tinyml", "zephyr-module", cwd=tmp_path).strip())
     assert module.is_relative_to(site)
-    assert (Path(wheel.run(site, "zephyr-module", "--boards", cwd=tmp_path).strip()) / "zephyr").is_dir()
+    assert (
+        Path(wheel.run(site, "-m", "tinyml", "zephyr-module", "--boards", cwd=tmp_path).strip()) / "zephyr"
+    ).is_dir()
     app = tmp_path / "app"
     shutil.copytree(DIGITS, app, ignore=shutil.ignore_patterns("build"))
     cmsis = find_cmsis_nn()

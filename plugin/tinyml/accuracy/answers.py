@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tinyml.arrays import real, stored
@@ -13,11 +13,11 @@ from tinyml.errors import ConfigError
 from tinyml.harness.place import Place, built_once
 from tinyml.ir import Array, Graph, Shape, Tensor
 from tinyml.pipeline import Compiled, read_graph, read_model
+from tinyml.progress import Progress
 
 CHUNK = 64
 """Samples between two steps of the progress bar; a model that keeps state runs whole sequences."""
 
-Progress = Callable[[str, int, int], None]
 Samples = Sequence[Mapping[str, Array]]
 
 

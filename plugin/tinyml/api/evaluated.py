@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from tinyml.errors import ConfigError
 from tinyml.harness import Place, Standalone
 from tinyml.ir import Array
 from tinyml.pipeline import read_samples
+from tinyml.progress import Progress, silent
 from tinyml.quantize.request import Request, Scaling
 
 
@@ -136,7 +137,7 @@ def evaluate(
     range: tuple[float, float] | None = None,
     mean: Sequence[float] = (),
     std: Sequence[float] = (),
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Evaluation:
     """Run a test set through the compiled C and compare it with labels and with the original model.
 
@@ -170,10 +171,10 @@ def measure(
     request: Request,
     original: Model,
     question: Question,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Evaluation:
     """``evaluate`` with the settings of the command line, anywhere a model can run."""
-    graph, report = compiled.built.graph, progress or _silent
+    graph, report = compiled.built.graph, progress or silent
     if not request.calibration.exists():
         raise ConfigError(f"there is no data {request.calibration}", ".npz, .npy, .csv or a folder")
     test = read_samples(request, graph)
@@ -214,10 +215,6 @@ def measure(
         values,
         Original(path.name, runtime, None if changed is None else len(changed), first, was, tuple(outputs)),
     )
-
-
-def _silent(what: str, done: int, total: int) -> None:
-    """No-op progress."""
 
 
 def _rows(answers: Sequence[Sequence[Array]], index: int) -> Array:

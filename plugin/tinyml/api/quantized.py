@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,7 @@ from tinyml.api.sources import Model, ModelLike, as_model
 from tinyml.api.tables import table
 from tinyml.ir import Shape
 from tinyml.pipeline import quantize_model
+from tinyml.progress import Progress
 from tinyml.quantize.report import Report
 from tinyml.quantize.request import Request, Scaling, parse_goal
 
@@ -54,7 +55,7 @@ def quantize(
     std: Sequence[float] = (),
     samples: int = Request.samples,
     shapes: Mapping[str, Shape] | None = None,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> QuantizedModel:
     """Turn a float model into an int8 model, calibrated on real inputs.
 
@@ -80,9 +81,7 @@ def quantize(
         return convert(source, request, progress)
 
 
-def convert(
-    model: Model, request: Request, progress: Callable[[str, int, int], None] | None = None
-) -> QuantizedModel:
+def convert(model: Model, request: Request, progress: Progress | None = None) -> QuantizedModel:
     """Quantise with the settings of the command line and of manifests."""
     with model.file() as path:
         result = quantize_model(path, request, model.shapes, progress)

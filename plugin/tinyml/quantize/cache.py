@@ -15,8 +15,8 @@ import onnx
 from tinyml.errors import ConfigError
 from tinyml.importers import ModelFile, onnx_model
 from tinyml.ir import Shape
-from tinyml.quantize.calibrate import Progress
-from tinyml.quantize.engine import quantize, silent
+from tinyml.progress import Progress, silent
+from tinyml.quantize.engine import quantize
 from tinyml.quantize.report import Report
 from tinyml.quantize.request import Request
 from tinyml.whole_files import write_whole

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +14,13 @@ import onnx
 
 from tinyml.errors import ConfigError
 from tinyml.ir import Array
+from tinyml.progress import Progress
 from tinyml.quantizing import integer_operators, quantizing
 from tinyml.reference import session
 from tinyml.states import Remembered
 
 Ranges = dict[str, tuple[float, float]]
 """Tensor name -> smallest and largest value that int8 must represent."""
-
-Progress = Callable[[str, int, int], None]
-"""Called with the current task, the number of steps done, and their total."""
 
 CHUNK = 16  # samples per progress update, and the most whose activations are in memory at once
 

@@ -13,8 +13,9 @@ import onnx
 from tinyml.errors import ConfigError
 from tinyml.importers import ModelFile, read_model
 from tinyml.ir import Shape
+from tinyml.progress import Progress, silent
 from tinyml.quantize import data, measure, search
-from tinyml.quantize.calibrate import SETTINGS, Progress, Ranges, calibrate
+from tinyml.quantize.calibrate import SETTINGS, Ranges, calibrate
 from tinyml.quantize.data import Samples
 from tinyml.quantize.export_check import check_export
 from tinyml.quantize.integer_forms import float_nodes
@@ -46,10 +47,6 @@ class Quantized:
 
     model: onnx.ModelProto
     report: Report
-
-
-def silent(what: str, done: int, total: int) -> None:
-    """No-op progress."""
 
 
 def quantize(

@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 
 from tinyml.ir import Array
-from tinyml.quantize.calibrate import Progress
+from tinyml.progress import Progress
 from tinyml.quantize.data import Samples
 from tinyml.quantize.rewrite import borders
 from tinyml.quantize.sequences import States, runs

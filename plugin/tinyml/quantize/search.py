@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tinyml.errors import ConfigError
-from tinyml.quantize.calibrate import Progress
+from tinyml.progress import Progress
 from tinyml.quantize.layers import FloatLayer
 from tinyml.quantize.measure import Outcome
 from tinyml.quantize.precision import Precision

@@ -14,9 +14,9 @@ from tinyml.app import edit
 from tinyml.app.folder import Application
 from tinyml.app.manifest import ModelEntry
 from tinyml.harness.zephyr import Build, DevicetreeError, Site, devicetree_options, write_application
-from tinyml.harness.zephyr.build import Progress
 from tinyml.maths import FULL_LIBC
 from tinyml.pipeline import compile_model
+from tinyml.progress import Progress
 from tinyml.quantize.request import parse_items
 from tinyml.verbs.add import read_text
 from tinyml.verbs.compile import options_from

@@ -8,7 +8,7 @@ import logging
 import re
 import shlex
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,16 +17,11 @@ from threading import Timer
 from tinyml.errors import ToolError
 from tinyml.harness.zephyr.failures import failure
 from tinyml.harness.zephyr.site import Site
+from tinyml.progress import Progress, silent
 
 MINUTES = 20
 _COUNTER = re.compile(r"\[(\d+)/(\d+)\]")
 LOG = logging.getLogger(__name__)
-Progress = Callable[[str, int, int], None]
-"""Called with what is being done, the steps that are done, and all steps."""
-
-
-def _silent(what: str, done: int, total: int) -> None:
-    pass
 
 
 @dataclass(frozen=True)
@@ -38,7 +33,7 @@ class Build:
     app: Path
     folder: Path
     name: str
-    progress: Progress = _silent
+    progress: Progress = silent
 
     def make(self, cmake: Sequence[str]) -> None:
         """Run `west build`; a build with the same options is reused."""
