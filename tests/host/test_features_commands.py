@@ -28,8 +28,9 @@ from tinyml.ir import Array, DType, Graph, Quant, Tensor
 from tinyml.pipeline import Options, compile_model
 from tinyml.platformio import project as projects
 from tinyml.platformio.boards import Board
-from tinyml.quantize.data import Input, load
+from tinyml.quantize.data import load
 from tinyml.quantize.request import Request
+from tinyml.quantize.shaping import Input
 
 
 def wav(path: Path, samples: Array, rate: int = 16000, channels: int = 1) -> Path:

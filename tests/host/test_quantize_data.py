@@ -15,8 +15,9 @@ import pytest
 from tinyml.errors import ConfigError
 from tinyml.ir import Array, DType
 from tinyml.quantize import data
-from tinyml.quantize.data import Input, Samples
+from tinyml.quantize.data import Samples
 from tinyml.quantize.request import Request, Scaling, from_items, parse_goal, settings
+from tinyml.quantize.shaping import Input
 
 IMAGE = Input("image", (1, 3, 4, 6), DType.FLOAT32)
 GREY = Input("x", (1, 1, 4, 6), DType.FLOAT32)

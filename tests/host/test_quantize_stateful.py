@@ -24,11 +24,12 @@ from tinyml.interpret import interpret
 from tinyml.ir import Array, Shape
 from tinyml.pipeline import Compiled, Options, compile_model
 from tinyml.quantize.consecutive import flatten, pick
-from tinyml.quantize.data import Input, Samples
+from tinyml.quantize.data import Samples
 from tinyml.quantize.data import load as load_data
 from tinyml.quantize.engine import Quantized, quantize
 from tinyml.quantize.measure import Noise
 from tinyml.quantize.request import Request
+from tinyml.quantize.shaping import Input
 from tinyml.reading import dtype_of
 from tinyml.states import KEY
 

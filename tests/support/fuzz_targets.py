@@ -33,6 +33,7 @@ from tinyml.limits import VARIABLE
 from tinyml.pipeline import Options, compile_graph
 from tinyml.quantize import data
 from tinyml.quantize.request import Request
+from tinyml.quantize.shaping import Input
 
 SMALL = {
     "tensor_elements": 2**16,
@@ -84,7 +85,7 @@ def compiled(content: bytes) -> None:
 
 def _calibration(suffix: str) -> Callable[[bytes], object]:
     shape = {".png": (1, 4, 4, 3), ".wav": (1, 16)}.get(suffix, (1, 3, 4))
-    inputs = (data.Input("x", shape, DType.FLOAT32),)
+    inputs = (Input("x", shape, DType.FLOAT32),)
 
     def use(content: bytes) -> object:
         with tempfile.TemporaryDirectory() as folder:

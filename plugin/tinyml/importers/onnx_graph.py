@@ -6,23 +6,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
 
-import numpy as np
 import onnx
-from onnx import helper, numpy_helper
 
 from tinyml import limits, ops  # noqa: F401  (ops registers the readers)
 from tinyml.errors import ConfigError, ModelError, UnsupportedError
 from tinyml.importers.onnx_functions import bind_attributes, schema_body
 from tinyml.importers.onnx_integers import operands
 from tinyml.importers.onnx_scan import unroll
-from tinyml.importers.open_extents import closed
+from tinyml.importers.onnx_values import array, attribute_value, check_declared, dtype, input_tensor, opsets
 from tinyml.importers.outputs import finish_outputs
 from tinyml.importers.unsupported import Complaints
 from tinyml.importers.variables import declared_states
-from tinyml.ir import DType, Graph, Shape, Tensor, TensorType
-from tinyml.reading import MALFORMED, ONNX_READERS, Builder, OnnxNode, dtype_of, reported
+from tinyml.ir import Graph, Shape, Tensor
+from tinyml.reading import MALFORMED, ONNX_READERS, Builder, OnnxNode, reported
 from tinyml.states import states_of
 
 Values = dict[str, str]  # ONNX value name -> IR tensor name
@@ -42,7 +39,7 @@ def read(model: onnx.ModelProto, name: str, shapes: Mapping[str, Shape]) -> Grap
 class _Reader:
     def __init__(self, model: onnx.ModelProto) -> None:
         self.model = model
-        self.opsets = _opsets(model.opset_import)
+        self.opsets = opsets(model.opset_import)
         self.functions = {(f.domain, f.name): f for f in model.functions}
         self.build = Builder()
         self.complaints = Complaints()
@@ -64,7 +61,7 @@ class _Reader:
             )
         for value in proto.input:
             if value in inputs or value.name in remembered:
-                values[value.name] = self._input(value, shapes.get(value.name)).name
+                values[value.name] = input_tensor(self.build, value, shapes.get(value.name)).name
         self._initializers(constants, values)
         self._nodes(proto.node, values, self.opsets)
         self.complaints.raise_if_any()
@@ -77,7 +74,7 @@ class _Reader:
         if len(set(names)) != len(names):
             raise ModelError("two outputs of the model have the same name", "export the model again")
         for value in proto.output:
-            self._check_declared(value, self.build.tensors[values[value.name]])
+            check_declared(self.build, value, self.build.tensors[values[value.name]])
         graph_inputs = tuple(values[value.name] for value in inputs)
         outputs = tuple(values[name] for name in names)
         graph = Graph(
@@ -93,61 +90,10 @@ class _Reader:
         )
         return finish_outputs(graph, names)
 
-    def _input(self, value: onnx.ValueInfoProto, wanted: Shape | None) -> Tensor:
-        kind = value.type.tensor_type
-        if not value.type.HasField("tensor_type"):
-            raise UnsupportedError(
-                f"input {value.name!r} is not a tensor", "sequences and maps are not supported"
-            )
-        if not kind.HasField("shape") and wanted is None:
-            raise ModelError(f"input {value.name!r} has no shape", f"set it with --shape {value.name}=1x…")
-        dims = [d.dim_value if d.HasField("dim_value") else None for d in kind.shape.dim]
-        senseless = [d for d in dims if d is not None and d < 1]
-        if senseless and wanted is None:
-            likely = "x".join("1" if d is None else str(max(d, 1)) for d in dims)
-            raise ModelError(
-                f"input {value.name!r} has an extent of {senseless[0]}; extents are 1 or more",
-                f"give the shape: --shape {value.name}={likely}",
-            )
-        dims = [None if d is not None and d < 1 else d for d in dims]
-        if wanted is None:
-            names = [d.dim_param for d in kind.shape.dim]
-            shape = closed(
-                self.build, value.name, [n if d is None else d for n, d in zip(names, dims, strict=True)]
-            )
-        else:
-            fits = not kind.HasField("shape") or (
-                len(wanted) == len(dims) and all(d in (None, w) for d, w in zip(dims, wanted, strict=True))
-            )
-            if not fits:
-                raise ConfigError(
-                    f"--shape {value.name}={'x'.join(map(str, wanted))} contradicts the model, which has "
-                    + "x".join("?" if d is None else str(d) for d in dims)
-                )
-            shape = wanted
-        return self.build.tensor(value.name, TensorType(shape, _dtype(kind.elem_type, value.name)))
-
-    def _check_declared(self, value: onnx.ValueInfoProto, tensor: Tensor) -> None:
-        """Refuse a model that declares another shape for an output than its nodes compute."""
-        kind = value.type.tensor_type
-        if not kind.HasField("shape") or self.build.open_inputs:
-            return
-        dims = [d.dim_value if d.HasField("dim_value") and d.dim_value > 0 else None for d in kind.shape.dim]
-        agrees = len(dims) == len(tensor.shape) and all(
-            d in (None, extent) for d, extent in zip(dims, tensor.shape, strict=True)
-        )
-        if not agrees:
-            declared = "x".join("?" if d is None else str(d) for d in dims) or "a scalar"
-            computed = "x".join(map(str, tensor.shape)) or "a scalar"
-            raise ModelError(
-                f"the model declares its output {value.name!r} as {declared}; its nodes compute {computed}",
-                "run onnx.shape_inference.infer_shapes, or export the model again",
-            )
-
     def _initializers(self, tensors: Iterable[onnx.TensorProto], values: Values) -> None:
         for tensor in tensors:
-            _dtype(tensor.data_type, tensor.name)
-            values[tensor.name] = self.build.constant(_array(tensor), tensor.name).name
+            dtype(tensor.data_type, tensor.name)
+            values[tensor.name] = self.build.constant(array(tensor), tensor.name).name
 
     def _nodes(self, nodes: Iterable[onnx.NodeProto], values: Values, opsets: Mapping[str, int]) -> None:
         """Read nodes in an order that works, even if the file lists them in another."""
@@ -225,7 +171,7 @@ class _Reader:
             return self._function(self.functions[(domain, node.op_type)], node, inputs)
         reader = ONNX_READERS.get((domain, node.op_type))
         if reader is not None:
-            attributes = {a.name: _attribute(a) for a in node.attribute}
+            attributes = {a.name: attribute_value(a) for a in node.attribute}
             read = OnnxNode(
                 node.op_type, domain, self.build.scope, opset, inputs, tuple(node.output), attributes
             )
@@ -283,7 +229,7 @@ class _Reader:
         scope = self.build.scope
         for inner_node in nodes:
             inner_node.name = f"{scope}/{inner_node.op_type}"
-        self._nodes(nodes, inner, {**self.opsets, **_opsets(function.opset_import)})
+        self._nodes(nodes, inner, {**self.opsets, **opsets(function.opset_import)})
         self.build.scope = scope
         # one result per output of the call, in order; the value of an unused one does not matter
         wanted = [name for name, outer in zip(function.output, node.output, strict=False) if outer]
@@ -316,39 +262,3 @@ def _free_names(node: onnx.NodeProto) -> set[str]:
             for inner in graph.node:
                 names |= _free_names(inner)
     return names
-
-
-def _attribute(attribute: onnx.AttributeProto) -> Any:
-    value = helper.get_attribute_value(attribute)
-    if attribute.type == onnx.AttributeProto.STRING:
-        return value.decode(errors="replace")
-    if attribute.type == onnx.AttributeProto.STRINGS:
-        return tuple(item.decode(errors="replace") for item in value)
-    if attribute.type == onnx.AttributeProto.TENSOR:
-        return _array(value)
-    return value
-
-
-def _array(tensor: onnx.TensorProto) -> np.ndarray[Any, Any]:
-    try:
-        array = numpy_helper.to_array(tensor)
-    except (ValueError, TypeError) as error:  # such as floats stored where its type keeps integers
-        raise ModelError(f"the data of tensor {tensor.name!r} cannot be read: {error}", MALFORMED) from None
-    return array.astype(np.float32) if array.dtype == np.float16 else array
-
-
-def _dtype(code: int, name: str) -> DType:
-    if code == onnx.TensorProto.UNDEFINED:
-        raise ModelError(f"tensor {name!r} has no element type")
-    if code == onnx.TensorProto.FLOAT16:  # computed in float32, which holds every float16
-        return DType.FLOAT32
-    if code == onnx.TensorProto.STRING:
-        raise UnsupportedError(f"tensor {name!r} holds strings", "numbers and booleans are supported")
-    try:
-        return dtype_of(helper.tensor_dtype_to_np_dtype(code).name)
-    except (KeyError, ValueError):
-        raise ModelError(f"tensor {name!r} has elements of the unknown type {code}", MALFORMED) from None
-
-
-def _opsets(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
-    return {"" if o.domain == "ai.onnx" else o.domain: o.version for o in imports}

@@ -10,9 +10,10 @@ import numpy as np
 
 from tinyml.arrays import is_quantized, stored
 from tinyml.ir import DType, Graph
-from tinyml.quantize import data
-from tinyml.quantize.data import Input, Samples
+from tinyml.quantize import data, labels
+from tinyml.quantize.data import Samples
 from tinyml.quantize.request import Request
+from tinyml.quantize.shaping import Input
 
 
 def rows(request: Request, graph: Graph) -> Samples:
@@ -26,7 +27,7 @@ def rows(request: Request, graph: Graph) -> Samples:
     integers = data.stored_integers(request.calibration, inputs)
     real = {name for name, tensor in tensors.items() if is_quantized(tensor)} - integers
     inputs = [replace(i, dtype=DType.FLOAT32) if i.name in real else i for i in inputs]
-    samples = data.load(request, inputs, bool(graph.states), data.labels_as_found)
+    samples = data.load(request, inputs, bool(graph.states), labels.as_found)
     if request.labels is None and samples.labels is not None and request.calibration.is_dir():
         samples = replace(
             samples, labels=np.asarray(data.folder_classes(request.calibration))[samples.labels]

@@ -1,0 +1,104 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""What the values of an ONNX graph are: declared inputs and outputs, constants and attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+from tinyml.errors import ConfigError, ModelError, UnsupportedError
+from tinyml.importers.open_extents import closed
+from tinyml.ir import DType, Shape, Tensor, TensorType
+from tinyml.reading import MALFORMED, Builder, dtype_of
+
+
+def input_tensor(build: Builder, value: onnx.ValueInfoProto, wanted: Shape | None) -> Tensor:
+    kind = value.type.tensor_type
+    if not value.type.HasField("tensor_type"):
+        raise UnsupportedError(
+            f"input {value.name!r} is not a tensor", "sequences and maps are not supported"
+        )
+    if not kind.HasField("shape") and wanted is None:
+        raise ModelError(f"input {value.name!r} has no shape", f"set it with --shape {value.name}=1x…")
+    dims = [d.dim_value if d.HasField("dim_value") else None for d in kind.shape.dim]
+    senseless = [d for d in dims if d is not None and d < 1]
+    if senseless and wanted is None:
+        likely = "x".join("1" if d is None else str(max(d, 1)) for d in dims)
+        raise ModelError(
+            f"input {value.name!r} has an extent of {senseless[0]}; extents are 1 or more",
+            f"give the shape: --shape {value.name}={likely}",
+        )
+    dims = [None if d is not None and d < 1 else d for d in dims]
+    if wanted is None:
+        names = [d.dim_param for d in kind.shape.dim]
+        shape = closed(build, value.name, [n if d is None else d for n, d in zip(names, dims, strict=True)])
+    else:
+        fits = not kind.HasField("shape") or (
+            len(wanted) == len(dims) and all(d in (None, w) for d, w in zip(dims, wanted, strict=True))
+        )
+        if not fits:
+            raise ConfigError(
+                f"--shape {value.name}={'x'.join(map(str, wanted))} contradicts the model, which has "
+                + "x".join("?" if d is None else str(d) for d in dims)
+            )
+        shape = wanted
+    return build.tensor(value.name, TensorType(shape, dtype(kind.elem_type, value.name)))
+
+
+def check_declared(build: Builder, value: onnx.ValueInfoProto, tensor: Tensor) -> None:
+    """Refuse a model that declares another shape for an output than its nodes compute."""
+    kind = value.type.tensor_type
+    if not kind.HasField("shape") or build.open_inputs:
+        return
+    dims = [d.dim_value if d.HasField("dim_value") and d.dim_value > 0 else None for d in kind.shape.dim]
+    agrees = len(dims) == len(tensor.shape) and all(
+        d in (None, extent) for d, extent in zip(dims, tensor.shape, strict=True)
+    )
+    if not agrees:
+        declared = "x".join("?" if d is None else str(d) for d in dims) or "a scalar"
+        computed = "x".join(map(str, tensor.shape)) or "a scalar"
+        raise ModelError(
+            f"the model declares its output {value.name!r} as {declared}; its nodes compute {computed}",
+            "run onnx.shape_inference.infer_shapes, or export the model again",
+        )
+
+
+def attribute_value(attribute: onnx.AttributeProto) -> Any:
+    value = helper.get_attribute_value(attribute)
+    if attribute.type == onnx.AttributeProto.STRING:
+        return value.decode(errors="replace")
+    if attribute.type == onnx.AttributeProto.STRINGS:
+        return tuple(item.decode(errors="replace") for item in value)
+    if attribute.type == onnx.AttributeProto.TENSOR:
+        return array(value)
+    return value
+
+
+def array(tensor: onnx.TensorProto) -> np.ndarray[Any, Any]:
+    try:
+        values = numpy_helper.to_array(tensor)
+    except (ValueError, TypeError) as error:  # such as floats stored where its type keeps integers
+        raise ModelError(f"the data of tensor {tensor.name!r} cannot be read: {error}", MALFORMED) from None
+    return values.astype(np.float32) if values.dtype == np.float16 else values
+
+
+def dtype(code: int, name: str) -> DType:
+    if code == onnx.TensorProto.UNDEFINED:
+        raise ModelError(f"tensor {name!r} has no element type")
+    if code == onnx.TensorProto.FLOAT16:  # computed in float32, which holds every float16
+        return DType.FLOAT32
+    if code == onnx.TensorProto.STRING:
+        raise UnsupportedError(f"tensor {name!r} holds strings", "numbers and booleans are supported")
+    try:
+        return dtype_of(helper.tensor_dtype_to_np_dtype(code).name)
+    except (KeyError, ValueError):
+        raise ModelError(f"tensor {name!r} has elements of the unknown type {code}", MALFORMED) from None
+
+
+def opsets(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
+    return {"" if o.domain == "ai.onnx" else o.domain: o.version for o in imports}
