@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from importlib import import_module
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from tests.support.batch import Item, run_batch
 from tests.support.cases import Case, Report
 from tests.support.interpret import interpret
 from tinyml.emit.model import Provenance
-from tinyml.pipeline import Options, compile_graph, optimize
+from tinyml.pipeline import Compiled, Options, compile_graph, optimize
 
 FILES = sorted(p.stem for p in (Path(__file__).parents[1] / "ops").glob("*.py") if p.stem != "__init__")
 
@@ -41,8 +42,10 @@ def check(cases: list[Case]) -> list[str]:
         report.compare(case, "numpy", found, wanted)
         computed[prefix] = (case, wanted)
         origin = Provenance(case.name, hashlib.sha256(case.name.encode()).hexdigest(), "")
-        files = compile_graph(graph, prefix, origin, Options(target="host")).files
-        items.append(Item(prefix, files, [case.inputs]))
+        compiled = compile_graph(graph, prefix, origin, Options(target="host"))
+        if includes_math(compiled) != uses_math(compiled):
+            report.problems.append(f"{case.name}: C: <math.h> is included for nothing, or missing")
+        items.append(Item(prefix, compiled.files, [case.inputs]))
     for prefix, outcome in run_batch(items).items():
         case, wanted = computed[prefix]
         if outcome.failure:
@@ -50,6 +53,17 @@ def check(cases: list[Case]) -> list[str]:
         else:
             report.compare(case, "C", list(outcome.outputs[0].values()), wanted)
     return report.problems
+
+
+def includes_math(compiled: Compiled) -> bool:
+    return "#include <math.h>" in compiled.files[f"{compiled.name}.c"]
+
+
+def uses_math(compiled: Compiled) -> bool:
+    """Whether the C has infinities, or functions of double that are not ours."""
+    text = "".join(text for name, text in compiled.files.items() if name.endswith((".c", ".h")))
+    code = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+    return bool(compiled.summary["libm"] or re.search(r"\b(?:INFINITY|NAN|sqrt)\b", code))
 
 
 def test_softmax_of_one_element_is_not_computed() -> None:

@@ -61,6 +61,19 @@ class Graph:
         """Tensors that are used outside the nodes: outputs and state updates."""
         return {*self.outputs, *(state.update for state in self.states)}
 
+    def is_unchanged(self, since: Graph) -> bool:
+        """Whether it has the very parts of another graph, so that what was checked there holds here too."""
+        texts = [(g.inputs, g.outputs, g.notes, g.labels, g.open_inputs) for g in (self, since)]
+        if texts[0] != texts[1]:
+            return False
+        pairs = ((self.nodes, since.nodes), (self.states, since.states))
+        return (
+            all(len(own) == len(others) for own, others in pairs)
+            and all(one is other for own, others in pairs for one, other in zip(own, others, strict=True))
+            and self.tensors.keys() == since.tensors.keys()
+            and all(tensor is since.tensors[name] for name, tensor in self.tensors.items())
+        )
+
     def with_nodes(self, nodes: Iterable[Node], new: Iterable[Tensor] = ()) -> Graph:
         """The same graph with other nodes and ``new`` or replaced tensors; unused tensors go."""
         nodes = tuple(nodes)

@@ -94,8 +94,6 @@ class PadLoops(Kernel[Pad]):
     def emit(self, layer: Layer[Pad], sheet: Sheet) -> None:
         op, x, y = layer.op, layer.input(0), layer.output
         value = op.stored_value(y)
-        if y.dtype.is_float and not np.isfinite(value):
-            sheet.include("<math.h>")
         if x.elements:
             self._move(op, x.shape, y, sheet)
         for shape, offset in _borders(op, x.shape, y.shape):

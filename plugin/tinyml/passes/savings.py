@@ -42,11 +42,14 @@ class Ledger:
     """Records what each stage changed, from the graph after it."""
 
     def __init__(self) -> None:
+        self._graph: Graph | None = None
         self._last: Size | None = None
         self.entries: list[Saving] = []
 
     def note(self, stage: str, graph: Graph) -> None:
-        size = Size.of(graph)
+        if graph is self._graph:
+            return
+        self._graph, size = graph, Size.of(graph)
         if self._last is not None:
             entry = Saving(stage, self._last, size)
             if entry:

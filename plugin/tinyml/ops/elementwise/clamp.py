@@ -70,8 +70,6 @@ class ClampLoop(InPlace[Clamp]):
     def emit(self, layer: Layer[Clamp], sheet: Sheet) -> None:
         op = layer.op
         shape = layer.output.shape
-        if layer.output.dtype.is_float:
-            sheet.include("<math.h>")
         with sheet.loops(c.nest(shape, {"i": c.Walk(c.contiguous(shape))})) as index:
             sheet.line(f"const {layer.output.dtype.c} v = {sheet.x()}[{index['i']}];")
             value = clamp_code("v", (op.low, op.high), layer.output)

@@ -78,8 +78,6 @@ def include_for(sheet: Sheet, code: str) -> None:
     """Headers that an expression needs, besides those of functions."""
     if re.search(r"\btinyml_\w+_(?:[su](?:32|64)|float|double)\(", code):
         sheet.include("<tinyml/scalar.h>")
-    if re.search(r"\b(?:NAN|INFINITY)\b", code):
-        sheet.include("<math.h>")
 
 
 def element(sheet: Sheet, index: int, place: str) -> str:

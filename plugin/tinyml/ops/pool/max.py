@@ -114,8 +114,6 @@ class MaxPoolLoops(PoolKernel[MaxPool]):
     def emit(self, layer: Layer[MaxPool], sheet: Sheet) -> None:
         op, dtype = layer.op, layer.input(0).dtype
         low, high = stored_limits(op.clamp, layer.output)
-        if dtype.is_float:
-            sheet.include("<math.h>")
         loops = PoolLoops(layer, sheet, op)
         with loops.outputs() as out:
             sheet.line(f"{dtype.c} best = {c.number(max(low, lowest_value(dtype)), dtype.numpy)};")

@@ -188,7 +188,6 @@ def largest(sheet: Sheet, split: Split, base: str, dtype: DType, name: str, whic
             sheet.line(f"{name} = {name} {operator} {sheet.x()}[{place}];")
         return
     low, high = (-np.inf, np.inf) if dtype.is_float else dtype.limits
-    sheet.include("<math.h>")
     sheet.line(f"{dtype.c} {name} = {c.number(low if which == 'max' else high, dtype.numpy)};")
     with inner_loop(sheet, split, base) as place:
         sheet.line(f"const {dtype.c} v = {sheet.x()}[{place}];")

@@ -191,7 +191,6 @@ def float_tiles(filters: Array, groups: int = 1) -> Array:
 def float_limits(layer: Layer[Weighted], sheet: Sheet) -> dict[str, object]:
     """Members for the bias and the limits, possibly infinite, of float sums."""
     low, high = layer.op.clamp
-    sheet.include("<math.h>")
     return {
         ".bias": bias_table(layer, sheet),
         ".out_min": c.floating(low),
