@@ -192,6 +192,12 @@ def test_power_fails_at_every_write_and_erase(simulator: Path, unit: int, files:
     assert int(words[5]) > 10, "no update was resumed"
 
 
+@pytest.mark.parametrize("unit", [4, 32])
+def test_parts_of_marks(simulator: Path, unit: int, files: list[str]) -> None:
+    """Any prefix, any suffix and every single bit: half a confirmation is none, half a trial is one."""
+    assert simulate(simulator, "marks", unit, files) == "fine\n"
+
+
 def test_checksum_is_zlib(simulator: Path) -> None:
     """What the sender compares when it resumes."""
     whole = fake.image_of()

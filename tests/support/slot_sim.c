@@ -6,6 +6,7 @@
  *	slot_sim check                    images from standard input, one verdict for each
  *	slot_sim cuts OLD NEW BAD UNIT    an update, with power failing at every write and erase
  *	slot_sim stages OLD NEW BAD UNIT  the same without failures, step by step
+ *	slot_sim marks OLD NEW BAD UNIT   marks of which power failure left any part
  *	slot_sim serve UNIT BYTES         a device with slots of so many bytes, behind a line
  *
  * Nothing from an image is executed. Instead of code an image has two bytes at each entry: a
@@ -18,6 +19,8 @@
 
 #include <tinyml/slot_receiver.h>
 #include <tinyml/slots.h>
+
+#include "marks.h" /* of runtime/slot */
 
 #define SECTOR  256u
 #define ADDRESS 0x60000u
@@ -425,6 +428,103 @@ static void stages(const struct file *old, const struct file *new, const struct 
 	printf("fine\n");
 }
 
+/* --- marks ----------------------------------------------------------------------------------- */
+
+#define MARK_BYTES 16u
+
+static uint8_t *mark_at(int slot, unsigned int mark)
+{
+	uint32_t stride = marks_bytes(&slots.region[slot]) / MARK_COUNT;
+
+	return memory + (uint32_t)slot * slot_bytes + slot_bytes - (MARK_COUNT - mark) * stride;
+}
+
+#define WAYS (2u * MARK_BYTES + 8u * MARK_BYTES)
+
+/* The flash as it was, but for a mark that power failure left with only its first bytes, only its
+ * last bytes, or one bit wrong. Way 0 and way MARK_BYTES leave nothing of it. */
+static void leave_part(const uint8_t *before, int slot, unsigned int mark, unsigned int way)
+{
+	unsigned int part = way % MARK_BYTES;
+	uint8_t *found = mark_at(slot, mark);
+
+	memcpy(memory, before, 2u * slot_bytes);
+	if (way < MARK_BYTES) {
+		memset(found + part, 0xff, MARK_BYTES - part);
+	} else if (way < 2u * MARK_BYTES) {
+		memset(found, 0xff, MARK_BYTES - part);
+	} else {
+		unsigned int bit = way - 2u * MARK_BYTES;
+
+		found[bit / 8u] ^= (uint8_t)(1u << bit % 8u);
+	}
+}
+
+/* The model that a start finds, and whether it is on trial. */
+static uint8_t started(bool *on_trial)
+{
+	power_on();
+	demand(tinyml_slots_open(&slots, &model) == 0, "no model");
+	*on_trial = slots.on_trial;
+	return answer();
+}
+
+/* A mark counts only when all of its bytes are right; every other content is "not blank". */
+static void marks(const struct file *old, const struct file *new)
+{
+	uint8_t *received = malloc(2u * slot_bytes);
+	uint8_t *tried = malloc(2u * slot_bytes);
+	uint8_t *rejected = malloc(2u * slot_bytes);
+	uint8_t *confirmed = malloc(2u * slot_bytes);
+	bool on_trial;
+	int slot;
+
+	memset(memory, 0xff, 2u * slot_bytes);
+	power_on();
+	(void)tinyml_slots_open(&slots, &model);
+	bring(old, false);
+	slot = tinyml_slots_free(&slots);
+	demand(send(new, false) == 0, "the update fails");
+	memcpy(received, memory, 2u * slot_bytes);
+	demand(tinyml_slots_open(&slots, &model) == 0 && slots.on_trial, "no trial");
+	memcpy(tried, memory, 2u * slot_bytes);
+	demand(tinyml_slots_confirm(&slots) == 0, "cannot confirm");
+	memcpy(confirmed, memory, 2u * slot_bytes);
+	memcpy(memory, tried, 2u * slot_bytes);
+	demand(started(&on_trial) == new->value && tinyml_slots_reject(&slots) == 0,
+	       "cannot reject");
+	memcpy(rejected, memory, 2u * slot_bytes);
+	for (unsigned int way = 0; way < WAYS; way++) {
+		leave_part(received, slot, MARK_COMPLETE, way);
+		executed = 0;
+		demand(started(&on_trial) == old->value && !on_trial && executed == 1,
+		       "half a mark of completeness counts");
+	}
+	for (unsigned int way = 0; way < WAYS; way++) {
+		leave_part(confirmed, slot, MARK_CONFIRMED, way);
+		demand(started(&on_trial) == new->value && on_trial,
+		       "half a mark of confirmation counts");
+		demand(tinyml_slots_confirm(&slots) == 0, "cannot confirm beside half a mark");
+		demand(started(&on_trial) == new->value && !on_trial, "confirmed, yet on trial");
+	}
+	for (unsigned int way = 1; way < WAYS; way++) {
+		if (way == MARK_BYTES) {
+			continue;
+		}
+		/* Half a trial is one, or a model that crashes the device would be tried for ever.
+		 */
+		leave_part(tried, slot, MARK_TRIED, way);
+		for (int i = 1; i < TINYML_SLOT_TRIALS; i++) {
+			demand(started(&on_trial) == new->value && on_trial, "too few trials");
+		}
+		demand(started(&on_trial) == old->value && !on_trial, "half a trial is none");
+		/* Half a rejection is one: the model has failed already. */
+		leave_part(rejected, slot, MARK_REJECTED, way);
+		demand(started(&on_trial) == old->value && !on_trial, "half a rejection is none");
+	}
+	printf("fine\n");
+}
+
 /* Every 20th line of data arrives damaged: the sender must cope. */
 static int serve(void)
 {
@@ -475,6 +575,8 @@ int main(int argc, char **argv)
 	make_device(files[0].bytes, (uint32_t)atoi(argv[2]));
 	if (strcmp(argv[1], "cuts") == 0) {
 		cuts(&files[0], &files[1], &files[2]);
+	} else if (strcmp(argv[1], "marks") == 0) {
+		marks(&files[0], &files[1]);
 	} else {
 		stages(&files[0], &files[1], &files[2]);
 	}

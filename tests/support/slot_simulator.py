@@ -55,7 +55,7 @@ def with_mbed_tls() -> Trust:
 def build_simulator(folder: Path, trust: Trust | None = None) -> Path:
     """With ``trust``, the device can check signatures."""
     flags: tuple[str, ...] = ("-std=gnu11", "-O1", *WARNINGS, *SANITIZERS)
-    includes: tuple[Path, ...] = (Path(RUNTIME_INCLUDE),)
+    includes: tuple[Path, ...] = (Path(RUNTIME_INCLUDE), Path(RUNTIME_C) / "slot")
     sources = [path for path in sorted(Path(RUNTIME_C).glob("slot/*.c")) if "trust_" not in path.name]
     units = []
     if trust is not None:
