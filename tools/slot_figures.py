@@ -1,11 +1,12 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Measure what slots cost, and write the two tables of docs/slots.md between their marks.
+"""Measure what slots cost, and write the tables of docs/slots.md between their marks.
 
 ``python -m tools.slot_figures [--without-runs]``
 
-It requires the cross compilers and QEMU; models of the second table that TINYML_MODELS does not have keep
-their rows. GCC 12 gives the numbers in the page.
+It requires the cross compilers and QEMU. Rows of models that TINYML_MODELS does not have stay as they
+are, and without Monocypher (TINYML_MONOCYPHER, or the group ``slots`` of the workspace) those of signatures.
+GCC 12 gives the numbers in the page.
 """
 
 from __future__ import annotations
@@ -15,8 +16,12 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from tools.environment import ROOT
 
@@ -28,8 +33,11 @@ from tinyml.harness.build import RUNTIME_C, RUNTIME_INCLUDE
 from tinyml.harness.objects import Unit, compile_all
 from tinyml.harness.tools import cross_compiler
 from tinyml.pipeline import Options, compile_model
-from tinyml.slots.pack import Slot, pack_compiled
-from tinyml.slots.trial import ADDRESSES, run_slot
+from tinyml.slots.image import Key
+from tinyml.slots.keys import public_key, signing_key
+from tinyml.slots.monocypher import find_monocypher
+from tinyml.slots.pack import Packed, Slot, pack_compiled
+from tinyml.slots.trial import ADDRESSES, SIGNATURES, Trust, open_slot, run_slot
 from tinyml.slots.version import Version
 from tinyml.targets import find_target
 from tinyml.toolchains import ARM
@@ -50,6 +58,13 @@ RUNS = (
     ("streaming convolutions (float)", "espdl_stream_float.onnx", ("cortex-m4",)),
     ("pose GRU (float)", "pose_gru_float.onnx", ("cortex-m4", "riscv32")),
 )
+OPENED = (("digits", DIGITS.name, "cortex-m3"), ("MLPerf Tiny KWS", "mlperf_kws_int8.tflite", "cortex-m4"))
+STRUCTURES = (
+    ("tinyml_slot", "a model in a slot (eight inputs and outputs)"),
+    ("tinyml_slots", "two slots"),
+    ("tinyml_update", "an update, while it lasts"),
+    ("tinyml_receiver", "lines of text, with the update"),
+)
 
 
 def flash_rows() -> Iterator[str]:
@@ -62,15 +77,29 @@ def flash_rows() -> Iterator[str]:
 
 def flash_bytes(core: str, optimize: str, name: str) -> int:
     """Code and constants of an object file."""
+    text, data, _ = object_sizes(core, optimize, RUNTIME_C / "slot" / f"{name}.c")
+    return text + data
+
+
+def object_sizes(core: str, optimize: str, source: Path) -> tuple[int, int, int]:
+    """Code with constants, initialised and zeroed variables, as ``size`` prints them."""
     compiler = cross_compiler(ARM)
     flags = ("-std=c11", *find_target(core).gcc_flags, *ARM.compile_flags, optimize)
-    (path,) = compile_all(
-        compiler, [Unit(RUNTIME_C / "slot" / f"{name}.c", "slot", flags, (RUNTIME_INCLUDE,))]
-    )
+    (path,) = compile_all(compiler, [Unit(source, "slot", flags, (RUNTIME_INCLUDE,))])
     size = compiler.path.with_name(compiler.path.name.removesuffix("gcc") + "size")
     said = subprocess.run([str(size), str(path)], capture_output=True, text=True, check=True).stdout
-    text, data = said.splitlines()[1].split()[:2]
-    return int(text) + int(data)
+    text, data, bss = said.splitlines()[1].split()[:3]
+    return int(text), int(data), int(bss)
+
+
+def memory_rows() -> Iterator[str]:
+    yield "| RAM of | bytes |"
+    yield "|---|---|"
+    with tempfile.TemporaryDirectory() as name:
+        for structure, what in STRUCTURES:
+            source = Path(name) / f"{structure}.c"
+            source.write_text(f"#include <tinyml/slot_receiver.h>\nchar it[sizeof(struct {structure})];\n")
+            yield f"| `struct {structure}`: {what} | {object_sizes('cortex-m3', '-Os', source)[2]} |"
 
 
 def run_rows(before: str) -> Iterator[str]:
@@ -86,11 +115,52 @@ def run_rows(before: str) -> Iterator[str]:
                 yield from (line for line in before.splitlines() if line.startswith(start))
 
 
-def comparison(model: Path, machine: str) -> str:
+def open_rows(before: str) -> Iterator[str]:
+    yield "| model | core | opened with | instructions | stack | flash of all checks |"
+    yield "|---|---|---|---|---|---|"
+    monocypher = find_monocypher()
+    for title, file, core in OPENED:
+        folder = DIGITS.parent if file == DIGITS.name else Path(os.environ.get("TINYML_MODELS", "."))
+        for what, signed in (("checksum", False), ("signature (Monocypher)", True)):
+            start = f"| {title} | {core.replace('cortex-m', 'Cortex-M')} | {what} |"
+            if (folder / file).is_file() and (monocypher or not signed):
+                cost = opening(folder / file, f"qemu-{core}", monocypher if signed else None)
+                yield f"{start} {cost}"
+            else:
+                yield from (line for line in before.splitlines() if line.startswith(start))
+
+
+def opening(model: Path, machine: str, monocypher: Path | None) -> str:
+    """Instructions, stack and flash (code of the checks, of the library and of the compiler's) at ``-O2``."""
+    trust, key = None, None
+    if monocypher is not None:
+        with tempfile.TemporaryDirectory() as name:
+            pem = Path(name) / "key.pem"
+            pem.write_bytes(fixed_key())
+            trust, key = Trust(public_key(pem), monocypher), signing_key(pem)
+    found = open_slot(packed_for(model, machine, key), "a", machine, trust)
+    assert found.instructions
+    assert found.footprint
+    flash = found.footprint.part("slot").flash + found.footprint.part(SIGNATURES).flash
+    return f"{found.instructions[0]:,} | {found.stack_bytes:,} | {flash:,} |"
+
+
+def fixed_key() -> bytes:
+    """Always the same, so that a measurement can be repeated."""
+    private = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+    return private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+
+
+def packed_for(model: Path, machine: str, key: Key | None = None) -> Packed:
     target = harness.find_machine(machine).target.name
     compiled = compile_model(model, Options(name="model", target=target))
     slots = tuple(Slot(name, address) for name, address in zip("ab", ADDRESSES[machine], strict=True))
-    packed = pack_compiled(compiled, slots, Version(1))
+    return pack_compiled(compiled, slots, Version(1), key)
+
+
+def comparison(model: Path, machine: str) -> str:
+    packed = packed_for(model, machine)
+    compiled = packed.compiled
     samples = generated(compiled.graph, 1)
     linked = harness.run_files(compiled.files, machine, samples, reset_before={0})
     found = run_slot(packed, "a", machine, samples, reset_before={0})
@@ -113,11 +183,13 @@ def replaced(page: str, mark: str, rows: Iterator[str]) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="measure what slots cost, for docs/slots.md")
-    parser.add_argument("--without-runs", action="store_true", help="only the bytes of flash")
+    parser.add_argument("--without-runs", action="store_true", help="only bytes of flash and RAM")
     args = parser.parse_args()
     page = PAGE.read_text(encoding="utf-8")
     page = replaced(page, "flash", flash_rows())
+    page = replaced(page, "memory", memory_rows())
     if not args.without_runs:
+        page = replaced(page, "opening", open_rows(page))
         page = replaced(page, "runs", run_rows(page))
     PAGE.write_text(page, encoding="utf-8")
     return 0

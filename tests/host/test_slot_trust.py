@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import os
 import struct
 from pathlib import Path
 
@@ -24,7 +23,7 @@ from tests.support.slot_simulator import (
     with_psa_shim,
 )
 from tinyml.slots import image
-from tinyml.workspace import find_zephyr
+from tinyml.slots.monocypher import find_monocypher
 
 OURS, THEIRS = Ed25519PrivateKey.generate(), Ed25519PrivateKey.generate()
 PUBLIC = OURS.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
@@ -32,12 +31,10 @@ PUBLIC = OURS.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
 
 def monocypher() -> Path:
     """Its sources: TINYML_MONOCYPHER, or those of a west workspace."""
-    named = os.environ.get("TINYML_MONOCYPHER")
-    zephyr = find_zephyr()
-    folder = Path(named) if named else zephyr.parent / "modules" / "crypto" / "monocypher" if zephyr else None
-    if folder is None or not (folder / "src" / "monocypher.c").is_file():
+    found = find_monocypher()
+    if found is None:
         pytest.skip("no Monocypher here (TINYML_MONOCYPHER, or the group slots of a west workspace)")
-    return folder / "src"
+    return found
 
 
 def need_psa_header() -> None:

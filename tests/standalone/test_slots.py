@@ -8,24 +8,28 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from tests.support import goldens
 from tinyml import harness
 from tinyml.compare.samples import generated
 from tinyml.errors import ToolError
 from tinyml.pipeline import Options, compile_model
+from tinyml.slots.image import Key
+from tinyml.slots.monocypher import find_monocypher
 from tinyml.slots.pack import Packed, Slot, pack_compiled
-from tinyml.slots.trial import ADDRESSES, run_slot
+from tinyml.slots.trial import ADDRESSES, SIGNATURES, Trust, open_slot, run_slot
 from tinyml.slots.version import Version
 
 DIGITS = Path(__file__).parents[2] / "samples" / "digits" / "model.onnx"
 MACHINES = list(ADDRESSES)
 
 
-def packed_for(machine: str, model: Path = DIGITS) -> Packed:
+def packed_for(machine: str, model: Path = DIGITS, key: Key | None = None) -> Packed:
     a, b = ADDRESSES[machine]
     compiled = compile_model(model, Options(name="model", target=harness.find_machine(machine).target.name))
-    return pack_compiled(compiled, (Slot("a", a), Slot("b", b)), Version(1))
+    return pack_compiled(compiled, (Slot("a", a), Slot("b", b)), Version(1), key)
 
 
 def check_equal(packed: Packed, machine: str) -> None:
@@ -67,6 +71,23 @@ def test_checks_cost_less_than_two_kilobytes(machine: str) -> None:
     found = run_slot(packed, "a", machine, generated(packed.compiled.graph, 1))
     assert found.footprint
     assert found.footprint.part("slot").flash < 2048
+
+
+def test_signatures_are_checked_on_the_core() -> None:
+    """Monocypher, compiled for the core, accepts the pack of our key and refuses that of another one."""
+    monocypher = find_monocypher()
+    if monocypher is None:
+        pytest.skip("no Monocypher here (TINYML_MONOCYPHER, or the group slots of a west workspace)")
+    machine = "qemu-cortex-m3"
+    ours, theirs = Ed25519PrivateKey.generate(), Ed25519PrivateKey.generate()
+    raw = ours.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
+    trust = Trust(raw, monocypher)
+    found = open_slot(packed_for(machine, key=Key(ours.sign, b"")), "a", machine, trust)
+    assert found.footprint
+    assert found.footprint.part("slot").flash < 2048
+    assert found.footprint.part(SIGNATURES).flash > 8192, "the library is not in the image"
+    with pytest.raises(ToolError, match="slot refused: -09"):
+        open_slot(packed_for(machine, key=Key(theirs.sign, b"")), "a", machine, trust)
 
 
 def test_the_wrong_slot_is_refused() -> None:

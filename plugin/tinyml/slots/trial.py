@@ -7,8 +7,10 @@ from __future__ import annotations
 import dataclasses
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from tinyml.compare.samples import generated
 from tinyml.harness.build import (
     HARNESS_C,
     RUNTIME_C,
@@ -38,6 +40,15 @@ ADDRESSES = {
 """Room for two slots on each machine, in memory that code can run from."""
 
 SLOT_SOURCES = ("slot/slot.c", "slot/crc32.c")
+SIGNATURES = "monocypher"  # the part of the footprint
+
+
+@dataclass(frozen=True)
+class Trust:
+    """The key that signed a pack, and the library that checks it."""
+
+    public_key: bytes
+    monocypher: Path  # its folder src
 
 
 def run_slot(
@@ -53,6 +64,25 @@ def run_slot(
 
     ``content`` replaces the image there. A refused image is a ToolError with the number of the reason.
     """
+    return _run(packed, slot, on, samples, content=content, reset_before=reset_before)
+
+
+def open_slot(packed: Packed, slot: str, on: str, trust: Trust | None = None) -> Result:
+    """The cost of tinyml_slot_open(), as that of one run; with ``trust``, it checks the signature."""
+    return _run(packed, slot, on, generated(packed.compiled.graph, 1), opening=True, trust=trust)
+
+
+def _run(
+    packed: Packed,
+    slot: str,
+    on: str,
+    samples: Sequence[Mapping[str, Array]],
+    *,
+    content: bytes | None = None,
+    reset_before: Collection[int] = (),
+    opening: bool = False,
+    trust: Trust | None = None,
+) -> Result:
     machine = find_machine(on)
     image = packed.pack.images[slot]
     with tempfile.TemporaryDirectory(prefix="tinyml-slot-") as scratch:
@@ -62,23 +92,35 @@ def run_slot(
         )
         (folder / "slot.bin").write_bytes(image if content is None else content)
         address = int.from_bytes(image[4:8], "little")
-        firmware = _firmware(machine, folder, address, len(image), packed)
+        trial: tuple[str, ...] = (f"-DSLOT_ADDRESS={address:#x}", f"-DSLOT_BYTES={len(image)}")
+        trial += ("-DSLOT_MEASURE_OPEN",) if opening else ()
+        firmware = _firmware(machine, folder, trial, packed, trust)
         loaded = dataclasses.replace(firmware, loaded=(("slot.bin", address),))
         return execute(loaded, read_generated(folder), samples, reset_before=reset_before)
 
 
-def _firmware(machine: Machine, folder: Path, address: int, size: int, packed: Packed) -> Image:
+def _firmware(
+    machine: Machine, folder: Path, trial: tuple[str, ...], packed: Packed, trust: Trust | None
+) -> Image:
     options = Options()
     flags = ("-std=c11", *base_flags(machine, options), "-O2")
-    defines = (
-        f"-DSLOT_ADDRESS={address:#x}",
-        f"-DSLOT_BYTES={size}",
+    tensors = f"-DTINYML_SLOT_TENSORS={len(packed.facts.inputs) + len(packed.facts.outputs)}"
+    trial += (
         f"-DSLOT_ARENA_BYTES={max(packed.facts.arena_bytes, 1)}",
         f"-DSLOT_STATE_BYTES={packed.facts.state_bytes}",
-        f"-DTINYML_SLOT_TENSORS={len(packed.facts.inputs) + len(packed.facts.outputs)}",
+        tensors,
     )
-    includes = (RUNTIME_INCLUDE, HARNESS_C)
+    includes: tuple[Path, ...] = (RUNTIME_INCLUDE, HARNESS_C)
     units = harness_units(flags, "OPEN=open_slot", port_sources(machine))
-    units += [Unit(RUNTIME_C / name, "slot", (*flags, *defines[-1:]), includes) for name in SLOT_SOURCES]
-    units.append(Unit(SLOT_C / "trial.c", "harness", (*flags, *defines), includes))
+    units += [Unit(RUNTIME_C / name, "slot", (*flags, tensors), includes) for name in SLOT_SOURCES]
+    if trust is not None:
+        trial += (f"-DSLOT_PUBLIC_KEY={','.join(map(str, trust.public_key))}",)
+        includes += (trust.monocypher, trust.monocypher / "optional")
+        sources = (
+            RUNTIME_C / "slot" / "trust_monocypher.c",
+            trust.monocypher / "monocypher.c",
+            trust.monocypher / "optional" / "monocypher-ed25519.c",
+        )
+        units += [Unit(source, SIGNATURES, (*flags, tensors, "-w"), includes) for source in sources]
+    units.append(Unit(SLOT_C / "trial.c", "harness", (*flags, *trial), includes))
     return assemble(units, machine, folder, options)
