@@ -49,9 +49,10 @@ PACKAGES: dict[str, Callable[[], bool]] = {
     **_parts(ARM),
 }
 
-# Without these, only a few tests are skipped. They are large, so they are installed for tests only, and a
-# distribution that lacks them is no obstacle.
+# Without these, a few tests are skipped and Zephyr builds take longer. They are installed for tests only, and
+# a distribution that lacks them is no obstacle.
 OPTIONAL: dict[str, Callable[[], bool]] = {
+    "ccache": _command("ccache"),
     **_parts(RISCV),
     "libmbedtls-dev": lambda: Path("/usr/include/psa/crypto.h").is_file(),
 }
@@ -109,7 +110,7 @@ def ensure(log: Path, for_tests: bool = False) -> list[str]:
         if extra:
             try:
                 run_logged([*install, *extra], log, "")
-                current.result += f"; for RISC-V: {', '.join(extra)}"
+                current.result += f"; for tests: {', '.join(extra)}"
             except StepError:
-                current.result += f"; not for RISC-V (optional): {', '.join(extra)}"
+                current.result += f"; cannot install for tests (optional): {', '.join(extra)}"
     return missing()
