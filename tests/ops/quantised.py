@@ -43,6 +43,23 @@ def between(
     return onnx_nodes_case(name, nodes, operands, ["y"], lsb=lsb)
 
 
+def int16_mean_of_two() -> Case:
+    """Half of the results lie halfway between two steps, and go to the even one.
+
+    onnxruntime computes them in float32, whose error moves some of them off the middle: no oracle here.
+    """
+    x = whole(9, 40, 2, low=-32768, high=32767, dtype="int16")
+    scale, zero = (Const(np.array(2.4821928e-05, np.float32)), Const(np.array(0, np.int16)))
+    operands: dict[str, Array | Const] = {"x": x, "s": scale, "z": zero, "axes": Const(np.array([2]))}
+    nodes = [
+        helper.make_node("DequantizeLinear", ["x", "s", "z"], ["r"]),
+        helper.make_node("ReduceMean", ["r", "axes"], ["mean"], keepdims=1),
+        helper.make_node("QuantizeLinear", ["mean", "s", "z"], ["y"]),
+    ]
+    even = np.rint(x.sum(axis=2, keepdims=True, dtype=np.int64) / 2).astype(np.int16)
+    return onnx_nodes_case("int16_mean_of_two", nodes, operands, ["y"], expected=[even])
+
+
 def unsigned_matmul() -> Case:
     """A dense layer whose uint8 output is the model's: integer inside, converted at the end."""
     operands: dict[str, Array | Const] = {
@@ -198,5 +215,6 @@ CASES: list[Case] = [
     between("Relu_int16", "Relu", [0.0003], 0.0003, dtype="int16"),
     between("Relu_int16_rescaled", "Relu", [0.0003], 0.0001, dtype="int16"),
     between("clip", "Relu", [0.05], 0.05),
+    int16_mean_of_two(),
     between("clip_rescaled", "Relu", [0.05], 0.03, -128),
 ]
