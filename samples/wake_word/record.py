@@ -3,7 +3,7 @@
 """Synthesise speech with espeak-ng: the wake word "hey zephyr", and other things that people say.
 
     apt install espeak-ng && pip install scipy
-    python record.py [FOLDER]
+    python record.py [FOLDER] [--word "hey steven"]
 
 writes FOLDER/{other,wake}/<number>.wav (default: recordings), 16000 samples a second, one channel, to train
 with, and replay.wav, which the emulated microphone plays. Every recording begins with 0.4 seconds of noise;
@@ -12,8 +12,8 @@ the speech of the wake word ends 0.3 seconds before the end.
 
 from __future__ import annotations
 
+import argparse
 import subprocess
-import sys
 import tempfile
 import wave
 from pathlib import Path
@@ -25,6 +25,7 @@ from scipy.signal import resample_poly
 
 HERE = Path(__file__).resolve().parent
 RATE = 16000
+WORD = "hey zephyr"
 BEFORE, AFTER = 0.4, 0.3  # seconds of noise around speech
 WAKE_COUNT, OTHER_COUNT = 160, 240
 ACCENTS = ("en-gb", "en-us", "en-gb-scotland", "en-gb-x-rp", "en-gb-x-gbclan", "en-gb-x-gbcwmd", "en-029")
@@ -84,14 +85,20 @@ def save(path: Path, sound: Sound) -> None:
         stream.writeframes(np.clip(np.round(sound), -32768, 32767).astype("<i2").tobytes())
 
 
-def main(arguments: list[str]) -> None:
-    folder = Path(arguments[0]) if arguments else HERE / "recordings"
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", nargs="?", type=Path, default=HERE / "recordings")
+    parser.add_argument("--word", default=WORD, help=f"the wake word (default: {WORD})")
+    args = parser.parse_args()
+    others = [text for text in OTHERS if text != args.word]
+    if args.word != WORD:
+        others.append(WORD)
     random = np.random.default_rng(3)
     for number in range(WAKE_COUNT):
-        save(folder / "wake" / f"{number:03}.wav", recording("hey zephyr", random))
+        save(args.folder / "wake" / f"{number:03}.wav", recording(args.word, random))
     for number in range(OTHER_COUNT):
-        save(folder / "other" / f"{number:03}.wav", recording(OTHERS[number % len(OTHERS)], random))
-    print(f"{WAKE_COUNT + OTHER_COUNT} recordings -> {folder}")
+        save(args.folder / "other" / f"{number:03}.wav", recording(others[number % len(others)], random))
+    print(f"{WAKE_COUNT + OTHER_COUNT} recordings -> {args.folder}")
     random = np.random.default_rng(2024)
     replay = np.concatenate([recording(text, random) for text in REPLAY])
     save(HERE / "replay.wav", replay)
@@ -99,4 +106,4 @@ def main(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -4,9 +4,17 @@
 
 from __future__ import annotations
 
-from tests.platformio.conftest import REPOSITORY, MakeProject
+import shutil
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from tests.platformio.conftest import REPOSITORY, MakeProject, Project
 from tests.platformio.digits import QEMU
 from tinyml.pipeline import Options
+from tinyml.slots.image import Key
+from tinyml.slots.monocypher import find_monocypher
 from tinyml.slots.pack import Slot, pack_model
 from tinyml.slots.version import Version
 
@@ -39,7 +47,16 @@ static const struct tinyml_flash flash[2] = {
     {erase, write, (void *)FIRST, 1024, 8},
     {erase, write, (void *)SECOND, 1024, 8},
 };
+#ifdef SIGNED
+#include <tinyml/slot_trust.h>
+
+static const struct tinyml_slot_trust trust = {tinyml_slot_verify_monocypher, public_key};
+#endif
+
 static struct tinyml_slots slots = {
+#ifdef SIGNED
+    .trust = &trust,
+#endif
     .region = {{(void *)FIRST, FIRST, BYTES, &flash[0]}, {(void *)SECOND, SECOND, BYTES, &flash[1]}},
 };
 
@@ -86,18 +103,27 @@ int main(void)
 """
 
 
-def test_a_model_arrives(make_project: MakeProject) -> None:
+def images(first: Key | None = None, second: Key | None = None) -> str:
+    """Version 1 for the first slot and version 2 for the second one, as C."""
     model = REPOSITORY / "samples" / "digits" / "model.onnx"
     slots = (Slot("a", FIRST), Slot("b", SECOND))
     text = f"#define FIRST {FIRST:#x}u\n#define SECOND {SECOND:#x}u\n"
-    for name, slot, version in (("first", "a", 1), ("second", "b", 2)):
+    for name, slot, version, key in (("first", "a", 1, first), ("second", "b", 2, second)):
         options = Options(name="digits", target="cortex-m3")
-        image = pack_model(model, options, slots, Version(version)).pack.images[slot]
+        image = pack_model(model, options, slots, Version(version), key).pack.images[slot]
         text += f"static const uint8_t {name}[] = {{{','.join(map(str, image))}}};\n"
-    project = make_project(QEMU)
-    project.write("src/images.h", text)
+    return text
+
+
+def check(project: Project, expected: list[str]) -> None:
     project.write("src/main.c", MAIN)
     said = project.build("-t", "qemu")
+    assert [line for line in said.splitlines() if line in expected] == expected, said
+
+
+def test_a_model_arrives(make_project: MakeProject) -> None:
+    project = make_project(QEMU)
+    project.write("src/images.h", images())
     expected = [
         "empty: no model that may be used",
         "version 1: ok",
@@ -106,4 +132,25 @@ def test_a_model_arrives(make_project: MakeProject) -> None:
         "digits sees a 0",
         "version 1: not newer than the model in use",
     ]
-    assert [line for line in said.splitlines() if line in expected] == expected, said
+    check(project, expected)
+
+
+def test_signatures(make_project: MakeProject) -> None:
+    """Monocypher is a library of the project; a model that somebody else signed is refused."""
+    monocypher = find_monocypher()
+    if monocypher is None:
+        pytest.skip("no Monocypher here (TINYML_MONOCYPHER, or the group slots of a west workspace)")
+    ours, theirs = Ed25519PrivateKey.generate(), Ed25519PrivateKey.generate()
+    public = ours.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
+    project = make_project(QEMU + "build_flags = -I lib/monocypher/src -I lib/monocypher/src/optional\n")
+    shutil.copytree(monocypher, project.folder / "lib" / "monocypher" / "src")
+    key = f"#define SIGNED 1\nstatic const uint8_t public_key[] = {{{','.join(map(str, public))}}};\n"
+    project.write("src/images.h", key + images(Key(ours.sign, b""), Key(theirs.sign, b"")))
+    expected = [
+        "empty: no model that may be used",
+        "version 1: ok",
+        "digits sees a 0",
+        "version 2: signed with another key, or forged",
+        "digits sees a 0",
+    ]
+    check(project, expected)

@@ -4,11 +4,12 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.zephyr.building import ROOT, TWISTER_SECONDS, run, twister
+from tests.zephyr.building import ROOT, TWISTER_SECONDS, run, twister, west_build
 
 pytestmark = pytest.mark.timeout(TWISTER_SECONDS)
 
@@ -28,6 +29,22 @@ def test_sample(results: dict[tuple[str, str], str], sample: Path, board: str) -
     name = f"sample.tinyml.{sample.name}"
     ended = [status for (test, place), status in results.items() if test == name and place.startswith(board)]
     assert ended == ["passed"], results
+
+
+def test_a_wake_word_of_your_own(tmp_path: Path) -> None:
+    """Another model in the place of model.onnx, nothing else: the application hears "hey steven" instead.
+
+    The model was trained as the README says: `record.py --word "hey steven"`, train.py, `tinyml quantize`.
+    """
+    sample = tmp_path / "wake_word"
+    shutil.copytree(ROOT / "samples" / "wake_word", sample)
+    shutil.copytree(ROOT / "samples" / "common", tmp_path / "common")
+    shutil.copy(Path(__file__).parent / "wake_word" / "hey_steven.onnx", sample / "model.onnx")
+    expected = run(["python", "expected.py"], sample).splitlines()
+    assert expected[1:-1] == ["4.22 s: wake word (99 %), LED on"]
+    build = west_build(sample, tmp_path / "build", BOARDS[1], "-DCONFIG_NATIVE_SIM_SLOWDOWN_TO_REAL_TIME=n")
+    said = build.in_qemu("overruns").splitlines()
+    assert [line.rstrip() for line in said if line.rstrip() in expected] == expected, said
 
 
 # What is changed in the devicetree, what is built of the application, and the message.

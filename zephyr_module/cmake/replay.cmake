@@ -4,9 +4,11 @@
 # Devices that replay a recording: nodes with the property 'recording', relative to the application.
 
 set(TINYML_RECORDING_SCRIPT ${CMAKE_CURRENT_LIST_DIR}/../scripts/recording.py)
+set(TINYML_GREYS_SCRIPT ${CMAKE_CURRENT_LIST_DIR}/../scripts/greys.py)
 
-# Add the driver `source` to the current library, and the recording of every node that it drives.
-function(tinyml_add_replay compatible source channels)
+# Add the driver `source` to the current library, and the recording of every node that it drives. Words
+# after them are options of the script; @NAME is the value of that property of the node.
+function(tinyml_add_replay compatible source)
   zephyr_library_sources(${source})
   dt_comp_path(nodes COMPATIBLE ${compatible})
   foreach(node IN LISTS nodes)
@@ -15,7 +17,13 @@ function(tinyml_add_replay compatible source channels)
       continue()
     endif()
     dt_prop(recording PATH ${node} PROPERTY recording)
-    dt_prop(rate PATH ${node} PROPERTY sampling-frequency)
+    set(options)
+    foreach(word IN LISTS ARGN)
+      if(word MATCHES "^@(.*)")
+        dt_prop(word PATH ${node} PROPERTY ${CMAKE_MATCH_1})
+      endif()
+      list(APPEND options ${word})
+    endforeach()
     get_filename_component(file ${recording} ABSOLUTE BASE_DIR ${APPLICATION_SOURCE_DIR})
     if(NOT EXISTS ${file})
       message(FATAL_ERROR "TinyML: the node ${node} replays ${file}, which does not exist.\n"
@@ -28,8 +36,8 @@ function(tinyml_add_replay compatible source channels)
     add_custom_command(
       OUTPUT ${output}
       COMMAND ${PYTHON_EXECUTABLE} ${TINYML_RECORDING_SCRIPT} ${file} ${output}
-              --name ${name} --rate ${rate} --channels ${channels}
-      DEPENDS ${file} ${TINYML_RECORDING_SCRIPT}
+              --name ${name} ${options}
+      DEPENDS ${file} ${TINYML_RECORDING_SCRIPT} ${TINYML_GREYS_SCRIPT}
       COMMENT "Recording ${recording}"
       VERBATIM)
     zephyr_library_sources(${output})

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A recording as C, for a device that replays it.
 
-    recording.py FILE OUT.c --name N [--rate R] [--channels C]
+    recording.py FILE OUT.c --name N [--rate R] [--channels C] [--width W --height H]
 
-CSV: one line per sample, one column per channel, kept as thousandths of its unit. WAV: int16 samples. Uses
-the standard library only.
+CSV: one line per sample, one column per channel, kept as thousandths of its unit. WAV: int16 samples. PNG:
+pictures of W x H greys, side by side. Uses the standard library only.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import csv
 import sys
 import wave
 from pathlib import Path
+
+from greys import BadPictureError, read_png  # beside this script
 
 LARGEST = 32767
 
@@ -59,6 +61,20 @@ def from_wav(path: Path, rate: int | None) -> tuple[list[int], int]:
     return samples.tolist(), channels
 
 
+def from_png(path: Path, width: int, height: int) -> list[int]:
+    """The pixels of pictures that are side by side, picture after picture."""
+    try:
+        pixels, row = read_png(path)
+    except BadPictureError as error:
+        raise BadRecordingError(str(error)) from None
+    if len(pixels) != row * height or row % width:
+        raise BadRecordingError(
+            f"has {row}x{len(pixels) // row} pixels; pictures of {width}x{height} must be side by side"
+        )
+    starts = [line + left for left in range(0, row, width) for line in range(0, len(pixels), row)]
+    return [pixel for start in starts for pixel in pixels[start : start + width]]
+
+
 def read(path: Path, rate: int | None) -> tuple[list[int], int]:
     """Values and how many make a sample."""
     kind = path.suffix.lower()
@@ -70,14 +86,14 @@ def read(path: Path, rate: int | None) -> tuple[list[int], int]:
     return values, channels
 
 
-def text(name: str, values: list[int], channels: int) -> str:
+def text(name: str, values: list[int], channels: int, kind: str = "int16_t") -> str:
     lines = [", ".join(map(str, values[at : at + 16])) for at in range(0, len(values), 16)]
     rows = "\n".join(f"\t{line}," for line in lines)
     return (
         "/* Made from a recording; do not edit. */\n#include <stdint.h>\n\n"
-        f"extern const int16_t {name}[];\nextern const uint32_t {name}_samples;\n\n"
+        f"extern const {kind} {name}[];\nextern const uint32_t {name}_samples;\n\n"
         f"const uint32_t {name}_samples = {len(values) // channels};\n"
-        f"const int16_t {name}[] = {{\n{rows}\n}};\n"
+        f"const {kind} {name}[] = {{\n{rows}\n}};\n"
     )
 
 
@@ -88,17 +104,24 @@ def main() -> int:
     parser.add_argument("--name", required=True)
     parser.add_argument("--rate", type=int)
     parser.add_argument("--channels", type=int)
+    parser.add_argument("--width", type=int)
+    parser.add_argument("--height", type=int)
     args = parser.parse_args()
     try:
         if not args.recording.is_file():
             raise BadRecordingError("does not exist; 'recording' in the devicetree names it")
-        values, channels = read(args.recording, args.rate)
-        if args.channels not in (None, channels):
-            raise BadRecordingError(f"has {channels} channels; the device has {args.channels}")
+        if args.width is not None:
+            pixels = from_png(args.recording, args.width, args.height)
+            made = text(args.name, pixels, args.width * args.height, "uint8_t")
+        else:
+            values, channels = read(args.recording, args.rate)
+            if args.channels not in (None, channels):
+                raise BadRecordingError(f"has {channels} channels; the device has {args.channels}")
+            made = text(args.name, values, channels)
     except BadRecordingError as error:
         print(f"error: {args.recording} {error}", file=sys.stderr)
         return 1
-    args.out.write_text(text(args.name, values, channels), encoding="utf-8")
+    args.out.write_text(made, encoding="utf-8")
     return 0
 
 
