@@ -11,7 +11,7 @@ include.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tinyml.c_keywords import KEYWORDS
@@ -42,6 +42,11 @@ DEVICES = frozenset(
 
 PREFIX = "tinyml"
 """Names that begin with it belong to the runtime."""
+
+
+def shape_text(shape: Sequence[int]) -> str:
+    """``8x8x16``."""
+    return "x".join(map(str, shape)) or "scalar"
 
 
 def model_name(path: Path) -> str:

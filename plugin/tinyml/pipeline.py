@@ -102,6 +102,7 @@ class Compiled:
     summary: Mapping[str, Any]
     savings: tuple[Saving, ...] = ()  # what each pass saved
     quantization: Report | None = None  # the loss of accuracy, if the model was quantised here
+    layer_functions: tuple[str, ...] = ()  # the C of each layer; empty where a layer does no work
 
 
 def optimize(graph: Graph, observe: Observer | None = None) -> Graph:
@@ -228,7 +229,16 @@ def compile_graph(
         emitted.set,
     )
     files = {**emitted.files, f"{name}.json": summary.text}
-    return Compiled(name, graph, selected, placed, files, summary.data, tuple(ledger.entries))
+    return Compiled(
+        name,
+        graph,
+        selected,
+        placed,
+        files,
+        summary.data,
+        tuple(ledger.entries),
+        layer_functions=emitted.layer_functions,
+    )
 
 
 def _checked_labels(graph: Graph, classes: tuple[str, ...]) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ def table(rows: Iterable[Sequence[object]], head: Sequence[object] = ()) -> str:
 def frame(page: str) -> str:
     """A page with its own style, which must not change that of the notebook."""
     return (
-        f'<iframe srcdoc="{escape(page, quote=True)}" sandbox '
+        f'<iframe srcdoc="{escape(page, quote=True)}" sandbox="allow-scripts" '
         f'style="width:100%;height:{FRAME_PIXELS}px;border:0"></iframe>'
     )
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from tinyml import c
 from tinyml.emit.layers import Addresses
-from tinyml.emit.names import shape_text, unique_identifiers
+from tinyml.emit.names import unique_identifiers
 from tinyml.ir import Graph, Tensor
+from tinyml.naming import shape_text
 
 
 @dataclass(frozen=True)

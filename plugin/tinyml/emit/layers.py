@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tinyml import c
-from tinyml.emit.names import layer_names, shape_text
+from tinyml.emit.names import layer_names
 from tinyml.ir import Graph, Tensor
 from tinyml.kernel import Record, Sheet, Table, Tables, input_parameter, output_parameter
+from tinyml.naming import shape_text
 from tinyml.plan import Place, Plan, Region
 from tinyml.select import Selected
 from tinyml.targets import Target
@@ -28,6 +29,11 @@ class LayerCode:
     records: list[Record]
     headers: list[str]
     libm: set[str]
+
+    @property
+    def function(self) -> str:
+        """The function alone, as the generated C has it."""
+        return "\n".join([*self.comment, *self.signature, "{", *self.body, "}"])
 
 
 class Addresses:

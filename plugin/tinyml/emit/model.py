@@ -44,6 +44,7 @@ class Emitted:
     layer_bytes: tuple[int, ...]
     libm: list[str]  # functions of <math.h> that only a full C library has
     set: str  # identifies the C, which names the header and the tables that belong to it
+    layer_functions: tuple[str, ...] = ()  # the C of each layer; empty where a layer does no work
 
 
 def emit(
@@ -106,7 +107,9 @@ def emit(
     )
     files = {f"{name}.c": "model.c.j2", f"{name}.h": "model.h.j2", f"{name}_weights.h": "weights.h.j2"}
     texts = {file: render("emit", template, context) for file, template in files.items()}
-    return Emitted(texts, layer_bytes, libm, _number(texts[f"{name}.c"]))
+    working = iter(codes)
+    functions = tuple("" if step in plan.free else next(working).function for step in range(len(selected)))
+    return Emitted(texts, layer_bytes, libm, _number(texts[f"{name}.c"]), functions)
 
 
 def _not_finite(

@@ -33,7 +33,3 @@ def unique_identifiers(texts: Sequence[str], fallback: str) -> list[str]:
             name = f"{base}_{count}"
         names.append(name)
     return names
-
-
-def shape_text(shape: Sequence[int]) -> str:
-    return "x".join(str(extent) for extent in shape) or "scalar"

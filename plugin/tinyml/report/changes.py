@@ -41,13 +41,13 @@ def changes(old: Report, new: Report) -> Iterator[Changed]:
         if before is not None and after is not None and before != after:
             share = f"{after / before - 1:+.1%}" if before else f"{after - before:+,}"
             yield Changed(what, f"{before:,}", f"{after:,}", share, after < before)
-    known = {_identity(layer): layer for layer in old.layers}
-    here = {_identity(layer) for layer in new.layers}
-    for identity, layer in known.items():
-        if identity not in here:
+    known = {identity(layer): layer for layer in old.layers}
+    here = {identity(layer) for layer in new.layers}
+    for key, layer in known.items():
+        if key not in here:
             yield Changed(f"layer {layer.op} {short(layer.name)}", layer.kernel, "gone", "", None)
     for layer in new.layers:
-        before_layer = known.get(_identity(layer))
+        before_layer = known.get(identity(layer))
         if before_layer is None:
             yield Changed(f"layer {layer.op} {short(layer.name)}", "", layer.kernel, "new", None)
         elif before_layer.kernel != layer.kernel:
@@ -56,5 +56,6 @@ def changes(old: Report, new: Report) -> Iterator[Changed]:
             )
 
 
-def _identity(layer: LayerFacts) -> tuple[str, str, tuple[str, ...]]:
+def identity(layer: LayerFacts) -> tuple[str, str, tuple[str, ...]]:
+    """What makes two layers of different reports the same one."""
     return layer.op, layer.name, tuple(layer.outputs)

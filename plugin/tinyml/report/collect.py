@@ -12,9 +12,18 @@ from tinyml.errors import ToolError
 from tinyml.harness import stack
 from tinyml.harness.footprint import CMSIS_NN, LIBRARY, MODEL, RUNTIME
 from tinyml.harness.zephyr import Cost
-from tinyml.ir import Array, Graph
+from tinyml.ir import Array, Graph, Tensor
 from tinyml.pipeline import Compiled, Options, compile_model
-from tinyml.report.facts import SCHEMA, LayerFacts, Measured, Profile, Report, StageFacts, TensorFacts
+from tinyml.report.facts import (
+    SCHEMA,
+    LayerFacts,
+    Measured,
+    OperandFacts,
+    Profile,
+    Report,
+    StageFacts,
+    TensorFacts,
+)
 from tinyml.report.html import page
 
 
@@ -68,6 +77,7 @@ def describe(compiled: Compiled, file: str, kernels: str, stages: list[StageFact
         tensors=_tensors(compiled),
         stages=_changes(stages),
         notes=list(compiled.graph.notes),
+        accuracy=[f"Quantised: {compiled.quantization.headline()}"] if compiled.quantization else [],
     )
 
 
@@ -122,6 +132,7 @@ def profiled(report: Report, where: str, cost: Cost) -> Report:
 
 def _layers(compiled: Compiled, live: list[int]) -> list[LayerFacts]:
     found = []
+    noise = {n.name: n.decibels for n in compiled.quantization.layers} if compiled.quantization else {}
     for step, chosen in enumerate(compiled.selected):
         layer = chosen.layer
         found.append(
@@ -141,9 +152,29 @@ def _layers(compiled: Compiled, live: list[int]) -> list[LayerFacts]:
                 inputs=[t.name for t in layer.inputs if t is not None and not t.is_constant],
                 outputs=[t.name for t in layer.outputs],
                 shape=list(layer.outputs[0].shape),
+                operands=[_operand("constant" if t.is_constant else "input", t) for t in layer.inputs if t]
+                + [_operand("output", t) for t in layer.outputs],
+                snr_db=noise.get(layer.name),
+                code=compiled.layer_functions[step],
             )
         )
     return found
+
+
+def _operand(role: str, tensor: Tensor) -> OperandFacts:
+    quant = tensor.quant
+    scales = list(quant.scales) if quant else []
+    zeros = list(quant.zero_points) if quant else []
+    return OperandFacts(
+        role,
+        tensor.name,
+        list(tensor.shape),
+        tensor.dtype.value,
+        tensor.bytes,
+        scales=[min(scales), max(scales)] if len(scales) > 1 else scales,
+        zero_points=[min(zeros), max(zeros)] if len(zeros) > 1 else zeros,
+        channels=len(scales) if len(scales) > 1 else None,
+    )
 
 
 def _tensors(compiled: Compiled) -> list[TensorFacts]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tinyml.naming import short
+from tinyml.naming import shape_text, short
 
 LEAST_NAME = 12  # characters of a layer's name, however narrow the terminal
 
@@ -24,7 +24,7 @@ def describe(summary: Mapping[str, Any], columns: int = 100) -> str:
         lines.insert(2, f"  state    {summary['state_bytes']:>9,} bytes of RAM, kept between runs")
     for kind in ("inputs", "outputs"):
         for tensor in summary[kind]:
-            shape = "x".join(map(str, tensor["shape"])) or "scalar"
+            shape = shape_text(tensor["shape"])
             lines.append(
                 f"  {kind[:-1]:<8} {short(tensor['name'])}: {shape} {tensor['dtype']}, "
                 f"{tensor['bytes']:,} bytes"

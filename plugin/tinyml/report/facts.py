@@ -32,6 +32,23 @@ class TensorFacts:
 
 
 @dataclass(frozen=True)
+class OperandFacts:
+    """A tensor that a layer reads or writes, with its quantisation.
+
+    ``scales`` and ``zero_points`` have one element, or the smallest and the largest of ``channels``.
+    """
+
+    role: str  # input, constant or output
+    name: str
+    shape: list[int]
+    dtype: str
+    bytes: int
+    scales: list[float] = field(default_factory=list)
+    zero_points: list[int] = field(default_factory=list)
+    channels: int | None = None
+
+
+@dataclass(frozen=True)
 class LayerFacts:
     step: int
     name: str
@@ -51,6 +68,9 @@ class LayerFacts:
     cycles: int | None = None  # on hardware, instead of instructions
     cycles_estimated: int | None = None
     label: str = ""  # what it computes: one ``op`` can be a family of operators
+    operands: list[OperandFacts] = field(default_factory=list)
+    snr_db: float | None = None  # of its output against the float model, if the model was quantised here
+    code: str = ""  # its function in the generated C; empty if it does no work
 
 
 @dataclass(frozen=True)
@@ -120,6 +140,7 @@ class Report:
     profile: Profile | None = None
     mhz: float | None = None  # the core's clock, if it was given
     notes: list[str] = field(default_factory=list)  # what to know about how the model was read
+    accuracy: list[str] = field(default_factory=list)  # what quantising and evaluating found, one line each
 
     @property
     def milliseconds(self) -> float | None:
@@ -164,7 +185,7 @@ def load(path: Path) -> Report:
         data = json.loads(path.read_text(encoding="utf-8"))
         if data["schema"] != SCHEMA:
             raise ConfigError(f"{path} has schema {data['schema']}; this version reads {SCHEMA}")
-        data["layers"] = [_read(LayerFacts, item) for item in data["layers"]]
+        data["layers"] = [_layer(item) for item in data["layers"]]
         data["tensors"] = [_read(TensorFacts, item) for item in data["tensors"]]
         data["stages"] = [_read(StageFacts, item) for item in data["stages"]]
         data["measured"] = _read(Measured, data["measured"]) if data["measured"] else None
@@ -175,6 +196,11 @@ def load(path: Path) -> Report:
         raise ConfigError(f"cannot read {path}: {error.strerror}") from None
     except (ValueError, KeyError, TypeError):
         raise ConfigError(f"{path} is not a report", "tinyml report MODEL --json FILE") from None
+
+
+def _layer(data: Any) -> Any:
+    operands = [_read(OperandFacts, item) for item in data.get("operands", ())]
+    return _read(LayerFacts, {**data, "operands": operands})
 
 
 def _read(kind: Any, data: Any) -> Any:

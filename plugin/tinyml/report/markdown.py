@@ -10,7 +10,7 @@ from tinyml.report.changes import Changed
 from tinyml.report.facts import Report
 
 
-def markdown(report: Report, changed: Sequence[Changed] | None) -> str:
+def markdown(report: Report, changed: Sequence[tuple[str, Sequence[Changed]]]) -> str:
     """Totals and budgets, and what changed if there was a report to compare with."""
     rows = [("RAM", f"{report.ram_bytes:,} bytes", _budget(report.ram_bytes, report.ram_budget_bytes))]
     rows.append(
@@ -28,8 +28,9 @@ def markdown(report: Report, changed: Sequence[Changed] | None) -> str:
     lines = [f"### {_text(report.model)} for {report.target}", "", "| | | |", "|---|---:|---|"]
     lines += [f"| {name} | {value} | {note} |" for name, value, note in rows]
     lines += ["", *(f"**Over budget:** {problem}\n" for problem in report.over_budget)]
-    if changed is not None:
-        lines += _changes(changed)
+    lines += [f"{_text(line)}\n" for line in report.accuracy]
+    for name, items in changed:
+        lines += _changes(items, f" since {_text(name)}" if len(changed) > 1 else "")
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -37,14 +38,14 @@ def _budget(used: int, budget: int | None) -> str:
     return f"{used / budget:.0%} of {budget:,}" if budget else ""
 
 
-def _changes(changed: Sequence[Changed]) -> list[str]:
+def _changes(changed: Sequence[Changed], since: str) -> list[str]:
     if not changed:
-        return ["Nothing changed."]
-    lines = ["| changed | before | after | |", "|---|---:|---:|---:|"]
+        return [f"Nothing changed{since}.", ""]
+    lines = [f"| changed{since} | before | after | |", "|---|---:|---:|---:|"]
     for item in changed:
         cells = (item.what, item.before, item.after, item.difference)
         lines.append(f"| {' | '.join(_text(cell) for cell in cells)} |")
-    return lines
+    return [*lines, ""]
 
 
 def _text(words: str) -> str:

@@ -6,7 +6,9 @@ from __future__ import annotations
 
 from html import escape
 
+from tinyml.naming import shape_text
 from tinyml.report.facts import LayerFacts, Report, TensorFacts
+from tinyml.report.palette import color
 
 WIDTH, HEIGHT = 1000, 380
 LEFT, RIGHT, TOP, BOTTOM = 74, 12, 30, 46
@@ -26,17 +28,17 @@ class _Scale:
         return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * address / self.bytes
 
 
-def memory_svg(report: Report, colors: dict[str, str]) -> str:
-    """``colors``: for each operator, that of the tensors it computes."""
+def memory_svg(report: Report) -> str:
+    """A tensor has the colour of the operator that computes it."""
     scale = _Scale(report)
     makers = {name: layer for layer in report.layers for name in layer.outputs}
     parts = [
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" class="memory" '
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="group" class="memory" '
         f'aria-label="Memory plan: {report.arena_bytes} bytes over {len(report.layers)} layers">',
         '<defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" '
         'patternTransform="rotate(45)"><line x1="0" y1="0" x2="0" y2="6" class="hatch"/></pattern></defs>',
         *_grid(report, scale),
-        *(_tensor(tensor, makers.get(tensor.name), scale, colors) for tensor in report.tensors),
+        *(_tensor(tensor, makers.get(tensor.name), scale) for tensor in report.tensors),
         *(_label(tensor, scale) for tensor in report.tensors if _is_alone(tensor, report.tensors)),
         *(_scratch(layer, scale) for layer in report.layers if layer.scratch_offset is not None),
         *_peak(report, scale),
@@ -52,10 +54,10 @@ def _rect(x0: float, x1: float, y0: float, y1: float, attributes: str, title: st
     )
 
 
-def _tensor(tensor: TensorFacts, maker: LayerFacts | None, scale: _Scale, colors: dict[str, str]) -> str:
+def _tensor(tensor: TensorFacts, maker: LayerFacts | None, scale: _Scale) -> str:
     x0, x1 = scale.x(tensor.first), scale.x(tensor.last + 1)
     y0, y1 = scale.y(tensor.offset), scale.y(tensor.offset + tensor.bytes)
-    shape = "x".join(map(str, tensor.shape)) or "scalar"
+    shape = shape_text(tensor.shape)
     when = (
         f"layers {tensor.first} to {tensor.last}" if tensor.last > tensor.first else f"layer {tensor.first}"
     )
@@ -64,8 +66,14 @@ def _tensor(tensor: TensorFacts, maker: LayerFacts | None, scale: _Scale, colors
         f"{tensor.name}\n{origin}\n{shape} {tensor.dtype}, {tensor.bytes:,} bytes\n"
         f"addresses {tensor.offset:,} to {tensor.offset + tensor.bytes:,}, {when}"
     )
-    color = colors[maker.label] if maker else "var(--input)"
-    return _rect(x0 + 0.5, x1 - 0.5, y0, y1, f'class="tensor" style="fill:{color}"', title)
+    fill = color(maker.label) if maker else "var(--input)"
+    layer = _belongs_to(maker, f"{tensor.name}, {tensor.bytes:,} bytes, {when}") if maker else ""
+    return _rect(x0 + 0.5, x1 - 0.5, y0, y1, f'class="tensor"{layer} style="fill:{fill}"', title)
+
+
+def _belongs_to(layer: LayerFacts, spoken: str) -> str:
+    """Attributes of a block that selects a layer."""
+    return f' data-layer="{layer.step}" role="button" tabindex="-1" aria-label="{escape(spoken)}"'
 
 
 def _is_alone(tensor: TensorFacts, others: list[TensorFacts]) -> bool:
@@ -83,7 +91,7 @@ def _label(tensor: TensorFacts, scale: _Scale) -> str:
     """The shape, if there is room for it."""
     x0, x1 = scale.x(tensor.first), scale.x(tensor.last + 1)
     y0, y1 = scale.y(tensor.offset), scale.y(tensor.offset + tensor.bytes)
-    shape = "x".join(map(str, tensor.shape)) or "scalar"
+    shape = shape_text(tensor.shape)
     if y0 - y1 < 13 or x1 - x0 < 6.4 * len(shape) + 6:
         return ""
     return f'<text x="{(x0 + x1) / 2:.1f}" y="{(y0 + y1) / 2 + 4:.1f}" class="inside">{shape}</text>'
@@ -93,8 +101,9 @@ def _scratch(layer: LayerFacts, scale: _Scale) -> str:
     offset = layer.scratch_offset or 0
     title = f"working memory of {layer.op} {layer.name}\n{layer.scratch_bytes:,} bytes at {offset:,}"
     x0, x1 = scale.x(layer.step), scale.x(layer.step + 1)
+    attributes = 'class="scratch"' + _belongs_to(layer, f"working memory of layer {layer.step}")
     return _rect(
-        x0 + 0.5, x1 - 0.5, scale.y(offset), scale.y(offset + layer.scratch_bytes), 'class="scratch"', title
+        x0 + 0.5, x1 - 0.5, scale.y(offset), scale.y(offset + layer.scratch_bytes), attributes, title
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
+from tinyml.naming import shape_text
 from tinyml.report.changes import Changed
 from tinyml.report.facts import Report
 
@@ -25,6 +26,8 @@ def show(report: Report, console: Console) -> None:
     if len(report.stages) > 1:
         console.print()
         _stages(report, console)
+    for line in report.accuracy:
+        console.print(line, markup=False, soft_wrap=True)
     for note in report.notes:
         console.print(f"note: {note}", markup=False, soft_wrap=True)
     for problem in report.over_budget:
@@ -50,7 +53,7 @@ def show_layers(report: Report, console: Console) -> None:
     for title in titles:
         table.add_column(title, justify="right", no_wrap=True)
     for layer, count in zip(report.layers, costs, strict=True):
-        shape = "x".join(map(str, layer.shape)) or "scalar"
+        shape = shape_text(layer.shape)
         cells = [
             str(layer.step),
             f"{layer.label} {shape}",
@@ -135,12 +138,13 @@ def _stages(report: Report, console: Console) -> None:
     console.print(table)
 
 
-def show_changes(changed: Sequence[Changed], console: Console) -> None:
-    """What is different from another report."""
+def show_changes(changed: Sequence[Changed], console: Console, since: str = "") -> None:
+    """What is different from another report; ``since``: its name, if there are several."""
+    since = f" since {since}" if since else ""
     if not changed:
-        console.print("nothing changed")
+        console.print(f"nothing changed{since}", markup=False)
         return
-    table = Table("changed", box=None, padding=(0, 2, 0, 0))
+    table = Table(f"changed{since}", box=None, padding=(0, 2, 0, 0))
     for title in ("before", "after", ""):
         table.add_column(title, justify="right")
     for item in changed:

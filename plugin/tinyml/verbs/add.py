@@ -277,7 +277,7 @@ def _report(
     table.add_row("weights", f"{summary['weights_bytes']:,} bytes of flash")
     for kind in ("inputs", "outputs"):
         for tensor in summary[kind]:
-            shape = "x".join(map(str, tensor["shape"])) or "scalar"
+            shape = naming.shape_text(tensor["shape"])
             table.add_row(
                 kind[:-1], f"{tensor['name']}: {shape} {tensor['dtype']}, {tensor['bytes']:,} bytes"
             )

@@ -44,34 +44,49 @@ class Report(Verb):
         parser.add_argument(
             "--markdown", type=Path, metavar="FILE", help="write a summary as Markdown tables"
         )
-        parser.add_argument("--against", type=Path, metavar="OLD.json", help="show what changed since")
+        parser.add_argument(
+            "--against",
+            type=Path,
+            metavar="OLD.json",
+            action="append",
+            default=[],
+            help="show what changed since; repeat it to compare several reports, oldest first",
+        )
+        parser.add_argument(
+            "--evaluation",
+            type=Path,
+            metavar="FILE",
+            help="add the accuracy that tinyml evaluate wrote with --json",
+        )
         parser.add_argument("--ram", type=_size, metavar="BYTES", help="budget, for example 64k")
         parser.add_argument("--flash", type=_size, metavar="BYTES", help="budget, for example 256k")
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
         from dataclasses import replace
 
-        from tinyml.report import changes, facts, text
+        from tinyml.report import changes, evaluation, facts, text
         from tinyml.report.collect import collect
 
         resolve(args)
-        old = facts.load(args.against) if args.against else None
+        earlier = [(path.stem, facts.load(path)) for path in args.against]
+        accuracy = evaluation.lines(args.evaluation) if args.evaluation else []
         report = collect(args.model, _options(args), args.on)
         report = replace(report, mhz=args.mhz, ram_budget_bytes=args.ram, flash_budget_bytes=args.flash)
-        changed = list(changes.changes(old, report)) if old else None
+        report = replace(report, accuracy=[*report.accuracy, *accuracy])
+        changed = [(name, list(changes.changes(old, report))) for name, old in earlier]
         if args.json and str(args.json) == "-":
             console.file.write(report.to_json())
         else:
             text.show(report, roomy(console))
-            if changed is not None:
+            for name, items in changed:
                 console.print()
-                text.show_changes(changed, roomy(console))
+                text.show_changes(items, roomy(console), name if len(changed) > 1 else "")
         if args.json and str(args.json) != "-":
             write(args.json, report.to_json())
         if args.html:
             from tinyml.report.html import page
 
-            write(args.html, page(report, changed))
+            write(args.html, page(report, earlier))
         if args.markdown:
             from tinyml.report.markdown import markdown
 

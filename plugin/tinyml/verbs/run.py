@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tinyml.machines import MACHINES
+from tinyml.naming import shape_text
 from tinyml.verbs.base import Verb
 from tinyml.verbs.compile import add_model_arguments, options_from
 
@@ -52,7 +53,7 @@ class Run(Verb):
         for row, outputs in enumerate(result.runs):
             for name in graph.outputs:
                 array = outputs[name]
-                shape = "x".join(map(str, array.shape)) or "scalar"
+                shape = shape_text(array.shape)
                 table.add_row(*([str(row)] if several else []), name, shape, arrays.preview(array))
                 if top := arrays.top_classes(array, graph.tensors[name], graph.labels):
                     table.add_row(*([""] if several else []), "", "largest", top)
