@@ -12,7 +12,7 @@ has it under ``input`` as well as under its own name; the same goes for ``output
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,10 +72,9 @@ def kinds(summary: Mapping[str, Any]) -> dict[str, Kind]:
     for word in ("input", "output"):
         tensors = summary[f"{word}s"]
         for tensor in tensors:
-            kind = Kind(tensor["dtype"], tuple(tensor["shape"]))
-            found.setdefault(tensor["name"], kind)
+            found.setdefault(tensor["name"], _kind(tensor))
             if len(tensors) == 1:
-                found[word] = kind
+                found[word] = _kind(tensor)
     return found
 
 
@@ -98,8 +97,36 @@ def check(summary: Mapping[str, Any], pins: Mapping[str, Kind]) -> None:
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """What changed between the summaries of two models, one line each."""
-    old, new = kinds(before), kinds(after)
-    lines = [f"{name}: {old[name]} -> {new[name]}" for name in old if name in new and old[name] != new[name]]
-    lines += [f"{name}: {old[name]} is gone" for name in old if name not in new]
-    return lines + [f"{name}: {new[name]} is new" for name in new if name not in old]
+    """What changed between the summaries of two models, one line for each fact."""
+    lines: list[str] = []
+    for word in ("input", "output"):
+        old, new = ({tensor["name"]: tensor for tensor in side[f"{word}s"]} for side in (before, after))
+        if len(old) == len(new) == 1:  # the C calls it `NAME_input`, whatever its name is
+            (was,), (now,) = old.values(), new.values()
+            lines += _changes(word, was, now)
+            if was["name"] != now["name"]:
+                lines.append(f"{word}: its name {was['name']!r} -> {now['name']!r}")
+            continue
+        for name in [*old, *(name for name in new if name not in old)]:
+            if name in old and name in new:
+                lines += _changes(f"{word} {name}", old[name], new[name])
+            else:
+                kind = _kind(old[name] if name in old else new[name])
+                lines.append(f"{word} {name}: {kind} is {'gone' if name in old else 'new'}")
+    return lines
+
+
+def _changes(who: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    if _kind(was) != _kind(now):
+        yield f"{who}: {_kind(was)} -> {_kind(now)}"
+    for key, text in (("scale", "scale"), ("zero_point", "zero point")):
+        if was.get(key) != now.get(key):
+            yield f"{who}: {text} {_or_none(was.get(key))} -> {_or_none(now.get(key))}"
+
+
+def _kind(tensor: Mapping[str, Any]) -> Kind:
+    return Kind(tensor["dtype"], tuple(tensor["shape"]))
+
+
+def _or_none(value: float | None) -> str:
+    return "none" if value is None else f"{value:g}"

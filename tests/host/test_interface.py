@@ -50,8 +50,26 @@ def test_a_difference_has_both_values() -> None:
 
 def test_differences_between_models() -> None:
     assert pinned.differences(summary([1, 4]), summary([1, 4])) == []
-    changed = pinned.differences(summary([1, 4]), summary([1, 4], "float32"))
-    assert "input: int8[1,4] -> float32[1,4]" in changed
+    assert pinned.differences(summary([1, 4]), summary([1, 4], "float32")) == [
+        "input: int8[1,4] -> float32[1,4]",
+        "output: int8[1,4] -> float32[1,4]",
+    ]
+
+
+def test_differences_of_scales_names_and_numbers() -> None:
+    def model(**inputs: float) -> dict[str, object]:
+        tensors = [{"name": n, "shape": [2], "dtype": "int8", "scale": s} for n, s in inputs.items()]
+        return {"name": "kws", "inputs": tensors, "outputs": []}
+
+    assert pinned.differences(model(a=0.5), model(b=0.25)) == [
+        "input: scale 0.5 -> 0.25",
+        "input: its name 'a' -> 'b'",
+    ]
+    assert pinned.differences(model(a=0.5, b=1), model(b=2, c=0.5)) == [
+        "input a: int8[2] is gone",
+        "input b: scale 1 -> 2",
+        "input c: int8[2] is new",
+    ]
 
 
 def test_manifest_keeps_it_and_cmake_gets_it(tmp_path: Path) -> None:

@@ -170,7 +170,9 @@ def test_a_model_is_replaced_by_one_with_another_interface(app: Path) -> None:
     assert west(app, "add", "float.onnx", "--name", "digits")[0] == 0
     code, said = west(app, "add", "digits.onnx", "--name", "digits", "--replace")
     assert code == 0, said
-    assert "changed: " in said
+    changed = [line for line in said.splitlines() if line.startswith("changed: ")]
+    assert changed
+    assert len({line.partition(" -> ")[0] for line in changed}) == len(changed), "a change is stated twice"
     assert (app / "tinyml.yaml").read_text().count("name: digits") == 1
     with (app / "tinyml.yaml").open("a") as manifest:
         manifest.write("    interface:\n      input: int8[1,49,10,1]\n")

@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -99,9 +99,10 @@ def copy_of_digits(folder: Path) -> Path:
     return folder
 
 
-def west_build(app: Path, folder: Path, board: str, *cmake: str) -> Build:
-    """`west build` from scratch."""
-    run(["west", "build", "-p", "always", "-b", board, "-d", folder, app, "--", *cmake], app)
+def west_build(app: Path, folder: Path, board: str, *cmake: str, under: Sequence[str] = ()) -> Build:
+    """`west build` from scratch; ``under`` is a command that runs it, such as `unshare --net`."""
+    west: list[str | Path] = ["west", "build", "-p", "always", "-b", board, "-d", folder, app, "--", *cmake]
+    run([*under, *west], app)
     return Build(app, folder)
 
 

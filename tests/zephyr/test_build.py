@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import offline
 from tests.zephyr.building import Build, change_model, copy_of_digits, run, symbols, west_build
 
 PLUGIN = Path(__file__).resolve().parents[2] / "plugin" / "tinyml"
@@ -24,7 +25,18 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
     (app / "prj.conf").write_text("CONFIG_MAIN_STACK_SIZE=2048\n")
     (app / "model.onnx").rename(app / "a model.onnx")
     run(["west", "tinyml", "add", "a model.onnx", "--name", "digits"], app)
-    return west_build(app, app / "build", "qemu_cortex_m3")
+    under = offline.ALONE if offline.permitted() else ()
+    return west_build(app, app / "build", "qemu_cortex_m3", under=under)
+
+
+def test_a_build_needs_no_network(build: Build) -> None:
+    """The image was built from scratch without one; the same goes for a model alone."""
+    if not offline.permitted():
+        pytest.skip(offline.WHY_NOT)
+    assert build.elf.stat().st_size > 10_000
+    (build.app / "a model.onnx").touch()
+    said = run([*offline.ALONE, "ninja", "-C", build.folder], build.folder)
+    assert "compiling model digits" in said
 
 
 def test_the_image_computes_what_the_host_computed(build: Build) -> None:
@@ -176,3 +188,25 @@ def test_models_can_be_named_in_cmake(tmp_path: Path) -> None:
     names = symbols(built.elf)
     assert {"digits_arena", "second_arena"} <= set(names)
     assert not list(built.folder.rglob("libtinyml_cmsis_nn.a"))
+
+
+def test_beside_cmsis_nn_of_the_application(tmp_path: Path) -> None:
+    """CONFIG_CMSIS_NN compiles some of its functions. Models get these, and the others from our library."""
+    dsp = tmp_path / "cmsis-dsp"  # which CONFIG_CMSIS_NN selects, and nothing here calls
+    (dsp / "zephyr").mkdir(parents=True)
+    (dsp / "zephyr" / "module.yml").write_text("name: cmsis-dsp\nbuild:\n  cmake: .\n  kconfig-ext: True\n")
+    (dsp / "CMakeLists.txt").touch()
+    app = copy_of_digits(tmp_path / "app")
+    with (app / "prj.conf").open("a") as config:
+        config.write("CONFIG_CMSIS_NN=y\nCONFIG_CMSIS_NN_CONVOLUTION=y\nCONFIG_CMSIS_NN_NNSUPPORT=n\n")
+        config.write("CONFIG_TINYML_KERNELS_CMSIS_NN=y\n")
+    built = west_build(app, tmp_path / "build", "qemu_cortex_m3", f"-DEXTRA_ZEPHYR_MODULES={dsp}")
+    collected = (built.folder / "tinyml" / "cmsis_nn.c").read_text()
+    sizes, support = "arm_convolve_get_buffer_sizes_s8.c", "arm_q7_to_q15_with_offset.c"
+    assert sizes in collected, "a function that both libraries have"
+    assert support in collected
+    linked = (built.folder / "zephyr" / "zephyr.map").read_text()
+    assert f"libmodules__cmsis-nn.a({sizes}.obj)" in linked
+    assert f"libmodules__cmsis-nn.a({support}.obj)" not in linked
+    assert "arm_q7_to_q15_with_offset" in symbols(built.elf)
+    assert "PASS: 0 of 40 outputs differ" in built.in_qemu(until="right")

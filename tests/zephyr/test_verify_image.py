@@ -13,6 +13,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from shutil import copyfile
 
 import pytest
 
@@ -81,14 +82,24 @@ def test_native_sim_agrees_but_cannot_count(builds: Path, capsys: pytest.Capture
 def test_the_image_has_the_memories_of_the_application(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The arena is where an overlay puts it, and the weights are where tinyml.yaml puts them."""
+    """The arena is where an overlay puts it, and the weights are where tinyml.yaml puts them.
+
+    A float model has the FPU there, and the command says that the application turns it off.
+    """
     app = copy_of_digits(tmp_path / "app")
+    copyfile(DIGITS / "model_float.onnx", app / "model.onnx")
+    with (app / "prj.conf").open("a") as config:
+        config.write("CONFIG_FPU=n\n")
     (app / "app.overlay").write_text("/ { chosen { tinyml,arena = &psram0; }; };\n")
     with (app / "tinyml.yaml").open("a") as manifest:
         manifest.write("    weights: psram0\n")
     image = ["-b", "qemu_cortex_m4", "-d", str(tmp_path / "image")]
     assert main(["verify", "digits", "--app", str(app), *image]) == 0
-    assert "lacks" not in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "lacks" not in said
+    assert "layers compute in float. This image has CONFIG_FPU=y, the application's prj.conf turns it" in said
+    config_of_image = (tmp_path / "image" / "build" / "zephyr" / ".config").read_text().splitlines()
+    assert {"CONFIG_FPU=y", "CONFIG_FPU_SHARING=y"} <= set(config_of_image)
     names = symbols(tmp_path / "image" / "build" / "zephyr" / "zephyr.elf")
     assert names["digits_arena"][2] == "PSRAM"
     assert "tinyml_weights_PSRAM" in {section for _, _, section in names.values()}

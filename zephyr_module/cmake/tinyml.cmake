@@ -125,25 +125,26 @@ endfunction()
 function(tinyml_add_cmsis_nn)
   get_property(models GLOBAL PROPERTY TINYML_MODELS)
   get_property(python GLOBAL PROPERTY TINYML_PYTHON)
+  set(source ${PROJECT_BINARY_DIR}/tinyml/cmsis_nn.c)
+  set(summaries "")
+  set(compiled "")
+  foreach(model IN LISTS models)
+    list(APPEND summaries ${APPLICATION_BINARY_DIR}/tinyml/${model}/${model}.json)
+    list(APPEND compiled tinyml_compile_${model})
+  endforeach()
+  add_custom_command(
+    OUTPUT ${source}
+    COMMAND ${python} -m tinyml.app.cmsis_nn ${source} ${summaries}
+    DEPENDS ${summaries} ${compiled}
+    VERBATIM
+  )
+  add_library(tinyml_cmsis_nn STATIC EXCLUDE_FROM_ALL ${source})
   if(CONFIG_CMSIS_NN)
-    # Zephyr's own library has some of its functions; from separate objects the linker takes only the others.
-    file(GLOB sources CONFIGURE_DEPENDS ${ZEPHYR_CMSIS_NN_MODULE_DIR}/Source/*/*.c)
-  else()
-    set(sources ${PROJECT_BINARY_DIR}/tinyml/cmsis_nn.c)
-    set(summaries "")
-    set(compiled "")
-    foreach(model IN LISTS models)
-      list(APPEND summaries ${APPLICATION_BINARY_DIR}/tinyml/${model}/${model}.json)
-      list(APPEND compiled tinyml_compile_${model})
-    endforeach()
-    add_custom_command(
-      OUTPUT ${sources}
-      COMMAND ${python} -m tinyml.app.cmsis_nn ${sources} ${summaries}
-      DEPENDS ${summaries} ${compiled}
-      VERBATIM
-    )
+    # The application has Zephyr's own library too, with some of these functions: those take precedence.
+    target_compile_options(tinyml_cmsis_nn PRIVATE $<$<C_COMPILER_ID:GNU,Clang,AppleClang>:-fno-lto>)
+    add_custom_command(TARGET tinyml_cmsis_nn POST_BUILD
+      COMMAND ${CMAKE_OBJCOPY} --weaken $<TARGET_FILE:tinyml_cmsis_nn> VERBATIM)
   endif()
-  add_library(tinyml_cmsis_nn STATIC EXCLUDE_FROM_ALL ${sources})
   tinyml_configure_library(tinyml_cmsis_nn)
   target_compile_options(tinyml_cmsis_nn PRIVATE -w) # not our code, and Twister turns warnings into errors
   target_include_directories(tinyml_cmsis_nn PRIVATE ${ZEPHYR_CMSIS_NN_MODULE_DIR}/Include)
