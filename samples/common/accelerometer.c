@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 #include "accelerometer.h"
+#include "accelerometer_stream.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +16,14 @@ static struct tinyml_ring ring = TINYML_RING(memory);
 static const struct device *polled;
 static K_SEM_DEFINE(arrived, 0, K_SEM_MAX_LIMIT);
 
-/* The driver calls this for every sample. It does not wait: what does not fit is counted. */
+void accelerometer_put(const struct acceleration *sample)
+{
+	if (tinyml_ring_put(&ring, sample, sizeof(*sample))) {
+		k_sem_give(&arrived);
+	}
+}
+
+/* The driver calls this for every sample. */
 static void take_sample(const struct device *sensor, const struct sensor_trigger *trigger)
 {
 	struct sensor_value values[3];
@@ -29,9 +37,7 @@ static void take_sample(const struct device *sensor, const struct sensor_trigger
 	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
 		sample.xyz[i] = sensor_value_to_float(&values[i]);
 	}
-	if (tinyml_ring_put(&ring, &sample, sizeof(sample))) {
-		k_sem_give(&arrived);
-	}
+	accelerometer_put(&sample);
 }
 
 static void poll(struct k_work *work)
@@ -71,6 +77,10 @@ int accelerometer_start(const struct device *sensor, int rate)
 		       sensor->name, rate);
 		return status;
 	}
+#ifdef CONFIG_GESTURE_STREAM
+	accelerometer_stream_start(sensor, rate);
+	return 0;
+#endif
 	if (sensor_trigger_set(sensor, &ready, take_sample) != 0) {
 		const k_timeout_t period = K_USEC(USEC_PER_SEC / rate);
 
@@ -88,5 +98,11 @@ bool accelerometer_read(struct acceleration *sample, k_timeout_t timeout)
 
 uint32_t accelerometer_lost(void)
 {
-	return tinyml_ring_dropped(&ring) / (uint32_t)sizeof(struct acceleration);
+	const uint32_t dropped = tinyml_ring_dropped(&ring) / (uint32_t)sizeof(struct acceleration);
+
+#ifdef CONFIG_GESTURE_STREAM
+	return dropped + accelerometer_stream_lost();
+#else
+	return dropped;
+#endif
 }

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import struct
 import subprocess
@@ -17,7 +18,7 @@ import pytest
 from tests.support import slot_images as fake
 from tests.support.slot_simulator import ENVIRONMENT, ERRORS, Case, build_simulator, verdicts
 from tinyml.slots import image
-from tinyml.slots.version import Version
+from tinyml.slots.version import Version, parse_version
 
 MUTATED = int(os.environ.get("TINYML_FUZZ_SLOTS", "5000"))
 
@@ -153,22 +154,22 @@ def mutated(random: Random) -> bytes:
 def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Five models: old, new, one that fails its test, the newest, one whose test never returns."""
     folder = tmp_path_factory.mktemp("images")
+    tests = (b"T\0", b"T\0", b"T\1", b"T\0", b"H\0")
+    return [
+        save(folder / f"{number}.img", Version(number), 11 * number, test)
+        for number, test in enumerate(tests, 1)
+    ]
+
+
+def save(path: Path, version: Version, value: int, test: bytes = b"T\0") -> str:
+    """A model for both slots, in a file for the simulator."""
     slot = fake.slot_bytes(len(fake.image_of()))
-    paths = []
-    for number, (result, letter) in enumerate([(0, b"T"), (0, b"T"), (1, b"T"), (0, b"T"), (0, b"H")], 1):
-        contents = [
-            fake.image_of(
-                address=fake.ADDRESS + index * slot,
-                version=Version(number),
-                value=11 * number,
-                test=letter + bytes([result]),
-            )
-            for index in range(2)
-        ]
-        path = folder / f"{number}.img"
-        path.write_bytes(struct.pack("<II", len(contents[0]), 11 * number) + b"".join(contents))
-        paths.append(str(path))
-    return paths
+    contents = [
+        fake.image_of(address=fake.ADDRESS + index * slot, version=version, value=value, test=test)
+        for index in range(2)
+    ]
+    path.write_bytes(struct.pack("<II", len(contents[0]), value) + b"".join(contents))
+    return str(path)
 
 
 def simulate(simulator: Path, what: str, unit: int, files: Sequence[str]) -> str:
@@ -196,6 +197,21 @@ def test_power_fails_at_every_write_and_erase(simulator: Path, unit: int, files:
 def test_parts_of_marks(simulator: Path, unit: int, files: list[str]) -> None:
     """Any prefix, any suffix and every single bit: half a confirmation is none, half a trial is one."""
     assert simulate(simulator, "marks", unit, files) == "fine\n"
+
+
+ASCENDING = (
+    "0.0.1", "0.0.1+1", "0.0.255", "0.0.256", "0.1.0", "0.255.0", "1.0.0", "1.0.0+2", "1.0.0+70000", "2.0.0"
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("old, new", list(itertools.pairwise(ASCENDING)))
+def test_every_part_of_a_version(simulator: Path, tmp_path: Path, old: str, new: str) -> None:
+    """An update goes up, and neither back nor to the same version."""
+    files = {name: save(tmp_path / name, parse_version(name), 1) for name in (old, new)}
+    assert simulate(simulator, "order", 8, [files[old], files[new]]) == "0\n"
+    refused = simulate(simulator, "order", 8, [files[new], files[old]])
+    assert ERRORS[int(refused)] == "VERSION"
+    assert ERRORS[int(simulate(simulator, "order", 8, [files[new], files[new]]))] == "VERSION"
 
 
 def test_checksum_is_zlib(simulator: Path) -> None:

@@ -4,9 +4,10 @@
 /* A device on the host: two slots in simulated NOR flash, on which power fails when asked to.
  *
  *	slot_sim check                    images from standard input, one verdict for each
- *	slot_sim cuts OLD NEW BAD UNIT    an update, with power failing at every write and erase
- *	slot_sim stages OLD NEW BAD UNIT  the same without failures, step by step
- *	slot_sim marks OLD NEW BAD UNIT   marks of which power failure left any part
+ *	slot_sim cuts UNIT OLD NEW BAD    an update, with power failing at every write and erase
+ *	slot_sim stages UNIT OLD NEW BAD  the same without failures, step by step
+ *	slot_sim marks UNIT OLD NEW BAD   marks of which power failure left any part
+ *	slot_sim order UNIT OLD NEW       what an update from one to the other returns
  *	slot_sim serve UNIT BYTES         a device with slots of so many bytes, behind a line
  *
  * Nothing from an image is executed. Instead of code an image has two bytes at each entry: a
@@ -562,6 +563,17 @@ int main(int argc, char **argv)
 	}
 	if (argc == 2 && strncmp(argv[1], "check", 5) == 0) {
 		return check(strcmp(argv[1], "check-signed") == 0);
+	}
+	if (argc == 5 && strcmp(argv[1], "order") == 0) {
+		struct file old = load(argv[3]), new = load(argv[4]);
+
+		make_device(old.bytes, (uint32_t)atoi(argv[2]));
+		memset(memory, 0xff, 2u * slot_bytes);
+		power_on();
+		(void)tinyml_slots_open(&slots, &model);
+		bring(&old, false);
+		printf("%d\n", send(&new, false));
+		return 0;
 	}
 	if (argc < 6) {
 		return 2;

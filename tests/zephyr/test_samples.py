@@ -31,6 +31,14 @@ def test_sample(results: dict[tuple[str, str], str], sample: Path, board: str) -
     assert ended == ["passed"], results
 
 
+@pytest.mark.parametrize("variant", ["gesture.stream", "person.slow"])
+def test_variant(results: dict[tuple[str, str], str], variant: str) -> None:
+    """Batches from the sensor's FIFO; pictures that are lost, counted and reported."""
+    assert [status for (test, _), status in results.items() if test == f"sample.tinyml.{variant}"] == [
+        "passed"
+    ]
+
+
 def test_a_wake_word_of_your_own(tmp_path: Path) -> None:
     """Another model in the place of model.onnx, nothing else: the application hears "hey steven" instead.
 

@@ -1,36 +1,13 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* An accelerometer that replays a recording. It starts with the first trigger or fetch. */
+/* An accelerometer that replays a recording. It starts with the first trigger, fetch or stream. */
 
 #define DT_DRV_COMPAT tinyml_replay_accel
 
+#include "replay_accel.h"
+
 #include <errno.h>
-
-#include <zephyr/device.h>
-#include <zephyr/drivers/sensor.h>
-#include <zephyr/kernel.h>
-#include <zephyr/sys/util.h>
-
-#define AXES 3
-
-struct replay_accel_config {
-	const int16_t *recording; /* x, y, z in mm/s^2 */
-	const uint32_t *samples;
-	uint32_t rate; /* a second */
-};
-
-struct replay_accel_data {
-	const struct device *dev;
-	struct k_timer timer;
-	struct k_work work;
-	sensor_trigger_handler_t handler;
-	const struct sensor_trigger *trigger;
-	uint32_t due;    /* samples that have been measured */
-	uint32_t played; /* samples of these that have been announced */
-	int16_t fetched[AXES];
-	bool started;
-};
 
 /* Announce every sample that is due. */
 static void replay_accel_work(struct k_work *work)
@@ -40,6 +17,9 @@ static void replay_accel_work(struct k_work *work)
 	while (data->handler != NULL && data->played < data->due) {
 		data->played++;
 		data->handler(data->dev, data->trigger);
+	}
+	if (IS_ENABLED(CONFIG_SENSOR_ASYNC_API)) {
+		replay_accel_stream(data);
 	}
 }
 
@@ -54,7 +34,7 @@ static void replay_accel_measured(struct k_timer *timer)
 	(void)k_work_submit(&data->work);
 }
 
-static void replay_accel_start(const struct device *dev)
+void replay_accel_start(const struct device *dev)
 {
 	const struct replay_accel_config *config = dev->config;
 	struct replay_accel_data *data = dev->data;
@@ -109,8 +89,8 @@ static int replay_accel_sample_fetch(const struct device *dev, enum sensor_chann
 	if (count == 0) {
 		return -EAGAIN;
 	}
-	for (size_t i = 0; i < AXES; i++) {
-		data->fetched[i] = config->recording[(count - 1) * AXES + i];
+	for (size_t i = 0; i < REPLAY_ACCEL_AXES; i++) {
+		data->fetched[i] = config->recording[(count - 1) * REPLAY_ACCEL_AXES + i];
 	}
 	return 0;
 }
@@ -129,7 +109,7 @@ static int replay_accel_channel_get(const struct device *dev, enum sensor_channe
 		first = (size_t)(channel - SENSOR_CHAN_ACCEL_X);
 		break;
 	case SENSOR_CHAN_ACCEL_XYZ:
-		count = AXES;
+		count = REPLAY_ACCEL_AXES;
 		break;
 	default:
 		return -ENOTSUP;
@@ -146,6 +126,10 @@ static DEVICE_API(sensor, replay_accel_api) = {
 	.trigger_set = replay_accel_trigger_set,
 	.sample_fetch = replay_accel_sample_fetch,
 	.channel_get = replay_accel_channel_get,
+#ifdef CONFIG_SENSOR_ASYNC_API
+	.submit = replay_accel_submit,
+	.get_decoder = replay_accel_get_decoder,
+#endif
 };
 
 static int replay_accel_init(const struct device *dev)
