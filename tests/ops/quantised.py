@@ -214,6 +214,11 @@ CASES: list[Case] = [
     between("HardSigmoid_int16", "HardSigmoid", [0.0003], 0.00003, dtype="int16"),
     between("Relu_int16", "Relu", [0.0003], 0.0003, dtype="int16"),
     between("Relu_int16_rescaled", "Relu", [0.0003], 0.0001, dtype="int16"),
+    *(
+        between(f"{op}_int16_halves", op, [2.0**-10], 2.0**-8, dtype="int16", lsb=0)
+        for op in ("Relu", "Abs", "Neg", "Identity")
+    ),
+    between("LeakyRelu_int16_halves", "LeakyRelu", [2.0**-10], 2.0**-8, dtype="int16", lsb=0, alpha=0.25),
     between("clip", "Relu", [0.05], 0.05),
     int16_mean_of_two(),
     between("clip_rescaled", "Relu", [0.05], 0.03, -128),

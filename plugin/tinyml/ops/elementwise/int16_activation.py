@@ -139,7 +139,7 @@ class LeakyInt16(Int16Activation, Clamped):
     alpha: float = 0.01  # below zero
     slope: float = 1.0  # above
     offset: float = 0.0
-    round_once: bool = False  # else twice, as TensorFlow Lite does
+    round_once: bool = False  # halves to even, as ONNX does; else as TensorFlow Lite does
 
     def label(self) -> str:
         if self.alpha == self.slope:
@@ -161,7 +161,7 @@ class LeakyInt16(Int16Activation, Clamped):
         x = given(inputs, 0).astype(np.int64)
         multiply = fp.multiply_by_quantized_multiplier
         if self.round_once:
-            multiply = fp.multiply_by_quantized_multiplier_once
+            multiply = fp.multiply_by_quantized_multiplier_to_even
         above, below = (multiply(x, *factor) for factor in self.factors(layer))
         limits = clamp_range(self.clamp, layer.output)
         y = np.where(x >= 0, above, below) + self.steps(layer)
@@ -177,7 +177,7 @@ class LeakyInt16Loop(InPlace[LeakyInt16]):
     def emit(self, layer: Layer[LeakyInt16], sheet: Sheet) -> None:
         op, y = layer.op, layer.output
         low, high = clamp_range(op.clamp, y)
-        function = "tinyml_rescale_once" if op.round_once else "tinyml_rescale"
+        function = "tinyml_rescale_to_even" if op.round_once else "tinyml_rescale"
         above, below = (f"{function}(v, {m}, {s})" for m, s in op.factors(layer))
         sheet.include("<tinyml/fixed_point.h>")
         with sheet.loops(c.nest(y.shape, {"i": c.Walk(c.contiguous(y.shape))})) as index:

@@ -27,7 +27,7 @@ class Requantize(Op):
 
     operands = (present(1), integers(0))
     elementwise: ClassVar[bool] = True
-    round_once: bool = False  # else twice, as TensorFlow Lite does
+    round_once: bool = False  # halves to even, as ONNX does; else as TensorFlow Lite does
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         return (given(inputs, 0).type,)
@@ -38,7 +38,7 @@ class Requantize(Op):
         if x.scale != y.scale:
             multiply = fp.multiply_by_quantized_multiplier
             if self.round_once:
-                multiply = fp.multiply_by_quantized_multiplier_once
+                multiply = fp.multiply_by_quantized_multiplier_to_even
             centred = multiply(centred, *fp.quantize_multiplier(x.scale / y.scale))
         return (np.clip(centred + y.zero_point, *layer.output.dtype.limits).astype(layer.output.dtype.numpy),)
 
@@ -54,7 +54,7 @@ class RequantizeLoop(InPlace[Requantize]):
     def emit(self, layer: Layer[Requantize], sheet: Sheet) -> None:
         x, y = quant_of(layer.input(0)), quant_of(layer.output)
         low, high = layer.output.dtype.limits
-        function = "tinyml_rescale_once" if layer.op.round_once else "tinyml_rescale"
+        function = "tinyml_rescale_to_even" if layer.op.round_once else "tinyml_rescale"
         sheet.include("<tinyml/fixed_point.h>")
         walk = c.Walk(c.contiguous(layer.output.shape))
         with sheet.loops(c.nest(layer.output.shape, {"i": walk})) as index:

@@ -1,0 +1,66 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Layers of sampled geometries on every core, all in one image; ``test_every_kernel.py`` has more."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from tests.support.layer_kinds import as_kind, random_values, same
+from tests.support.weighted_layers import Layers, sampled
+from tinyml import harness
+from tinyml.emit.model import Provenance
+from tinyml.ir import Array, Graph
+from tinyml.ops.dense.dense import Dense
+from tinyml.pipeline import Options, compile_graph
+
+BOARDS = [name for name, machine in harness.MACHINES.items() if machine.board]
+COUNTS = {"int8": 56, "int16": 24, "float32": 18, "computed": 16}
+
+
+@cache
+def layers() -> Graph:
+    """Layers on each type, rounded once and twice in turns; the samples are different for each type."""
+    graph = Graph("layers", {}, (), (), ())
+    for seed, (kind, count) in enumerate(COUNTS.items(), 40):
+        made = Layers()
+        for index, (name, case) in enumerate(sampled(count, seed).items()):
+            if kind != "computed" or not isinstance(case.op, Dense):  # that would be a MatMul
+                made.weighted(f"{kind}_{name}", case, once=index % 2 == 0)
+        more = as_kind(made.graph(), kind)
+        graph = Graph(
+            "layers",
+            {**graph.tensors, **more.tensors},
+            graph.nodes + more.nodes,
+            graph.inputs + more.inputs,
+            graph.outputs + more.outputs,
+        )
+    return graph
+
+
+@cache
+def expected() -> tuple[dict[str, Array], dict[str, Array]]:
+    """Inputs, and outputs as numpy computes them."""
+    graph, rng = layers(), np.random.default_rng(12)
+    feed = {name: random_values(rng, graph.tensors[name]) for name in graph.inputs}
+    results = {}
+    for node in graph.nodes:
+        values = [feed.get(name, graph.tensors[name].data) for name in node.inputs]
+        (results[node.outputs[0]],) = node.op.evaluate(graph.layer(node), values)
+    return feed, results
+
+
+@pytest.mark.parametrize("machine", BOARDS)
+def test_layers(machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tinyml.plan.solve.SEARCH_WORK", 0)  # any plan will do
+    feed, wanted = expected()
+    options = Options(target=harness.find_machine(machine).target.name, kernels="portable", bands=False)
+    compiled = compile_graph(layers(), "layers", Provenance("layers", "0" * 64, ""), options)
+    (found,) = harness.run_files(compiled.files, machine, [feed]).outputs
+    different = [
+        f"{n.name}: {n.op}" for n in layers().nodes if not same(found[n.outputs[0]], wanted[n.outputs[0]])
+    ]
+    assert not different, "\n".join(different)

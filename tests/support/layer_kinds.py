@@ -1,0 +1,62 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Layers with weights on other types, and what their tests share: inputs and equality."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tinyml.ir import Array, DType, Graph, Quant, Tensor
+
+KINDS = ("int8", "int16", "computed_int8", "float32", "sparse", "computed")
+REAL = ("float32", "sparse", "computed")
+
+
+def as_kind(graph: Graph, kind: str) -> Graph:
+    """The same layers on other types, or with weights that are inputs of the model."""
+    tensors = dict(graph.tensors)
+    for node in graph.nodes:
+        x, w, *bias = (tensors[name] for name in node.inputs)
+        y = tensors[node.outputs[0]]
+        if kind == "int16":
+            tensors[x.name], tensors[y.name] = _words(x), _words(y)
+            w_zeros = replace(w.quant, zero_points=(0,) * len(w.quant.zero_points)) if w.quant else None
+            tensors[w.name] = Tensor.constant(w.name, w.value, w_zeros)
+            for b in bias:
+                tensors[b.name] = Tensor.constant(b.name, b.value.astype(np.int64))
+        elif kind == "computed_int8":
+            for tensor in (w, *bias):
+                tensors[tensor.name] = Tensor(tensor.name, tensor.shape, tensor.dtype, tensor.quant)
+        elif kind in REAL:
+            for tensor in (x, y):
+                tensors[tensor.name] = Tensor(tensor.name, tensor.shape, DType.FLOAT32)
+            for tensor in (w, *bias):
+                values = (tensor.value / 64).astype(np.float32)
+                if kind == "sparse":
+                    values = np.where(np.arange(values.size).reshape(values.shape) % 7 == 0, values, 0)
+                tensors[tensor.name] = Tensor.constant(tensor.name, values)
+                if kind == "computed":
+                    tensors[tensor.name] = Tensor(tensor.name, tensor.shape, DType.FLOAT32)
+    inputs = [n for node in graph.nodes for n in node.inputs if not tensors[n].is_constant]
+    return replace(graph, tensors=tensors, inputs=tuple(inputs))
+
+
+def _words(tensor: Tensor) -> Tensor:
+    assert tensor.quant is not None
+    return Tensor(tensor.name, tensor.shape, DType.INT16, Quant.per_tensor(tensor.quant.scale / 256, 0))
+
+
+def random_values(rng: np.random.Generator, tensor: Tensor) -> Array:
+    if tensor.dtype.is_float:
+        return rng.normal(0, 1, tensor.shape).astype(np.float32)
+    low, high = tensor.dtype.limits if tensor.dtype is not DType.INT32 else (-3000, 3000)
+    return rng.integers(low, high + 1, tensor.shape).astype(tensor.dtype.numpy)
+
+
+def same(found: Array, wanted: Array) -> bool:
+    if wanted.dtype.kind == "f":
+        scale = float(np.abs(wanted).max(initial=1e-3))
+        return bool(np.allclose(found, wanted, rtol=1e-5, atol=1e-5 * scale))
+    return bool(np.array_equal(found, wanted))
