@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run ONNX's own node tests as generated C; write docs/ONNX_CONFORMANCE.md and the list of passed cases.
 
-``python -m tools.conformance [--check] [PATTERN]``
+``python -m tools.conformance [--own] [--check] [PATTERN]``
+
+Cases of our own, for int16 and recurrent layers, run too; ``--own`` runs only those and writes their section.
 
 ``--check`` writes nothing; a case that fails, or that passed before and no longer does, is an error.
 PATTERN (a regular expression on names) runs some of the cases and prints the result of each.
@@ -16,7 +18,17 @@ import sys
 import time
 
 from tests.conformance.cases import collect
-from tests.conformance.record import PAGE, PASSED_FILE, page, passed_text, problems, recorded
+from tests.conformance.own_cases import GROUPS, own_cases
+from tests.conformance.record import (
+    OWN,
+    PAGE,
+    PASSED_FILE,
+    own_section,
+    page,
+    passed_text,
+    problems,
+    recorded,
+)
 from tests.conformance.run import PASSED, run_cases
 
 
@@ -24,9 +36,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("pattern", nargs="?", default="", help="only cases whose name matches")
     parser.add_argument("--check", action="store_true", help="compare with the record; write nothing")
+    parser.add_argument("--own", action="store_true", help="only our own cases")
     options = parser.parse_args()
     start = time.monotonic()
-    cases = [case for case in collect() if re.search(options.pattern, case.name)]
+    everything = [*([] if options.own else collect()), *own_cases()]
+    cases = [case for case in everything if re.search(options.pattern, case.name)]
     print(f"{len(cases)} cases")
     verdicts = run_cases(cases, print)
     if options.pattern:
@@ -39,9 +53,14 @@ def main() -> int:
     print("\n".join(found) if found else "no case fails, and none that passed before is refused")
     print(f"{passed} of {len(verdicts)} pass; {time.monotonic() - start:.0f} s")
     if not options.check and not options.pattern:
-        PASSED_FILE.write_text(passed_text(verdicts), encoding="utf-8")
-        PAGE.write_text(page(verdicts), encoding="utf-8")
-        print(f"wrote {PAGE.name} and {PASSED_FILE.name}")
+        own = [verdict for verdict in verdicts if verdict.case.group in GROUPS]
+        theirs = [verdict for verdict in verdicts if verdict.case.group not in GROUPS]
+        begin = PAGE.read_text(encoding="utf-8").split(OWN)[0]
+        if theirs:
+            PASSED_FILE.write_text(passed_text(theirs), encoding="utf-8")
+            begin = page(theirs) + "\n"
+        PAGE.write_text(begin.rstrip("\n") + "\n\n" + own_section(own), encoding="utf-8")
+        print(f"wrote {PAGE.name}{f' and {PASSED_FILE.name}' if theirs else ''}")
     return 1 if found else 0
 
 

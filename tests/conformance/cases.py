@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from tinyml.ir import Array
+from tinyml.ir import Array, Graph
 
 LISTS = Path(__file__).parent / "lists"
 GROUPS = {
@@ -43,6 +43,7 @@ class NodeCase:
     model: onnx.ModelProto
     inputs: Sequence[Any]
     outputs: Sequence[Any]
+    graph: Callable[[], Graph] | None = None  # instead of the model
 
 
 def names(group: str) -> list[str]:

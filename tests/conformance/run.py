@@ -82,8 +82,12 @@ def _compile(case: NodeCase, original: NodeCase, baked: bool) -> _Attempt:
         if isinstance(array, np.ndarray | np.generic)  # neither absent nor a sequence
     }
     name = identifier(case.name)
-    shapes = {key: tuple(array.shape) for key, array in arrays.items()}
-    graph = onnx_graph.read(case.model, name, shapes)
+    if case.graph is not None:
+        graph = case.graph()
+        arrays = dict(zip(graph.inputs, case.inputs, strict=True))
+    else:
+        shapes = {key: tuple(array.shape) for key, array in arrays.items()}
+        graph = onnx_graph.read(case.model, name, shapes)
     origin = Provenance(f"{case.name}.onnx", "0" * 64, "")
     compiled = pipeline.compile_graph(graph, name, origin, pipeline.Options(target="host"))
     return _Attempt(case, original, Item(name, compiled.files, [arrays]), baked)

@@ -10,7 +10,8 @@ import onnx
 import pytest
 
 from tests.conformance.cases import GROUPS, NodeCase, collect, names
-from tests.conformance.record import PAGE, problems, recorded
+from tests.conformance.own_cases import own_cases
+from tests.conformance.record import PAGE, own_section, problems, recorded
 from tests.conformance.run import FAILED, PASSED, REFUSED, Verdict, run_cases
 
 SHARDS = 8
@@ -25,6 +26,18 @@ def cases() -> list[NodeCase]:
 def test_node_cases(shard: int) -> None:
     found = problems(run_cases(cases()[shard::SHARDS]), recorded())
     assert not found, "\n".join(found)
+
+
+def test_our_own_cases() -> None:
+    """int16 and recurrent layers: all pass, and the page says so."""
+    pytest.importorskip("onnxruntime", reason="the reference")
+    pytest.importorskip("ai_edge_litert", reason="the reference of TFLite models")
+    verdicts = run_cases(own_cases())
+    found = [f"{v.case.name} {v.status}: {v.reason}" for v in verdicts if v.status != PASSED]
+    assert not found, "\n".join(found)
+    assert PAGE.read_text(encoding="utf-8").endswith(own_section(verdicts)), (
+        "python -m tools.conformance --own"
+    )
 
 
 def test_the_record_speaks_of_cases_that_exist() -> None:
