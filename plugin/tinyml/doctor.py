@@ -35,7 +35,6 @@ QEMU = "run on QEMU"
 QEMU_RISCV = "run on QEMU, RISC-V"
 ZEPHYR = "build with Zephyr"
 PLATFORMIO = "build with PlatformIO"
-PURPOSES = (COMPILE, QUANTIZE, HOST, QEMU, QEMU_RISCV, ZEPHYR, PLATFORMIO)
 
 ARM_MACHINES = {
     "microbit": "Cortex-M0",
@@ -156,7 +155,8 @@ def _cmsis_nn() -> Row:
     return Row(ZEPHYR, "CMSIS-NN (faster kernels)", found, hint=hint, optional=True)
 
 
-def _zephyr() -> list[Row]:
+def zephyr() -> list[Row]:
+    """What builds with Zephyr need, whatever the board."""
     tree = workspace.find_zephyr()
     where = f"{_zephyr_version(tree)} in {tree}" if tree else ""
     get = "in this repository: make setup; elsewhere: west init, west update, and set ZEPHYR_BASE"
@@ -187,7 +187,7 @@ CHECKS: tuple[Callable[[], list[Row]], ...] = (
     _host,
     _qemu,
     _qemu_riscv,
-    _zephyr,
+    zephyr,
     _platformio,
 )
 
@@ -199,7 +199,8 @@ def examine() -> list[Row]:
 
 def able(rows: Sequence[Row]) -> dict[str, bool]:
     """For each purpose, whether everything it needs is there."""
-    return {purpose: all(row.ok for row in rows if row.purpose == purpose) for purpose in PURPOSES}
+    purposes = dict.fromkeys(row.purpose for row in rows)
+    return {purpose: all(row.ok for row in rows if row.purpose == purpose) for purpose in purposes}
 
 
 def remedies(rows: Sequence[Row]) -> list[str]:
@@ -234,10 +235,12 @@ def render(rows: Sequence[Row], console: Console) -> None:
     console.print()
     for purpose, ready in able(rows).items():
         console.print(f"[green]yes[/]  {purpose}" if ready else f"[red]no[/]   {purpose}")
-    if ways := remedies(rows):
-        console.print("\nTo install what is missing:")
-    for way in ways:
-        console.print(f"  {way}", soft_wrap=True, markup=False)
+    for title, optional in (("To install what is missing:", False), ("Optional:", True)):
+        ways = remedies([row for row in rows if row.optional is optional])
+        if ways:
+            console.print(f"\n{title}")
+        for way in ways:
+            console.print(f"  {way}", soft_wrap=True, markup=False)
 
 
 def as_json(rows: Sequence[Row]) -> str:
@@ -249,6 +252,14 @@ def as_json(rows: Sequence[Row]) -> str:
     return json.dumps({"can": able(rows), "parts": parts, "remedies": remedies(rows)}, indent=2) + "\n"
 
 
+def show(rows: Sequence[Row], console: Console, json_wanted: bool) -> None:
+    """Print rows as tables or as JSON."""
+    if json_wanted:
+        console.file.write(as_json(rows))
+    else:
+        render(rows, console)
+
+
 def run(console: Console | None = None, json_wanted: bool = False) -> int:
     """Print the state of this machine; returns 1 if it cannot compile models."""
     if console is None:
@@ -256,8 +267,5 @@ def run(console: Console | None = None, json_wanted: bool = False) -> int:
 
         console = Terminal(highlight=False)
     rows = examine()
-    if json_wanted:
-        console.file.write(as_json(rows))
-    else:
-        render(rows, console)
+    show(rows, console, json_wanted)
     return 0 if able(rows)[COMPILE] else 1

@@ -51,6 +51,9 @@ def test_a_bare_machine_compiles_but_runs_nothing(bare_machine: Path) -> None:
     assert "no   run on QEMU" in text
     assert "apt-get install --no-install-recommends gcc gcc-arm-none-eabi libnewlib-arm-none-eabi" in text
     assert "Zephyr: in this repository: make setup" in text
+    missing, _, optional = text.partition("\nOptional:\n")
+    assert "CMSIS-NN (faster kernels): add the project" in optional
+    assert "add the project" not in missing
 
 
 def test_programs_are_found_with_their_versions(bare_machine: Path) -> None:

@@ -22,7 +22,7 @@ def compiler_for(board: str, environment: Mapping[str, str]) -> dict[str, str]:
     riscv = shutil.which(RISCV.compiler.name) if board.startswith(RISCV_BOARDS) else None
     if riscv and chosen == _FOR_ARM:
         return _riscv(riscv, environment)
-    if chosen or "ZEPHYR_SDK_INSTALL_DIR" in environment or _has_sdk():
+    if chosen or "ZEPHYR_SDK_INSTALL_DIR" in environment or has_sdk():
         return {}
     if riscv:
         return _riscv(riscv, environment)
@@ -42,6 +42,6 @@ def _riscv(compiler: str, environment: Mapping[str, str]) -> dict[str, str]:
     return {_CHOICE: "cross-compile", "CROSS_COMPILE": compiler.removesuffix("gcc"), "EXTRA_LDFLAGS": flags}
 
 
-def _has_sdk() -> bool:
+def has_sdk() -> bool:
     """Zephyr finds its SDK by CMake's registry of packages."""
     return (Path.home() / ".cmake" / "packages" / "Zephyr-sdk").is_dir()

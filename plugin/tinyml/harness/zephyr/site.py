@@ -59,9 +59,9 @@ class Site:
         done = subprocess.run(
             command, cwd=self.zephyr, env=self.environment(board), capture_output=True, text=True, check=False
         )
-        scripts = [Path(line) / "board.cmake" for line in done.stdout.splitlines()]
-        texts = [script.read_text(encoding="utf-8") for script in scripts if script.is_file()]
-        return not texts or any(_EMULATED.search(text) for text in texts)
+        folders = [Path(line) for line in done.stdout.splitlines()]
+        known = [folder for folder in folders if (folder / "board.cmake").is_file()]
+        return not known or any(is_emulated(folder) for folder in known)
 
     @property
     def our_module(self) -> Path:
@@ -83,6 +83,12 @@ class Site:
             if descriptor.is_file() and "name: tinyml\n" in descriptor.read_text(encoding="utf-8"):
                 return folder
         return None
+
+
+def is_emulated(board: Path) -> bool:
+    """Whether Zephyr runs images of the board in this folder."""
+    script = board / "board.cmake"
+    return script.is_file() and bool(_EMULATED.search(script.read_text(encoding="utf-8")))
 
 
 def find_site() -> Site:
