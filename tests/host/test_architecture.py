@@ -37,6 +37,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("maths", "rules", "targets", "templates", "toolchains", "workspace"),
     (
         "arrays",
+        "doctor",
         "interpret",
         "kernel",
         "machines",
@@ -63,7 +64,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("app",),
     ("package",),
     ("pipeline",),
-    ("harness", "doctor"),
+    ("harness",),
     ("cost",),
     ("bench", "report", "compare"),
     ("accuracy",),

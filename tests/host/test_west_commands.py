@@ -204,6 +204,18 @@ def test_list_says_that_a_file_is_missing(app: Path) -> None:
     assert (code, "missing" in said) == (1, True)
 
 
+def test_list_says_what_the_build_quantises(app: Path) -> None:
+    (app / "a.onnx").write_bytes(b"")
+    settings = "calibration: calib.npz\n      method: minmax\n      keep_float: [conv1]"
+    (app / "tinyml.yaml").write_text(
+        f"models:\n  - name: a\n    file: a.onnx\n    quantize:\n      {settings}\n"
+    )
+    _, said = west(app, "list")
+    assert "quantised: int8 calibrated on calib.npz, method minmax, keep float conv1" in " ".join(
+        said.split()
+    )
+
+
 def test_help_is_that_of_the_verbs(app: Path) -> None:
     code, said = west(app, "add", "--help")
     assert code == 0

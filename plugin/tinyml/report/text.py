@@ -47,8 +47,7 @@ def show_layers(report: Report, console: Console) -> None:
     titles = ["MACs", "weights", "live"]
     estimated = report.measured is not None and report.measured.cycles_estimated is not None
     if unit:
-        rate = "MAC/cycle" if unit == "cycles" else "MAC/instr."
-        titles = [unit, "share"] if narrow else [*titles, unit, "share", rate]
+        titles = [unit, "share"] if narrow else [*titles, unit, "share", "per MAC"]
         titles += ["est. cycles"] if estimated else []
     for title in titles:
         table.add_column(title, justify="right", no_wrap=True)
@@ -68,7 +67,7 @@ def show_layers(report: Report, console: Console) -> None:
         ]
         if unit:
             share = [f"{count:,}" if count else "", f"{count / total:.1%}" if count else ""]
-            rate = f"{layer.macs / count:.2f}" if count and layer.macs else ""
+            rate = f"{count / layer.macs:.2f}" if count and layer.macs else ""
             cells = [*cells[:3], *share] if narrow else [*cells, *share, rate]
             if estimated:
                 cells.append(f"{layer.cycles_estimated:,}" if layer.cycles_estimated else "")

@@ -45,7 +45,8 @@ class ListModels(Verb):
             missing = missing or not path.is_file()
             options = [f"kernels={entry.kernels}"] if entry.kernels else []
             options += [f"shape {name}={shape}" for name, shape in entry.shapes.items()]
-            options += [f"quantize {key}={value}" for key, value in entry.quantize.items()]
+            request = entry.request(app.root)
+            options += [f"quantised: {request.describe()}"] if request else []
             options += [f"frontend {entry.frontend.kind}"] if entry.frontend else []
             table.add_row(entry.name, entry.file, size, ", ".join(options))
         console.print(table, markup=False)

@@ -88,5 +88,5 @@ def _total(report: Report) -> str:
     else:
         assert report.measured is not None
         where, unit, total, how = report.measured.machine, "instructions", report.measured.instructions, ""
-    rate = f", {report.macs / total:.2f} MAC per {unit.removesuffix('s')}" if report.macs and total else ""
+    rate = f", {total / report.macs:.2f} per MAC" if report.macs else ""
     return f"{report.model} on {where}: {total:,} {unit}{rate}{how}"
