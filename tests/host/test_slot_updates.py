@@ -199,6 +199,13 @@ def test_parts_of_marks(simulator: Path, unit: int, files: list[str]) -> None:
     assert simulate(simulator, "marks", unit, files) == "fine\n"
 
 
+@pytest.mark.parametrize("unit", [8, 32])
+def test_every_write_and_erase_fails_once(simulator: Path, unit: int, files: list[str]) -> None:
+    """The update reports it, the old model stays, and the next attempt succeeds."""
+    words = simulate(simulator, "faults", unit, files).split()
+    assert int(words[1]) > len(fake.image_of()) / unit
+
+
 ASCENDING = (
     "0.0.1", "0.0.1+1", "0.0.255", "0.0.256", "0.1.0", "0.255.0", "1.0.0", "1.0.0+2", "1.0.0+70000", "2.0.0"
 )  # fmt: skip

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""The simulated device of ``slot_sim.c``, compiled under sanitizers."""
+"""The simulated device of ``slot_sim*.c``, compiled under sanitizers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tinyml.harness.build import RUNTIME_C, RUNTIME_INCLUDE, SANITIZERS, WARNING
 from tinyml.harness.objects import Unit, compile_all
 from tinyml.harness.tools import host_compiler
 
-SOURCE = Path(__file__).parent / "slot_sim.c"
+SOURCES = sorted(Path(__file__).parent.glob("slot_sim*.c"))
 ENVIRONMENT = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}
 ERRORS = fake.errors(Path(RUNTIME_INCLUDE) / "tinyml" / "slot.h")
 PSA_SHIM = Path(__file__).parent / "psa_shim.c"
@@ -63,7 +63,7 @@ def build_simulator(folder: Path, trust: Trust | None = None) -> Path:
         includes = (*includes, *trust.includes)
         units = [Unit(source, "library", ("-O2", "-w"), includes) for source in trust.sources]
         sources.append(Path(RUNTIME_C) / "slot" / f"trust_{trust.adapter}.c")
-    units += [Unit(source, "simulator", flags, includes) for source in [SOURCE, *sources]]
+    units += [Unit(source, "simulator", flags, includes) for source in [*SOURCES, *sources]]
     compiler = host_compiler()
     program = folder / "slot_sim"
     objects = [str(path) for path in compile_all(compiler, units)]
