@@ -115,7 +115,7 @@ def add_models(env: Any, as_library: bool) -> None:
 def add_model(env: Any, model: Any, board: Any, folder: Path, flags: list[str]) -> Any:
     """Add a model's C and object to the program; returns the node of its summary."""
     from tinyml.compiler_sources import fingerprint
-    from tinyml.platformio.build import external_files, generated_files
+    from tinyml.platformio.build import external_files, generated_files, operator_files
 
     nodes = env.Command(
         [env.File(str(folder / name)) for name in generated_files(model.name)],
@@ -126,6 +126,7 @@ def add_model(env: Any, model: Any, board: Any, folder: Path, flags: list[str]) 
     )
     env.Depends(nodes, env.Value(model.key(fingerprint())))
     others = external_files(model.path) + (model.quantize.files if model.quantize else [])
+    others += operator_files(model)
     env.Depends(nodes, [env.File(str(path)) for path in others])
     DefaultEnvironment().Append(PIOBUILDFILES=compiled(env, nodes[0], flags))
     return nodes[-1]
@@ -228,6 +229,7 @@ def generate(target: list[Any], source: list[Any], env: Any) -> int:
             quantize=model.quantize,
             cmsis_nn=model.cmsis_nn,
             frontend=model.frontend,
+            operators=model.operators,
         )
         compiled = compile_model(model.path, options)
         check_budget(compiled.summary, model, env["TINYML_BOARD"])

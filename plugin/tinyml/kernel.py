@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -225,6 +226,7 @@ class Kernel(ABC, Generic[O_contra]):
     constraints: ClassVar[tuple[Constraint, ...]] = ()
     cost: ClassVar[Cost | None] = None  # for kernels that compete with those of another library
     in_bands: ClassVar[bool] = False  # whether its code can be repeated for bands of rows
+    c_files: ClassVar[tuple[str, ...]] = ()  # beside its Python file: C that becomes part of the model's own
 
     def runs_on(self, target: Target) -> bool:
         """Whether the core can execute this kernel."""
@@ -245,6 +247,10 @@ class Kernel(ABC, Generic[O_contra]):
     def cmsis_nn_sources(self, layer: Layer[O_contra]) -> tuple[str, ...]:
         """The files of CMSIS-NN that the layer links."""
         return self.sources if self.library is Library.CMSIS_NN else ()
+
+    def code_files(self) -> list[Path]:
+        """``c_files`` as paths."""
+        return [Path(inspect.getfile(type(self))).parent / name for name in self.c_files]
 
     @abstractmethod
     def emit(self, layer: Layer[O_contra], sheet: Sheet) -> None:
@@ -285,6 +291,12 @@ def register_kernels(op: type[OpT], *kernels: Kernel[OpT]) -> None:
 
 def kernels_of(op: type[Op]) -> tuple[Kernel[Any], ...]:
     return _KERNELS.get(op, ())
+
+
+def forget_kernels(keep: Mapping[type[Op], tuple[Kernel[Any], ...]]) -> None:
+    """Return to an earlier ``kernel_table``: a file with operators could not be loaded."""
+    for op in set(_KERNELS) - set(keep):
+        del _KERNELS[op], _PLACES[op]
 
 
 def kernel_table() -> Mapping[type[Op], tuple[Kernel[Any], ...]]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tinyml import __version__, importers, limits
+from tinyml import __version__, importers, limits, outside
 from tinyml.bands.join import in_bands
 from tinyml.emit import emit
 from tinyml.emit.feed import feed_code
@@ -74,6 +74,7 @@ class Options:
     quantize: Request | None = None  # a float model is made int8 first
     frontend: FrontEnd | None = None  # what makes the model's input from samples
     classes: tuple[str, ...] = ()  # names of the classes, for the header
+    operators: tuple[Path, ...] = ()  # files with operators from outside
     cmsis_nn: bool = False  # whether the build has CMSIS-NN, so that "auto" may use it
     bands: bool = (
         True  # whether layers may be computed a few rows at a time; if not, every tensor exists as a whole
@@ -85,6 +86,7 @@ class Options:
         parts += ["with CMSIS-NN"] if self.kernels == "auto" and self.cmsis_nn else []
         parts += [f"io {self.io}"] if self.io != "arena" else []
         parts += [f"shape {name}={'x'.join(map(str, shape))}" for name, shape in self.shapes.items()]
+        parts += [f"operators {file.name}" for file in self.operators]
         parts += [self.frontend.describe()] if self.frontend else []
         parts += [self.quantize.describe()] if self.quantize else []
         return ", ".join(parts)
@@ -126,6 +128,8 @@ def compile_model(model: Path | ModelFile, options: Options, observe: Observer |
     path = model if isinstance(model, Path) else model.path
     name = options.name or model_name(path)
     check_name(name)
+    outside.load(options.operators)
+    outside.load_installed()
     file = read_model(model)
     if options.frontend:
         check_training(options.frontend, importers.metadata(file))

@@ -20,7 +20,7 @@ import numpy as np
 from tinyml import limits
 from tinyml.errors import ModelError, TinymlError, UnsupportedError
 from tinyml.ir import Array, DType, Layer, Node, Op, Quant, Tensor, TensorType
-from tinyml.registration import check_new
+from tinyml.registration import check_new, outside_fault
 from tinyml.rules import operand_problem, quantisation_problem
 
 ACTIVATION_LIMITS = ((-np.inf, np.inf), (0.0, np.inf), (-1.0, 1.0), (0.0, 6.0))
@@ -51,6 +51,8 @@ def reported(describe: Callable[[], str]) -> Iterator[None]:
     except TinymlError:
         raise
     except BROKEN as error:
+        if fault := outside_fault(error):
+            raise fault from error
         detail = str(error) or type(error).__name__
         raise ModelError(f"{describe()} is invalid: {detail}", MALFORMED) from error
 
@@ -225,6 +227,7 @@ class TfliteNode(Operands):
     outputs: tuple[TensorType, ...]  # as the file declares them
     options: Any = None
     version: int = 1
+    custom_options: bytes = b""  # of a custom operator, as its author encoded them
 
     @property
     def clamp(self) -> tuple[float, float]:
@@ -244,6 +247,7 @@ TfliteReader = Callable[[TfliteNode, Builder], Sequence[Tensor]]
 
 ONNX_READERS: dict[tuple[str, str], OnnxReader] = {}
 TFLITE_READERS: dict[str, TfliteReader] = {}
+TFLITE_CUSTOM_READERS: dict[str, TfliteReader] = {}
 
 
 def onnx_op(*op_types: str, domain: str = "") -> Callable[[OnnxReader], OnnxReader]:
@@ -265,6 +269,19 @@ def tflite_op(*op_types: str) -> Callable[[TfliteReader], TfliteReader]:
         for op_type in op_types:
             check_new(TFLITE_READERS.get(op_type), reader, f"the reader of TFLite operator {op_type}")
             TFLITE_READERS[op_type] = reader
+        return reader
+
+    return register
+
+
+def tflite_custom_op(*names: str) -> Callable[[TfliteReader], TfliteReader]:
+    """Register a reader for custom operators of TFLite, by the names that their author gave them."""
+
+    def register(reader: TfliteReader) -> TfliteReader:
+        for name in names:
+            known = TFLITE_CUSTOM_READERS.get(name)
+            check_new(known, reader, f"the reader of the custom TFLite operator {name}")
+            TFLITE_CUSTOM_READERS[name] = reader
         return reader
 
     return register

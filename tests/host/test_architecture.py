@@ -51,7 +51,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ),
     ("text_parser",),
     ("ops", "reference"),
-    ("features",),
+    ("features", "outside", "plugin"),
     ("importers",),
     ("inventory",),
     ("passes",),

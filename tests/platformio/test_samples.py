@@ -20,7 +20,7 @@ def project_of(sample: Path, folders: tuple[str, ...], make_project: MakeProject
     for folder in folders:
         shutil.copytree(sample / folder, project.folder / folder)
     for file in sample.iterdir():
-        if file.suffix in (".onnx", ".yaml", ".csv"):
+        if file.suffix in (".onnx", ".yaml", ".csv", ".py", ".c"):
             shutil.copy(file, project.folder)
     ini = (sample / "platformio.ini").read_text()
     for theirs, ours in {
@@ -48,6 +48,11 @@ def expected(sample: Path) -> list[str]:
 
 def test_sensor_fusion(make_project: MakeProject) -> None:
     sample = REPOSITORY / "samples" / "sensor_fusion"
+    assert printed(project_of(sample, ("src", "models"), make_project)) == expected(sample)
+
+
+def test_custom_operator(make_project: MakeProject) -> None:
+    sample = REPOSITORY / "samples" / "custom_operator"
     assert printed(project_of(sample, ("src", "models"), make_project)) == expected(sample)
 
 

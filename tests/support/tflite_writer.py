@@ -54,6 +54,7 @@ class Call:
     table: str = ""
     fields: Mapping[str, Any] = field(default_factory=dict)
     custom: str = ""
+    custom_options: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -165,7 +166,10 @@ def _operator(b: Any, call: Call, places: Mapping[str, int], kinds: Sequence[tup
     inputs = _numbers(b, [places[n] for n in call.inputs], "int32")
     outputs = _numbers(b, [places[n] for n in call.outputs], "int32")
     options = _options(b, call) if call.table else None
+    custom = b.CreateByteVector(call.custom_options) if call.custom_options else None
     tflite.OperatorStart(b)
+    if custom is not None:
+        tflite.OperatorAddCustomOptions(b, custom)
     tflite.OperatorAddOpcodeIndex(b, kinds.index((call.op_type, call.custom)))
     tflite.OperatorAddInputs(b, inputs)
     tflite.OperatorAddOutputs(b, outputs)

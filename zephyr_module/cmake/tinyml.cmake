@@ -218,6 +218,7 @@ Compile a model into the application.
     [WEIGHTS flash|ram|<label>]
     [QUANTIZE calibration=<data> [<key>=<value> ...]]
     [FRONTEND kind=<kind> [<key>=<value> ...]]
+    [OPERATORS <file> ...]
   )
 
 <name>        the model's prefix in C: kws gives <kws.h> with kws_run(), kws_input(), kws_output()
@@ -230,12 +231,13 @@ ARENA_REGION  devicetree label of a zephyr,memory-region for the arena, instead 
 WEIGHTS       where the weights go: flash, RAM (copied at boot), or the zephyr,memory-region of that label
 QUANTIZE      make a float model int8, calibrated on <data>; keys as in tinyml.yaml. Absolute paths
 FRONTEND      what makes the input from samples, so that there is <name>_feed(); keys as in tinyml.yaml
+OPERATORS     Python files with operators of your own that the model uses. Absolute paths
 
 The generated files are in <build>/tinyml/<name>. The model is a separate library,
 tinyml_model_<name>, linked to the application.
 ]==]
 function(zephyr_tinyml_model name file)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "KERNELS;ARENA_REGION;WEIGHTS" "SHAPES;BUDGET;INTERFACE;QUANTIZE;FRONTEND")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "KERNELS;ARENA_REGION;WEIGHTS" "SHAPES;BUDGET;INTERFACE;QUANTIZE;FRONTEND;OPERATORS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "zephyr_tinyml_model(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -272,6 +274,13 @@ function(zephyr_tinyml_model name file)
   list(TRANSFORM quantize PREPEND --quantize=)
   set(frontend ${arg_FRONTEND})
   list(TRANSFORM frontend PREPEND --frontend=)
+  set(operators ${arg_OPERATORS})
+  foreach(operator IN LISTS operators)
+    if(NOT EXISTS ${operator})
+      message(FATAL_ERROR "TinyML: the file with operators of model ${name} does not exist: ${operator}")
+    endif()
+  endforeach()
+  list(TRANSFORM operators PREPEND --operators=)
   tinyml_calibration_files(calibration ${arg_QUANTIZE})
   tinyml_arena_node(arena_node arena_node_in_c ${name} "${arg_ARENA_REGION}")
   tinyml_weights_node(weights_node ${name} "${arg_WEIGHTS}")
@@ -297,11 +306,11 @@ function(zephyr_tinyml_model name file)
     OUTPUT ${generated}
     BYPRODUCTS ${dir}/${name}.json ${dir}/${name}_report.html ${dir}/${name}_report.json
     COMMAND ${python} -m tinyml compile ${model} -o ${dir} --name ${name} --report
-            --target ${target} --kernels ${kernels} ${library} ${shapes} ${quantize} ${frontend} ${limits} --depfile ${dir}/${name}.d
+            --target ${target} --kernels ${kernels} ${library} ${shapes} ${quantize} ${frontend} ${operators} ${limits} --depfile ${dir}/${name}.d
     # Unchanged headers keep their time stamps, so that files that include them are not rebuilt.
     # The source must be newer than the model, or a Makefile would run this every time.
     COMMAND ${CMAKE_COMMAND} -E touch ${dir}/${name}.c
-    DEPENDS ${model} ${calibration} ${compiler_sources}
+    DEPENDS ${model} ${calibration} ${arg_OPERATORS} ${compiler_sources}
     DEPFILE ${dir}/${name}.d
     COMMENT "TinyML: compiling model ${name} for ${target}"
     VERBATIM

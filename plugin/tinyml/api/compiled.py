@@ -134,6 +134,7 @@ def compile(
     shapes: Mapping[str, Shape] | None = None,
     cmsis_nn: bool = False,
     classes: Sequence[str] = (),
+    operators: Sequence[str | Path] = (),
     calibration: DataLike | None = None,
 ) -> CompiledModel:
     """Compile a model to C.
@@ -141,7 +142,8 @@ def compile(
     ``target``: a core, such as ``cortex-m4``. ``kernels``: ``auto``, ``portable`` or ``cmsis-nn``;
     ``cmsis_nn``: whether the firmware has CMSIS-NN, so that ``auto`` may choose from it. ``io``: inputs and
     outputs in the ``arena``, or in buffers of the ``caller``. ``classes``: names for the header
-    (``NAME_LABELS``), in the order of the outputs. ``calibration``: real inputs; a float model
+    (``NAME_LABELS``), in the order of the outputs. ``operators``: Python files with operators of your own
+    that the model uses. ``calibration``: real inputs; a float model
     becomes int8 first (``tinyml.quantize`` has more settings).
     """
     source = as_model(model, example, name=name, shapes=shapes)
@@ -156,6 +158,7 @@ def compile(
             quantize=request,
             cmsis_nn=cmsis_nn,
             classes=tuple(classes),
+            operators=tuple(map(Path, operators)),
         )
         return build(source, options)
 

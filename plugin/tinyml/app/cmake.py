@@ -36,6 +36,8 @@ def calls(manifest_path: Path) -> str:
             words += ["QUANTIZE", *(f"{key}={_absolute(key, text, manifest_path)}" for key, text in settings)]
         if entry.frontend:
             words += ["FRONTEND", *(f"{key}={value}" for key, value in entry.frontend.given)]
+        if entry.operators:
+            words += ["OPERATORS", *((manifest_path.parent / f).as_posix() for f in entry.operators)]
         if entry.arena_region:
             words += ["ARENA_REGION", entry.arena_region]
         if entry.weights:

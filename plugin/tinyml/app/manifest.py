@@ -53,6 +53,7 @@ KEYS = {
     "differs fails the build",
     "quantize": "make a float model int8 in the build, calibrated with the data in `calibration: calib.npz`",
     "frontend": "what makes the model's input from samples, as `kind: micro`: gives kws_feed()",
+    "operators": "Python files with operators of your own that the model uses, relative to tinyml.yaml",
     "arena_region": "Zephyr: label of the zephyr,memory-region for the arena (default: chosen tinyml,arena)",
     "weights": "Zephyr: where the weights go: flash (default), ram (copied there at boot, for speed), "
     "or the label of a zephyr,memory-region",
@@ -74,6 +75,7 @@ class ModelEntry:
     weights: str | None = None  # flash, ram or a label of the devicetree
     frontend: FrontEnd | None = None
     interface: Mapping[str, pinned.Kind] = field(default_factory=dict)
+    operators: tuple[str, ...] = ()  # relative to the manifest, with ``/``
 
     def path(self, folder: Path) -> Path:
         return folder / self.file
@@ -101,6 +103,8 @@ class ModelEntry:
             written["quantize"] = dict(self.quantize)
         if self.frontend:
             written["frontend"] = dict(self.frontend.given)
+        if self.operators:
+            written["operators"] = list(self.operators)
         return written
 
 
@@ -191,7 +195,17 @@ def _entry(item: object, where: str) -> ModelEntry:
         _label(item, "weights", "flash, ram or a label of the devicetree", "ram", where),
         _frontend(item.get("frontend"), where),
         pinned.from_mapping(item.get("interface"), where),
+        _operators(item.get("operators"), where),
     )
+
+
+def _operators(value: object, where: str) -> tuple[str, ...]:
+    files = [value] if isinstance(value, str) else value
+    if files is None:
+        return ()
+    if not isinstance(files, list) or not all(isinstance(file, str) and file for file in files):
+        raise ConfigError(f"{where}: 'operators' must be a list of files", "operators: [my_operators.py]")
+    return tuple(_checked_file(file, where) for file in files)
 
 
 def _label(item: Mapping[str, object], key: str, what: str, example: str, where: str) -> str | None:

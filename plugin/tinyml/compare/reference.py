@@ -20,6 +20,7 @@ from tinyml.interpret import initial_state, interpret
 from tinyml.ir import Array, Graph
 from tinyml.pipeline import ModelFile, read_onnx
 from tinyml.reference.session import Session
+from tinyml.registration import is_from_outside
 from tinyml.states import states_of
 
 CHOICES = ("auto", "onnxruntime", "litert", "numpy")
@@ -51,8 +52,9 @@ class Numpy(Reference):
     name = "the compiler's own numpy operators"
     exact = True
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, name: str = "") -> None:
         self.graph = graph
+        self.name = name or self.name
 
     def run(self, samples: Sequence[Mapping[str, Array]]) -> list[Answer]:
         return [
@@ -163,6 +165,9 @@ def find_reference(file: ModelFile, graph: Graph, choice: str = "auto") -> Refer
     if choice == "numpy":
         return Numpy(graph)
     fitting = "litert" if file.is_tflite else "onnxruntime"
+    own = sorted({node.op.kind for node in graph.nodes if is_from_outside(type(node.op))})
+    if own and choice == "auto":
+        return Numpy(graph, f"numpy, because {fitting} does not know {', '.join(own)}")
     if choice not in ("auto", fitting):
         raise ConfigError(f"{choice} does not read {file.path.name}", f"auto, {fitting} or numpy")
     try:

@@ -16,6 +16,7 @@ from tinyml.emit.checksum import crc_of
 from tinyml.emit.feed import FeedCode
 from tinyml.emit.interface import Port, parameters, ports
 from tinyml.emit.layers import Addresses, LayerCode, layer_codes
+from tinyml.errors import ConfigError
 from tinyml.ir import Array, DType, Graph
 from tinyml.kernel import Table, Tables
 from tinyml.plan import Plan
@@ -92,6 +93,7 @@ def emit(
         "checked": c.code(line for table in checked for line in _crc_of_table(table)),
         "checked_crc": f"0x{crc_of(checked.values()):08x}u",
         "feed": feed,
+        "own_code": _own_code(selected),
         "labels": c.code(c.string(label) for label in graph.labels),
         "states": states,
         "states_need_reset": any(not state["zero"] for state in states),
@@ -110,6 +112,21 @@ def emit(
     working = iter(codes)
     functions = tuple("" if step in plan.free else next(working).function for step in range(len(selected)))
     return Emitted(texts, layer_bytes, libm, _number(texts[f"{name}.c"]), functions)
+
+
+def _own_code(selected: Sequence[Selected]) -> list[dict[str, object]]:
+    """The C files of operators from outside, each once: their functions become part of the model's source."""
+    files = dict.fromkeys(file for chosen in selected for file in chosen.kernel.code_files())
+    found: list[dict[str, object]] = []
+    for file in files:
+        try:
+            text = file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(
+                f"cannot read {file}, the C of an operator: {error}", "correct c_files of its kernel"
+            ) from None
+        found.append({"name": c.printable(file.name), "lines": c.code(text.splitlines())})
+    return found
 
 
 def _not_finite(

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tinyml.harness.build import Image, build
+from tinyml.harness.build import Image, Options, build
 from tinyml.harness.generated import Generated, read_generated
 from tinyml.harness.run import Result, execute, run_files
 from tinyml.ir import Array
@@ -28,13 +28,14 @@ class Place(ABC):
 
 
 class Standalone(Place):
-    """The host, or bare-metal QEMU."""
+    """The host, or bare-metal QEMU. ``checked``: on the host, memory errors of the C end the run."""
 
-    def __init__(self, machine: str) -> None:
+    def __init__(self, machine: str, checked: bool = False) -> None:
         self.name = machine
+        self.options = Options(sanitize=checked and find_machine(machine).board is None)
 
     def run(self, files: Mapping[str, str], samples: Sequence[Mapping[str, Array]]) -> Result:
-        return run_files(files, self.name, samples, reset_before={0})
+        return run_files(files, self.name, samples, reset_before={0}, options=self.options)
 
 
 class _Built(Place):
@@ -57,4 +58,4 @@ def built_once(place: Place, files: Mapping[str, str]) -> Iterator[Place]:
         for name, text in files.items():
             (Path(scratch) / name).write_text(text, encoding="utf-8")
         model = read_generated(Path(scratch))
-        yield _Built(place.name, build(model, find_machine(place.name), Path(scratch)), model)
+        yield _Built(place.name, build(model, find_machine(place.name), Path(scratch), place.options), model)

@@ -179,7 +179,8 @@ class _Reader:
         body = schema_body(node, opset, inputs)
         if body is not None:
             return self._function(body, node, inputs)
-        raise UnsupportedError(f"operator {node.op_type} is not supported")
+        hint = "for an operator of your own, see docs/operators.md" if domain else ""
+        raise UnsupportedError(f"operator {node.op_type} is not supported", hint)
 
     def _branch(
         self, node: onnx.NodeProto, inputs: Sequence[Tensor | None], values: Values, opsets: Mapping[str, int]

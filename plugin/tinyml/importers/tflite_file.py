@@ -46,6 +46,7 @@ class OperatorRecord:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     options: Any  # table of the schema package, or None
+    custom_options: bytes = b""  # of a custom operator, in whatever form its author chose
 
 
 @dataclass(frozen=True)
@@ -196,7 +197,15 @@ def _operator(operator: Any, names: list[tuple[str, bool, int]], limit: int, ten
     if any(not -1 <= i < tensors for i in inputs):
         raise ValueError("an operand that is not a tensor")
     outputs = _indices(limit, operator.OutputsLength(), operator.Outputs, tensors)
-    return OperatorRecord(op_type, is_custom, version, inputs, outputs, _options(operator))
+    custom = _custom_options(operator, limit) if is_custom else b""
+    return OperatorRecord(op_type, is_custom, version, inputs, outputs, _options(operator), custom)
+
+
+def _custom_options(operator: Any, limit: int) -> bytes:
+    length = operator.CustomOptionsLength()
+    if length > limit:
+        raise ValueError(f"custom options of {length} bytes")
+    return bytes(operator.CustomOptionsAsNumpy()) if length else b""
 
 
 def _options(operator: Any) -> Any:

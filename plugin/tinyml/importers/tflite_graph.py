@@ -18,7 +18,14 @@ from tinyml.importers.unsupported import Complaints
 from tinyml.importers.variables import Variables
 from tinyml.ir import Graph, Shape, Tensor, TensorType
 from tinyml.ops.reshape import with_quant
-from tinyml.reading import TFLITE_READERS, Builder, TfliteNode, reported
+from tinyml.reading import (
+    TFLITE_CUSTOM_READERS,
+    TFLITE_READERS,
+    Builder,
+    TfliteNode,
+    TfliteReader,
+    reported,
+)
 
 
 def read(path: Path, content: bytes, shapes: Mapping[str, Shape]) -> Graph:
@@ -129,28 +136,21 @@ class _Reader:
 
     def _complain_if_unknown(self, operator: OperatorRecord) -> None:
         """Also after something unsupported: the message lists everything that is missing."""
-        known = operator.op_type in TFLITE_READERS or operator.op_type in _SPECIAL
-        if operator.is_custom or not known:
-            what = "custom operators are" if operator.is_custom else f"operator {operator.op_type} is"
-            self.complaints.add("", operator.op_type, UnsupportedError(f"{what} not supported"))
+        if _reader(operator) is None and operator.op_type not in _SPECIAL:
+            self.complaints.add("", operator.op_type, _unknown(operator))
 
     def _operator(self, scope: _Scope, operator: OperatorRecord) -> None:
-        if operator.is_custom:
-            raise UnsupportedError(
-                "custom operators are not supported", "convert the model with builtin operators only"
-            )
-
         def describe() -> str:
             return f"{self.path}: {operator.op_type} operator {self.build.scope!r}"
 
-        special = _SPECIAL.get(operator.op_type)
+        special = None if operator.is_custom else _SPECIAL.get(operator.op_type)
         if special is not None:
             with reported(describe):
                 special(self, scope, operator)
             return
-        reader = TFLITE_READERS.get(operator.op_type)
+        reader = _reader(operator)
         if reader is None:
-            raise UnsupportedError(f"operator {operator.op_type} is not supported")
+            raise _unknown(operator)
         node = TfliteNode(
             operator.op_type,
             self.build.scope,
@@ -158,6 +158,7 @@ class _Reader:
             tuple(type_of(scope.subgraph.tensors[i]) for i in operator.outputs),
             operator.options,
             operator.version,
+            operator.custom_options,
         )
         with reported(describe):
             results = reader(node, self.build)
@@ -234,3 +235,17 @@ def _unique(names: Sequence[str]) -> list[str]:
             candidate = f"{name or 'output'}.{count}"
         found.append(candidate)
     return found
+
+
+def _reader(operator: OperatorRecord) -> TfliteReader | None:
+    """A custom operator with the name of a builtin one is not that operator."""
+    return (TFLITE_CUSTOM_READERS if operator.is_custom else TFLITE_READERS).get(operator.op_type)
+
+
+def _unknown(operator: OperatorRecord) -> UnsupportedError:
+    if operator.is_custom:
+        return UnsupportedError(
+            "no reader for this custom operator",
+            "convert the model with builtin operators only, or write one: docs/operators.md",
+        )
+    return UnsupportedError(f"operator {operator.op_type} is not supported")

@@ -36,6 +36,12 @@ def external_files(model: Path) -> list[Path]:
     return [model.parent / name for name in sorted(names)]
 
 
+def operator_files(model: Model) -> list[Path]:
+    """Files with operators, and all C beside them: what they use of it is known only later."""
+    beside = [path for file in model.operators for path in sorted(file.parent.glob("*.[ch]"))]
+    return [*model.operators, *dict.fromkeys(beside)]
+
+
 def generated_files(name: str) -> tuple[str, ...]:
     """The files that compiling a model writes, the C file first."""
     return (f"{name}.c", f"{name}.h", f"{name}_weights.h", f"{name}.json")

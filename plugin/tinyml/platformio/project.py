@@ -29,6 +29,7 @@ OPTIONS = {
     "shapes": "shapes of inputs that a model leaves open, as `input=1x16x8`, one per line",
     "quantize": "make float models int8: calibration data, then `key=value` as in tinyml.yaml, one per line",
     "frontend": "front end that makes the input from samples: kind, then `key=value` as in tinyml.yaml",
+    "operators": "Python files with operators of your own that models use, one per line",
     "install": "`yes`: the build may install the Python packages that the compiler requires (default: `no`)",
     "arena": "upper limit for a model's arena, in bytes or as 24K",
 }
@@ -54,6 +55,7 @@ class Model:
     cmsis_nn: bool = False  # whether the project has it
     frontend: frontends.FrontEnd | None = None
     interface: Mapping[str, Kind] = field(default_factory=dict)  # from tinyml.yaml
+    operators: tuple[Path, ...] = ()
 
     def key(self, compiler: str) -> str:
         """Everything but the model's own bytes that decides what is generated."""
@@ -105,6 +107,7 @@ def read_models(project: Path, options: Mapping[str, str], board: Board, cmsis_n
     limit = manifest.parse_bytes(given["arena"], f"{PREFIX}arena") if "arena" in given else None
     quantize = from_items(_items(given.get("quantize", "")), f"{PREFIX}quantize", project)
     frontend = frontends.from_items(_items(given.get("frontend", "")), f"{PREFIX}frontend")
+    operators = tuple(_with_slashes(item) for item in _items(given.get("operators", "")))
     entries = _entries(project, given.get("models"))
     if not entries:
         return []
@@ -133,6 +136,7 @@ def read_models(project: Path, options: Mapping[str, str], board: Board, cmsis_n
                 cmsis_nn,
                 entry.frontend or frontend,
                 entry.interface,
+                tuple(_existing_operators(project, file) for file in (*operators, *entry.operators)),
             )
         )
     return models
@@ -201,6 +205,13 @@ def _with_slashes(path: str) -> str:
 def _items(text: str) -> list[str]:
     """The items of a PlatformIO list, separated by line breaks or by comma and space."""
     return [item.strip() for item in re.split(r"\n|, ", text) if item.strip()]
+
+
+def _existing_operators(project: Path, file: str) -> Path:
+    path = project / file
+    if not path.is_file():
+        raise ConfigError(f"there is no file {file} with operators in {project.name}", "correct the path")
+    return path
 
 
 def _existing(project: Path, entry: manifest.ModelEntry) -> Path:

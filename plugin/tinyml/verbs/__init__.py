@@ -19,6 +19,7 @@ from tinyml.verbs.evaluate import Evaluate
 from tinyml.verbs.features import Features
 from tinyml.verbs.list_models import ListModels
 from tinyml.verbs.make_test import MakeTest
+from tinyml.verbs.new_operator import NewOperator
 from tinyml.verbs.ops import Ops
 from tinyml.verbs.pack import Pack
 from tinyml.verbs.profile import Profile
@@ -41,6 +42,7 @@ VERBS: tuple[Verb, ...] = (
     Quantize(),
     Features(),
     Ops(),
+    NewOperator(),
     Report(),
     Verify(),
     Evaluate(),

@@ -18,7 +18,7 @@ from tinyml.quantize import request
 from tinyml.targets import TARGETS, find_target
 from tinyml.verbs import make_test
 from tinyml.verbs.base import Verb, add_app_argument, add_shape_argument, print_notes
-from tinyml.verbs.compile import add_frontend_argument, add_quantize_argument
+from tinyml.verbs.compile import add_frontend_argument, add_operators_argument, add_quantize_argument
 from tinyml.verbs.shapes import parse_shapes
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ class Add(Verb):
         add_shape_argument(parser)
         add_quantize_argument(parser)
         add_frontend_argument(parser)
+        add_operators_argument(parser)
         parser.add_argument(
             "--test", action="store_true", help="also write a Twister test for it, as `test` does"
         )
@@ -92,6 +93,7 @@ class Add(Verb):
             parse_shapes(args.shape),
             quantize=settings,
             frontend=_frontend(args.frontend),
+            operators=_operators(args.operators, app),
         )
         if replaced is not None:
             entry = replace(
@@ -101,11 +103,12 @@ class Add(Verb):
                 shapes=entry.shapes or replaced.shapes,
                 quantize=entry.quantize or replaced.quantize,
                 frontend=entry.frontend or replaced.frontend,
+                operators=entry.operators or replaced.operators,
             )
         if copied:
             copies[app.root / file] = model
         wanted = request.from_items(args.quantize, "--quantize", Path())
-        compiled = _compile(model, entry, target.name, wanted, must_move=copied)
+        compiled = _compile(model, app, entry, target.name, wanted, must_move=copied)
         pinned.check(compiled.summary, entry.interface)
         differences = _differences(app, replaced, compiled)
         changes = _changes(app, entry, replaced, copies)
@@ -191,8 +194,26 @@ def _calibration(items: list[str], app: folder.Application) -> tuple[dict[str, s
     return settings, copies
 
 
+def _operators(files: list[Path], app: folder.Application) -> tuple[str, ...]:
+    """Files with operators, relative to the application; they are not copied, because C belongs to them."""
+    for file in files:
+        if not file.is_file():
+            raise ConfigError(f"there is no file {file} with operators")
+        if not folder.shared_root(app.root, file.resolve()):
+            raise ConfigError(
+                f"{file} is outside the application's repository",
+                "copy it and its C into the application, so that the build finds them on other machines too",
+            )
+    return tuple(folder.relative(file.resolve(), app.root) for file in files)
+
+
 def _compile(
-    model: Path, entry: manifest.ModelEntry, target: str, wanted: request.Request | None, must_move: bool
+    model: Path,
+    app: folder.Application,
+    entry: manifest.ModelEntry,
+    target: str,
+    wanted: request.Request | None,
+    must_move: bool,
 ) -> Compiled:
     """Compile the model as the build will."""
     from tinyml.pipeline import Options, compile_model
@@ -205,6 +226,7 @@ def _compile(
         shapes={name: tuple(map(int, shape.split("x"))) for name, shape in entry.shapes.items()},
         quantize=wanted,
         frontend=entry.frontend,
+        operators=tuple(app.root / file for file in entry.operators),
         cmsis_nn=find_cmsis_nn() is not None,
     )
     if not must_move:
@@ -222,7 +244,9 @@ def _differences(
     if replaced is None or not replaced.path(app.root).is_file():
         return []
     wanted = replaced.request(app.root)
-    before = _compile(replaced.path(app.root), replaced, compiled.summary["target"], wanted, must_move=False)
+    before = _compile(
+        replaced.path(app.root), app, replaced, compiled.summary["target"], wanted, must_move=False
+    )
     return pinned.differences(before.summary, compiled.summary) or ["nothing in the interface"]
 
 

@@ -46,6 +46,7 @@ def add_option_arguments(parser: argparse.ArgumentParser, target: bool = True) -
     add_shape_argument(parser)
     add_quantize_argument(parser)
     add_frontend_argument(parser)
+    add_operators_argument(parser)
 
 
 def add_quantize_argument(parser: argparse.ArgumentParser) -> None:
@@ -72,6 +73,18 @@ def add_frontend_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_operators_argument(parser: argparse.ArgumentParser) -> None:
+    """`--operators`, the same for all verbs that read a model."""
+    parser.add_argument(
+        "--operators",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="a Python file with operators of your own (repeatable); see `new-operator`",
+    )
+
+
 def options_from(args: argparse.Namespace, target: str) -> Options:
     """The pipeline's options from parsed arguments."""
     from tinyml.features import settings as frontends
@@ -89,6 +102,7 @@ def options_from(args: argparse.Namespace, target: str) -> Options:
         quantize=request,
         frontend=frontends.from_items(getattr(args, "frontend", []), "--frontend"),
         classes=class_names(getattr(args, "classes", "")),
+        operators=tuple(getattr(args, "operators", ())),
         cmsis_nn=_has_cmsis_nn(args),
     )
 
@@ -187,6 +201,7 @@ class Compile(Verb):
         )
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
+        from tinyml import outside
         from tinyml.api.compiled import build
         from tinyml.api.sources import as_model
         from tinyml.errors import ConfigError
@@ -208,7 +223,7 @@ class Compile(Verb):
         pinned.check(compiled.summary, pinned.from_items(args.interface, "--interface"))
         budget.check_all(compiled.summary, limits, args.weights_in_ram)
         data = options.quantize.files if options.quantize else []
-        sources = [args.model, *data, *compiler_sources()]
+        sources = [args.model, *data, *outside.sources(options.operators), *compiler_sources()]
         compiled.write(args.output, report=args.report, depfile=args.depfile, sources=sources)
         console.print(
             f"{compiled.name}: {len(compiled.built.selected)} layers, arena {compiled.arena_bytes:,} bytes, "

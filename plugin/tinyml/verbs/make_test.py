@@ -92,11 +92,16 @@ def contents(
     options = Options(
         name=entry.name, target="host", kernels="portable", shapes=shapes, frontend=entry.frontend
     )
-    options = replace(options, quantize=quantize or entry.request(app.root))
+    options = replace(
+        options,
+        quantize=quantize or entry.request(app.root),
+        operators=tuple(app.root / operator for operator in entry.operators),
+    )
     compiled = compile_model(model or entry.path(app.root), options)
     golden = _golden(compiled.graph, compiled.files, given)
     file = folder.relative(app.root / entry.file, place)
-    texts = test_files(entry, file, compiled.summary, golden, platforms)
+    operators = tuple(folder.relative(app.root / operator, place) for operator in entry.operators)
+    texts = test_files(replace(entry, operators=operators), file, compiled.summary, golden, platforms)
     return {place / path: text.encode() for path, text in texts.items()}
 
 

@@ -69,6 +69,8 @@ def resolve_model(args: argparse.Namespace) -> tuple[folder.Application, ModelEn
         ]
     if entry.frontend and not getattr(args, "frontend", None):
         args.frontend = [f"{key}={value}" for key, value in entry.frontend.given]
+    if entry.operators and not getattr(args, "operators", None):
+        args.operators = [listed.root / file for file in entry.operators]
     return listed, entry
 
 

@@ -110,7 +110,8 @@ def placed(args: argparse.Namespace, console: Console, profiled: bool = False) -
                 build = build_image(args, listed, site, folder, profiled, console)
                 yield _in_image(args, build, port)
             return
-    yield Placed(Standalone(args.on), options_from(args, find_machine(args.on).target.name))
+    options = options_from(args, find_machine(args.on).target.name)
+    yield Placed(Standalone(args.on, checked=bool(options.operators)), options)  # C that is not ours
 
 
 def _port(args: argparse.Namespace, console: Console) -> Port | None:

@@ -28,7 +28,12 @@ def write_application(folder: Path, entry: ModelEntry, settings: Sequence[str]) 
     quantize = {
         key: _seen_from(folder, text) if key in PATHS else text for key, text in entry.quantize.items()
     }
-    moved = replace(entry, file=_seen_from(folder, entry.file), quantize=quantize)
+    moved = replace(
+        entry,
+        file=_seen_from(folder, entry.file),
+        quantize=quantize,
+        operators=tuple(_seen_from(folder, file) for file in entry.operators),
+    )
     (folder / FILE_NAME).write_text(edit.add_model("", moved), encoding="utf-8")
 
 

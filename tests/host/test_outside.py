@@ -1,0 +1,264 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Operators from outside: files of the user and packages, in every way to name them, and broken ones."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tinyml
+from tests.support.tflite_writer import Call, Part, Value, write
+from tinyml import outside
+from tinyml.app import cmake, manifest
+from tinyml.cli import main
+from tinyml.errors import ConfigError, RegistrationError, UnsupportedError
+from tinyml.platformio import build as platformio_build
+from tinyml.platformio import project as projects
+from tinyml.platformio.boards import Board
+from tinyml.reading import ONNX_READERS
+
+ROOT = Path(__file__).parents[2]
+SAMPLE = ROOT / "samples" / "custom_operator"
+MODEL = SAMPLE / "models" / "curve.onnx"
+OPERATORS = SAMPLE / "mexican_hat.py"
+
+
+@pytest.fixture(autouse=True)
+def forgotten() -> Iterator[None]:
+    """Operators of one test are not those of another."""
+    undo = outside.snapshot()
+    yield
+    undo()
+
+
+@pytest.fixture
+def changed(tmp_path: Path) -> Callable[[str, str], Path]:
+    """A copy of the sample's operator in which one text is replaced by another."""
+
+    def change(old: str, new: str, file: str = "mexican_hat.py") -> Path:
+        for path in SAMPLE.glob("mexican_hat.*"):
+            shutil.copyfile(path, tmp_path / path.name)
+        text = (tmp_path / file).read_text()
+        assert old in text
+        (tmp_path / file).write_text(text.replace(old, new))
+        return tmp_path / "mexican_hat.py"
+
+    return change
+
+
+def curve(reading: float) -> float:
+    """The temperature that the sample's network approximates."""
+    return 1 / (1 / 298.15 + np.log(reading / (1 - reading)) / 3950) - 273.15
+
+
+def test_the_compiled_operator_computes_what_numpy_computes() -> None:
+    model = tinyml.compile(MODEL, target="host", operators=[OPERATORS])
+    readings = np.array([[0.2], [0.5], [0.8]], np.float32)
+    found = tinyml.run(model, readings).outputs["celsius"].reshape(-1)
+    np.testing.assert_allclose(found, [curve(float(r)) for r in readings[:, 0]], atol=0.2)
+    source = model.files["curve.c"]
+    assert source.count("static void mexican_hat_f32(") == 1
+    assert "arena 0..64 -> 0..64" in source  # in place
+
+
+def test_without_the_file_the_model_is_refused() -> None:
+    with pytest.raises(UnsupportedError, match=r"com\.example::MexicanHat") as caught:
+        tinyml.compile(MODEL)
+    assert "docs/operators.md" in str(caught.value)
+
+
+def test_commands_treat_it_like_any_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    own = ["--operators", str(OPERATORS)]
+    assert main(["verify", str(MODEL), *own]) == 0
+    assert "numpy, because onnxruntime does not know MexicanHat" in capsys.readouterr().out
+    assert main(["report", str(MODEL), *own]) == 0
+    assert "mexican_hat_f32" in capsys.readouterr().out
+    depfile = tmp_path / "curve.d"
+    assert main(["compile", str(MODEL), *own, "-o", str(tmp_path), "--depfile", str(depfile)]) == 0
+    listed = depfile.read_text()
+    assert all(str(SAMPLE / name) in listed for name in ("mexican_hat.py", "mexican_hat.c"))
+
+
+# What is changed, and what the message says: the file and the line where the mistake is.
+BROKEN = {
+    "syntax": ("class MexicanHat(Op):", "class MexicanHat(Op:", r"mexican_hat.py:\d+: "),
+    "import": ("elementwise = True", "elementwise = Truth", r"mexican_hat.py:\d+: NameError: .*Truth"),
+    "infer": ("return (TensorType(x.shape, x.dtype),)", "return x.shapes", r"mexican_hat.py:\d+: Attribute"),
+    "reader": ('node.attr("width", 1.0)', "node.width", r"mexican_hat.py:\d+: AttributeError"),
+    "emit": ("sheet.x()}", "sheet.inputs}", r"mexican_hat.py:\d+: AttributeError"),
+    "c file": ('("mexican_hat.c",)', '("other.c",)', r"cannot read .*other.c"),
+    "rule": ("(present(1),)", "(present(2),)", "at least 2 inputs"),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_mistakes_name_the_file_and_the_line(
+    what: str, changed: Callable[..., Path], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    old, new, message = BROKEN[what]
+    out = tmp_path / "out"
+    assert main(["compile", str(MODEL), "--operators", str(changed(old, new)), "-o", str(out)]) == 1
+    said = capsys.readouterr().err
+    assert "Traceback" not in said
+    assert re.search(message, said), said
+    assert not out.exists()
+
+
+def test_nothing_of_a_file_that_fails_stays_registered(changed: Callable[..., Path]) -> None:
+    before = set(ONNX_READERS)
+    file = changed("wavelet", "curve")
+    file.write_text(file.read_text() + "\n1 / 0\n")
+    with pytest.raises(ConfigError, match=r"mexican_hat.py:\d+: ZeroDivisionError"):
+        outside.load([file])
+    assert set(ONNX_READERS) == before
+
+
+def test_a_second_file_with_the_same_operator_is_refused(changed: Callable[..., Path]) -> None:
+    outside.load([OPERATORS])
+    outside.load([OPERATORS])  # the same file again is no second registration
+    with pytest.raises(RegistrationError, match="MexicanHat is registered twice"):
+        outside.load([changed("wavelet", "curve")])
+
+
+def test_a_file_that_changed_after_it_was_loaded(changed: Callable[..., Path]) -> None:
+    file = changed("wavelet", "curve")
+    outside.load([file])
+    file.write_text(file.read_text() + "\n")
+    with pytest.raises(ConfigError, match="has changed since it was loaded"):
+        outside.load([file])
+
+
+def test_missing_files_and_folders(tmp_path: Path) -> None:
+    for path in (tmp_path / "none.py", tmp_path):
+        with pytest.raises(ConfigError, match="cannot read the operators in"):
+            outside.load([path])
+
+
+def test_a_kernel_that_writes_outside_its_output_is_caught(
+    changed: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`verify` builds models with operators from outside with sanitizers."""
+    file = changed("i < count", "i <= count", "mexican_hat.c")
+    assert main(["verify", str(MODEL), "--operators", str(file)]) == 1
+    said = capsys.readouterr().err
+    assert "AddressSanitizer" in said
+    assert "mexican_hat_f32" in said
+
+
+def test_custom_operators_of_tflite(tmp_path: Path) -> None:
+    file = tmp_path / "scale.py"
+    file.write_text(
+        """
+from tinyml.plugin import *
+from dataclasses import dataclass
+
+@dataclass(frozen=True)
+class Scale(Op):
+    factor: int = 1
+    def infer(self, inputs):
+        return (TensorType(inputs[0].shape, inputs[0].dtype),)
+    def evaluate(self, layer, inputs):
+        return (inputs[0] * self.factor,)
+
+class ScaleLoop(InPlace):
+    name = "scale loop"
+    def emit(self, layer, sheet):
+        with sheet.block(f"for (int i = 0; i < {layer.output.elements}; i++) {{"):
+            sheet.line(f"{sheet.y()}[i] = {sheet.x()}[i] * {layer.op.factor};")
+
+register_kernels(Scale, ScaleLoop())
+
+@tflite_custom_op("MyScale")
+def read(node, build):
+    return [build.add1(Scale(node.custom_options[0]), [node.input(0)])]
+"""
+    )
+    values = [Value("x", (1, 4)), Value("y", (1, 4))]
+    call = Call("CUSTOM", ["x"], ["y"], custom="MyScale", custom_options=b"\x03")
+    model = tmp_path / "scale.tflite"
+    model.write_bytes(write(Part(values, [call], ["x"], ["y"])))
+    with pytest.raises(UnsupportedError, match="MyScale: no reader for this custom operator"):
+        tinyml.compile(model)
+    compiled = tinyml.compile(model, target="host", operators=[file])
+    found = tinyml.run(compiled, np.array([[1, 2, 3, 4]], np.float32)).outputs["y"]
+    assert found.reshape(-1).tolist() == [3, 6, 9, 12]
+
+
+def test_installed_packages(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "hats_for_tests.py").write_text(OPERATORS.read_text())
+    shutil.copyfile(SAMPLE / "mexican_hat.c", tmp_path / "mexican_hat.c")
+    monkeypatch.syspath_prepend(tmp_path)
+    entry = metadata.EntryPoint("hats", "hats_for_tests", outside.ENTRY_POINTS)
+    monkeypatch.setattr(metadata, "entry_points", lambda group: [entry])
+    assert "mexican_hat_f32" in tinyml.compile(MODEL, target="host").files["curve.c"]
+    broken = metadata.EntryPoint("hats", "hats_that_are_not_there", outside.ENTRY_POINTS)
+    monkeypatch.setattr(metadata, "entry_points", lambda group: [broken])
+    with pytest.raises(ConfigError, match="operators of the package hats cannot be loaded: ModuleNotFound"):
+        outside.load_installed()
+
+
+def test_manifest_and_cmake(tmp_path: Path) -> None:
+    text = "models:\n  - {name: a, file: a.onnx, operators: [ops/mine.py]}\n"
+    (entry,) = manifest.parse(text, "tinyml.yaml").models
+    assert entry.operators == ("ops/mine.py",)
+    assert entry.as_yaml()["operators"] == ["ops/mine.py"]
+    (tmp_path / "tinyml.yaml").write_text(text)
+    assert f"OPERATORS]=] [=[{tmp_path.as_posix()}/ops/mine.py" in cmake.calls(tmp_path / "tinyml.yaml")
+    for wrong in ("5", "[5]", "{a: b}", "[/abs/mine.py]"):
+        with pytest.raises(ConfigError):
+            manifest.parse(f"models:\n  - {{name: a, file: a.onnx, operators: {wrong}}}\n", "tinyml.yaml")
+
+
+def test_platformio(tmp_path: Path) -> None:
+    shutil.copytree(SAMPLE, tmp_path / "app")
+    project = tmp_path / "app"
+    (model,) = projects.read_models(project, {}, Board(), cmsis_nn=False)
+    assert model.operators == (project / "mexican_hat.py",)
+    assert project / "mexican_hat.c" in platformio_build.operator_files(model)
+    given = {"custom_tinyml_models": "models/curve.onnx", "custom_tinyml_operators": "none.py"}
+    with pytest.raises(ConfigError, match=r"no file none\.py with operators"):
+        projects.read_models(project, given, Board(), cmsis_nn=False)
+
+
+def test_add_writes_the_operators_into_the_manifest(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    app = tmp_path / "app"
+    shutil.copytree(SAMPLE, app)
+    (app / "tinyml.yaml").unlink()
+    own = ["--operators", str(app / "mexican_hat.py")]
+    assert main(["add", str(app / "models" / "curve.onnx"), "--app", str(app), *own]) == 0
+    (entry,) = manifest.load(app / "tinyml.yaml").models
+    assert entry.operators == ("mexican_hat.py",)
+    outside.snapshot()()
+    assert main(["verify", "curve", "--app", str(app)]) == 0
+    elsewhere = tmp_path / "elsewhere.py"
+    elsewhere.write_text("")
+    arguments = ["add", str(MODEL), "--name", "b", "--app", str(app), "--operators", str(elsewhere)]
+    assert main(arguments) == 1
+    assert "outside the application's repository" in capsys.readouterr().err
+
+
+def test_new_operator(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["new-operator", "HardThing", "--domain", "org.example", "-o", str(tmp_path)]) == 0
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"hard_thing.py", "hard_thing.c", "test_hard_thing.py"}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_hard_thing.py"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "plugin")}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert main(["new-operator", "HardThing", "-o", str(tmp_path)]) == 1
+    assert "already exists" in capsys.readouterr().err
+    for wrong in ("hardThing", "Hard-Thing", "3D"):
+        assert main(["new-operator", wrong, "-o", str(tmp_path)]) == 1
+    assert {path.name for path in tmp_path.iterdir()} >= names
