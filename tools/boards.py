@@ -5,6 +5,7 @@
 ``python -m tools.boards [--hals DIR] [BOARD ...]`` builds in this clone's west workspace and updates the
 boards' lines in docs/BOARDS.md. The HALs come from the workspace (`west config manifest.group-filter --
 +boards && west update`), or from DIR with a folder ``hal_nordic``, ``hal_stm32`` or ``hal_rpi_pico``.
+The compiler is Debian's; ``rpi_pico`` also requires its package picolibc-arm-none-eabi.
 Building is all that is tested: nothing runs on these boards here.
 """
 
@@ -33,12 +34,16 @@ BOARDS = {
     "rpi_pico2/rp2350a/m33": "hal_rpi_pico",
 }
 """The boards, each with the module that its drivers require."""
+ENVIRONMENT = {"rpi_pico": {"LDFLAGS": "-Wl,-u,_stage2_boot"}}
+"""For boards that need it. Debian's picolibc, which the Pico's boot loader is linked with, removes unused
+sections, and the loader's linker script names no entry."""
 PAGE = ROOT / "docs" / "BOARDS.md"
 HEADER = """\
 # Boards
 
 Real boards that the digits sample was built for, with `west build`. Nothing was run on them: the same C
-runs in QEMU on Cortex-M0, M3, M4, M7 and M55 and on RISC-V. `python -m tools.boards` writes this page.
+runs in QEMU on Cortex-M0, M3, M4, M7 and M55 and on RISC-V. `python -m tools.boards` writes this page; a
+board that was not built has the reason. `rpi_pico` requires Debian's package picolibc-arm-none-eabi.
 
 | board | target | FPU | flash | RAM | result | Zephyr | date |
 |---|---|---|---:|---:|---|---|---|
@@ -70,7 +75,7 @@ def find_hal(name: str, place: Path, hals: Path | None) -> Path | None:
 
 def build(board: str, hal: Path, place: Path, folder: Path) -> Result:
     """Build the sample for a board."""
-    settings = workspace.environment(place)
+    settings = {**workspace.environment(place), **ENVIRONMENT.get(board, {})}
     if not hal.is_relative_to(place):
         settings["EXTRA_ZEPHYR_MODULES"] = str(hal)
     sample = ROOT / "samples" / "digits"

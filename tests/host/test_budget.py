@@ -4,6 +4,10 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from tinyml.errors import BudgetError
@@ -68,3 +72,24 @@ def test_long_names_are_short() -> None:
     with pytest.raises(BudgetError) as caught:
         budget.check_all({**SUMMARY, "layers": layers}, [budget.parse_limit("flash=299")])
     assert f"; most of it: ...{long[-37:]} 300" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "size,limit",
+    [("0x0", "flash=4194304,the board"), ("0x20000", "flash=131072,the code partition")],
+    ids=["no partition", "a partition"],
+)
+def test_the_flash_of_a_board(size: str, limit: str, tmp_path: Path) -> None:
+    """Kconfig writes 0x0 for "up to the end of the flash", which is not a partition of no bytes."""
+    cmake = shutil.which("cmake")
+    if cmake is None:
+        pytest.skip("no cmake")
+    module = Path(__file__).parents[2] / "zephyr_module" / "cmake" / "memory.cmake"
+    (tmp_path / "limits.cmake").write_text(
+        f"set(CONFIG_XIP y)\nset(CONFIG_FLASH_SIZE 4096)\nset(CONFIG_FLASH_LOAD_SIZE {size})\n"
+        f'include({module.as_posix()})\ntinyml_memory_limits(limits "" "")\nmessage(NOTICE "${{limits}}")\n'
+    )
+    done = subprocess.run(
+        [cmake, "-P", tmp_path / "limits.cmake"], capture_output=True, text=True, check=True
+    )
+    assert done.stderr.strip() == f"--limit={limit}"

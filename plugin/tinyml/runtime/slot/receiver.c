@@ -5,10 +5,16 @@
 
 #include <tinyml/slot_receiver.h>
 
-static void put_text(char *answer, const char *text)
+static const char BEGIN[2][sizeof("@tinyml error")] = {"@tinyml ok", "@tinyml error"};
+
+/* A blank and a text, as one word. */
+static void put_word(char *answer, const char *text)
 {
 	size_t used = strlen(answer);
 
+	if (used < TINYML_RECEIVER_ANSWER - 1u) {
+		answer[used++] = ' ';
+	}
 	for (; *text != '\0' && used < TINYML_RECEIVER_ANSWER - 1u; text++) {
 		answer[used++] = *text > ' ' && *text <= '~' ? *text : '_';
 	}
@@ -86,8 +92,7 @@ static void describe(const struct tinyml_receiver *receiver, char *answer)
 	put_hex(answer, slots->active < 0 ? 0 : receiver->slot->version[0]);
 	put_hex(answer, slots->active < 0 ? 0 : receiver->slot->version[1]);
 	put_hex(answer, slots->on_trial);
-	strcat(answer, " ");
-	put_text(answer, slots->active < 0 ? "-" : receiver->slot->model.name);
+	put_word(answer, slots->active < 0 ? "-" : receiver->slot->model.name);
 }
 
 static int begin(struct tinyml_receiver *receiver, const char *line)
@@ -153,7 +158,7 @@ void tinyml_receiver_line(struct tinyml_receiver *receiver, const char *line,
 	} else {
 		error = TINYML_SLOT_ORDER;
 	}
-	strcpy(answer, error == 0 ? "@tinyml ok" : "@tinyml error");
+	memcpy(answer, BEGIN[error != 0], sizeof(BEGIN[0]));
 	if (error != 0) {
 		put_hex(answer, (uint32_t)-error);
 		return;
