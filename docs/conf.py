@@ -25,6 +25,7 @@ version = release = __version__
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
+smartquotes = False  # options begin with two hyphens
 html_theme = "furo"
 html_title = f"west-tinyml {version}"
 exclude_patterns = ["repository.txt", "external_module.rst"]  # the latter is written for Zephyr's own site

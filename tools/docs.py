@@ -3,7 +3,8 @@
 """Builds the documentation site: ``python -m tools.docs [FOLDER]`` (default: build/docs/html).
 
 The pages of docs/ are copied, and references made from the code are added: commands from the parser, the
-Python API from docstrings, the C API from the headers.
+Python API from docstrings, the C API from the headers, JSON files from their classes, error messages from
+where they are raised.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pathlib import Path
 import tinyml
 from tinyml.verbs import VERBS
 from tinyml.verbs.base import build_parser
+from tools import docs_errors, docs_json
 
 ROOT = Path(__file__).resolve().parent.parent
 HEADERS = ROOT / "plugin" / "tinyml" / "runtime" / "include" / "tinyml"
@@ -66,6 +68,16 @@ def c_api() -> str:
     return "\n".join(lines)
 
 
+REFERENCES = {
+    "commands": commands,
+    "python_api": python_api,
+    "c_api": c_api,
+    "json": docs_json.page,
+    "errors": docs_errors.page,
+}
+"""Pages made from the code."""
+
+
 def build(out: Path) -> int:
     """Build the site into ``out``; warnings are errors."""
     with tempfile.TemporaryDirectory(prefix="tinyml-docs-") as scratch:
@@ -74,8 +86,8 @@ def build(out: Path) -> int:
         (pages / "repository.txt").write_text(str(ROOT), encoding="utf-8")
         reference = pages / "reference"
         reference.mkdir()
-        for name, text in (("commands", commands()), ("python_api", python_api()), ("c_api", c_api())):
-            (reference / f"{name}.md").write_text(text, encoding="utf-8")
+        for name, text in REFERENCES.items():
+            (reference / f"{name}.md").write_text(text(), encoding="utf-8")
         sphinx = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"]
         return subprocess.run([*sphinx, str(pages), str(out)], check=False).returncode
 

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 import tinyml
 from tinyml.verbs import VERBS
-from tools import docs
+from tools import docs, figures
 
 ROOT = Path(__file__).parents[2]
 
@@ -48,3 +49,19 @@ def test_commands_and_names(site: Path) -> None:
     for name in set(tinyml.__all__) - {"__version__"}:
         assert f'id="tinyml.{name}"' in names
     assert "tinyml_set_input" in (site / "reference" / "c_api.html").read_text(encoding="utf-8")
+
+
+def test_json_and_errors(site: Path) -> None:
+    files = (site / "reference" / "json.html").read_text(encoding="utf-8")
+    assert "arena_lower_bound_bytes" in files
+    assert "no work: buffer sharing already puts the output in place" in files, "comments of the fields"
+    messages = (site / "reference" / "errors.html").read_text(encoding="utf-8")
+    assert "unknown kernels" in messages
+
+
+def test_pictures_are_those_that_the_code_draws() -> None:
+    for name, draw in figures.FIGURES.items():
+        path = figures.FOLDER / f"{name}.svg"
+        assert path.read_text(encoding="utf-8") == draw(), "run: python -m tools.figures"
+        ElementTree.fromstring(draw())
+    assert {path.stem for path in figures.FOLDER.glob("*.svg")} == set(figures.FIGURES)
