@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "marks.h" /* of runtime/slot */
 #include "slot_sim.h"
 
 #define TEARS 5
@@ -93,6 +94,7 @@ void cuts(const struct file *old, const struct file *new, const struct file *bad
 void stages(const struct file *old, const struct file *new, const struct file *bad)
 {
 	struct tinyml_update update = {0};
+	uint32_t most;
 
 	memset(memory, 0xff, 2u * slot_bytes);
 	power_on();
@@ -130,6 +132,8 @@ void stages(const struct file *old, const struct file *new, const struct file *b
 		}
 	}
 	demand(starts == TINYML_SLOT_TRIALS, "tried more or less often than three times");
+	demand(mark_is_set(&slots.region[tinyml_slots_free(&slots)], MARK_REJECTED),
+	       "not rejected after three times");
 	hangs = false;
 	/* A trial that nobody confirms ends as well. */
 	demand(send(bad + 1, false) == 0, "the update fails");
@@ -151,6 +155,10 @@ void stages(const struct file *old, const struct file *new, const struct file *b
 	demand(tinyml_update_write(&update, "x", 1) == TINYML_SLOT_ORDER, "write before begin");
 	demand(tinyml_update_begin(&update, &slots, slot_bytes, false) == TINYML_SLOT_BOUNDS,
 	       "too long");
+	most = slot_bytes - marks_bytes(&slots.region[0]);
+	demand(tinyml_update_begin(&update, &slots, most + 1u, false) == TINYML_SLOT_BOUNDS &&
+		       tinyml_update_begin(&update, &slots, most, false) == 0,
+	       "not exactly the room before the marks");
 	demand(tinyml_update_begin(&update, &slots, 10, false) == 0, "begin");
 	demand(tinyml_update_write(&update, "12345678901", 11) == TINYML_SLOT_BOUNDS,
 	       "more than announced");
