@@ -114,6 +114,20 @@ NAMED = (
         '("", hashlib.sha256(values.tobytes()).digest())',
         ("tests/host/test_survivors.py", "-k", "tables"),
     ),
+    Mutant(
+        "four bytes of a mark in flash",
+        f"{PLUGIN}/runtime/slot/marks.c",
+        "content, MARK_BYTES) == 0",
+        "content, 4) == 0",
+        ("tests/host/test_slot_updates.py", "-k", "marks"),
+    ),
+    Mutant(
+        "trials of a model counted in other marks",
+        f"{PLUGIN}/runtime/slot/marks.c",
+        "MARK_TRIED + i) ? 0u",
+        "MARK_TRIED - i) ? 0u",
+        ("tests/host/test_slot_updates.py", "-k", "test_updates"),
+    ),
 )
 
 RUNTIME = f"{PLUGIN}/runtime"
