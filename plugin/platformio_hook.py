@@ -217,7 +217,7 @@ def generate(target: list[Any], source: list[Any], env: Any) -> int:
     """SCons' action that compiles one model; its data comes in ``env``, because SCons hashes closures."""
     from tinyml.errors import TinymlError
     from tinyml.pipeline import Options, compile_model, write_folder
-    from tinyml.platformio.build import check_budget
+    from tinyml.platformio.build import check_budget, estimated_flash
 
     model = env["TINYML_MODEL"]
     try:
@@ -230,9 +230,10 @@ def generate(target: list[Any], source: list[Any], env: Any) -> int:
             cmsis_nn=model.cmsis_nn,
             frontend=model.frontend,
             operators=model.operators,
+            classes=model.classes,
         )
         compiled = compile_model(model.path, options)
-        check_budget(compiled.summary, model, env["TINYML_BOARD"])
+        check_budget(compiled.summary, model, env["TINYML_BOARD"], estimated_flash(compiled))
         write_folder(compiled, Path(str(target[0])).parent)
     except TinymlError as error:
         complain(error)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tinyml.api.compiled import CompiledModel, compile
+    from tinyml.api.costs import Cost, LayerCost, cost
     from tinyml.api.evaluated import Evaluation, evaluate
     from tinyml.api.quantized import QuantizedModel, quantize
     from tinyml.api.running import RunResult, run
@@ -33,7 +34,9 @@ __all__ = [
     "BudgetError",
     "CompiledModel",
     "ConfigError",
+    "Cost",
     "Evaluation",
+    "LayerCost",
     "Model",
     "ModelError",
     "QuantizedModel",
@@ -43,6 +46,7 @@ __all__ = [
     "UnsupportedError",
     "__version__",
     "compile",
+    "cost",
     "evaluate",
     "load",
     "quantize",
@@ -51,6 +55,7 @@ __all__ = [
 
 _HOMES = {
     "api.compiled": ("CompiledModel", "compile"),
+    "api.costs": ("Cost", "LayerCost", "cost"),
     "api.evaluated": ("Evaluation", "evaluate"),
     "api.quantized": ("QuantizedModel", "quantize"),
     "api.running": ("RunResult", "run"),

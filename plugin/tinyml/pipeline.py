@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tinyml import __version__, importers, limits, outside
+from tinyml.bands.banded import Banded
 from tinyml.bands.join import in_bands
 from tinyml.emit import emit
 from tinyml.emit.feed import feed_code
@@ -21,8 +22,8 @@ from tinyml.features.feed import attach, check_training
 from tinyml.features.settings import FrontEnd
 from tinyml.importers import ModelFile as ModelFile
 from tinyml.importers import read_model as read_model
-from tinyml.ir import Array, Graph, Shape
-from tinyml.kernel import Library
+from tinyml.ir import Array, Graph, Layer, Shape
+from tinyml.kernel import Kernel, Library
 from tinyml.naming import check_name, model_name
 from tinyml.package.folder import write_depfile, write_files
 from tinyml.package.summary import summarize
@@ -253,6 +254,13 @@ def _checked_labels(graph: Graph, classes: tuple[str, ...]) -> tuple[str, ...]:
             "one name for each element of the output, in its order",
         )
     return classes
+
+
+def banded_layers(layer: Layer) -> list[tuple[Layer, Kernel[Any]]] | None:
+    """The layers that are computed a few rows at a time inside a layer, with their kernels; else None."""
+    if not isinstance(layer.op, Banded):
+        return None
+    return [(part, link.kernel) for link, part in zip(layer.op.links, layer.op.layers(layer), strict=True)]
 
 
 def write_folder(

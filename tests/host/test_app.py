@@ -332,3 +332,27 @@ def test_the_module_file_suits_the_oldest_zephyr() -> None:
     prefixes = ROOT / module["build"]["settings"]["dts_root"] / "dts" / "bindings" / "vendor-prefixes.txt"
     named = [line for line in prefixes.read_text().splitlines() if line and not line.startswith("#")]
     assert [line.partition("\t")[0] for line in named] == ["tinyml"]
+
+
+def test_names_of_classes_reach_the_build_and_the_header(tmp_path: Path) -> None:
+    """From the manifest through CMake's call to NAME_LABELS."""
+    text = "models:\n  - name: digits\n    file: m.onnx\n    classes: [zero, one]\n"
+    entry = manifest.parse(text, "tinyml.yaml").models[0]
+    assert entry.classes == ("zero", "one")
+    assert entry.as_yaml()["classes"] == ["zero", "one"]
+    (tmp_path / "tinyml.yaml").write_text(text)
+    assert "[=[CLASSES]=] [=[zero,one]=]" in cmake.calls(tmp_path / "tinyml.yaml")
+
+
+@pytest.mark.parametrize(
+    "classes,found",
+    [
+        ("zero", "must be a list of names"),
+        ("[zero, true]", "True cannot be the name of a class"),
+        ("[a, 'b,c']", "'b,c' cannot be the name of a class"),
+        ("[a, a]", "names a class twice"),
+    ],
+)
+def test_classes_that_are_no_names(classes: str, found: str) -> None:
+    with pytest.raises(ConfigError, match=found):
+        manifest.parse(f"models:\n  - {{name: m, file: m.onnx, classes: {classes}}}\n", "tinyml.yaml")

@@ -32,7 +32,7 @@ def test_examples(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("command", re.findall(r"^    (?:west )?tinyml (.+)$", TEXT, re.MULTILINE))
 def test_command_is_understood(command: str) -> None:
     parsed = build_parser(VERBS, "tinyml", tinyml.__version__).parse_args(shlex.split(command))
-    assert parsed.verb.name == "evaluate"
+    assert parsed.verb.name == command.split()[0]
 
 
 def test_every_function_is_described() -> None:

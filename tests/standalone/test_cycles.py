@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tinyml import arrays, cost, harness
+from tinyml import arrays, harness
 from tinyml.cli import main
 from tinyml.cost import mca
-from tinyml.cost.cycles import BY_MCA, MODELS
+from tinyml.cost.cycles import BY_MCA, MODELS, Cycles, Unknown, run_files
 from tinyml.errors import ToolError
 from tinyml.pipeline import Compiled, Options, compile_model
 from tinyml.report.collect import collect
@@ -52,9 +52,9 @@ def with_loop(model: Compiled) -> dict[str, str]:
 )
 def test_loop_counted_by_hand(machine: str, instructions: int, cycles: int) -> None:
     model = compiled(machine)
-    result, found = cost.run_files(with_loop(model), machine, [arrays.pattern_inputs(model.graph)])
+    result, found = run_files(with_loop(model), machine, [arrays.pattern_inputs(model.graph)])
     assert result.instructions == [instructions]
-    assert isinstance(found, cost.Cycles)
+    assert isinstance(found, Cycles)
     assert found.total == cycles
     assert "estimate" in found.how
 
@@ -66,15 +66,15 @@ def test_layers_and_whole(machine: str) -> None:
     target = harness.find_machine(machine).target.name
     model = compiled(machine)
     samples = [arrays.pattern_inputs(model.graph)] * 2
-    _, whole = cost.run_files(model.files, machine, samples)
+    _, whole = run_files(model.files, machine, samples)
     options = harness.Options(profile=True)
-    counted, parts = cost.run_files(model.files, machine, samples, options=options)
+    counted, parts = run_files(model.files, machine, samples, options=options)
     if target in BY_MCA and not mca.knows(target):
-        assert isinstance(whole, cost.Unknown)
+        assert isinstance(whole, Unknown)
         assert "llvm-mca" in whole.why
         return
-    assert isinstance(whole, cost.Cycles)
-    assert isinstance(parts, cost.Cycles)
+    assert isinstance(whole, Cycles)
+    assert isinstance(parts, Cycles)
     assert counted.layers is not None
     assert parts.layers.keys() == counted.layers.keys()
     assert sum(parts.layers.values()) == parts.total == pytest.approx(whole.total, rel=0.05)
@@ -100,9 +100,9 @@ def test_emulator_without_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tinyml.cost.plugin._interface", lambda image: 99)  # which no QEMU takes
     model = compiled("qemu-cortex-m4")
     samples = [arrays.pattern_inputs(model.graph)]
-    result, found = cost.run_files(model.files, "qemu-cortex-m4", samples)
+    result, found = run_files(model.files, "qemu-cortex-m4", samples)
     assert result.instructions
-    assert isinstance(found, cost.Unknown)
+    assert isinstance(found, Unknown)
     assert "plugin" in found.why
 
 

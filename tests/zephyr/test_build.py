@@ -148,7 +148,7 @@ def test_a_broken_manifest_stops_the_build_with_words(build: Build) -> None:
     [
         ("ram", "arena and state need"),
         ("arena", "the arena needs"),
-        ("flash", "the weights need"),
+        ("flash", "weights, tables and code need about"),
     ],
 )
 def test_a_model_over_its_budget_stops_the_build(build: Build, kind: str, message: str) -> None:

@@ -214,6 +214,7 @@ Compile a model into the application.
     [SHAPES <input>=1x16x8 ...]
     [BUDGET arena|ram|flash=<bytes> ...]
     [INTERFACE <input or output>=<type>:1x16x8 ...]
+    [CLASSES <name>,<name>...]
     [ARENA_REGION <label>]
     [WEIGHTS flash|ram|<label>]
     [QUANTIZE calibration=<data> [<key>=<value> ...]]
@@ -227,6 +228,7 @@ KERNELS       where the kernels come from; auto takes, for each layer, the one w
 SHAPES        shapes of inputs that the model leaves open
 BUDGET        upper limits, in addition to the memories of the board
 INTERFACE     types and shapes of inputs and outputs that the application relies on; others are an error
+CLASSES       names of the classes in the order of the outputs, for <NAME>_LABELS in the header
 ARENA_REGION  devicetree label of a zephyr,memory-region for the arena, instead of chosen tinyml,arena
 WEIGHTS       where the weights go: flash, RAM (copied at boot), or the zephyr,memory-region of that label
 QUANTIZE      make a float model int8, calibrated on <data>; keys as in tinyml.yaml. Absolute paths
@@ -237,7 +239,7 @@ The generated files are in <build>/tinyml/<name>. The model is a separate librar
 tinyml_model_<name>, linked to the application.
 ]==]
 function(zephyr_tinyml_model name file)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "KERNELS;ARENA_REGION;WEIGHTS" "SHAPES;BUDGET;INTERFACE;QUANTIZE;FRONTEND;OPERATORS")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "KERNELS;ARENA_REGION;WEIGHTS;CLASSES" "SHAPES;BUDGET;INTERFACE;QUANTIZE;FRONTEND;OPERATORS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "zephyr_tinyml_model(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -294,6 +296,9 @@ function(zephyr_tinyml_model name file)
   foreach(pin IN LISTS arg_INTERFACE)
     list(APPEND limits --interface=${pin})
   endforeach()
+  if(arg_CLASSES)
+    list(APPEND limits "--classes=${arg_CLASSES}")
+  endif()
   foreach(budget IN LISTS arg_BUDGET)
     list(APPEND limits "--limit=${budget},the budget of model ${name}")
   endforeach()

@@ -12,6 +12,7 @@ from typing import Any
 from tinyml.api.data import DataLike, data_file
 from tinyml.api.sources import Model, ModelLike, Port, as_model
 from tinyml.api.tables import frame
+from tinyml.cost.estimate import estimate_for
 from tinyml.ir import Graph, Shape
 from tinyml.pipeline import Compiled, Observer, Options, compile_model, write_folder
 from tinyml.quantize.report import Report as QuantizationReport
@@ -76,6 +77,12 @@ class CompiledModel:
     def weights_bytes(self) -> int:
         """Flash for constants."""
         return int(self.summary["weights_bytes"])
+
+    @property
+    def flash_bytes(self) -> int | None:
+        """Weights, tables and code, estimated; None for a core without measured costs."""
+        found = estimate_for(self.built)
+        return found.flash_bytes if found else None
 
     @property
     def macs(self) -> int:

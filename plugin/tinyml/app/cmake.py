@@ -30,6 +30,8 @@ def calls(manifest_path: Path) -> str:
             words += ["BUDGET", *(f"{kind}={amount}" for kind, amount in entry.budget.items())]
         if entry.interface:
             words += ["INTERFACE", *(f"{name}={kind.plain}" for name, kind in entry.interface.items())]
+        if entry.classes:
+            words += ["CLASSES", ",".join(entry.classes)]
         if request := entry.request(manifest_path.parent):
             request.check_files()
             settings = entry.quantize.items()

@@ -15,6 +15,7 @@ It is deliberately small (``KEYS`` lists all of it):
           flash: 100K
         interface:            # optional: what the application relies on
           input: int8[1,49,10,1]
+        classes: [left, right] # optional: names for KWS_LABELS in the header
         quantize:             # optional: make a float model int8 in the build
           calibration: data/calib.npz
         frontend:             # optional: kws_feed() takes samples and computes the features
@@ -48,9 +49,12 @@ KEYS = {
     "file": "the model file (.onnx or .tflite), relative to tinyml.yaml",
     "kernels": f"where the kernels come from: {', '.join(KERNELS)} (default: the build's setting)",
     "shapes": "shapes of inputs that the model leaves open, as `input: 1x16x8`",
-    "budget": "upper limits, as `ram: 24K`, for arena, ram (arena and state) and flash (weights)",
+    "budget": "upper limits, as `ram: 24K`, for arena, ram (arena and state) and "
+    "flash (weights, tables, code)",
     "interface": "types and shapes that the application relies on, as `input: int8[1,49,10,1]`: a model that "
     "differs fails the build",
+    "classes": "names of the classes in the order of the outputs, as `[circle, idle]`: "
+    "KWS_LABELS in the header",
     "quantize": "make a float model int8 in the build, calibrated with the data in `calibration: calib.npz`",
     "frontend": "what makes the model's input from samples, as `kind: micro`: gives kws_feed()",
     "operators": "Python files with operators of your own that the model uses, relative to tinyml.yaml",
@@ -76,6 +80,7 @@ class ModelEntry:
     frontend: FrontEnd | None = None
     interface: Mapping[str, pinned.Kind] = field(default_factory=dict)
     operators: tuple[str, ...] = ()  # relative to the manifest, with ``/``
+    classes: tuple[str, ...] = ()
 
     def path(self, folder: Path) -> Path:
         return folder / self.file
@@ -95,6 +100,8 @@ class ModelEntry:
             written["budget"] = dict(self.budget)
         if self.interface:
             written["interface"] = {name: str(kind) for name, kind in self.interface.items()}
+        if self.classes:
+            written["classes"] = list(self.classes)
         if self.arena_region is not None:
             written["arena_region"] = self.arena_region
         if self.weights is not None:
@@ -196,7 +203,23 @@ def _entry(item: object, where: str) -> ModelEntry:
         _frontend(item.get("frontend"), where),
         pinned.from_mapping(item.get("interface"), where),
         _operators(item.get("operators"), where),
+        _classes(item.get("classes"), where),
     )
+
+
+def _classes(value: object, where: str) -> tuple[str, ...]:
+    """Names of classes; YAML reads yes, no and numbers as something else than words."""
+    if value is None:
+        return ()
+    hint = 'classes: [circle, "yes", "7"], each once; names have no comma or semicolon'
+    if not isinstance(value, list) or not value:
+        raise ConfigError(f"{where}: 'classes' must be a list of names, found {_kind(value)}", hint)
+    for name in value:
+        if not isinstance(name, str) or not name.strip() or set(name) & set(",;\n\0"):
+            raise ConfigError(f"{where}: {name!r} cannot be the name of a class", hint)
+    if len(set(value)) < len(value):
+        raise ConfigError(f"{where}: 'classes' names a class twice", hint)
+    return tuple(value)
 
 
 def _operators(value: object, where: str) -> tuple[str, ...]:

@@ -8,7 +8,8 @@ from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from tinyml import arrays, cost, harness
+from tinyml import arrays, harness
+from tinyml.cost.cycles import Cycles, Unknown, run_files
 from tinyml.errors import ConfigError, ToolError
 from tinyml.harness.footprint import CMSIS_NN, LIBRARY, MODEL, RUNTIME
 from tinyml.pipeline import LIBRARIES, Options, compile_model
@@ -83,7 +84,7 @@ def measure(path: Path, machine: str, kernels: str, options: Options, optimize: 
     wanted = Options(options.name, place.target.name, kernels, options.shapes, cmsis_nn=has_cmsis_nn)
     compiled = compile_model(path, wanted)
     inputs = arrays.pattern_inputs(compiled.graph)
-    result, estimate = cost.run_files(
+    result, estimate = run_files(
         compiled.files, machine, [inputs], reset_before={0}, options=harness.Options(optimize=optimize)
     )
     if result.instructions is None or result.footprint is None or result.stack_bytes is None:
@@ -108,8 +109,8 @@ def measure(path: Path, machine: str, kernels: str, options: Options, optimize: 
         other_ram_bytes=parts.total.ram - summary["arena_bytes"] - summary["state_bytes"],
         stack_bytes=result.stack_bytes,
         output=outputs[compiled.graph.outputs[0]].tobytes()[:OUTPUT_BYTES].hex(),
-        cycles=estimate.total if isinstance(estimate, cost.Cycles) else None,
-        cycles_note=estimate.why if isinstance(estimate, cost.Unknown) else "",
+        cycles=estimate.total if isinstance(estimate, Cycles) else None,
+        cycles_note=estimate.why if isinstance(estimate, Unknown) else "",
     )
 
 

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
@@ -63,12 +63,30 @@ class Footprint:
 
 
 _OUTPUT = re.compile(r"^\.(?:t(?=data|bss))?(text|rodata|data|bss)\b")  # .tdata, .tbss: per thread
-_INPUT = re.compile(r"^ (?:[.\w]\S*)?\s+0x([0-9a-f]+)\s+0x([0-9a-f]+) (\S.*)$")
+_INPUT = re.compile(r"^ ([.\w]\S*)?\s+0x[0-9a-f]+\s+0x([0-9a-f]+) (\S.*)$")
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of an object file that the linker kept. ``kind``: text, rodata, data or bss."""
+
+    kind: str
+    name: str
+    file: str
+    bytes: int
 
 
 def read_map(text: str, parts: Mapping[Path, str]) -> Footprint:
     """The footprint in a GNU linker map; ``parts`` maps object files to parts."""
     found: dict[str, Sizes] = {}
+    for section in kept_sections(text):
+        part = parts.get(Path(section.file), LIBRARY)
+        found[part] = found.get(part, Sizes()) + Sizes(**{section.kind: section.bytes})
+    return Footprint({name: sizes for name, sizes in found.items() if sizes != Sizes()})
+
+
+def kept_sections(text: str) -> Iterator[Section]:
+    """What a linked image consists of, from the linker's map."""
     _, _, memory_map = text.partition("Linker script and memory map")
     kind = ""
     for line in _joined(memory_map):
@@ -76,9 +94,7 @@ def read_map(text: str, parts: Mapping[Path, str]) -> Footprint:
             opening = _OUTPUT.match(line)
             kind = opening[1] if opening else ""
         elif kind and (entry := _INPUT.match(line)):
-            part = parts.get(Path(entry[3]), LIBRARY)
-            found[part] = found.get(part, Sizes()) + Sizes(**{kind: int(entry[2], 16)})
-    return Footprint({name: sizes for name, sizes in found.items() if sizes != Sizes()})
+            yield Section(kind, entry[1] or "", entry[3], int(entry[2], 16))
 
 
 def _joined(text: str) -> list[str]:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -71,6 +72,31 @@ def symbols(toolchain: Toolchain, image: Path) -> list[tuple[int, str]]:
 def disassembly(toolchain: Toolchain, image: Path) -> str:
     """The code of an image as text."""
     return _binutil(toolchain, "objdump", "-d", "--no-show-raw-insn", str(image))
+
+
+def sections(toolchain: Toolchain, file: Path) -> dict[str, int]:
+    """The sizes of an object file's sections, in bytes."""
+    rows = (line.split() for line in _binutil(toolchain, "objdump", "-hw", str(file)).splitlines())
+    return {row[1]: int(row[2], 16) for row in rows if len(row) > 3 and row[0].isdigit()}
+
+
+def references(toolchain: Toolchain, file: Path) -> dict[str, set[str]]:
+    """The symbols that each section of an object file refers to."""
+    found: dict[str, set[str]] = {}
+    section = ""
+    for line in _binutil(toolchain, "objdump", "-rw", str(file)).splitlines():
+        if line.startswith("RELOCATION RECORDS FOR ["):
+            section = line.partition("[")[2].rstrip("]:")
+        elif section and (row := line.split()) and len(row) == 3 and row[0] != "OFFSET":
+            found.setdefault(section, set()).add(re.split(r"[+-]0x", row[2])[0])
+    return found
+
+
+def defined(toolchain: Toolchain, file: Path) -> list[str]:
+    """The functions and constants that an object file gives to others."""
+    printed = _binutil(toolchain, "nm", "-g", "--defined-only", str(file))
+    rows = (line.split() for line in printed.splitlines())
+    return [row[2] for row in rows if len(row) == 3 and row[1] in "TWRV"]
 
 
 def _binutil(toolchain: Toolchain, name: str, *arguments: str) -> str:

@@ -11,6 +11,8 @@ from typing import Any
 
 from tinyml import pinned
 from tinyml.app.manifest import FILE_NAME
+from tinyml.cost.estimate import estimate_for
+from tinyml.pipeline import Compiled
 from tinyml.platformio.boards import Board
 from tinyml.platformio.project import PREFIX, Model
 from tinyml.report import budget
@@ -55,15 +57,24 @@ def remove_stale(folder: Path, names: Iterable[str]) -> None:
             path.unlink()
 
 
-def check_budget(summary: Mapping[str, Any], model: Model, board: Board) -> None:
+def estimated_flash(compiled: Compiled) -> int | None:
+    """Weights, tables and code; None for a core without measured costs."""
+    found = estimate_for(compiled)
+    return found.flash_bytes if found else None
+
+
+def check_budget(
+    summary: Mapping[str, Any], model: Model, board: Board, flash_bytes: int | None = None
+) -> None:
     """The interface that the application relies on, the user's own limits, and the board's."""
     own = [(kind, budget.Limit(amount, FILE_NAME)) for kind, amount in model.budget.items()]
     pinned.check(summary, model.interface)
-    budget.check_all(summary, own)
+    budget.check_all(summary, own, flash_bytes=flash_bytes)
     limit = model.arena_limit_bytes
     budget.check(
         summary,
         arena=[budget.Limit(limit, f"{PREFIX}arena")] if limit is not None else [],
         ram=[budget.Limit(board.ram_bytes, "the board")] if board.ram_bytes else [],
         flash=[budget.Limit(board.flash_bytes, "the board")] if board.flash_bytes else [],
+        flash_bytes=flash_bytes,
     )

@@ -56,12 +56,14 @@ class Model:
     frontend: frontends.FrontEnd | None = None
     interface: Mapping[str, Kind] = field(default_factory=dict)  # from tinyml.yaml
     operators: tuple[Path, ...] = ()
+    classes: tuple[str, ...] = ()  # from tinyml.yaml
 
     def key(self, compiler: str) -> str:
         """Everything but the model's own bytes that decides what is generated."""
         shapes = ",".join(f"{name}={shape}" for name, shape in sorted(self.shapes.items()))
         limits = f"arena<={self.arena_limit_bytes} {sorted(self.budget.items())}"
         limits += "".join(f" {name}={kind}" for name, kind in sorted(self.interface.items()))
+        limits += f" {self.classes}" if self.classes else ""
         quantize = self.quantize.describe() if self.quantize else ""
         quantize += f" {self.frontend.describe()}" if self.frontend else ""
         kernels = f"{self.kernels} {self.cmsis_nn}"
@@ -137,6 +139,7 @@ def read_models(project: Path, options: Mapping[str, str], board: Board, cmsis_n
                 entry.frontend or frontend,
                 entry.interface,
                 tuple(_existing_operators(project, file) for file in (*operators, *entry.operators)),
+                entry.classes,
             )
         )
     return models

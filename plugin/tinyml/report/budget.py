@@ -38,8 +38,12 @@ def check(
     ram: Sequence[Limit] = (),
     flash: Sequence[Limit] = (),
     weights_in_ram: bool = False,
+    flash_bytes: int | None = None,
 ) -> None:
-    """Raise BudgetError if a model, by its summary, exceeds a limit on its arena, RAM or flash."""
+    """Raise BudgetError if a model, by its summary, exceeds a limit on its arena, RAM or flash.
+
+    ``flash_bytes``: an estimate of constants and code; without one, only weights count.
+    """
     all_ram = summary["arena_bytes"] + summary["state_bytes"]
     parts = "arena and state need"
     if weights_in_ram:  # and in flash, from where they are copied at boot
@@ -48,7 +52,7 @@ def check(
     for limits, what, needed, memory in (
         (arena, "the arena needs", summary["arena_bytes"], "RAM"),
         (ram, parts, all_ram, "RAM"),
-        (flash, "the weights need", summary["weights_bytes"], "flash"),
+        (flash, *_flash(summary, flash_bytes), "flash"),
     ):
         for limit in limits:
             if needed > limit.bytes:
@@ -59,14 +63,24 @@ def check(
                 )
 
 
+def _flash(summary: Mapping[str, Any], estimated_bytes: int | None) -> tuple[str, int]:
+    """What needs flash, and how much."""
+    if estimated_bytes is None:
+        return "the weights need", int(summary["weights_bytes"])
+    return "weights, tables and code need about", estimated_bytes
+
+
 def check_all(
-    summary: Mapping[str, Any], limits: Iterable[tuple[str, Limit]], weights_in_ram: bool = False
+    summary: Mapping[str, Any],
+    limits: Iterable[tuple[str, Limit]],
+    weights_in_ram: bool = False,
+    flash_bytes: int | None = None,
 ) -> None:
     """``check`` with limits as ``parse_limit`` gives them."""
     by_kind: dict[str, list[Limit]] = {kind: [] for kind in BUDGETS}
     for kind, limit in limits:
         by_kind[kind].append(limit)
-    check(summary, **by_kind, weights_in_ram=weights_in_ram)
+    check(summary, **by_kind, weights_in_ram=weights_in_ram, flash_bytes=flash_bytes)
 
 
 def _heaviest(summary: Mapping[str, Any], memory: str) -> str:

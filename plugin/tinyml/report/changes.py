@@ -19,6 +19,8 @@ TOTALS = (
     ("instructions", lambda r: r.measured.instructions if r.measured else None),
     ("estimated cycles", lambda r: r.measured.cycles_estimated if r.measured else None),
     ("flash bytes", lambda r: r.measured.flash_bytes if r.measured else None),
+    ("estimated instructions", lambda r: r.estimated.instructions if r.estimated else None),
+    ("estimated code bytes", lambda r: r.estimated.code_bytes if r.estimated else None),
     ("stack bytes", lambda r: r.measured.stack_bytes if r.measured else None),
 )
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from tinyml import arrays, cost, harness
+from tinyml import arrays, harness
+from tinyml.cost.cycles import Cycles, run_files
+from tinyml.cost.estimate import errors_of, estimate_for
 from tinyml.errors import ToolError
 from tinyml.harness import stack
 from tinyml.harness.footprint import CMSIS_NN, LIBRARY, MODEL, RUNTIME
@@ -16,6 +18,7 @@ from tinyml.ir import Array, Graph, Tensor
 from tinyml.pipeline import Compiled, Options, compile_model
 from tinyml.report.facts import (
     SCHEMA,
+    Estimated,
     LayerFacts,
     Measured,
     OperandFacts,
@@ -78,7 +81,16 @@ def describe(compiled: Compiled, file: str, kernels: str, stages: list[StageFact
         stages=_changes(stages),
         notes=list(compiled.graph.notes),
         accuracy=[f"Quantised: {compiled.quantization.headline()}"] if compiled.quantization else [],
+        estimated=_estimated(compiled),
     )
+
+
+def _estimated(compiled: Compiled) -> Estimated | None:
+    found = estimate_for(compiled)
+    if found is None:
+        return None
+    note = errors_of(compiled)
+    return Estimated(found.instructions, found.cycles, found.constants_bytes, found.code_bytes, note)
 
 
 def measured(report: Report, compiled: Compiled, machine: str, inputs: Path | None = None) -> Report:
@@ -90,7 +102,7 @@ def measured(report: Report, compiled: Compiled, machine: str, inputs: Path | No
             f"{machine} does not count instructions",
             f"one of: {', '.join(name for name, m in harness.MACHINES.items() if m.clock)}",
         )
-    profiled, estimate = cost.run_files(
+    profiled, estimate = run_files(
         compiled.files, machine, samples, reset_before={0}, options=harness.Options(profile=True)
     )
     costs = profiled.layers or {}
@@ -104,11 +116,11 @@ def measured(report: Report, compiled: Compiled, machine: str, inputs: Path | No
         glue_bytes=parts.part(MODEL).flash - parts.weights_bytes,
         library_bytes=parts.part(LIBRARY).flash,
         other_ram_bytes=parts.total.ram - report.arena_bytes - report.state_bytes,
-        cycles_estimated=estimate.total if isinstance(estimate, cost.Cycles) else None,
-        cycles_note=estimate.how if isinstance(estimate, cost.Cycles) else f"no estimate: {estimate.why}",
+        cycles_estimated=estimate.total if isinstance(estimate, Cycles) else None,
+        cycles_note=estimate.how if isinstance(estimate, Cycles) else f"no estimate: {estimate.why}",
         stack_bound_bytes=stack.bound_of_files(compiled.files, machine),
     )
-    cycles = estimate.layers if isinstance(estimate, cost.Cycles) else {}
+    cycles = estimate.layers if isinstance(estimate, Cycles) else {}
     layers = [
         replace(
             layer,
@@ -117,7 +129,7 @@ def measured(report: Report, compiled: Compiled, machine: str, inputs: Path | No
         )
         for layer in report.layers
     ]
-    return replace(report, measured=facts, layers=layers)
+    return replace(report, measured=facts, layers=layers, estimated=None)
 
 
 def profiled(report: Report, where: str, cost: Cost) -> Report:

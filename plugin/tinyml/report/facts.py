@@ -105,6 +105,21 @@ class Measured:
 
 
 @dataclass(frozen=True)
+class Estimated:
+    """Without building or running: see ``tinyml.cost``. ``note``: how far the figures can be off."""
+
+    instructions: int | None
+    cycles: int | None
+    constants_bytes: int
+    code_bytes: int
+    note: str
+
+    @property
+    def flash_bytes(self) -> int:
+        return self.constants_bytes + self.code_bytes
+
+
+@dataclass(frozen=True)
 class Profile:
     """One run in a Zephyr image; ``unit``: instructions or cycles, ``how``: the way they were counted."""
 
@@ -141,11 +156,13 @@ class Report:
     mhz: float | None = None  # the core's clock, if it was given
     notes: list[str] = field(default_factory=list)  # what to know about how the model was read
     accuracy: list[str] = field(default_factory=list)  # what quantising and evaluating found, one line each
+    estimated: Estimated | None = None  # if nothing was measured and the core's costs are known
 
     @property
     def milliseconds(self) -> float | None:
         """One run at that clock, by the estimate."""
-        cycles = self.measured.cycles_estimated if self.measured else None
+        facts = self.measured
+        cycles = facts.cycles_estimated if facts else self.estimated.cycles if self.estimated else None
         return None if cycles is None or self.mhz is None else milliseconds(cycles, self.mhz)
 
     @property
@@ -159,8 +176,9 @@ class Report:
 
     @property
     def flash_bytes(self) -> int:
-        """Measured flash, or the weights if nothing was measured."""
-        return self.measured.flash_bytes if self.measured else self.weights_bytes
+        """Measured or estimated flash, or the weights if neither is known."""
+        known = self.measured or self.estimated
+        return known.flash_bytes if known else self.weights_bytes
 
     @property
     def over_budget(self) -> list[str]:
@@ -189,6 +207,8 @@ def load(path: Path) -> Report:
         data["tensors"] = [_read(TensorFacts, item) for item in data["tensors"]]
         data["stages"] = [_read(StageFacts, item) for item in data["stages"]]
         data["measured"] = _read(Measured, data["measured"]) if data["measured"] else None
+        estimated = data.get("estimated")
+        data["estimated"] = _read(Estimated, estimated) if estimated else None
         data["profile"] = _read(Profile, data["profile"]) if data.get("profile") else None
         report: Report = _read(Report, data)
         return report

@@ -17,9 +17,16 @@ def markdown(report: Report, changed: Sequence[tuple[str, Sequence[Changed]]]) -
         ("flash", f"{report.flash_bytes:,} bytes", _budget(report.flash_bytes, report.flash_budget_bytes))
     )
     facts = report.measured
-    if facts is None:
+    estimated = report.estimated
+    if facts is None and estimated is None:
         rows[-1] = ("flash for weights", rows[-1][1], rows[-1][2])
-    else:
+    elif facts is None and estimated is not None:
+        rows[-1] = ("estimated flash", rows[-1][1], rows[-1][2])
+        if estimated.instructions is not None:
+            rows.append(("estimated instructions", f"{estimated.instructions:,}", f"on {report.target}"))
+        if estimated.cycles is not None:
+            rows.append(("estimated cycles", f"{estimated.cycles:,}", ""))
+    elif facts is not None:
         rows.append(("instructions", f"{facts.instructions:,}", f"on {facts.machine}"))
         if facts.cycles_estimated is not None:
             rows.append(("estimated cycles", f"{facts.cycles_estimated:,}", ""))

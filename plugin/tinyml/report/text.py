@@ -11,7 +11,7 @@ from rich.table import Table
 
 from tinyml.naming import shape_text
 from tinyml.report.changes import Changed
-from tinyml.report.facts import Report
+from tinyml.report.facts import Estimated, Report
 
 NARROW = 110
 """Terminals with fewer columns get a shorter table."""
@@ -100,6 +100,8 @@ def _totals(report: Report, console: Console) -> None:
     facts = report.measured
     if facts is None:
         table.add_row("weights", f"{report.weights_bytes:,}", "bytes of flash")
+        if report.estimated:
+            _estimated(report, report.estimated, table)
     else:
         table.add_row("variables", f"{facts.other_ram_bytes:,}", "bytes of other RAM")
         table.add_row("stack", f"{facts.stack_bytes:,}", "bytes in this run")
@@ -124,6 +126,21 @@ def _totals(report: Report, console: Console) -> None:
         if budget:
             table.add_row(f"{name} budget", f"{budget:,}", f"bytes, {used / budget:.0%} used")
     console.print(table)
+
+
+def _estimated(report: Report, facts: Estimated, table: Table) -> None:
+    """What is known without building anything."""
+    table.add_row("est. code", f"{facts.code_bytes:,}", "bytes of flash")
+    others = facts.constants_bytes - report.weights_bytes
+    table.add_row("est. tables", f"{others:,}", "bytes of flash: descriptions of layers and tensors")
+    if facts.instructions is not None:
+        table.add_row("est. instructions", f"{facts.instructions:,}", f"per run; {facts.note}")
+    else:
+        table.add_row("", "", facts.note)
+    if facts.cycles is not None:
+        table.add_row("est. cycles", f"{facts.cycles:,}", "per run, for memory without wait states")
+    if report.milliseconds is not None:
+        table.add_row("est. time", f"{report.milliseconds:,.2f}", f"ms per run at {report.mhz:g} MHz")
 
 
 def _stages(report: Report, console: Console) -> None:

@@ -13,6 +13,7 @@ from tinyml.verbs.base import Verb
 from tinyml.verbs.bench import Bench
 from tinyml.verbs.compile import Compile
 from tinyml.verbs.completion import Completion
+from tinyml.verbs.cost import Cost
 from tinyml.verbs.deploy import Deploy
 from tinyml.verbs.doctor import Doctor
 from tinyml.verbs.evaluate import Evaluate
@@ -43,6 +44,7 @@ VERBS: tuple[Verb, ...] = (
     Features(),
     Ops(),
     NewOperator(),
+    Cost(),
     Report(),
     Verify(),
     Evaluate(),

@@ -18,7 +18,13 @@ from tinyml.quantize import request
 from tinyml.targets import TARGETS, find_target
 from tinyml.verbs import make_test
 from tinyml.verbs.base import Verb, add_app_argument, add_shape_argument, print_notes
-from tinyml.verbs.compile import add_frontend_argument, add_operators_argument, add_quantize_argument
+from tinyml.verbs.compile import (
+    add_classes_argument,
+    add_frontend_argument,
+    add_operators_argument,
+    add_quantize_argument,
+    class_names,
+)
 from tinyml.verbs.shapes import parse_shapes
 
 if TYPE_CHECKING:
@@ -64,6 +70,7 @@ class Add(Verb):
         add_quantize_argument(parser)
         add_frontend_argument(parser)
         add_operators_argument(parser)
+        add_classes_argument(parser)
         parser.add_argument(
             "--test", action="store_true", help="also write a Twister test for it, as `test` does"
         )
@@ -94,6 +101,7 @@ class Add(Verb):
             quantize=settings,
             frontend=_frontend(args.frontend),
             operators=_operators(args.operators, app),
+            classes=class_names(args.classes),
         )
         if replaced is not None:
             entry = replace(
@@ -104,6 +112,7 @@ class Add(Verb):
                 quantize=entry.quantize or replaced.quantize,
                 frontend=entry.frontend or replaced.frontend,
                 operators=entry.operators or replaced.operators,
+                classes=entry.classes or replaced.classes,
             )
         if copied:
             copies[app.root / file] = model
@@ -227,6 +236,7 @@ def _compile(
         quantize=wanted,
         frontend=entry.frontend,
         operators=tuple(app.root / file for file in entry.operators),
+        classes=entry.classes,
         cmsis_nn=find_cmsis_nn() is not None,
     )
     if not must_move:

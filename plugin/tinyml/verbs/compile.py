@@ -107,6 +107,16 @@ def options_from(args: argparse.Namespace, target: str) -> Options:
     )
 
 
+def add_classes_argument(parser: argparse.ArgumentParser) -> None:
+    """`--classes`, alike for all verbs that write it into a header or a manifest."""
+    parser.add_argument(
+        "--classes",
+        default="",
+        metavar="A,B,..",
+        help="names of the classes in the order of the outputs, or a file with one per line: NAME_LABELS",
+    )
+
+
 def class_names(text: str) -> tuple[str, ...]:
     """`--classes`: names separated by commas, or a file with one per line."""
     from tinyml.errors import ConfigError
@@ -166,12 +176,7 @@ class Compile(Verb):
             choices=("arena", "caller"),
             help="inputs and outputs: in the arena, or in buffers given to NAME_run() (default: %(default)s)",
         )
-        parser.add_argument(
-            "--classes",
-            default="",
-            metavar="A,B,..",
-            help="names of the classes in the order of the outputs, or a file with one per line: NAME_LABELS",
-        )
+        add_classes_argument(parser)
         parser.add_argument(
             "--limit",
             action="append",
@@ -221,7 +226,8 @@ class Compile(Verb):
         options = options_from(args, args.target)
         compiled = build(as_model(args.model), options, show)
         pinned.check(compiled.summary, pinned.from_items(args.interface, "--interface"))
-        budget.check_all(compiled.summary, limits, args.weights_in_ram)
+        flash = compiled.flash_bytes if any(kind == "flash" for kind, _ in limits) else None
+        budget.check_all(compiled.summary, limits, args.weights_in_ram, flash)
         data = options.quantize.files if options.quantize else []
         sources = [args.model, *data, *outside.sources(options.operators), *compiler_sources()]
         compiled.write(args.output, report=args.report, depfile=args.depfile, sources=sources)

@@ -67,6 +67,8 @@ def resolve_model(args: argparse.Namespace) -> tuple[folder.Application, ModelEn
         args.quantize = [
             f"{key}={listed.root / text if key in PATHS else text}" for key, text in entry.quantize.items()
         ]
+    if entry.classes and not getattr(args, "classes", ""):
+        args.classes = ",".join(entry.classes)
     if entry.frontend and not getattr(args, "frontend", None):
         args.frontend = [f"{key}={value}" for key, value in entry.frontend.given]
     if entry.operators and not getattr(args, "operators", None):

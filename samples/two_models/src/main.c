@@ -39,7 +39,9 @@ enum {
 	CLASSES,
 };
 
-static const char *const names[CLASSES] = {"circle", "idle", "shake", "wave"};
+static const char *const names[] = GESTURE_LABELS;
+
+BUILD_ASSERT(CLASSES == GESTURE_CLASSES, "the model has other classes");
 
 /* The last samples, for the classifier. */
 static struct acceleration memory[WINDOW];

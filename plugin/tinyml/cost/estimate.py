@@ -1,0 +1,141 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Estimates for a compiled model, from the fitted costs of its core: nothing is built or run."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from tinyml.cost.loops import read_layers
+from tinyml.cost.model import Code, CostModel, Speed, find_model, weighted
+from tinyml.ir import Layer
+from tinyml.kernel import Kernel
+from tinyml.pipeline import Compiled, banded_layers
+
+_NAME = re.compile(r"\b(?<!struct )[A-Za-z_]\w*")
+_COPY = re.compile(r"\b(mem(?:cpy|move|set))\(.*?, ([^;]*)\);", re.DOTALL)
+_MEMBER = re.compile(r"\.\w+ = ")
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+UNSURE = frozenset(("memcpy", "memmove", "memset", "tinyml_crc32"))
+"""Functions that the C names and that are not always linked: the compiler writes short copies itself, and
+only firmware that checks its constants computes their checksum."""
+SHORT_LAYER = 100  # bytes of a function that it copies to its calls
+SHORT_COPY = 64  # bytes that the compiler copies without a call
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What one run and the code of a model cost. Figures that are not known are None."""
+
+    instructions: int | None
+    cycles: int | None
+    code_bytes: int
+    constants_bytes: int  # weights, and the descriptions of layers and tensors
+    layers: dict[int, int] = field(default_factory=dict)  # instructions by step
+    unmeasured: tuple[str, ...] = ()  # kernels that were never measured on the core
+
+    @property
+    def flash_bytes(self) -> int:
+        return self.constants_bytes + self.code_bytes
+
+
+def estimate_for(model: Compiled) -> Estimate | None:
+    """None if there are no costs of the core that a model was compiled for."""
+    costs = find_model(str(model.summary["target"]))
+    return estimate(model, costs) if costs else None
+
+
+def errors_of(model: Compiled) -> str:
+    """How far an estimate can be off, in words."""
+    costs = find_model(str(model.summary["target"]))
+    if costs is None:
+        return ""
+    found = estimate_for(model)
+    if found and found.unmeasured:
+        return f"no estimate of instructions: never measured: {', '.join(found.unmeasured)}"
+    return (
+        f"estimated, not counted; on the published models at most {costs.instructions.error:.0%} from the "
+        f"counted instructions and {costs.code.error:.0%} from the linked code"
+    )
+
+
+def estimate(model: Compiled, costs: CostModel) -> Estimate:
+    """``costs``: those of the model's core."""
+    spent, unmeasured = _speeds(model, costs.instructions)
+    cycles = _speeds(model, costs.cycles)[0] if costs.cycles else {}
+    code = costs.code
+    amounts = own_amounts(code, model)
+    own = weighted(code.whole, amounts)
+    extra = weighted(code.constants, amounts)
+    known = not unmeasured
+    return Estimate(
+        round(sum(spent.values())) if known else None,
+        round(sum(cycles.values())) if known and costs.cycles else None,
+        round(own) + code.linked(functions(model, code)),
+        int(model.summary["weights_bytes"]) + round(extra),
+        {step: round(amount) for step, amount in spent.items()},
+        unmeasured,
+    )
+
+
+def _speeds(model: Compiled, speed: Speed) -> tuple[dict[int, float], tuple[str, ...]]:
+    """The cost of each layer, and the kernels whose cost is not known."""
+    readings = read_layers(model.files[f"{model.name}.c"])
+    spent: dict[int, float] = {}
+    unmeasured: dict[str, None] = {}
+    for step, chosen in enumerate(model.selected):
+        if step in model.plan.free:
+            continue
+        found = speed.of_layer(chosen.layer, chosen.kernel, readings.get(step))
+        if found is None:
+            unmeasured[chosen.kernel.name] = None
+        spent[step] = found or 0.0
+    return spent, tuple(unmeasured)
+
+
+def own_amounts(code: Code, model: Compiled) -> dict[str, float]:
+    """What decides how large the model's own code and constants are."""
+    text = model.files[f"{model.name}.c"]
+    readings = read_layers(text)
+    found = {"model": 1.0, "layers": float(len(readings))}
+    seen: set[str] = set()
+    for step, reading in readings.items():
+        chosen = model.selected[step]
+        size = code.of_loops(chosen.layer, chosen.kernel, reading)
+        kind = "bytes" if banded_layers(chosen.layer) is None else "bands"
+        if reading.body in seen:  # the compiler merges equal functions, unless it copies them to their calls
+            kind = "short repeated bytes" if size <= SHORT_LAYER else "repeated bytes"
+        seen.add(reading.body)
+        found[kind] = found.get(kind, 0.0) + size
+    return found | {
+        "ports": float(len(model.graph.inputs) + len(model.graph.outputs)),
+        "states": float(len(model.graph.states)),
+        "members": float(len(_MEMBER.findall(text))),
+    }
+
+
+def functions(model: Compiled, code: Code) -> set[str]:
+    """The functions that a model's C names, or that the compiler calls for it."""
+    text = _COMMENT.sub("", model.files[f"{model.name}.c"])
+    found = {name for name in _NAME.findall(text) if name in code.functions} - UNSURE
+    found |= {copy[1] for copy in _COPY.finditer(text) if not _is_short(copy[2])} & code.functions.keys()
+    for step, chosen in enumerate(model.selected):
+        if step not in model.plan.free:
+            for name in inner_names(chosen.layer, chosen.kernel):
+                found |= set(code.helpers.get(name, ()))
+    return found
+
+
+def _is_short(size: str) -> bool:
+    last = size.rsplit(", ", 1)[-1]
+    return last.isdigit() and int(last) <= SHORT_COPY
+
+
+def inner_names(layer: Layer, kernel: Kernel[Any]) -> list[str]:
+    """The names under which the helpers of a layer are kept."""
+    if (inside := banded_layers(layer)) is not None:
+        return [name for part, own in inside for name in inner_names(part, own)]
+    used = dict.fromkeys(t.dtype.value for t in (*layer.inputs, *layer.outputs) if t is not None)
+    return [f"{kernel.name} {layer.op.label()} {' '.join(used)}"]

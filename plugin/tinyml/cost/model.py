@@ -1,0 +1,158 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""The fitted costs of a core: ``data/CORE.json``, which ``python -m tools.fit_costs`` writes.
+
+A layer of a library's kernel costs a sum over its ``work``; a layer that is loops in the model's own source
+costs a sum over the operations that its C executes, times a factor for its kernel. Code is what the linker
+would keep: the functions that the C names and those that they call, and what the model's own C compiles to.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tinyml.cost.loops import Reading
+from tinyml.cost.work import Work, work
+from tinyml.ir import Layer
+from tinyml.kernel import Kernel, Library
+from tinyml.pipeline import banded_layers
+
+DATA = Path(__file__).parent / "data"
+SAME_CODE = {"cortex-m33": "cortex-m4"}
+"""Cores that no machine emulates, and those that execute practically the same code."""
+
+Figures = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Speed:
+    """What work costs: in instructions, or in cycles. ``error``: the worst of all published models."""
+
+    kernels: Mapping[str, Figures] = field(default_factory=dict)
+    operations: Figures = field(default_factory=dict)
+    factors: Figures = field(default_factory=dict)
+    error: float = 0
+
+    def of_layer(self, layer: Layer, kernel: Kernel[Any], reading: Reading | None) -> float | None:
+        """None if the kernel was never measured."""
+        if (inside := library_parts(layer)) is not None:
+            parts = [self._of_kernel(*part) for part in inside]
+            own = self.of_loops(layer, kernel, reading)
+            known = [part for part in parts if part is not None]
+            return own + sum(known) if len(known) == len(parts) else None
+        if kernel.library is not Library.GENERATED:
+            return self._of_kernel(layer, kernel)
+        return self.of_loops(layer, kernel, reading)
+
+    def _of_kernel(self, layer: Layer, kernel: Kernel[Any]) -> float | None:
+        amounts = work(layer)
+        figures = self.kernels.get(variant(kernel, amounts), self.kernels.get(kernel.name))
+        return None if figures is None else weighted(figures, amounts)
+
+    def of_loops(self, layer: Layer, kernel: Kernel[Any], reading: Reading | None) -> float:
+        if reading is None:
+            return 0.0
+        factor = self.factors.get(f"{kernel.name} {number_class(layer)}", 1.0)
+        return factor * weighted(self.operations, executed(layer, reading))
+
+
+@dataclass(frozen=True)
+class Code:
+    """Bytes of code: of every function of the libraries, and of the model's own C."""
+
+    pieces: tuple[tuple[str, int], ...] = ()
+    functions: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # what each of them links
+    helpers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # that the compiler calls unasked
+    operations: Figures = field(default_factory=dict)
+    factors: Figures = field(default_factory=dict)
+    whole: Figures = field(default_factory=dict)  # from the layers' sizes to that of the model's own code
+    constants: Figures = field(default_factory=dict)  # bytes of constants that are not weights
+    error: float = 0
+
+    def linked(self, names: Iterable[str], prefix: str = "") -> int:
+        """The bytes of these functions and of all that they call; only pieces that start with ``prefix``."""
+        kept = {piece for name in names for piece in self.functions.get(name, ())}
+        return sum(size for name, size in (self.pieces[i] for i in kept) if name.startswith(prefix))
+
+    def of_loops(self, layer: Layer, kernel: Kernel[Any], reading: Reading) -> float:
+        factor = self.factors.get(f"{kernel.name} {number_class(layer)}", 1.0)
+        return factor * weighted(self.operations, written(layer, reading))
+
+
+@dataclass(frozen=True)
+class CostModel:
+    """All that was fitted for one core."""
+
+    target: str
+    compiler: str
+    instructions: Speed
+    cycles: Speed | None
+    cycles_note: str
+    code: Code
+
+
+@cache
+def find_model(target: str) -> CostModel | None:
+    """The costs of a core; None if it has none."""
+    path = DATA / f"{SAME_CODE.get(target, target)}.json"
+    if not path.is_file():
+        return None
+    data = json.loads(path.read_text(encoding="utf-8"))
+    code = data["code"]
+    return CostModel(
+        target,
+        data["compiler"],
+        Speed(**data["instructions"]),
+        Speed(**data["cycles"]) if data["cycles"] else None,
+        data["cycles_note"],
+        Code(**{**code, "pieces": tuple((name, size) for name, size in code["pieces"])}),
+    )
+
+
+def weighted(figures: Figures, amounts: Work) -> float:
+    return sum(figure * amounts.get(name, 0.0) for name, figure in figures.items())
+
+
+def variant(kernel: Kernel[Any], amounts: Work) -> str:
+    """Kernels have code of their own for windows of one element, and depthwise ones for nine."""
+    positions = amounts.get("positions", 0.0)
+    taps = amounts["taps"] / positions if positions and "taps" in amounts else 0
+    special = 9 if "depthwise" in kernel.name else 1
+    return f"{kernel.name} {taps:.0f}" if taps == special else kernel.name
+
+
+def number_class(layer: Layer) -> str:
+    """What a layer computes with: it decides how long an operation takes."""
+    types = [t.dtype for t in (*layer.inputs, *layer.outputs) if t is not None]
+    if any(dtype.is_float for dtype in types):
+        return "float"
+    return "wide" if any(dtype.bytes == 8 for dtype in types) else "integer"
+
+
+def executed(layer: Layer, reading: Reading) -> dict[str, float]:
+    return _classed(number_class(layer), reading.executed)
+
+
+def written(layer: Layer, reading: Reading) -> dict[str, float]:
+    return _classed(number_class(layer), reading.written)
+
+
+def _classed(kind: str, counts: Mapping[str, int]) -> dict[str, float]:
+    """Calls keep their names; an operation's cost depends on the type of numbers."""
+    found = {
+        (name if name.endswith("()") else f"{kind} {name}"): float(count) for name, count in counts.items()
+    }
+    return found | {"layer": 1.0}
+
+
+def library_parts(layer: Layer) -> list[tuple[Layer, Kernel[Any]]] | None:
+    """The layers inside a layer that runs a few rows at a time, if a library computes them; else None."""
+    inside = banded_layers(layer)
+    if inside is None:
+        return None
+    return [(part, kernel) for part, kernel in inside if kernel.library is not Library.GENERATED]

@@ -1,0 +1,72 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""The work of a layer in numbers that decide how many instructions a kernel of a library takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tinyml.ir import Layer
+
+Work = Mapping[str, float]
+"""Amounts of work by kind; ``tools.fit_costs`` finds out what one of each kind costs in each kernel."""
+
+
+def work(layer: Layer) -> dict[str, float]:
+    """Sizes, and for layers with windows how often these are moved and how much of them is padding."""
+    macs, outputs = layer.op.macs(layer), sum(t.elements for t in layer.outputs)
+    channels = layer.output.shape[-1] if layer.output.shape else 1
+    positions = outputs / max(channels, 1)
+    inner = macs / outputs if outputs else 0  # multiplications of one output
+    found = {
+        "call": 1.0,
+        "inputs": float(sum(t.elements for t in layer.inputs if t is not None and not t.is_constant)),
+        "outputs": float(outputs),
+        "positions": positions,
+        "channels": float(channels),
+        "macs": float(macs),
+        "columns": positions * inner,
+        "quads": outputs * _groups(inner, 4),
+        "vectors": outputs * _groups(inner, 16),
+        "pairs": positions * _groups(channels, 2),
+        "pair_macs": positions * _groups(channels, 2) * inner,
+        "lanes": positions * _groups(channels, 4),
+        "lane_macs": positions * _groups(channels, 16) * inner,
+        "constants": float(sum(t.elements for t in layer.inputs if t is not None and t.is_constant)),
+    }
+    return found | _windows(layer, macs)
+
+
+def _windows(layer: Layer, macs: int) -> dict[str, float]:
+    """For a convolution or a pool: rows of windows, and the multiplications that are not of padding."""
+    op, x, y = layer.op, layer.inputs[0], layer.output
+    strides, pads = getattr(op, "strides", None), getattr(op, "pads", None)
+    if x is None or strides is None or pads is None or len(y.shape) != 4 or len(x.shape) != 4:
+        return {}
+    kernel = getattr(op, "kernel", None) or tuple(layer.input(1).shape[1:3])
+    dilations = getattr(op, "dilations", (1, 1))
+    inside = 1.0
+    for axis in range(2):
+        taps = _inside(
+            x.shape[1 + axis], y.shape[1 + axis], kernel[axis], strides[axis], dilations[axis], pads[axis]
+        )
+        inside *= taps / (y.shape[1 + axis] * kernel[axis])
+    amount = macs or y.elements * kernel[0] * kernel[1]
+    return {
+        "inside": amount * inside,
+        "rows": float(y.shape[0] * y.shape[1] * y.shape[3]),
+        "taps": float(y.shape[0] * y.shape[1] * y.shape[2] * kernel[0] * kernel[1]),
+        "tap_rows": float(y.elements * kernel[0]),
+        "plane": float(x.elements),
+    }
+
+
+def _inside(size: int, extent: int, kernel: int, stride: int, dilation: int, pad: int) -> int:
+    """The taps of all windows along one axis that are not padding."""
+    return sum(
+        0 <= at * stride - pad + tap * dilation < size for at in range(extent) for tap in range(kernel)
+    )
+
+
+def _groups(count: float, size: int) -> float:
+    return float(-(-count // size))

@@ -1,0 +1,75 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""`cost`: what a model costs on a core, without building it."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tinyml.verbs.base import Verb, add_clock_argument, roomy
+from tinyml.verbs.compile import add_model_arguments, options_from
+from tinyml.verbs.named import add_named_arguments, machine_of, resolve_model
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class Cost(Verb):
+    """Estimate what a model costs on a core: RAM, flash with code, instructions and cycles of a run.
+
+    Nothing is built or run, so it takes about as long as compiling the model. docs/COSTS.md shows how far
+    the estimates are off for published models; `report --on` counts.
+    """
+
+    name = "cost"
+    help = "estimate memory, code, instructions and cycles without building"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        add_model_arguments(parser)
+        add_named_arguments(parser)
+        add_clock_argument(parser)
+        parser.add_argument(
+            "--json", type=Path, metavar="FILE", help="write the costs as JSON (-: to the console)"
+        )
+
+    def run(self, args: argparse.Namespace, console: Console) -> int:
+        import json
+
+        from tinyml import harness
+        from tinyml.api.compiled import build
+        from tinyml.api.costs import cost_of
+        from tinyml.api.sources import as_model
+        from tinyml.verbs.report import write
+
+        resolve_model(args)
+        target = harness.find_machine(machine_of(args.board)).target.name if args.board else args.target
+        found = cost_of(build(as_model(args.model), options_from(args, target)))
+        text = json.dumps(found.as_json(), indent=1) + "\n"
+        if args.json and str(args.json) == "-":
+            console.file.write(text)
+            return 0
+        _show(found, args.mhz, roomy(console))
+        if args.json:
+            write(args.json, text)
+        return 0
+
+
+def _show(found: object, mhz: float | None, console: Console) -> None:
+    from rich.table import Table
+
+    from tinyml.api.costs import Cost as Costs
+
+    assert isinstance(found, Costs)
+    console.print(f"[bold]{found.model}[/bold] on {found.target}")
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column()
+    table.add_column(justify="right")
+    table.add_column()
+    for title, figure, unit in found.rows():
+        table.add_row(title, f"{figure:,}", unit)
+    if mhz is not None and (time := found.milliseconds(mhz)) is not None:
+        table.add_row("time", f"{time:,.2f}", f"ms per run at {mhz:g} MHz, estimated")
+    console.print(table)
+    console.print(found.note, markup=False, soft_wrap=True)

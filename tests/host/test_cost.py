@@ -1,0 +1,132 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Estimates of cost: against what was counted, and in the API, the commands and the budgets."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import tinyml
+from tests.support.quantizing import FLOAT
+from tinyml import cli
+from tinyml.cost.loops import read_function
+from tinyml.cost.model import DATA, find_model
+from tinyml.cost.work import work
+
+ROOT = Path(__file__).parents[2]
+DIGITS = FLOAT.parent / "model.onnx"
+CLOSE = 0.10
+COUNTED = json.loads((ROOT / "benchmarks" / "record.json").read_text(encoding="utf-8"))["rows"]
+CORES = sorted(path.stem for path in DATA.glob("*.json"))
+
+
+def counted(model: str, core: str) -> dict[str, int]:
+    rows = [row for row in COUNTED if (row["model"], row["kernels"]) == (model, "portable")]
+    return next(row for row in rows if row["machine"] == f"qemu-{core}")
+
+
+@pytest.mark.parametrize("core", CORES)
+def test_a_model_that_no_figure_was_fitted_to(core: str) -> None:
+    """The digits sample is not among the published models."""
+    found, truth = tinyml.cost(DIGITS, core), counted("digits", core)
+    assert found.instructions == pytest.approx(truth["instructions"], rel=2 * CLOSE)
+    code = truth["kernels_bytes"] + truth["glue_bytes"] + truth["library_bytes"]
+    assert found.code_bytes == pytest.approx(code, rel=CLOSE)
+    assert found.flash_bytes == pytest.approx(truth["constants_bytes"] + code, rel=CLOSE)
+    assert found.arena_bytes == truth["arena_bytes"]
+
+
+@pytest.mark.parametrize("name", ["mlperf_kws_int8", "mlperf_ad_int8"])
+def test_published_models(name: str, models_folder: Path) -> None:
+    path = models_folder / f"{name}.tflite"
+    if not path.is_file():
+        pytest.skip(f"no {name} in the models folder")
+    found, truth = tinyml.cost(path, "cortex-m4"), counted(name, "cortex-m4")
+    assert found.instructions == pytest.approx(truth["instructions"], rel=CLOSE)
+    assert found.cycles == pytest.approx(truth["cycles"], rel=CLOSE)
+    assert found.code_bytes == pytest.approx(
+        truth["kernels_bytes"] + truth["glue_bytes"] + truth["library_bytes"], rel=CLOSE
+    )
+
+
+def test_the_result_has_every_layer_and_says_how_good_it_is() -> None:
+    found = tinyml.cost(DIGITS, "cortex-m4")
+    assert sum(layer.instructions or 0 for layer in found.layers) == pytest.approx(found.instructions, abs=9)
+    assert "counted instructions" in found.note
+    assert found.milliseconds(100) == pytest.approx(found.cycles / 1e5)  # type: ignore[operator]
+    assert "<table>" in found._repr_html_()
+    assert json.loads(json.dumps(found.as_json()))["code_bytes"] == found.code_bytes
+    assert tinyml.cost(tinyml.compile(DIGITS, target="cortex-m4")) == found
+
+
+def test_a_core_that_was_not_measured_has_no_estimates() -> None:
+    found = tinyml.cost(DIGITS, "generic")
+    assert (found.instructions, found.cycles, found.code_bytes) == (None, None, None)
+    assert found.note == "no costs were measured for generic"
+    assert find_model("cortex-m33") is not None  # executes what a Cortex-M4 executes
+
+
+def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "cost.json"
+    board = ["-b", "qemu_cortex_m4", "--mhz", "120", "--kernels", "portable"]
+    assert cli.main(["cost", str(DIGITS), *board, "--json", str(file)]) == 0
+    said = capsys.readouterr().out
+    assert "on cortex-m4" in said
+    assert "ms per run at 120 MHz" in said
+    same = tinyml.cost(DIGITS, "cortex-m4", kernels="portable")
+    assert json.loads(file.read_text()) == json.loads(json.dumps(same.as_json()))
+
+
+def test_budgets_count_code(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Weights of 4 KB fit 8 KB of flash; with their code they do not."""
+    command = ["compile", str(DIGITS), "--target", "cortex-m3", "-o", str(tmp_path)]
+    assert cli.main([*command, "--limit", "flash=8K,the board"]) == 1
+    said = capsys.readouterr().err
+    assert "tables and code need about" in said
+    assert "the board allows 8192" in said
+    assert not list(tmp_path.iterdir())
+    assert cli.main([*command, "--limit", "flash=16K"]) == 0
+    report = ["report", str(DIGITS), "--kernels", "portable"]
+    assert cli.main([*report, "--flash", "8k"]) == 1
+    said = capsys.readouterr().out
+    assert "est. code" in said
+    assert "over budget: flash" in said
+    assert cli.main([*report, "--flash", "16k"]) == 0
+
+
+def test_loops_are_read_with_their_counts() -> None:
+    body = """\
+	for (int32_t i = 0; i < 8; i++) {
+		int32_t sum = 0;
+
+		for (int32_t k = 0; k < 4; k += 2) {
+			sum += x[i * 4 + k] *
+				w[k];
+		}
+		y[i] = tinyml_clamp(sum, -128, 127);
+	}
+	memcpy(z, y, 8);
+"""
+    found = read_function(body)
+    assert found.executed["tinyml_clamp()"] == 8
+    assert found.executed["iteration"] == 8 + 16
+    assert found.executed["index"] == 16 * 2 + 8
+    assert found.executed["copied byte"] == 8
+    assert found.written["index"] == 3
+
+
+def test_work_leaves_padding_out() -> None:
+    layer = next(layer for layer in tinyml.compile(DIGITS).built.graph.layers() if layer.op.kind == "Conv")
+    amounts = work(layer)
+    assert 0 < amounts["inside"] < amounts["macs"]
+
+
+def test_names_of_functions_survive_their_subpackages() -> None:
+    import tinyml.cost.estimate
+    import tinyml.quantize.request
+
+    assert callable(tinyml.cost)
+    assert callable(tinyml.quantize)

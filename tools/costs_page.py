@@ -1,0 +1,121 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Writes docs/COSTS.md: every estimate of ``tinyml.cost`` against what was counted."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from tinyml import harness
+from tinyml.cost.estimate import estimate
+from tinyml.cost.model import CostModel, find_model
+from tools import layer_counts
+from tools.environment import ROOT
+from tools.fit_costs import Errors, Example, error_of, examples, fit_speed
+
+PAGE = ROOT / "docs" / "COSTS.md"
+LIMIT = 0.10
+FOLDS = 6
+INTRODUCTION = """\
+# How good estimates of cost are
+
+Written by `python -m tools.fit_costs`; do not edit. `tinyml cost` and `tinyml.cost()` estimate code,
+instructions and cycles without building or running anything. This page compares these estimates with the
+published models as they were built and run on emulated cores (`python -m tools.layer_counts`).
+
+- **Instructions** of a layer are a sum over its work (multiplications, outputs, rows of windows ...), with
+  figures fitted to the counted layers of each kernel. For layers that are loops in the model's own source,
+  the sum is over the operations that the generated C executes.
+- **Code** is what the linker keeps: the functions that the C calls and everything that they call, each linked
+  once to learn its size; only the size of the model's own C is fitted.
+- **Cycles** are fitted to the estimator of `report --on`, whose own error
+  [BENCHMARKS.md](BENCHMARKS.md) shows; the error here is against that estimator.
+- **Unseen** is the error in instructions if the figures are fitted without this model and a sixth of the
+  others: what to expect of a new one. A dash means that none of the rest has one of its kernels; then
+  `tinyml.cost` would give no instructions.
+
+The compiler is {compiler}, with -O2. Another compiler, -Os or another C library give other code. Memory
+(arena, state, weights) is not estimated: those figures are exact.
+"""
+
+
+def write() -> None:
+    """The page, from the costs in the package."""
+    sections = [section for machine in layer_counts.MACHINES if (section := _section(machine))]
+    compilers = {
+        model.compiler
+        for machine in layer_counts.MACHINES
+        if (model := find_model(harness.find_machine(machine).target.name))
+    }
+    text = INTRODUCTION.format(compiler=", ".join(sorted(compilers))) + "\n" + "\n".join(sections)
+    PAGE.write_text(text, encoding="utf-8")
+
+
+def _section(machine: str) -> str:
+    target = harness.find_machine(machine).target.name
+    model, known = find_model(target), examples(machine)
+    if model is None or not known:
+        return ""
+    rows = [(one, error_of(model, one)) for one in known]
+    seconds = [_seconds(one, model) for one in known]
+    over = [one.counted.model for one, errors in rows if _misses(errors)]
+    lines = [
+        f"## {target}",
+        "",
+        f"{len(known)} builds; {_missing(over)} After compiling, an estimate takes at most "
+        f"{1000 * max(seconds):.0f} ms.",
+        "",
+        "| model | kernels | instructions | error | unseen | cycles, error | code bytes | error |",
+        "|---|---|---:|---:|---:|---:|---:|---:|",
+        *_rows(rows, known),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _missing(names: list[str]) -> str:
+    if not names:
+        return f"all within {LIMIT:.0%}."
+    return f"**more than {LIMIT:.0%} off: {', '.join(dict.fromkeys(names))}.**"
+
+
+def _misses(errors: Errors) -> bool:
+    return abs(errors.instructions or 0) > LIMIT or abs(errors.code) > LIMIT
+
+
+def _seconds(one: Example, model: CostModel) -> float:
+    begin = time.process_time()
+    estimate(one.model, model)
+    return time.process_time() - begin
+
+
+def _rows(rows: list[tuple[Example, Errors]], known: list[Example]) -> Iterator[str]:
+    layers = {id(one): one.layers("instructions") for one in known}
+    names = sorted({one.counted.model for one in known})
+    fold = {name: index % FOLDS for index, name in enumerate(names)}
+    speeds = [
+        fit_speed([layer for one in known if fold[one.counted.model] != part for layer in layers[id(one)]])
+        for part in range(FOLDS)
+    ]
+    for one, errors in rows:
+        counted = one.counted
+        speed = speeds[fold[counted.model]]
+        parts = [speed.of_layer(layer.layer, layer.kernel, layer.reading) for layer in layers[id(one)]]
+        amounts = [part for part in parts if part is not None]
+        unseen = sum(amounts) / counted.instructions - 1 if len(amounts) == len(parts) else None
+        cells = (
+            counted.model,
+            "with CMSIS-NN" if counted.cmsis_nn else "built in",
+            f"{counted.instructions:,}",
+            _percent(errors.instructions),
+            _percent(unseen),
+            _percent(errors.cycles),
+            f"{counted.code_bytes:,}",
+            _percent(errors.code),
+        )
+        yield f"| {' | '.join(cells)} |"
+
+
+def _percent(error: float | None) -> str:
+    return "-" if error is None else f"{error:+.1%}"
