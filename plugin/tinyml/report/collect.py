@@ -166,7 +166,7 @@ def _layers(compiled: Compiled, live: list[int]) -> list[LayerFacts]:
                 shape=list(layer.outputs[0].shape),
                 operands=[_operand("constant" if t.is_constant else "input", t) for t in layer.inputs if t]
                 + [_operand("output", t) for t in layer.outputs],
-                snr_db=noise.get(layer.name),
+                snr_db=None if layer.op.movement else noise.get(layer.name),
                 code=compiled.layer_functions[step],
             )
         )
