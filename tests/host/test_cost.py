@@ -13,7 +13,7 @@ import tinyml
 from tests.support.quantizing import FLOAT
 from tinyml import cli
 from tinyml.cost.loops import read_function
-from tinyml.cost.model import DATA, find_model
+from tinyml.cost.model import DATA
 from tinyml.cost.work import work
 
 ROOT = Path(__file__).parents[2]
@@ -66,7 +66,7 @@ def test_a_core_that_was_not_measured_has_no_estimates() -> None:
     found = tinyml.cost(DIGITS, "generic")
     assert (found.instructions, found.cycles, found.code_bytes) == (None, None, None)
     assert found.note == "no costs were measured for generic"
-    assert find_model("cortex-m33") is not None  # executes what a Cortex-M4 executes
+    assert "with the figures of the cortex-m4" in tinyml.cost(DIGITS, "cortex-m33").note
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -78,6 +78,19 @@ def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
     assert "ms per run at 120 MHz" in said
     same = tinyml.cost(DIGITS, "cortex-m4", kernels="portable")
     assert json.loads(file.read_text()) == json.loads(json.dumps(same.as_json()))
+
+
+def test_energy_is_a_range_where_a_figure_was_published() -> None:
+    """Cycles times picojoules; the Cortex-M3 has no published chip."""
+    found = tinyml.cost(DIGITS, "cortex-m4")
+    (energy,) = found.energies
+    assert energy.chip == "STM32L4R5"
+    assert found.cycles is not None
+    assert energy.least_microjoules == pytest.approx(found.cycles * 323e-6)
+    assert energy.least_microjoules < energy.most_microjoules
+    assert energy.source
+    assert energy.unit() in found._repr_html_().replace("&#x27;", "'")
+    assert tinyml.cost(DIGITS, "cortex-m3").energies == ()
 
 
 def test_budgets_count_code(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

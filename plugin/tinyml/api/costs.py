@@ -12,6 +12,7 @@ from tinyml.api.compiled import CompiledModel, compile
 from tinyml.api.sources import ModelLike
 from tinyml.api.tables import table
 from tinyml.cost import cycles as cycle_models
+from tinyml.cost.energy import Energy, energies
 from tinyml.cost.estimate import errors_of, estimate_for
 from tinyml.cost.model import find_model
 from tinyml.ir import Shape
@@ -44,6 +45,7 @@ class Cost:
     instructions: int | None
     cycles: int | None  # for memory without wait states
     layers: tuple[LayerCost, ...]
+    energies: tuple[Energy, ...]  # of one run, on chips with this core whose energy was published
     note: str  # how far the estimates can be off, or why there are none
 
     @property
@@ -74,7 +76,8 @@ class Cost:
 
     def _repr_html_(self) -> str:
         head = (f"{self.model} on {self.target}", "", "")
-        return table([(title, f"{figure:,}", unit) for title, figure, unit in self.rows()], head)
+        energy = [("energy", str(one), one.unit()) for one in self.energies]
+        return table([*((title, f"{figure:,}", unit) for title, figure, unit in self.rows()), *energy], head)
 
 
 def cost(
@@ -122,5 +125,6 @@ def cost_of(compiled: CompiledModel) -> Cost:
         found.instructions if found else None,
         found.cycles if found else None,
         layers,
+        energies(compiled.target, found.cycles if found else None),
         errors_of(compiled.built) if known else f"no costs were measured for {compiled.target}",
     )

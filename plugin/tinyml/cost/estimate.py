@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tinyml.cost.loops import read_layers
-from tinyml.cost.model import Code, CostModel, Speed, find_model, weighted
+from tinyml.cost.model import SAME_CODE, Code, CostModel, Speed, find_model, weighted
 from tinyml.ir import Layer
 from tinyml.kernel import Kernel
 from tinyml.pipeline import Compiled, banded_layers
@@ -49,15 +49,18 @@ def estimate_for(model: Compiled) -> Estimate | None:
 
 def errors_of(model: Compiled) -> str:
     """How far an estimate can be off, in words."""
-    costs = find_model(str(model.summary["target"]))
+    target = str(model.summary["target"])
+    costs = find_model(target)
     if costs is None:
         return ""
     found = estimate_for(model)
     if found and found.unmeasured:
         return f"no estimate of instructions: never measured: {', '.join(found.unmeasured)}"
+    core = f", with the figures of the {SAME_CODE[target]}" if target in SAME_CODE else ""
     return (
-        f"estimated, not counted; on the published models at most {costs.instructions.error:.0%} from the "
-        f"counted instructions and {costs.code.error:.0%} from the linked code"
+        f"estimated, not counted{core}; on the models that the figures were fitted to at most "
+        f"{costs.instructions.error:.0%} from the counted instructions and {costs.code.error:.0%} from the "
+        "linked code (docs/COSTS.md)"
     )
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tinyml.cost.cycles import milliseconds
+from tinyml.cost.energy import Energy, energies
 from tinyml.errors import ConfigError
 
 SCHEMA = 1
@@ -164,6 +165,13 @@ class Report:
         facts = self.measured
         cycles = facts.cycles_estimated if facts else self.estimated.cycles if self.estimated else None
         return None if cycles is None or self.mhz is None else milliseconds(cycles, self.mhz)
+
+    @property
+    def energies(self) -> tuple[Energy, ...]:
+        """Of one run, by the estimate of cycles, on chips with this core whose energy was published."""
+        facts = self.measured
+        cycles = facts.cycles_estimated if facts else self.estimated.cycles if self.estimated else None
+        return energies(self.target, cycles)
 
     @property
     def cost_unit(self) -> str | None:

@@ -32,6 +32,7 @@ def markdown(report: Report, changed: Sequence[tuple[str, Sequence[Changed]]]) -
             rows.append(("estimated cycles", f"{facts.cycles_estimated:,}", ""))
     if report.milliseconds is not None:
         rows.append(("estimated time", f"{report.milliseconds:,.2f} ms", f"at {report.mhz:g} MHz"))
+    rows += [("estimated energy", f"{energy} uJ", f"{energy.chip}") for energy in report.energies]
     lines = [f"### {_text(report.model)} for {report.target}", "", "| | | |", "|---|---:|---|"]
     lines += [f"| {name} | {value} | {note} |" for name, value, note in rows]
     lines += ["", *(f"**Over budget:** {problem}\n" for problem in report.over_budget)]

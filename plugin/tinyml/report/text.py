@@ -118,6 +118,8 @@ def _totals(report: Report, console: Console) -> None:
             table.add_row("est. cycles", f"{facts.cycles_estimated:,}", facts.cycles_note)
         if report.milliseconds is not None:
             table.add_row("est. time", f"{report.milliseconds:,.2f}", f"ms per run at {report.mhz:g} MHz")
+    for energy in report.energies:
+        table.add_row("est. energy", str(energy), energy.unit())
     table.add_row("work", f"{report.macs:,}", "multiply-accumulates per run")
     for name, used, budget in (
         ("RAM", report.ram_bytes, report.ram_budget_bytes),

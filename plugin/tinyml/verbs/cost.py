@@ -69,6 +69,8 @@ def _show(found: object, mhz: float | None, console: Console) -> None:
     table.add_column()
     for title, figure, unit in found.rows():
         table.add_row(title, f"{figure:,}", unit)
+    for energy in found.energies:
+        table.add_row("energy", str(energy), energy.unit())
     if mhz is not None and (time := found.milliseconds(mhz)) is not None:
         table.add_row("time", f"{time:,.2f}", f"ms per run at {mhz:g} MHz, estimated")
     console.print(table)

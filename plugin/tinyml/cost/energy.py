@@ -1,0 +1,58 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Energy of a run: cycles times the published energy of a cycle, for chips that have such a figure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import yaml
+
+
+@dataclass(frozen=True)
+class Energy:
+    """One run on a chip, in microjoules: a range, because the figures are one."""
+
+    chip: str
+    mhz: int
+    least_microjoules: float
+    most_microjoules: float
+    source: str
+
+    def __str__(self) -> str:
+        return f"{self.least_microjoules:.3g} to {self.most_microjoules:.3g}"
+
+    def unit(self) -> str:
+        """What the range is, in words."""
+        return f"microjoules per run on an {self.chip} at {self.mhz} MHz ({self.source})"
+
+
+@dataclass(frozen=True)
+class Chip:
+    """A chip whose energy was published, in picojoules per cycle."""
+
+    name: str
+    core: str
+    mhz: int
+    picojoules: tuple[float, float]
+    source: str
+
+
+@cache
+def chips() -> tuple[Chip, ...]:
+    """All chips with a published figure: ``energy.yaml``."""
+    entries = yaml.safe_load((Path(__file__).parent / "energy.yaml").read_text(encoding="utf-8"))["chips"]
+    return tuple(Chip(**{**entry, "picojoules": tuple(entry["picojoules"])}) for entry in entries)
+
+
+def energies(core: str, cycles: int | None) -> tuple[Energy, ...]:
+    """What a run of so many cycles takes on the chips with a core; nothing where no figure exists."""
+    if cycles is None:
+        return ()
+    return tuple(
+        Energy(chip.name, chip.mhz, *(cycles * each / 1e6 for each in chip.picojoules), chip.source)
+        for chip in chips()
+        if chip.core == core
+    )
