@@ -52,7 +52,13 @@ def energies(core: str, cycles: int | None) -> tuple[Energy, ...]:
     if cycles is None:
         return ()
     return tuple(
-        Energy(chip.name, chip.mhz, *(cycles * each / 1e6 for each in chip.picojoules), chip.source)
+        Energy(
+            chip.name,
+            chip.mhz,
+            cycles * chip.picojoules[0] / 1e6,
+            cycles * chip.picojoules[1] / 1e6,
+            chip.source,
+        )
         for chip in chips()
         if chip.core == core
     )
