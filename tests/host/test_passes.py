@@ -5,12 +5,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from tests.support.interpret import interpret
 from tests.support.sketch import Sketch, kinds
+from tinyml import pipeline
 from tinyml.ir import DType, Graph, Quant, Tensor
 from tinyml.ops.conv.conv import Conv
 from tinyml.ops.conv.depthwise import DepthwiseConv
@@ -27,6 +29,7 @@ from tinyml.ops.quantization.requantize import Requantize
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.transpose import Transpose
 from tinyml.passes import Pass
+from tinyml.passes.editor import Editor
 from tinyml.passes.fold_scale import fold_scale
 from tinyml.passes.fuse_pad import fuse_pad
 from tinyml.passes.fuse_qdq import fuse_qdq
@@ -379,3 +382,22 @@ def to_int32(s: Sketch) -> Tensor:
 )
 def test_integers_are_rescaled_to_integers(make: Make, left: str) -> None:
     check(make, fuse_qdq, left)
+
+
+def test_what_a_pass_leaves_alone_is_not_verified_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def rebuilds(graph: Graph) -> Graph:
+        return Editor(graph).graph()
+
+    def notes(graph: Graph) -> Graph:
+        return replace(graph, notes=("changed",))
+
+    def renews(graph: Graph) -> Graph:
+        return replace(graph, tensors={name: replace(tensor) for name, tensor in graph.tensors.items()})
+
+    seen: list[str] = []
+    monkeypatch.setattr(pipeline, "verify", lambda graph, after: seen.append(after))
+    monkeypatch.setattr(pipeline, "PASSES", (rebuilds, notes, rebuilds, renews))
+    s = Sketch()
+    graph = s.graph(s.add(Clamp(low=0.0), floats(s)))
+    assert pipeline.optimize(graph).notes == ("changed",)
+    assert seen == ["import", "notes", "renews"]
