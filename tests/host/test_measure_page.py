@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""docs/measure.md: every command on the page exists and accepts the options shown."""
+"""docs/measure.md and docs/first_board.md: every command exists and accepts the options shown."""
 
 from __future__ import annotations
 
@@ -21,13 +21,17 @@ from tinyml.verbs.verify import EXIT_DIFFERS
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "measure.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^    (?:west )?tinyml (.+)$", PAGE, re.MULTILINE)
+BOARD_PAGE = (ROOT / "docs" / "first_board.md").read_text(encoding="utf-8")
+BOARD_COMMANDS = re.findall(r"^    west tinyml (.+)$", BOARD_PAGE, re.MULTILINE)
 
 
 def test_there_are_commands() -> None:
     assert {command.split()[0] for command in COMMANDS} == {"report", "verify", "profile", "bench"}
+    verbs = [command.split()[0] for command in BOARD_COMMANDS]
+    assert verbs == ["doctor", "report", "verify", "profile", "add"]
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [*COMMANDS, *BOARD_COMMANDS])
 def test_command_is_understood(command: str) -> None:
     parsed = build_parser(VERBS, "tinyml", __version__).parse_args(shlex.split(command))
     assert parsed.verb.name == command.split()[0]
