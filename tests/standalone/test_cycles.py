@@ -10,7 +10,7 @@ import pytest
 
 from tinyml import arrays, harness
 from tinyml.cli import main
-from tinyml.cost import mca
+from tinyml.cost import mca, plugin
 from tinyml.cost.cycles import BY_MCA, MODELS, Cycles, Unknown, run_files
 from tinyml.errors import ToolError
 from tinyml.pipeline import Compiled, Options, compile_model
@@ -86,7 +86,7 @@ def test_absent_without_harm(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     def no_compiler() -> None:
         raise ToolError("no C compiler found (gcc)")
 
-    monkeypatch.setattr("tinyml.cost.plugin.tools.host_compiler", no_compiler)
+    monkeypatch.setattr(plugin.tools, "host_compiler", no_compiler)
     report = collect(DIGITS, Options(target="cortex-m4", kernels="portable"), "qemu-cortex-m4")
     assert report.measured is not None
     assert report.measured.instructions > 0
@@ -97,7 +97,7 @@ def test_absent_without_harm(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
 
 
 def test_emulator_without_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tinyml.cost.plugin._interface", lambda image: 99)  # which no QEMU takes
+    monkeypatch.setattr(plugin, "_interface", lambda image: 99)  # which no QEMU takes
     model = compiled("qemu-cortex-m4")
     samples = [arrays.pattern_inputs(model.graph)]
     result, found = run_files(model.files, "qemu-cortex-m4", samples)
