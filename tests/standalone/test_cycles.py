@@ -13,6 +13,7 @@ from tinyml.cli import main
 from tinyml.cost import mca, plugin
 from tinyml.cost.cycles import BY_MCA, MODELS, Cycles, Unknown, run_files
 from tinyml.errors import ToolError
+from tinyml.harness import tools
 from tinyml.pipeline import Compiled, Options, compile_model
 from tinyml.report.collect import collect
 
@@ -86,7 +87,7 @@ def test_absent_without_harm(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     def no_compiler() -> None:
         raise ToolError("no C compiler found (gcc)")
 
-    monkeypatch.setattr(plugin.tools, "host_compiler", no_compiler)
+    monkeypatch.setattr(tools, "host_compiler", no_compiler)
     report = collect(DIGITS, Options(target="cortex-m4", kernels="portable"), "qemu-cortex-m4")
     assert report.measured is not None
     assert report.measured.instructions > 0
