@@ -179,7 +179,7 @@ def _models() -> dict[str, Made]:
         "call_once_of_nothing": (_patched(itself, _field(once, 0), "<i", 9), "CALL_ONCE of subgraph 9"),
         "input_computed": (_patched(good, _target(good, _field(result, 2)) + 4, "<i", 0), "'x' has more than one source"),
         "empty_and_huge": (_dense(Value("w", (1 << 25, 1 << 25, 0), data=ones(1))), "at most"),
-        "custom_operator": (custom, "custom operators are not supported"),
+        "custom_operator": (custom, "no reader for this custom operator"),
     }  # fmt: skip
 
 

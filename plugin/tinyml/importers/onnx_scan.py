@@ -13,6 +13,7 @@ from tinyml.errors import ModelError, UnsupportedError
 from tinyml.ir import Tensor
 from tinyml.ops.concat import concat
 from tinyml.ops.reshape import Reshape
+from tinyml.ops.shared.axis import from_front
 from tinyml.ops.slice import take
 from tinyml.reading import Builder
 
@@ -31,7 +32,7 @@ def unroll(node: onnx.NodeProto, inputs: Sequence[Tensor | None], build: Builder
         raise ModelError(f"Scan node {node.name!r} lacks an input")
     states, sequences = operands[: len(operands) - count], operands[len(operands) - count :]
     axes = [
-        int(axis) % len(x.shape)
+        from_front(axis, len(x.shape))
         for axis, x in zip(attributes.get("scan_input_axes", [0] * count), sequences, strict=True)
     ]
     backwards = [bool(d) for d in attributes.get("scan_input_directions", [0] * count)]

@@ -13,6 +13,7 @@ from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.elementwise.cast import cast
 from tinyml.ops.shared.axes import count
+from tinyml.ops.shared.axis import from_front
 from tinyml.ops.shared.operands import integers, numbers_from, present
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
@@ -70,7 +71,7 @@ def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     indices, values = node.input(0), node.input(2)
     depth = int(node.const(1).reshape(-1)[0])
     rank = len(indices.shape) + 1
-    axis = int(node.attr("axis", -1)) % rank
+    axis = from_front(int(node.attr("axis", -1)), rank)
     whole = cast(build, indices, DType.INT64)
     return [build.add1(OneHot(depth, axis), [whole, values])]
 

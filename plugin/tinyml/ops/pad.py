@@ -16,6 +16,7 @@ from tinyml import fixed_point as fp
 from tinyml.errors import ModelError, UnsupportedError
 from tinyml.ir import Array, DType, Layer, Op, Shape, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Overlay, Sheet, register_kernels
+from tinyml.ops.shared.axis import from_front
 from tinyml.ops.shared.operands import not_empty, numbers_from, one_per_axis, present, within_limits
 from tinyml.ops.shared.quant import dequantize
 from tinyml.ops.shared.take import Picks, Take, TakeLoops
@@ -221,7 +222,7 @@ def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
             value = node.const(2).reshape(-1)[0].item()
     axes = list(range(rank))
     if node.optional(3) is not None:
-        axes = [int(a) % rank for a in node.const(3).reshape(-1)]
+        axes = [from_front(a, rank) for a in node.const(3).reshape(-1).tolist()]
     begins, ends = [0] * rank, [0] * rank
     for position, axis in enumerate(axes):
         begins[axis], ends[axis] = widths[position], widths[len(axes) + position]

@@ -13,6 +13,7 @@ import numpy as np
 from tinyml.errors import ModelError
 from tinyml.ir import Array, Layer, Op, Quant, Shape, Tensor, TensorType, View, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.shared.axis import from_front
 from tinyml.ops.shared.operands import present
 from tinyml.quantizing import quantizes
 from tinyml.reading import MALFORMED, Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
@@ -154,7 +155,11 @@ def read_squeeze(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     x = node.input(0)
     rank = len(x.shape)
     axes = _axes(node)
-    drop = {a % rank for a in axes} if axes is not None else {i for i, d in enumerate(x.shape) if d == 1}
+    drop = (
+        {from_front(a, rank) for a in axes}
+        if axes is not None
+        else {i for i, d in enumerate(x.shape) if d == 1}
+    )
     if any(x.shape[a] != 1 for a in drop):
         raise ModelError(f"Squeeze node {node.name!r}: axes {sorted(drop)} of shape {x.shape} are not all 1")
     return [build.add1(Reshape(tuple(d for i, d in enumerate(x.shape) if i not in drop)), [x])]
@@ -165,7 +170,9 @@ def read_unsqueeze(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     x = node.input(0)
     axes = _axes(node) or ()
     rank = len(x.shape) + len(axes)
-    places = {a % rank for a in axes}
+    places = {from_front(a, rank) for a in axes}
+    if len(places) != len(axes):
+        raise ModelError(f"Unsqueeze node {node.name!r}: axes {axes} name an axis twice")
     rest = iter(x.shape)
     return [build.add1(Reshape(tuple(1 if i in places else next(rest) for i in range(rank))), [x])]
 
@@ -188,7 +195,7 @@ def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
 @tflite_op("EXPAND_DIMS")
 def read_expand_dims(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     x = node.input(0)
-    axis = int(node.const(1).reshape(())) % (len(x.shape) + 1)
+    axis = from_front(node.const(1).reshape(()).item(), len(x.shape) + 1)
     return [build.add1(Reshape((*x.shape[:axis], 1, *x.shape[axis:])), [x])]
 
 
@@ -196,7 +203,7 @@ def read_expand_dims(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
 def read_tflite_squeeze(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     x, options = node.input(0), node.options
     count = options.SqueezeDimsLength() if options is not None else 0
-    axes = {options.SqueezeDims(i) % len(x.shape) for i in range(count)}
+    axes = {from_front(options.SqueezeDims(i), len(x.shape)) for i in range(count)}
     dropped = axes or {i for i, d in enumerate(x.shape) if d == 1}
     return [build.add1(Reshape(tuple(d for i, d in enumerate(x.shape) if i not in dropped)), [x])]
 

@@ -15,6 +15,7 @@ from tinyml.errors import ModelError
 from tinyml.ir import Array, Layer, Op, Shape, Tensor, TensorType, View, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.reshape import Reshape
+from tinyml.ops.shared.axis import from_front
 from tinyml.ops.shared.operands import numbers_from, one_per_axis, present
 from tinyml.quantizing import quantizes
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
@@ -141,8 +142,9 @@ def read_slice(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
         steps = _ints(node, 4) if node.optional(4) is not None else (1,) * len(starts)
     chosen = {}
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
-        first, extent = bounds(x.shape[axis % rank], start, end, step)
-        chosen[axis % rank] = (first, extent, step)
+        place = from_front(axis, rank)
+        first, extent = bounds(x.shape[place], start, end, step)
+        chosen[place] = (first, extent, step)
     return [take(build, x, chosen)]
 
 
@@ -153,7 +155,7 @@ def _ints(node: OnnxNode, index: int) -> tuple[int, ...]:
 @onnx_op("Split")
 def read_split(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     x = node.input(0)
-    axis = int(node.attr("axis", 0)) % len(x.shape)
+    axis = from_front(int(node.attr("axis", 0)), len(x.shape))
     size = x.shape[axis]
     count = len(node.output_names)
     if "split" in node.attributes:
@@ -177,14 +179,14 @@ def split(build: Builder, x: Tensor, axis: int, sizes: Sequence[int]) -> list[Te
 @tflite_op("SPLIT")
 def read_tflite_split(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     x, count = node.input(1), len(node.outputs)
-    axis = int(node.const(0).reshape(())) % len(x.shape)
+    axis = from_front(node.const(0).reshape(()).item(), len(x.shape))
     return split(build, x, axis, [x.shape[axis] // count] * count)
 
 
 @tflite_op("SPLIT_V")
 def read_tflite_split_v(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     x = node.input(0)
-    axis = int(node.const(2).reshape(())) % len(x.shape)
+    axis = from_front(node.const(2).reshape(()).item(), len(x.shape))
     sizes = [int(n) for n in node.const(1).reshape(-1)]
     rest = x.shape[axis] - sum(n for n in sizes if n >= 0)
     return split(build, x, axis, [n if n >= 0 else rest for n in sizes])  # one may be -1
@@ -194,7 +196,7 @@ def read_tflite_split_v(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
 def read_unpack(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     """Split along an axis, and remove the axis."""
     x = node.input(0)
-    axis = node.options.Axis() % len(x.shape)
+    axis = from_front(node.options.Axis(), len(x.shape))
     shape = (*x.shape[:axis], *x.shape[axis + 1 :])
     parts = split(build, x, axis, [1] * x.shape[axis])
     return [build.add1(Reshape(shape), [part]) for part in parts]
@@ -252,7 +254,7 @@ def read_strided_slice(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
 @tflite_op("REVERSE_V2")
 def read_reverse(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     x = node.input(0)
-    axes = {int(a) % len(x.shape) for a in node.const(1).reshape(-1)}
+    axes = {from_front(a, len(x.shape)) for a in node.const(1).reshape(-1).tolist()}
     return [take(build, x, {a: (x.shape[a] - 1, x.shape[a], -1) for a in axes})]
 
 

@@ -14,6 +14,7 @@ from tinyml.errors import ModelError
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.elementwise.cast import cast
+from tinyml.ops.shared.axis import from_front
 from tinyml.ops.shared.operands import axis_exists, present
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
@@ -97,7 +98,7 @@ def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     """``sorted`` makes no difference: the sorted order is always allowed."""
     x = node.input(0)
     k = int(node.attr("k")) if node.opset < 10 else int(node.const(1).reshape(-1)[0])
-    axis = int(node.attr("axis", -1)) % len(x.shape)
+    axis = from_front(int(node.attr("axis", -1)), len(x.shape))
     return build.add(TopK(k, axis, bool(node.attr("largest", 1))), [x])
 
 

@@ -18,7 +18,7 @@ from tinyml.ops.elementwise import int16_activation, lookup
 from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.elementwise.loops import apply_clamp, clamp_code
 from tinyml.ops.quantization.requantize import rescaled
-from tinyml.ops.shared.operands import present
+from tinyml.ops.shared.operands import numbers, present
 from tinyml.quantizing import quantizes
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.writing import OnnxWriter, onnx_writer
@@ -28,7 +28,7 @@ from tinyml.writing import OnnxWriter, onnx_writer
 class Clamp(Op):
     """min(max(x, low), high), in real numbers also for quantised tensors."""
 
-    operands = (present(1),)
+    operands = (present(1), numbers(0))
     elementwise: ClassVar[bool] = True
     low: float = -np.inf
     high: float = np.inf

@@ -16,6 +16,7 @@ from tinyml.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.indexing.gather import in_range
 from tinyml.ops.indexing.replacement import Replacement, copy_first
 from tinyml.ops.shared.axes import kept_shape
+from tinyml.ops.shared.axis import from_front
 from tinyml.ops.shared.operands import axis_exists, extents, integers, not_empty, optional, present, same_type
 from tinyml.reading import Builder, OnnxNode, onnx_op
 
@@ -91,7 +92,7 @@ register_kernels(TensorScatter, TensorScatterLoops())
 @onnx_op("TensorScatter")
 def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     cache = node.input(0)
-    axis = int(node.attr("axis", -2)) % len(cache.shape)
+    axis = from_front(int(node.attr("axis", -2)), len(cache.shape))
     if axis == 0:
         raise UnsupportedError(f"TensorScatter node {node.name!r} writes along the batch axis")
     op = TensorScatter(axis, str(node.attr("mode", "linear")) == "circular")

@@ -15,7 +15,7 @@ from tinyml.errors import ModelError
 from tinyml.ir import Array, Layer, Op, OperandRule, Shape, Tensor
 from tinyml.kernel import Kernel, Overlay, Sheet
 from tinyml.ops.shared.layout import channels_first, channels_last
-from tinyml.ops.shared.operands import not_empty, numbers_from, present
+from tinyml.ops.shared.operands import not_empty, numbers, numbers_from, present
 from tinyml.ops.shared.overlay import sliding
 from tinyml.ops.shared.window import onnx_pads, tflite_pads
 from tinyml.reading import Builder, OnnxNode, TfliteNode
@@ -34,6 +34,7 @@ class Window(Op):
 
     operands: ClassVar[tuple[OperandRule, ...]] = (
         present(1),
+        numbers(0),
         window_fits,
         not_empty(0),
         numbers_from(1, "kernel", "strides", "dilations"),

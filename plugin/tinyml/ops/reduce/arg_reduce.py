@@ -13,6 +13,7 @@ from tinyml.ir import Array, DType, Layer, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.shared.axes import AlongAxis, Split, kept_shape, onnx_axis
+from tinyml.ops.shared.axis import from_front
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 
@@ -78,6 +79,6 @@ def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
 @tflite_op("ARG_MAX", "ARG_MIN")
 def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     x = node.input(0)
-    axis = int(node.const(1).reshape(())) % len(x.shape)
+    axis = from_front(node.const(1).reshape(()).item(), len(x.shape))
     y = build.add1(ArgReduce(axis, node.op_type == "ARG_MAX", dtype=node.outputs[0].dtype), [x])
     return [build.add1(Reshape(tuple(e for i, e in enumerate(x.shape) if i != axis)), [y])]

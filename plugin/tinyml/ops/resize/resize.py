@@ -16,6 +16,7 @@ from tinyml.errors import UnsupportedError
 from tinyml.ir import Array, Layer, Op, Shape, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.resize.axis import Axis, Sampling, nearest, weights
+from tinyml.ops.shared.axis import from_front
 from tinyml.ops.shared.constraints import single_precision
 from tinyml.ops.shared.operands import not_empty, one_per_axis, present
 from tinyml.ops.shared.take import Picks, Take, TakeLoops
@@ -184,7 +185,7 @@ def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     if sampling.mode not in ("nearest", "linear", "cubic"):
         raise UnsupportedError(f"{node.op_type} node {node.name!r}: mode {sampling.mode!r} is not known")
     axes = node.ints("axes", range(len(x.shape)))
-    chosen = dict(zip((a % len(x.shape) for a in axes), _axes(node, x, axes, old), strict=True))
+    chosen = dict(zip((from_front(a, len(x.shape)) for a in axes), _axes(node, x, axes, old), strict=True))
     every = [chosen.get(a, Axis(size)) for a, size in enumerate(x.shape)]
     return [resize(build, x, every, sampling)]
 

@@ -13,6 +13,7 @@ from tinyml import c
 from tinyml.ir import Layer, Op, OperandRule, Shape, Tensor
 from tinyml.kernel import Sheet
 from tinyml.ops.reshape import Reshape
+from tinyml.ops.shared.axis import from_front
 from tinyml.ops.shared.operands import axis_exists, present
 from tinyml.reading import Builder, OnnxNode
 
@@ -30,10 +31,7 @@ class AlongAxis(Op):
 
 def normalized(axes: Sequence[int], rank: int) -> tuple[int, ...]:
     """Axes counted from the front, in order, each once."""
-    for axis in axes:
-        if not -rank <= axis < max(rank, 1):
-            raise ValueError(f"axis {axis} of a tensor with {rank} axes")
-    return tuple(sorted({axis % max(rank, 1) for axis in axes}))
+    return tuple(sorted({from_front(axis, max(rank, 1)) for axis in axes}))
 
 
 def onnx_axis(node: OnnxNode, rank: int, default: int) -> int:

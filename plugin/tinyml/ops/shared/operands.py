@@ -47,6 +47,14 @@ def integers(index: int) -> OperandRule:
     )
 
 
+def numbers(index: int) -> OperandRule:
+    """An input, if it is there, holds numbers and not truth values."""
+    return rule(
+        f"Its {NAMES[index]} input holds numbers.",
+        lambda layer: not layer.has_input(index) or layer.input(index).dtype is not DType.BOOL,
+    )
+
+
 def same_type(*indices: int) -> OperandRule:
     """These inputs have one element type."""
     words = " and ".join(NAMES[i] for i in indices)
