@@ -521,6 +521,16 @@ def test_solver_finds_the_optimum_of_small_problems(seed: int) -> None:
     assert solve(Problem(tuple(blocks))).arena_bytes == optimum
 
 
+@pytest.mark.parametrize("seed, count", [(0, 1), (3, 23)])
+def test_search_fills_memory_to_the_last_byte(seed: int, count: int) -> None:
+    packing = Packing(random_problem(seed).blocks)
+    assert len(packing.blocks) == count
+    found = search(packing, SIDE, 20_000)
+    assert found is not None
+    assert found.arena_bytes == SIDE
+    assert search(packing, SIDE - 1, 20_000) is None
+
+
 def test_search_gives_up_at_its_limit() -> None:
     packing = Packing(random_problem(1).blocks)
     assert len(packing.blocks) > 3

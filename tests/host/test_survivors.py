@@ -18,9 +18,11 @@ from tinyml.kernel import Table, Tables
 from tinyml.ops.concat import Concat
 from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.elementwise.unary import Unary
+from tinyml.passes._channel_ranges import analyse, is_channelwise
+from tinyml.passes._reshape_axes import carried
 from tinyml.pipeline import LIBRARIES, Options, compile_graph
 from tinyml.plan.storage import Group, _aligned, _copied
-from tinyml.schedule import _freed, _model
+from tinyml.schedule import _acyclic, _freed, _model, _Step
 from tinyml.select import select
 from tinyml.targets import find_target
 
@@ -131,3 +133,32 @@ def test_comments_show_all_operands_of_a_layer() -> None:
     files = compile_graph(graph, "net", Provenance("net", "0" * 64, ""), Options(target="host")).files
     assert "2x3 + 3 -> 2x3" in files["net.c"]
     assert "arena 0..24, 24..36 -> 0..24" in files["net.c"]
+
+
+@pytest.mark.parametrize("new", [(1, 12, 2), (1, 3, 8), (3, 4, 2), (1, 24), (12, 1, 2), (1, 3, 2, 2, 2)])
+def test_a_transpose_is_carried_past_a_reshape_that_joins_neighbours(new: tuple[int, ...]) -> None:
+    x = np.arange(24).reshape(1, 2, 3, 4)
+    perm = (0, 2, 3, 1)
+    wanted = x.transpose(perm).reshape(new)
+    found = carried(x.shape, perm, new)
+    assert (found is None) == (new in ((1, 3, 8), (1, 24)))  # these join axes that x has apart
+    if found is not None:
+        shape, turned = found
+        np.testing.assert_array_equal(x.reshape(shape).transpose(turned), wanted)
+
+
+def test_an_order_in_which_nodes_wait_for_each_other_is_none() -> None:
+    steps = [_Step(0, (), ()), _Step(0b001, (), ()), _Step(0b010, (), ())]
+    assert _acyclic(steps, [(0, 2)])
+    assert not _acyclic(steps, [(2, 0)])  # the first would have to run after the last, which needs it
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1, 1, 1), (1, 1, 1, 4), (1, 2, 2, 4)])
+def test_channels_of_a_broadcast_operand_are_not_those_of_the_output(shape: tuple[int, ...]) -> None:
+    """With one value for all channels, an operand has no channel of its own that could be constant."""
+    sketch = Sketch()
+    x, other = sketch.input((1, 2, 2, 4), DType.FLOAT32), sketch.input(shape, DType.FLOAT32)
+    y = sketch.add(Binary("add"), x, other)
+    (layer,) = sketch.graph(y).layers()
+    assert is_channelwise(layer) == (shape[-1:] == (4,))
+    assert set(analyse(sketch.graph(y))) >= {x.name, y.name}
