@@ -13,9 +13,10 @@ from tests.support.sketch import Sketch
 from tinyml import c
 from tinyml.bands.join import _Neighbours
 from tinyml.emit.model import Provenance
-from tinyml.ir import DType, Graph
+from tinyml.ir import DType, Graph, Quant
 from tinyml.kernel import Table, Tables
 from tinyml.ops.concat import Concat
+from tinyml.ops.conv.conv import Conv
 from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.elementwise.unary import Unary
 from tinyml.passes._channel_ranges import analyse, is_channelwise
@@ -162,3 +163,15 @@ def test_channels_of_a_broadcast_operand_are_not_those_of_the_output(shape: tupl
     (layer,) = sketch.graph(y).layers()
     assert is_channelwise(layer) == (shape[-1:] == (4,))
     assert set(analyse(sketch.graph(y))) >= {x.name, y.name}
+
+
+def test_the_range_of_a_sum_is_that_of_its_largest_and_smallest_terms() -> None:
+    """3 * x0 - 5 * x1 + 1 is in -1018..1022 and 4 * x0 + x1 - 2 in -642..633, in steps of 10."""
+    sketch = Sketch()
+    one, ten = Quant.per_tensor(1.0, 0), Quant.per_tensor(10.0, 0)
+    x = sketch.input((1, 1, 1, 2), DType.INT8, one)
+    weights = sketch.constant(np.array([[3, -5], [4, 1]]).reshape(2, 1, 1, 2), one, "int8")
+    y = sketch.add(Conv(), x, weights, sketch.constant([1, -2], one, "int32"), quant=ten)
+    found = analyse(sketch.graph(y))[y.name]
+    assert found.low.tolist() == [-102, -64]
+    assert found.high.tolist() == [102, 63]
