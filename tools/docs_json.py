@@ -14,6 +14,7 @@ from tinyml.api.evaluated import Evaluation, Original, OutputDifference
 from tinyml.quantize.report import LayerNoise
 from tinyml.quantize.report import Report as QuantizationReport
 from tinyml.report.facts import (
+    Estimated,
     LayerFacts,
     Measured,
     OperandFacts,
@@ -25,7 +26,7 @@ from tinyml.report.facts import (
 
 FILES: dict[str, tuple[Any, ...]] = {
     "`report --json`, `profile --json`, `NAME_report.json`": (
-        *(Report, LayerFacts, OperandFacts, TensorFacts, StageFacts, Measured, Profile),
+        *(Report, LayerFacts, OperandFacts, TensorFacts, StageFacts, Measured, Estimated, Profile),
     ),
     "`evaluate --json`": (*(Evaluation, Classification, ClassScore, Regression, Original, OutputDifference),),
     "`quantize --json`": (QuantizationReport, LayerNoise),

@@ -20,7 +20,7 @@ from tinyml import ops  # noqa: F401  (registers the built-in operators first)
 from tinyml.errors import ConfigError, TinymlError
 from tinyml.kernel import forget_kernels, kernel_table
 from tinyml.reading import ONNX_READERS, TFLITE_CUSTOM_READERS, TFLITE_READERS
-from tinyml.registration import OUTSIDE, outside_fault
+from tinyml.registration import OUTSIDE, outside_faults
 
 ENTRY_POINTS = "tinyml.operators"
 """The group of entry points by which installed packages offer operators."""
@@ -91,13 +91,10 @@ def _execute(path: Path, content: bytes, digest: str) -> None:
     OUTSIDE[str(path)] = path
     sys.modules[name] = module  # dataclasses look their module up
     try:
-        exec(compile(content, str(path), "exec"), module.__dict__)
-    except TinymlError:
-        raise
+        with outside_faults():
+            exec(compile(content, str(path), "exec"), module.__dict__)
     except SyntaxError as error:
         raise ConfigError(f"{error.filename}:{error.lineno}: {error.msg}", HINT) from None
-    except Exception as error:
-        raise outside_fault(error) or error from error
 
 
 @contextmanager
@@ -112,10 +109,8 @@ def _all_or_nothing() -> Iterator[None]:
 
 def snapshot() -> Callable[[], None]:
     """A function that forgets all that is registered from now on."""
-    tables: tuple[dict[Any, Any], ...] = (
-        *(ONNX_READERS, TFLITE_READERS, TFLITE_CUSTOM_READERS),
-        *(OUTSIDE, _loaded),
-    )
+    readers: tuple[dict[Any, Any], ...] = (ONNX_READERS, TFLITE_READERS, TFLITE_CUSTOM_READERS)
+    tables: tuple[dict[Any, Any], ...] = (*readers, OUTSIDE, _loaded)
     before, kernels = [dict(table) for table in tables], dict(kernel_table())
 
     def restore() -> None:

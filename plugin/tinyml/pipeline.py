@@ -32,6 +32,7 @@ from tinyml.passes.savings import Ledger, Saving
 from tinyml.plan import Plan, lower_bound_bytes, plan
 from tinyml.progress import Progress, silent
 from tinyml.quantize.request import Request
+from tinyml.registration import outside_faults
 from tinyml.schedule import same_order, schedule
 from tinyml.select import Selected, select
 from tinyml.targets import Target, find_target
@@ -135,7 +136,7 @@ def compile_model(model: Path | ModelFile, options: Options, observe: Observer |
     if options.frontend:
         check_training(options.frontend, importers.metadata(file))
     quantized = _quantized(file, options)
-    with limits.timed():
+    with limits.timed(), outside_faults():
         graph = _imported(file, quantized, options)
         origin = Provenance(path.name, file.sha256, options.describe())
         compiled = compile_graph(graph, name, origin, options, observe)

@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import inspect
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tinyml.errors import ConfigError, RegistrationError
+from tinyml.errors import ConfigError, RegistrationError, TinymlError
 
 
 def check_new(known: Callable[..., Any] | None, function: Callable[..., Any], what: str) -> None:
@@ -26,6 +27,19 @@ OUTSIDE: dict[str, Path] = {}
 def is_from_outside(kind: type) -> bool:
     """Whether an operator, say, is not one of this compiler's own."""
     return not kind.__module__.startswith("tinyml.")
+
+
+@contextmanager
+def outside_faults() -> Iterator[None]:
+    """Wraps what may call files from outside: their mistakes become messages."""
+    try:
+        yield
+    except TinymlError:
+        raise
+    except Exception as error:
+        if fault := outside_fault(error):
+            raise fault from error
+        raise
 
 
 def outside_fault(error: BaseException) -> ConfigError | None:

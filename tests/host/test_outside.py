@@ -114,6 +114,12 @@ def test_mistakes_name_the_file_and_the_line(
     assert not out.exists()
 
 
+def test_mistakes_are_messages_in_python_and_platformio_too(changed: Callable[..., Path]) -> None:
+    """Both call the pipeline, not the command line."""
+    with pytest.raises(ConfigError, match=r"mexican_hat.py:\d+: AttributeError"):
+        tinyml.compile(MODEL, operators=[changed("sheet.x()}", "sheet.inputs}")])
+
+
 def test_nothing_of_a_file_that_fails_stays_registered(changed: Callable[..., Path]) -> None:
     before = set(ONNX_READERS)
     file = changed("wavelet", "curve")

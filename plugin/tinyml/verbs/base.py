@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from tinyml.errors import ConfigError, TinymlError
-from tinyml.registration import outside_fault
+from tinyml.registration import outside_faults
 from tinyml.verbs.parser import Parser, add_loudness
 
 if TYPE_CHECKING:
@@ -133,9 +133,12 @@ def main(verbs: Iterable[Verb], argv: Sequence[str], prog: str, version: str) ->
         for word in argv:
             if "\0" in word:  # no system passes one, but a program that calls this may
                 raise ConfigError(f"{word!r} has a NUL character and is not a file name")
-        code: int = args.verb.run(args, Console(highlight=False, quiet=args.loudness < 0))
+        with outside_faults():
+            code: int = args.verb.run(args, Console(highlight=False, quiet=args.loudness < 0))
     except TinymlError as error:
-        _complain(error)
+        complaint = Console(stderr=True, highlight=False, soft_wrap=True)
+        complaint.print("error:", style="bold red", end=" ")
+        complaint.print(str(error), markup=False)
         return 1
     except KeyboardInterrupt:
         print("\ninterrupted", file=sys.stderr)
@@ -143,21 +146,7 @@ def main(verbs: Iterable[Verb], argv: Sequence[str], prog: str, version: str) ->
     except BrokenPipeError:  # `tinyml ops | head`: nobody reads the rest
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except Exception as error:  # a mistake in a file with operators of the user; anything else is ours
-        fault = outside_fault(error)
-        if fault is None:
-            raise
-        _complain(fault)
-        return 1
     return code
-
-
-def _complain(error: TinymlError) -> None:
-    from rich.console import Console
-
-    complaint = Console(stderr=True, highlight=False, soft_wrap=True)
-    complaint.print("error:", style="bold red", end=" ")
-    complaint.print(str(error), markup=False)
 
 
 def _complete(parser: argparse.ArgumentParser) -> None:

@@ -23,7 +23,9 @@ enum {
 	CLASSES,
 };
 
-static const char *const names[CLASSES] = {"circle", "idle", "shake", "wave"};
+static const char *const names[] = GESTURE_LABELS;
+
+_Static_assert(CLASSES == GESTURE_CLASSES, "the model has other classes");
 
 TINYML_DECISION(decision, CLASSES, 3); /* averaged over three runs */
 
