@@ -47,7 +47,9 @@ def read_numpy(path: Path) -> dict[str, Array]:
         file = np.load(stream, allow_pickle=False)
         if isinstance(file, np.ndarray):
             return {"": file}
-        return {key: file[key] for key in file.files}
+        members = {key: file[key] for key in file.files}
+        # numpy returns the bytes of a member that does not begin as an array does.
+        return {key: member for key, member in members.items() if isinstance(member, np.ndarray)}
 
 
 def check_bytes(path: Path, found: int) -> None:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -89,6 +90,14 @@ def test_files_that_are_not_npz(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "text.npz"
     path.write_bytes(content)
     with pytest.raises(ConfigError, match=r"text\.npz is not a \.npz file"):
+        arrays.load_samples(path, GRAPH)
+
+
+def test_members_that_are_no_arrays_do_not_count(tmp_path: Path) -> None:
+    path = tmp_path / "samples.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("in0.npy", b"not what numpy writes")
+    with pytest.raises(ConfigError, match=r"has no array for the input 'audio/x:0' \(it has nothing\)"):
         arrays.load_samples(path, GRAPH)
 
 
