@@ -56,6 +56,11 @@ def element_wise(cases: Cases) -> None:
     for op_type in ("EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL"):
         table = "".join(word.capitalize() for word in op_type.split("_")) + "Options"
         cases.add("int8", op_type, pair, [Value("y", IMAGE, "bool")], table)
+    edges = [-1.5, 0.0, 0.0, 0.25, 7.0]
+    for dtype in ("float32", "int32", "int64"):
+        x, y = Value("a", IMAGE, dtype), Value("y", IMAGE, "int32")
+        cases.add(dtype, "BUCKETIZE", [x], [y], "BucketizeOptions", Boundaries=edges)
+    cases.add("no boundary", "BUCKETIZE", [x], [y], "BucketizeOptions", Boundaries=[])
     cases.add("int32", "FLOOR_MOD", [Value("a", IMAGE, "int32"), ints("b", 7)], [Value("y", IMAGE, "int32")])
 
 

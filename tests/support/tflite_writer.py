@@ -185,7 +185,7 @@ def _options(b: Any, call: Call) -> int:
         if isinstance(value, str):
             value = b.CreateString(value)
         elif isinstance(value, list | tuple):
-            value = _numbers(b, value, "int32")
+            value = _numbers(b, value, "float32" if any(isinstance(v, float) for v in value) else "int32")
         fields[name] = value
     getattr(tflite, f"{call.table}Start")(b)
     for name, value in fields.items():
