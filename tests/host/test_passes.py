@@ -19,6 +19,7 @@ from tinyml.ops.conv.depthwise import DepthwiseConv
 from tinyml.ops.conv.transpose import ConvTranspose
 from tinyml.ops.dense.dense import Dense
 from tinyml.ops.elementwise.binary import Binary
+from tinyml.ops.elementwise.cast import Cast
 from tinyml.ops.elementwise.clamp import Clamp
 from tinyml.ops.elementwise.unary import Unary
 from tinyml.ops.pad import Pad
@@ -33,6 +34,7 @@ from tinyml.passes.editor import Editor
 from tinyml.passes.fold_scale import fold_scale
 from tinyml.passes.fuse_pad import fuse_pad
 from tinyml.passes.fuse_qdq import fuse_qdq
+from tinyml.passes.join_casts import join_casts
 from tinyml.passes.merge_common import merge_common
 from tinyml.passes.remove_no_ops import remove_no_ops
 from tinyml.passes.use_dilation import use_dilation
@@ -382,6 +384,23 @@ def to_int32(s: Sketch) -> Tensor:
 )
 def test_integers_are_rescaled_to_integers(make: Make, left: str) -> None:
     check(make, fuse_qdq, left)
+
+
+@pytest.mark.parametrize("first", DType, ids=lambda dtype: dtype.value)
+def test_join_casts_to_and_from_every_type(first: DType) -> None:
+    joined = set()
+    for between in DType:
+        for last in DType:
+            sketch = Sketch()
+            x = sketch.input((64,), first)
+            output = sketch.add(Cast(last), sketch.add(Cast(between), x))
+            graph = sketch.graph(output)
+            after = join_casts(graph)
+            sample = {x.name: sketch.sample()[x.name] * (300 if first.is_float else True)}
+            before, now = interpret(graph, sample)[output.name], interpret(after, sample)[output.name]
+            assert np.array_equal(before, now), (first, between, last)
+            joined |= {between} if len(after.nodes) == 1 else set()
+    assert first in joined
 
 
 def test_what_a_pass_leaves_alone_is_not_verified_again(monkeypatch: pytest.MonkeyPatch) -> None:

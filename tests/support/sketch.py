@@ -66,8 +66,10 @@ class Sketch:
             if t.dtype.is_float:
                 arrays[t.name] = self.rng.normal(0, 1, t.shape).astype(t.dtype.numpy)
             else:
-                low, high = t.dtype.limits
-                arrays[t.name] = self.rng.integers(low, high + 1, t.shape).astype(t.dtype.numpy)
+                low, high = (0, 1) if t.dtype is DType.BOOL else t.dtype.limits
+                wide = np.uint64 if t.dtype is DType.UINT64 else np.int64
+                whole = self.rng.integers(low, high, t.shape, wide, endpoint=True)
+                arrays[t.name] = whole.astype(t.dtype.numpy)
         return arrays
 
 

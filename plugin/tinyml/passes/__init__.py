@@ -15,6 +15,7 @@ from tinyml.passes.fold_transpose_into_dense import fold_transpose_into_dense
 from tinyml.passes.fuse_activation import fuse_activation
 from tinyml.passes.fuse_pad import fuse_pad
 from tinyml.passes.fuse_qdq import fuse_qdq
+from tinyml.passes.join_casts import join_casts
 from tinyml.passes.merge_common import merge_common
 from tinyml.passes.move_quantization import move_quantization
 from tinyml.passes.remove_dead_code import remove_dead_code
@@ -28,6 +29,7 @@ Pass = Callable[[Graph], Graph]
 
 PASSES: tuple[Pass, ...] = (
     remove_dead_code,
+    join_casts,
     remove_no_ops,
     merge_common,
     # channels last, and folding neighbours into float layers

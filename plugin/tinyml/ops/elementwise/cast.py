@@ -33,6 +33,9 @@ class Cast(Op):
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
         return (converted(given(inputs, 0), self.dtype),)
 
+    def identity_of(self, layer: Layer) -> int | None:
+        return 0 if layer.input(0).dtype is self.dtype else None
+
     def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
         return self
 
