@@ -66,14 +66,20 @@ settings and for a graph of ONNX operators. Without a floating-point unit (Corte
 the compiler's library. Flash and RAM are those of the last column: code, tables, samples and working memory.
 """
 
+TRANSFORMS = """\
+The Fourier transform alone: half a spectrum of a real signal, of constant length, with tables in flash. A
+Cortex-M0+ executes the same instructions as a Cortex-M0.
+"""
+
 
 def page(kept: record.Record) -> str:
-    found = list(groups(kept.rows))
+    found, frames = list(groups(kept.rows)), frontends.load(FRAMES)
     sources = "\n".join(f"- **{name}**: {source}" for name, source in peers().sources.items())
     return (
         f"{INTRODUCTION.format(compiler=kept.compiler)}\n{overview(kept.rows)}\n\n"
         f"{silicon.markdown(kept.rows)}\n{markdown(found)}\n"
-        f"{FEATURES}\n{frontends.markdown(frontends.load(FRAMES), FRAME_MACHINES)}\n\n"
+        f"{FEATURES}\n{frontends.markdown(frames, FRAME_MACHINES)}\n\n"
+        f"{TRANSFORMS}\n{frontends.markdown(frames, frontends.TRANSFORM_MACHINES, transforms=True)}\n\n"
         f"## Sources of the other runtimes' figures\n\n"
         f"Measured with the same compiler, emulator, models and input (`plugin/tinyml/bench/peers.yaml`).\n\n"
         f"{sources}\n"

@@ -14,7 +14,7 @@ from typing import Any
 from tinyml import ops  # registers readers and kernels
 from tinyml.importers import read_model
 from tinyml.kernel import Kernel, kernel_table, message
-from tinyml.reading import ONNX_READERS, TFLITE_READERS
+from tinyml.reading import ONNX_READERS, TFLITE_CUSTOM_READERS, TFLITE_READERS
 
 SPECIAL_ONNX = ("If",)
 """Read by the importer itself: they have no operator."""
@@ -56,7 +56,7 @@ def families() -> list[Family]:
     for (domain, op), reader in ONNX_READERS.items():
         onnx.setdefault(_file(reader), []).append(_qualified(domain, op))
     tflite: dict[str, list[str]] = {}
-    for op, tflite_reader in TFLITE_READERS.items():
+    for op, tflite_reader in (*TFLITE_READERS.items(), *TFLITE_CUSTOM_READERS.items()):
         tflite.setdefault(_file(tflite_reader), []).append(op)
     kernels: dict[str, list[Kernel[Any]]] = {}
     for kind, found in kernel_table().items():
@@ -80,10 +80,14 @@ def used(path: Path) -> list[Use]:
     if file.is_tflite:
         from tinyml.importers import tflite_file
 
-        counts = Counter(
-            op.op_type for graph in tflite_file.parse(path, file.content) for op in graph.operators
-        )
-        known = {*TFLITE_READERS, *SPECIAL_TFLITE}
+        operators = [op for graph in tflite_file.parse(path, file.content) for op in graph.operators]
+        counts = Counter(op.op_type for op in operators)
+        builtin = {*TFLITE_READERS, *SPECIAL_TFLITE}
+        known = {
+            op.op_type
+            for op in operators
+            if op.op_type in (TFLITE_CUSTOM_READERS if op.is_custom else builtin)
+        }
     else:
         from tinyml.importers import onnx_model
 

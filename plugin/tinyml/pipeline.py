@@ -247,6 +247,11 @@ def compile_graph(
     )
 
 
+def compile_built(graph: Graph, options: Options) -> Compiled:
+    """Compile a graph that came from no file."""
+    return compile_graph(graph, graph.name, Provenance(graph.name, "0" * 64, options.describe()), options)
+
+
 def _checked_labels(graph: Graph, classes: tuple[str, ...]) -> tuple[str, ...]:
     sizes = [graph.tensors[name].shape[-1] for name in graph.outputs if graph.tensors[name].shape]
     if len(classes) not in sizes and sizes != [1] * len(sizes):

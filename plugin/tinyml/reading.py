@@ -68,6 +68,7 @@ class Builder:
         self._elements = 0  # of all tensors so far
         self.scope = ""  # name of the source node being read
         self.updates: dict[str, Tensor] = {}  # variables written by the operator being read
+        self.own_states: list[Tensor] = []  # that operators keep without a variable in the file
         self.notes: dict[str, None] = {}  # what users must know, each once and in order
         self.open_inputs: dict[str, str] = {}  # inputs whose shape the model leaves open, and the note on it
         self.labels: tuple[str, ...] = ()  # names of the classes, if an operator has them
@@ -85,6 +86,12 @@ class Builder:
         self._check(name, type_)
         tensor = Tensor.of(self.fresh(name), type_)
         self.tensors[tensor.name] = tensor
+        return tensor
+
+    def state(self, name: str, type_: TensorType) -> Tensor:
+        """What an operator keeps from run to run, zero at first; ``update`` gives it its next value."""
+        tensor = self.tensor(name, type_)
+        self.own_states.append(tensor)
         return tensor
 
     def note(self, text: str) -> None:

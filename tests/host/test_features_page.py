@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from tests.support.feeding import compiled_with, negating
+from tinyml.bench import frontends as frames
 from tinyml.features import settings as frontends
 from tinyml.features.kinds import KINDS
 from tinyml.harness.build import RUNTIME_INCLUDE, WARNINGS
+from tools import benchmarks
 
 PAGE = (Path(__file__).parents[2] / "docs" / "features.md").read_text(encoding="utf-8")
 
@@ -74,3 +76,10 @@ def test_the_c_of_the_page_compiles(tmp_path: Path) -> None:
     source.write_text("\n".join(lines), encoding="utf-8")
     flags = ["-std=c11", *WARNINGS, f"-I{RUNTIME_INCLUDE}", f"-I{tmp_path}", "-fsyntax-only"]
     subprocess.run(["gcc", *flags, str(source)], check=True)
+
+
+def test_instructions_of_transforms_are_the_recorded_ones() -> None:
+    recorded = [f for f in frames.load(benchmarks.FRAMES) if f.name in frames.TRANSFORMS]
+    cells = re.findall(r"^\| Cortex-M\d.* \| ([\d,]+) \| ([\d,]+) \|$", PAGE, re.MULTILINE)
+    columns = [[f"{f.instructions:,}" for f in recorded if f.name == name] for name in frames.TRANSFORMS]
+    assert cells == list(zip(*columns, strict=True))

@@ -16,7 +16,11 @@ from tinyml.emit.model import Provenance
 from tinyml.pipeline import Options, compile_graph, optimize
 
 BOARDS = [name for name, machine in harness.MACHINES.items() if machine.board]
-CHOSEN = {"trees": ("mixed_modes", "missing"), "movement": ("dynamic_update_1",)}
+CHOSEN = {
+    "trees": ("mixed_modes", "missing"),
+    "movement": ("dynamic_update_1",),
+    "signal_int16": ("preprocessor",),
+}
 
 
 def find(file: str, name: str) -> Case:

@@ -8,12 +8,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tinyml.ir import Array, Graph
+from tinyml.ir import Array, Graph, State
 
 
 def interpret(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """The graph's outputs by name. Each tensor must have the shape and type that the graph says."""
+    """The graph's outputs by name, in its first run. Tensors must have the shape and type that it says."""
     values: dict[str, Array] = {name: t.value for name, t in graph.tensors.items() if t.is_constant}
+    values.update({state.tensor: _initial(graph, state) for state in graph.states})
     values.update(inputs)
     for node in graph.nodes:
         layer = graph.layer(node)
@@ -25,3 +26,11 @@ def interpret(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
             assert array.dtype == tensor.dtype.numpy, f"{layer.op} gives {array.dtype}, not {tensor.dtype}"
             values[tensor.name] = array
     return {name: values[name] for name in graph.outputs}
+
+
+def _initial(graph: Graph, state: State) -> Array:
+    tensor = graph.tensors[state.tensor]
+    if state.initial is not None:
+        return state.initial
+    zero = 0 if tensor.quant is None else tensor.quant.zero_point
+    return np.full(tensor.shape, zero, tensor.dtype.numpy)

@@ -22,6 +22,8 @@ TYPES = {
     "int16": tflite.TensorType.INT16,
     "int32": tflite.TensorType.INT32,
     "int64": tflite.TensorType.INT64,
+    "uint32": tflite.TensorType.UINT32,
+    "uint64": tflite.TensorType.UINT64,
     "bool": tflite.TensorType.BOOL,
     "resource": tflite.TensorType.RESOURCE,
 }

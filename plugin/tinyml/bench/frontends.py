@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""What a frame of features takes: front ends, and the same as a graph of ONNX operators."""
+"""What a frame of features takes: front ends, the same as a graph of ONNX operators, Fourier transforms."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ from onnx import TensorProto, helper, numpy_helper
 from tinyml import harness
 from tinyml.errors import ConfigError, ToolError, writing
 from tinyml.features.settings import from_mapping
-from tinyml.ir import Array
-from tinyml.pipeline import Options, compile_frontend, compile_model
+from tinyml.ir import Array, DType, Graph, Node, Op, Tensor, TensorType
+from tinyml.ops.signal.dft import Dft
+from tinyml.ops.signal.real_fft import RealFft
+from tinyml.pipeline import Options, compile_built, compile_frontend, compile_model
 
 GRAPH = "ONNX graph: DFT of 512 points, 40 mel bands, log"
 FRAMES: Mapping[str, Mapping[str, Any]] = {
@@ -33,6 +35,14 @@ FRAMES: Mapping[str, Mapping[str, Any]] = {
     },
 }
 """Front ends with their usual settings, by what the table calls them."""
+
+TRANSFORMS: Mapping[str, tuple[Op, TensorType]] = {
+    "int16: 512 samples": (RealFft(512), TensorType((1, 512), DType.INT16)),
+    "float: 512 samples": (Dft(1, 512, onesided=True), TensorType((1, 512, 1), DType.FLOAT32)),
+}
+"""Half a spectrum of a real signal, and nothing else."""
+
+TRANSFORM_MACHINES = ("qemu-cortex-m0", "qemu-cortex-m3", "qemu-cortex-m4")
 
 PEERS = {("micro: 480 samples, 40 bands", "qemu-cortex-m4"): 85_760}
 """Instructions of TensorFlow's own library for the same features."""
@@ -51,7 +61,7 @@ class Frame:
 
 
 def measure(name: str, machine: str) -> Frame:
-    """Compile one of ``FRAMES``, or the graph, and run it on noise."""
+    """Compile one of ``FRAMES`` or ``TRANSFORMS``, or the graph, and run it on noise."""
     target = harness.find_machine(machine).target.name
     generator = np.random.default_rng(0)
     sample: dict[str, Array]
@@ -61,6 +71,10 @@ def measure(name: str, machine: str) -> Frame:
             onnx.save(mel_bands(), path)
             files = compile_model(path, Options(name="mel", target=target)).files
         sample = {"x": generator.normal(0, 1, (1, 480, 1)).astype(np.float32)}
+    elif name in TRANSFORMS:
+        op, type_ = TRANSFORMS[name]
+        files = compile_built(alone(op, type_), Options(target=target)).files
+        sample = {"x": generator.normal(0, 3000, type_.shape).astype(type_.dtype.numpy)}
     else:
         frontend = from_mapping(dict(FRAMES[name]), name)
         settings = frontend.settings
@@ -100,8 +114,21 @@ def mel_bands() -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
+def alone(op: Op, type_: TensorType) -> Graph:
+    """A model of one operator."""
+    x = Tensor.of("x", type_)
+    y = Tensor.of("y", op.infer([x])[0])
+    return Graph("transform", {"x": x, "y": y}, (Node("transform", op, ("x",), ("y",)),), ("x",), ("y",))
+
+
+def everything(machines: Sequence[str]) -> list[tuple[str, str]]:
+    """What is measured, and where."""
+    rows = [(name, machine) for name in (*FRAMES, GRAPH) for machine in machines]
+    return rows + [(name, machine) for name in TRANSFORMS for machine in TRANSFORM_MACHINES]
+
+
 def measure_all(machines: Sequence[str]) -> list[Frame]:
-    return [measure(name, machine) for name in (*FRAMES, GRAPH) for machine in machines]
+    return [measure(name, machine) for name, machine in everything(machines)]
 
 
 def save(path: Path, frames: Iterable[Frame]) -> None:
@@ -119,15 +146,17 @@ def load(path: Path) -> list[Frame]:
         ) from None
 
 
-def markdown(frames: Sequence[Frame], machines: Sequence[str]) -> str:
+def markdown(frames: Sequence[Frame], machines: Sequence[str], transforms: bool = False) -> str:
     """A row for each kind of frame, a column of instructions for each machine."""
     found = {(frame.name, frame.machine): frame for frame in frames}
     titles = [machine.removeprefix("qemu-").replace("cortex-m", "Cortex-M") for machine in machines]
     lines = [
-        f"| Frame | {' | '.join(titles)} | Flash, bytes | RAM, bytes |",
+        f"| {'Transform' if transforms else 'Frame'} | {' | '.join(titles)} | Flash, bytes | RAM, bytes |",
         "| --- |" + " ---: |" * (len(machines) + 2),
     ]
     for name in dict.fromkeys(frame.name for frame in frames):
+        if (name in TRANSFORMS) != transforms:
+            continue
         cells = []
         for machine in machines:
             frame = found[name, machine]

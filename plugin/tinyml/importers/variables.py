@@ -58,7 +58,10 @@ class Variables:
             variable.initial = value.data
 
     def take_updates(self) -> None:
-        """Called by operators that write variable tensors (LSTM, SVDF)."""
+        """Called after each operator: some write variable tensors (LSTM, SVDF), some keep states."""
+        for tensor in self.build.own_states:
+            self._found[tensor.name] = _Variable(tensor.name, None, tensor, tensor)
+        self.build.own_states.clear()
         for old, new in self.build.updates.items():
             for variable in self._found.values():
                 if variable.current is not None and variable.current.name == old:

@@ -7,27 +7,25 @@ from __future__ import annotations
 import numpy as np
 
 from tinyml import c
-from tinyml.features.micro import fourier, tables
+from tinyml.features.micro import tables
 from tinyml.features.micro.settings import MicroSettings
 from tinyml.features.written import Memory, Written
-from tinyml.ir import Array
 from tinyml.kernel import Record, Table
+from tinyml.ops.signal import band_arithmetic, fft_s16
 
 
 def write(model: str, settings: MicroSettings) -> Written:
     """Tables and memory of the model's front end, all with its prefix."""
     points = settings.fft // 2
     bands = tables.bands(settings)
-    even, odd, least = tables.smoothing(settings)
+    smoothing = tables.smoothing(settings)
     constants = {
         "window": tables.window(settings),
-        "places": np.argsort(fourier.order(points)).astype(np.uint16),
-        "turn": words(fourier.twiddles(points)[: max(3 * points // 4, 1)]),
-        "separation": words(fourier.separation(points)),
+        **fft_s16.tables(points),
         "widths": bands.widths.astype(np.uint16),
         "shares": np.stack([bands.falling, bands.rising], -1).astype(np.uint16),
         "gains": tables.gains(settings),
-        "curve": np.append(tables.log_segments(), np.uint16(0)),
+        "curve": band_arithmetic.log_curve(),
     }
     named = {key: Table(f"{model}_frontend_{key}", values) for key, values in constants.items()}
     members = {f".{key}": table.name for key, table in named.items()} | {
@@ -35,11 +33,11 @@ def write(model: str, settings: MicroSettings) -> Written:
         ".fft": str(settings.fft),
         ".channels": str(settings.channels),
         ".first_bin": str(bands.start),
-        ".even_smoothing": str(even),
-        ".odd_smoothing": str(odd),
-        ".min_signal": str(least),
+        ".even_smoothing": str(smoothing.even[0]),
+        ".odd_smoothing": str(smoothing.odd[0]),
+        ".min_signal": str(smoothing.least),
         ".noise_bits": str(settings.noise_bits),
-        ".gain_shift": str(settings.pcan_bits - settings.correction_bits - tables.PCAN_SIGNAL_BITS),
+        ".gain_shift": str(settings.pcan_bits - settings.correction_bits - band_arithmetic.PCAN_SIGNAL_BITS),
         ".log_shift": str(settings.log_shift),
         ".correction_bits": str(settings.correction_bits),
         ".pcan": c.boolean(settings.pcan),
@@ -48,7 +46,7 @@ def write(model: str, settings: MicroSettings) -> Written:
     work, noise = f"{model}_frontend_work", f"{model}_frontend_noise"
     return Written(
         headers=["<tinyml/micro_frontend.h>"],
-        sources=["signal/micro_frontend.c"],
+        sources=["signal/micro_frontend.c", "signal/fft_s16.c"],
         tables=list(named.values()),
         records=[Record("struct tinyml_micro_frontend", f"{model}_frontend", members)],
         memory=[
@@ -58,10 +56,3 @@ def write(model: str, settings: MicroSettings) -> Written:
         statement=f"tinyml_micro_frontend(&{model}_frontend, {model}_samples, {model}_window.next, {work}, "
         f"{noise}, {model}_row);",
     )
-
-
-def words(pairs: Array) -> Array:
-    """Pairs of int16 as words, the first of a pair in the lower half."""
-    halves = pairs.astype(np.uint16).astype(np.uint32)
-    packed: Array = halves[:, 0] | halves[:, 1] << np.uint32(16)
-    return packed

@@ -14,15 +14,12 @@ from tinyml.errors import ConfigError
 from tinyml.features.micro.log1p import log1p
 from tinyml.features.micro.settings import MicroSettings
 from tinyml.ir import Array
+from tinyml.ops.signal.band_arithmetic import Smoothing
 
 F32 = np.float32
 WINDOW_BITS = 12
 FILTER_BITS = 12
 SMOOTHING_BITS = 14
-PCAN_SIGNAL_BITS, PCAN_OUTPUT_BITS = 12, 6
-LOG_BITS = 16
-LOG_SEGMENT_BITS = 7
-LN2 = 45426  # ln 2 in sixteen bits
 
 
 @dataclass(frozen=True)
@@ -93,11 +90,12 @@ def bands(settings: MicroSettings) -> Bands:
     return Bands(start, np.array(widths, np.int16), np.array(falling, np.int16), np.array(rising, np.int16))
 
 
-def smoothing(settings: MicroSettings) -> tuple[int, int, int]:
-    """Even and odd smoothing and the least remaining signal, in 14 bits."""
+def smoothing(settings: MicroSettings) -> Smoothing:
+    """How noise is followed, with shares in 14 bits."""
     values = (settings.even_smoothing, settings.odd_smoothing, settings.min_signal)
-    even, odd, least = (int(F32(value) * F32(1 << SMOOTHING_BITS)) for value in values)
-    return even, odd, least
+    one = 1 << SMOOTHING_BITS
+    even, odd, least = (int(F32(value) * F32(one)) for value in values)
+    return Smoothing((even, one - even), (odd, one - odd), least, SMOOTHING_BITS, settings.noise_bits)
 
 
 @cache
@@ -119,10 +117,3 @@ def gains(settings: MicroSettings) -> Array:
         linear = 4 * (y1 - y0) - (y2 - y0)
         rows.append((y0, linear, (y2 - y0) - linear))
     return np.array(rows, np.int64).astype(np.int16)
-
-
-@cache
-def log_segments() -> Array:
-    """log2(1 + x) - x at 129 places from 0 to 1, in 16 bits."""
-    places = [i / (1 << LOG_SEGMENT_BITS) for i in range((1 << LOG_SEGMENT_BITS) + 1)]
-    return np.array([round((math.log2(1 + x) - x) * (1 << LOG_BITS)) for x in places], np.uint16)

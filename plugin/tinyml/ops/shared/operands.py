@@ -55,6 +55,17 @@ def numbers(index: int) -> OperandRule:
     )
 
 
+def of_type(index: int, dtype: DType) -> OperandRule:
+    """An input, if it is there, has this element type, and is not quantised."""
+    return rule(
+        f"Its {NAMES[index]} input is {dtype.value}.",
+        lambda layer: (
+            not layer.has_input(index)
+            or (layer.input(index).dtype is dtype and layer.input(index).quant is None)
+        ),
+    )
+
+
 def same_type(*indices: int) -> OperandRule:
     """These inputs have one element type."""
     words = " and ".join(NAMES[i] for i in indices)

@@ -112,4 +112,17 @@ static inline uint32_t tinyml_pair_add_i(uint32_t a, uint32_t b)
 
 #endif
 
+/** A number of the transform of sample pairs, and the one at its mirror place: even and odd part of
+ * the real signal's spectrum, times 2. */
+static inline void tinyml_fft_split(uint32_t z, uint32_t mirror, uint32_t factor, uint32_t *even,
+				    uint32_t *odd)
+{
+	const uint32_t conjugate = tinyml_pair(tinyml_pair_re(mirror), -tinyml_pair_im(mirror));
+	const uint32_t near = tinyml_pair_scaled(z, 32767 / 2);
+	const uint32_t far = tinyml_pair_scaled(conjugate, 32767 / 2);
+
+	*even = tinyml_pair_add(near, far);
+	*odd = tinyml_pair_times(tinyml_pair_sub(near, far), factor);
+}
+
 #endif /* TINYML_SIGNAL_FFT_S16_H_ */

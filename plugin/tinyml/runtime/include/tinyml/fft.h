@@ -1,7 +1,7 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/** Fourier transforms of constant length in float. The compiler makes the tables. */
+/** Fourier transforms of constant length in float and int16. The compiler makes the tables. */
 
 #ifndef TINYML_FFT_H_
 #define TINYML_FFT_H_
@@ -39,6 +39,30 @@ void tinyml_fft_half_f32(const struct tinyml_fft_f32 *p, const float *x, int32_t
 
 /** The same, in place: pair i of the samples is complex number places[i] of z already. */
 void tinyml_fft_half_placed_f32(const struct tinyml_fft_f32 *p, float *z);
+
+/** Real signals of 2 * points samples, a power of two, in int16. Results are scaled by 1/2points.
+ */
+struct tinyml_fft_s16 {
+	const uint16_t *places;     /* where each of `points` complex numbers goes */
+	const uint32_t *turn;       /* three quarters of a turn in `points` steps: int16 pairs */
+	const uint32_t *separation; /* points / 2 pairs, for the spectrum of a real signal */
+	uint16_t points;
+};
+
+/**
+ * Half a spectrum: y has points + 1 complex numbers. `samples` are given, the rest is zero.
+ *
+ * @param work memory for `points` words
+ */
+void tinyml_rfft_s16(const struct tinyml_fft_s16 *p, const int16_t *x, uint32_t samples,
+		     uint32_t *work, int16_t *y);
+
+/** Back from points + 1 complex numbers to 2 * points samples. */
+void tinyml_irfft_s16(const struct tinyml_fft_s16 *p, const int16_t *x, uint32_t *work, int16_t *y);
+
+/** All stages of a transform in place, whose numbers (int16 pairs) are where `places` puts them,
+ * enlarged by `shift` bits before the first stage. */
+void tinyml_fft_stages_s16(uint32_t *z, uint32_t points, const uint32_t *turn, int32_t shift);
 
 #ifdef __cplusplus
 }

@@ -1,15 +1,19 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""The real Fourier transform of the micro front end, in int16: rounded and scaled down at every stage.
+"""The Fourier transform of real signals in int16: rounded and scaled down at every stage.
 
 A signal of 2n samples is read as n complex numbers, which are transformed by butterflies of four (and of two,
 once, where n is no power of four); a last step separates the spectrum of the real signal. Each stage divides
-by its radix, so that nothing overflows; results are therefore 1/2n of the transform.
+by its radix, so that nothing overflows; results are therefore 1/2n of the transform, in both directions.
+
+The audio front end ``micro`` and TensorFlow Lite Micro's signal operators share this arithmetic, which is
+that of kissfft. ``runtime/signal/fft_s16.c`` computes the same integers.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import cache
 
 import numpy as np
@@ -51,16 +55,45 @@ def _circle(phases: list[float]) -> Array:
     return np.array(pairs, np.int16)
 
 
+def tables(points: int) -> Mapping[str, Array]:
+    """What the C needs for ``points`` complex numbers, 2 or more, by member of its structures."""
+    return {
+        "places": np.argsort(order(points)).astype(np.uint16),
+        "turn": _words(twiddles(points)[: 3 * points // 4]),
+        "separation": _words(separation(points)),
+    }
+
+
+def _words(pairs: Array) -> Array:
+    """Pairs of int16 as words, the first of a pair in the lower half."""
+    halves = pairs.astype(np.uint16).astype(np.uint32)
+    packed: Array = halves[:, 0] | halves[:, 1] << np.uint32(16)
+    return packed
+
+
 def real_transform(frames: Array) -> Array:
     """Frames (count, 2n) of int16 to spectra (count, n + 1, 2) of int16."""
-    points = frames.shape[1] // 2
-    z = frames.reshape(len(frames), points, 2)[:, order(points)].astype(np.int16)
+    return _separate(_transform(frames.reshape(len(frames), -1, 2)))
+
+
+def real_inverse(spectra: Array) -> Array:
+    """Spectra (count, n + 1, 2) of int16 to frames (count, 2n) of int16.
+
+    Backwards is forwards with real and imaginary parts exchanged.
+    """
+    return _transform(_joined(spectra)[..., ::-1])[..., ::-1].reshape(len(spectra), -1)
+
+
+def _transform(z: Array) -> Array:
+    """Of complex numbers (count, n, 2)."""
+    points = z.shape[1]
+    z = z[:, order(points)].astype(np.int16)
     turn = twiddles(points)
     width = 1
     for radix in radices(points):
         z = _stage(z, radix, width, turn)
         width *= radix
-    return _separate(z)
+    return z
 
 
 def _stage(z: Array, radix: int, width: int, turn: Array) -> Array:
@@ -95,6 +128,22 @@ def _separate(z: Array) -> Array:
     mirrored = np.stack([even[..., 0] - odd[..., 0], odd[..., 1] - even[..., 1]], -1) >> 1
     spectrum[:, points - k] = mirrored.astype(np.int16)  # last: this is what counts in the middle
     return spectrum
+
+
+def _joined(spectra: Array) -> Array:
+    """The inverse of ``_separate``, but for rounding: complex numbers (count, n, 2)."""
+    points = spectra.shape[1] - 1
+    z = np.zeros((len(spectra), points, 2), np.int16)
+    first, last = spectra[:, 0, 0], spectra[:, points, 0]
+    z[:, 0] = _scaled(np.stack([first + last, first - last], -1), ONE // 2)
+    k = np.arange(1, points // 2 + 1)
+    conjugate = spectra[:, points - k] * np.array([1, -1], np.int16)
+    near, far = _scaled(spectra[:, k], ONE // 2), _scaled(conjugate, ONE // 2)
+    even = near + far
+    odd = _times(near - far, separation(points)[k - 1] * np.array([1, -1], np.int16))
+    z[:, k] = even + odd
+    z[:, points - k] = (even - odd) * np.array([1, -1], np.int16)  # last, as in the other direction
+    return z
 
 
 def _scaled(z: Array, factor: int) -> Array:
