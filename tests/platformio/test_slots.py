@@ -44,8 +44,8 @@ static int write(void *start, uint32_t offset, const void *data, uint32_t bytes)
 }
 
 static const struct tinyml_flash flash[2] = {
-    {erase, write, (void *)FIRST, 1024, 8},
-    {erase, write, (void *)SECOND, 1024, 8},
+    {erase, write, (void *)FIRST, 1024, 8, NULL},
+    {erase, write, (void *)SECOND, 1024, 8, NULL},
 };
 #ifdef SIGNED
 #include <tinyml/slot_trust.h>

@@ -11,6 +11,9 @@
  * wrongly slot_sim order UNIT OLD NEW       what an update from one to the other returns slot_sim
  * serve UNIT BYTES         a device with slots of so many bytes, behind a line
  *
+ * UNIT is the number of bytes that the flash writes at once; UNIT+BUFFER: images are written by a
+ * stream with a buffer, and power can fail anywhere in it.
+ *
  * Nothing from an image is executed. Instead of code an image has two bytes at each entry: a
  * letter, and what the function "computes". */
 
@@ -183,15 +186,55 @@ static int write_flash(void *context, uint32_t offset, const void *data, uint32_
 	return change(start, data, bytes);
 }
 
+/* --- a stream: the data of a whole buffer are one operation ----------------------------------- */
+
+static struct tinyml_flash_stream stream;
+static uint8_t waiting[SECTOR];
+static uint32_t waiting_at, waiting_bytes;
+
+static int begin_stream(void *context, uint32_t offset)
+{
+	(void)context;
+	demand(offset % SECTOR == 0, "a stream starts within a sector");
+	memset(waiting, 0xaa, sizeof(waiting)); /* what power failure left in RAM is of no use */
+	waiting_at = offset;
+	waiting_bytes = 0;
+	return 0;
+}
+
+static int append_to_stream(void *context, const void *data, uint32_t bytes, bool flush)
+{
+	uint32_t unit = flash[0].write_bytes;
+	uint32_t at = waiting_at, whole;
+
+	demand(waiting_bytes + bytes <= stream.bytes, "more than the buffer holds");
+	memcpy(waiting + waiting_bytes, data, bytes);
+	waiting_bytes += bytes;
+	if (!flush) {
+		return 0;
+	}
+	whole = (waiting_bytes + unit - 1u) / unit * unit;
+	memset(waiting + waiting_bytes, 0xff, whole - waiting_bytes);
+	waiting_at += whole;
+	waiting_bytes = 0;
+	return write_flash(context, at, waiting, whole);
+}
+
 /* A device whose slots are as large as they need to be for an image, so that marks share its last
  * sector. */
-static void make_device(uint32_t image_bytes, uint32_t unit)
+static void make_device(uint32_t image_bytes, const char *written)
 {
+	char *more;
+	uint32_t unit = (uint32_t)strtoul(written, &more, 10);
+
+	stream = (struct tinyml_flash_stream){begin_stream, append_to_stream,
+					      *more == '+' ? (uint32_t)atoi(more + 1) : 0u};
 	slot_bytes = (image_bytes + 8u * 32u + SECTOR - 1u) / SECTOR * SECTOR;
 	memory = aligned_alloc(SECTOR, 2u * slot_bytes);
 	for (uint32_t i = 0; i < 2; i++) {
-		flash[i] = (struct tinyml_flash){erase_flash, write_flash,
-						 (void *)(uintptr_t)(i * slot_bytes), SECTOR, unit};
+		flash[i] = (struct tinyml_flash){
+			erase_flash, write_flash, (void *)(uintptr_t)(i * slot_bytes),
+			SECTOR,      unit,        stream.bytes != 0u ? &stream : NULL};
 	}
 }
 
@@ -211,17 +254,17 @@ void power_on(void)
 static struct file load(const char *path)
 {
 	struct file file = {{NULL, NULL}, 0, 0};
-	FILE *stream = fopen(path, "rb");
+	FILE *opened = fopen(path, "rb");
 	uint32_t header[2];
 
-	demand(stream != NULL && fread(header, sizeof(header), 1, stream) == 1, path);
+	demand(opened != NULL && fread(header, sizeof(header), 1, opened) == 1, path);
 	file.bytes = header[0];
 	file.value = (uint8_t)header[1];
 	for (int i = 0; i < 2; i++) {
 		file.content[i] = malloc(file.bytes);
-		demand(fread(file.content[i], file.bytes, 1, stream) == 1, path);
+		demand(fread(file.content[i], file.bytes, 1, opened) == 1, path);
 	}
-	fclose(stream);
+	fclose(opened);
 	return file;
 }
 
@@ -307,7 +350,7 @@ int main(int argc, char **argv)
 {
 	model.call = fake_call;
 	if (argc == 4 && strcmp(argv[1], "serve") == 0) {
-		make_device((uint32_t)atoi(argv[3]) - 8u * 32u, (uint32_t)atoi(argv[2]));
+		make_device((uint32_t)atoi(argv[3]) - 8u * 32u, argv[2]);
 		return serve();
 	}
 	if (argc == 2 && strncmp(argv[1], "check", 5) == 0) {
@@ -316,7 +359,7 @@ int main(int argc, char **argv)
 	if (argc == 5 && strcmp(argv[1], "order") == 0) {
 		struct file old = load(argv[3]), new = load(argv[4]);
 
-		make_device(old.bytes, (uint32_t)atoi(argv[2]));
+		make_device(old.bytes, argv[2]);
 		memset(memory, 0xff, 2u * slot_bytes);
 		power_on();
 		(void)tinyml_slots_open(&slots, &model);
@@ -333,7 +376,7 @@ int main(int argc, char **argv)
 	for (int i = 0; i < 5; i++) { /* OLD NEW BAD NEWEST HANGS */
 		files[i] = load(argv[3 + i]);
 	}
-	make_device(files[0].bytes, (uint32_t)atoi(argv[2]));
+	make_device(files[0].bytes, argv[2]);
 	if (strcmp(argv[1], "cuts") == 0) {
 		cuts(&files[0], &files[1], &files[2]);
 	} else if (strcmp(argv[1], "faults") == 0) {

@@ -138,7 +138,9 @@ static long update_with_fault(const struct file *old, const struct file *new, lo
 void faults(const struct file *old, const struct file *new)
 {
 	struct tinyml_update update = {0};
-	struct tinyml_flash right, wrong[6];
+	static const struct tinyml_flash_stream no_buffer = {0}, odd_buffer = {.bytes = 12},
+						large_buffer = {.bytes = 512};
+	struct tinyml_flash right, wrong[9];
 	long last = 0;
 
 	for (long fault = 1; fault == 1 || fault <= last; fault++) {
@@ -146,7 +148,7 @@ void faults(const struct file *old, const struct file *new)
 	}
 	/* Nothing is written to flash that is described wrongly. */
 	right = flash[0];
-	for (int i = 0; i < 6; i++) {
+	for (int i = 0; i < 9; i++) {
 		wrong[i] = right;
 	}
 	wrong[0].erase_bytes = 0;
@@ -155,7 +157,10 @@ void faults(const struct file *old, const struct file *new)
 	wrong[3].write_bytes = 24;  /* not a power of two */
 	wrong[4].erase_bytes = 250; /* not a number of write units */
 	wrong[5].erase_bytes = 768 * slot_bytes;
-	for (int i = 0; i < 6; i++) {
+	wrong[6].stream = &no_buffer;
+	wrong[7].stream = &odd_buffer;   /* not a number of write units */
+	wrong[8].stream = &large_buffer; /* larger than an erase unit */
+	for (int i = 0; i < 9; i++) {
 		flash[0] = wrong[i];
 		flash[1] = wrong[i];
 		operation = 0;

@@ -20,6 +20,8 @@
 #include <tinyml/device_slots.h>
 #include <tinyml_arenas.h>
 
+#include "slots_stream.h"
+
 #ifdef CONFIG_TINYML_REGISTRY
 #include <tinyml/registry.h>
 #endif
@@ -86,6 +88,9 @@ static int write_area(void *context, uint32_t offset, const void *data, uint32_t
 }
 
 static struct tinyml_flash flash[2];
+#ifdef CONFIG_TINYML_SLOTS_STREAM_FLASH
+static struct tinyml_flash_stream streams[2];
+#endif
 
 struct tinyml_slots tinyml_device_slots = {
 	.region =
@@ -124,8 +129,17 @@ static int open_area(int index, uint8_t id)
 		LOG_ERR("slot %d: its partition has no flash device (%d)", index, error);
 		return error;
 	}
-	flash[index] = (struct tinyml_flash){erase_area, write_area, (void *)area, page.size,
-					     flash_get_write_block_size(device)};
+	flash[index] = (struct tinyml_flash){
+		.erase = erase_area,
+		.write = write_area,
+		.context = (void *)area,
+		.erase_bytes = page.size,
+		.write_bytes = flash_get_write_block_size(device),
+	};
+#ifdef CONFIG_TINYML_SLOTS_STREAM_FLASH
+	streams[index] = tinyml_stream_for(page.size);
+	flash[index].stream = &streams[index];
+#endif
 #ifdef CONFIG_ARCH_POSIX
 	size_t bytes;
 	const uint8_t *memory = flash_simulator_get_memory(device, &bytes);

@@ -57,14 +57,21 @@ static uint32_t written(const struct tinyml_slot_region *region, uint32_t limit)
 	return limit;
 }
 
+/* What is written at once. */
+static uint32_t unit_of(const struct tinyml_flash *flash)
+{
+	return flash->stream != NULL ? flash->stream->bytes : flash->write_bytes;
+}
+
 static bool is_sane(const struct tinyml_slot_region *region)
 {
 	const struct tinyml_flash *flash = region->flash;
+	uint32_t unit = flash != NULL ? unit_of(flash) : 0u;
 
-	return flash != NULL && flash->erase_bytes != 0u && flash->write_bytes != 0u &&
+	return unit != 0u && flash->erase_bytes != 0u && flash->write_bytes != 0u &&
 	       flash->write_bytes <= TINYML_FLASH_WRITE_MAX &&
 	       (flash->write_bytes & (flash->write_bytes - 1u)) == 0u &&
-	       flash->erase_bytes % flash->write_bytes == 0u &&
+	       unit % flash->write_bytes == 0u && flash->erase_bytes % unit == 0u &&
 	       region->bytes % flash->erase_bytes == 0u && region->bytes > marks_bytes(region);
 }
 
@@ -87,9 +94,9 @@ int tinyml_update_begin(struct tinyml_update *update, struct tinyml_slots *slots
 	if (bytes == 0u || bytes > region->bytes - marks_bytes(region)) {
 		return TINYML_SLOT_BOUNDS;
 	}
-	/* Everything is erased before the first byte is written. So what is there, if it is the
-	 * start of the image, was written after it into erased flash, all but the erase unit in
-	 * which power failed. */
+	/* Everything is erased before the first byte is written, and no write spans two erase
+	 * units. So what is there, if it is the start of the image, was written after it into
+	 * erased flash, all but the erase unit in which power failed. */
 	from = 0;
 	if (resume && marks_are_blank(region)) {
 		from = round_down(written(region, marks_sector(region)),
@@ -102,6 +109,10 @@ int tinyml_update_begin(struct tinyml_update *update, struct tinyml_slots *slots
 		/* The marks go first: without them, what is left is no model. */
 		error = erase(region, marks_sector(region), region->bytes);
 		error = error != 0 ? error : erase(region, 0, marks_sector(region));
+	}
+	if (error == 0 && region->flash->stream != NULL &&
+	    region->flash->stream->begin(region->flash->context, from) != 0) {
+		error = TINYML_SLOT_FLASH;
 	}
 	if (error != 0) {
 		return error;
@@ -119,28 +130,29 @@ uint32_t tinyml_update_crc32(const struct tinyml_update *update)
 				      : tinyml_slot_crc32(0, update->region->memory, update->done);
 }
 
-/* Fill up the unit in the buffer and write it after all the others. */
-static int flush(struct tinyml_update *update, uint32_t used)
+/* Put data after what was received, of which @a used bytes wait to be written; with @a flush, write
+ * them. */
+static int append(struct tinyml_update *update, uint32_t used, const uint8_t *data, uint32_t bytes,
+		  bool flush)
 {
-	const struct tinyml_slot_region *region = update->region;
-	const struct tinyml_flash *flash = region->flash;
-	uint32_t offset = round_down(update->done - 1u, flash->write_bytes);
+	const struct tinyml_flash *flash = update->region->flash;
 
-	memset(update->buffer + used, 0xff, flash->write_bytes - used);
-	if (flash->write(flash->context, offset, update->buffer, flash->write_bytes) != 0) {
-		return TINYML_SLOT_FLASH;
+	if (flash->stream != NULL) {
+		return flash->stream->append(flash->context, data, bytes, flush);
 	}
-	if (update->progress != NULL) {
-		update->progress(update);
+	memcpy(update->buffer + used, data, bytes);
+	if (!flush) {
+		return 0;
 	}
-	return 0;
+	memset(update->buffer + used + bytes, 0xff, flash->write_bytes - used - bytes);
+	return flash->write(flash->context, update->done - used, update->buffer,
+			    flash->write_bytes);
 }
 
 int tinyml_update_write(struct tinyml_update *update, const void *data, uint32_t bytes)
 {
 	const uint8_t *from = data;
 	uint32_t unit;
-	int error = 0;
 
 	if (update->region == NULL) {
 		return TINYML_SLOT_ORDER;
@@ -148,23 +160,24 @@ int tinyml_update_write(struct tinyml_update *update, const void *data, uint32_t
 	if (bytes > update->bytes - update->done) {
 		return TINYML_SLOT_BOUNDS;
 	}
-	unit = update->region->flash->write_bytes;
-	while (bytes > 0u && error == 0) {
+	unit = unit_of(update->region->flash);
+	while (bytes > 0u) {
 		uint32_t used = update->done % unit;
 		uint32_t count = bytes < unit - used ? bytes : unit - used;
+		bool flush = used + count == unit || update->done + count == update->bytes;
 
-		memcpy(update->buffer + used, from, count);
+		if (append(update, used, from, count, flush) != 0) {
+			update->region = NULL; /* what was written is unknown: begin again */
+			return TINYML_SLOT_FLASH;
+		}
 		update->done += count;
 		from += count;
 		bytes -= count;
-		if (used + count == unit || update->done == update->bytes) {
-			error = flush(update, used + count);
+		if (flush && update->progress != NULL) {
+			update->progress(update);
 		}
 	}
-	if (error != 0) {
-		update->region = NULL; /* what was written is unknown: begin again */
-	}
-	return error;
+	return 0;
 }
 
 int tinyml_update_finish(struct tinyml_update *update)

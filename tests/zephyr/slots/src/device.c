@@ -14,6 +14,7 @@ static struct tinyml_slots *const slots = &tinyml_device_slots;
 static struct tinyml_slot *const slot = &tinyml_slot_model;
 
 uint32_t resumed_at, reports;
+void (*watch)(void);
 
 struct arriving image_of(enum pack pack, int index)
 {
@@ -42,6 +43,9 @@ static void count(struct tinyml_update *update)
 {
 	ARG_UNUSED(update);
 	reports++;
+	if (watch != NULL) {
+		watch();
+	}
 }
 
 int send(enum pack pack, uint32_t stop_at)

@@ -42,4 +42,7 @@ bool computes(void);
 /** What the last send() went on from, and how often its progress was reported. */
 extern uint32_t resumed_at, reports;
 
+/** Called after each report, unless it is NULL. */
+extern void (*watch)(void);
+
 #endif /* TEST_DEVICE_H_ */

@@ -36,6 +36,15 @@ extern "C" {
 /** How often a new model may be tried without being confirmed: power may fail during a trial. */
 #define TINYML_SLOT_TRIALS 3
 
+/** A buffered writer of the system for the image of an update, such as Zephyr's stream flash. It is
+ * never given more than the rest of its buffer; `flush`: write what is there, even if it is less.
+ */
+struct tinyml_flash_stream {
+	int (*begin)(void *context, uint32_t offset); /* where an erase unit starts; 0 on success */
+	int (*append)(void *context, const void *data, uint32_t bytes, bool flush);
+	uint32_t bytes; /* of the buffer: whole write units that divide an erase unit */
+};
+
 /** NOR flash: erased bytes are 0xff. Offsets count from the start of a region. */
 struct tinyml_flash {
 	int (*erase)(void *context, uint32_t offset, uint32_t bytes); /* 0 on success */
@@ -43,6 +52,7 @@ struct tinyml_flash {
 	void *context;
 	uint32_t erase_bytes; /* the unit that is erased at once; regions consist of whole ones */
 	uint32_t write_bytes; /* the unit that is written at once, and once after each erase */
+	const struct tinyml_flash_stream *stream; /* NULL: images, too, are written with `write` */
 };
 
 struct tinyml_slots {
@@ -73,11 +83,10 @@ int tinyml_slots_free(const struct tinyml_slots *slots);
 struct tinyml_update {
 	struct tinyml_slots *slots;
 	const struct tinyml_slot_region *region;
-	void (*progress)(
-		struct tinyml_update *update); /* after each unit that was written; may be NULL */
-	void *context;                         /* for progress */
-	uint32_t bytes;                        /* of the whole image */
-	uint32_t done;                         /* received so far */
+	void (*progress)(struct tinyml_update *update); /* after each write to flash; may be NULL */
+	void *context;                                  /* for progress */
+	uint32_t bytes;                                 /* of the whole image */
+	uint32_t done;                                  /* received so far */
 	uint8_t buffer[TINYML_FLASH_WRITE_MAX];
 };
 
