@@ -19,7 +19,11 @@ from pathlib import Path
 from tools.environment import ROOT
 from tools.workspace import cache_folder, environment
 
-VERSIONS = {"v3.7.0": "cmsis", "v4.3.1": "cmsis_6", "v4.4.0": "cmsis_6"}
+sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever is installed
+
+from tinyml import __version__, zephyr_descriptor
+
+VERSIONS = {"v3.7.0": "cmsis", "v4.0.0": "cmsis", "v4.3.1": "cmsis_6", "v4.4.0": "cmsis_6"}
 """The versions, each with its name for the module that has the Cortex-M headers."""
 BOARDS = ("qemu_cortex_m3", "native_sim/native/64")
 BIN = Path(sys.executable).parent  # a Zephyr version may require another Python: run this tool with it
@@ -30,6 +34,15 @@ HEADER = """\
 
 Twister runs the digits sample and compares all outputs byte for byte with the host's, with the CMSIS that
 each Zephyr pins and the CMSIS-NN that our west.yml pins. `python -m tools.zephyr_versions` writes this page.
+
+Zephyr 3.7 and 4.0 refuse the key `package-managers` of `zephyr/module.yml`. They are tested with the
+descriptor that the tags with `-zephyr-3.7` at their end have, and require such a tag in the manifest:
+
+```yaml
+    - name: west-tinyml
+      url: https://github.com/<owner>/west-tinyml
+      revision: v{version}-zephyr-3.7
+```
 
 | Zephyr | board | result |
 |---|---|---|
@@ -75,13 +88,27 @@ def make_workspace(version: str) -> Path:
     return place
 
 
-def try_boards(place: Path) -> dict[str, str]:
+def module_for(version: str, place: Path) -> Path:
+    """This clone as a module for a version of Zephyr: with the descriptor that it accepts."""
+    descriptor = (ROOT / zephyr_descriptor.FILE).read_text()
+    if not zephyr_descriptor.is_refused(descriptor, version.removeprefix("v")):
+        return ROOT
+    module = place / "west-tinyml"
+    (module / "zephyr").mkdir(parents=True, exist_ok=True)
+    (module / zephyr_descriptor.FILE).write_text(zephyr_descriptor.without_packages(descriptor))
+    for part in ("boards", "plugin", "samples", "tests", "zephyr_module"):
+        (module / part).unlink(missing_ok=True)
+        (module / part).symlink_to(ROOT / part, target_is_directory=True)
+    return module
+
+
+def try_boards(place: Path, module: Path) -> dict[str, str]:
     """The result of the sample on each board."""
     out = place / "twister-out"
     command = [WEST, "twister", "-T", str(ROOT / "samples" / "digits"), "-j", "2"]
-    command += ["-O", str(out), "--clobber-output", "-x", f"EXTRA_ZEPHYR_MODULES={ROOT}"]
+    command += ["-O", str(out), "--clobber-output", "-x", f"EXTRA_ZEPHYR_MODULES={module}"]
     command += [word for board in BOARDS for word in ("-p", board)]
-    settings = {**environment(place), "EXTRA_ZEPHYR_MODULES": str(ROOT)}
+    settings = {**environment(place), "EXTRA_ZEPHYR_MODULES": str(module)}
     settings["PATH"] = f"{BIN}{os.pathsep}{settings['PATH']}"
     del settings["TINYML_WORKSPACE"]
     report = out / "twister.json"
@@ -111,7 +138,7 @@ def renew(page: str, version: str, results: dict[str, str]) -> str:
         line for line in page.splitlines() if line.startswith("| v") and not line.startswith(f"| {version} ")
     ]
     new = [f"| {version} | {board} | {result} |" for board, result in results.items()]
-    return HEADER + "\n".join(sorted([*kept, *new])) + "\n"
+    return HEADER.format(version=__version__) + "\n".join(sorted([*kept, *new])) + "\n"
 
 
 def main(versions: list[str]) -> int:
@@ -119,7 +146,7 @@ def main(versions: list[str]) -> int:
     for version in versions or VERSIONS:
         place = make_workspace(version)
         problem = needed_python(place)
-        results = dict.fromkeys(BOARDS, problem) if problem else try_boards(place)
+        results = dict.fromkeys(BOARDS, problem) if problem else try_boards(place, module_for(version, place))
         PAGE.write_text(renew(PAGE.read_text() if PAGE.exists() else "", version, results))
         for board, result in results.items():
             print(f"{version} {board}: {result}")

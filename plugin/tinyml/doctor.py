@@ -21,7 +21,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tinyml import installation, workspace
+from tinyml import __version__, installation, workspace, zephyr_descriptor
 from tinyml.errors import TinymlError
 from tinyml.toolchains import ARM, RISCV, Toolchain
 
@@ -155,6 +155,21 @@ def _cmsis_nn() -> Row:
     return Row(ZEPHYR, "CMSIS-NN (faster kernels)", found, hint=hint, optional=True)
 
 
+def _descriptor(tree: Path) -> list[Row]:
+    """Whether this Zephyr accepts the module that belongs to the command: in a workspace, the workspace's."""
+    module = installation.zephyr_module()
+    if module is None:
+        return []
+    file, version = module / zephyr_descriptor.FILE, _zephyr_version(tree)
+    refused = zephyr_descriptor.is_refused(file.read_text(encoding="utf-8"), version)
+    hint = (
+        f"Zephyr {version} refuses the key package-managers in {file}. For Zephyr 3.7 and 4.0, set "
+        f"`revision: {zephyr_descriptor.revision_for_old_zephyr(__version__)}` of west-tinyml in the west "
+        "manifest and run `west update`"
+    )
+    return [Row(ZEPHYR, "module.yml for this Zephyr", "" if refused else str(file), hint=hint)]
+
+
 def zephyr() -> list[Row]:
     """What builds with Zephyr need, whatever the board."""
     tree = workspace.find_zephyr()
@@ -172,6 +187,7 @@ def zephyr() -> list[Row]:
         Row(ZEPHYR, "gperf", _version("gperf", "--version"), ("gperf",)),
         _compiler(ZEPHYR, ARM),
         Row(ZEPHYR, "Zephyr", where, hint=get),
+        *(_descriptor(tree) if tree else []),
         Row(ZEPHYR, "choice of toolchain", toolchain, hint=set_it, optional=True),
         _cmsis_nn(),
     ]

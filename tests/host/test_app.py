@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tinyml import __version__, requirements
+from tinyml import __version__, requirements, zephyr_descriptor
 from tinyml.app import cmake, edit, files, folder, manifest
 from tinyml.app.manifest import Manifest, ModelEntry
 from tinyml.errors import ConfigError
@@ -322,16 +322,31 @@ def test_the_two_module_files_are_one() -> None:
 
 
 ZEPHYR_3_7_KEYS = {"name", "build", "samples", "tests", "boards", "blobs", "security"}
-"""What the oldest supported Zephyr allows in module.yml. It refuses others, such as package-managers."""
+"""What Zephyr 3.7 and 4.0 allow in module.yml. They refuse others, such as package-managers."""
 
 
-def test_the_module_file_suits_the_oldest_zephyr() -> None:
+def test_the_module_file() -> None:
     module = yaml.safe_load((ROOT / "module.yml").read_text())
-    assert set(module) <= ZEPHYR_3_7_KEYS
     assert module["security"]["external-references"] == [f"pkg:pypi/west-tinyml@{__version__}"]
     prefixes = ROOT / module["build"]["settings"]["dts_root"] / "dts" / "bindings" / "vendor-prefixes.txt"
     named = [line for line in prefixes.read_text().splitlines() if line and not line.startswith("#")]
     assert [line.partition("\t")[0] for line in named] == ["tinyml"]
+    (listed,) = module["package-managers"]["pip"]["requirement-files"]
+    lines = (ROOT / listed).read_text().splitlines()
+    packages = [line for line in lines if line and not line.startswith("#")]
+    assert packages == list(requirements.REQUIREMENTS.values()), "west packages pip installs what is needed"
+
+
+def test_the_oldest_zephyr_gets_a_module_file_that_it_accepts() -> None:
+    text = (ROOT / "module.yml").read_text()
+    module, older = yaml.safe_load(text), yaml.safe_load(zephyr_descriptor.without_packages(text))
+    assert set(older) <= ZEPHYR_3_7_KEYS
+    assert older == {key: value for key, value in module.items() if key in ZEPHYR_3_7_KEYS}
+    assert "#" not in zephyr_descriptor.without_packages(text).splitlines()[-1], "no comment on what is gone"
+    accepts = {"3.7.0": False, "3.7.2": False, "4.0.0": False, "4.1.0": True, "4.3.1": True, "10.0.0": True}
+    for version, accepted in accepts.items():
+        assert zephyr_descriptor.is_refused(text, version) is not accepted
+        assert not zephyr_descriptor.is_refused(zephyr_descriptor.without_packages(text), version)
 
 
 def test_names_of_classes_reach_the_build_and_the_header(tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "registration",
         "requirements",
         "whole_files",
+        "zephyr_descriptor",
     ),
     ("maths", "rules", "targets", "templates", "toolchains", "workspace"),
     (

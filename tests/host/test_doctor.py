@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from tinyml import doctor, workspace
+from tinyml import __version__, doctor, installation, workspace, zephyr_descriptor
 
 
 @pytest.fixture
@@ -148,3 +148,28 @@ def test_workspaces_of_deleted_clones_are_passed_over(
     assert workspace.find_zephyr() == cached / "zephyr"
     clone.rmdir()
     assert workspace.find_zephyr() is None
+
+
+def test_an_old_zephyr_needs_another_revision(bare_machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Zephyr 3.7 and 4.0 refuse the descriptor of the main branch; the answer names the tag."""
+    tree = bare_machine.parent / "zephyr"
+    tree.mkdir()
+    monkeypatch.setenv("ZEPHYR_BASE", str(tree))
+
+    def row(major: int, minor: int) -> doctor.Row:
+        (tree / "VERSION").write_text(f"VERSION_MAJOR = {major}\nVERSION_MINOR = {minor}\nPATCHLEVEL = 0\n")
+        (found,) = (row for row in doctor.zephyr() if row.part == "module.yml for this Zephyr")
+        return found
+
+    assert row(4, 3).ok
+    assert not row(4, 0).ok
+    refused = row(3, 7)
+    assert not refused.ok
+    assert "Zephyr 3.7.0 refuses the key package-managers" in refused.hint
+    assert f"`revision: v{__version__}-zephyr-3.7`" in shown([refused])
+    module = bare_machine.parent / "module"
+    (module / "zephyr").mkdir(parents=True)
+    text = (installation.CLONE / zephyr_descriptor.FILE).read_text()
+    (module / zephyr_descriptor.FILE).write_text(zephyr_descriptor.without_packages(text))
+    monkeypatch.setattr(installation, "CLONE", module)
+    assert row(3, 7).ok, "the revision for old versions, or the wheel"

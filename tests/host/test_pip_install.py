@@ -11,6 +11,7 @@ import pytest
 
 from tests import wheel
 from tests.wheel import ROOT
+from tinyml import zephyr_descriptor
 
 DIGITS = ROOT / "samples" / "digits" / "model.onnx"
 
@@ -28,6 +29,15 @@ def test_the_installed_compiler_runs_without_its_sources(site: Path, tmp_path: P
     assert (tmp_path / "out" / "model_report.html").exists(), "templates are in the package"
     said = wheel.run(site, "-m", "tinyml", "run", str(DIGITS), "--on", "host", cwd=tmp_path)
     assert "logits" in said, "the kernels in C are in the package"
+
+
+def test_the_installed_module_suits_every_zephyr(site: Path, tmp_path: Path) -> None:
+    """For EXTRA_ZEPHYR_MODULES: Zephyr 3.7 and 4.0 would refuse the key that `west packages pip` reads."""
+    module = Path(wheel.run(site, "-m", "tinyml", "zephyr-module", cwd=tmp_path).strip())
+    text = (module / zephyr_descriptor.FILE).read_text()
+    assert module.is_relative_to(site)
+    assert "name: tinyml\n" in text
+    assert not zephyr_descriptor.has_packages(text)
 
 
 def test_the_workspace_runs_its_own_copy(site: Path, tmp_path: Path) -> None:

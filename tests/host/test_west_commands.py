@@ -97,7 +97,10 @@ def test_a_model_comes_with_a_test(app: Path) -> None:
     assert "west twister --integration -T tests/digits" in said
     test = app / "tests" / "digits"
     assert "file: ../../digits.onnx" in (test / "tinyml.yaml").read_text()
-    assert (test / "prj.conf").read_text() == "CONFIG_ZTEST=y\nCONFIG_TINYML=y\n"
+    assert (test / "prj.conf").read_text().endswith("\n\nCONFIG_ZTEST=y\nCONFIG_TINYML=y\n")
+    written = [path for path in test.rglob("*") if path.is_file()]
+    assert len(written) == 6
+    assert [path for path in written if "SPDX-License-Identifier: " not in path.read_text()[:100]] == []
     assert "#define GOLDEN_SAMPLES 8\n" in (test / "src" / "golden.h").read_text()
 
     before = contents(app)

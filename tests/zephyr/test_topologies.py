@@ -118,6 +118,7 @@ def test_application_as_manifest_without_cmsis_nn(tmp_path: Path) -> None:
     (app / "west.yml").write_text(T2.format(**revisions, **ours()))
     west(top, "init", "-l", "app")
     update(top)
+    assert west(top, "packages", "pip").split()[-1] == str(top / PROJECT / "zephyr" / "requirements.txt")
 
     west(top, "tinyml", "add", app / "model.onnx", "--name", "digits", "--app", app)
     said = west(top, "build", "-b", "native_sim/native/64", "-d", top / "build", app)

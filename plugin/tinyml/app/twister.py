@@ -18,6 +18,9 @@ from tinyml.templates import render
 PLATFORMS = ("qemu_cortex_m3", "native_sim/native/64")
 """For --integration: boards that every supported Zephyr has. With -p the test runs on any other."""
 
+LICENCE = "# SPDX-License-Identifier: Apache-2.0\n"
+"""In every file of a test, as Zephyr's compliance check demands of files in a repository."""
+
 # What a test image needs in addition to the model, roughly: Twister skips boards with less than the sum.
 _OTHER_RAM_KILOBYTES = 12
 _OTHER_FLASH_KILOBYTES = 40
@@ -55,9 +58,10 @@ def test_files(
 
     ``file`` is the model's path relative to the test; ``platforms`` are the user's boards.
     """
-    settings = ["CONFIG_ZTEST=y", "CONFIG_TINYML=y"]
+    settings = [LICENCE, "CONFIG_ZTEST=y", "CONFIG_TINYML=y"]
     if summary["libm"]:
         settings.append(FULL_LIBC)
+    listed = edit.add_model("", replace(entry, file=file, arena_region=None, weights=None))
     ram = summary["arena_bytes"] + summary["state_bytes"]
     flash = summary["weights_bytes"] + golden.bytes
     context = {
@@ -75,7 +79,7 @@ def test_files(
         "CMakeLists.txt": render("app", "test_cmake.txt.j2", context),
         "prj.conf": "\n".join(settings) + "\n",
         "testcase.yaml": render("app", "testcase.yaml.j2", context),
-        "tinyml.yaml": edit.add_model("", replace(entry, file=file, arena_region=None, weights=None)),
+        "tinyml.yaml": f"{LICENCE}\n{listed}",
         "src/main.c": render("app", "test_main.c.j2", context),
         "src/golden.h": render("app", "test_golden.h.j2", context),
     }
