@@ -23,15 +23,16 @@ Answer = tuple[Array, bool | None]
 """A run's output (where it is valid) and whether it is; None for operators that do not say."""
 
 
-def delay(runs: Sequence[Array], length: int) -> list[Answer]:
+def delay(runs: Sequence[Array], length: int) -> Sequence[Answer]:
     row = np.concatenate([np.zeros((*runs[0].shape[:-1], length), np.int16), *runs], -1)
     size = runs[0].shape[-1]
     return [(row[..., i * size : (i + 1) * size], None) for i in range(len(runs))]
 
 
-def framer(runs: Sequence[Array], size: int, step: int, prefill: bool) -> list[Answer]:
+def framer(runs: Sequence[Array], size: int, step: int, prefill: bool) -> Sequence[Answer]:
     """For one channel."""
-    ring, answers = [0] * (size - step) if prefill else [], []
+    ring: list[int] = [0] * (size - step) if prefill else []
+    answers = []
     for x in runs:
         frames, valid = [], True
         for start in range(0, len(x), step):
@@ -45,7 +46,7 @@ def framer(runs: Sequence[Array], size: int, step: int, prefill: bool) -> list[A
     return answers
 
 
-def stacker(runs: Sequence[Array], left: int, right: int, step: int) -> list[Answer]:
+def stacker(runs: Sequence[Array], left: int, right: int, step: int) -> Sequence[Answer]:
     ring: list[Array] = []
     rows, answers = left + right + 1, []
     for number, x in enumerate(runs):
@@ -56,7 +57,7 @@ def stacker(runs: Sequence[Array], left: int, right: int, step: int) -> list[Ans
     return answers
 
 
-def overlap_add(runs: Sequence[Array], step: int) -> list[Answer]:
+def overlap_add(runs: Sequence[Array], step: int) -> Sequence[Answer]:
     limits = (-32768, 32767) if runs[0].dtype == np.int16 else (-np.inf, np.inf)
     buffer, answers = np.zeros((*runs[0].shape[:-2], runs[0].shape[-1])), []
     for x in runs:
@@ -77,7 +78,7 @@ class Stream:
     shape: tuple[int, ...]
     output: tuple[int, ...]
     options: dict[str, int]
-    answers: Callable[[Sequence[Array]], list[Answer]]
+    answers: Callable[[Sequence[Array]], Sequence[Answer]]
     dtype: str = "int16"
     says: bool = False  # whether the output is valid
 
