@@ -24,7 +24,7 @@ class ClassScore:
 
 @dataclass(frozen=True)
 class Classification:
-    """Rows of ``confusion`` are right classes, columns are decisions."""
+    """Rows of ``confusion`` are correct classes, columns are decisions."""
 
     accuracy: float
     classes: tuple[ClassScore, ...]

@@ -60,7 +60,7 @@ def decisions(answers: Array, whole: bool) -> Array:
 
 
 def class_numbers(labels: Array, answers: Array, names: Sequence[str]) -> Array:
-    """Labels as numbers: names are looked up, one-hot rows have their place."""
+    """Labels as numbers: names are looked up, one-hot rows become the index of the 1."""
     if _one_hot(labels, answers):
         return labels.reshape(len(labels), -1).argmax(axis=1).astype(np.int64)
     flat = labels.reshape(-1)

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Change several of the user's files in one step: all of them, or none."""
+"""The user's files: read one, or change several in one step, all of them or none."""
 
 from __future__ import annotations
 
@@ -10,6 +10,16 @@ from pathlib import Path
 
 from tinyml import whole_files
 from tinyml.errors import ConfigError
+
+
+def read_text(path: Path) -> str:
+    """A file's text with its own line endings; empty if there is no file."""
+    try:
+        return path.read_bytes().decode()
+    except FileNotFoundError:
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot read {path}: {error}") from None
 
 
 def replace_all(contents: Mapping[Path, bytes | None]) -> None:

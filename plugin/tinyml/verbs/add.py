@@ -12,8 +12,8 @@ from shutil import copyfile
 from typing import TYPE_CHECKING
 
 from tinyml import naming, pinned
-from tinyml.app import edit, files, folder, manifest
-from tinyml.errors import ConfigError, ModelError
+from tinyml.app import edit, files, folder, manifest, placing
+from tinyml.errors import ConfigError
 from tinyml.quantize import request
 from tinyml.targets import TARGETS, find_target
 from tinyml.verbs import make_test
@@ -83,7 +83,7 @@ class Add(Verb):
             raise ConfigError("--input requires --test, which writes a test with these inputs", "add --test")
         app = folder.find_application(args.app, Path.cwd())
         target = find_target(args.target)
-        model = _existing(args.model)
+        model = placing.existing_model(args.model)
         name = args.name or naming.model_name(model)
         listed = app.manifest()
         replaced = listed.find(name) if args.replace else None
@@ -91,8 +91,8 @@ class Add(Verb):
             raise ConfigError(f"there is no model called {name!r} to replace", "--name, or no --replace")
         others = manifest.Manifest(tuple(entry for entry in listed.models if entry is not replaced))
         _refuse_clash(others, name, model, app)
-        file, copied = _place(model, app)
-        settings, copies = _calibration(args.quantize, app)
+        file, copied = placing.place(model, app)
+        settings, copies = placing.calibration(args.quantize, app)
         entry = manifest.ModelEntry(
             name,
             file,
@@ -100,7 +100,7 @@ class Add(Verb):
             parse_shapes(args.shape),
             quantize=settings,
             frontend=_frontend(args.frontend),
-            operators=_operators(args.operators, app),
+            operators=placing.operators(args.operators, app),
             classes=class_names(args.classes),
         )
         if replaced is not None:
@@ -143,14 +143,6 @@ def _frontend(items: list[str]) -> FrontEnd | None:
     return from_items(items, "--frontend")
 
 
-def _existing(model: Path) -> Path:
-    if not model.exists():
-        raise ModelError(f"there is no file {model}")
-    if not model.is_file():
-        raise ModelError(f"{model} is not a file", "the .onnx or .tflite file itself")
-    return model.resolve()
-
-
 def _refuse_clash(listed: manifest.Manifest, name: str, model: Path, app: folder.Application) -> None:
     naming.check_name(name)
     known = listed.find(name)
@@ -165,55 +157,6 @@ def _refuse_clash(listed: manifest.Manifest, name: str, model: Path, app: folder
             "another name with --name, or remove the other model first",
         )
     naming.check_unique([*(entry.name for entry in listed.models), name])
-
-
-def _place(model: Path, app: folder.Application) -> tuple[str, bool]:
-    """The model's path in the manifest, and whether the file must be copied there first."""
-    if folder.shared_root(app.root, model):
-        return folder.relative(model, app.root), False
-    copy = app.root / "models" / model.name
-    if copy.exists() and copy.read_bytes() != model.read_bytes():
-        raise ConfigError(
-            f"{model} is outside the application's repository and would be copied to models/{model.name}, "
-            "but another file already exists there",
-            "add the existing file, or rename one of them",
-        )
-    return f"models/{model.name}", not copy.exists()
-
-
-def _calibration(items: list[str], app: folder.Application) -> tuple[dict[str, str], dict[Path, Path]]:
-    """Settings with paths relative to the manifest, and the files that must be copied first."""
-    if not items:
-        return {}, {}
-    settings, copies = request.parse_items(items, "--quantize"), {}
-    for key in request.PATHS:
-        if key not in settings:
-            continue
-        data = Path(settings[key]).resolve()
-        if not data.exists():
-            raise ConfigError(f"--quantize: there is no {key} {settings[key]}", request.KEYS[key])
-        if data.is_dir() and not folder.shared_root(app.root, data):
-            raise ConfigError(
-                f"the folder {data} is outside the application's repository",
-                "copy it into the application, so that the build finds it on other machines too",
-            )
-        settings[key], copied = _place(data, app)
-        if copied:
-            copies[app.root / settings[key]] = data
-    return settings, copies
-
-
-def _operators(files: list[Path], app: folder.Application) -> tuple[str, ...]:
-    """Files with operators, relative to the application; they are not copied, because C belongs to them."""
-    for file in files:
-        if not file.is_file():
-            raise ConfigError(f"there is no file {file} with operators")
-        if not folder.shared_root(app.root, file.resolve()):
-            raise ConfigError(
-                f"{file} is outside the application's repository",
-                "copy it and its C into the application, so that the build finds them on other machines too",
-            )
-    return tuple(folder.relative(file.resolve(), app.root) for file in files)
 
 
 def _compile(
@@ -266,26 +209,16 @@ def _changes(
     replaced: manifest.ModelEntry | None,
     copies: dict[Path, Path],
 ) -> dict[Path, bytes | None]:
-    listed = read_text(app.manifest_path)
+    listed = files.read_text(app.manifest_path)
     if replaced is not None:
         listed = edit.remove_model(listed, replaced.name) or ""
     changes: dict[Path, bytes | None] = {place: source.read_bytes() for place, source in copies.items()}
     changes[app.manifest_path] = edit.add_model(listed, entry).encode()
-    before = read_text(app.prj_conf_path)
+    before = files.read_text(app.prj_conf_path)
     after = edit.switch_on(before)
     if after != before:
         changes[app.prj_conf_path] = after.encode()
     return changes
-
-
-def read_text(path: Path) -> str:
-    """A file's text with its own line endings; empty if there is no file."""
-    try:
-        return path.read_bytes().decode()
-    except FileNotFoundError:
-        return ""
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read {path}: {error}") from None
 
 
 def _report(
@@ -318,7 +251,7 @@ def _report(
     console.print(table, markup=False)
     print_notes(console, compiled.graph.notes)
     if floats := sum(chosen.in_float for chosen in compiled.selected):
-        off = edit.is_off(read_text(app.prj_conf_path), "CONFIG_FPU")
+        off = edit.is_off(files.read_text(app.prj_conf_path), "CONFIG_FPU")
         advice = (
             "prj.conf has CONFIG_FPU off: remove that line; with an FPU they take about a tenth of the time"
             if off

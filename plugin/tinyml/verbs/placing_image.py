@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tinyml.app import edit
+from tinyml.app import edit, files
 from tinyml.app.folder import Application
 from tinyml.app.manifest import ModelEntry
 from tinyml.harness.zephyr import Build, DevicetreeError, Site, devicetree_options, write_application
@@ -18,7 +18,6 @@ from tinyml.maths import FULL_LIBC
 from tinyml.pipeline import compile_model
 from tinyml.progress import Progress
 from tinyml.quantize.request import parse_items
-from tinyml.verbs.add import read_text
 from tinyml.verbs.compile import options_from
 from tinyml.verbs.progress import Bars
 from tinyml.verbs.shapes import parse_shapes
@@ -75,8 +74,8 @@ def build_image(
         image = Image(site, args.board, settings, args.cmake, bars.advance)
         build = _make(image, entry, listed, folder, console)
     floats = sum(chosen.in_float for chosen in here.selected)
-    config = read_text(build.folder / "zephyr" / ".config")
-    warning = fpu_warning(config, read_text(listed[0].prj_conf_path) if listed else "", floats)
+    config = files.read_text(build.folder / "zephyr" / ".config")
+    warning = fpu_warning(config, files.read_text(listed[0].prj_conf_path) if listed else "", floats)
     if warning:
         console.print(f"warning: {warning}", style="yellow", markup=False, soft_wrap=True)
     return build

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tinyml.app import edit, files, folder
-from tinyml.verbs.add import read_text
 from tinyml.verbs.base import Verb, add_app_argument
 from tinyml.verbs.make_test import place_for
 
@@ -35,9 +34,9 @@ class Remove(Verb):
     def run(self, args: argparse.Namespace, console: Console) -> int:
         app = folder.find_application(args.app, Path.cwd())
         entry = app.model(args.name)
-        left = edit.remove_model(read_text(app.manifest_path), entry.name)
+        left = edit.remove_model(files.read_text(app.manifest_path), entry.name)
         changes: dict[Path, bytes | None] = {app.manifest_path: None if left is None else left.encode()}
-        config = read_text(app.prj_conf_path)
+        config = files.read_text(app.prj_conf_path)
         last = len(app.manifest().models) == 1
         if last and edit.switch_off(config) != config:
             changes[app.prj_conf_path] = edit.switch_off(config).encode()
@@ -47,6 +46,6 @@ class Remove(Verb):
         if test.is_dir():
             kept = f"file {entry.file} and its test {folder.relative(test, app.root)} stay where they are"
         console.print(f"removed {entry.name}; its {kept}", markup=False, soft_wrap=True)
-        if last and "CONFIG_TINYML=y" in read_text(app.prj_conf_path):
+        if last and "CONFIG_TINYML=y" in files.read_text(app.prj_conf_path):
             console.print("prj.conf still has CONFIG_TINYML=y, which other lines need or `add` did not write")
         return 0

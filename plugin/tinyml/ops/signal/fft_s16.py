@@ -126,7 +126,7 @@ def _separate(z: Array) -> Array:
     odd = _times(near - far, separation(points)[k - 1]).astype(np.int32)
     spectrum[:, k] = ((even + odd) >> 1).astype(np.int16)
     mirrored = np.stack([even[..., 0] - odd[..., 0], odd[..., 1] - even[..., 1]], -1) >> 1
-    spectrum[:, points - k] = mirrored.astype(np.int16)  # last: this is what counts in the middle
+    spectrum[:, points - k] = mirrored.astype(np.int16)  # last: the middle element keeps this value
     return spectrum
 
 
