@@ -135,10 +135,15 @@ NAMED = (
 RUNTIME = f"{PLUGIN}/runtime"
 TEXTS = ("tests/host/test_pass_texts.py", "tests/host/test_passes.py", "tests/host/test_survivors.py")
 CHANNELS = (*TEXTS, "tests/host/test_constant_channels.py")
-PLANS = ("tests/host/test_plan.py", "tests/host/test_survivors.py", "tests/host/test_plan_models.py")
+STORAGE = "tests/host/test_storage.py"
+PLANS = (STORAGE, "tests/host/test_plan.py", "tests/host/test_survivors.py", "tests/host/test_plan_models.py")
 BANDS = ("tests/host/test_survivors.py", "tests/host/test_bands.py")
 EMITTED = ("tests/host/test_emit.py", "tests/host/test_survivors.py")
-FEATURES = ("tests/host/test_features_float.py", "tests/host/test_features_micro.py")
+FEATURES = (
+    "tests/host/test_feed_code.py",
+    "tests/host/test_features_float.py",
+    "tests/host/test_features_micro.py",
+)
 DSP = (CORES, "-k", "test_layers and qemu-cortex-m4 and portable")
 HELIUM = (CORES, "-k", "test_layers and qemu-cortex-m55 and portable")
 
@@ -223,6 +228,14 @@ EQUIVALENT = {
     "if any(t is None and not t.is_constant and not t.shape for t in layer.inputs):": "a scalar has none",
     "if (columns.count != WINDOWS || left == 0) {": "fewer windows at a time, the same sums",
     ".narrow = low >= INT8_MIN || high < INT8_MAX,": "a clamp that changes nothing",
+    "quant = None if y.quant is None else Transpose(inverse).infer([y])[-1].quant": "there is one output",
+    'output = self.tensor(f"{name}/{op.kind}", type_ or op.infer(inputs)[-1])': "made nodes have one output",
+    "if (first >= 0) {": "no padding is appended",
+    "if (end <= piece) {": "no padding is appended",
+    "return value < 0 ? 0 : value >= high ? high : value;": "the limit is the value",
+    "return value <= 0 ? 0 : value > high ? high : value;": "the limit is the value",
+    "if (multiple != 1 || i % multiple == 0) {": "the plane is filled again with the same",
+    "left >= 0 ? tinyml_even_bytes(tinyml_load_word(weights) & there) : 0;": "nothing is there",
     "static inline void rescale_sums(int32_t sums[2 + WINDOWS], const int32_t factor[2],": "a parameter",
 }
 """Changes that change no result, so that no test can notice them; they are not sampled."""

@@ -56,7 +56,12 @@ def _operands() -> dict[str, Made]:
     image, conv = [1, 2, 6, 6], {"w": ones(3, 2, 3, 3)}
     short = "one element for each output channel"
     lstm = {"w": ones(1, 12, 2), "r": ones(1, 12, 3)}
+    scales = {"s": ones(3), "z": np.zeros(3, np.int8)}
     return {
+        **{
+            f"quantize_axis_{axis}": one("QuantizeLinear", "x s z", [3, 3], f"axis {axis} of", scales, axis=axis)
+            for axis in (2, 7, -3)
+        },
         "conv_short_bias": one("Conv", "x w b", image, short, {**conv, "b": ones(2)}),
         "conv_long_bias": one("Conv", "x w b", image, short, {**conv, "b": ones(9)}),
         "conv_channels": one("Conv", "x w", image, "Groups divide the output channels", {"w": ones(3, 5, 3, 3)}),

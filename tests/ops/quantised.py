@@ -60,6 +60,22 @@ def int16_mean_of_two() -> Case:
     return onnx_nodes_case("int16_mean_of_two", nodes, operands, ["y"], expected=[even])
 
 
+def axis_of_one_scale() -> Case:
+    """A single scale has no axis: whatever the attribute says is ignored, as by onnxruntime and onnx."""
+    operands: dict[str, Array | Const] = {
+        "x": whole(3, 4, low=-128, high=127, dtype="int8"),
+        "xs": Const(np.array(0.5, np.float32)),
+        "ys": Const(np.array([0.25], np.float32)),
+        "xz": Const(np.array(3, np.int8)),
+        "yz": Const(np.array([-7], np.int8)),
+    }
+    nodes = [
+        helper.make_node("DequantizeLinear", ["x", "xs", "xz"], ["r"], axis=5),
+        helper.make_node("QuantizeLinear", ["r", "ys", "yz"], ["y"], axis=-9),
+    ]
+    return onnx_nodes_case("axis_of_one_scale", nodes, operands, ["y"])
+
+
 def unsigned_matmul() -> Case:
     """A dense layer whose uint8 output is the model's: integer inside, converted at the end."""
     operands: dict[str, Array | Const] = {
@@ -221,5 +237,6 @@ CASES: list[Case] = [
     between("LeakyRelu_int16_halves", "LeakyRelu", [2.0**-10], 2.0**-8, dtype="int16", lsb=0, alpha=0.25),
     between("clip", "Relu", [0.05], 0.05),
     int16_mean_of_two(),
+    axis_of_one_scale(),
     between("clip_rescaled", "Relu", [0.05], 0.03, -128),
 ]

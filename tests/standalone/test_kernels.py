@@ -7,6 +7,9 @@ All layers are in one model, so that a machine and a choice of kernels cost one 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -14,7 +17,7 @@ from tests.support import pair_layers
 from tests.support.weighted_layers import Layers, Weighted
 from tinyml import harness
 from tinyml.emit.model import Provenance
-from tinyml.ir import Graph, Node
+from tinyml.ir import Array, Graph, Node
 from tinyml.ops.conv.conv import Conv
 from tinyml.ops.conv.depthwise import DepthwiseConv
 from tinyml.ops.dense.dense import Dense
@@ -129,14 +132,52 @@ def test_layers(machine: str, kernels: str, once: bool) -> None:
     options = Options(target=target, kernels=kernels)
     compiled = compile_graph(graph, "layers", Provenance("layers", "0" * 64, ""), options)
     result = harness.run_files(compiled.files, machine, [feed])
-    different = []
+    assert not different(graph, feed, result.outputs[0])
+
+
+def different(graph: Graph, feed: Mapping[str, Array], outputs: Mapping[str, Array]) -> list[str]:
+    """The layers whose outputs are not those of numpy."""
+    found = []
     for node in graph.nodes:
         layer = graph.layer(node)
         values = [feed.get(n, graph.tensors[n].data) for n in node.inputs]
         (expected,) = node.op.evaluate(layer, values)
-        if not np.array_equal(result.outputs[0][node.outputs[0]], expected):
-            different.append(node.name)
-    assert not different
+        if not np.array_equal(outputs[node.outputs[0]], expected):
+            found.append(node.name)
+    return found
+
+
+ALIGNED_DENSE = {
+    **{name: case for name, case in WEIGHTED.items() if isinstance(case.op, Dense)},
+    "dense_all": Weighted(Dense(), (3, 38), (11, 38), lowest=-128),
+    "dense_all_whole": Weighted(Dense(clamp=RELU), (2, 40), (6, 40), lowest=-128),
+    "dense_three": Weighted(Dense(), (2, 39), (3, 39)),
+    "dense_two": Weighted(Dense(), (3, 12), (2, 12)),
+}
+
+
+@pytest.mark.parametrize("kernels", ["portable"])
+@pytest.mark.parametrize("machine", ["qemu-cortex-m4"])
+def test_layers_without_unaligned_loads(machine: str, kernels: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cores whose words must be aligned (and those set to trap) take other loops in dense layers."""
+    found = harness.find_machine(machine)
+    flags = (*found.target.gcc_flags, "-mno-unaligned-access")
+    monkeypatch.setitem(
+        harness.MACHINES, machine, replace(found, target=replace(found.target, gcc_flags=flags))
+    )
+    sketch = Layers()
+    for once in (False, True):
+        for name, case in ALIGNED_DENSE.items():
+            sketch.weighted(f"{name}_{'once' if once else 'twice'}", case, once)
+    graph = sketch.graph()
+    rng = np.random.default_rng(9)
+    feed = {name: rng.integers(-128, 128, graph.tensors[name].shape).astype(np.int8) for name in graph.inputs}
+    options = Options(target=found.target.name, kernels=kernels)
+    compiled = compile_graph(graph, "layers", Provenance("layers", "0" * 64, ""), options)
+    for kernel in ("tinyml_dense_pairs_s8(", "tinyml_dense_dsp_s8("):
+        assert kernel in compiled.files["layers.c"]
+    result = harness.run_files(compiled.files, machine, [feed], options=harness.Options(strict=True))
+    assert not different(graph, feed, result.outputs[0])
 
 
 @pytest.mark.parametrize("case", pair_layers.CASES)

@@ -44,9 +44,13 @@ class Packing:
         pairs = [(p, q) for p in a.pieces for q in b.pieces if p.bytes and q.bytes and p.same_time(q)]
         if pairs:
             # offset(i) - offset(j) must not lie strictly between low and high, for any of the pairs
-            between = [(q.offset - p.offset - p.bytes, q.offset + q.bytes - p.offset) for p, q in pairs]
+            between = _united((q.offset - p.offset - p.bytes, q.offset + q.bytes - p.offset) for p, q in pairs)
             self._rivals[i][j] = between
             self._rivals[j][i] = [(-high, -low) for low, high in between]
+
+    def excludes(self, index: int, offset: int, other: int, at: int) -> bool:
+        """Whether a block at ``offset`` leaves no room for its rival ``other`` at ``at``."""
+        return any(low < at - offset < high for low, high in self._rivals[other][index])
 
     def lowest(self, index: int, placed: dict[int, int], start: int = 0) -> int:
         """The lowest free offset for a block among the placed ones, not below ``start``."""
@@ -72,6 +76,17 @@ class Packing:
     def solution(self, placed: dict[int, int]) -> Solution:
         arena = max((placed[i] + block.bytes for i, block in enumerate(self.blocks)), default=0)
         return Solution(tuple(placed[i] for i in range(len(self.blocks))), arena)
+
+
+def _united(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Open ranges that exclude the same numbers: a concatenation has many pieces, but few gaps between them."""
+    found: list[tuple[int, int]] = []
+    for low, high in sorted(ranges):
+        if found and low < found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], high))
+        else:
+            found.append((low, high))
+    return found
 
 
 def search(packing: Packing, target: int, nodes: int) -> Solution | None:
@@ -143,13 +158,18 @@ class _Search:
     def _after(
         self, lowest: Mapping[int, int], index: int, placed: dict[int, int], floor: int
     ) -> Mapping[int, int]:
-        """``lowest`` after one more block has been placed: only its rivals and the blocks below change."""
-        rivals = self.packing.rivals(index)
-        return {
-            other: self.packing.lowest(other, placed, floor) if offset < floor or other in rivals else offset
-            for other, offset in lowest.items()
-            if other != index
-        }
+        """``lowest`` after one more block has been placed: blocks that still fit where they did stay there."""
+        rivals, packing = self.packing.rivals(index), self.packing
+        after = {}
+        for other, offset in lowest.items():
+            if other == index:
+                continue
+            if offset < floor:
+                offset = packing.lowest(other, placed, floor)
+            elif other in rivals and packing.excludes(index, placed[index], other, offset):
+                offset = packing.lowest(other, placed, offset)
+            after[other] = offset
+        return after
 
     def _wasted(self, placed: dict[int, int], floor: int) -> npt.NDArray[np.int64]:
         """Bytes below ``floor`` that are unused, by step."""

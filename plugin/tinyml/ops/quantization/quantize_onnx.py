@@ -21,6 +21,7 @@ from tinyml.ops.elementwise.clamp import Clamp
 from tinyml.ops.elementwise.unary import Unary
 from tinyml.ops.quantization.quantize import Dequantize, Quantize
 from tinyml.ops.reshape import Reshape, with_quant
+from tinyml.ops.shared.axis import from_front
 from tinyml.reading import Builder, OnnxNode, onnx_op
 
 
@@ -51,8 +52,10 @@ class Parameters:
 
 
 def parameters(node: OnnxNode) -> Parameters:
-    axis = int(node.attr("axis", 1)) % max(len(node.input(0).shape), 1)
-    return Parameters(node.input(1), node.optional(2), axis, int(node.attr("block_size", 0)))
+    """As the attributes state them. A single scale has no axis, so there ONNX allows any number."""
+    scale, rank = node.input(1), len(node.input(0).shape)
+    axis = 0 if scale.elements == 1 else from_front(node.attr("axis", 1), rank)
+    return Parameters(scale, node.optional(2), axis, int(node.attr("block_size", 0)))
 
 
 def quantize(build: Builder, x: Tensor, given: Parameters, dtype: DType) -> Tensor:
