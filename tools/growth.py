@@ -110,10 +110,23 @@ def unrolled_lstm(count: int) -> onnx.ModelProto:
     return made.model((1, steps, 8), hidden)
 
 
+def branches(count: int) -> onnx.ModelProto:
+    """Three layers in each of many branches of different sizes: hard to order and to place."""
+    made, ends = Nodes(), []
+    for i in range(count // 3):
+        channels, kernel = 2 + i % 7, 1 + 2 * (i % 2)
+        (wide,) = made.add("Conv", ["x", made.weights(channels, 8, 3, 3)], pads=[1, 1, 1, 1])
+        weights = made.weights(4, channels, kernel, kernel)
+        (narrow,) = made.add("Conv", [wide, weights], strides=[1 + i % 3] * 2)
+        ends += made.add("GlobalAveragePool", [narrow])
+    return made.model((1, 8, 16, 16), made.add("Concat", ends, axis=1)[0])
+
+
 FAMILIES: dict[str, tuple[Callable[[int], onnx.ModelProto], int]] = {
     "element-wise operators in a row": (element_wise, 500),
     "convolutions in a row": (convolutions, 20),
     "an unrolled LSTM": (unrolled_lstm, 150),
+    "branches of three layers": (branches, 18),
 }
 """Each with the smaller of its two sizes, in nodes; the larger one is ten times that."""
 

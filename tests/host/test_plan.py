@@ -16,9 +16,9 @@ import pytest
 from tinyml.ir import DType, Graph, Layer, Node, Op, State, Tensor, View
 from tinyml.kernel import Kernel, Overlay, Sheet, over_inputs
 from tinyml.plan import Place, Plan, Region, plan
-from tinyml.plan.problem import Block, Piece, Problem
+from tinyml.plan.problem import Block, Piece, Problem, Solution
 from tinyml.plan.search import Packing, search
-from tinyml.plan.solve import solve
+from tinyml.plan.solve import _better, solve
 from tinyml.plan.validate import Machine, PlanError
 from tinyml.schedule import schedule
 from tinyml.select import Selected
@@ -546,6 +546,14 @@ def test_good_alignment_where_it_is_free() -> None:
     solution = solve(Problem(blocks))
     assert solution.arena_bytes == 37
     assert [offset % 16 for offset in solution.offsets] == [0, 0]
+
+
+def test_among_equals_the_first_is_kept() -> None:
+    """Alignments are tried from the best to the worst."""
+    first, second = Solution((0, 16), 40), Solution((0, 12), 40)
+    assert _better(first, second) is first
+    assert _better(first, Solution((0, 12), 39)).arena_bytes == 39
+    assert _better(first, Solution((0, 20), 41)) is first
 
 
 # --- the order of execution ----------------------------------------------------------------------

@@ -44,7 +44,8 @@ class Packing:
         pairs = [(p, q) for p in a.pieces for q in b.pieces if p.bytes and q.bytes and p.same_time(q)]
         if pairs:
             # offset(i) - offset(j) must not lie strictly between low and high, for any of the pairs
-            between = _united((q.offset - p.offset - p.bytes, q.offset + q.bytes - p.offset) for p, q in pairs)
+            ranges = [(q.offset - p.offset - p.bytes, q.offset + q.bytes - p.offset) for p, q in pairs]
+            between = _united(ranges)
             self._rivals[i][j] = between
             self._rivals[j][i] = [(-high, -low) for low, high in between]
 
@@ -54,14 +55,16 @@ class Packing:
 
     def lowest(self, index: int, placed: dict[int, int], start: int = 0) -> int:
         """The lowest free offset for a block among the placed ones, not below ``start``."""
-        forbidden = sorted(
-            (placed[other] + low, placed[other] + high)
-            for other, between in self._rivals[index].items()
-            if other in placed
-            for low, high in between
-        )
         alignment = self.blocks[index].alignment
         offset = -(-start // alignment) * alignment
+        rivals = self._rivals[index]
+        forbidden = [
+            (placed[other] + low, placed[other] + high)
+            for other in rivals.keys() & placed.keys()
+            for low, high in rivals[other]
+            if placed[other] + high > offset
+        ]
+        forbidden.sort()
         for low, high in forbidden:
             if low < offset < high:
                 offset = -(-high // alignment) * alignment
@@ -79,7 +82,7 @@ class Packing:
 
 
 def _united(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Open ranges that exclude the same numbers: a concatenation has many pieces, but few gaps between them."""
+    """Open ranges that exclude the same numbers: a concatenation has many pieces, but few gaps."""
     found: list[tuple[int, int]] = []
     for low, high in sorted(ranges):
         if found and low < found[-1][1]:
@@ -150,24 +153,24 @@ class _Search:
             if offset >= limit and offset > choices[0][0]:
                 break
             more = {**placed, index: offset}
-            found = self._descend(more, offset, self._after(lowest, index, more, offset))
+            found = self._descend(more, offset, self._after(lowest, index, more))
             if found is not None or self.left < 0:
                 return found
         return None
 
-    def _after(
-        self, lowest: Mapping[int, int], index: int, placed: dict[int, int], floor: int
-    ) -> Mapping[int, int]:
-        """``lowest`` after one more block has been placed: blocks that still fit where they did stay there."""
-        rivals, packing = self.packing.rivals(index), self.packing
+    def _after(self, lowest: Mapping[int, int], index: int, placed: dict[int, int]) -> Mapping[int, int]:
+        """``lowest`` after ``index`` has been placed: blocks that still fit where they did stay there."""
+        packing, blocks, floor = self.packing, self.packing.blocks, placed[index]
+        rivals = packing.rivals(index)
+        near = {i: offset for i, offset in placed.items() if offset + blocks[i].bytes > floor}
         after = {}
         for other, offset in lowest.items():
             if other == index:
                 continue
             if offset < floor:
-                offset = packing.lowest(other, placed, floor)
-            elif other in rivals and packing.excludes(index, placed[index], other, offset):
-                offset = packing.lowest(other, placed, offset)
+                offset = packing.lowest(other, near, floor)
+            elif other in rivals and packing.excludes(index, floor, other, offset):
+                offset = packing.lowest(other, near, offset)
             after[other] = offset
         return after
 
