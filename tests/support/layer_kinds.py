@@ -50,7 +50,9 @@ def _words(tensor: Tensor) -> Tensor:
 
 def random_values(rng: np.random.Generator, tensor: Tensor) -> Array:
     if tensor.dtype.is_float:
-        return rng.normal(0, 1, tensor.shape).astype(np.float32)
+        return rng.normal(0, 1, tensor.shape).astype(tensor.dtype.numpy)
+    if tensor.dtype is DType.BOOL:
+        return rng.integers(0, 2, tensor.shape).astype(np.bool_)
     low, high = tensor.dtype.limits if tensor.dtype is not DType.INT32 else (-3000, 3000)
     return rng.integers(low, high + 1, tensor.shape).astype(tensor.dtype.numpy)
 
