@@ -9,11 +9,10 @@
 #ifndef TINYML_RING_S8_H_
 #define TINYML_RING_S8_H_
 
-#include <stddef.h>
-#include <string.h>
-
 #include <tinyml/depthwise_conv.h>
 #include <tinyml/tinyml.h>
+
+#include "../weighted/mve_s8.h"
 
 struct tinyml_ring {
 	int8_t *rows;
@@ -54,13 +53,13 @@ static inline void tinyml_ring_fill(struct tinyml_ring *ring,
 		int8_t *row = tinyml_ring_row(ring, ring->next);
 
 		if (ring->next < 0 || ring->next >= w->in_h) {
-			memset(row, p->in_zero, (size_t)ring->row_bytes);
+			tinyml_fill(row, (int8_t)p->in_zero, ring->row_bytes);
 			continue;
 		}
-		memset(row, p->in_zero, (size_t)before);
-		memcpy(&row[before], &x[ring->next * inside], (size_t)inside);
-		memset(&row[before + inside], p->in_zero,
-		       (size_t)(ring->row_bytes - before - inside));
+		tinyml_fill(row, (int8_t)p->in_zero, before);
+		tinyml_copy(&row[before], &x[ring->next * inside], inside);
+		tinyml_fill(&row[before + inside], (int8_t)p->in_zero,
+			    ring->row_bytes - before - inside);
 	}
 }
 
