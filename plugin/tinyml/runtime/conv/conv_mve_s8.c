@@ -17,17 +17,43 @@
 /* Inlined into one another, these functions would run out of registers. */
 #define NOT_INLINED __attribute__((noinline)) static
 
-/* Columns: windows of the input, one after the other in the scratch memory, each padded with zeros
- * to whole vectors. So filters need no padding: whatever is read past their end is multiplied by
- * zero.
+/* Columns are windows of the input, one after the other in the scratch memory, each padded with
+ * zeros to whole vectors. So filters need no padding: whatever is read past their end is multiplied
+ * by zero.
  */
-struct columns {
-	int8_t *first;
-	int32_t stride;  /* from one to the next, in bytes */
-	int32_t vectors; /* in each */
-	int32_t spare;   /* zeros at the end of each */
-	int32_t count;   /* of columns in use */
-};
+
+/* Rows of bytes that are `from_stride` bytes apart, copied to a place where they are `to_stride`
+ * apart.
+ */
+static inline void copy_rows(int8_t *to, int32_t to_stride, const int8_t *from, int32_t from_stride,
+			     int32_t bytes, int32_t rows)
+{
+	if (bytes > TINYML_LANES) {
+		for (; rows > 0; rows--, to += to_stride, from += from_stride) {
+			tinyml_copy(to, from, bytes);
+		}
+	} else if (rows > 0) {
+		int32_t predicate;
+
+		/* In assembly, because compilers set the predicate again for every row. Not all of
+		 * them know that name of the predicate's register, so its content is restored. */
+		__asm__ volatile("vmrs %[predicate], vpr\n\t"
+				 "vctp.8 %[bytes]\n\t"
+				 "dls lr, %[rows]\n"
+				 "1:\n\t"
+				 "vpstt\n\t"
+				 "vldrbt.8 q0, [%[from]]\n\t"
+				 "vstrbt.8 q0, [%[to]]\n\t"
+				 "add %[from], %[from], %[from_stride]\n\t"
+				 "add %[to], %[to], %[to_stride]\n\t"
+				 "le lr, 1b\n\t"
+				 "vmsr vpr, %[predicate]"
+				 : [to] "+r"(to), [from] "+r"(from), [predicate] "=&r"(predicate)
+				 : [bytes] "r"(bytes), [rows] "r"(rows),
+				   [from_stride] "r"(from_stride), [to_stride] "r"(to_stride)
+				 : "lr", "q0", "memory");
+	}
+}
 
 /* Copy a dilated window, or one that extends past the input, where the zero point is used. */
 NOT_INLINED void gather_piecewise(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int32_t oy,
@@ -38,19 +64,16 @@ NOT_INLINED void gather_piecewise(const struct tinyml_conv_mve_s8 *p, const int8
 		tinyml_span(oy, w->stride_h, w->pad_top, w->kernel_h, w->dilation_h, w->in_h);
 	const struct tinyml_span cols =
 		tinyml_span(ox, w->stride_w, w->pad_left, w->kernel_w, w->dilation_w, w->in_w);
-	const int32_t in_c = w->in_c, row_bytes = w->kernel_w * in_c;
+	const int32_t in_c = w->in_c, row_bytes = w->kernel_w * in_c, in_bytes = w->in_w * in_c;
 	/* Elements that are adjacent in the column and in the input. */
 	const int32_t run = w->dilation_w == 1 ? cols.end - cols.first : 1;
 
 	tinyml_fill(column, (int8_t)p->in_zero, w->kernel_h * row_bytes);
-	for (int32_t ky = rows.first; ky < rows.end; ky++) {
-		const int32_t row = rows.start + ky * w->dilation_h;
-
-		for (int32_t kx = cols.first; kx < cols.end; kx += run) {
-			const int32_t at = row * w->in_w + cols.start + kx * w->dilation_w;
-
-			tinyml_copy(&column[ky * row_bytes + kx * in_c], &x[at * in_c], run * in_c);
-		}
+	x += (rows.start + rows.first * w->dilation_h) * in_bytes + cols.start * in_c;
+	column += rows.first * row_bytes;
+	for (int32_t kx = cols.first; kx < cols.end; kx += run) {
+		copy_rows(&column[kx * in_c], row_bytes, &x[kx * w->dilation_w * in_c],
+			  w->dilation_h * in_bytes, run * in_c, rows.end - rows.first);
 	}
 }
 
@@ -60,134 +83,210 @@ NOT_INLINED void gather_window(const struct tinyml_conv_mve_s8 *p, const int8_t 
 {
 	const struct tinyml_window *w = &p->window;
 	const int32_t top = oy * w->stride_h - w->pad_top, left = ox * w->stride_w - w->pad_left;
-	const int32_t height = w->kernel_h, row_bytes = w->kernel_w * w->in_c;
-	const int32_t in_bytes = w->in_w * w->in_c;
+	const int32_t row_bytes = w->kernel_w * w->in_c, in_bytes = w->in_w * w->in_c;
 
 	if (w->dilation_h != 1 || w->dilation_w != 1 || top < 0 || left < 0 ||
-	    top + height > w->in_h || left + w->kernel_w > w->in_w) {
+	    top + w->kernel_h > w->in_h || left + w->kernel_w > w->in_w) {
 		gather_piecewise(p, x, oy, ox, column);
 		return;
 	}
-	x += top * in_bytes + left * w->in_c;
-	for (int32_t ky = 0; ky < height; ky++, x += in_bytes, column += row_bytes) {
-		tinyml_copy(column, x, row_bytes);
-	}
+	copy_rows(column, row_bytes, &x[top * in_bytes + left * w->in_c], in_bytes, row_bytes,
+		  w->kernel_h);
 }
 
-/* Two filters at three windows: sums[4 * window + filter]. Returns the address of the next filters.
- *
- * In assembly, because compilers spend more instructions on moving its ten registers than on the
- * loop.
+/* Groups of four filters at three windows, in the order in which the assembly below expects them:
+ * numbers are offsets.
  */
-static inline const int8_t *dot_3x2(const int8_t *w, const struct columns *columns, int32_t *sums)
-{
-	const int8_t *c0 = columns->first, *c1 = c0 + columns->stride, *c2 = c1 + columns->stride;
-	int32_t a0 = 0, a1 = 0, a2 = 0, b0 = 0, b1 = 0, b2 = 0;
+struct filters {
+	const int8_t *columns[WINDOWS]; /* 0 */
+	int32_t vectors;                /* 12: in each column */
+	const int8_t *weights;          /* 16 */
+	int32_t after_first;            /* 20: from the end of a group's first pair to its second */
+	int32_t after_second;           /* 24: from there to the next group */
+	const int32_t *bias;            /* 28 */
+	const int32_t *multiplier;      /* 32 */
+	const int8_t *shift;            /* 36 */
+	int8_t *y;                      /* 40 */
+	int32_t step;                   /* 44: from the outputs of a window to those of the next */
+	int32_t groups;                 /* 48: how many */
+	int32_t zero;                   /* 52 */
+	int32_t low;                    /* 56 */
+	int32_t high;                   /* 60 */
+	int32_t sums[WINDOWS * 4];      /* 64 */
+};
 
-	__asm__("dls lr, %[vectors]\n"
-		"1:\n\t"
-		"vldrb.8 q0, [%[w], #16]\n\t"
-		"vldrb.8 q1, [%[c0]], #16\n\t"
-		"vmladava.s8 %[b0], q0, q1\n\t"
-		"vldrb.8 q2, [%[c1]], #16\n\t"
-		"vmladava.s8 %[b1], q0, q2\n\t"
-		"vldrb.8 q3, [%[c2]], #16\n\t"
-		"vmladava.s8 %[b2], q0, q3\n\t"
-		"vldrb.8 q0, [%[w]], #32\n\t"
-		"vmladava.s8 %[a0], q0, q1\n\t"
-		"vmladava.s8 %[a1], q0, q2\n\t"
-		"vmladava.s8 %[a2], q0, q3\n\t"
-		"le lr, 1b"
-		: [w] "+r"(w), [c0] "+r"(c0), [c1] "+r"(c1), [c2] "+r"(c2), [a0] "+Te"(a0),
-		  [a1] "+Te"(a1), [a2] "+Te"(a2), [b0] "+Te"(b0), [b1] "+Te"(b1), [b2] "+Te"(b2)
-		: [vectors] "r"(columns->vectors)
-		: "lr", "q0", "q1", "q2", "q3", "memory");
-	sums[0] = a0;
-	sums[1] = b0;
-	sums[4] = a1;
-	sums[5] = b1;
-	sums[8] = a2;
-	sums[9] = b2;
-	return w - columns->spare;
+/* Two filters at three windows. Sums of the first filter are in r0, r2 and r4, of the second in r6,
+ * r8 and r10; they are stored at `sums`, 16 bytes from one window to the next.
+ */
+#define PAIR(label, after, sums0, sums1, sums2)                                                    \
+	"ldr r10, [r11, #28]\n\t"                                                                  \
+	"ldrd r0, r6, [r10], #8\n\t"                                                               \
+	"str r10, [r11, #28]\n\t"                                                                  \
+	"mov r2, r0\n\t"                                                                           \
+	"mov r4, r0\n\t"                                                                           \
+	"mov r8, r6\n\t"                                                                           \
+	"mov r10, r6\n\t"                                                                          \
+	"ldm r11, {r3, r5, r12, lr}\n" label ":\n\t"                                               \
+	"vldrb.8 q0, [r1, #16]\n\t"                                                                \
+	"vldrb.8 q1, [r3], #16\n\t"                                                                \
+	"vmladava.s8 r6, q0, q1\n\t"                                                               \
+	"vldrb.8 q2, [r5], #16\n\t"                                                                \
+	"vmladava.s8 r8, q0, q2\n\t"                                                               \
+	"vldrb.8 q3, [r12], #16\n\t"                                                               \
+	"vmladava.s8 r10, q0, q3\n\t"                                                              \
+	"vldrb.8 q0, [r1], #32\n\t"                                                                \
+	"vmladava.s8 r0, q0, q1\n\t"                                                               \
+	"vmladava.s8 r2, q0, q2\n\t"                                                               \
+	"vmladava.s8 r4, q0, q3\n\t"                                                               \
+	"le lr, " label "b\n\t"                                                                    \
+	"ldr r3, [r11, #" after "]\n\t"                                                            \
+	"strd r0, r6, [r11, #" sums0 "]\n\t"                                                       \
+	"strd r2, r8, [r11, #" sums1 "]\n\t"                                                       \
+	"strd r4, r10, [r11, #" sums2 "]\n\t"                                                      \
+	"add r1, r1, r3\n\t"
+
+/* Sums of a window become outputs: q3 and q4 hold the multipliers and shifts, r6 the zero point, q5
+ * and q6 the limits.
+ */
+#define RESCALE(sum, multiply, round)                                                              \
+	multiply " " sum ", " sum ", q3\n\t" round(sum) "vrshl.s32 " sum ", " sum ", q4\n\t"       \
+							"vadd.i32 " sum ", " sum ", r6\n\t"        \
+							"vmin.s32 " sum ", " sum ", q6\n\t"        \
+							"vmax.s32 " sum ", " sum ", q5\n\t"
+
+/* The shift rounds halves up, but negative halves must round down. */
+#define HALVES_AWAY(sum)                                                                           \
+	"vand q7, " sum ", q4\n\t"                                                                 \
+	"vshr.s32 q7, q7, #31\n\t"                                                                 \
+	"vqadd.s32 " sum ", " sum ", q7\n\t"
+#define HALVES_UP(sum) ""
+
+/* In assembly, because compilers spend more instructions on moving registers than on the sums. r7
+ * and r9 are left alone, because they may be the frame pointer and the platform's register.
+ */
+#define APPLY(filters, multiply, round)                                                            \
+	do {                                                                                       \
+		register struct filters *at __asm__("r0") = (filters);                             \
+                                                                                                   \
+		__asm__ volatile(                                                                  \
+			"mov r11, r0\n\t"                                                          \
+			"ldr r0, [r11, #56]\n\t"                                                   \
+			"vdup.32 q5, r0\n\t"                                                       \
+			"ldr r0, [r11, #60]\n\t"                                                   \
+			"vdup.32 q6, r0\n\t"                                                       \
+			"ldr r1, [r11, #16]\n"                                                     \
+			"1:\n\t" PAIR("2", "20", "64", "80", "96")                                 \
+				PAIR("3", "24", "72", "88",                                        \
+				     "104") "ldr r2, [r11, #32]\n\t"                               \
+					    "ldr r4, [r11, #36]\n\t"                               \
+					    "ldr r6, [r11, #52]\n\t"                               \
+					    "vldrw.32 q0, [r11, #64]\n\t"                          \
+					    "vldrw.32 q1, [r11, #80]\n\t"                          \
+					    "vldrw.32 q2, [r11, #96]\n\t"                          \
+					    "vldrw.32 q3, [r2], #16\n\t"                           \
+					    "vldrb.s32 q4, [r4], #4\n\t"                           \
+					    "strd r2, r4, [r11, #32]\n\t" RESCALE("q0", multiply,  \
+										  round)           \
+						    RESCALE("q1", multiply, round) RESCALE(        \
+							    "q2", multiply,                        \
+							    round) "ldrd r0, r2, [r11, #40]\n\t"   \
+								   "vstrb.32 q0, [r0], #4\n\t"     \
+								   "str r0, [r11, #40]\n\t"        \
+								   "add r0, r0, r2\n\t"            \
+								   "vstrb.32 q1, [r0, #-4]\n\t"    \
+								   "add r0, r0, r2\n\t"            \
+								   "vstrb.32 q2, [r0, #-4]\n\t"    \
+								   "ldr r0, [r11, #48]\n\t"        \
+								   "subs r0, r0, #1\n\t"           \
+								   "str r0, [r11, #48]\n\t"        \
+								   "bne 1b\n\t"                    \
+								   "str r1, [r11, #16]"            \
+			: "+r"(at)                                                                 \
+			:                                                                          \
+			: "r1", "r2", "r3", "r4", "r5", "r6", "r8", "r10", "r11", "r12", "lr",     \
+			  "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory");         \
+	} while (false)
+
+typedef void filter_function(struct filters *filters);
+
+NOT_INLINED void apply_once(struct filters *filters)
+{
+	APPLY(filters, "vqdmulh.s32", HALVES_UP);
 }
 
-/* Apply all filters to the windows in the columns. Outputs of adjacent windows are `step` bytes
- * apart.
- */
-static inline __attribute__((always_inline)) void apply_filters(const struct tinyml_conv_mve_s8 *p,
-								struct columns *columns, int8_t *y,
-								int32_t step, bool once)
+NOT_INLINED void apply_twice(struct filters *filters)
 {
-	const struct tinyml_limits to = {p->out_zero, p->out_min, p->out_max};
-	const int32_t *bias = p->bias, *multiplier = p->multiplier;
-	const int8_t *w = p->weights, *shift = p->shift;
-	const int32_t count = columns->count;
-	int32_t sums[4 * WINDOWS];
+	APPLY(filters, "vqrdmulh.s32", HALVES_AWAY);
+}
 
-	for (int32_t left = p->window.out_c; left > 0; left -= 4, y += 4) {
-		int32x4_t b, m, s, q0, q1, q2;
+/* Nothing below the zero point is kept: how negative halves are rounded changes no output. */
+NOT_INLINED void apply_twice_relu(struct filters *filters)
+{
+	APPLY(filters, "vqrdmulh.s32", HALVES_UP);
+}
 
-		w = dot_3x2(w, columns, sums);
-		if (left > 2) {
-			w = dot_3x2(w, columns, &sums[2]);
+/* Apply all filters to the windows in the columns, of which `count` are in use. */
+static void apply_filters(const struct tinyml_conv_mve_s8 *p, struct filters *filters,
+			  filter_function *apply, int8_t *y, int32_t step, int32_t count)
+{
+	const int32_t next = filters->after_second;
+	int32_t left = p->window.out_c;
+
+	filters->weights = p->weights;
+	filters->bias = p->bias;
+	filters->multiplier = p->multiplier;
+	filters->shift = p->shift;
+	if (count == WINDOWS && left >= 4) {
+		filters->y = y;
+		filters->step = step;
+		filters->groups = left / 4;
+		apply(filters);
+		y += left / 4 * 4;
+		left %= 4;
+	}
+	for (; left > 0; left -= 4, y += 4) {
+		int8_t block[WINDOWS * 4];
+
+		filters->y = block;
+		filters->step = 4;
+		filters->groups = 1;
+		if (left <= 2) { /* there is no second pair: use the first again */
+			filters->after_first = -2 * TINYML_LANES * filters->vectors;
 		}
-		b = vldrwq_s32(bias);
-		m = vldrwq_s32(multiplier);
-		s = vldrbq_s32(shift);
-		bias += 4;
-		multiplier += 4;
-		shift += 4;
-		q0 = tinyml_rescale_4(vaddq_s32(vldrwq_s32(sums), b), m, s, once);
-		q1 = tinyml_rescale_4(vaddq_s32(vldrwq_s32(&sums[4]), b), m, s, once);
-		q2 = tinyml_rescale_4(vaddq_s32(vldrwq_s32(&sums[8]), b), m, s, once);
-		q0 = tinyml_limit_4(q0, &to);
-		q1 = tinyml_limit_4(q1, &to);
-		q2 = tinyml_limit_4(q2, &to);
-		if (left >= 4 && count == WINDOWS) {
-			vstrbq_s32(y, q0);
-			vstrbq_s32(&y[step], q1);
-			vstrbq_s32(&y[2 * step], q2);
-		} else {
-			const mve_pred16_t some = vctp32q((uint32_t)left);
-
-			vstrbq_p_s32(y, q0, some);
-			if (count > 1) {
-				vstrbq_p_s32(&y[step], q1, some);
-			}
-			if (count > 2) {
-				vstrbq_p_s32(&y[2 * step], q2, some);
-			}
+		apply(filters);
+		filters->after_first = next;
+		for (int32_t i = 0; i < count; i++) {
+			tinyml_copy(&y[i * step], &block[4 * i], left < 4 ? left : 4);
 		}
 	}
-}
-
-NOT_INLINED void apply_filters_once(const struct tinyml_conv_mve_s8 *p, struct columns *columns,
-				    int8_t *y, int32_t step)
-{
-	apply_filters(p, columns, y, step, true);
-}
-
-NOT_INLINED void apply_filters_twice(const struct tinyml_conv_mve_s8 *p, struct columns *columns,
-				     int8_t *y, int32_t step)
-{
-	apply_filters(p, columns, y, step, false);
 }
 
 void tinyml_conv_mve_s8(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int8_t *y,
 			void *scratch)
 {
 	const struct tinyml_window *w = &p->window;
-	const int32_t column = w->kernel_h * w->kernel_w * w->in_c;
-	const int32_t rows = w->batches * w->out_h;
+	const int32_t elements = w->kernel_h * w->kernel_w * w->in_c;
+	const int32_t vectors = (elements + TINYML_LANES - 1) / TINYML_LANES;
+	const int32_t stride = vectors * TINYML_LANES, rows = w->batches * w->out_h;
 	const int32_t step = p->from_the_end ? -w->out_c : w->out_c;
-	struct columns columns = {.first = scratch};
-	int32_t left = rows * w->out_w;
+	filter_function *const apply = p->round_once               ? apply_once
+				       : p->out_min >= p->out_zero ? apply_twice_relu
+								   : apply_twice;
+	int8_t *const columns = scratch;
+	/* The second filter of a pair is not padded. */
+	struct filters filters = {
+		.columns = {columns, &columns[stride], &columns[2 * stride]},
+		.vectors = vectors,
+		.after_first = elements - stride,
+		.after_second = elements - stride,
+		.zero = p->out_zero,
+		.low = p->out_min,
+		.high = p->out_max,
+	};
+	int32_t left = rows * w->out_w, count = 0;
 
 	TINYML_ASSERT(TINYML_ALIGNED(scratch, 4) && p->out_min <= p->out_max);
-	columns.vectors = (column + TINYML_LANES - 1) / TINYML_LANES;
-	columns.stride = columns.vectors * TINYML_LANES;
-	columns.spare = columns.stride - column;
-	tinyml_fill(scratch, 0, WINDOWS * columns.stride);
+	tinyml_fill(columns, 0, WINDOWS * stride);
 	y += p->from_the_end ? (left - 1) * w->out_c : 0;
 	for (int32_t i = 0; i < rows; i++) {
 		const int32_t row = p->from_the_end ? rows - 1 - i : i;
@@ -198,16 +297,12 @@ void tinyml_conv_mve_s8(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int
 			/* Always a copy, so that outputs of a 1x1 convolution can be written over
 			 * its inputs. */
 			gather_window(p, from, oy, p->from_the_end ? w->out_w - 1 - j : j,
-				      &columns.first[columns.count++ * columns.stride]);
+				      &columns[count++ * stride]);
 			left--;
-			if (columns.count == WINDOWS || left == 0) {
-				if (p->round_once) {
-					apply_filters_once(p, &columns, y, step);
-				} else {
-					apply_filters_twice(p, &columns, y, step);
-				}
-				y += columns.count * step;
-				columns.count = 0;
+			if (count == WINDOWS || left == 0) {
+				apply_filters(p, &filters, apply, y, step, count);
+				y += count * step;
+				count = 0;
 			}
 		}
 	}
