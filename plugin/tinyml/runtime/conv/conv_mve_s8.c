@@ -25,8 +25,9 @@
 /* Rows of bytes that are `from_stride` bytes apart, copied to a place where they are `to_stride`
  * apart.
  */
-static inline void copy_rows(int8_t *to, int32_t to_stride, const int8_t *from, int32_t from_stride,
-			     int32_t bytes, int32_t rows)
+static inline __attribute__((always_inline)) void copy_rows(int8_t *to, int32_t to_stride,
+							    const int8_t *from, int32_t from_stride,
+							    int32_t bytes, int32_t rows)
 {
 	if (bytes > TINYML_LANES) {
 		for (; rows > 0; rows--, to += to_stride, from += from_stride) {
@@ -75,23 +76,6 @@ NOT_INLINED void gather_piecewise(const struct tinyml_conv_mve_s8 *p, const int8
 		copy_rows(&column[kx * in_c], row_bytes, &x[kx * w->dilation_w * in_c],
 			  w->dilation_h * in_bytes, run * in_c, rows.end - rows.first);
 	}
-}
-
-/* Copy the window of an output into a column. */
-NOT_INLINED void gather_window(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int32_t oy,
-			       int32_t ox, int8_t *column)
-{
-	const struct tinyml_window *w = &p->window;
-	const int32_t top = oy * w->stride_h - w->pad_top, left = ox * w->stride_w - w->pad_left;
-	const int32_t row_bytes = w->kernel_w * w->in_c, in_bytes = w->in_w * w->in_c;
-
-	if (w->dilation_h != 1 || w->dilation_w != 1 || top < 0 || left < 0 ||
-	    top + w->kernel_h > w->in_h || left + w->kernel_w > w->in_w) {
-		gather_piecewise(p, x, oy, ox, column);
-		return;
-	}
-	copy_rows(column, row_bytes, &x[top * in_bytes + left * w->in_c], in_bytes, row_bytes,
-		  w->kernel_h);
 }
 
 /* Groups of four filters at three windows, in the order in which the assembly below expects them:
@@ -265,13 +249,15 @@ void tinyml_conv_mve_s8(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int
 			void *scratch)
 {
 	const struct tinyml_window *w = &p->window;
-	const int32_t elements = w->kernel_h * w->kernel_w * w->in_c;
+	const int32_t row_bytes = w->kernel_w * w->in_c, in_bytes = w->in_w * w->in_c;
+	const int32_t elements = w->kernel_h * row_bytes;
 	const int32_t vectors = (elements + TINYML_LANES - 1) / TINYML_LANES;
 	const int32_t stride = vectors * TINYML_LANES, rows = w->batches * w->out_h;
 	const int32_t step = p->from_the_end ? -w->out_c : w->out_c;
 	filter_function *const apply = p->round_once               ? apply_once
 				       : p->out_min >= p->out_zero ? apply_twice_relu
 								   : apply_twice;
+	const bool undilated = w->dilation_h == 1 && w->dilation_w == 1;
 	int8_t *const columns = scratch;
 	/* The second filter of a pair is not padded. */
 	struct filters filters = {
@@ -291,13 +277,24 @@ void tinyml_conv_mve_s8(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int
 	for (int32_t i = 0; i < rows; i++) {
 		const int32_t row = p->from_the_end ? rows - 1 - i : i;
 		const int32_t item = row / w->out_h, oy = row - item * w->out_h;
-		const int8_t *from = &x[item * w->in_h * w->in_w * w->in_c];
+		const int8_t *from = &x[item * w->in_h * in_bytes];
+		const int32_t top = oy * w->stride_h - w->pad_top;
+		const bool inside = undilated && top >= 0 && top + w->kernel_h <= w->in_h;
+		const int8_t *first = &from[top * in_bytes];
 
 		for (int32_t j = 0; j < w->out_w; j++) {
+			const int32_t ox = p->from_the_end ? w->out_w - 1 - j : j;
+			const int32_t start = ox * w->stride_w - w->pad_left;
+			int8_t *column = &columns[count++ * stride];
+
 			/* Always a copy, so that outputs of a 1x1 convolution can be written over
 			 * its inputs. */
-			gather_window(p, from, oy, p->from_the_end ? w->out_w - 1 - j : j,
-				      &columns[count++ * stride]);
+			if (inside && start >= 0 && start + w->kernel_w <= w->in_w) {
+				copy_rows(column, row_bytes, &first[start * w->in_c], in_bytes,
+					  row_bytes, w->kernel_h);
+			} else {
+				gather_piecewise(p, from, oy, ox, column);
+			}
 			left--;
 			if (count == WINDOWS || left == 0) {
 				apply_filters(p, &filters, apply, y, step, count);
