@@ -83,46 +83,50 @@ NOT_INLINED void gather_piecewise(const struct tinyml_conv_mve_s8 *p, const int8
  */
 struct filters {
 	const int8_t *columns[WINDOWS]; /* 0 */
-	int32_t vectors;                /* 12: in each column */
+	int32_t more_vectors;           /* 12: in each column, but for the first */
 	const int8_t *weights;          /* 16 */
 	int32_t after_first;            /* 20: from the end of a group's first pair to its second */
 	int32_t after_second;           /* 24: from there to the next group */
 	const int32_t *bias;            /* 28 */
 	const int32_t *multiplier;      /* 32 */
 	const int8_t *shift;            /* 36 */
-	int8_t *y;                      /* 40 */
-	int32_t step;                   /* 44: from the outputs of a window to those of the next */
-	int32_t groups;                 /* 48: how many */
+	const int8_t *end;              /* 40: of the shifts */
+	int8_t *y;                      /* 44 */
+	int32_t step;                   /* 48: from the outputs of a window to those of the next */
 	int32_t zero;                   /* 52 */
 	int32_t low;                    /* 56 */
 	int32_t high;                   /* 60 */
 	int32_t sums[WINDOWS * 4];      /* 64 */
 };
 
-/* Two filters at three windows. Sums of the first filter are in r0, r2 and r4, of the second in r6,
- * r8 and r10; they are stored at `sums`, 16 bytes from one window to the next.
+/* One instruction in a line. */
+/* clang-format off */
+
+/* A vector of two filters times one of three windows. Sums of the first filter are in r0, r2 and
+ * r4, of the second in r6, r8 and r10.
  */
-#define PAIR(label, after, sums0, sums1, sums2)                                                    \
-	"ldr r10, [r11, #28]\n\t"                                                                  \
-	"ldrd r0, r6, [r10], #8\n\t"                                                               \
-	"str r10, [r11, #28]\n\t"                                                                  \
-	"mov r2, r0\n\t"                                                                           \
-	"mov r4, r0\n\t"                                                                           \
-	"mov r8, r6\n\t"                                                                           \
-	"mov r10, r6\n\t"                                                                          \
-	"ldm r11, {r3, r5, r12, lr}\n" label ":\n\t"                                               \
+#define MULTIPLY(multiply)                                                                         \
 	"vldrb.8 q0, [r1, #16]\n\t"                                                                \
 	"vldrb.8 q1, [r3], #16\n\t"                                                                \
-	"vmladava.s8 r6, q0, q1\n\t"                                                               \
+	multiply " r6, q0, q1\n\t"                                                                 \
 	"vldrb.8 q2, [r5], #16\n\t"                                                                \
-	"vmladava.s8 r8, q0, q2\n\t"                                                               \
+	multiply " r8, q0, q2\n\t"                                                                 \
 	"vldrb.8 q3, [r12], #16\n\t"                                                               \
-	"vmladava.s8 r10, q0, q3\n\t"                                                              \
+	multiply " r10, q0, q3\n\t"                                                                \
 	"vldrb.8 q0, [r1], #32\n\t"                                                                \
-	"vmladava.s8 r0, q0, q1\n\t"                                                               \
-	"vmladava.s8 r2, q0, q2\n\t"                                                               \
-	"vmladava.s8 r4, q0, q3\n\t"                                                               \
-	"le lr, " label "b\n\t"                                                                    \
+	multiply " r0, q0, q1\n\t"                                                                 \
+	multiply " r2, q0, q2\n\t"                                                                 \
+	multiply " r4, q0, q3\n\t"
+
+/* Two filters at three windows. The sums are stored 16 bytes from one window to the next. */
+#define PAIR(loop, end, after, sums0, sums1, sums2)                                                \
+	"ldm r11, {r3, r5, r12, lr}\n\t"                                                           \
+	MULTIPLY("vmladav.s8")                                                                     \
+	"wls lr, lr, " end "f\n\t"                                                                 \
+	loop ":\n\t"                                                                               \
+	MULTIPLY("vmladava.s8")                                                                    \
+	"le lr, " loop "b\n\t"                                                                     \
+	end ":\n\t"                                                                                \
 	"ldr r3, [r11, #" after "]\n\t"                                                            \
 	"strd r0, r6, [r11, #" sums0 "]\n\t"                                                       \
 	"strd r2, r8, [r11, #" sums1 "]\n\t"                                                       \
@@ -133,10 +137,12 @@ struct filters {
  * and q6 the limits.
  */
 #define RESCALE(sum, multiply, round)                                                              \
-	multiply " " sum ", " sum ", q3\n\t" round(sum) "vrshl.s32 " sum ", " sum ", q4\n\t"       \
-							"vadd.i32 " sum ", " sum ", r6\n\t"        \
-							"vmin.s32 " sum ", " sum ", q6\n\t"        \
-							"vmax.s32 " sum ", " sum ", q5\n\t"
+	multiply " " sum ", " sum ", q3\n\t"                                                       \
+	round(sum)                                                                                 \
+	"vrshl.s32 " sum ", " sum ", q4\n\t"                                                       \
+	"vadd.i32 " sum ", " sum ", r6\n\t"                                                        \
+	"vmin.s32 " sum ", " sum ", q6\n\t"                                                        \
+	"vmax.s32 " sum ", " sum ", q5\n\t"
 
 /* The shift rounds halves up, but negative halves must round down. */
 #define HALVES_AWAY(sum)                                                                           \
@@ -158,38 +164,45 @@ struct filters {
 			"vdup.32 q5, r0\n\t"                                                       \
 			"ldr r0, [r11, #60]\n\t"                                                   \
 			"vdup.32 q6, r0\n\t"                                                       \
-			"ldr r1, [r11, #16]\n"                                                     \
-			"1:\n\t" PAIR("2", "20", "64", "80", "96")                                 \
-				PAIR("3", "24", "72", "88",                                        \
-				     "104") "ldr r2, [r11, #32]\n\t"                               \
-					    "ldr r4, [r11, #36]\n\t"                               \
-					    "ldr r6, [r11, #52]\n\t"                               \
-					    "vldrw.32 q0, [r11, #64]\n\t"                          \
-					    "vldrw.32 q1, [r11, #80]\n\t"                          \
-					    "vldrw.32 q2, [r11, #96]\n\t"                          \
-					    "vldrw.32 q3, [r2], #16\n\t"                           \
-					    "vldrb.s32 q4, [r4], #4\n\t"                           \
-					    "strd r2, r4, [r11, #32]\n\t" RESCALE("q0", multiply,  \
-										  round)           \
-						    RESCALE("q1", multiply, round) RESCALE(        \
-							    "q2", multiply,                        \
-							    round) "ldrd r0, r2, [r11, #40]\n\t"   \
-								   "vstrb.32 q0, [r0], #4\n\t"     \
-								   "str r0, [r11, #40]\n\t"        \
-								   "add r0, r0, r2\n\t"            \
-								   "vstrb.32 q1, [r0, #-4]\n\t"    \
-								   "add r0, r0, r2\n\t"            \
-								   "vstrb.32 q2, [r0, #-4]\n\t"    \
-								   "ldr r0, [r11, #48]\n\t"        \
-								   "subs r0, r0, #1\n\t"           \
-								   "str r0, [r11, #48]\n\t"        \
-								   "bne 1b\n\t"                    \
-								   "str r1, [r11, #16]"            \
+			"ldr r1, [r11, #16]\n\t"                                                   \
+			"1:\n\t"                                                                   \
+			PAIR("2", "3", "20", "64", "80", "96")                                     \
+			PAIR("4", "5", "24", "72", "88", "104")                                    \
+			"ldrd r2, r3, [r11, #28]\n\t"                                              \
+			"ldr r4, [r11, #36]\n\t"                                                   \
+			"ldr r6, [r11, #52]\n\t"                                                   \
+			"vldrw.32 q7, [r2], #16\n\t"                                               \
+			"vldrw.32 q0, [r11, #64]\n\t"                                              \
+			"vadd.i32 q0, q0, q7\n\t"                                                  \
+			"vldrw.32 q1, [r11, #80]\n\t"                                              \
+			"vadd.i32 q1, q1, q7\n\t"                                                  \
+			"vldrw.32 q2, [r11, #96]\n\t"                                              \
+			"vadd.i32 q2, q2, q7\n\t"                                                  \
+			"vldrw.32 q3, [r3], #16\n\t"                                               \
+			"vldrb.s32 q4, [r4], #4\n\t"                                               \
+			"strd r2, r3, [r11, #28]\n\t"                                              \
+			RESCALE("q0", multiply, round)                                             \
+			RESCALE("q1", multiply, round)                                             \
+			RESCALE("q2", multiply, round)                                             \
+			"ldrd r0, r2, [r11, #44]\n\t"                                              \
+			"ldr r5, [r11, #40]\n\t"                                                   \
+			"str r4, [r11, #36]\n\t"                                                   \
+			"vstrb.32 q0, [r0], #4\n\t"                                                \
+			"str r0, [r11, #44]\n\t"                                                   \
+			"add r0, r0, r2\n\t"                                                       \
+			"vstrb.32 q1, [r0, #-4]\n\t"                                               \
+			"add r0, r0, r2\n\t"                                                       \
+			"vstrb.32 q2, [r0, #-4]\n\t"                                               \
+			"cmp r4, r5\n\t"                                                           \
+			"bne 1b\n\t"                                                               \
+			"str r1, [r11, #16]\n\t"                                                   \
 			: "+r"(at)                                                                 \
 			:                                                                          \
 			: "r1", "r2", "r3", "r4", "r5", "r6", "r8", "r10", "r11", "r12", "lr",     \
 			  "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory");         \
 	} while (false)
+
+/* clang-format on */
 
 typedef void filter_function(struct filters *filters);
 
@@ -223,7 +236,7 @@ static void apply_filters(const struct tinyml_conv_mve_s8 *p, struct filters *fi
 	if (count == WINDOWS && left >= 4) {
 		filters->y = y;
 		filters->step = step;
-		filters->groups = left / 4;
+		filters->end = &p->shift[left / 4 * 4];
 		apply(filters);
 		y += left / 4 * 4;
 		left %= 4;
@@ -233,9 +246,9 @@ static void apply_filters(const struct tinyml_conv_mve_s8 *p, struct filters *fi
 
 		filters->y = block;
 		filters->step = 4;
-		filters->groups = 1;
+		filters->end = &filters->shift[4];
 		if (left <= 2) { /* there is no second pair: use the first again */
-			filters->after_first = -2 * TINYML_LANES * filters->vectors;
+			filters->after_first = -2 * TINYML_LANES * (filters->more_vectors + 1);
 		}
 		apply(filters);
 		filters->after_first = next;
@@ -262,7 +275,7 @@ void tinyml_conv_mve_s8(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int
 	/* The second filter of a pair is not padded. */
 	struct filters filters = {
 		.columns = {columns, &columns[stride], &columns[2 * stride]},
-		.vectors = vectors,
+		.more_vectors = vectors - 1,
 		.after_first = elements - stride,
 		.after_second = elements - stride,
 		.zero = p->out_zero,
