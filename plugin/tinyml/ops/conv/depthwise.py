@@ -83,7 +83,7 @@ class DepthwiseConvHelium(Kernel[DepthwiseConv]):
         symmetric_weights,
         helium.one_filter_per_channel,
         helium.right_shifts,
-        helium.few_rows,
+        helium.few_taps,
         helium.sums_of_two,
         small_extents,
         moderate_padding,

@@ -10,7 +10,7 @@ from tinyml.ir import Array, Layer
 from tinyml.ops.weighted.weighted import Weighted, largest_shift
 
 LANES = 16  # bytes of a vector
-DEPTHWISE_ROWS = 32  # TINYML_DEPTHWISE_MVE_ROWS
+DEPTHWISE_TAPS = 64  # TINYML_DEPTHWISE_MVE_TAPS
 
 
 def whole_vectors(elements: int) -> int:
@@ -90,9 +90,9 @@ def one_filter_per_channel(layer: Layer) -> bool:
     return layer.input(0).shape[3] == layer.output.shape[3]
 
 
-def few_rows(layer: Layer) -> bool:
-    """The kernel has at most 32 rows."""
-    return layer.input(1).shape[1] <= DEPTHWISE_ROWS
+def few_taps(layer: Layer) -> bool:
+    """The kernel has at most 64 elements per channel."""
+    return layer.input(1).shape[1] * layer.input(1).shape[2] <= DEPTHWISE_TAPS
 
 
 def sums_of_two(layer: Layer) -> bool:

@@ -109,7 +109,7 @@ struct tinyml_depthwise_conv_mve_s8 {
  * because whole vectors are read. If scratch is NULL, rows are read from x itself: that requires at
  * least 16 channels and no padding.
  */
-#define TINYML_DEPTHWISE_MVE_ROWS 32 /* kernel_h is at most this */
+#define TINYML_DEPTHWISE_MVE_TAPS 64 /* kernel_h * kernel_w is at most this */
 void tinyml_depthwise_conv_mve_s8(const struct tinyml_depthwise_conv_mve_s8 *p, const int8_t *x,
 				  int8_t *y, void *scratch);
 
