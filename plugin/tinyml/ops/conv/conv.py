@@ -78,7 +78,7 @@ class ConvHelium(ConvInt8):
     name = "tinyml_conv_mve_s8"
     struct = "struct tinyml_conv_mve_s8"
     sources = ("conv/conv_mve_s8.c",)
-    cost = Cost(mve=(0.13, 13))
+    cost = Cost(mve=(0.13, 10.5))
     constraints = (
         int8_tensors,
         constant_weights,

@@ -75,7 +75,7 @@ class DepthwiseConvHelium(Kernel[DepthwiseConv]):
     name = "tinyml_depthwise_conv_mve_s8"
     library = Library.PORTABLE
     sources = ("conv/depthwise_conv_mve_s8.c",)
-    cost = Cost(mve=(0.9, 7.5))
+    cost = Cost(mve=(0.75, 7.3))
     in_bands = True
     constraints = (
         int8_tensors,
