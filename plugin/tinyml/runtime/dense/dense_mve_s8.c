@@ -10,37 +10,143 @@
 
 #include "../weighted/mve_s8.h"
 
-/* Four interleaved filters; returns the address of the next filters. */
-static inline const int8_t *dot_1x4(const int8_t *w, const int8_t *x, int32_t count, int32_t *sums)
+/* Groups of four filters, in the order in which the assembly below expects them: numbers are
+ * offsets.
+ */
+struct fours {
+	const int8_t *x;           /* 0 */
+	int32_t vectors;           /* 4: whole ones in a row */
+	int32_t rest;              /* 8: elements after them */
+	int32_t zero;              /* 12 */
+	int32_t low;               /* 16 */
+	int32_t high;              /* 20 */
+	const int8_t *end;         /* 24: of the outputs */
+	const int8_t *weights;     /* 28: r1 */
+	const int32_t *bias;       /* 32: r5 */
+	const int32_t *multiplier; /* 36: r8 */
+	const int8_t *shift;       /* 40: r10 */
+	int8_t *y;                 /* 44: r12 */
+};
+
+/* One instruction in a line. */
+/* clang-format off */
+
+/* A vector of a row times those of four filters; the sums are in r0, r2, r4 and r6. */
+#define MULTIPLY                                                                                   \
+	"vldrb.8 q0, [r3], #16\n\t"                                                                \
+	"vldrb.8 q1, [r1, #16]\n\t"                                                                \
+	"vmladava.s8 r2, q0, q1\n\t"                                                               \
+	"vldrb.8 q2, [r1, #32]\n\t"                                                                \
+	"vmladava.s8 r4, q0, q2\n\t"                                                               \
+	"vldrb.8 q3, [r1, #48]\n\t"                                                                \
+	"vmladava.s8 r6, q0, q3\n\t"                                                               \
+	"vldrb.8 q1, [r1], #64\n\t"                                                                \
+	"vmladava.s8 r0, q0, q1\n\t"
+
+/* The elements after the last whole vector: lr of them. */
+#define MULTIPLY_REST                                                                              \
+	"vctp.8 lr\n\t"                                                                            \
+	"vpst\n\t"                                                                                 \
+	"vldrbt.8 q0, [r3]\n\t"                                                                    \
+	"vpst\n\t"                                                                                 \
+	"vldrbt.8 q1, [r1]\n\t"                                                                    \
+	"vmladava.s8 r0, q0, q1\n\t"                                                               \
+	"add r1, r1, lr\n\t"                                                                       \
+	"vpst\n\t"                                                                                 \
+	"vldrbt.8 q1, [r1]\n\t"                                                                    \
+	"vmladava.s8 r2, q0, q1\n\t"                                                               \
+	"add r1, r1, lr\n\t"                                                                       \
+	"vpst\n\t"                                                                                 \
+	"vldrbt.8 q1, [r1]\n\t"                                                                    \
+	"vmladava.s8 r4, q0, q1\n\t"                                                               \
+	"add r1, r1, lr\n\t"                                                                       \
+	"vpst\n\t"                                                                                 \
+	"vldrbt.8 q1, [r1]\n\t"                                                                    \
+	"vmladava.s8 r6, q0, q1\n\t"                                                               \
+	"add r1, r1, lr\n\t"
+
+/* The shift rounds halves up, but negative halves must round down. */
+#define HALVES_AWAY                                                                                \
+	"vand q4, q0, q3\n\t"                                                                      \
+	"vshr.s32 q4, q4, #31\n\t"                                                                 \
+	"vqadd.s32 q0, q0, q4\n\t"
+#define HALVES_UP ""
+
+/* In assembly, because compilers spend more instructions on moving registers than on a short row.
+ * r7 and r9 are left alone, because they may be the frame pointer and the platform's register.
+ */
+#define APPLY(fours, multiply, round)                                                              \
+	do {                                                                                       \
+		register const struct fours *at __asm__("r0") = (fours);                           \
+                                                                                                   \
+		__asm__ volatile(                                                                  \
+			"mov r11, r0\n\t"                                                          \
+			"ldrd r2, r3, [r11, #16]\n\t"                                              \
+			"vdup.32 q5, r2\n\t"                                                       \
+			"vdup.32 q6, r3\n\t"                                                       \
+			"add r0, r0, #28\n\t"                                                      \
+			"ldm r0, {r1, r5, r8, r10, r12}\n\t"                                       \
+			"1:\n\t"                                                                   \
+			"ldrd r3, lr, [r11]\n\t"                                                   \
+			"mov r0, #0\n\t"                                                           \
+			"mov r2, #0\n\t"                                                           \
+			"mov r4, #0\n\t"                                                           \
+			"mov r6, #0\n\t"                                                           \
+			"wls lr, lr, 3f\n\t"                                                       \
+			"2:\n\t"                                                                   \
+			MULTIPLY                                                                   \
+			"le lr, 2b\n\t"                                                            \
+			"3:\n\t"                                                                   \
+			"ldr lr, [r11, #8]\n\t"                                                    \
+			"cmp lr, #0\n\t"                                                           \
+			"beq 4f\n\t"                                                               \
+			MULTIPLY_REST                                                              \
+			"4:\n\t"                                                                   \
+			"vmov q0[2], q0[0], r0, r4\n\t"                                            \
+			"vmov q0[3], q0[1], r2, r6\n\t"                                            \
+			"mov r0, r10\n\t"                                                          \
+			"vldrw.32 q1, [r5], #16\n\t"                                               \
+			"vldrw.32 q2, [r8], #16\n\t"                                               \
+			"vldrb.s32 q3, [r0], #4\n\t"                                               \
+			"mov r10, r0\n\t"                                                          \
+			"ldr r2, [r11, #12]\n\t"                                                   \
+			"vadd.i32 q0, q0, q1\n\t"                                                  \
+			multiply " q0, q0, q2\n\t"                                                 \
+			round                                                                      \
+			"vrshl.s32 q0, q0, q3\n\t"                                                 \
+			"vadd.i32 q0, q0, r2\n\t"                                                  \
+			"mov r0, r12\n\t"                                                          \
+			"vmin.s32 q0, q0, q6\n\t"                                                  \
+			"vmax.s32 q0, q0, q5\n\t"                                                  \
+			"ldr r2, [r11, #24]\n\t"                                                   \
+			"vstrb.32 q0, [r0], #4\n\t"                                                \
+			"mov r12, r0\n\t"                                                          \
+			"cmp r0, r2\n\t"                                                           \
+			"bne 1b\n\t"                                                               \
+			: "+r"(at)                                                                 \
+			:                                                                          \
+			: "r1", "r2", "r3", "r4", "r5", "r6", "r8", "r10", "r11", "r12", "lr",     \
+			  "q0", "q1", "q2", "q3", "q4", "q5", "q6", "cc", "memory");               \
+	} while (false)
+
+/* clang-format on */
+
+typedef void fours_function(const struct fours *fours);
+
+__attribute__((noinline)) static void apply_once(const struct fours *fours)
 {
-	const int32_t rest = count % TINYML_LANES;
-	int32_t a = 0, b = 0, c = 0, d = 0;
+	APPLY(fours, "vqdmulh.s32", HALVES_UP);
+}
 
-	for (int32_t n = count / TINYML_LANES; n > 0; n--) {
-		const int8x16_t v = vldrbq_s8(x);
+__attribute__((noinline)) static void apply_twice(const struct fours *fours)
+{
+	APPLY(fours, "vqrdmulh.s32", HALVES_AWAY);
+}
 
-		d = vmladavaq_s8(d, vldrbq_s8(&w[3 * TINYML_LANES]), v);
-		c = vmladavaq_s8(c, vldrbq_s8(&w[2 * TINYML_LANES]), v);
-		b = vmladavaq_s8(b, vldrbq_s8(&w[TINYML_LANES]), v);
-		a = vmladavaq_s8(a, vldrbq_s8(w), v);
-		w += 4 * TINYML_LANES;
-		x += TINYML_LANES;
-	}
-	if (rest > 0) {
-		const mve_pred16_t some = vctp8q((uint32_t)rest);
-		const int8x16_t v = vldrbq_z_s8(x, some);
-
-		a = vmladavaq_s8(a, vldrbq_z_s8(w, some), v);
-		b = vmladavaq_s8(b, vldrbq_z_s8(&w[rest], some), v);
-		c = vmladavaq_s8(c, vldrbq_z_s8(&w[2 * rest], some), v);
-		d = vmladavaq_s8(d, vldrbq_z_s8(&w[3 * rest], some), v);
-		w += 4 * rest;
-	}
-	sums[0] = a;
-	sums[1] = b;
-	sums[2] = c;
-	sums[3] = d;
-	return w;
+/* Nothing below the zero point is kept: how negative halves are rounded changes no output. */
+__attribute__((noinline)) static void apply_twice_relu(const struct fours *fours)
+{
+	APPLY(fours, "vqrdmulh.s32", HALVES_UP);
 }
 
 /* A single filter: one of the last, if their number is not a multiple of four. */
@@ -56,37 +162,54 @@ static int32_t dot_1x1(const int8_t *w, const int8_t *x, int32_t count)
 	return sum;
 }
 
-void tinyml_dense_mve_s8(const struct tinyml_dense_mve_s8 *p, const int8_t *x, int8_t *y)
+/* The last filters, fewer than four. */
+static void apply_last(const struct tinyml_dense_mve_s8 *p, const int8_t *x, int8_t *y,
+		       int32_t first)
 {
 	const struct tinyml_limits to = {p->out_zero, p->out_min, p->out_max};
-	const bool once = p->round_once;
-	const int32_t inputs = p->inputs;
+	const int32_t count = p->outputs - first;
+	const mve_pred16_t some = vctp32q((uint32_t)count);
+	const int8_t *w = &p->weights[first * p->inputs];
 	int32_t sums[4] = {0};
+	int32x4_t acc;
 
-	for (int32_t row = 0; row < p->rows; row++, x += inputs) {
-		const int32_t *bias = p->bias, *multiplier = p->multiplier;
-		const int8_t *w = p->weights, *shift = p->shift;
+	for (int32_t i = 0; i < count; i++, w += p->inputs) {
+		sums[i] = dot_1x1(w, x, p->inputs);
+	}
+	acc = vaddq_s32(vldrwq_s32(sums), vldrwq_z_s32(&p->bias[first], some));
+	acc = tinyml_rescale_4(acc, vldrwq_z_s32(&p->multiplier[first], some),
+			       vldrbq_z_s32(&p->shift[first], some), p->round_once);
+	vstrbq_p_s32(y, tinyml_limit_4(acc, &to), some);
+}
 
-		for (int32_t left = p->outputs; left > 0; left -= 4) {
-			const mve_pred16_t some = vctp32q((uint32_t)left);
-			const int32_t now = left < 4 ? left : 4;
-			int32x4_t acc;
+void tinyml_dense_mve_s8(const struct tinyml_dense_mve_s8 *p, const int8_t *x, int8_t *y)
+{
+	const int32_t whole = p->outputs / 4 * 4;
+	fours_function *const apply = p->round_once               ? apply_once
+				      : p->out_min >= p->out_zero ? apply_twice_relu
+								  : apply_twice;
+	struct fours fours = {
+		.vectors = p->inputs / TINYML_LANES,
+		.rest = p->inputs % TINYML_LANES,
+		.zero = p->out_zero,
+		.low = p->out_min,
+		.high = p->out_max,
+		.weights = p->weights,
+		.bias = p->bias,
+		.multiplier = p->multiplier,
+		.shift = p->shift,
+	};
 
-			if (now == 4) {
-				w = dot_1x4(w, x, inputs, sums);
-			} else {
-				for (int32_t i = 0; i < now; i++, w += inputs) {
-					sums[i] = dot_1x1(w, x, inputs);
-				}
-			}
-			acc = vaddq_s32(vldrwq_s32(sums), vldrwq_z_s32(bias, some));
-			acc = tinyml_rescale_4(acc, vldrwq_z_s32(multiplier, some),
-					       vldrbq_z_s32(shift, some), once);
-			vstrbq_p_s32(y, tinyml_limit_4(acc, &to), some);
-			bias += 4;
-			multiplier += 4;
-			shift += 4;
-			y += now;
+	TINYML_ASSERT(p->out_min <= p->out_max);
+	for (int32_t row = 0; row < p->rows; row++, x += p->inputs, y += p->outputs) {
+		if (whole > 0) {
+			fours.x = x;
+			fours.y = y;
+			fours.end = &y[whole];
+			apply(&fours);
+		}
+		if (whole < p->outputs) {
+			apply_last(p, x, &y[whole], whole);
 		}
 	}
 }
