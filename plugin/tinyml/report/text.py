@@ -40,27 +40,18 @@ def show_layers(report: Report, console: Console) -> None:
     narrow = console.width < NARROW
     costs = [(layer.cycles if unit == "cycles" else layer.instructions) or 0 for layer in report.layers]
     total = sum(costs) or 1
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("#", no_wrap=True)
-    for title, most in (("layer", 24), ("kernel", 32)):
-        table.add_column(title, no_wrap=True, overflow="ellipsis", max_width=most if narrow else None)
-    titles = ["MACs", "weights", "live"]
+    titles = ["#", "layer", "kernel", "MACs", "weights", "live"]
     estimated = report.measured is not None and report.measured.cycles_estimated is not None
     if unit:
-        titles = [unit, "share"] if narrow else [*titles, unit, "share", "per MAC"]
+        titles = [*titles[:3], unit, "share"] if narrow else [*titles, unit, "share", "per MAC"]
         titles += ["est. cycles"] if estimated else []
-    for title in titles:
-        table.add_column(title, justify="right", no_wrap=True)
+    rows = []
     for layer, count in zip(report.layers, costs, strict=True):
-        shape = shape_text(layer.shape)
+        kernel = layer.kernel if narrow else f"{layer.kernel} ({layer.library})"
         cells = [
             str(layer.step),
-            f"{layer.label} {shape}",
-            "shares memory"
-            if layer.free
-            else layer.kernel
-            if narrow
-            else f"{layer.kernel} ({layer.library})",
+            f"{layer.label} {shape_text(layer.shape)}",
+            "shares memory" if layer.free else kernel,
             f"{layer.macs:,}" if layer.macs else "",
             f"{layer.weights_bytes:,}" if layer.weights_bytes else "",
             f"{layer.live_bytes:,}",
@@ -71,9 +62,28 @@ def show_layers(report: Report, console: Console) -> None:
             cells = [*cells[:3], *share] if narrow else [*cells, *share, rate]
             if estimated:
                 cells.append(f"{layer.cycles_estimated:,}" if layer.cycles_estimated else "")
+        rows.append(cells)
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for title, width in zip(titles, _widths([titles, *rows], console.width), strict=True):
+        names = title in ("layer", "kernel")
+        table.add_column(
+            title, justify="left" if names or title == "#" else "right", no_wrap=True, width=width
+        )
+    for layer, cells in zip(report.layers, rows, strict=True):
         style = "bold" if layer.step == report.peak_step else "dim" if layer.free else None
         table.add_row(*cells, style=style)
     console.print(table)
+
+
+def _widths(rows: Sequence[Sequence[str]], most: int) -> list[int]:
+    """The columns' widths: where the terminal is too narrow, names (columns 1 and 2) are cut, numbers never."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    missing = sum(widths) + 2 * len(widths) - most
+    for i, least in ((2, 32), (1, 24), (2, 12), (1, 12)):
+        taken = min(max(missing, 0), max(widths[i] - least, 0))
+        widths[i] -= taken
+        missing -= taken
+    return widths
 
 
 def estimate(report: Report) -> str:
