@@ -97,9 +97,11 @@ class ConvHelium(ConvInt8):
 
     def weight_layout(self, layer: Layer[Convolution], sheet: Sheet) -> dict[str, object]:
         filters = layer.input(1).value
-        return channel_tables(
-            layer, sheet, filters, helium.in_pairs(filters), helium.whole_fours(filters.shape[0])
-        )
+        fours = helium.whole_fours(filters.shape[0])
+        return {
+            **channel_tables(layer, sheet, filters, helium.in_pairs(filters), fours),
+            ".loop": f"&tinyml_conv_mve_{helium.loop(layer)}",
+        }
 
 
 class ConvFloat(Kernel[Conv]):

@@ -124,6 +124,7 @@ class DepthwiseConvHelium(Kernel[DepthwiseConv]):
         blocks = filters.reshape(channels, -1)[helium.channel_blocks(channels)]
         weights = blocks.transpose(0, 2, 1).reshape(-1)
         members = quantized_record(layer, sheet, filters, weights, helium.channel_order(channels))
+        members[".loop"] = f"&tinyml_depthwise_mve_{helium.depthwise_loop(layer)}"
         name = sheet.record("struct tinyml_depthwise_conv_mve_s8", "params", members)
         scratch = "NULL" if self.reads_in_place(layer) else sheet.scratch
         sheet.line(f"{self.name}(&{name}, {sheet.x()}, {sheet.y()}, {scratch});")

@@ -148,7 +148,10 @@ class DenseHelium(DenseInt8):
 
     def weight_layout(self, layer: Layer[Dense], sheet: Sheet) -> dict[str, object]:
         filters = layer.input(1).value
-        return channel_tables(layer, sheet, filters, helium.in_fours(filters))
+        return {
+            **channel_tables(layer, sheet, filters, helium.in_fours(filters)),
+            ".loop": f"&tinyml_dense_mve_{helium.loop(layer)}",
+        }
 
 
 class DenseFloat(Kernel[Dense]):

@@ -7,6 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from tinyml.ir import Array, Layer
+from tinyml.ops.shared.quant import clamp_range, quant_of
 from tinyml.ops.weighted.weighted import Weighted, largest_shift
 
 LANES = 16  # bytes of a vector
@@ -73,6 +74,24 @@ def channel_order(channels: int) -> Array:
     """
     blocks = channel_blocks(channels)
     return np.asarray(blocks.reshape(-1, 4, 4).transpose(0, 2, 1).reshape(-1))
+
+
+def loop(layer: Layer[Weighted]) -> str:
+    """Which loop of a kernel rounds as the layer does; relu: there are no outputs below the zero point."""
+    if layer.op.round_once:
+        return "once"
+    low, _ = clamp_range(layer.op.clamp, layer.output)
+    return "relu" if low >= quant_of(layer.output).zero_point else "twice"
+
+
+def depthwise_loop(layer: Layer[Weighted]) -> str:
+    """The same for depthwise convolutions, where relu also requires that no other limit applies."""
+    found, zero = loop(layer), quant_of(layer.output).zero_point
+    if layer.input(1).shape[1:3] != (3, 3):
+        return "any_once" if found == "once" else "any_twice"
+    if found == "relu" and (zero, *clamp_range(layer.op.clamp, layer.output)) != (-128, -128, 127):
+        return "3x3_twice"
+    return f"3x3_{found}"
 
 
 def right_shifts(layer: Layer[Weighted]) -> bool:

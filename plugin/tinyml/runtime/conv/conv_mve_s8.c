@@ -204,27 +204,26 @@ struct filters {
 
 /* clang-format on */
 
-typedef void filter_function(struct filters *filters);
+struct tinyml_conv_mve {
+	void (*apply)(struct filters *filters);
+};
 
-NOT_INLINED void apply_once(struct filters *filters)
-{
-	APPLY(filters, "vqdmulh.s32", HALVES_UP);
-}
-
-NOT_INLINED void apply_twice(struct filters *filters)
-{
-	APPLY(filters, "vqrdmulh.s32", HALVES_AWAY);
-}
-
+/* One function each, so that only what a model uses is linked. */
+#define LOOP(name, multiply, round)                                                                \
+	NOT_INLINED void apply_##name(struct filters *filters)                                     \
+	{                                                                                          \
+		APPLY(filters, multiply, round);                                                   \
+	}                                                                                          \
+	const struct tinyml_conv_mve tinyml_conv_mve_##name = {apply_##name};
+LOOP(once, "vqdmulh.s32", HALVES_UP)
+LOOP(twice, "vqrdmulh.s32", HALVES_AWAY)
 /* Nothing below the zero point is kept: how negative halves are rounded changes no output. */
-NOT_INLINED void apply_twice_relu(struct filters *filters)
-{
-	APPLY(filters, "vqrdmulh.s32", HALVES_UP);
-}
+LOOP(relu, "vqrdmulh.s32", HALVES_UP)
+#undef LOOP
 
 /* Apply all filters to the windows in the columns, of which `count` are in use. */
-static void apply_filters(const struct tinyml_conv_mve_s8 *p, struct filters *filters,
-			  filter_function *apply, int8_t *y, int32_t step, int32_t count)
+static void apply_filters(const struct tinyml_conv_mve_s8 *p, struct filters *filters, int8_t *y,
+			  int32_t step, int32_t count)
 {
 	const int32_t next = filters->after_second;
 	int32_t left = p->window.out_c;
@@ -237,7 +236,7 @@ static void apply_filters(const struct tinyml_conv_mve_s8 *p, struct filters *fi
 		filters->y = y;
 		filters->step = step;
 		filters->end = &p->shift[left / 4 * 4];
-		apply(filters);
+		p->loop->apply(filters);
 		y += left / 4 * 4;
 		left %= 4;
 	}
@@ -250,7 +249,7 @@ static void apply_filters(const struct tinyml_conv_mve_s8 *p, struct filters *fi
 		if (left <= 2) { /* there is no second pair: use the first again */
 			filters->after_first = -2 * TINYML_LANES * (filters->more_vectors + 1);
 		}
-		apply(filters);
+		p->loop->apply(filters);
 		filters->after_first = next;
 		for (int32_t i = 0; i < count; i++) {
 			tinyml_copy(&y[i * step], &block[4 * i], left < 4 ? left : 4);
@@ -267,9 +266,6 @@ void tinyml_conv_mve_s8(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int
 	const int32_t vectors = (elements + TINYML_LANES - 1) / TINYML_LANES;
 	const int32_t stride = vectors * TINYML_LANES, rows = w->batches * w->out_h;
 	const int32_t step = p->from_the_end ? -w->out_c : w->out_c;
-	filter_function *const apply = p->round_once               ? apply_once
-				       : p->out_min >= p->out_zero ? apply_twice_relu
-								   : apply_twice;
 	const bool undilated = w->dilation_h == 1 && w->dilation_w == 1;
 	int8_t *const columns = scratch;
 	/* The second filter of a pair is not padded. */
@@ -285,6 +281,7 @@ void tinyml_conv_mve_s8(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int
 	int32_t left = rows * w->out_w, count = 0;
 
 	TINYML_ASSERT(TINYML_ALIGNED(scratch, 4) && p->out_min <= p->out_max);
+	TINYML_ASSERT(p->round_once == (p->loop == &tinyml_conv_mve_once));
 	tinyml_fill(columns, 0, WINDOWS * stride);
 	y += p->from_the_end ? (left - 1) * w->out_c : 0;
 	for (int32_t i = 0; i < rows; i++) {
@@ -310,7 +307,7 @@ void tinyml_conv_mve_s8(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int
 			}
 			left--;
 			if (count == WINDOWS || left == 0) {
-				apply_filters(p, &filters, apply, y, step, count);
+				apply_filters(p, &filters, y, step, count);
 				y += count * step;
 				count = 0;
 			}

@@ -22,11 +22,10 @@ struct row {
 	int8_t low[TINYML_LANES];  /* 0: smallest output */
 	int8_t high[TINYML_LANES]; /* 16: largest output */
 	int32_t zero;              /* 32 */
-	const int8_t *const *tap;  /* 36: where the taps are */
+	const int8_t **taps;       /* 36: where they are */
 	int32_t pairs;             /* 40: of taps */
 	int32_t odd;               /* 44: whether there is another */
 	const int8_t *end;         /* 48: of the outputs */
-	const int8_t *taps[TINYML_DEPTHWISE_MVE_TAPS];
 };
 
 /* Blocks at one position, in the order in which the assembly loads them. */
@@ -316,36 +315,29 @@ row_taps(const struct tinyml_depthwise_conv_mve_s8 *p, struct row *row, int8_t *
 	}
 }
 
-/* One function each, so that none reserves registers for the others. */
-typedef void row_function(const struct tinyml_depthwise_conv_mve_s8 *p, struct row *row, int8_t *y,
-			  struct run run);
+struct tinyml_depthwise_mve {
+	void (*convolve_row)(const struct tinyml_depthwise_conv_mve_s8 *p, struct row *row,
+			     int8_t *y, struct run run);
+	bool square; /* for 3x3 kernels */
+};
 
-#define ROW_FUNCTION(name, call)                                                                   \
-	__attribute__((noinline)) static void name(const struct tinyml_depthwise_conv_mve_s8 *p,   \
-						   struct row *row, int8_t *y, struct run run)     \
+/* One function each, so that none reserves registers for the others, and only what a model uses is
+ * linked.
+ */
+#define LOOP(name, square, call)                                                                   \
+	__attribute__((noinline)) static void row_##name(                                          \
+		const struct tinyml_depthwise_conv_mve_s8 *p, struct row *row, int8_t *y,          \
+		struct run run)                                                                    \
 	{                                                                                          \
 		call;                                                                              \
-	}
-
-ROW_FUNCTION(row_3x3_once, row_3x3(p, row, y, run, ROUND_ONCE))
-ROW_FUNCTION(row_3x3_twice, row_3x3(p, row, y, run, ROUND_TWICE))
-ROW_FUNCTION(row_3x3_relu, row_3x3(p, row, y, run, ROUND_TWICE_RELU))
-ROW_FUNCTION(row_taps_once, row_taps(p, row, y, run, true))
-ROW_FUNCTION(row_taps_twice, row_taps(p, row, y, run, false))
-
-static row_function *function_for(const struct tinyml_depthwise_conv_mve_s8 *p)
-{
-	if (p->window.kernel_h != 3 || p->window.kernel_w != 3) {
-		return p->round_once ? row_taps_once : row_taps_twice;
-	}
-	if (p->round_once) {
-		return row_3x3_once;
-	}
-	if (p->out_zero == INT8_MIN && p->out_min == INT8_MIN && p->out_max == INT8_MAX) {
-		return row_3x3_relu;
-	}
-	return row_3x3_twice;
-}
+	}                                                                                          \
+	const struct tinyml_depthwise_mve tinyml_depthwise_mve_##name = {row_##name, square};
+LOOP(3x3_once, true, row_3x3(p, row, y, run, ROUND_ONCE))
+LOOP(3x3_twice, true, row_3x3(p, row, y, run, ROUND_TWICE))
+LOOP(3x3_relu, true, row_3x3(p, row, y, run, ROUND_TWICE_RELU))
+LOOP(any_once, false, row_taps(p, row, y, run, true))
+LOOP(any_twice, false, row_taps(p, row, y, run, false))
+#undef LOOP
 
 /* Where the taps of the first position of a row are, from input row `top` on. */
 static void find_taps(struct row *row, const struct tinyml_window *w,
@@ -368,23 +360,18 @@ static void find_taps(struct row *row, const struct tinyml_window *w,
 	}
 }
 
-void tinyml_depthwise_conv_mve_s8(const struct tinyml_depthwise_conv_mve_s8 *p, const int8_t *x,
-				  int8_t *y, void *scratch)
+/* All rows of outputs; `taps` has room for the taps of a position. */
+static inline void convolve(const struct tinyml_depthwise_conv_mve_s8 *p, const int8_t *x,
+			    int8_t *y, void *scratch, const int8_t **taps)
 {
 	const struct tinyml_window *w = &p->window;
-	const int32_t taps = w->kernel_h * w->kernel_w, channels = w->in_c;
+	const int32_t count = w->kernel_h * w->kernel_w, channels = w->in_c;
 	const int32_t whole = channels / TINYML_LANES;
-	row_function *const convolve = function_for(p);
-	struct row row;
+	struct row row = {.zero = p->out_zero, .taps = taps, .pairs = count / 2, .odd = count % 2};
 
-	TINYML_ASSERT(taps <= TINYML_DEPTHWISE_MVE_TAPS && channels == w->out_c);
 	TINYML_ASSERT(scratch != NULL || channels >= TINYML_LANES);
 	tinyml_fill(row.low, (int8_t)p->out_min, TINYML_LANES);
 	tinyml_fill(row.high, (int8_t)p->out_max, TINYML_LANES);
-	row.zero = p->out_zero;
-	row.tap = row.taps;
-	row.pairs = taps / 2;
-	row.odd = taps % 2;
 	for (int32_t n = 0; n < w->batches; n++, x += w->in_h * w->in_w * channels) {
 		struct tinyml_ring ring = tinyml_ring(w, scratch);
 
@@ -395,15 +382,40 @@ void tinyml_depthwise_conv_mve_s8(const struct tinyml_depthwise_conv_mve_s8 *p, 
 				tinyml_ring_fill(&ring, p, x, top + ring.count);
 			}
 			find_taps(&row, w, &ring, x, top);
-			convolve(p, &row, y, (struct run){0, 0, whole > 0 ? whole : 1});
+			p->loop->convolve_row(p, &row, y,
+					      (struct run){0, 0, whole > 0 ? whole : 1});
 			if (whole > 0 && channels % TINYML_LANES != 0) {
 				/* The last block ends with the last channel, so some channels are
 				 * computed twice. */
-				convolve(p, &row, y,
-					 (struct run){channels - TINYML_LANES, whole * TINYML_LANES,
-						      1});
+				p->loop->convolve_row(p, &row, y,
+						      (struct run){channels - TINYML_LANES,
+								   whole * TINYML_LANES, 1});
 			}
 		}
+	}
+}
+
+/* A function of its own, so that 3x3 kernels need no stack for many taps. */
+__attribute__((noinline)) static void convolve_any(const struct tinyml_depthwise_conv_mve_s8 *p,
+						   const int8_t *x, int8_t *y, void *scratch)
+{
+	const int8_t *taps[TINYML_DEPTHWISE_MVE_TAPS];
+
+	TINYML_ASSERT(p->window.kernel_h * p->window.kernel_w <= TINYML_DEPTHWISE_MVE_TAPS);
+	convolve(p, x, y, scratch, taps);
+}
+
+void tinyml_depthwise_conv_mve_s8(const struct tinyml_depthwise_conv_mve_s8 *p, const int8_t *x,
+				  int8_t *y, void *scratch)
+{
+	TINYML_ASSERT(p->window.in_c == p->window.out_c);
+	if (p->loop->square) {
+		const int8_t *taps[9];
+
+		TINYML_ASSERT(p->window.kernel_h == 3 && p->window.kernel_w == 3);
+		convolve(p, x, y, scratch, taps);
+	} else {
+		convolve_any(p, x, y, scratch);
 	}
 }
 

@@ -131,23 +131,22 @@ struct fours {
 
 /* clang-format on */
 
-typedef void fours_function(const struct fours *fours);
+struct tinyml_dense_mve {
+	void (*apply)(const struct fours *fours);
+};
 
-__attribute__((noinline)) static void apply_once(const struct fours *fours)
-{
-	APPLY(fours, "vqdmulh.s32", HALVES_UP);
-}
-
-__attribute__((noinline)) static void apply_twice(const struct fours *fours)
-{
-	APPLY(fours, "vqrdmulh.s32", HALVES_AWAY);
-}
-
+/* One function each, so that only what a model uses is linked. */
+#define LOOP(name, multiply, round)                                                                \
+	__attribute__((noinline)) static void apply_##name(const struct fours *fours)              \
+	{                                                                                          \
+		APPLY(fours, multiply, round);                                                     \
+	}                                                                                          \
+	const struct tinyml_dense_mve tinyml_dense_mve_##name = {apply_##name};
+LOOP(once, "vqdmulh.s32", HALVES_UP)
+LOOP(twice, "vqrdmulh.s32", HALVES_AWAY)
 /* Nothing below the zero point is kept: how negative halves are rounded changes no output. */
-__attribute__((noinline)) static void apply_twice_relu(const struct fours *fours)
-{
-	APPLY(fours, "vqrdmulh.s32", HALVES_UP);
-}
+LOOP(relu, "vqrdmulh.s32", HALVES_UP)
+#undef LOOP
 
 /* A single filter: one of the last, if their number is not a multiple of four. */
 static int32_t dot_1x1(const int8_t *w, const int8_t *x, int32_t count)
@@ -185,9 +184,6 @@ static void apply_last(const struct tinyml_dense_mve_s8 *p, const int8_t *x, int
 void tinyml_dense_mve_s8(const struct tinyml_dense_mve_s8 *p, const int8_t *x, int8_t *y)
 {
 	const int32_t whole = p->outputs / 4 * 4;
-	fours_function *const apply = p->round_once               ? apply_once
-				      : p->out_min >= p->out_zero ? apply_twice_relu
-								  : apply_twice;
 	struct fours fours = {
 		.vectors = p->inputs / TINYML_LANES,
 		.rest = p->inputs % TINYML_LANES,
@@ -201,12 +197,13 @@ void tinyml_dense_mve_s8(const struct tinyml_dense_mve_s8 *p, const int8_t *x, i
 	};
 
 	TINYML_ASSERT(p->out_min <= p->out_max);
+	TINYML_ASSERT(p->round_once == (p->loop == &tinyml_dense_mve_once));
 	for (int32_t row = 0; row < p->rows; row++, x += p->inputs, y += p->outputs) {
 		if (whole > 0) {
 			fours.x = x;
 			fours.y = y;
 			fours.end = &y[whole];
-			apply(&fours);
+			p->loop->apply(&fours);
 		}
 		if (whole < p->outputs) {
 			apply_last(p, x, &y[whole], whole);

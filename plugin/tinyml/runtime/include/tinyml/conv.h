@@ -101,6 +101,7 @@ void tinyml_conv_pairs_s8(const struct tinyml_conv_stream_s8 *p, const int8_t *x
  * whole vector. The other tables have one entry per output channel, the last one repeated to a
  * multiple of four. The bias includes the zero points, as in struct tinyml_conv_stream_s8.
  */
+struct tinyml_conv_mve;
 struct tinyml_conv_mve_s8 {
 	struct tinyml_window window;
 	int16_t in_zero;
@@ -113,7 +114,13 @@ struct tinyml_conv_mve_s8 {
 	const int32_t *bias;
 	const int32_t *multiplier;
 	const int8_t *shift; /* not positive; negative with round_once */
+	const struct tinyml_conv_mve *loop;
 };
+
+/** Loops over the filters; only those that a model names are linked. */
+extern const struct tinyml_conv_mve tinyml_conv_mve_once;  /* round_once is true */
+extern const struct tinyml_conv_mve tinyml_conv_mve_twice; /* it is false */
+extern const struct tinyml_conv_mve tinyml_conv_mve_relu;  /* also, and out_min >= out_zero */
 
 /** The scratch memory holds three columns of V vectors. */
 void tinyml_conv_mve_s8(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int8_t *y,

@@ -68,6 +68,7 @@ void tinyml_dense_pairs_s8(const struct tinyml_dense_stream_s8 *p, const int8_t 
  * The outputs % 4 last filters follow one by one, as they are. The other tables have one entry per
  * output. The bias includes the zero points, as in the stream.
  */
+struct tinyml_dense_mve;
 struct tinyml_dense_mve_s8 {
 	int32_t rows;
 	int32_t inputs;
@@ -80,7 +81,13 @@ struct tinyml_dense_mve_s8 {
 	int16_t out_min;
 	int16_t out_max;
 	bool round_once; /* use tinyml_rescale_once() */
+	const struct tinyml_dense_mve *loop;
 };
+
+/** Loops over the filters; only those that a model names are linked. */
+extern const struct tinyml_dense_mve tinyml_dense_mve_once;  /* round_once is true */
+extern const struct tinyml_dense_mve tinyml_dense_mve_twice; /* it is false */
+extern const struct tinyml_dense_mve tinyml_dense_mve_relu;  /* also, and out_min >= out_zero */
 
 void tinyml_dense_mve_s8(const struct tinyml_dense_mve_s8 *p, const int8_t *x, int8_t *y);
 

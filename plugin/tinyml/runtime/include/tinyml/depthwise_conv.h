@@ -91,6 +91,7 @@ void tinyml_depthwise_whole_s8(const struct tinyml_depthwise_conv_s8 *p, const i
  * 3, 7, 11, 15: the order in which widening multiplications leave the lanes. The bias includes the
  * zero points, as above.
  */
+struct tinyml_depthwise_mve;
 struct tinyml_depthwise_conv_mve_s8 {
 	struct tinyml_window window;
 	int16_t in_zero;
@@ -102,7 +103,16 @@ struct tinyml_depthwise_conv_mve_s8 {
 	const int32_t *bias;
 	const int32_t *multiplier;
 	const int8_t *shift; /* not positive; negative with round_once */
+	const struct tinyml_depthwise_mve *loop;
 };
+
+/** Loops over a row; only those that a model names are linked. */
+extern const struct tinyml_depthwise_mve tinyml_depthwise_mve_3x3_once;  /* round_once is true */
+extern const struct tinyml_depthwise_mve tinyml_depthwise_mve_3x3_twice; /* it is false */
+extern const struct tinyml_depthwise_mve
+	tinyml_depthwise_mve_3x3_relu; /* also, out_zero and out_min are -128, out_max is 127 */
+extern const struct tinyml_depthwise_mve tinyml_depthwise_mve_any_once; /* any kernel */
+extern const struct tinyml_depthwise_mve tinyml_depthwise_mve_any_twice;
 
 /**
  * The scratch memory holds the rows that the kernel spans, with their padding, and 15 more bytes,
