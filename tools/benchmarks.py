@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write docs/BENCHMARKS.md, and its overview into README.md, from benchmarks/record.json.
 
-``python -m tools.benchmarks [--check | --measure]``
+``python -m tools.benchmarks [--check | --measure [--on qemu-cortex-m4]]``
 
 The record holds the digits sample and the published models (in the folder ``TINYML_MODELS``) for which
-other runtimes have figures. ``--measure`` updates it and keeps the rows of models that are absent.
+other runtimes have figures. ``--measure`` updates it and keeps the rows of models that are absent and of
+machines that are not named.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import csv
 import hashlib
 import os
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 from tools.environment import ROOT
@@ -106,18 +108,23 @@ def models() -> dict[str, Path]:
     return found
 
 
-def measured(old: record.Record | None) -> record.Record:
+def measured(old: record.Record | None, machines: Collection[str]) -> record.Record:
+    """The record, in which the rows of these machines are new where their model is at hand."""
     rows: list[Row] = []
+    kept = list(old.rows) if old else []
     available = models()
-    for path in available.values():
+    for sha256, path in available.items():
         for machine in MACHINES:
+            if machine not in machines:
+                rows += [row for row in kept if (row.sha256, row.machine) == (sha256, machine)]
+                continue
             for kernels in CHOICES:
                 print(f"{path.stem} on {machine} with {kernels}", flush=True)
                 try:
                     rows.append(measure(path, machine, kernels, Options()))
                 except TinymlError as error:
                     print(f"  left out: {error}", file=sys.stderr)
-    rows += [row for row in (old.rows if old else ()) if row.sha256 in peers().models.keys() - available]
+    rows += [row for row in kept if row.sha256 in peers().models.keys() - available]
     return record.Record(record.compiler_name(MACHINES), tuple(rows))
 
 
@@ -125,14 +132,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--check", action="store_true", help="fail if the page is out of date")
     parser.add_argument("--measure", action="store_true", help="measure again; takes minutes")
+    parser.add_argument("--on", choices=MACHINES, action="append", metavar="MACHINE", help="only there")
     args = parser.parse_args()
     if args.measure:
         old = record.load(RECORD) if RECORD.is_file() else None
-        new = measured(old)
+        new = measured(old, args.on or MACHINES)
         for change in record.compare(old.rows, new.rows) if old else ():
             print(change)
         record.save(RECORD, new)
-        frontends.save(FRAMES, frontends.measure_all(FRAME_MACHINES))
+        if not args.on:
+            frontends.save(FRAMES, frontends.measure_all(FRAME_MACHINES))
     kept = record.load(RECORD)
     current = True
     for path, text in ((PAGE, page(kept)), (README, readme(kept))):

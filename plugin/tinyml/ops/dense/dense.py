@@ -140,7 +140,7 @@ class DenseHelium(DenseInt8):
     name = "tinyml_dense_mve_s8"
     struct = "struct tinyml_dense_mve_s8"
     sources = ("dense/dense_mve_s8.c",)
-    cost = Cost(mve=(0.12, 25))
+    cost = Cost(mve=(0.13, 17))
     constraints = (int8_tensors, constant_weights, symmetric_weights, helium.right_shifts)
 
     def runs_on(self, target: Target) -> bool:
