@@ -76,7 +76,7 @@ def show_layers(report: Report, console: Console) -> None:
 
 
 def _widths(rows: Sequence[Sequence[str]], most: int) -> list[int]:
-    """The columns' widths: where the terminal is too narrow, names (columns 1 and 2) are cut, numbers never."""
+    """Widths of the columns: a narrow terminal cuts names (columns 1 and 2), never numbers."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     missing = sum(widths) + 2 * len(widths) - most
     for i, least in ((2, 32), (1, 24), (2, 12), (1, 12)):
