@@ -30,11 +30,15 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], s
 
 
 @pytest.mark.parametrize(
-    "test,board", [*(("tinyml.slots", board) for board in BOARDS), ("tinyml.slots.user", BOARDS[0])]
+    "test,board",
+    [
+        *((test, board) for test in ("tinyml.slots", "tinyml.slots.stream") for board in BOARDS),
+        ("tinyml.slots.user", BOARDS[0]),
+    ],
 )
 def test_life_of_a_model(results: dict[tuple[str, str], str], test: str, board: str) -> None:
-    """On Zephyr's flash simulator: updates, trials, hostile images, a power failure at each write and erase;
-    user mode, with memory protection."""
+    """On Zephyr's flash simulator: updates, trials, hostile images, a power failure at each write and erase,
+    through the flash map and through stream flash; user mode, with memory protection."""
     found = [status for (name, place), status in results.items() if name == test and place.startswith(board)]
     assert found == ["passed"], results
 
