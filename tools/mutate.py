@@ -230,6 +230,7 @@ EQUIVALENT = {
     ".narrow = low >= INT8_MIN || high < INT8_MAX,": "a clamp that changes nothing",
     "quant = None if y.quant is None else Transpose(inverse).infer([y])[-1].quant": "there is one output",
     'output = self.tensor(f"{name}/{op.kind}", type_ or op.infer(inputs)[-1])': "made nodes have one output",
+    "moved = x is not None or x.quant is not None and node.op.movement": "only movements give plain bytes",
     "if (first >= 0) {": "no padding is appended",
     "if (end <= piece) {": "no padding is appended",
     "return value < 0 ? 0 : value >= high ? high : value;": "the limit is the value",

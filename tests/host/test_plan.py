@@ -537,6 +537,23 @@ def test_search_gives_up_at_its_limit() -> None:
     assert search(packing, SIDE, 1) is None
 
 
+@pytest.mark.parametrize(
+    "target,blocks",
+    [
+        (13, [(2, 1, 2, 1), (3, 3, 4, 4), (6, 3, 5, 1), (3, 3, 5, 4)]),
+        (25, [(3, 2, 3, 4), (3, 3, 4, 1), (4, 3, 3, 1), (6, 2, 4, 4), (6, 2, 3, 4)]),
+    ],
+)
+def test_search_leaves_gaps_where_alignment_demands_them(
+    target: int, blocks: Sequence[tuple[int, int, int, int]]
+) -> None:
+    """A block that could be placed lower has to wait for one that is placed higher now."""
+    packing = Packing([Block("b", (Piece(0, size, first, last),), at) for size, first, last, at in blocks])
+    found = search(packing, target, 2_000)
+    assert found is not None
+    assert found.arena_bytes == target
+
+
 def test_same_problem_same_solution() -> None:
     assert solve(random_problem(7)) == solve(random_problem(7))
 

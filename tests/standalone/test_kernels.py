@@ -7,7 +7,7 @@ All layers are in one model, so that a machine and a choice of kernels cost one 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -24,6 +24,8 @@ from tinyml.ops.dense.dense import Dense
 from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.pool.average import AveragePool
 from tinyml.pipeline import Options, compile_graph
+from tinyml.plan import Plan, plan
+from tinyml.select import Selected
 from tinyml.workspace import find_cmsis_nn
 
 MACHINES = ["host", *(name for name, machine in harness.MACHINES.items() if machine.board)]
@@ -177,6 +179,29 @@ def test_layers_without_unaligned_loads(machine: str, kernels: str, monkeypatch:
     for kernel in ("tinyml_dense_pairs_s8(", "tinyml_dense_dsp_s8("):
         assert kernel in compiled.files["layers.c"]
     result = harness.run_files(compiled.files, machine, [feed], options=harness.Options(strict=True))
+    assert not different(graph, feed, result.outputs[0])
+
+
+@pytest.mark.parametrize("kernels", ["portable"])
+@pytest.mark.parametrize("machine", ["host", "qemu-cortex-m4", "qemu-cortex-m55"])
+def test_layers_from_the_end(machine: str, kernels: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every kernel that can compute its last position first does, as it would over its own input."""
+
+    def backwards(graph: Graph, selected: Sequence[Selected], io_outside: bool = False) -> Plan:
+        steps = [i for i, chosen in enumerate(selected) if any(way.backwards for way in chosen.overlays)]
+        assert len(steps) > len(WEIGHTED) // 4
+        return replace(plan(graph, selected, io_outside), backwards=frozenset(steps))
+
+    for module in ("storage", "draft"):  # inputs and outputs stay apart, so that the order is free
+        monkeypatch.setattr(f"tinyml.plan.{module}.overlay_pairs", lambda *_: {})
+    monkeypatch.setattr("tinyml.pipeline.plan", backwards)
+    graph = layers(once=True)
+    rng = np.random.default_rng(10)
+    feed = {name: rng.integers(-128, 128, graph.tensors[name].shape).astype(np.int8) for name in graph.inputs}
+    options = Options(target=harness.find_machine(machine).target.name, kernels=kernels, bands=False)
+    compiled = compile_graph(graph, "layers", Provenance("layers", "0" * 64, ""), options)
+    assert ".from_the_end = true" in compiled.files["layers.c"]
+    result = harness.run_files(compiled.files, machine, [feed])
     assert not different(graph, feed, result.outputs[0])
 
 
