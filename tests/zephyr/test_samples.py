@@ -10,33 +10,31 @@ from pathlib import Path
 import pytest
 
 from tests.zephyr.building import ROOT, TWISTER_SECONDS, run, twister, west_build
+from tools import samples
 
 pytestmark = pytest.mark.timeout(TWISTER_SECONDS)
 
-SAMPLES = sorted(path.parent for path in (ROOT / "samples").glob("*/expected.py"))
+PAIRS = [pair for pair in samples.named() if pair.in_suite and (pair.sample / "expected.py").exists()]
+"""Tests on integration platforms; `python -m tools.samples` runs the other boards that samples name."""
 GESTURE = ROOT / "samples" / "gesture"
-BOARDS = ["qemu_cortex_m3", "native_sim/native/64"]
+NATIVE = "native_sim/native/64"
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], str]:
-    return twister(SAMPLES, BOARDS, tmp_path_factory.mktemp("samples"))
+    folders, boards = ({getattr(pair, key) for pair in PAIRS} for key in ("sample", "board"))
+    return twister(sorted(folders), sorted(boards), tmp_path_factory.mktemp("samples"))
 
 
-@pytest.mark.parametrize("board", BOARDS)
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)
-def test_sample(results: dict[tuple[str, str], str], sample: Path, board: str) -> None:
-    name = f"sample.tinyml.{sample.name}"
-    ended = [status for (test, place), status in results.items() if test == name and place.startswith(board)]
-    assert ended == ["passed"], results
-
-
-@pytest.mark.parametrize("variant", ["gesture.stream", "person.slow"])
-def test_variant(results: dict[tuple[str, str], str], variant: str) -> None:
-    """Batches from the sensor's FIFO; pictures that are lost, counted and reported."""
-    assert [status for (test, _), status in results.items() if test == f"sample.tinyml.{variant}"] == [
-        "passed"
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: f"{pair.test} on {pair.board}")
+def test_sample(results: dict[tuple[str, str], str], pair: samples.Named) -> None:
+    """Also batches from a FIFO, and pictures and sounds that are lost, counted and reported."""
+    ended = [
+        status
+        for (test, place), status in results.items()
+        if test == pair.test and place.startswith(pair.board)
     ]
+    assert ended == ["passed"], results
 
 
 def test_a_wake_word_of_your_own(tmp_path: Path) -> None:
@@ -50,7 +48,7 @@ def test_a_wake_word_of_your_own(tmp_path: Path) -> None:
     shutil.copy(Path(__file__).parent / "wake_word" / "hey_steven.onnx", sample / "model.onnx")
     expected = run(["python", "expected.py"], sample).splitlines()
     assert expected[1:-1] == ["4.22 s: wake word (99 %), LED on"]
-    build = west_build(sample, tmp_path / "build", BOARDS[1], "-DCONFIG_NATIVE_SIM_SLOWDOWN_TO_REAL_TIME=n")
+    build = west_build(sample, tmp_path / "build", NATIVE, "-DCONFIG_NATIVE_SIM_SLOWDOWN_TO_REAL_TIME=n")
     said = build.in_qemu("overruns").splitlines()
     assert [line.rstrip() for line in said if line.rstrip() in expected] == expected, said
 
@@ -75,5 +73,5 @@ def test_wrong_devices_are_build_errors(what: str, folder: Path) -> None:
     overlay = folder / "wrong.overlay"
     (folder / "two.csv").write_text("1,2\n3,4\n")
     overlay.write_text(f"&replay_accel {{ {change.replace('two.csv', str(folder / 'two.csv'))}; }};\n")
-    build: list[str | Path] = ["west", "build", "-b", BOARDS[1], "-d", folder / "build", "-t", target]
+    build: list[str | Path] = ["west", "build", "-b", NATIVE, "-d", folder / "build", "-t", target]
     assert message in run([*build, GESTURE, "--", f"-DEXTRA_DTC_OVERLAY_FILE={overlay}"], folder, check=False)

@@ -43,6 +43,7 @@ static void replay_dmic_recorded(struct k_timer *timer)
 		return;
 	}
 	if (k_mem_slab_alloc(data->slab, &block, K_NO_WAIT) != 0) {
+		data->played += data->block_samples; /* lost, as with a real microphone */
 		data->state = DMIC_STATE_ERROR;
 		k_timer_stop(timer);
 		return;

@@ -146,6 +146,7 @@ int main(void)
 			samples += (uint32_t)taken;
 		}
 		k_mem_slab_free(&slab, block);
+		k_msleep(CONFIG_WAKE_WORD_PAUSE_MS);
 	}
 	printf("the microphone has stopped: %u samples, %u runs, %u overruns\n", samples, runs,
 	       overruns);
