@@ -9,7 +9,7 @@ from typing import Any
 from flatbuffers import flexbuffers
 
 from tinyml.errors import ModelError
-from tinyml.reading import MALFORMED, TfliteNode
+from tinyml.reading import BROKEN, MALFORMED, TfliteNode
 
 
 def option(node: TfliteNode, name: str, low: int = 0, high: int = 0x7FFFFFFF) -> int:
@@ -25,6 +25,8 @@ def option(node: TfliteNode, name: str, low: int = 0, high: int = 0x7FFFFFFF) ->
 
 
 def _all(node: TfliteNode) -> dict[str, Any]:
-    """Broken maps raise many kinds of exceptions, which the caller of readers turns into a message."""
-    found = flexbuffers.Loads(node.custom_options) if node.custom_options else {}
+    try:
+        found = flexbuffers.Loads(node.custom_options) if node.custom_options else {}
+    except (*BROKEN, AssertionError):  # the package asserts some of what it expects of a map
+        raise ModelError(f"{node.op_type} operator {node.name!r} has broken options", MALFORMED) from None
     return found if isinstance(found, dict) else {}
