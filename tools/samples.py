@@ -96,6 +96,7 @@ def run(pairs: Sequence[Named], board: str, hals: Path | None, place: Path) -> d
     more = compiler_for(board, environment())
     # Debian's linker for RISC-V warns of what Zephyr's linker script does
     options = ["--disable-warnings-as-errors"] if more.get("CROSS_COMPILE") else []
+    options += ["--timeout-multiplier", "5"]  # for hosts that are busy with other things
     found = [find_hal(name, place, hals) for name in dict.fromkeys(BOARDS.values())]
     modules = [str(hal) for hal in found if hal is not None and not hal.is_relative_to(place)]
     more["EXTRA_ZEPHYR_MODULES"] = ";".join([str(ROOT / "boards"), *modules])  # a list of CMake

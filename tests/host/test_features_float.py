@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support import torchaudio_reference
 from tests.support.batch import Item, run_batch
 from tests.support.feeding import compiled_with, cut, feed, negating
 from tests.support.micro_reference import RECORDED
@@ -122,6 +123,14 @@ def test_mfcc_is_librosas(name: str) -> None:
     logs = librosa.power_to_db(power, top_db=None) if chosen["log"] == "db" else np.log(power + 1e-6)
     expected = librosa.feature.mfcc(S=logs, n_mfcc=chosen["coefficients"]) if chosen["coefficients"] else logs
     assert_close(end.compute(speech()), expected.T)
+
+
+@pytest.mark.parametrize("name", torchaudio_reference.SETTINGS)
+def test_mfcc_is_torchaudios(name: str) -> None:
+    """Recorded with torchaudio 2.1."""
+    end = frontend("mfcc", {"style": "torchaudio", **torchaudio_reference.SETTINGS[name]})
+    with np.load(torchaudio_reference.RECORDED) as file:
+        assert_close(end.compute(speech()), file[name])
 
 
 @SCIPY
