@@ -49,7 +49,7 @@ PARTS = (
     ("`tinyml_slot_open()` and all checks, `-Os`", "-Os", ("slot", "crc32")),
     ("the same, `-O2`", "-O2", ("slot", "crc32")),
     ("two slots, updates, trials, `-Os`", "-Os", ("slots", "update", "marks")),
-    ("lines of text (`receiver.c`), `-Os`", "-Os", ("receiver",)),
+    ("requests of a computer (`receiver.c`), `-Os`", "-Os", ("receiver",)),
 )
 RUNS = (
     ("digits", DIGITS.name, ("cortex-m3", "cortex-m4", "cortex-m55", "riscv32")),
@@ -63,7 +63,7 @@ STRUCTURES = (
     ("tinyml_slot", "a model in a slot (eight inputs and outputs)"),
     ("tinyml_slots", "two slots"),
     ("tinyml_update", "an update, while it lasts"),
-    ("tinyml_receiver", "lines of text, with the update"),
+    ("tinyml_receiver", "requests of a computer, with the update"),
 )
 
 

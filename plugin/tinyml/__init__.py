@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tinyml.api.compiled import CompiledModel, compile
+    from tinyml.api.connected import Device, DeviceProfile, connect
     from tinyml.api.costs import Cost, LayerCost, cost
     from tinyml.api.evaluated import Evaluation, evaluate
     from tinyml.api.quantized import QuantizedModel, quantize
@@ -35,6 +36,8 @@ __all__ = [
     "CompiledModel",
     "ConfigError",
     "Cost",
+    "Device",
+    "DeviceProfile",
     "Evaluation",
     "LayerCost",
     "Model",
@@ -46,6 +49,7 @@ __all__ = [
     "UnsupportedError",
     "__version__",
     "compile",
+    "connect",
     "cost",
     "evaluate",
     "load",
@@ -55,6 +59,7 @@ __all__ = [
 
 _HOMES = {
     "api.compiled": ("CompiledModel", "compile"),
+    "api.connected": ("Device", "DeviceProfile", "connect"),
     "api.costs": ("Cost", "LayerCost", "cost"),
     "api.evaluated": ("Evaluation", "evaluate"),
     "api.quantized": ("QuantizedModel", "quantize"),

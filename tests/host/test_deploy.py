@@ -69,7 +69,7 @@ def pack(folder: Path, version: int, **more: object) -> Path:
 
 
 def deploy(device: Served, path: Path, *more: str) -> int:
-    return main(["deploy", str(path), "--serial", device.port, "--plain", *more])
+    return main(["deploy", str(path), "--serial", device.port, *more])
 
 
 def test_two_versions(device: Served, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -103,20 +103,20 @@ def test_an_interrupted_transfer_is_resumed(
     from tinyml.slots import deploy as sending
 
     assert deploy(device, pack(tmp_path, 1)) == 0
-    whole = sending.Device.send
+    whole = sending.Slots.send
 
-    def until_the_cable_is_pulled(self: sending.Device, offset: int, data: bytes) -> int:
+    def until_the_cable_is_pulled(self: sending.Slots, offset: int, data: bytes) -> int:
         if offset > 2000:
             raise ToolError("the cable was pulled")
         return whole(self, offset, data)
 
-    monkeypatch.setattr(sending.Device, "send", until_the_cable_is_pulled)
+    monkeypatch.setattr(sending.Slots, "send", until_the_cable_is_pulled)
     assert deploy(device, pack(tmp_path, 2)) == 1
     monkeypatch.undo()
     device.cut_power()
     capsys.readouterr()
     assert deploy(device, pack(tmp_path, 2)) == 0
-    assert "1,792 of them were there already" in capsys.readouterr().out
+    assert "2,048 of them were there already" in capsys.readouterr().out
 
 
 def test_another_devices_pack(device: Served, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,9 +12,9 @@ import pytest
 
 from tinyml.app.manifest import ModelEntry, load
 from tinyml.errors import BudgetError, ConfigError, ToolError
+from tinyml.harness.session import Greeting
 from tinyml.harness.zephyr import Build, DevicetreeError, Site, devicetree_options, write_application
 from tinyml.harness.zephyr.place import ZephyrPlace
-from tinyml.harness.zephyr.talk import Greeting
 
 # Records its arguments, prints what the test specifies, and fails if that is not empty.
 WEST = """\
@@ -65,7 +65,7 @@ def test_the_same_options_build_incrementally_and_others_from_scratch(build: Bui
     build.make([])
     first, second, third = asked(build)
     assert first.startswith("build --no-sysbuild -p always -b a_board")
-    assert first.endswith("-- -GNinja -DPROBE_MODEL=kws -DX=1")
+    assert first.endswith("-- -GNinja -DX=1")
     assert "-p auto" in second
     assert "-p always" in third
 
@@ -127,7 +127,7 @@ def test_ticks_of_an_emulated_clock_become_instructions(
     """By a loop of known length; for a core that the loop was not written for they cannot."""
     (build.folder / "zephyr").mkdir(parents=True)
     (build.folder / "zephyr" / ".config").write_text("CONFIG_QEMU_TARGET=y\n")
-    greeting = Greeting("kws", "", 1, 1, 10_000_000, empty_cycles=10, loop_cycles=loop_cycles)
+    greeting = Greeting(512, 1, True, False, 10_000_000, empty_cycles=10, loop_cycles=loop_cycles)
     if total is None:
         with pytest.raises(ConfigError, match="the core of a_board"):
             ZephyrPlace(build)._cost(greeting, 1_010, [510])

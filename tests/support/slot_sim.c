@@ -22,7 +22,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include <tinyml/host.h>
 #include <tinyml/slot_receiver.h>
 
 #define SECTOR  256u
@@ -318,29 +320,46 @@ void bring(const struct file *file, bool resume)
 	demand(tinyml_slots_confirm(&slots) == 0, "cannot confirm");
 }
 
-/* Every 20th line of data arrives damaged: the sender must cope. */
-static int serve(void)
+static size_t receive(const uint8_t *request, size_t bytes, uint8_t *reply, size_t room)
 {
 	static struct tinyml_receiver receiver = {.slots = &slots, .slot = &model};
-	char line[2 * TINYML_RECEIVER_DATA + 41];
-	char answer[TINYML_RECEIVER_ANSWER];
-	long lines = 0;
+
+	return tinyml_receiver_request(&receiver, request, bytes, reply, room);
+}
+
+static const struct tinyml_model *model_at(size_t index)
+{
+	return index == 0u ? &model.model : NULL;
+}
+
+static void send_bytes(const uint8_t *data, size_t bytes)
+{
+	fwrite(data, 1, bytes, stdout);
+}
+
+/* Every 20th part arrives damaged: the sender must cope. */
+static int serve(void)
+{
+	static const struct tinyml_host_port port = {
+		.model = model_at, .send = send_bytes, .slot = receive};
+	static struct tinyml_host host = {.port = &port};
+	uint8_t data[256];
+	ssize_t count;
+	long parts = 0;
 
 	memset(memory, 0xff, 2u * slot_bytes);
 	power_on();
 	tinyml_slots_open(&slots, &model);
-	while (fgets(line, sizeof(line), stdin) != NULL) {
-		line[strcspn(line, "\r\n")] = '\0';
-		if (strcmp(line, "power") == 0) {
+	while ((count = read(0, data, sizeof(data))) > 0) {
+		if (count == 6 && memcmp(data, "power\n", 6) == 0) {
 			power_on();
 			tinyml_slots_open(&slots, &model);
 			continue;
 		}
-		if (++lines % 20 == 0 && strncmp(line, "data", 4) == 0) {
-			line[20] ^= 1;
+		if (++parts % 20 == 0) {
+			data[count / 2] ^= 1;
 		}
-		tinyml_receiver_line(&receiver, line, answer);
-		printf("uart:~$ %s\r\n%s\r\n", line, answer);
+		tinyml_host_receive(&host, data, (size_t)count);
 		fflush(stdout);
 	}
 	return 0;

@@ -57,6 +57,7 @@ def build_simulator(folder: Path, trust: Trust | None = None) -> Path:
     flags: tuple[str, ...] = ("-std=gnu11", "-O1", *WARNINGS, *SANITIZERS)
     includes: tuple[Path, ...] = (Path(RUNTIME_INCLUDE), Path(RUNTIME_C) / "slot")
     sources = [path for path in sorted(Path(RUNTIME_C).glob("slot/*.c")) if "trust_" not in path.name]
+    sources += sorted(Path(RUNTIME_C).glob("host/*.c"))
     units = []
     if trust is not None:
         flags = (*flags, f"-DVERIFY=tinyml_slot_verify_{trust.adapter}")

@@ -16,7 +16,7 @@ from pathlib import Path
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from tinyml.harness.zephyr.links import Program
+from tinyml.harness.links import Program
 from tools import workspace
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from tests.zephyr.building import ROOT, TWISTER_SECONDS, run, twister
-from tinyml.harness.zephyr.links import SerialPort
+from tinyml.harness.links import SerialPort
+from tinyml.harness.session import EMULATOR_SECONDS, Session
 from tinyml.slots import container
-from tinyml.slots.deploy import Device, Refused, deploy
+from tinyml.slots.deploy import Refused, Slots, deploy
 from tinyml.slots.places import slots_of_build, target_of_build
 from tools import workspace
 
@@ -92,10 +93,10 @@ def test_partitions_of_a_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert (a.address, a.bytes, b.address, b.bytes) == (0x100000, 0x8000, 0x108000, 0x8000)
 
 
-def test_deploy_to_a_shell(tmp_path: Path) -> None:
+def test_deploy_to_an_emulator(tmp_path: Path) -> None:
     """`tinyml deploy` over the console of an emulated board: two versions, then an old one."""
     build = tmp_path / "build"
-    options = ["--", "-DEXTRA_CONF_FILE=shell.conf"]
+    options = ["--", "-DEXTRA_CONF_FILE=host.conf"]
     run(["west", "build", "-b", BOARDS[0], "-d", build, SAMPLE, *options], tmp_path)
     answers = deploy_to_emulator(build, [1, 2, 1])
     assert answers == ["digits 1.0.0", "digits 2.0.0", "not newer than the one in use"]
@@ -121,8 +122,10 @@ def deploy_to_emulator(build: Path, versions: list[int]) -> list[str]:
             for version in versions:
                 with SerialPort(terminal[1], 115200) as link:
                     pack = container.load(build / f"digits_{version}.tmodel")
+                    session = Session(link, "the emulator")
+                    session.greet(EMULATOR_SECONDS)
                     try:
-                        after = deploy(Device(link, "the emulator"), pack).after
+                        after = deploy(Slots(session), pack).after
                         answers.append(f"{after.name} {after.version}")
                     except Refused as error:
                         answers.append(error.message.partition("the model is ")[2])

@@ -11,14 +11,18 @@ import signal
 import subprocess
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from shutil import copyfile
 
+import numpy as np
 import pytest
 
+import tinyml
 from tests.zephyr.building import DIGITS, change_model, copy_of_digits, run, symbols
 from tinyml.cli import main
+from tinyml.errors import ConfigError
 from tinyml.harness.zephyr import Build
 
 NATIVE = "native_sim/native/64"
@@ -42,6 +46,38 @@ def test_an_image_agrees(builds: Path) -> None:
     assert "agrees on qemu_cortex_m3 (Zephyr image) with onnxruntime" in said
     assert "40 of 40 values equal" in said
     assert "no Zephyr image" not in said
+    with tinyml.connect(builds / "m3" / "build") as device:
+        check_device(device)
+    with emulated_by_hand(builds / "m3" / "build") as terminal, tinyml.connect(terminal) as device:
+        check_device(device)
+
+
+def check_device(device: tinyml.Device) -> None:
+    """The object that `tinyml.connect` returns computes what the C on this computer computes."""
+    assert list(device.models) == ["digits"]
+    rows = np.random.default_rng(3).random((3, 1, 8, 8), np.float32)
+    found = device.run("digits", rows)
+    assert np.array_equal(found["logits"], tinyml.run(MODEL, rows)["logits"])
+    decisions = found["logits"].argmax(axis=1)
+    assert device.evaluate(rows, decisions, against=MODEL).accuracy == 1.0
+    with pytest.raises(ConfigError, match="has no slots for models"):
+        device.deploy(DIGITS / "no.tmodel")
+
+
+@contextmanager
+def emulated_by_hand(build: Path) -> Iterator[str]:
+    """QEMU as a user starts it, with the serial port on a pseudo terminal."""
+    quiet = ["-display", "none", "-monitor", "none", "-serial", "pty"]
+    machine = ["-machine", "lm3s6965evb", "-cpu", "cortex-m3"]
+    command = ["qemu-system-arm", *machine, *quiet, "-kernel", str(build / "zephyr" / "zephyr.elf")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as emulator:
+        try:
+            assert emulator.stdout is not None
+            found = re.search(r"redirected to (\S+)", emulator.stdout.readline())
+            assert found is not None
+            yield found[1]
+        finally:
+            emulator.kill()
 
 
 def test_a_wrong_layer_is_named(builds: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -75,6 +111,8 @@ def test_layers_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 def test_native_sim_agrees_but_cannot_count(builds: Path, capsys: pytest.CaptureFixture[str]) -> None:
     image = ["-b", NATIVE, "-d", str(builds / "native")]
     assert main(["verify", MODEL, "--name", "digits", *image]) == 0
+    with tinyml.connect(builds / "native" / "build") as device:
+        check_device(device)
     assert main(["profile", MODEL, "--name", "digits", *image]) == 1
     assert "clock does not advance" in capsys.readouterr().err
 

@@ -102,7 +102,7 @@ endfunction()
 # model they are not compiled at all.
 function(tinyml_add_kernels)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${TINYML_RUNTIME_DIR}/*.c)
-  list(FILTER sources EXCLUDE REGEX "/runtime/slot/") # not kernels: see slots.cmake
+  list(FILTER sources EXCLUDE REGEX "/runtime/(host|slot)/") # not kernels
   add_library(tinyml_kernels STATIC EXCLUDE_FROM_ALL ${sources})
   tinyml_configure_library(tinyml_kernels)
   # Zephyr 3.7 names the compiler's own library before those of the application, which need it, too.

@@ -46,14 +46,17 @@ def compiled_answers(
 def original_answers(
     original: Path,
     shapes: Mapping[str, Shape],
-    compiled: Compiled,
+    ours: Graph,
     samples: Samples,
     starts: frozenset[int],
     progress: Progress,
 ) -> tuple[str, list[list[Array]]]:
-    """The name of the runtime, and the outputs of the original model in it, as real numbers."""
+    """The name of the runtime, and the outputs of the original model in it, as real numbers.
+
+    ``ours``: the model that the samples are for.
+    """
     file = read_model(original)
-    ours, theirs = compiled.graph, read_graph(file, shapes)
+    theirs = read_graph(file, shapes)
     _check_same(ours, theirs, original)
     pairs = [(ours.tensors[a], theirs.tensors[b]) for a, b in zip(ours.inputs, theirs.inputs, strict=True)]
     reference = find_reference(file, theirs)

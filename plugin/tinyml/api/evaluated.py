@@ -20,10 +20,11 @@ from tinyml.api.data import DataLike, data_file
 from tinyml.api.running import EVERY
 from tinyml.api.sources import Model, ModelLike, as_model
 from tinyml.api.tables import table
+from tinyml.arrays import is_quantized
 from tinyml.compare.difference import signal_to_noise_db
 from tinyml.errors import ConfigError
 from tinyml.harness import Place, Standalone
-from tinyml.ir import Array
+from tinyml.ir import Array, Graph
 from tinyml.pipeline import read_samples
 from tinyml.progress import Progress, silent
 from tinyml.quantize.request import Request, Scaling
@@ -178,43 +179,63 @@ def measure(
     if not request.calibration.exists():
         raise ConfigError(f"there is no data {request.calibration}", ".npz, .npy, .csv or a folder")
     test = read_samples(request, graph)
-    labels = None if test.labels is None else np.asarray(test.labels)
     found = compiled_answers(compiled.built, place, test.inputs, test.starts, report)
     with original.file() as path:
         shapes = original.shapes or compiled.options.shapes
-        runtime, wanted = original_answers(path, shapes, compiled.built, test.inputs, test.starts, report)
+        runtime, wanted = original_answers(path, shapes, graph, test.inputs, test.starts, report)
+    theirs = Answers(path.name, runtime, wanted)
+    return judge(compiled.name, place.name, graph, found, theirs, test.labels, request.calibration, question)
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The outputs of the original model for each sample, as real numbers."""
+
+    model: str
+    runtime: str
+    outputs: Sequence[Sequence[Array]]
+
+
+def judge(
+    name: str,
+    machine: str,
+    graph: Graph,
+    found: Sequence[Sequence[Array]],
+    original: Answers | None,
+    given_labels: Array | None,
+    data: Path,
+    question: Question,
+) -> Evaluation:
+    """The figures, from the answers of a model (and its original) to a test set."""
+    labels = None if given_labels is None else np.asarray(given_labels)
     index = _deciding(graph.outputs, question.output)
-    whole = (
-        graph.tensors[graph.outputs[index]].dtype.is_integer
-        and not compiled.summary["outputs"][index]["scale"]
-    )
-    ours, theirs = _rows(found, index), _rows(wanted, index)
-    whole = whole and ours.shape[1] == 1
+    ours = _rows(found, index)
+    theirs = None if original is None else _rows(original.outputs, index)
+    deciding = graph.tensors[graph.outputs[index]]
+    whole = deciding.dtype.is_integer and not is_quantized(deciding) and ours.shape[1] == 1
     task = truth.choose_task(question.task, ours, labels, whole)
-    names = question.classes or graph.labels or _names(request.calibration, labels)
+    names = question.classes or graph.labels or _names(data, labels)
     scores = was = changed = values = None
     if task == "classes":
-        decided, before = truth.decisions(ours, whole), truth.decisions(theirs, whole)
-        changed = np.flatnonzero(decided != before)
+        decided = truth.decisions(ours, whole)
+        before = None if theirs is None else truth.decisions(theirs, whole)
+        changed = None if before is None else np.flatnonzero(decided != before)
         if labels is not None:
             right = truth.class_numbers(labels, ours, names)
-            scores, was = classify(decided, right, names), float(np.mean(before == right))
+            scores = classify(decided, right, names)
+            was = None if before is None else float(np.mean(before == right))
     elif task == "values" and labels is not None:
         values = regress(ours, truth.values(labels, ours))
+    if original is None:
+        return Evaluation(name, machine, len(found), task, scores, values)
     outputs = [
-        OutputDifference(name, *_difference(_rows(found, i), _rows(wanted, i)))
-        for i, name in enumerate(graph.outputs)
+        OutputDifference(output, *_difference(_rows(found, i), _rows(original.outputs, i)))
+        for i, output in enumerate(graph.outputs)
     ]
     first = () if changed is None else tuple(changed[:20].tolist())
-    return Evaluation(
-        compiled.name,
-        place.name,
-        len(test),
-        task,
-        scores,
-        values,
-        Original(path.name, runtime, None if changed is None else len(changed), first, was, tuple(outputs)),
-    )
+    count = None if changed is None else len(changed)
+    compared = Original(original.model, original.runtime, count, first, was, tuple(outputs))
+    return Evaluation(name, machine, len(found), task, scores, values, compared)
 
 
 def _rows(answers: Sequence[Sequence[Array]], index: int) -> Array:

@@ -28,6 +28,7 @@ class RunResult:
     arena_bytes: int
     instructions: tuple[int, ...] | None = None  # one per run
     stack_bytes: int | None = None  # the deepest of all runs
+    cycles: tuple[int, ...] | None = None  # one per run, on a connected device
 
     @property
     def outputs(self) -> dict[str, Array]:
@@ -40,9 +41,10 @@ class RunResult:
     def facts(self) -> str:
         """Memory and instructions in words."""
         parts = [f"arena {self.arena_bytes:,} bytes"]
-        if self.instructions is not None:
-            counts = dict.fromkeys((min(self.instructions), max(self.instructions)))
-            parts.append(f"{' to '.join(f'{count:,}' for count in counts)} instructions")
+        for counted, unit in ((self.instructions, "instructions"), (self.cycles, "cycles")):
+            if counted is not None:
+                counts = dict.fromkeys((min(counted), max(counted)))
+                parts.append(f"{' to '.join(f'{count:,}' for count in counts)} {unit}")
         if self.stack_bytes is not None:
             parts.append(f"stack {self.stack_bytes:,} bytes")
         return ", ".join(parts)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -50,7 +51,17 @@ def encode(model: Generated, samples: Sequence[Mapping[str, Array]], reset_befor
     return b"".join(chunks)
 
 
-def input_bytes(model: Generated, sample: Mapping[str, Array], index: int) -> bytes:
+class Ports(Protocol):
+    """Anything with inputs and outputs: a compiled model, or one on a device."""
+
+    @property
+    def inputs(self) -> Sequence[Port]: ...
+
+    @property
+    def outputs(self) -> Sequence[Port]: ...
+
+
+def input_bytes(model: Ports, sample: Mapping[str, Array], index: int) -> bytes:
     """The bytes of all inputs of a sample in sequence; ``index`` is for messages."""
     return b"".join(_input(port, sample, index) for port in model.inputs)
 
@@ -72,7 +83,7 @@ def _cost(content: bytes, offset: int) -> Cost:
     return Cost(status, Stamp(*words[:2]), Stamp(*words[2:]), stack_bytes)
 
 
-def output_arrays(model: Generated, content: bytes) -> dict[str, Array]:
+def output_arrays(model: Ports, content: bytes) -> dict[str, Array]:
     """All outputs, from their bytes in sequence."""
     arrays, offset = {}, 0
     for port in model.outputs:

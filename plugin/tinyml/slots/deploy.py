@@ -1,26 +1,23 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Sending a pack to a device, line by line. ``<tinyml/slot_receiver.h>`` describes the lines."""
+"""Sending a pack to a device. ``<tinyml/slot_receiver.h>`` describes the requests."""
 
 from __future__ import annotations
 
-import re
-import time
+import struct
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import IntEnum
 
 from tinyml.errors import ConfigError, ToolError
-from tinyml.harness.zephyr.links import Link
+from tinyml.harness.session import Session
 from tinyml.slots.container import Pack
 from tinyml.slots.image import read
 from tinyml.slots.version import Version
 
-DATA_BYTES = 96  # TINYML_RECEIVER_DATA
-ANSWER_SECONDS = 3.0
+DATA_BYTES = 448  # a frame also has the offset
 ERASE_SECONDS = 60.0  # a whole slot, and later checking a signature
-TRIES = 4
-DAMAGED, NONE, ORDER = 6, 20, 23
 
 REASONS = {
     1: "the slot is empty",
@@ -50,7 +47,17 @@ REASONS = {
 }
 """enum tinyml_slot_error in words, by its number without the sign."""
 
-_ANSWER = re.compile(rb"@tinyml (ok|error)((?: [!-~]+)*) ?\r?\n")
+_STATE = struct.Struct("<4IB")
+
+
+class Request(IntEnum):
+    INFO = 1
+    BEGIN = 2
+    DATA = 3
+    FINISH = 4
+    OPEN = 5
+    CONFIRM = 6
+    REJECT = 7
 
 
 class Refused(ToolError):
@@ -69,7 +76,7 @@ class State:
     bytes: int
     version: Version
     on_trial: bool
-    name: str  # "-" without a model
+    name: str  # empty without a model
 
 
 @dataclass(frozen=True)
@@ -80,74 +87,57 @@ class Deployed:
     resumed: int
 
 
-class Device:
-    """A device at the other end of a link. ``prefix`` is what a shell needs before each line."""
+class Slots:
+    """The slots of a device that has been greeted."""
 
-    def __init__(self, link: Link, where: str, prefix: str = "tinyml slot ") -> None:
-        self.link = link
-        self.where = where
-        self.prefix = prefix
+    def __init__(self, session: Session) -> None:
+        self.session = session
 
     def state(self) -> State:
-        return self._state(self._ask("info"))
+        return _state(self._ask(Request.INFO))
 
     def open(self) -> State:
         """Let the device choose again: a new model is tried."""
-        return self._state(self._ask("open", ERASE_SECONDS))
+        return _state(self._ask(Request.OPEN))
 
     def confirm(self) -> None:
-        self._ask("confirm")
+        self._ask(Request.CONFIRM)
 
     def begin(self, count: int, resume: bool) -> tuple[int, int]:
-        done, crc = self._ask(f"begin {count:x} {int(resume)}", ERASE_SECONDS)
-        return int(done, 16), int(crc, 16)
+        """How many bytes are there already, and their CRC."""
+        done, crc = struct.unpack("<II", self._ask(Request.BEGIN, struct.pack("<IB", count, resume)))
+        return done, crc
 
     def send(self, offset: int, data: bytes) -> int:
-        line = f"data {offset:x} {data.hex()} {zlib.crc32(data):x}"
-        for _ in range(TRIES):
-            try:
-                (done,) = self._ask(line)
-                return int(done, 16)
-            except Refused as error:
-                if error.code != DAMAGED:  # the line was: send it again
-                    raise
-        raise ToolError(f"lines arrive damaged at {self.where}", "a better cable, or a lower baud rate")
+        """The next part of an image; how many bytes are there then."""
+        (done,) = struct.unpack("<I", self._ask(Request.DATA, struct.pack("<I", offset) + data))
+        return int(done)
 
     def finish(self) -> None:
-        self._ask("finish", ERASE_SECONDS)
+        self._ask(Request.FINISH)
 
-    def _state(self, words: list[str]) -> State:
-        address, size, version, build, trial = (int(word, 16) for word in words[:5])
-        major, minor, revision = version & 0xFF, version >> 8 & 0xFF, version >> 16
-        return State(address, size, Version(major, minor, revision, build), bool(trial), words[5])
+    def _ask(self, request: Request, arguments: bytes = b"") -> bytes:
+        answer = self.session.slot(bytes([request]) + arguments, ERASE_SECONDS)
+        if answer[0] != 0:
+            raise Refused(answer[0], request.name.lower())
+        return answer[1:]
 
-    def _ask(self, line: str, seconds: float = ANSWER_SECONDS) -> list[str]:
-        """The words of the answer. A line whose answer is lost is sent again: all of them can be."""
-        for _ in range(TRIES):
-            self.link.write(f"{self.prefix}{line}\n".encode())
-            end, text = time.monotonic() + seconds, b""
-            while (left := end - time.monotonic()) > 0:
-                text += self.link.read(left)
-                if found := _ANSWER.search(text):
-                    words = found[2].decode().split()
-                    if found[1] == b"error":
-                        raise Refused(int(words[0], 16), line.split()[0])
-                    return words
-        raise ToolError(
-            f"{self.where} does not answer {line.split()[0]!r}",
-            "the right port and --baud; a firmware with CONFIG_TINYML_SLOTS and CONFIG_TINYML_SHELL, or one "
-            "that calls tinyml_receiver_line()",
-        )
+
+def _state(results: bytes) -> State:
+    address, size, version, build, trial = _STATE.unpack_from(results)
+    major, minor, revision = version & 0xFF, version >> 8 & 0xFF, version >> 16
+    name = results[_STATE.size :].decode(errors="replace")
+    return State(address, size, Version(major, minor, revision, build), bool(trial), name)
 
 
 def deploy(
-    device: Device,
+    slots: Slots,
     pack: Pack,
     progress: Callable[[int, int], None] = lambda done, total: None,
     confirm: bool = True,
 ) -> Deployed:
     """Send the image for the free slot, let the device check and try it, and confirm it."""
-    before = device.state()
+    before = slots.state()
     if before.address == 0:
         raise ConfigError(
             "the device has no free slot: its model is on trial, or no slot was opened",
@@ -156,20 +146,21 @@ def deploy(
     image = pack.image_at(before.address)
     if len(image) > before.bytes:
         raise ConfigError(f"the image has {len(image):,} bytes, and the slot {before.bytes:,}")
-    done, crc = device.begin(len(image), resume=True)
+    done, crc = slots.begin(len(image), resume=True)
     if done and crc != zlib.crc32(image[:done]):
-        done, _ = device.begin(len(image), resume=False)
+        done, _ = slots.begin(len(image), resume=False)
     resumed = done
+    step = min(DATA_BYTES, slots.session.greeting.payload - 8)
     while done < len(image):
-        done = device.send(done, image[done : done + DATA_BYTES])
+        done = slots.send(done, image[done : done + step])
         progress(done, len(image))
-    device.finish()
-    after = device.open()
+    slots.finish()
+    after = slots.open()
     if after.version != read(image).version:
         raise ToolError(
-            f"the model failed its self-test; the device went back to {after.name} {after.version}",
+            f"the model failed its self-test; the device went back to {after.name or 'none'} {after.version}",
             "verify the model for the device's core first: tinyml verify MODEL --on qemu-...",
         )
     if confirm:
-        device.confirm()
+        slots.confirm()
     return Deployed(before, after, len(image), resumed)

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 class Deploy(Verb):
     """Send a pack to a running device over its serial port.
 
-    The device must have CONFIG_TINYML_SLOTS and CONFIG_TINYML_SHELL, or call tinyml_receiver_line() with the
-    lines it receives (--plain). It checks the pack, tries the model on the test that travels with it, and
-    keeps the one it has if that fails. An interrupted transfer is resumed.
+    The device must have CONFIG_TINYML_SLOTS and CONFIG_TINYML_HOST, or call tinyml_host_receive() with the
+    bytes it receives. It checks the pack, tries the model on the test that travels with it, and keeps the
+    one it has if that fails. An interrupted transfer is resumed.
 
     PORT can also be a URL of pyserial's: socket://HOST:PORT for an emulator's serial port.
     """
@@ -32,30 +32,29 @@ class Deploy(Verb):
         parser.add_argument("--serial", required=True, metavar="PORT", help="the device's serial port")
         parser.add_argument("--baud", type=int, default=115200, metavar="N", help="default: %(default)s")
         parser.add_argument(
-            "--plain", action="store_true", help="no Zephyr shell on the other side: send bare lines"
-        )
-        parser.add_argument(
             "--no-confirm", action="store_true", help="leave it to the device's application to keep the model"
         )
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
         from rich.progress import Progress
 
-        from tinyml.harness.zephyr.links import SerialPort
+        from tinyml.harness.links import SerialPort
+        from tinyml.harness.session import HARDWARE_SECONDS, Session
         from tinyml.slots import container
-        from tinyml.slots.deploy import Device, deploy
+        from tinyml.slots.deploy import Slots, deploy
 
         pack = container.load(args.pack)
         with SerialPort(args.serial, args.baud) as link, Progress(console=console, transient=True) as bar:
             task = bar.add_task("sending", total=None)
-            device = Device(link, args.serial, "" if args.plain else "tinyml slot ")
+            session = Session(link, args.serial)
+            session.greet(HARDWARE_SECONDS)
             found = deploy(
-                device,
+                Slots(session),
                 pack,
                 lambda done, total: bar.update(task, completed=done, total=total),
                 not args.no_confirm,
             )
-        before = "no model" if found.before.name == "-" else f"{found.before.name} {found.before.version}"
+        before = "no model" if not found.before.name else f"{found.before.name} {found.before.version}"
         console.print(
             f"{args.serial}: {found.after.name} {found.after.version} instead of {before}; "
             f"{found.sent:,} bytes"

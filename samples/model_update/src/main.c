@@ -4,7 +4,7 @@
 /*
  * Firmware without a model: it takes one while it runs, then a better one.
  *
- * By default, the firmware acts as both sides, and prints what happens. With the shell (shell.conf)
+ * By default, the firmware acts as both sides, and prints what happens. With host.conf
  * it waits for packs on its console: `tinyml deploy digits_1.tmodel --serial PORT`.
  */
 
@@ -12,13 +12,13 @@
 
 #include <tinyml/device_slots.h>
 
-#ifndef CONFIG_SHELL
+#ifndef CONFIG_TINYML_HOST
 #include "story.h"
 #endif
 
 int main(void)
 {
-#ifdef CONFIG_SHELL
+#ifdef CONFIG_TINYML_HOST
 	int error = tinyml_slots_open(&tinyml_device_slots, &tinyml_slot_model);
 
 	printf("model: %s\n",

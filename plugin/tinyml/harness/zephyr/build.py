@@ -37,7 +37,7 @@ class Build:
 
     def make(self, cmake: Sequence[str]) -> None:
         """Run `west build`; a build with the same options is reused."""
-        options = ["-GNinja", f"-DPROBE_MODEL={self.name}", *cmake]
+        options = ["-GNinja", *cmake]
         stamp = self.app / "options.txt"
         text = "\n".join([self.board, *options])
         same = stamp.is_file() and stamp.read_text(encoding="utf-8") == text

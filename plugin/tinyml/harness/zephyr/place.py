@@ -9,16 +9,21 @@ from dataclasses import dataclass
 
 from tinyml.errors import ConfigError, ToolError
 from tinyml.harness.generated import Generated, read_generated
+from tinyml.harness.links import Link, MissingPortError, NativeSim, Program, SerialPort
 from tinyml.harness.place import Place
 from tinyml.harness.run import Result
 from tinyml.harness.samples import input_bytes, output_arrays
+from tinyml.harness.session import (
+    EMULATOR_SECONDS,
+    HARDWARE_SECONDS,
+    LOOP_INSTRUCTIONS,
+    DeviceModel,
+    Greeting,
+    Ran,
+    Session,
+)
 from tinyml.harness.zephyr.build import Build
-from tinyml.harness.zephyr.links import Link, MissingPortError, NativeSim, Program, SerialPort
-from tinyml.harness.zephyr.talk import LOOP_INSTRUCTIONS, Conversation, Greeting, Ran
 from tinyml.ir import Array
-
-HARDWARE_SECONDS, EMULATOR_SECONDS = 20.0, 120.0
-"""Time limit for the first answer; an emulator may start slowly on a busy computer."""
 
 PORT_SECONDS = 15.0
 """Time limit for a serial port to appear after flashing: the image itself may provide it over USB."""
@@ -85,13 +90,12 @@ class ZephyrPlace(Place):
         model = self._load(files)
         outputs = []
         with self._link() as link:
-            talk = Conversation(link, self.where)
-            self._check(model, talk.greet(HARDWARE_SECONDS if self.port else EMULATOR_SECONDS))
-            talk.reset()
+            talk, there = self._greet(link, model)
+            talk.reset(there.index)
             for index, sample in enumerate(samples):
-                self._run(talk, model, sample, index)
-                data = talk.outputs(sum(port.bytes for port in model.outputs))
-                outputs.append(output_arrays(model, data))
+                self._run(talk, there, input_bytes(model, sample, index), index)
+                outputs.append(output_arrays(model, talk.outputs(there.index, there.output_bytes)))
+            talk.bye()
         return Result(outputs)
 
     def profile(self, files: Mapping[str, str], sample: Mapping[str, Array], layers: int) -> Cost:
@@ -100,15 +104,14 @@ class ZephyrPlace(Place):
             raise ConfigError(f"{self.build.board} does not count instructions", "CONFIG_QEMU_ICOUNT=y")
         model = self._load(files)
         with self._link() as link:
-            talk = Conversation(link, self.where)
-            greeting = talk.greet(HARDWARE_SECONDS if self.port else EMULATOR_SECONDS)
-            self._check(model, greeting)
+            talk, there = self._greet(link, model)
             totals, counts = [], []
             for _ in range(PROFILED_RUNS):
-                talk.reset()
-                totals.append(self._run(talk, model, sample, 0).cycles)
-                counts.append([talk.layer_cycles(layer) for layer in range(layers)])
-        return self._cost(greeting, min(totals), [min(runs) for runs in zip(*counts, strict=True)])
+                talk.reset(there.index)
+                totals.append(self._run(talk, there, input_bytes(model, sample, 0), 0).cycles)
+                counts.append((talk.layer_cycles() + [0] * layers)[:layers])
+            talk.bye()
+        return self._cost(talk.greeting, min(totals), [min(runs) for runs in zip(*counts, strict=True)])
 
     def _cost(self, greeting: Greeting, run_cycles: int, cycles: Sequence[int]) -> Cost:
         """Counts from the readings around each layer and the run, without the cost of reading."""
@@ -149,22 +152,27 @@ class ZephyrPlace(Place):
         if self._native:
             return NativeSim(self.build.folder / "zephyr" / "zephyr.exe")
         environment = self.build.site.environment(self.build.board)
-        return Program(["ninja", "-C", str(self.build.folder), "run"], self.build.folder, environment)
+        command = ["ninja", "-C", str(self.build.folder), "run"]
+        return Program(command, self.build.folder, environment, multiplexed=True)
 
-    def _check(self, model: Generated, greeting: Greeting) -> None:
+    def _greet(self, link: Link, model: Generated) -> tuple[Session, DeviceModel]:
         """Check that the board runs the image that was built."""
+        talk = Session(link, self.where)
+        talk.greet(HARDWARE_SECONDS if self.port else EMULATOR_SECONDS)
         inputs, outputs = (sum(port.bytes for port in ports) for ports in (model.inputs, model.outputs))
         expected = _described(model.name, model.sha256[:16], inputs, outputs)
-        found = _described(greeting.name, greeting.sha256, greeting.input_bytes, greeting.output_bytes)
-        if found != expected:
+        models = talk.models()
+        found = [_described(m.name, m.sha256, m.input_bytes, m.output_bytes) for m in models]
+        if expected not in found:
             raise ToolError(
-                f"{self.where} has a different model: {found}; expected {expected}",
+                f"{self.where} has a different model: {', '.join(found) or 'none'}; expected {expected}",
                 "omit --no-flash, or flash this image first",
             )
+        return talk, models[found.index(expected)]
 
-    def _run(self, talk: Conversation, model: Generated, sample: Mapping[str, Array], index: int) -> Ran:
-        talk.feed(input_bytes(model, sample, index))
-        ran = talk.run(self.timeout_seconds)
+    def _run(self, talk: Session, model: DeviceModel, data: bytes, index: int) -> Ran:
+        talk.feed(model.index, data)
+        ran = talk.run(model.index, self.timeout_seconds)
         if ran.status != 0:
             raise ToolError(f"{model.name}_run() returned {ran.status} on sample {index}")
         return ran

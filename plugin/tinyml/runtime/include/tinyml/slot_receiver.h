@@ -2,19 +2,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /**
- * Updates over anything that carries lines of text: a UART, a shell, a socket. `tinyml deploy` is
- * the other side. All numbers are hexadecimal; each answer is one line.
+ * Updates of models in slots over the protocol of <tinyml/host.h>, for `slot` of its port. `tinyml
+ * deploy` is the other side. A request is one byte, one of tinyml_receiver_command, and its
+ * arguments; an answer is one of tinyml_slot_error without its sign (1 byte), and results if that
+ * is 0. Integers are little endian.
  *
- *	info                     -> @tinyml ok ADDRESS BYTES VERSION BUILD TRIAL NAME
- *	begin BYTES RESUME       -> @tinyml ok DONE CRC32
- *	data OFFSET BYTES CRC32  -> @tinyml ok DONE
- *	finish                   -> @tinyml ok
- *	open                     -> @tinyml ok, then as info
- *	confirm, reject          -> @tinyml ok
- *	                         -> @tinyml error CODE, where CODE is one of tinyml_slot_error,
- * without sign
+ *	INFO                        -> address (4), bytes (4), version (8), on trial (1), name
+ *	BEGIN bytes (4), resume (1) -> done (4), CRC-32 (4)
+ *	DATA  offset (4), bytes     -> done (4)
+ *	FINISH                      -> nothing
+ *	OPEN                        -> as INFO
+ *	CONFIRM, REJECT             -> nothing
  *
- * ADDRESS and BYTES are those of the slot that is free: it decides which image of a pack is sent.
+ * Address and bytes are those of the slot that is free: it decides which image of a pack is sent.
  */
 
 #ifndef TINYML_SLOT_RECEIVER_H_
@@ -26,11 +26,18 @@
 extern "C" {
 #endif
 
-/** The most bytes of an image in one line; lines are at most twice that and 40 characters long. */
-#define TINYML_RECEIVER_DATA 96
+enum tinyml_receiver_command {
+	TINYML_RECEIVER_INFO = 1,
+	TINYML_RECEIVER_BEGIN,
+	TINYML_RECEIVER_DATA,
+	TINYML_RECEIVER_FINISH,
+	TINYML_RECEIVER_OPEN,
+	TINYML_RECEIVER_CONFIRM,
+	TINYML_RECEIVER_REJECT,
+};
 
-/** Room for an answer. */
-#define TINYML_RECEIVER_ANSWER 112
+/** The least room for an answer. Names that do not fit are cut off. */
+#define TINYML_RECEIVER_ROOM 32
 
 struct tinyml_receiver {
 	struct tinyml_slots *slots;
@@ -38,9 +45,9 @@ struct tinyml_receiver {
 	struct tinyml_update update;
 };
 
-/** Execute a line; the answer, without a line end, is put into @a answer. */
-void tinyml_receiver_line(struct tinyml_receiver *receiver, const char *line,
-			  char answer[TINYML_RECEIVER_ANSWER]);
+/** Execute a request; returns the bytes of the answer, at most @a room. */
+size_t tinyml_receiver_request(struct tinyml_receiver *receiver, const uint8_t *request,
+			       size_t bytes, uint8_t *answer, size_t room);
 
 #ifdef __cplusplus
 }

@@ -44,9 +44,19 @@ class Link(ABC):
 
 
 class Program(Link):
-    """A program that emulates the board, with all the processes it starts."""
+    """A program that emulates the board, with all the processes it starts.
 
-    def __init__(self, command: Sequence[str], cwd: Path, environment: Mapping[str, str]) -> None:
+    ``multiplexed``: its input is also that of QEMU's monitor, for which Ctrl-A is a prefix.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        cwd: Path,
+        environment: Mapping[str, str],
+        multiplexed: bool = False,
+    ) -> None:
+        self.multiplexed = multiplexed
         self.process = subprocess.Popen(
             command,
             cwd=cwd,
@@ -81,8 +91,11 @@ class Program(Link):
         return data
 
     def write(self, data: bytes) -> None:
+        if self.multiplexed:
+            data = data.replace(b"\1", b"\1\1")
         try:
-            os.write(self._writer, data)
+            while data:
+                data = data[os.write(self._writer, data) :]
         except OSError as error:
             raise ToolError(f"the emulator does not accept input: {error.strerror}") from None
 

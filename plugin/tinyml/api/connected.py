@@ -1,0 +1,231 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""``tinyml.connect``: the models of a running device, as an object."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tinyml.accuracy.answers import original_answers
+from tinyml.api.data import DataLike, data_file
+from tinyml.api.evaluated import Answers, Evaluation, Question, judge
+from tinyml.api.running import EVERY, RunResult
+from tinyml.api.sources import ModelLike, as_model
+from tinyml.api.tables import table
+from tinyml.arrays import pattern_inputs, real
+from tinyml.errors import ConfigError, ToolError
+from tinyml.harness.links import Link
+from tinyml.harness.opening import open_device
+from tinyml.harness.samples import input_bytes, output_arrays
+from tinyml.harness.session import DeviceModel, Ran, Session
+from tinyml.ir import Array, DType, Graph, Quant, State, Tensor
+from tinyml.pipeline import read_samples
+from tinyml.progress import Progress, silent
+from tinyml.quantize.request import Request, Scaling
+
+if TYPE_CHECKING:
+    from tinyml.slots.deploy import Deployed
+
+PROFILED_RUNS = 3
+
+
+@dataclass(frozen=True)
+class DeviceProfile:
+    """Cycles of a run and of its layers, on the clock of the device."""
+
+    model: str
+    cycles: int
+    layers: tuple[int, ...]
+    clock_hz: int
+
+    @property
+    def milliseconds(self) -> float:
+        return 1000 * self.cycles / self.clock_hz
+
+    def _repr_html_(self) -> str:
+        total = (self.model, f"{self.cycles:,}", f"{self.milliseconds:.3f} ms")
+        return table([total, *((i, f"{count:,}", "") for i, count in enumerate(self.layers))])
+
+
+class Device:
+    """A device whose firmware has CONFIG_TINYML_HOST. Close it, or use it in a ``with`` statement."""
+
+    def __init__(self, link: Link, where: str, first_answer_seconds: float, timeout_seconds: float) -> None:
+        self.where = where
+        self.timeout_seconds = timeout_seconds
+        self._link = link
+        self._session = Session(link, where)
+        try:
+            self._session.greet(first_answer_seconds)
+            self._models = self._session.models()
+        except BaseException:
+            link.close()
+            raise
+
+    @property
+    def models(self) -> dict[str, DeviceModel]:
+        """The models that the device can run, by name."""
+        return {model.name: model for model in self._models if model.runs}
+
+    def run(self, model: str | None, inputs: DataLike | None = None, *, reset: bool = True) -> RunResult:
+        """Run a model of the device once per row of ``inputs``; without inputs, on a fixed pattern.
+
+        ``model`` may be None if the device has only one. ``reset``: forget the state first.
+        """
+        chosen = self._find(model)
+        graph = _graph(chosen)
+        if inputs is None:
+            samples: Sequence[Mapping[str, Array]] = [pattern_inputs(graph)]
+        else:
+            with data_file(inputs, "inputs") as path:
+                assert path is not None
+                samples = read_samples(Request(path, samples=EVERY), graph).inputs
+        outputs, cycles = [], []
+        for index, sample in enumerate(samples):
+            ran, arrays = self._run(chosen, sample, index, reset and index == 0)
+            cycles.append(ran.cycles)
+            outputs.append(arrays)
+        counted = tuple(cycles) if self._session.greeting.clock_hz else None
+        return RunResult(tuple(outputs), self.where, chosen.arena_bytes, cycles=counted)
+
+    def profile(self, model: str | None = None, inputs: DataLike | None = None) -> DeviceProfile:
+        """Cycles of the fastest of three runs; of its layers if the firmware has CONFIG_TINYML_PROFILING."""
+        greeting = self._session.greeting
+        if not greeting.clock_hz:
+            raise ConfigError(f"the firmware of {self.where} has no clock", "provide `cycles` in its port")
+        chosen = self._find(model)
+        totals, counts = [], []
+        for _ in range(PROFILED_RUNS):
+            result = self.run(chosen.name, inputs)
+            assert result.cycles is not None
+            totals.append(max(0, result.cycles[-1] - greeting.empty_cycles))
+            cycles = self._session.layer_cycles() if greeting.has_layers else []
+            counts.append([max(0, count - greeting.empty_cycles) for count in cycles])
+        layers = tuple(min(runs) for runs in zip(*counts, strict=True))
+        return DeviceProfile(chosen.name, min(totals), layers, greeting.clock_hz)
+
+    def evaluate(
+        self,
+        data: DataLike,
+        labels: DataLike | None = None,
+        *,
+        model: str | None = None,
+        against: ModelLike | None = None,
+        classes: Sequence[str] = (),
+        task: str = "auto",
+        output: str = "",
+        samples: int | None = None,
+        range: tuple[float, float] | None = None,
+        mean: Sequence[float] = (),
+        std: Sequence[float] = (),
+        progress: Progress | None = None,
+    ) -> Evaluation:
+        """Run a test set on the device: ``tinyml.evaluate`` for a model that is there already.
+
+        ``against``: the original model, if decisions are to be compared with its own.
+        """
+        chosen, report = self._find(model), progress or silent
+        graph = _graph(chosen)
+        with data_file(data, "data") as path, data_file(labels, "labels") as truth_file:
+            assert path is not None
+            low, high = range if range is not None else (None, None)
+            scaling = Scaling(low, high, tuple(mean), tuple(std))
+            count = EVERY if samples is None else samples
+            test = read_samples(Request(path, labels=truth_file, scaling=scaling, samples=count), graph)
+            found = []
+            for index, sample in enumerate(test.inputs):
+                report(f"on {self.where}", index, len(test))
+                _, arrays = self._run(chosen, sample, index, index in test.starts | {0})
+                found.append([real(arrays[name], graph.tensors[name]) for name in graph.outputs])
+            original = None
+            if against is not None:
+                theirs = as_model(against)
+                with theirs.file() as file:
+                    runtime, wanted = original_answers(
+                        file, theirs.shapes, graph, test.inputs, test.starts, report
+                    )
+                    original = Answers(file.name, runtime, wanted)
+            question = Question(tuple(classes), task, output)
+            return judge(chosen.name, self.where, graph, found, original, test.labels, path, question)
+
+    def deploy(self, pack: str | Path, *, confirm: bool = True) -> Deployed:
+        """Send a pack (``tinyml pack``) to a device with slots; it checks, tries and keeps the model."""
+        from tinyml.slots import container
+        from tinyml.slots.deploy import Slots, deploy
+
+        slots = Slots(self._session)
+        before = slots.state()  # complains if there are no slots
+        content = container.load(Path(pack))
+        try:
+            return deploy(slots, content, confirm=confirm)
+        finally:
+            if slots.state() != before:
+                self._models = self._session.models()
+
+    def close(self) -> None:
+        """Release the model that was in use, and end an emulator that ``connect`` has started."""
+        with suppress(ToolError):  # it may be gone
+            self._session.bye()
+        self._link.close()
+
+    def __enter__(self) -> Device:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Device({self.where!r}, models: {', '.join(self.models) or 'none'})"
+
+    def _find(self, name: str | None) -> DeviceModel:
+        models = self.models
+        known = f"it has: {', '.join(models) or 'none'}"
+        if name is None and len(models) == 1:
+            return next(iter(models.values()))
+        if name is None:
+            raise ConfigError(f"{self.where} has {len(models)} models: name one of them", known)
+        if name not in models:
+            raise ConfigError(f"{self.where} has no model called {name!r}", known)
+        return models[name]
+
+    def _run(
+        self, model: DeviceModel, sample: Mapping[str, Array], index: int, reset: bool
+    ) -> tuple[Ran, dict[str, Array]]:
+        if reset:
+            self._session.reset(model.index)
+        self._session.feed(model.index, input_bytes(model, sample, index))
+        ran = self._session.run(model.index, self.timeout_seconds)
+        if ran.status != 0:
+            raise ToolError(f"{model.name}_run() returned {ran.status} on sample {index}")
+        return ran, output_arrays(model, self._session.outputs(model.index, model.output_bytes))
+
+
+def connect(to: str | Path, *, baud: int = 115200, timeout_seconds: float = 300) -> Device:
+    """Connect to a device whose firmware has ``CONFIG_TINYML_HOST=y``.
+
+    ``to``: a serial port, a pseudo terminal, or a URL of pyserial such as ``socket://localhost:4321``; or the
+    build folder of a Zephyr application for an emulated board or native_sim, which is then started.
+    ``timeout_seconds`` limits one run of a model.
+    """
+    link, seconds = open_device(to, baud)
+    return Device(link, str(to), seconds, timeout_seconds)
+
+
+def _graph(model: DeviceModel) -> Graph:
+    """The inputs and outputs of a model on a device, as the functions for data expect them."""
+    tensors = {
+        port.name: Tensor(
+            port.name,
+            port.shape,
+            DType(port.dtype.name),
+            Quant.per_tensor(port.scale, port.zero_point) if port.scale else None,
+        )
+        for port in (*model.inputs, *model.outputs)
+    }
+    inputs, outputs = (tuple(port.name for port in ports) for ports in (model.inputs, model.outputs))
+    states = (State("", ""),) if model.has_state else ()
+    return Graph(model.name, tensors, (), inputs, outputs, states)

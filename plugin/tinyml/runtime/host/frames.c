@@ -1,0 +1,125 @@
+/* Copyright The west-tinyml contributors */
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Frames: bytes of the line to requests, answers to bytes of the line. See <tinyml/host.h>. */
+
+#include <tinyml/crc32.h>
+#include <tinyml/host.h>
+
+#define CRC_BYTES   4u
+#define LEAST_BYTES (2u + CRC_BYTES)
+#define FULL_BLOCK  0xffu /* 254 bytes, after which no zero was left out */
+
+static uint32_t little_endian(const uint8_t *bytes)
+{
+	return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
+	       (uint32_t)bytes[3] << 24;
+}
+
+/* Send a packet as a frame. */
+static void send(const struct tinyml_host_port *port, const uint8_t *packet, size_t bytes)
+{
+	const uint8_t zero = 0;
+	size_t at = 0;
+	bool more = true;
+
+	port->send(&zero, 1);
+	while (more) {
+		uint8_t code = 1;
+
+		while (code < FULL_BLOCK && at + code - 1u < bytes &&
+		       packet[at + code - 1u] != 0u) {
+			code++;
+		}
+		port->send(&code, 1);
+		port->send(&packet[at], code - 1u);
+		at += code - 1u;
+		more = at < bytes;
+		if (more && code < FULL_BLOCK) {
+			at++; /* the zero, which the next block stands for even if it is empty */
+		}
+	}
+	port->send(&zero, 1);
+}
+
+/* Add the CRC to a packet, which has room for it; returns its length. */
+static size_t seal(uint8_t *packet, size_t bytes)
+{
+	uint32_t crc = tinyml_crc32(0, packet, bytes);
+
+	for (unsigned int i = 0; i < CRC_BYTES; i++) {
+		packet[bytes + i] = (uint8_t)(crc >> (8u * i));
+	}
+	return bytes + CRC_BYTES;
+}
+
+/* The last answer stays: its request may arrive again. */
+static void refuse_damaged(struct tinyml_host *host)
+{
+	uint8_t packet[LEAST_BYTES] = {0, TINYML_HOST_DAMAGED};
+
+	send(host->port, packet, seal(packet, 2));
+}
+
+static void finish_frame(struct tinyml_host *host)
+{
+	size_t bytes = host->request_bytes - CRC_BYTES;
+	uint32_t crc;
+
+	if (host->left != 0u || host->overflow || host->request_bytes < LEAST_BYTES) {
+		refuse_damaged(host);
+		return;
+	}
+	crc = little_endian(&host->request[bytes]);
+	if (crc != tinyml_crc32(0, host->request, bytes)) {
+		refuse_damaged(host);
+		return;
+	}
+	/* Number 0 is never in use: it marks an answer that belongs to no request. */
+	if (host->request[0] == 0u || host->request[0] != host->last_number ||
+	    crc != host->last_crc) {
+		tinyml_host_execute(host, bytes);
+		host->answer_bytes = seal(host->answer, host->answer_bytes);
+		host->last_number = host->request[0];
+		host->last_crc = crc;
+	}
+	send(host->port, host->answer, host->answer_bytes);
+}
+
+static void append(struct tinyml_host *host, uint8_t byte)
+{
+	if (host->request_bytes < sizeof(host->request)) {
+		host->request[host->request_bytes++] = byte;
+	} else {
+		host->overflow = true;
+	}
+}
+
+static void receive_byte(struct tinyml_host *host, uint8_t byte)
+{
+	if (byte == 0u) {
+		if (host->code != 0u) {
+			finish_frame(host);
+		}
+		host->request_bytes = 0;
+		host->code = 0;
+		host->left = 0;
+		host->overflow = false;
+	} else if (host->left > 0u) {
+		append(host, byte);
+		host->left--;
+	} else {
+		if (host->code != 0u && host->code != FULL_BLOCK) {
+			append(host, 0);
+		}
+		host->code = byte;
+		host->left = (uint8_t)(byte - 1u);
+	}
+}
+
+void tinyml_host_receive(struct tinyml_host *host, const uint8_t *data, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i++) {
+		receive_byte(host, data[i]);
+	}
+}

@@ -1,0 +1,226 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Models on a device, driven from here: frames, a simulated device, lines that damage bytes, fuzzing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tinyml
+from tinyml.errors import ConfigError, ToolError
+from tinyml.harness import frames, session
+from tinyml.harness.build import RUNTIME_C, RUNTIME_INCLUDE, SANITIZERS, WARNINGS
+from tinyml.harness.links import Link, Program, SerialPort
+from tinyml.harness.objects import Unit, compile_all
+from tinyml.harness.session import Command, Session
+from tinyml.harness.tools import host_compiler
+
+FUZZED_INPUTS = 200_000
+ENVIRONMENT = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}
+SOURCE = Path(__file__).parents[1] / "support" / "host_device.c"
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """``tests/support/host_device.c`` and the runtime's part, under sanitizers."""
+    flags = ("-std=gnu11", "-O1", *WARNINGS, *SANITIZERS)
+    sources = [SOURCE, *sorted(Path(RUNTIME_C).glob("host/*.c"))]
+    compiler = host_compiler()
+    units = [Unit(source, "device", flags, (Path(RUNTIME_INCLUDE),)) for source in sources]
+    made = tmp_path_factory.mktemp("device") / "device"
+    objects = [str(path) for path in compile_all(compiler, units)]
+    subprocess.run([str(compiler.path), *SANITIZERS, *objects, "-o", str(made)], check=True)
+    return made
+
+
+def device(program: Path, loss: int = 0) -> tinyml.Device:
+    """``loss``: one byte of so many arrives damaged, in both directions."""
+    words = [str(program), "serve", *([str(loss)] if loss else [])]
+    return tinyml.Device(Program(words, program.parent, ENVIRONMENT), "the device", 20, 60)
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 253, 254, 255, 256, 507, 508, 509, 762])
+def test_stuffing(size: int) -> None:
+    for packet in (b"\0" * size, b"\1" * size, bytes(i % 256 for i in range(size))):
+        line = frames.stuff(packet)
+        assert b"\0" not in line
+        assert len(line) <= size + 2 + size // 254
+        assert frames.unstuff(line) == packet
+
+
+@pytest.mark.parametrize("line", [b"\5abc", b"\2", b"\2a\0", b"\0"])
+def test_what_is_not_stuffed(line: bytes) -> None:
+    assert frames.unstuff(line) is None
+
+
+def test_models(program: Path) -> None:
+    with device(program) as there:
+        assert list(there.models) == ["sum", "same"]  # the third one takes the caller's buffers
+        model = there.models["sum"]
+        assert (model.sha256, model.arena_bytes, model.has_state) == ("0102030405060708", 100, True)
+        assert [(port.name, port.shape, str(port.dtype)) for port in (*model.inputs, *model.outputs)] == [
+            ("x", (1, 3), "float32"),
+            ("q", (5,), "int8"),
+            ("sum", (1,), "float32"),
+            ("runs", (1,), "int32"),
+        ]
+        assert (model.inputs[1].scale, model.inputs[1].zero_point) == (0.5, -3)
+        assert "sum, same" in repr(there)
+
+
+def test_runs(program: Path) -> None:
+    """Integers for a quantised input are stored values, real numbers are quantised."""
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    with device(program) as there:
+        result = there.run("sum", {"x": x, "q": np.full((2, 5), -3, np.int8)})
+        assert result["sum"].reshape(-1).tolist() == [3.0, 12.0]
+        assert result["runs"].reshape(-1).tolist() == [1, 2]
+        assert result.cycles == (1000, 1000)
+        result = there.run("sum", {"x": x, "q": np.full((2, 5), 1.5, np.float32)}, reset=False)
+        assert result["sum"].reshape(-1).tolist() == [10.5, 19.5]
+        assert result["runs"].reshape(-1).tolist() == [3, 4]
+
+
+def test_profile(program: Path) -> None:
+    with device(program) as there:
+        found = there.profile("sum")
+    assert (found.cycles, found.clock_hz, len(found.layers)) == (0, 12_000_000, 300)
+    assert found.layers[200:203] == (1000, 1010, 1020)
+
+
+def test_evaluation(program: Path) -> None:
+    """Of values that are always right, and of classes by the original as well."""
+    rows = np.random.default_rng(1).integers(20, 200, (8, 700)).astype(np.uint8)
+    with device(program) as there:
+        found = there.evaluate(rows, rows.astype(np.float32), model="same", output="same", task="values")
+        assert found.regression is not None
+        assert found.regression.mae == 0
+        found = there.evaluate(rows, rows.argmax(axis=1), model="same", task="classes")
+        assert (found.accuracy, found.machine, found.original) == (1.0, "the device", None)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_line_that_damages_bytes(program: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything arrives in the end, and no run is repeated."""
+    monkeypatch.setattr(session, "ANSWER_SECONDS", 0.2)
+    image = np.random.default_rng(seed).integers(14, 255, (3, 700)).astype(np.uint8)
+    with device(program, loss=1500 + seed) as there:
+        assert np.array_equal(there.run("same", image)["same"], image)
+        rows = {"x": np.ones((20, 3), np.float32), "q": np.full((20, 5), -3, np.int8)}
+        assert there.run("sum", rows)["runs"].reshape(-1).tolist() == list(range(1, 21))
+
+
+def test_mistakes(program: Path) -> None:
+    with device(program) as there:
+        with pytest.raises(ConfigError, match="no model called 'kws'") as caught:
+            there.run("kws")
+        assert caught.value.hint == "it has: sum, same"
+        with pytest.raises(ConfigError, match="has 2 models: name one"):
+            there.run(None)
+        with pytest.raises(ToolError, match=r"same_run\(\) returned -22 on sample 0"):
+            there.run("same", np.full((1, 700), 13, np.uint8))
+        with pytest.raises(ConfigError, match="has shape"):
+            there.run("same", np.zeros((1, 12), np.uint8))
+        with pytest.raises(ToolError, match="refuses 'tensor': it does not accept these arguments"):
+            there._session.ask(Command.TENSOR, bytes([0, 0, 2]))
+        with pytest.raises(ToolError, match="refuses 'run': the firmware used the model in between"):
+            there._session.ask(Command.RUN, bytes([0]))
+        with pytest.raises(ToolError, match="refuses 'slot': its firmware does not have this command"):
+            there._session.ask(Command.SLOT, b"\1")
+        with pytest.raises(ConfigError, match="has no slots for models"):
+            there._session.slot(b"\1", 1)
+
+
+def test_fuzzing(program: Path) -> None:
+    """Any bytes: no crash, no access outside of buffers and tensors, claims and releases in pairs."""
+    command = [str(program), "fuzz", "7", str(FUZZED_INPUTS)]
+    done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=False)
+    assert done.returncode == 0, done.stderr
+    _, _, with_results, *_ = done.stdout.split()
+    assert int(with_results) > FUZZED_INPUTS // 20, done.stdout
+
+
+class Played(Link):
+    """A device that a function plays: the number of a request in, bytes out."""
+
+    def __init__(self, play: Callable[[int, bytes], bytes]) -> None:
+        self.play = play
+        self._out = b""
+
+    def write(self, data: bytes) -> None:
+        packet = frames.unstuff(data.strip(b"\0"))
+        assert packet is not None
+        self._out += self.play(packet[0], packet[2:-4])
+
+    def read(self, seconds: float) -> bytes:
+        data, self._out = self._out, b""
+        return data
+
+    def close(self) -> None: ...
+
+
+def answer(number: int, results: bytes) -> bytes:
+    content = bytes([number, 0]) + results
+    return b"\0" + frames.stuff(content + zlib.crc32(content).to_bytes(4, "little")) + b"\0"
+
+
+def test_another_version() -> None:
+    played = Played(lambda number, nonce: b"*** Booting ***\r\n" + answer(number, nonce + bytes([7])))
+    with pytest.raises(ToolError, match="speaks version 7 of the protocol; this program: 1"):
+        Session(played, "a board").greet(1)
+
+
+def test_silence_and_other_text() -> None:
+    with pytest.raises(ToolError, match=r"no answer from a board within 0\.1 seconds\n  try") as caught:
+        Session(Played(lambda *_: b""), "a board").greet(0.1)
+    assert "CONFIG_TINYML_HOST=y" in str(caught.value.hint)
+    with pytest.raises(ToolError, match="it printed:\nuart:~"):
+        Session(Played(lambda *_: b"uart:~$ \r\n"), "a board").greet(0.1)
+
+
+def test_an_answer_to_an_earlier_program_is_not_taken() -> None:
+    with pytest.raises(ToolError, match="no answer"):
+        Session(Played(lambda number, _: answer(number, b"....\1" + bytes(16))), "a board").greet(0.1)
+
+
+def test_no_more_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "ANSWER_SECONDS", 0.02)
+    with pytest.raises(ToolError, match="no longer answers 'reset'"):
+        Session(Played(lambda *_: b""), "a board").reset(0)
+    with pytest.raises(ToolError, match=r"did not finish a run within 0\.05 seconds"):
+        Session(Played(lambda *_: b""), "a board").run(0, 0.05)
+
+
+def test_a_crash_is_shown() -> None:
+    report = b"E: >>> ZEPHYR FATAL ERROR 2: Stack overflow on CPU 0\nE: Current thread: main\n"
+    with pytest.raises(ToolError, match=r"crashed:\n.*Stack overflow"):
+        Session(Played(lambda *_: report), "a board").run(0, 1)
+
+
+def test_places_that_are_no_device(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="is not a build of a Zephyr application"):
+        tinyml.connect(tmp_path)
+    (tmp_path / "zephyr").mkdir()
+    (tmp_path / "zephyr" / ".config").write_text("CONFIG_TINYML=y\n")
+    with pytest.raises(ConfigError, match="cannot be driven") as caught:
+        tinyml.connect(tmp_path)
+    assert "CONFIG_TINYML_HOST=y" in str(caught.value.hint)
+    (tmp_path / "zephyr" / ".config").write_text("CONFIG_TINYML_HOST=y\n")
+    with pytest.raises(ConfigError, match="is for hardware"):
+        tinyml.connect(tmp_path)
+
+
+def test_no_such_port() -> None:
+    pytest.importorskip("serial")
+    with pytest.raises(ConfigError, match="there is no serial port /dev/no-such-port") as caught:
+        tinyml.connect("/dev/no-such-port")
+    assert "ports here: " in caught.value.hint
+    with pytest.raises(ConfigError):
+        SerialPort("/dev/no-such-port", 115200)
