@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,13 +18,21 @@ PAGE = ROOT / "docs" / "zephyr.md"
 KCONFIG = ROOT / "zephyr_module" / "Kconfig"
 
 
-def key_table() -> str:
-    """Every key of a model in tinyml.yaml."""
+def key_table(keys: Mapping[str, str] | None = None) -> str:
+    """Every key of a model in tinyml.yaml, or of a part of it."""
     sys.path.insert(0, str(ROOT / "plugin"))
     from tinyml.app.manifest import KEYS
 
-    rows = [f"| `{key}` | {words[0].upper()}{words[1:]} |" for key, words in KEYS.items()]
+    rows = [f"| `{key}` | {words[0].upper()}{words[1:]} |" for key, words in (keys or KEYS).items()]
     return "\n".join(["| key | meaning |", "|---|---|", *rows])
+
+
+def evaluate_table() -> str:
+    """Every key below ``evaluate:``."""
+    sys.path.insert(0, str(ROOT / "plugin"))
+    from tinyml.app.evaluation import KEYS
+
+    return key_table(KEYS)
 
 
 @dataclass
@@ -83,7 +92,8 @@ def symbol_table() -> str:
 
 def page(text: str) -> str:
     """The page with its tables updated."""
-    for mark, table in (("keys", key_table()), ("kconfig", symbol_table())):
+    tables = {"keys": key_table(), "evaluate": evaluate_table(), "kconfig": symbol_table()}
+    for mark, table in tables.items():
         text = re.sub(
             rf"(?s)<!-- {mark} -->.*?<!-- /{mark} -->",
             lambda _, mark=mark, table=table: f"<!-- {mark} -->\n{table}\n<!-- /{mark} -->",  # type: ignore[misc]

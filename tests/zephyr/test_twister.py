@@ -4,8 +4,10 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 
@@ -52,12 +54,18 @@ def test_registry_shell_and_profile(results: dict[tuple[str, str], str], board: 
 
 
 def test_a_written_test_guards_a_model(tmp_path: Path) -> None:
-    """`west tinyml add --test`: passes with the model it was written for, fails with another."""
+    """Passes with the model it was written for, fails with another. It also has rows of a test set."""
+    digits = pytest.importorskip("sklearn.datasets").load_digits()
     app = copy_of_digits(tmp_path / "app")
-    (app / "tinyml.yaml").unlink()
-    run(["west", "tinyml", "add", "model.onnx", "--name", "digits", "--test"], app)
+    images = (digits.images / 16).astype(np.float32)[:, np.newaxis]
+    np.savez(app / "test.npz", image=images[::5], y=digits.target[::5])
+    with (app / "tinyml.yaml").open("a") as manifest:
+        manifest.write("    evaluate: {data: test.npz, labels: y, min_accuracy: 0.95, rows: 32}\n")
+    run(["west", "tinyml", "test", "digits"], app)
     right = twister([app / "tests"], ["qemu_cortex_m3", NATIVE], tmp_path)
     assert sorted(right.values()) == ["passed", "passed"], right
+    said = [path.read_text(errors="replace") for path in tmp_path.rglob("handler.log")]
+    assert len(re.findall(r"3[12] of 32 decisions are right; 31 are required", "".join(said))) == 2
     change_model(app / "model.onnx")
     wrong = twister([app / "tests"], [NATIVE], tmp_path)
     assert [status.split()[0] for status in wrong.values()] == ["failed"]

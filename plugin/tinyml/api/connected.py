@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tinyml.accuracy.answers import original_answers
-from tinyml.api.data import DataLike, data_file
+from tinyml.api.data import DataLike, data_file, test_set
 from tinyml.api.evaluated import Answers, Evaluation, Question, judge
 from tinyml.api.running import EVERY, RunResult
 from tinyml.api.sources import ModelLike, as_model
@@ -130,8 +130,7 @@ class Device:
         """
         chosen, report = self._find(model), progress or silent
         graph = _graph(chosen)
-        with data_file(data, "data") as path, data_file(labels, "labels") as truth_file:
-            assert path is not None
+        with test_set(data, labels) as (path, truth_file):
             low, high = range if range is not None else (None, None)
             scaling = Scaling(low, high, tuple(mean), tuple(std))
             count = EVERY if samples is None else samples

@@ -12,6 +12,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from tinyml.arrays import UNREADABLE, read_numpy
+from tinyml.errors import ConfigError
+
 DataLike: TypeAlias = Any
 """A path (.npz, .npy, .csv, or a folder of images or WAV files), an array with one row per sample,
 or arrays by input name."""
@@ -28,3 +31,26 @@ def data_file(data: DataLike | None, stem: str) -> Iterator[Path | None]:
         arrays = data if isinstance(data, Mapping) else {stem: data}
         np.savez(path, **{str(key): np.asarray(value) for key, value in arrays.items()})  # type: ignore[arg-type]
         yield path
+
+
+@contextmanager
+def test_set(data: DataLike, labels: DataLike | None) -> Iterator[tuple[Path, Path | None]]:
+    """Data and labels as files. Labels can also be the name of an array in a .npz file."""
+    with data_file(data, "data") as path, data_file(labels, "labels") as given:
+        assert path is not None
+        if given is None or given.suffix or given.exists():
+            yield path, given
+            return
+        try:
+            arrays = read_numpy(path)
+        except UNREADABLE:
+            arrays = {}
+        if given.name not in arrays:
+            known = f" ({path.name} has {', '.join(arrays)})" if arrays else ""
+            raise ConfigError(
+                f"there are no labels {given.name!r}", f"a file, or the name of an array in the .npz{known}"
+            )
+        truth = arrays.pop(given.name)
+        with data_file(arrays, "data") as rest, data_file(truth, "labels") as file:
+            assert rest is not None
+            yield rest, file

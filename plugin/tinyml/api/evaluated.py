@@ -16,7 +16,7 @@ from tinyml.accuracy import truth
 from tinyml.accuracy.answers import compiled_answers, original_answers
 from tinyml.accuracy.scores import Classification, Regression, classify, regress
 from tinyml.api.compiled import CompiledModel, as_compiled
-from tinyml.api.data import DataLike, data_file
+from tinyml.api.data import DataLike, test_set
 from tinyml.api.running import EVERY
 from tinyml.api.sources import Model, ModelLike, as_model
 from tinyml.api.tables import table
@@ -153,8 +153,7 @@ def evaluate(
     )
     low, high = range if range is not None else (None, None)
     original = as_model(against, example) if against is not None else compiled.model
-    with data_file(data, "data") as path, data_file(labels, "labels") as truth_file:
-        assert path is not None
+    with test_set(data, labels) as (path, truth_file):
         request = Request(
             path,
             labels=truth_file,
@@ -208,11 +207,9 @@ def judge(
 ) -> Evaluation:
     """The figures, from the answers of a model (and its original) to a test set."""
     labels = None if given_labels is None else np.asarray(given_labels)
-    index = _deciding(graph.outputs, question.output)
-    ours = _rows(found, index)
-    theirs = None if original is None else _rows(original.outputs, index)
-    deciding = graph.tensors[graph.outputs[index]]
-    whole = deciding.dtype.is_integer and not is_quantized(deciding) and ours.shape[1] == 1
+    index, whole = deciding_output(graph, question.output)
+    ours = rows_of(found, index)
+    theirs = None if original is None else rows_of(original.outputs, index)
     task = truth.choose_task(question.task, ours, labels, whole)
     names = question.classes or graph.labels or _names(data, labels)
     scores = was = changed = values = None
@@ -229,7 +226,7 @@ def judge(
     if original is None:
         return Evaluation(name, machine, len(found), task, scores, values)
     outputs = [
-        OutputDifference(output, *_difference(_rows(found, i), _rows(original.outputs, i)))
+        OutputDifference(output, *_difference(rows_of(found, i), rows_of(original.outputs, i)))
         for i, output in enumerate(graph.outputs)
     ]
     first = () if changed is None else tuple(changed[:20].tolist())
@@ -238,7 +235,8 @@ def judge(
     return Evaluation(name, machine, len(found), task, scores, values, compared)
 
 
-def _rows(answers: Sequence[Sequence[Array]], index: int) -> Array:
+def rows_of(answers: Sequence[Sequence[Array]], index: int) -> Array:
+    """One output of all samples, a row for each."""
     return np.stack([outputs[index].reshape(-1) for outputs in answers])
 
 
@@ -246,10 +244,13 @@ def _difference(ours: Array, theirs: Array) -> tuple[float, float]:
     return signal_to_noise_db(ours, theirs), float(np.abs(ours - theirs).max(initial=0.0))
 
 
-def _deciding(outputs: Sequence[str], chosen: str) -> int:
-    if chosen and chosen not in outputs:
-        raise ConfigError(f"the model has no output {chosen!r}", f"one of: {', '.join(outputs)}")
-    return outputs.index(chosen) if chosen else 0
+def deciding_output(graph: Graph, chosen: str) -> tuple[int, bool]:
+    """The index of the output called ``chosen`` (default: the first); whether it is a class number."""
+    if chosen and chosen not in graph.outputs:
+        raise ConfigError(f"the model has no output {chosen!r}", f"one of: {', '.join(graph.outputs)}")
+    index = graph.outputs.index(chosen) if chosen else 0
+    tensor = graph.tensors[graph.outputs[index]]
+    return index, tensor.dtype.is_integer and not is_quantized(tensor) and tensor.elements == 1
 
 
 def _names(data: Path, labels: Array | None) -> tuple[str, ...]:

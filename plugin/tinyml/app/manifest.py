@@ -18,6 +18,9 @@ It is deliberately small (``KEYS`` lists all of it):
         classes: [left, right] # optional: names for KWS_LABELS in the header
         quantize:             # optional: make a float model int8 in the build
           calibration: data/calib.npz
+        evaluate:             # optional: `west tinyml test` writes a test of the accuracy on the board
+          data: data/test.npz
+          min_accuracy: 0.95
         frontend:             # optional: kws_feed() takes samples and computes the features
           kind: micro
 """
@@ -34,6 +37,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from tinyml import limits, pinned
+from tinyml.app import evaluation
 from tinyml.errors import ConfigError
 from tinyml.naming import check_name, check_unique
 from tinyml.quantize import request
@@ -56,6 +60,8 @@ KEYS = {
     "classes": "names of the classes in the order of the outputs, as `[circle, idle]`: "
     "KWS_LABELS in the header",
     "quantize": "make a float model int8 in the build, calibrated with the data in `calibration: calib.npz`",
+    "evaluate": "a test set for `west tinyml test`, as `{data: test.npz, min_accuracy: 0.95}`: the test "
+    "requires this accuracy on the board",
     "frontend": "what makes the model's input from samples, as `kind: micro`: gives kws_feed()",
     "operators": "Python files with operators of your own that the model uses, relative to tinyml.yaml",
     "arena_region": "Zephyr: label of the zephyr,memory-region for the arena (default: chosen tinyml,arena)",
@@ -81,6 +87,7 @@ class ModelEntry:
     interface: Mapping[str, pinned.Kind] = field(default_factory=dict)
     operators: tuple[str, ...] = ()  # relative to the manifest, with ``/``
     classes: tuple[str, ...] = ()
+    evaluate: evaluation.Evaluate | None = None  # paths relative to the manifest
 
     def path(self, folder: Path) -> Path:
         return folder / self.file
@@ -108,6 +115,8 @@ class ModelEntry:
             written["weights"] = self.weights
         if self.quantize:
             written["quantize"] = dict(self.quantize)
+        if self.evaluate:
+            written["evaluate"] = dict(self.evaluate.given)
         if self.frontend:
             written["frontend"] = dict(self.frontend.given)
         if self.operators:
@@ -204,7 +213,17 @@ def _entry(item: object, where: str) -> ModelEntry:
         pinned.from_mapping(item.get("interface"), where),
         _operators(item.get("operators"), where),
         _classes(item.get("classes"), where),
+        _evaluate(item.get("evaluate"), where),
     )
+
+
+def _evaluate(value: object, where: str) -> evaluation.Evaluate | None:
+    found = evaluation.from_yaml(value, where)
+    if found is not None:
+        for key in evaluation.PATHS:
+            if key in found.given:
+                _checked_file(found.given[key], where, f"evaluate: {key}")
+    return found
 
 
 def _classes(value: object, where: str) -> tuple[str, ...]:

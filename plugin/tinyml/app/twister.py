@@ -40,6 +40,26 @@ class Golden:
 
 
 @dataclass(frozen=True)
+class Accuracy:
+    """Rows of a test set in the order of the model's inputs, their classes, and how many must be right.
+
+    ``starts``: rows before which a model with state is reset. ``output``: the index of the one that decides.
+    """
+
+    inputs: Sequence[Sequence[Array]]
+    classes: Sequence[int]
+    starts: Sequence[bool]
+    needed: int
+    output: int
+    scores: int  # its elements
+    is_number: bool  # the output is a class number, not scores
+
+    @property
+    def bytes(self) -> int:
+        return sum(array.nbytes for group in self.inputs for array in group)
+
+
+@dataclass(frozen=True)
 class _Table:
     name: str
     c_type: str
@@ -53,6 +73,7 @@ def test_files(
     summary: Mapping[str, Any],
     golden: Golden,
     platforms: Sequence[str] = (),
+    accuracy: Accuracy | None = None,
 ) -> dict[str, str]:
     """The files of a test by path.
 
@@ -61,9 +82,11 @@ def test_files(
     settings = [LICENCE, "CONFIG_ZTEST=y", "CONFIG_TINYML=y"]
     if summary["libm"]:
         settings.append(FULL_LIBC)
-    listed = edit.add_model("", replace(entry, file=file, arena_region=None, weights=None))
+    listed = edit.add_model(
+        "", replace(entry, file=file, arena_region=None, weights=None, evaluate=None)
+    )
     ram = summary["arena_bytes"] + summary["state_bytes"]
-    flash = summary["weights_bytes"] + golden.bytes
+    flash = summary["weights_bytes"] + golden.bytes + (accuracy.bytes if accuracy else 0)
     context = {
         "name": entry.name,
         "count": len(golden.inputs),
@@ -74,8 +97,9 @@ def test_files(
         "tables": [*_tables("in", golden.inputs), *_tables("out", golden.outputs)],
         "inputs": _names("in", golden.inputs),
         "outputs": _names("out", golden.outputs),
+        "accuracy": accuracy,
     }
-    return {
+    files = {
         "CMakeLists.txt": render("app", "test_cmake.txt.j2", context),
         "prj.conf": "\n".join(settings) + "\n",
         "testcase.yaml": render("app", "testcase.yaml.j2", context),
@@ -83,6 +107,10 @@ def test_files(
         "src/main.c": render("app", "test_main.c.j2", context),
         "src/golden.h": render("app", "test_golden.h.j2", context),
     }
+    if accuracy:
+        rows = {"tables": _tables("row", accuracy.inputs), "rows": _names("row", accuracy.inputs)}
+        files["src/evaluation.h"] = render("app", "test_evaluation.h.j2", context | rows)
+    return files
 
 
 def _tables(word: str, samples: Sequence[Sequence[Array]]) -> list[_Table]:

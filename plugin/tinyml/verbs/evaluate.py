@@ -47,7 +47,9 @@ class Evaluate(Verb):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_model_arguments(parser, target=False)
         parser.add_argument("--data", type=Path, required=True, metavar="DATA", help="the test set")
-        parser.add_argument("--labels", type=Path, metavar="FILE", help="labels: .npy, .npz, .csv")
+        parser.add_argument(
+            "--labels", type=Path, metavar="FILE", help="labels: .npy, .npz, .csv, or an array in DATA"
+        )
         parser.add_argument("--on", default="host", choices=MACHINES, help="where (default: %(default)s)")
         parser.add_argument("--against", type=Path, metavar="MODEL", help="the original model")
         parser.add_argument(
@@ -76,13 +78,18 @@ class Evaluate(Verb):
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
         from tinyml.api.compiled import build
+        from tinyml.api.data import test_set
         from tinyml.api.evaluated import Question, measure
         from tinyml.api.sources import as_model
         from tinyml.errors import ConfigError, writing
         from tinyml.verbs.progress import Bars
 
-        request = _request(args)
-        with placed(args, console) as chosen, Bars() as bars:
+        with (
+            test_set(args.data, args.labels) as (data, labels),
+            placed(args, console) as chosen,
+            Bars() as bars,
+        ):
+            request = _request(args, data, labels)
             compiled = build(as_model(args.model), chosen.options)
             chosen.check(compiled.built)
             original = as_model(args.against or args.model, shapes=chosen.options.shapes)
@@ -102,12 +109,14 @@ class Evaluate(Verb):
         return EXIT_TOO_LOW
 
 
-def _request(args: argparse.Namespace) -> Request:
+def _request(args: argparse.Namespace, data: Path, labels: Path | None) -> Request:
     from tinyml.api.running import EVERY
     from tinyml.quantize.request import from_settings
 
-    given = {"calibration": str(args.data), "samples": str(EVERY if args.samples is None else args.samples)}
-    for key in ("labels", "range", "mean", "std"):
+    given = {"calibration": str(data), "samples": str(EVERY if args.samples is None else args.samples)}
+    if labels is not None:
+        given["labels"] = str(labels)
+    for key in ("range", "mean", "std"):
         if getattr(args, key) is not None:
             given[key] = str(getattr(args, key))
     return from_settings(given, Path())

@@ -19,12 +19,15 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from tinyml.app.twister import Golden
+    from tinyml.app.evaluation import Evaluate
+    from tinyml.app.twister import Accuracy, Golden
     from tinyml.ir import Array, Graph
+    from tinyml.pipeline import Compiled
     from tinyml.quantize.request import Request
 
 MOST_SAMPLES = 8
 ENOUGH_BYTES = 24 * 1024  # of flash for samples; at least one is always used
+MOST_ROWS, ROWS_BYTES = 64, 64 * 1024  # of a test set, unless tinyml.yaml has their number
 
 
 class MakeTest(Verb):
@@ -33,6 +36,9 @@ class MakeTest(Verb):
     The test is a separate application in tests/NAME: it runs the model on known inputs and compares
     the outputs, integers exactly. The inputs are yours (--input) or generated; the outputs are those in
     your file (out0, out1, ... or by name) or those that the model's C computes on this machine.
+
+    If the model has a test set (`evaluate:` in tinyml.yaml), some of its rows become part of the test, which
+    then also requires that enough of the decisions on the board are right.
 
     `west twister --integration -T tests` then runs it as a numeric regression test, also in CI: on an
     emulated Cortex-M3 and on native_sim. After an intended change of the model, run this again with --force.
@@ -87,6 +93,7 @@ def contents(
     """The files of the test. ``model``, ``quantize``: the current files, if they have not been copied yet."""
     from tinyml.app.twister import test_files
     from tinyml.pipeline import Options, compile_model
+    from tinyml.quantize.request import PATHS
 
     shapes = {name: tuple(map(int, shape.split("x"))) for name, shape in entry.shapes.items()}
     options = Options(
@@ -101,7 +108,13 @@ def contents(
     golden = _golden(compiled.graph, compiled.files, given)
     file = folder.relative(app.root / entry.file, place)
     operators = tuple(folder.relative(app.root / operator, place) for operator in entry.operators)
-    texts = test_files(replace(entry, operators=operators), file, compiled.summary, golden, platforms)
+    calibrated = {
+        key: folder.relative(app.root / text, place) if key in PATHS else text
+        for key, text in entry.quantize.items()
+    }
+    accuracy = _accuracy(compiled, entry.evaluate, entry.classes, app.root) if entry.evaluate else None
+    moved = replace(entry, operators=operators, quantize=calibrated)
+    texts = test_files(moved, file, compiled.summary, golden, platforms, accuracy)
     return {place / path: text.encode() for path, text in texts.items()}
 
 
@@ -128,6 +141,56 @@ def _golden(graph: Graph, files: Mapping[str, str], given: Path | None) -> Golde
     computed = harness.run_files(files, "host", samples, reset_before={0}).outputs
     outputs = [[sample[name] for name in graph.outputs] for sample in computed]
     return Golden(inputs, outputs, "computed by the model's C on the host")
+
+
+def _accuracy(compiled: Compiled, wanted: Evaluate, classes: Sequence[str], root: Path) -> Accuracy:
+    """Rows of the test set, on which the model's C reaches the accuracy on this machine."""
+    import math
+
+    import numpy as np
+
+    from tinyml.accuracy import truth
+    from tinyml.accuracy.answers import compiled_answers
+    from tinyml.api.data import test_set
+    from tinyml.api.evaluated import deciding_output, rows_of
+    from tinyml.app.twister import Accuracy
+    from tinyml.harness import Standalone
+    from tinyml.pipeline import read_samples
+    from tinyml.progress import silent
+    from tinyml.quantize.request import from_settings
+
+    graph = compiled.graph
+    one = sum(graph.tensors[name].bytes for name in graph.inputs)
+    count = wanted.rows or max(1, min(MOST_ROWS, ROWS_BYTES // max(one, 1)))
+    labels = root / wanted.labels if wanted.labels else None
+    with test_set(root / wanted.data, labels) as (data, file):
+        given = {"calibration": str(data), "samples": str(count), **wanted.scaling}
+        request = from_settings(given | ({"labels": str(file)} if file else {}), Path())
+        test = read_samples(request, graph)
+    if test.labels is None:
+        raise ConfigError(f"{wanted.data} has no labels", "evaluate: labels: FILE, or an array in the .npz")
+    output, is_number = deciding_output(graph, wanted.output)
+    found = compiled_answers(compiled, Standalone("host"), test.inputs, test.starts, silent)
+    answers, right = rows_of(found, output), np.asarray(test.labels)
+    if truth.choose_task("auto", answers, right, is_number) != "classes":
+        raise ConfigError(f"the labels of {wanted.data} are not classes", "evaluate: needs classes")
+    numbers = truth.class_numbers(right, answers, tuple(classes) or graph.labels)
+    reached = int((truth.decisions(answers, is_number) == numbers).sum())
+    needed = math.ceil(wanted.min_accuracy * len(test) - 1e-9)
+    if reached < needed:
+        raise ConfigError(
+            f"{reached} of {len(test)} decisions are right here, and min_accuracy requires {needed}",
+            "a better model, more rows, or a lower min_accuracy",
+        )
+    return Accuracy(
+        [[sample[name] for name in graph.inputs] for sample in test.inputs],
+        numbers.tolist(),
+        [index in test.starts or index == 0 for index in range(len(test))],
+        needed,
+        output,
+        answers.shape[1],
+        is_number,
+    )
 
 
 def _count(graph: Graph) -> int:
