@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tinyml.api.evaluated import Evaluation, evaluate
     from tinyml.api.quantized import QuantizedModel, quantize
     from tinyml.api.running import RunResult, run
+    from tinyml.api.searching import Candidate, SearchResult, search
     from tinyml.api.sources import Model, load
     from tinyml.errors import (
         BudgetError,
@@ -33,6 +34,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BudgetError",
+    "Candidate",
     "CompiledModel",
     "ConfigError",
     "Cost",
@@ -44,6 +46,7 @@ __all__ = [
     "ModelError",
     "QuantizedModel",
     "RunResult",
+    "SearchResult",
     "TinymlError",
     "ToolError",
     "UnsupportedError",
@@ -55,6 +58,7 @@ __all__ = [
     "load",
     "quantize",
     "run",
+    "search",
 ]
 
 _HOMES = {
@@ -64,6 +68,7 @@ _HOMES = {
     "api.evaluated": ("Evaluation", "evaluate"),
     "api.quantized": ("QuantizedModel", "quantize"),
     "api.running": ("RunResult", "run"),
+    "api.searching": ("Candidate", "SearchResult", "search"),
     "api.sources": ("Model", "load"),
     "errors": ("BudgetError", "ConfigError", "ModelError", "TinymlError", "ToolError", "UnsupportedError"),
 }

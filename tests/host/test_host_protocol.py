@@ -190,6 +190,17 @@ def test_an_answer_to_an_earlier_program_is_not_taken() -> None:
         Session(Played(lambda number, _: answer(number, b"....\1" + bytes(16))), "a board").greet(0.1)
 
 
+def test_a_device_that_is_slower_than_the_question_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "HELLO_SECONDS", 0.02)
+    late: list[bytes] = []
+
+    def play(number: int, nonce: bytes) -> bytes:
+        late.append(answer(number, nonce + b"\1\0\2\3" + bytes(13)))
+        return late.pop(0) if len(late) > 2 else b""
+
+    assert Session(Played(play), "a board").greet(5).models == 3
+
+
 def test_no_more_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "ANSWER_SECONDS", 0.02)
     with pytest.raises(ToolError, match="no longer answers 'reset'"):

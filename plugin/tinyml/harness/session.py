@@ -130,9 +130,9 @@ class Session:
     def greet(self, seconds: float) -> Greeting:
         """Repeat the question until there is an answer: the device may still be starting."""
         end = time.monotonic() + seconds
+        number, nonce = self._next_number(), os.urandom(4)  # the same, so that a late answer is one, too
         while time.monotonic() < end:
-            nonce = os.urandom(4)
-            results = self._ask_once(self._next_number(), Command.HELLO, nonce, HELLO_SECONDS)
+            results = self._ask_once(number, Command.HELLO, nonce, HELLO_SECONDS)
             if results is None or results[:4] != nonce:
                 continue
             if results[4] != VERSION:

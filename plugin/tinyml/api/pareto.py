@@ -1,0 +1,83 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""A scatter plot with a Pareto front, as SVG without any dependencies."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+WIDTH, HEIGHT = 640, 400
+LEFT, RIGHT, TOP, BOTTOM = 70, 20, 20, 50
+TICKS = 5
+
+
+@dataclass(frozen=True)
+class Point:
+    x: float
+    y: float
+    title: str  # shown where the pointer rests
+    best: bool  # part of the front
+
+
+def scatter(points: Sequence[Point], x_title: str, y_title: str, limit: float | None = None) -> str:
+    """``limit``: a budget on the x axis, drawn as a line if it is in sight."""
+    xs = _Axis([point.x for point in points], LEFT, WIDTH - RIGHT)
+    ys = _Axis([point.y for point in points], HEIGHT - BOTTOM, TOP)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" '
+        f'height="{HEIGHT}" role="img" font-family="sans-serif" font-size="12">',
+        f"<title>{escape(y_title)} over {escape(x_title)}</title>",
+        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
+    ]
+    for value in xs.ticks:
+        parts += [_line(xs.at(value), TOP, xs.at(value), HEIGHT - BOTTOM, "#ddd")]
+        parts += [_text(xs.at(value), HEIGHT - BOTTOM + 18, f"{value:,.4g}", "middle")]
+    for value in ys.ticks:
+        parts += [_line(LEFT, ys.at(value), WIDTH - RIGHT, ys.at(value), "#ddd")]
+        parts += [_text(LEFT - 8, ys.at(value) + 4, f"{value:,.4g}", "end")]
+    parts += [_text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 10, x_title, "middle")]
+    parts += [_text(LEFT, TOP - 6, y_title, "middle")]
+    if limit is not None and xs.low <= limit <= xs.high:
+        parts += [_line(xs.at(limit), TOP, xs.at(limit), HEIGHT - BOTTOM, "#c33", 'stroke-dasharray="4 3"')]
+    front = sorted((point for point in points if point.best), key=lambda point: point.x)
+    if len(front) > 1:
+        path = " ".join(f"{xs.at(point.x):.1f},{ys.at(point.y):.1f}" for point in front)
+        parts += [f'<polyline points="{path}" fill="none" stroke="#06c" stroke-width="1.5"/>']
+    for point in sorted(points, key=lambda point: point.best):
+        colour, radius = ("#06c", 5) if point.best else ("#999", 3.5)
+        parts += [
+            f'<circle cx="{xs.at(point.x):.1f}" cy="{ys.at(point.y):.1f}" r="{radius}" fill="{colour}">'
+            f"<title>{escape(point.title)}</title></circle>"
+        ]
+    return "\n".join([*parts, "</svg>", ""])
+
+
+class _Axis:
+    """From values to pixels, with a margin; ``ticks`` are round numbers."""
+
+    def __init__(self, values: Sequence[float], first: float, last: float) -> None:
+        low, high = min(values, default=0.0), max(values, default=1.0)
+        margin = 0.05 * (high - low) or 0.05 * abs(high) or 1.0
+        self.low, self.high = low - margin, high + margin
+        self.first, self.last = first, last
+
+    def at(self, value: float) -> float:
+        return self.first + (value - self.low) / (self.high - self.low) * (self.last - self.first)
+
+    @property
+    def ticks(self) -> list[float]:
+        rough = (self.high - self.low) / TICKS
+        unit = 10.0 ** math.floor(math.log10(rough))
+        step = next(factor * unit for factor in (1, 2, 5, 10) if factor * unit >= rough)
+        return [step * i for i in range(math.ceil(self.low / step), math.floor(self.high / step) + 1)]
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, colour: str, more: str = "") -> str:
+    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}" {more}/>'
+
+
+def _text(x: float, y: float, words: str, anchor: str) -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="#333">{escape(words)}</text>'

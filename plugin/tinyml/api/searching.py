@@ -1,0 +1,246 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""``tinyml.search``: models that fit a budget, and how good they get. Optuna proposes the candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tinyml.api import pareto
+from tinyml.api.costs import Cost, cost
+from tinyml.api.sources import ModelLike
+from tinyml.api.tables import table
+from tinyml.app.manifest import parse_bytes
+from tinyml.errors import ConfigError, TinymlError, ToolError
+
+if TYPE_CHECKING:
+    import optuna
+
+BUDGETS = ("ram", "flash", "cycles", "milliseconds")
+"""What a budget can limit, and what can be an objective besides the score."""
+
+TrainResult = float | tuple[float, ModelLike]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One trial. ``costs`` has ram, flash, cycles and milliseconds; ``why`` is why it was not trained."""
+
+    number: int
+    parameters: Mapping[str, Any]
+    costs: Mapping[str, float]
+    score: float | None = None  # None if it was pruned or failed
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """All candidates of a study, and those that no other one beats in every objective."""
+
+    objectives: tuple[str, ...]
+    budget: Mapping[str, float]
+    candidates: tuple[Candidate, ...]
+    front: tuple[Candidate, ...]  # by falling score
+
+    @property
+    def best(self) -> Candidate:
+        """The one with the highest score."""
+        if not self.front:
+            raise ToolError("no candidate was trained", "a larger budget, smaller candidates, or more trials")
+        return self.front[0]
+
+    def plot(self, against: str = "") -> str:
+        """The score of all trained candidates over a cost, as SVG; default: the first cost objective."""
+        axis = against or next((name for name in self.objectives if name != "score"), "ram")
+        if axis not in BUDGETS:
+            raise ConfigError(f"unknown cost {axis!r}", f"one of: {', '.join(BUDGETS)}")
+        points = [
+            pareto.Point(found.costs[axis], found.score, f"{found.number}: {_words(found.parameters)}", best)
+            for found in self.candidates
+            if found.score is not None and axis in found.costs
+            for best in [found in self.front]
+        ]
+        return pareto.scatter(points, axis, "score", self.budget.get(axis))
+
+    def save_plot(self, path: str | Path, against: str = "") -> None:
+        """Write the plot as an SVG file."""
+        Path(path).write_text(self.plot(against), encoding="utf-8")
+
+    def _repr_html_(self) -> str:
+        head = ("trial", "score", *BUDGETS, "parameters")
+        rows = [
+            (
+                found.number,
+                f"{found.score:.4g}",
+                *(f"{found.costs[name]:,.6g}" if name in found.costs else "" for name in BUDGETS),
+                _words(found.parameters),
+            )
+            for found in self.front
+        ]
+        return self.plot() + table(rows, head)
+
+
+def search(
+    build: Callable[[optuna.Trial], ModelLike],
+    train: Callable[[optuna.Trial, ModelLike], TrainResult],
+    *,
+    budget: Mapping[str, str | float],
+    target: str = "cortex-m4",
+    mhz: float | None = None,
+    objectives: Sequence[str] = ("score",),
+    trials: int = 50,
+    storage: str | Path | None = None,
+    name: str = "tinyml",
+    seed: int | None = None,
+    example: Any = None,
+    progress: bool = False,
+) -> SearchResult:
+    """Look for models with a high score within a budget.
+
+    ``build(trial)`` makes an untrained model from parameters that it asks the trial for (as in Optuna:
+    ``trial.suggest_int("width", 8, 64)``). ``tinyml.cost`` estimates it; a candidate over the budget is
+    pruned before ``train(trial, model)`` spends time on it. ``train`` returns the score (higher is better),
+    or the score and the trained model, whose cost then counts.
+
+    ``budget``: limits for ``ram``, ``flash`` (``"64K"``), ``cycles`` or, with ``mhz``, ``milliseconds`` of
+    one run on ``target``. ``objectives``: ``score``, and costs to keep low at the same time. ``trials``: how
+    many the study gets, from all processes together. ``storage``: a journal file that several processes
+    share, or the URL of a database for Optuna; the study called ``name`` in it is continued.
+    """
+    optuna = _optuna()
+    limits = _limits(budget, mhz)
+    wanted = _objectives(objectives, mhz)
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    study = optuna.create_study(
+        storage=_storage(storage),
+        sampler=optuna.samplers.TPESampler(seed=seed),
+        study_name=name,
+        directions=["maximize" if key == "score" else "minimize" for key in wanted],
+        load_if_exists=storage is not None,
+    )
+    states = optuna.trial.TrialState
+    finished = (states.COMPLETE, states.PRUNED)
+
+    def objective(trial: optuna.Trial) -> tuple[float, ...]:
+        model = build(trial)
+        costs = _check(trial, model, limits, target, mhz, example)
+        result = train(trial, model)
+        score, trained = result if isinstance(result, tuple) else (result, None)
+        if trained is not None:
+            costs = _check(trial, trained, limits, target, mhz, example)
+        trial.set_user_attr("score", float(score))
+        return tuple(float(score) if key == "score" else costs[key] for key in wanted)
+
+    left = trials - len(study.get_trials(deepcopy=False, states=finished))
+    if left > 0:
+        stop = optuna.study.MaxTrialsCallback(trials, states=finished)
+        study.optimize(objective, n_trials=left, callbacks=[stop], show_progress_bar=progress)
+    return _result(study, wanted, limits, states)
+
+
+def _check(
+    trial: optuna.Trial,
+    model: ModelLike,
+    limits: Mapping[str, float],
+    target: str,
+    mhz: float | None,
+    example: Any,
+) -> dict[str, float]:
+    """The costs of a model, which are kept with the trial; it is pruned if they exceed the budget."""
+    optuna = _optuna()
+    try:
+        costs = _costs(cost(model, target, example=example), mhz)
+    except TinymlError as error:  # a candidate that does not compile is none
+        trial.set_user_attr("why", error.message)
+        raise optuna.TrialPruned(error.message) from None
+    trial.set_user_attr("costs", costs)
+    for key, limit in limits.items():
+        if key not in costs:
+            raise ConfigError(f"the {key} of a model on {target} are not known", "another target or budget")
+        if costs[key] > limit:
+            why = f"{key}: {costs[key]:,.6g}, and the budget is {limit:,.6g}"
+            trial.set_user_attr("why", why)
+            raise optuna.TrialPruned(why)
+    return costs
+
+
+def _costs(found: Cost, mhz: float | None) -> dict[str, float]:
+    figures = {
+        "ram": found.ram_bytes,
+        "flash": found.flash_bytes,
+        "cycles": found.cycles,
+        "milliseconds": None if mhz is None else found.milliseconds(mhz),
+    }
+    return {key: float(figure) for key, figure in figures.items() if figure is not None}
+
+
+def _result(
+    study: optuna.Study, wanted: Sequence[str], limits: Mapping[str, float], states: Any
+) -> SearchResult:
+    candidates = tuple(
+        Candidate(
+            trial.number,
+            dict(trial.params),
+            trial.user_attrs.get("costs", {}),
+            trial.user_attrs.get("score") if trial.state == states.COMPLETE else None,
+            trial.user_attrs.get("why", "" if trial.state == states.COMPLETE else trial.state.name.lower()),
+        )
+        for trial in study.get_trials(deepcopy=False)
+    )
+    best = {trial.number for trial in study.best_trials}
+    front = [found for found in candidates if found.number in best and found.score is not None]
+    front.sort(key=lambda found: -(found.score or 0.0))
+    return SearchResult(tuple(wanted), dict(limits), candidates, tuple(front))
+
+
+def _limits(budget: Mapping[str, str | float], mhz: float | None) -> dict[str, float]:
+    limits = {}
+    for key, amount in budget.items():
+        if key not in BUDGETS:
+            raise ConfigError(f"a budget has no {key!r}", f"one of: {', '.join(BUDGETS)}")
+        if key == "milliseconds" and mhz is None:
+            raise ConfigError("a budget of milliseconds requires the clock rate", "mhz=80")
+        is_text = isinstance(amount, str) and key in ("ram", "flash")
+        try:
+            limits[key] = float(parse_bytes(str(amount), "budget") if is_text else amount)
+        except ValueError:
+            raise ConfigError(f"{amount!r} is not a budget for {key}", "a number, such as 2e6") from None
+    return limits
+
+
+def _objectives(objectives: Sequence[str], mhz: float | None) -> tuple[str, ...]:
+    allowed = ("score", *BUDGETS)
+    unknown = [key for key in objectives if key not in allowed]
+    if unknown or not objectives or len(set(objectives)) < len(objectives):
+        raise ConfigError(f"objectives cannot be {objectives!r}", f"some of: {', '.join(allowed)}")
+    if "milliseconds" in objectives and mhz is None:
+        raise ConfigError("milliseconds as an objective require the clock rate", "mhz=80")
+    return tuple(objectives)
+
+
+def _storage(storage: str | Path | None) -> Any:
+    """A path is a journal file of Optuna's; a URL is a database."""
+    if storage is None or "://" in str(storage):
+        return None if storage is None else str(storage)
+    from optuna.storages import JournalStorage
+    from optuna.storages.journal import JournalFileBackend
+
+    return JournalStorage(JournalFileBackend(str(storage)))
+
+
+def _optuna() -> Any:
+    try:
+        import optuna
+    except ImportError:
+        raise ToolError("Optuna is not installed", "pip install 'west-tinyml[search]'") from None
+    return optuna
+
+
+def _words(parameters: Mapping[str, Any]) -> str:
+    return ", ".join(
+        f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
+        for name, value in parameters.items()
+    )

@@ -1,0 +1,102 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Looks for small networks that read digits: as accurate and as fast as possible, within a budget.
+
+    python samples/digits/search.py --trials 40 --storage digits.journal --plot digits.svg
+
+Started several times with the same storage, the processes share the work.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import warnings
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+from sklearn.datasets import load_digits
+from sklearn.neural_network import MLPClassifier
+
+import tinyml
+
+PIXELS, CLASSES = 64, 10
+
+digits = load_digits()
+images = (digits.data / 16).astype(np.float32)
+held_back = np.arange(len(images)) % 5 == 0
+
+
+def network(weights: list[np.ndarray], biases: list[np.ndarray]) -> onnx.ModelProto:
+    """Dense layers with Relu between them, as ONNX."""
+    nodes, constants, x = [], [], "image"
+    for i, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
+        constants += [numpy_helper.from_array(weight.astype(np.float32), f"w{i}")]
+        constants += [numpy_helper.from_array(bias.astype(np.float32), f"b{i}")]
+        is_last = i == len(weights) - 1
+        nodes += [helper.make_node("Gemm", [x, f"w{i}", f"b{i}"], ["scores" if is_last else f"h{i}"])]
+        x = f"h{i}"
+        if not is_last:
+            nodes += [helper.make_node("Relu", [x], [f"r{i}"])]
+            x = f"r{i}"
+    image = helper.make_tensor_value_info("image", TensorProto.FLOAT, [1, PIXELS])
+    scores = helper.make_tensor_value_info("scores", TensorProto.FLOAT, [1, CLASSES])
+    graph = helper.make_graph(nodes, "digits", [image], [scores], constants)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+
+
+def hidden_sizes(trial) -> list[int]:
+    layers = trial.suggest_int("layers", 1, 2)
+    return [trial.suggest_int(f"width{i}", 4, 96, log=True) for i in range(layers)]
+
+
+def build(trial) -> onnx.ModelProto:
+    """A network of the right sizes, with any weights: its cost is that of the trained one."""
+    sizes = [PIXELS, *hidden_sizes(trial), CLASSES]
+    random = np.random.default_rng(0)
+    weights = [random.standard_normal(shape) for shape in itertools.pairwise(sizes)]
+    return network(weights, [np.zeros(size) for size in sizes[1:]])
+
+
+def train(trial, _: onnx.ModelProto) -> tuple[float, onnx.ModelProto]:
+    """The accuracy on images that were held back, and the trained network."""
+    rate = trial.suggest_float("rate", 1e-3, 3e-2, log=True)
+    fitted = MLPClassifier(hidden_sizes(trial), learning_rate_init=rate, max_iter=60, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # more iterations would help a little
+        fitted.fit(images[~held_back], digits.target[~held_back])
+    score = fitted.score(images[held_back], digits.target[held_back])
+    return score, network(fitted.coefs_, fitted.intercepts_)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--trials", type=int, default=40, help="of all processes together (default: 40)")
+    parser.add_argument("--storage", help="a file or database that several processes share")
+    parser.add_argument("--plot", help="write the plot to this SVG file")
+    parser.add_argument("--seed", type=int)
+    args = parser.parse_args()
+    found = tinyml.search(
+        build,
+        train,
+        budget={"ram": "2K", "flash": "16K", "milliseconds": 0.25},
+        target="cortex-m4",
+        mhz=80,
+        objectives=("score", "milliseconds"),
+        trials=args.trials,
+        storage=args.storage,
+        seed=args.seed,
+    )
+    pruned = sum(one.score is None for one in found.candidates)
+    print(f"{len(found.candidates)} candidates, {pruned} over the budget")
+    for one in found.front:
+        sizes = "-".join(str(value) for key, value in one.parameters.items() if key.startswith("width"))
+        flash, time = one.costs["flash"], one.costs["milliseconds"]
+        print(f"{100 * one.score:.1f} %  {time:.2f} ms  {flash:,.0f} bytes of flash  {sizes}")
+    if args.plot:
+        found.save_plot(args.plot)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""`tinyml.search`: candidates over the budget are not trained; several processes share a study."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import tinyml
+from tinyml.errors import ConfigError, ToolError
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLE = ROOT / "samples" / "digits" / "search.py"
+
+
+def dense(width: int) -> onnx.ModelProto:
+    weights = numpy_helper.from_array(np.ones((8, width), np.float32), "w")
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 8])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, width])
+    graph = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["y"])], "dense", [x], [y], [weights])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+
+
+def build(trial: Any) -> onnx.ModelProto:
+    return dense(trial.suggest_int("width", 1, 64))
+
+
+@pytest.fixture(autouse=True)
+def _optuna() -> None:
+    pytest.importorskip("optuna")
+
+
+def test_what_exceeds_the_budget_is_not_trained() -> None:
+    trained: list[int] = []
+
+    def train(trial: Any, model: onnx.ModelProto) -> float:
+        trained.append(trial.params["width"])
+        return float(trial.params["width"])
+
+    found = tinyml.search(build, train, budget={"ram": 4 * (8 + 32)}, trials=12, seed=3)
+    assert len(found.candidates) == 12
+    within = [one for one in found.candidates if one.parameters["width"] <= 32]
+    assert 0 < len(within) < 12
+    assert sorted(trained) == sorted(one.parameters["width"] for one in within)
+    assert {one.score is None for one in found.candidates if one not in within} == {True}
+    assert all("ram: " in one.why for one in found.candidates if one.score is None)
+    assert found.best.score == max(trained)
+
+
+def test_several_objectives_and_the_trained_model() -> None:
+    """The cost of the model that training returns counts: here it is always the same small one."""
+
+    def train(trial: Any, model: onnx.ModelProto) -> tuple[float, onnx.ModelProto]:
+        return -float(trial.params["width"]), dense(2)
+
+    found = tinyml.search(
+        build, train, budget={"cycles": 1e6}, objectives=("score", "cycles"), trials=5, seed=1
+    )
+    assert len({one.costs["cycles"] for one in found.candidates}) == 1
+    assert [one.number for one in found.front] == [found.best.number]
+
+
+def test_a_model_that_does_not_compile_is_no_candidate() -> None:
+    def text(trial: Any) -> bytes:
+        return b"not a model"
+
+    found = tinyml.search(text, lambda *_: 1.0, budget={"ram": "1K"}, trials=2)
+    assert [one.score for one in found.candidates] == [None, None]
+    assert all(one.why for one in found.candidates)
+    with pytest.raises(ToolError, match="no candidate was trained"):
+        _ = found.best
+
+
+def test_the_plot() -> None:
+    found = tinyml.search(
+        build,
+        lambda trial, _: float(trial.params["width"]),
+        budget={"ram": "1K"},
+        objectives=("score", "flash"),
+        trials=5,
+        seed=2,
+    )
+    picture = ET.fromstring(found.plot())
+    circles = picture.findall("{http://www.w3.org/2000/svg}circle")
+    assert len(circles) == 5
+    assert found.plot("ram").count("<circle") == 5
+    assert "width" in found._repr_html_()
+    with pytest.raises(ConfigError, match="unknown cost 'time'"):
+        found.plot("time")
+
+
+@pytest.mark.parametrize(
+    "settings,message",
+    [
+        ({"budget": {"rom": "1K"}}, "a budget has no 'rom'"),
+        ({"budget": {"ram": "many"}}, "'many' is not a number of bytes"),
+        ({"budget": {"cycles": "many"}}, "'many' is not a budget for cycles"),
+        ({"budget": {"milliseconds": 3}}, "requires the clock rate"),
+        ({"budget": {}, "objectives": ("score", "time")}, "objectives cannot be"),
+        ({"budget": {}, "objectives": ("milliseconds",)}, "require the clock rate"),
+    ],
+)
+def test_mistakes(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        tinyml.search(build, lambda *_: 1.0, **settings)
+
+
+def test_two_processes_share_the_example(tmp_path: Path) -> None:
+    """samples/digits/search.py for real: six candidates, from two processes on one journal file."""
+    pytest.importorskip("sklearn")
+    words = [sys.executable, str(EXAMPLE), "--trials", "6", "--storage", str(tmp_path / "journal")]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "plugin")}
+    both = [
+        subprocess.Popen(
+            [*words, "--plot", str(tmp_path / f"{i}.svg")], env=environment, stdout=subprocess.PIPE, text=True
+        )
+        for i in range(2)
+    ]
+    said = [process.communicate()[0] for process in both]
+    assert [process.returncode for process in both] == [0, 0], said
+    counts = [int(re.findall(r"^(\d+) candidates", text)[0]) for text in said]
+    assert 6 <= max(counts) <= 7  # each may have had one under way
+    assert re.search(r"^9\d\.\d %  0\.\d\d ms ", max(said, key=len), re.MULTILINE)
+    assert (tmp_path / "0.svg").read_text().startswith("<svg")
