@@ -110,18 +110,18 @@ def search(
     many the study gets, from all processes together. ``storage``: a journal file that several processes
     share, or the URL of a database for Optuna; the study called ``name`` in it is continued.
     """
-    optuna = _optuna()
+    engine = _optuna()
     limits = _limits(budget, mhz)
     wanted = _objectives(objectives, mhz)
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    study = optuna.create_study(
+    engine.logging.set_verbosity(engine.logging.WARNING)
+    study = engine.create_study(
         storage=_storage(storage),
-        sampler=optuna.samplers.TPESampler(seed=seed),
+        sampler=engine.samplers.TPESampler(seed=seed),
         study_name=name,
         directions=["maximize" if key == "score" else "minimize" for key in wanted],
         load_if_exists=storage is not None,
     )
-    states = optuna.trial.TrialState
+    states = engine.trial.TrialState
     finished = (states.COMPLETE, states.PRUNED)
 
     def objective(trial: optuna.Trial) -> tuple[float, ...]:
@@ -136,7 +136,7 @@ def search(
 
     left = trials - len(study.get_trials(deepcopy=False, states=finished))
     if left > 0:
-        stop = optuna.study.MaxTrialsCallback(trials, states=finished)
+        stop = engine.study.MaxTrialsCallback(trials, states=finished)
         study.optimize(objective, n_trials=left, callbacks=[stop], show_progress_bar=progress)
     return _result(study, wanted, limits, states)
 
@@ -150,12 +150,12 @@ def _check(
     example: Any,
 ) -> dict[str, float]:
     """The costs of a model, which are kept with the trial; it is pruned if they exceed the budget."""
-    optuna = _optuna()
+    engine = _optuna()
     try:
         costs = _costs(cost(model, target, example=example), mhz)
     except TinymlError as error:  # a candidate that does not compile is none
         trial.set_user_attr("why", error.message)
-        raise optuna.TrialPruned(error.message) from None
+        raise engine.TrialPruned(error.message) from None
     trial.set_user_attr("costs", costs)
     for key, limit in limits.items():
         if key not in costs:
@@ -163,7 +163,7 @@ def _check(
         if costs[key] > limit:
             why = f"{key}: {costs[key]:,.6g}, and the budget is {limit:,.6g}"
             trial.set_user_attr("why", why)
-            raise optuna.TrialPruned(why)
+            raise engine.TrialPruned(why)
     return costs
 
 
@@ -190,8 +190,10 @@ def _result(
         )
         for trial in study.get_trials(deepcopy=False)
     )
-    best = {trial.number for trial in study.best_trials}
-    front = [found for found in candidates if found.number in best and found.score is not None]
+    best = {
+        tuple(trial.values): trial.number for trial in reversed(study.best_trials)
+    }  # of equals, the first
+    front = [candidates[number] for number in sorted(best.values())]
     front.sort(key=lambda found: -(found.score or 0.0))
     return SearchResult(tuple(wanted), dict(limits), candidates, tuple(front))
 

@@ -82,9 +82,7 @@ def test_files(
     settings = [LICENCE, "CONFIG_ZTEST=y", "CONFIG_TINYML=y"]
     if summary["libm"]:
         settings.append(FULL_LIBC)
-    listed = edit.add_model(
-        "", replace(entry, file=file, arena_region=None, weights=None, evaluate=None)
-    )
+    listed = edit.add_model("", replace(entry, file=file, arena_region=None, weights=None, evaluate=None))
     ram = summary["arena_bytes"] + summary["state_bytes"]
     flash = summary["weights_bytes"] + golden.bytes + (accuracy.bytes if accuracy else 0)
     context = {
