@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -94,13 +95,21 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Tests run on any free worker, but those of a file that shares builds stay together."""
+    """Tests run on any free worker, but those of a file that shares builds stay together.
+
+    Each worker would make the fixtures of such a file again.
+    """
     from xdist.scheduler import LoadScopeScheduling
 
-    class ByTier(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
+    @cache
+    def shares(file: str) -> bool:
+        path = config.rootpath / file
+        tier = tiers.tier_of(path)
+        return tier is not None and (tier.one_worker or 'scope="module"' in path.read_text(encoding="utf-8"))
+
+    class ByFile(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.split("::")[0]
-            tier = tiers.tier_of(config.rootpath / file)
-            return file if tier is not None and tier.one_worker else nodeid
+            return file if shares(file) else nodeid
 
-    return ByTier(config, log)
+    return ByFile(config, log)

@@ -96,6 +96,7 @@ def test_a_file_that_shares_builds_stays_on_one_worker() -> None:
     scheduler = pytest_xdist_make_scheduler(Config(), None)  # type: ignore[arg-type]
     scope = scheduler._split_scope
     assert scope("tests/zephyr/test_build.py::test_a") == scope("tests/zephyr/test_build.py::test_b[1]")
+    assert scope("tests/host/test_values.py::test_a") == scope("tests/host/test_values.py::test_b")
     assert scope("tests/host/test_ops.py::test_a") != scope("tests/host/test_ops.py::test_b")
 
 
