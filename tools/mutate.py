@@ -26,7 +26,6 @@ ROOT = Path(__file__).resolve().parents[1]
 PLUGIN = "plugin/tinyml"
 KERNELS = "tests/host/test_every_kernel.py"
 CORES = "tests/standalone/test_kernels.py"
-OPERATORS = "tests/host/test_ops.py"
 ARMV6 = "tests/standalone/test_sampled_layers.py"
 TFLITE = "tests/host/test_tflite_ops.py"
 CPU_SECONDS = 400
@@ -171,7 +170,7 @@ SAMPLED = {
     f"{RUNTIME}/weighted/output_s8.h": (KERNELS, ARMV6, "-k", "s8 or qemu-cortex-m0"),
     f"{RUNTIME}/weighted/tile_f32.h": (KERNELS, "-k", "f32"),
     f"{RUNTIME}/pool/average_pool_s8.c": DSP,
-    f"{RUNTIME}/softmax/softmax_s8.c": (OPERATORS, "-k", "softmax or quantised"),
+    f"{RUNTIME}/softmax/softmax_s8.c": (TFLITE,),
     f"{RUNTIME}/recurrent/lstm_f32.c": (TFLITE,),
     f"{PLUGIN}/passes/cancel_transposes.py": TEXTS,
     f"{PLUGIN}/passes/editor.py": TEXTS,
