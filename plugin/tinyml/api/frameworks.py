@@ -20,6 +20,9 @@ from tinyml.reference.session import quiet
 OPSET = 17
 """Of exported models: every operator that the exporters write has a reader."""
 
+ML_OPSET = 3
+"""Of ai.onnx.ml in them: skl2onnx exports some estimators for no later one."""
+
 
 def to_onnx(model: Any, example: Any = None) -> bytes | None:
     """The bytes of an ONNX file; None if ``model`` is not a model of a known framework."""
@@ -97,10 +100,25 @@ def _sklearn(base: Any, model: Any, _example: Any) -> bytes | None:
     features = getattr(model, "n_features_in_", None)
     if features is None:
         raise ConfigError(f"{type(model).__name__} is not fitted", "call its fit() first")
+    if type(model).__name__.startswith("KNeighbors") and getattr(model, "weights", None) != "uniform":
+        raise ConfigError(
+            f"{type(model).__name__} weighs neighbours by their distance, which float32 rounds too coarsely "
+            "near the points it was fitted on",
+            'weights="uniform"',
+        )
     row = np.zeros((1, int(features)), np.float32)
     try:
-        content: bytes = convert(model, row, target_opset=OPSET).SerializeToString(deterministic=True)
+        opsets = {"": OPSET, "ai.onnx.ml": ML_OPSET}
+        made = convert(model, row, target_opset=opsets, options=_neighbours())
+        content: bytes = made.SerializeToString(deterministic=True)
     except Exception as error:
         first = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ModelError(f"skl2onnx cannot export {type(model).__name__}: {first}") from error
     return content
+
+
+def _neighbours() -> dict[Any, Any]:
+    """Options of skl2onnx: distances as one operator, not as a loop over all neighbours."""
+    from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+
+    return {kind: {"optim": "cdist"} for kind in (KNeighborsClassifier, KNeighborsRegressor)}
