@@ -170,7 +170,7 @@ def _join(storage: Storage, anchor: str, other: str, distance: int) -> bool:
     moved = {name: offset + shift for name, offset in b.offsets.items()}
     if not _home_allows(storage, a, b, moved):
         return False
-    if any(_conflicts(storage, a, y, at) for y, at in moved.items()):
+    if _groups_conflict(storage, a, b, shift):
         return False
     a.offsets.update(moved)
     a.start, a.end = min(a.start, b.start + shift), max(a.end, b.end + shift)
@@ -224,10 +224,20 @@ def _aligned(a: Group, b: Group, shift: int) -> bool:
     return (a.start - start) % a.alignment == 0 and (b.start + shift - start) % b.alignment == 0
 
 
+def _groups_conflict(storage: Storage, a: Group, b: Group, shift: int) -> bool:
+    """Whether members of two groups would destroy each other, with ``b`` moved by ``shift`` bytes."""
+    if len(b.offsets) > len(a.offsets):  # each member of the smaller group is looked up in the larger
+        a, b, shift = b, a, -shift
+    return any(_conflicts(storage, a, y, at + shift) for y, at in b.offsets.items())
+
+
 def _conflicts(storage: Storage, group: Group, y: str, y_at: int) -> bool:
     """Whether a tensor at this place would destroy a member of the group, or the other way round."""
+    members, offsets = storage.members, group.offsets
+    last, y_end = members[y].last, y_at + members[y].tensor.bytes
     return any(
-        _conflict(storage, x, y, group.offsets[x], y_at) for x in group.needed_from(storage.members[y].first)
+        members[x].first <= last and offsets[x] < y_end and _conflict(storage, x, y, offsets[x], y_at)
+        for x in group.needed_from(members[y].first)
     )
 
 
