@@ -143,8 +143,9 @@ FEATURES = (
     "tests/host/test_features_float.py",
     "tests/host/test_features_micro.py",
 )
-DSP = (CORES, "-k", "test_layers and qemu-cortex-m4 and portable")
-HELIUM = (CORES, "-k", "test_layers and qemu-cortex-m55 and portable")
+MORE_CORES = "tests/standalone/test_sampled_layers.py"
+DSP = (CORES, MORE_CORES, "-k", "test_layers and qemu-cortex-m4 and (portable or sampled)")
+HELIUM = (CORES, MORE_CORES, "-k", "test_layers and qemu-cortex-m55 and (portable or sampled)")
 
 SAMPLED = {
     f"{RUNTIME}/conv/conv_s8.c": (KERNELS, "-k", "tinyml_conv_s8"),

@@ -15,6 +15,8 @@ from tinyml.emit.model import Provenance
 from tinyml.interpret import interpret
 from tinyml.pipeline import Options, compile_graph
 
+CHECKED = harness.Options(check_arena=True)
+
 MACHINES = [name for name, machine in harness.MACHINES.items() if machine.board]
 CHAINS = 12
 
@@ -28,7 +30,7 @@ def test_chains(machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     options = Options(target=harness.find_machine(machine).target.name)
     compiled = compile_graph(graph, "chains", Provenance("chains", "0" * 64, ""), options)
     assert sum(isinstance(chosen.layer.op, Banded) for chosen in compiled.selected) > CHAINS / 2
-    result = harness.run_files(compiled.files, machine, [sample])
+    result = harness.run_files(compiled.files, machine, [sample], options=CHECKED)
     (expected,) = interpret(graph, [sample])
     different = [y for y in graph.outputs if not np.array_equal(result.outputs[0][y], expected[y])]
     assert not different

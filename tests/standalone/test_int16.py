@@ -14,6 +14,8 @@ from tinyml.ops.elementwise.clamp import Clamp
 from tinyml.ops.elementwise.unary import Unary
 from tinyml.pipeline import Options, compile_graph
 
+CHECKED = harness.Options(check_arena=True)
+
 MACHINES = ["host", *(name for name, machine in harness.MACHINES.items() if machine.board)]
 
 FUNCTIONS: dict[str, tuple[Op, float, float]] = {
@@ -43,7 +45,7 @@ def test_functions_of_int16(machine: str) -> None:
     graph = Graph("int16", tensors, tuple(nodes), inputs, outputs)
     options = Options(target=harness.find_machine(machine).target.name)
     compiled = compile_graph(graph, "int16", Provenance("int16", "0" * 64, ""), options)
-    (found,) = harness.run_files(compiled.files, machine, [dict.fromkeys(inputs, x)]).outputs
+    (found,) = harness.run_files(compiled.files, machine, [dict.fromkeys(inputs, x)], options=CHECKED).outputs
     for node in nodes:
         (expected,) = node.op.evaluate(graph.layer(node), [x])
         np.testing.assert_array_equal(found[node.outputs[0]], expected, node.name)

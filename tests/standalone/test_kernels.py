@@ -28,6 +28,8 @@ from tinyml.plan import Plan, plan
 from tinyml.select import Selected
 from tinyml.workspace import find_cmsis_nn
 
+CHECKED = harness.Options(check_arena=True)
+
 MACHINES = ["host", *(name for name, machine in harness.MACHINES.items() if machine.board)]
 
 
@@ -133,7 +135,7 @@ def test_layers(machine: str, kernels: str, once: bool) -> None:
     target = harness.find_machine(machine).target.name
     options = Options(target=target, kernels=kernels)
     compiled = compile_graph(graph, "layers", Provenance("layers", "0" * 64, ""), options)
-    result = harness.run_files(compiled.files, machine, [feed])
+    result = harness.run_files(compiled.files, machine, [feed], options=CHECKED)
     assert not different(graph, feed, result.outputs[0])
 
 
@@ -178,7 +180,9 @@ def test_layers_without_unaligned_loads(machine: str, kernels: str, monkeypatch:
     compiled = compile_graph(graph, "layers", Provenance("layers", "0" * 64, ""), options)
     for kernel in ("tinyml_dense_pairs_s8(", "tinyml_dense_dsp_s8("):
         assert kernel in compiled.files["layers.c"]
-    result = harness.run_files(compiled.files, machine, [feed], options=harness.Options(strict=True))
+    result = harness.run_files(
+        compiled.files, machine, [feed], options=harness.Options(strict=True, check_arena=True)
+    )
     assert not different(graph, feed, result.outputs[0])
 
 
@@ -201,7 +205,7 @@ def test_layers_from_the_end(machine: str, kernels: str, monkeypatch: pytest.Mon
     options = Options(target=harness.find_machine(machine).target.name, kernels=kernels, bands=False)
     compiled = compile_graph(graph, "layers", Provenance("layers", "0" * 64, ""), options)
     assert ".from_the_end = true" in compiled.files["layers.c"]
-    result = harness.run_files(compiled.files, machine, [feed])
+    result = harness.run_files(compiled.files, machine, [feed], options=CHECKED)
     assert not different(graph, feed, result.outputs[0])
 
 

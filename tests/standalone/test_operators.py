@@ -15,6 +15,8 @@ from tinyml import harness
 from tinyml.emit.model import Provenance
 from tinyml.pipeline import Options, compile_graph, optimize
 
+CHECKED = harness.Options(check_arena=True)
+
 BOARDS = [name for name, machine in harness.MACHINES.items() if machine.board]
 CHOSEN = {
     "trees": ("mixed_modes", "missing"),
@@ -34,6 +36,6 @@ def test_operator(machine: str, file: str, name: str) -> None:
     case = find(file, name)
     options = Options(target=harness.find_machine(machine).target.name)
     compiled = compile_graph(case.graph(), "case", Provenance(name, "0" * 64, ""), options)
-    (found,) = harness.run_files(compiled.files, machine, [case.inputs]).outputs
+    (found,) = harness.run_files(compiled.files, machine, [case.inputs], options=CHECKED).outputs
     for key, expected in interpret(optimize(case.graph()), case.inputs).items():
         np.testing.assert_array_equal(found[key], expected)

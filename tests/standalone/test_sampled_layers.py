@@ -59,7 +59,8 @@ def test_layers(machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     feed, wanted = expected()
     options = Options(target=harness.find_machine(machine).target.name, kernels="portable", bands=False)
     compiled = compile_graph(layers(), "layers", Provenance("layers", "0" * 64, ""), options)
-    (found,) = harness.run_files(compiled.files, machine, [feed]).outputs
+    checked = harness.Options(check_arena=True)
+    (found,) = harness.run_files(compiled.files, machine, [feed], options=checked).outputs
     different = [
         f"{n.name}: {n.op}" for n in layers().nodes if not same(found[n.outputs[0]], wanted[n.outputs[0]])
     ]

@@ -45,6 +45,7 @@ CHOSEN = {
     "dilated_rows": Weighted(Conv(dilations=(2, 1)), (1, 9, 8, 4), (3, 3, 3, 4)),
     "dilated_cols": Weighted(Conv(dilations=(1, 2)), (1, 9, 8, 4), (3, 3, 3, 4)),
     "depthwise_dilated_rows": Weighted(DepthwiseConv(dilations=(2, 1)), (1, 9, 8, 4), (1, 3, 3, 4)),
+    "depthwise_one_output": Weighted(DepthwiseConv(pads=(1, 1, 2, 2)), (1, 2, 2, 6), (1, 5, 5, 6)),
     "depthwise_whole": Weighted(DepthwiseConv(), (2, 9, 1, 11), (1, 9, 1, 11), x_zero=-128),
     "depthwise_whole_few": Weighted(DepthwiseConv(strides=(2, 1)), (1, 3, 3, 3), (1, 3, 3, 3), scale=0.00003),
     "depthwise_3x3": Weighted(DepthwiseConv(pads=(1, 1, 1, 1)), (1, 5, 7, 5), (1, 3, 3, 5)),

@@ -1,10 +1,10 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""The port header that lets AddressSanitizer see inside the arena: see ``c/check_arena.h``."""
+"""The port header that guards the bytes of the arena that a layer must not touch: see ``c/check_arena.h``."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 Ranges = tuple[tuple[tuple[int, int], ...], ...]
@@ -21,10 +21,11 @@ def port_header(name: str, ranges: Ranges) -> str:
     """C that wraps each layer of the model ``name``; included before its code. Nothing without ranges."""
     if not any(ranges):
         return ""
-    width = max(len(layer) for layer in ranges)
+    merged = [_merged(layer) for layer in ranges]
+    width = max(len(layer) for layer in merged)
     rows = [
-        ", ".join(f"{{{start}, {end}}}" for start, end in (*layer, *[(0, 0)] * (width - len(layer))))
-        for layer in ranges
+        ", ".join(f"{{{start}, {end}}}" for start, end in (*[(0, 0)] * (width - len(layer)), *layer))
+        for layer in merged
     ]
     table = "".join(f"\t{{{row}}},\n" for row in rows)
     return (
@@ -35,3 +36,14 @@ def port_header(name: str, ranges: Ranges) -> str:
         "#define TINYML_WRAP_LAYER(index, call) "
         f"CHECK_ARENA({name}_arena, {name}_ranges, index, call)\n"
     )
+
+
+def _merged(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The same bytes as ranges in order that do not overlap."""
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(ranges):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged

@@ -34,11 +34,16 @@ SECTIONS = ("-ffunction-sections", "-fdata-sections")
 
 @dataclass(frozen=True)
 class Options:
-    """How to compile. ``strict`` turns warnings in our own C into errors; ``sanitize`` is for the host."""
+    """How to compile. ``strict`` turns warnings in our own C into errors; ``sanitize`` is for the host.
+
+    ``check_arena`` ends the program after a layer that wrote outside its bytes of the arena; builds with
+    sanitizers always do.
+    """
 
     optimize: str = "-O2"
     strict: bool = False
     sanitize: bool = False
+    check_arena: bool = False
     profile: bool = False  # layer by layer, on machines that count instructions instructions
     defines: tuple[str, ...] = ()
 
@@ -103,7 +108,7 @@ def _units(model: Generated, machine: Machine, folder: Path, options: Options) -
         header = '-DTINYML_PORT_HEADER="profile.h"'
         model_flags, model_includes = (*ours, header), (*includes, HARNESS_C)
         harness, port = (*harness, header), (*port, "profile.c")
-    elif options.sanitize and any(model.arena_ranges):
+    elif (options.sanitize or options.check_arena) and any(model.arena_ranges):
         header = "check_arena_ranges.h"
         (folder / header).write_text(port_header(model.name, model.arena_ranges), encoding="utf-8")
         model_flags = (*ours, f'-DTINYML_PORT_HEADER="{header}"')
