@@ -169,10 +169,17 @@ static void on_interrupt(const struct device *device, void *unused)
 
 static bool start(void)
 {
+	uint8_t early;
+
 	if (uart_irq_callback_set(line, on_interrupt) != 0) {
 		return false;
 	}
 	uart_irq_rx_enable(line);
+	/* A byte that arrived before this caused no interrupt, and some UARTs receive no other
+	 * until it has been read. */
+	while (uart_poll_in(line, &early) == 0) {
+		(void)k_msgq_put(&received, &early, K_NO_WAIT);
+	}
 	return true;
 }
 
