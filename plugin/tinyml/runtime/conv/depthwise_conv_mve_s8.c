@@ -26,6 +26,7 @@ struct row {
 	int32_t pairs;             /* 40: of taps */
 	int32_t odd;               /* 44: whether there is another */
 	const int8_t *end;         /* 48: of the outputs */
+	int8_t last[TINYML_LANES]; /* for the last outputs of a row, fewer than sixteen */
 };
 
 /* Blocks at one position, in the order in which the assembly loads them. */
@@ -259,14 +260,13 @@ static inline struct blocks blocks_of(const struct tinyml_depthwise_conv_mve_s8 
 
 /* Some blocks of a row of outputs of a 3x3 kernel. */
 static inline __attribute__((always_inline)) void
-row_3x3(const struct tinyml_depthwise_conv_mve_s8 *p, const struct row *row, int8_t *y,
-	struct run run, enum rounding rounding)
+row_3x3(const struct tinyml_depthwise_conv_mve_s8 *p, struct row *row, int8_t *y, struct run run,
+	enum rounding rounding)
 {
 	const struct tinyml_window *w = &p->window;
 	const int32_t channels = w->in_c, step = positions(w) * channels;
 	const int32_t next = w->stride_w * step, end = w->out_w * channels;
 	struct blocks blocks = blocks_of(p, row, run);
-	int8_t block[TINYML_LANES];
 
 	blocks.x0 = &row->taps[0][run.channel];
 	blocks.x1 = &row->taps[3][run.channel];
@@ -277,10 +277,10 @@ row_3x3(const struct tinyml_depthwise_conv_mve_s8 *p, const struct row *row, int
 		 * replaces; but nothing is written past the row. */
 		const bool last = end - at < TINYML_LANES;
 
-		blocks.y = last ? block : &y[at];
+		blocks.y = last ? row->last : &y[at];
 		convolve_3x3(&blocks, rounding);
 		if (last) {
-			tinyml_copy(&y[at], block, end - at);
+			tinyml_copy(&y[at], row->last, end - at);
 		}
 		blocks.x0 += next;
 		blocks.x1 += next;
@@ -297,7 +297,6 @@ row_taps(const struct tinyml_depthwise_conv_mve_s8 *p, struct row *row, int8_t *
 	const int32_t channels = w->in_c, step = positions(w) * channels;
 	const int32_t next = w->stride_w * step, end = w->out_w * channels;
 	struct blocks blocks = blocks_of(p, row, run);
-	int8_t block[TINYML_LANES];
 
 	blocks.step = run.channel;
 	for (int32_t at = run.channel; at < end; at += step) {
@@ -305,11 +304,11 @@ row_taps(const struct tinyml_depthwise_conv_mve_s8 *p, struct row *row, int8_t *
 		 * replaces; but nothing is written past the row. */
 		const bool last = end - at < TINYML_LANES;
 
-		blocks.y = last ? block : &y[at];
+		blocks.y = last ? row->last : &y[at];
 		row->end = &blocks.y[run.count * TINYML_LANES];
 		convolve_taps(&blocks, once);
 		if (last) {
-			tinyml_copy(&y[at], block, end - at);
+			tinyml_copy(&y[at], row->last, end - at);
 		}
 		blocks.step += next;
 	}

@@ -33,7 +33,9 @@ static size_t describe(const struct tinyml_receiver *receiver, uint8_t *answer, 
 	used = put_word(answer, used, slots->active < 0 ? 0 : receiver->slot->version[1]);
 	answer[used++] = slots->on_trial;
 	length = length < room - used ? length : room - used;
-	memcpy(&answer[used], name, length);
+	for (size_t i = 0; i < length; i++) {
+		answer[used + i] = (uint8_t)name[i];
+	}
 	return used + length;
 }
 
