@@ -305,7 +305,7 @@ row_taps(const struct tinyml_depthwise_conv_mve_s8 *p, struct row *row, int8_t *
 		const bool last = end - at < TINYML_LANES;
 
 		blocks.y = last ? row->last : &y[at];
-		row->end = &blocks.y[run.count * TINYML_LANES];
+		row->end = blocks.y + run.count * TINYML_LANES;
 		convolve_taps(&blocks, once);
 		if (last) {
 			tinyml_copy(&y[at], row->last, end - at);
