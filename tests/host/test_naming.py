@@ -4,16 +4,22 @@
 
 from __future__ import annotations
 
+import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.support.sketch import Sketch
 from tinyml import naming
 from tinyml.app import manifest
 from tinyml.c_keywords import KEYWORDS
+from tinyml.emit.model import Provenance
 from tinyml.errors import ConfigError
-from tinyml.pipeline import Options, compile_model
+from tinyml.ir import DType
+from tinyml.ops.elementwise.unary import Unary
+from tinyml.pipeline import Options, compile_graph, compile_model
 from tinyml.platformio import project
 from tinyml.platformio.boards import Board
 
@@ -103,3 +109,16 @@ def test_short_names_are_the_distinctive_end() -> None:
     assert naming.short("a/relu;") == "a/relu"
     assert naming.short("x" * 41) == "..." + "x" * 37
     assert naming.short("abcdefgh", 6) == "...fgh"
+
+
+def test_long_names_are_short_for_people_and_whole_in_json() -> None:
+    whole = ";".join(["functional/" + "fused_batch_norm/" * 10 + "FusedBatchNormV3", "functional/relu/Relu"])
+    sketch = Sketch()
+    graph = sketch.graph(sketch.add(Unary("abs"), sketch.input((4,), DType.FLOAT32)))
+    (node,) = graph.nodes
+    graph = replace(graph, nodes=(replace(node, name=whole),))
+    compiled = compile_graph(graph, "net", Provenance("net", "0" * 64, ""), Options(target="host"))
+    (layer,) = json.loads(compiled.files["net.json"])["layers"]
+    assert layer["name"] == whole
+    assert naming.short(whole) == "functional/relu/Relu"
+    assert whole not in compiled.files["net.c"]
