@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeAlias
 
 from tinyml import limits
@@ -13,7 +14,7 @@ from tinyml.ir import Graph
 from tinyml.plan.problem import Block, Piece, Problem, Solution
 from tinyml.plan.regions import homes
 from tinyml.plan.solve import SEARCH_NODES, solve
-from tinyml.plan.storage import Group, Storage, members_of, overlay_pairs, share
+from tinyml.plan.storage import Group, Storage, computed_in_place, members_of, overlay_pairs, share
 from tinyml.select import Selected
 
 SCRATCH_ALIGNMENTS = (8, 4)  # the first that divides the size
@@ -54,16 +55,17 @@ class Draughtsman:
     """Makes drafts for one graph: each keeps some pairs apart that could share memory."""
 
     def __init__(self, graph: Graph, selected: Sequence[Selected], io_outside: bool) -> None:
-        self.graph, self.selected = graph, selected
+        self.graph, self.selected, self.io_outside = graph, selected, io_outside
         self.layers = [chosen.layer for chosen in selected]
-        self.overlays = [chosen.overlays for chosen in selected]
         self.members = members_of(graph, self.layers)
-        self.homes = homes(graph, len(self.layers), io_outside)
-        self.pairs = overlay_pairs(self.layers, self.overlays)
+        self.pairs = overlay_pairs(self.layers, [chosen.overlays for chosen in selected])
+        kept = homes(graph, len(self.layers), io_outside)
+        self.shared = share(graph, self.layers, self.members, self.pairs, kept)
+        self.blocks: dict[tuple[tuple[str, int], ...], Block] = {}  # by the members of a group
 
     def best(self) -> Draft:
         """Share everything possible, or a little less if the resulting blocks do not fit together."""
-        apart = self._not_worth_it()
+        apart = self._not_worth_it
         best = self._placed(apart)
         if best.excess_bytes:
             looser = apart | self._with_room(best.problem.lower_bound_bytes)
@@ -81,14 +83,16 @@ class Draughtsman:
             best = replace(best, solution=solve(best.problem, SEARCH_NODES))
         return best
 
+    @cached_property
     def problem(self) -> Problem:
         """The draft that shares everything worth sharing."""
-        return self._draft(self._not_worth_it()).problem
+        return self._draft(self._not_worth_it).problem
 
     def problem_if_all_share(self) -> Problem:
         """What there is to place if everything is shared that can be."""
         return self._draft(frozenset()).problem
 
+    @cached_property
     def _not_worth_it(self) -> Pairs:
         """Pairs that could overlap at a distance, but would not lower the peak.
 
@@ -122,15 +126,22 @@ class Draughtsman:
 
     def _draft(self, apart: Pairs) -> Draft:
         """A draft with sharing decided but nothing placed."""
-        storage = share(self.graph, self.layers, self.members, self.overlays, self.homes, apart)
+        storage = computed_in_place(self.shared, apart)
         in_arena = [group for group in storage.unique_groups() if group.home is None]
-        blocks = [_block(storage, group) for group in in_arena]
+        blocks = [self._block(storage, group) for group in in_arena]
         scratch_at: dict[int, int] = {}
         for step, chosen in enumerate(self.selected):
             if chosen.scratch_bytes:
                 scratch_at[step] = len(blocks)
                 blocks.append(_scratch_block(chosen, step))
         return Draft(storage, in_arena, scratch_at, Problem(tuple(blocks)), Solution((), 0))
+
+    def _block(self, storage: Storage, group: Group) -> Block:
+        """The block of a group; most groups are the same in every draft."""
+        key = tuple(group.offsets.items())
+        if key not in self.blocks:
+            self.blocks[key] = _block(storage, group)
+        return self.blocks[key]
 
 
 def _block(storage: Storage, group: Group) -> Block:

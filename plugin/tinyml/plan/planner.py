@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -46,7 +47,7 @@ class Plan:
 def plan(graph: Graph, selected: Sequence[Selected], io_outside: bool = False) -> Plan:
     """Place everything that needs RAM. ``io_outside``: the caller provides buffers for inputs and outputs."""
     layers = [chosen.layer for chosen in selected]
-    draft = Draughtsman(graph, selected, io_outside).best()
+    draft = _drafts(graph, selected, io_outside).best()
     starts = {id(group): draft.solution.offsets[i] for i, group in enumerate(draft.in_arena)}
     shared = {step: _shared(draft.storage, layer) for step, layer in enumerate(layers)}
     groups = draft.storage.unique_groups()
@@ -71,7 +72,7 @@ def plan(graph: Graph, selected: Sequence[Selected], io_outside: bool = False) -
 
 def lower_bound_bytes(graph: Graph, selected: Sequence[Selected], io_outside: bool = False) -> int:
     """A lower bound for any plan of these layers in this order."""
-    return Draughtsman(graph, selected, io_outside).problem().lower_bound_bytes
+    return _drafts(graph, selected, io_outside).problem.lower_bound_bytes
 
 
 @dataclass(frozen=True)
@@ -85,8 +86,8 @@ class Peaks:
 
 def memory_peaks(graph: Graph, selected: Sequence[Selected], io_outside: bool = False) -> Peaks:
     """Where the size of the arena comes from."""
-    drafts = Draughtsman(graph, selected, io_outside)
-    problem, shared = drafts.problem(), drafts.problem_if_all_share()
+    drafts = _drafts(graph, selected, io_outside)
+    problem, shared = drafts.problem, drafts.problem_if_all_share()
     live = [problem.live_bytes(step) for step in range(len(selected))]
     most = max(live)
     return Peaks(
@@ -94,6 +95,18 @@ def memory_peaks(graph: Graph, selected: Sequence[Selected], io_outside: bool = 
         [step for step, size in enumerate(live) if size == most],
         [shared.live_bytes(step) for step in range(len(selected))],
     )
+
+
+_recent: deque[Draughtsman] = deque(maxlen=2)
+
+
+def _drafts(graph: Graph, selected: Sequence[Selected], io_outside: bool) -> Draughtsman:
+    """One is enough for layers of which bound, peaks and plan are wanted, usually in a row."""
+    for known in _recent:
+        if known.graph is graph and known.selected is selected and known.io_outside == io_outside:
+            return known
+    _recent.append(made := Draughtsman(graph, selected, io_outside))
+    return made
 
 
 def _place(group: Group, name: str, starts: Mapping[int, int]) -> Place:

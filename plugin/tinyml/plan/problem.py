@@ -8,7 +8,7 @@ tensor that was sliced only the slice stays. So a block is a set of pieces, each
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
@@ -47,8 +47,12 @@ class Block:
     def last(self) -> int:
         return max(piece.last for piece in self.pieces)
 
-    def live_spans(self) -> Iterator[tuple[int, int, int]]:
+    @cached_property
+    def live_spans(self) -> Sequence[tuple[int, int, int]]:
         """Steps, from the first to before the last, during which the same number of its bytes is needed."""
+        return list(self._live_spans())
+
+    def _live_spans(self) -> Iterator[tuple[int, int, int]]:
         arrivals = sorted(self.pieces, key=lambda piece: piece.first)
         moments = sorted({m for piece in self.pieces for m in (piece.first, piece.last + 1)})
         present: list[Piece] = []
@@ -79,7 +83,7 @@ class Problem:
         """How many bytes are needed at each step."""
         change = [0] * (2 + max((block.last for block in self.blocks), default=-1))
         for block in self.blocks:
-            for start, end, size in block.live_spans():
+            for start, end, size in block.live_spans:
                 change[start] += size
                 change[end] -= size
         return list(accumulate(change))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tinyml.ir import Graph, Layer, Tensor, View
 from tinyml.kernel import Overlay
@@ -45,6 +45,9 @@ class Group:
         tensor = member.tensor
         return Group({name: 0}, 0, tensor.bytes, tensor.dtype.bytes, [(member.last, name)])
 
+    def copy(self) -> Group:
+        return replace(self, offsets=dict(self.offsets), by_last=[*self.by_last])
+
     def needed_from(self, step: int) -> list[str]:
         """Members that are needed at a step or later."""
         return [name for _, name in self.by_last[bisect_left(self.by_last, (step, "")) :]]
@@ -73,6 +76,12 @@ class Storage:
         overlays = self.over.get((x, y), ())
         return next((overlay for overlay in overlays if overlay.distance == distance), None)
 
+    def copy(self) -> Storage:
+        """The same sharing, to go on from."""
+        copies = {id(group): group.copy() for group in self.unique_groups()}
+        groups = {name: copies[id(group)] for name, group in self.groups.items()}
+        return replace(self, groups=groups)
+
     def unique_groups(self) -> list[Group]:
         return list({id(group): group for group in self.groups.values()}.values())
 
@@ -81,19 +90,16 @@ def share(
     graph: Graph,
     layers: Sequence[Layer],
     members: dict[str, Member],
-    overlays: Sequence[tuple[Overlay, ...]],
+    pairs: Mapping[tuple[str, str], tuple[Overlay, ...]],
     homes: Sequence[Home] = (),
-    apart: frozenset[tuple[str, str]] = frozenset(),
 ) -> Storage:
-    """Decide sharing: states, then views (both save a copy), then outputs computed in place.
+    """Decide sharing that saves a copy: states, then views. ``computed_in_place`` goes on from there.
 
     The next value of a state is written directly into the state if the old one is no longer read; even a
-    copy of a part of another tensor costs no more there than a copy at the end of the run. ``overlays``
-    lists for each layer the inputs that output 0 may overwrite, and how; pairs in ``apart`` stay apart.
+    copy of a part of another tensor costs no more there than a copy at the end of the run. ``pairs`` are the
+    inputs that an output may overwrite, and how (see ``overlay_pairs``).
     """
-    pairs = overlay_pairs(layers, overlays)
-    ways = {pair: ways for pair, ways in pairs.items() if pair not in apart}
-    storage = Storage(members, ways, copied=_copied(layers))
+    storage = Storage(members, pairs, copied=_copied(layers))
     for name in storage.members:
         storage.groups[name] = Group.of(name, members[name])
     for home in homes:
@@ -104,7 +110,15 @@ def share(
     for layer in layers:
         for view in _views(storage, layer):
             _join(storage, view.outer, view.inner, view.offset_bytes)
+    return storage
+
+
+def computed_in_place(shared: Storage, apart: frozenset[tuple[str, str]]) -> Storage:
+    """Let outputs overwrite inputs too, except for the pairs in ``apart``. Leaves ``shared`` as it is."""
+    storage = shared.copy()
     for (x, y), possible in storage.over.items():
+        if (x, y) in apart:
+            continue
         for overlay in sorted(possible, key=lambda way: _joined_bytes(storage, x, y, way.distance)):
             if _join(storage, x, y, overlay.distance):
                 break
