@@ -238,6 +238,12 @@ EQUIVALENT = {
     "if (multiple != 1 || i % multiple == 0) {": "the plane is filled again with the same",
     "left >= 0 ? tinyml_even_bytes(tinyml_load_word(weights) & there) : 0;": "nothing is there",
     "static inline void rescale_sums(int32_t sums[2 + WINDOWS], const int32_t factor[2],": "a parameter",
+    "const uint32_t *columns, int32_t sums[2 + WINDOWS])": "a parameter",
+    "if found is not None or self.left <= 0:": "one step less to search",
+    "return [pair for pair in self.storage.overlaid() if id(self.storage.groups[pair[-1]]) in outside]": (
+        "the two are in one group"
+    ),
+    "return sum >= p->out_max ? p->out_max : sum;": "the limit is the value",
 }
 """Changes that change no result, so that no test can notice them; they are not sampled."""
 

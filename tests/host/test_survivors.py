@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -13,7 +15,7 @@ from tests.support.sketch import Sketch
 from tinyml import c
 from tinyml.bands.join import _Neighbours
 from tinyml.emit.model import Provenance
-from tinyml.ir import DType, Graph, Quant
+from tinyml.ir import DType, Graph, Quant, State
 from tinyml.kernel import Table, Tables
 from tinyml.ops.concat import Concat
 from tinyml.ops.conv.conv import Conv
@@ -21,6 +23,8 @@ from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.elementwise.unary import Unary
 from tinyml.passes._channel_ranges import analyse, is_channelwise
 from tinyml.passes._reshape_axes import carried
+from tinyml.passes.fuse_pad import fuse_pad
+from tinyml.passes.fuse_qdq import _same_constant
 from tinyml.pipeline import LIBRARIES, Options, compile_graph
 from tinyml.plan.storage import Group, _aligned, _copied
 from tinyml.schedule import _acyclic, _freed, _model, _Step
@@ -175,3 +179,31 @@ def test_the_range_of_a_sum_is_that_of_its_largest_and_smallest_terms() -> None:
     found = analyse(sketch.graph(y))[y.name]
     assert found.low.tolist() == [-102, -64]
     assert found.high.tolist() == [102, 63]
+
+
+@pytest.mark.parametrize("initial, flag", [(None, False), ([0, 0], False), ([0, 1], True), ([2, 2], True)])
+def test_only_states_that_do_not_start_at_zero_need_a_reset_before_the_first_run(
+    initial: list[float] | None, flag: bool
+) -> None:
+    sketch = Sketch()
+    x = sketch.input((2,), DType.FLOAT32)
+    old = sketch.build.tensor("total", x.type)
+    new = sketch.add(Binary("add"), old, x)
+    first = None if initial is None else np.array(initial, np.float32)
+    graph = replace(sketch.graph(sketch.add(Unary("abs"), new)), states=(State("total", new.name, first),))
+    files = compile_graph(graph, "net", Provenance("net", "0" * 64, ""), Options(target="host")).files
+    assert ("net_started" in files["net.c"]) is flag
+
+
+def test_passes_leave_a_node_without_operands_alone() -> None:
+    sketch = Sketch()
+    x = sketch.input((2,), DType.FLOAT32)
+    graph = sketch.graph(sketch.add(Unary("abs"), x))
+    source = replace(graph, nodes=(replace(graph.nodes[0], inputs=()),))
+    assert fuse_pad(source).nodes == source.nodes
+
+
+def test_constants_of_one_type_and_name_are_the_same_only_with_equal_values() -> None:
+    a, b = (Sketch().constant([1, value]) for value in (2, 3))
+    assert _same_constant(a, a)
+    assert not _same_constant(a, b)

@@ -22,7 +22,7 @@ def fuse_pad(graph: Graph) -> Graph:
 
 
 def _fuse(edit: Editor, node: Node) -> bool:
-    source = edit.producer(node.inputs[0]) if node.inputs and node.inputs[0] else None
+    source = edit.producer(node.inputs[0]) if node.inputs else None
     if source is None or not isinstance(source.op, Pad):
         return False
     x = edit.tensors[source.inputs[0]]

@@ -24,7 +24,7 @@ def move_quantization(graph: Graph) -> Graph:
 
 def _sink_dequantize(edit: Editor, node: Node) -> bool:
     """movement(dequantize(q)) becomes dequantize(movement(q))."""
-    source = edit.producer(node.inputs[0]) if node.op.movement and node.inputs[0] else None
+    source = edit.producer(node.inputs[0]) if node.op.movement else None
     if source is None or not isinstance(source.op, Dequantize) or len(node.outputs) != 1:
         return False
     stored = edit.tensors[source.inputs[0]]
