@@ -50,7 +50,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "text",
         "writing",
     ),
-    ("text_parser",),
+    ("boards", "text_parser"),
     ("ops", "reference"),
     ("features", "outside", "plugin"),
     ("importers",),

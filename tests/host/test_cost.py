@@ -75,9 +75,9 @@ def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
     board = ["-b", "qemu_cortex_m4", "--mhz", "120", "--kernels", "portable"]
     assert cli.main(["cost", str(DIGITS), *board, "--json", str(file)]) == 0
     said = capsys.readouterr().out
-    assert "on cortex-m4" in said
+    assert "on qemu_cortex_m4: cortex-m4" in said
     assert "ms per run at 120 MHz" in said
-    same = tinyml.cost(DIGITS, "cortex-m4", kernels="portable")
+    same = tinyml.cost(DIGITS, kernels="portable", board="qemu_cortex_m4")
     assert json.loads(file.read_text()) == json.loads(json.dumps(same.as_json()))
 
 

@@ -8,15 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from tinyml.boards import emulated_boards
 from tinyml.cli import main
 from tinyml.machines import MACHINES
-from tinyml.verbs.named import BOARDS, machine_of
+from tinyml.verbs.named import machine_of
 
 APP = Path(__file__).parents[2] / "samples" / "digits"
 
 
 def test_every_board_is_a_machine() -> None:
-    assert set(BOARDS.values()) == set(MACHINES)
+    assert set(emulated_boards().values()) == set(MACHINES)
     assert machine_of("native_sim/native/64") == "host"
     assert machine_of("mps3/corstone300/an547") == "qemu-cortex-m55"
 
@@ -63,7 +64,7 @@ def test_model_by_its_name_from_elsewhere(
     [
         (["other", "--app", str(APP)], "no model of that name"),
         (["absent.onnx"], "absent.onnx"),
-        (["digits", "--app", str(APP), "-b", "nrf52840dk"], "not a board that can be emulated"),
+        (["digits", "--app", str(APP), "-b", "nrf52840dkk"], "did you mean nrf52840dk"),
     ],
 )
 def test_mistakes(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:

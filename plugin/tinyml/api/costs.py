@@ -11,10 +11,12 @@ from typing import Any
 from tinyml.api.compiled import CompiledModel, compile
 from tinyml.api.sources import ModelLike
 from tinyml.api.tables import table
+from tinyml.boards import Board
 from tinyml.cost import cycles as cycle_models
 from tinyml.cost.energy import Energy, energies
 from tinyml.cost.estimate import errors_of, estimate_for
 from tinyml.cost.model import find_model
+from tinyml.harness.zephyr.boards import find_board
 from tinyml.ir import Shape
 
 
@@ -47,6 +49,23 @@ class Cost:
     layers: tuple[LayerCost, ...]
     energies: tuple[Energy, ...]  # of one run, on chips with this core whose energy was published
     note: str  # how far the estimates can be off, or why there are none
+    board: Board | None = None
+
+    @property
+    def fits(self) -> bool:
+        """Whether the board, if one was given, has enough memory."""
+        return all(used <= most for _, used, most in self.shares())
+
+    def shares(self) -> list[tuple[str, int, int]]:
+        """What the model uses of the board's memory: title, bytes, and how many there are."""
+        if self.board is None:
+            return []
+        flash = self.weights_bytes if self.flash_bytes is None else self.flash_bytes
+        found = (
+            ("RAM used", self.ram_bytes, self.board.ram_bytes),
+            ("flash used", flash, self.board.flash_bytes),
+        )
+        return [(title, used, most) for title, used, most in found if most]
 
     @property
     def ram_bytes(self) -> int:
@@ -88,18 +107,24 @@ def cost(
     kernels: str = "auto",
     cmsis_nn: bool = False,
     shapes: Mapping[str, Shape] | None = None,
+    board: str = "",
 ) -> Cost:
     """Estimate what a model costs on a core, in about the time that compiling it takes.
 
     The figures rest on measurements of all published models (docs/COSTS.md). ``kernels``, ``cmsis_nn`` and
     ``shapes`` are those of ``tinyml.compile``. A compiled model keeps its own target and options.
+    ``board``, by Zephyr's name or PlatformIO's id, gives the target, and ``Cost.fits`` compares with its
+    memory.
     """
+    place = find_board(board) if board else None
     if isinstance(model, CompiledModel):
-        return cost_of(model)
-    return cost_of(compile(model, example, target=target, kernels=kernels, cmsis_nn=cmsis_nn, shapes=shapes))
+        return cost_of(model, place)
+    core = place.target if place else target
+    compiled = compile(model, example, target=core, kernels=kernels, cmsis_nn=cmsis_nn, shapes=shapes)
+    return cost_of(compiled, place)
 
 
-def cost_of(compiled: CompiledModel) -> Cost:
+def cost_of(compiled: CompiledModel, board: Board | None = None) -> Cost:
     found = estimate_for(compiled.built)
     layers = tuple(
         LayerCost(
@@ -125,6 +150,7 @@ def cost_of(compiled: CompiledModel) -> Cost:
         found.instructions if found else None,
         found.cycles if found else None,
         layers,
-        energies(compiled.target, found.cycles if found else None),
+        energies(compiled.target, found.cycles if found else None, board.chip if board else ""),
         errors_of(compiled.built) if known else f"no costs were measured for {compiled.target}",
+        board,
     )

@@ -14,7 +14,9 @@ from tinyml.api.costs import Cost, cost
 from tinyml.api.sources import ModelLike
 from tinyml.api.tables import table
 from tinyml.app.manifest import parse_bytes
+from tinyml.boards import Board
 from tinyml.errors import ConfigError, TinymlError, ToolError
+from tinyml.harness.zephyr.boards import find_board
 
 if TYPE_CHECKING:
     import optuna
@@ -87,9 +89,10 @@ def search(
     build: Callable[[optuna.Trial], ModelLike],
     train: Callable[[optuna.Trial, ModelLike], TrainResult],
     *,
-    budget: Mapping[str, str | float],
+    budget: Mapping[str, str | float] | None = None,
     target: str = "cortex-m4",
     mhz: float | None = None,
+    board: str = "",
     objectives: Sequence[str] = ("score",),
     trials: int = 50,
     storage: str | Path | None = None,
@@ -106,11 +109,19 @@ def search(
     or the score and the trained model, whose cost then counts.
 
     ``budget``: limits for ``ram``, ``flash`` (``"64K"``), ``cycles`` or, with ``mhz``, ``milliseconds`` of
-    one run on ``target``. ``objectives``: ``score``, and costs to keep low at the same time. ``trials``: how
-    many the study gets, from all processes together. ``storage``: a journal file that several processes
-    share, or the URL of a database for Optuna; the study called ``name`` in it is continued.
+    one run on ``target``. A ``board`` (Zephyr's name or PlatformIO's id) gives the target, its clock, and
+    its RAM and flash as limits unless ``budget`` has others. ``objectives``: ``score``, and costs to keep
+    low at the same time. ``trials``: how many the study gets, from all processes together. ``storage``: a
+    journal file that several processes share, or the URL of a database for Optuna; the study called
+    ``name`` in it is continued.
     """
     engine = _optuna()
+    if board:
+        place = find_board(board)
+        target, mhz = place.target, mhz or place.mhz
+        budget = {**_memory(place), **(budget or {})}
+    if budget is None:
+        raise ConfigError("the search has no budget", "budget={'ram': '64K'}, or board='nrf52840dk'")
     limits = _limits(budget, mhz)
     wanted = _objectives(objectives, mhz)
     engine.logging.set_verbosity(engine.logging.WARNING)
@@ -139,6 +150,11 @@ def search(
         stop = engine.study.MaxTrialsCallback(trials, states=finished)
         study.optimize(objective, n_trials=left, callbacks=[stop], show_progress_bar=progress)
     return _result(study, wanted, limits, states)
+
+
+def _memory(board: Board) -> dict[str, str | float]:
+    sizes = {"ram": board.ram_bytes, "flash": board.flash_bytes}
+    return {kind: float(size) for kind, size in sizes.items() if size is not None}
 
 
 def _check(

@@ -47,18 +47,18 @@ def chips() -> tuple[Chip, ...]:
     return tuple(Chip(**{**entry, "picojoules": tuple(entry["picojoules"])}) for entry in entries)
 
 
-def energies(core: str, cycles: int | None) -> tuple[Energy, ...]:
-    """What a run of so many cycles takes on the chips with a core; nothing where no figure exists."""
+def energies(core: str, cycles: int | None, chip: str = "") -> tuple[Energy, ...]:
+    """What a run of so many cycles takes: on one chip, or on all with a core; nothing without a figure."""
     if cycles is None:
         return ()
     return tuple(
         Energy(
-            chip.name,
-            chip.mhz,
-            cycles * chip.picojoules[0] / 1e6,
-            cycles * chip.picojoules[1] / 1e6,
-            chip.source,
+            known.name,
+            known.mhz,
+            cycles * known.picojoules[0] / 1e6,
+            cycles * known.picojoules[1] / 1e6,
+            known.source,
         )
-        for chip in chips()
-        if chip.core == core
+        for known in chips()
+        if known.core == core and chip in ("", known.name)
     )

@@ -158,6 +158,8 @@ class Report:
     notes: list[str] = field(default_factory=list)  # what to know about how the model was read
     accuracy: list[str] = field(default_factory=list)  # what quantising and evaluating found, one line each
     estimated: Estimated | None = None  # if nothing was measured and the core's costs are known
+    board: str = ""  # the board and its facts, in words, if one was given
+    chip: str = ""  # of that board
 
     @property
     def milliseconds(self) -> float | None:
@@ -168,10 +170,10 @@ class Report:
 
     @property
     def energies(self) -> tuple[Energy, ...]:
-        """Of one run, by the estimate of cycles, on chips with this core whose energy was published."""
+        """Of one run, by the estimate of cycles: on the board's chip, or on all chips with this core."""
         facts = self.measured
         cycles = facts.cycles_estimated if facts else self.estimated.cycles if self.estimated else None
-        return energies(self.target, cycles)
+        return energies(self.target, cycles, self.chip)
 
     @property
     def cost_unit(self) -> str | None:

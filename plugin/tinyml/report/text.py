@@ -20,6 +20,8 @@ NARROW = 110
 def show(report: Report, console: Console) -> None:
     """Layers, totals, what the passes saved."""
     console.print(f"[bold]{report.model}[/bold] for {report.target}, kernels {report.kernels}")
+    if report.board:
+        console.print(report.board, markup=False, soft_wrap=True)
     show_layers(report, console)
     console.print()
     _totals(report, console)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tinyml.verbs.base import Verb, add_clock_argument, roomy
 from tinyml.verbs.compile import add_model_arguments, options_from
-from tinyml.verbs.named import add_named_arguments, machine_of, resolve_model
+from tinyml.verbs.named import add_named_arguments, resolve_board, resolve_model
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,7 +20,8 @@ class Cost(Verb):
     """Estimate what a model costs on a core: RAM, flash with code, instructions and cycles of a run.
 
     Nothing is built or run, so it takes about as long as compiling the model. docs/COSTS.md shows how far
-    the estimates are off for published models; `report --on` counts.
+    the estimates are off for published models; `report --on` counts. With -b BOARD, core and clock are the
+    board's, and the exit code is 1 if the model takes more memory than it has.
     """
 
     name = "cost"
@@ -37,23 +38,22 @@ class Cost(Verb):
     def run(self, args: argparse.Namespace, console: Console) -> int:
         import json
 
-        from tinyml import harness
         from tinyml.api.compiled import build
         from tinyml.api.costs import cost_of
         from tinyml.api.sources import as_model
         from tinyml.verbs.report import write
 
+        board = resolve_board(args)
         resolve_model(args)
-        target = harness.find_machine(machine_of(args.board)).target.name if args.board else args.target
-        found = cost_of(build(as_model(args.model), options_from(args, target)))
+        found = cost_of(build(as_model(args.model), options_from(args, args.target)), board)
         text = json.dumps(found.as_json(), indent=1) + "\n"
         if args.json and str(args.json) == "-":
             console.file.write(text)
-            return 0
-        _show(found, args.mhz, roomy(console))
-        if args.json:
+        else:
+            _show(found, args.mhz, roomy(console))
+        if args.json and str(args.json) != "-":
             write(args.json, text)
-        return 0
+        return 0 if found.fits else 1
 
 
 def _show(found: object, mhz: float | None, console: Console) -> None:
@@ -62,7 +62,8 @@ def _show(found: object, mhz: float | None, console: Console) -> None:
     from tinyml.api.costs import Cost as Costs
 
     assert isinstance(found, Costs)
-    console.print(f"[bold]{found.model}[/bold] on {found.target}")
+    place = found.board if found.board else found.target
+    console.print(f"[bold]{found.model}[/bold] on {place}", soft_wrap=True)
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     table.add_column()
     table.add_column(justify="right")
@@ -73,5 +74,7 @@ def _show(found: object, mhz: float | None, console: Console) -> None:
         table.add_row("energy", str(energy), energy.unit())
     if mhz is not None and (time := found.milliseconds(mhz)) is not None:
         table.add_row("time", f"{time:,.2f}", f"ms per run at {mhz:g} MHz, estimated")
+    for title, used, most in found.shares():
+        table.add_row(title, f"{used / most:.0%}", f"of {most:,} bytes")
     console.print(table)
     console.print(found.note, markup=False, soft_wrap=True)

@@ -9,38 +9,64 @@ from pathlib import Path
 
 from tinyml.app import folder
 from tinyml.app.manifest import ModelEntry
+from tinyml.boards import Board, emulated_boards, known_board, similar_board
 from tinyml.errors import ConfigError, ModelError, did_you_mean
+from tinyml.machines import MACHINES, find_machine
 from tinyml.quantize.request import PATHS
 from tinyml.verbs.base import add_app_argument
-
-BOARDS = {
-    "native_sim": "host",
-    "qemu_cortex_m0": "qemu-cortex-m0",
-    "qemu_cortex_m3": "qemu-cortex-m3",
-    "mps2/an385": "qemu-cortex-m3",
-    "qemu_cortex_m4": "qemu-cortex-m4",
-    "mps2/an386": "qemu-cortex-m4",
-    "qemu_cortex_m7": "qemu-cortex-m7",
-    "mps2/an500": "qemu-cortex-m7",
-    "mps3/corstone300/an547": "qemu-cortex-m55",
-    "qemu_riscv32": "qemu-riscv32",
-}
-"""Zephyr boards whose core we can also emulate without Zephyr."""
 
 
 def add_named_arguments(parser: argparse.ArgumentParser) -> None:
     """`--app` and `--board`, in addition to the model's own arguments."""
     add_app_argument(parser)
     parser.add_argument(
-        "-b", "--board", metavar="BOARD", help="a Zephyr board instead of --on: " + ", ".join(BOARDS)
+        "-b",
+        "--board",
+        metavar="BOARD",
+        help="the core, memory and clock of this board, by Zephyr's name or PlatformIO's id: a well-known "
+        "one (docs/KNOWN_BOARDS.md), or any board of the west workspace",
     )
 
 
-def resolve(args: argparse.Namespace) -> None:
-    """Set ``args.model`` to a file and ``args.on`` to a machine, with the application's options."""
-    if args.board:
-        args.on = machine_of(args.board)
+def resolve(args: argparse.Namespace) -> Board | None:
+    """Set ``args.model`` to a file, with the application's options, and what --board determines.
+
+    An emulated board is measured on its machine. For hardware, ``args.target`` is the board's core, and
+    ``args.on`` may be a machine with the same core.
+    """
+    board = resolve_board(args)
+    if board is not None:
+        if board.machine and not args.on:
+            args.on = board.machine
+        _check_machine(args.on, board)
     resolve_model(args)
+    return board
+
+
+def resolve_board(args: argparse.Namespace) -> Board | None:
+    """The board of --board, if there is one; its core and its clock become the defaults."""
+    from tinyml.harness.zephyr.boards import find_board
+
+    if not args.board:
+        return None
+    board = find_board(args.board)
+    args.target = board.target
+    args.mhz = args.mhz or (None if board.machine else board.mhz)
+    return board
+
+
+def _check_machine(machine: str | None, board: Board) -> None:
+    if machine and find_machine(machine).target.name != board.target:
+        raise ConfigError(
+            f"{machine} does not have the core of {board.name}, {board.target}",
+            f"another --on{same_core(board.target)}, or no --on: the costs are then estimated",
+        )
+
+
+def same_core(target: str) -> str:
+    """``: qemu-cortex-m4`` if there is a machine with a core, to put after a word."""
+    names = [name for name, machine in MACHINES.items() if machine.target.name == target]
+    return f": {' or '.join(names)}" if names else ""
 
 
 def resolve_model(args: argparse.Namespace) -> tuple[folder.Application, ModelEntry] | None:
@@ -78,11 +104,12 @@ def resolve_model(args: argparse.Namespace) -> tuple[folder.Application, ModelEn
 
 def machine_of(board: str) -> str:
     """The machine that emulates a board; ``native_sim/native/64`` counts as ``native_sim``."""
-    for name, machine in BOARDS.items():
-        if board == name or board.startswith(f"{name}/"):
-            return machine
+    known = known_board(board) or similar_board(board)
+    emulated = emulated_boards()
+    if known is not None and known.machine:
+        return known.machine
     raise ConfigError(
-        f"{board!r} is not a board that can be emulated here{did_you_mean(board, BOARDS)}",
+        f"{board!r} is not a board that can be emulated here{did_you_mean(board, emulated)}",
         f"`verify` and `profile` run it on the board itself with --serial PORT; emulated are "
-        f"{', '.join(BOARDS)}",
+        f"{', '.join(emulated)}",
     )

@@ -25,6 +25,7 @@ class Report(Verb):
 
     With --on, the model is also built and run on an emulated core: instructions and estimated
     cycles per layer, flash by part, stack. With --ram or --flash, the exit code is 1 if the model takes more.
+    With -b BOARD, core, clock and both budgets are the board's; a board that QEMU emulates is measured.
     """
 
     name = "report"
@@ -67,11 +68,19 @@ class Report(Verb):
         from tinyml.report import changes, evaluation, facts, text
         from tinyml.report.collect import collect
 
-        resolve(args)
+        board = resolve(args)
         earlier = [(path.stem, facts.load(path)) for path in args.against]
         accuracy = evaluation.lines(args.evaluation) if args.evaluation else []
         report = collect(args.model, _options(args), args.on)
         report = replace(report, mhz=args.mhz, ram_budget_bytes=args.ram, flash_budget_bytes=args.flash)
+        if board is not None:
+            report = replace(
+                report,
+                board=str(board),
+                chip=board.chip,
+                ram_budget_bytes=args.ram or board.ram_bytes,
+                flash_budget_bytes=args.flash or board.flash_bytes,
+            )
         report = replace(report, accuracy=[*report.accuracy, *accuracy])
         changed = [(name, list(changes.changes(old, report))) for name, old in earlier]
         if args.json and str(args.json) == "-":

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from tinyml.doctor import Row
 from tinyml.errors import ConfigError
 from tinyml.harness.zephyr.compilers import has_sdk
 from tinyml.harness.zephyr.failures import VENDOR_MODULES
-from tinyml.harness.zephyr.site import Site, is_emulated
+from tinyml.harness.zephyr.site import OUR_BOARDS, Site, is_emulated
 from tinyml.toolchains import ARM, RISCV
 
 BUILD, EMULATE = "build for it", "run it in an emulator"
@@ -69,21 +70,27 @@ class Board:
 def find_board(site: Site, name: str) -> Board:
     """Raises ConfigError with similar names if Zephyr does not know the board."""
     short = name.partition("/")[0].partition("@")[0]
-    done = subprocess.run(
-        [*site.west, "boards", "-f", "{name} {dir}"],
-        cwd=site.zephyr,
-        env=site.environment(name),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    known = {word: folder for line in done.stdout.splitlines() for word, _, folder in [line.partition(" ")]}
+    known = _folders(site, next((ours for ours in OUR_BOARDS if name.startswith(ours)), ""))
     if short not in known:
         near = difflib.get_close_matches(short, known, 3)
         hint = f"did you mean {' or '.join(near)}?" if near else "`west boards` lists them"
         raise ConfigError(f"Zephyr has no board called {short!r}", hint)
     folder = Path(known[short])
     return Board(name, folder, _facts(folder, name))
+
+
+@cache
+def _folders(site: Site, ours: str) -> dict[str, str]:
+    """The folder of every board; ``ours`` is one of this project, if its boards are to be among them."""
+    done = subprocess.run(
+        [*site.west, "boards", "-f", "{name} {dir}"],
+        cwd=site.zephyr,
+        env=site.environment(ours),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return {word: folder for line in done.stdout.splitlines() for word, _, folder in [line.partition(" ")]}
 
 
 def _facts(folder: Path, name: str) -> Mapping[str, Any]:
