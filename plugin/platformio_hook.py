@@ -82,7 +82,8 @@ def add_models(env: Any, as_library: bool) -> None:
     if library:
         includes.append(str(library / "Include"))
     show_includes(env, includes, as_library)
-    flags = [] if "debug" in env.GetBuildType() else settings.optimize.split()
+    debug = "debug" in env.GetBuildType()
+    flags = [] if debug else settings.flags([model.optimize for model in models])
     kernels = kernel_sources()
     if as_library:  # PlatformIO compiles the kernels, as specified in library.json
         env.Append(CCFLAGS=flags)
@@ -95,7 +96,10 @@ def add_models(env: Any, as_library: bool) -> None:
         print(f"tinyml: CMSIS-NN in {old} is older than version 7; models use the portable kernels")
     remove_stale(folder, [model.name for model in models])
     default[DONE] = True
-    summaries = [add_model(env, model, board, folder, flags) for model in models]
+    summaries = [
+        add_model(env, model, board, folder, [] if debug else settings.flags([model.optimize]))
+        for model in models
+    ]
     if not as_library:
         default.Append(LIBS=archive(env, "tinyml", kernels, flags))
     if library:
@@ -231,6 +235,7 @@ def generate(target: list[Any], source: list[Any], env: Any) -> int:
             frontend=model.frontend,
             operators=model.operators,
             classes=model.classes,
+            optimize=model.optimize,
         )
         compiled = compile_model(model.path, options)
         check_budget(compiled.summary, model, env["TINYML_BOARD"], estimated_flash(compiled))

@@ -33,12 +33,12 @@ sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever 
 
 from tinyml import harness
 from tinyml.bench import record
+from tinyml.code_sizes import DATA
 from tinyml.cost import cycles
 from tinyml.cost.estimate import UNSURE, estimate, inner_names, own_amounts
 from tinyml.cost.estimate import functions as functions_of
 from tinyml.cost.loops import Reading, read_layers
 from tinyml.cost.model import (
-    DATA,
     Code,
     CostModel,
     Figures,

@@ -248,6 +248,10 @@ class Kernel(ABC, Generic[O_contra]):
         """The files of CMSIS-NN that the layer links."""
         return self.sources if self.library is Library.CMSIS_NN else ()
 
+    def functions(self, layer: Layer[O_contra]) -> tuple[str, ...]:
+        """The functions and tables of the libraries that the layer names, which decide how much is linked."""
+        return (self.name,)
+
     def code_files(self) -> list[Path]:
         """``c_files`` as paths."""
         return [Path(inspect.getfile(type(self))).parent / name for name in self.c_files]

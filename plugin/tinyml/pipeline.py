@@ -20,6 +20,7 @@ from tinyml.emit.probe import probe_files
 from tinyml.errors import ConfigError
 from tinyml.features.feed import attach, check_training
 from tinyml.features.settings import FrontEnd
+from tinyml.goals import BALANCED, Goal, find_goal
 from tinyml.importers import ModelFile as ModelFile
 from tinyml.importers import read_model as read_model
 from tinyml.ir import Array, Graph, Layer, Shape
@@ -82,11 +83,14 @@ class Options:
         True  # whether layers may be computed a few rows at a time; if not, every tensor exists as a whole
     )
 
+    optimize: str = "balanced"  # what may be spent: a key of goals.GOALS
+
     def describe(self) -> str:
         """Options that are not the default, for the provenance comment."""
         parts = [f"kernels {self.kernels}"] if self.kernels != "auto" else []
         parts += ["with CMSIS-NN"] if self.kernels == "auto" and self.cmsis_nn else []
         parts += [f"io {self.io}"] if self.io != "arena" else []
+        parts += [f"optimize {self.optimize}"] if self.optimize != "balanced" else []
         parts += [f"shape {name}={'x'.join(map(str, shape))}" for name, shape in self.shapes.items()]
         parts += [f"operators {file.name}" for file in self.operators]
         parts += [self.frontend.describe()] if self.frontend else []
@@ -193,7 +197,7 @@ def compile_graph(
     graph: Graph, name: str, origin: Provenance, options: Options, observe: Observer | None = None
 ) -> Compiled:
     """From an imported graph to C, with the prefix ``name``."""
-    target = find_target(options.target)
+    target, goal = find_target(options.target), find_goal(options.optimize)
     if options.kernels not in ("auto", *LIBRARIES):
         raise ConfigError(f"unknown kernels {options.kernels!r}", f"auto, {', '.join(LIBRARIES)}")
     if options.io not in IO_CHOICES:
@@ -216,7 +220,7 @@ def compile_graph(
     if options.expose:
         graph = replace(graph, outputs=tuple(dict.fromkeys((*graph.outputs, *options.expose))))
     feed = feed_code(name, attach(options.frontend, graph)) if options.frontend else None
-    graph, selected, placed = _place(graph, target, options)
+    graph, selected, placed = _place(graph, target, options, goal)
     if observe:
         observe("bands", graph)
     LOG.debug("plan: %d bytes of arena in %d steps", placed.arena_bytes, len(selected))
@@ -233,6 +237,7 @@ def compile_graph(
         emitted.libm,
         feed,
         emitted.set,
+        goal,
     )
     files = {**emitted.files, f"{name}.json": summary.text}
     return Compiled(
@@ -304,17 +309,22 @@ def compute_features(path: Path, frontend: FrontEnd) -> dict[str, Array]:
     return {name: frontend.compute(recordings.samples(file, frontend)) for name, file in files.items()}
 
 
-def choose_kernels(graph: Graph, target: Target, kernels: str, cmsis_nn: bool) -> tuple[Selected, ...]:
+def choose_kernels(
+    graph: Graph, target: Target, kernels: str, cmsis_nn: bool, goal: Goal = BALANCED
+) -> tuple[Selected, ...]:
     """Select kernels for a choice of ``--kernels``; ``cmsis_nn``: whether the build has CMSIS-NN."""
     if kernels == "auto":
-        return select(graph, target, LIBRARIES["cmsis-nn" if cmsis_nn else "portable"], cheapest=True)
-    return select(graph, target, LIBRARIES[kernels])
+        libraries = LIBRARIES["cmsis-nn" if cmsis_nn else "portable"]
+        return select(graph, target, libraries, cheapest=True, goal=goal)
+    return select(graph, target, LIBRARIES[kernels], goal=goal)
 
 
-def _place(graph: Graph, target: Target, options: Options) -> tuple[Graph, tuple[Selected, ...], Plan]:
+def _place(
+    graph: Graph, target: Target, options: Options, goal: Goal
+) -> tuple[Graph, tuple[Selected, ...], Plan]:
     """Select, schedule and plan; keep the file's order unless another one needs less memory."""
     io_outside = options.io == "caller"
-    selected = choose_kernels(graph, target, options.kernels, options.cmsis_nn)
+    selected = choose_kernels(graph, target, options.kernels, options.cmsis_nn, goal)
     choices = [(graph, selected)]
     if not same_order((other := schedule(graph, selected)).nodes, graph.nodes):
         by_output = {chosen.layer.output.name: chosen for chosen in selected}
@@ -326,9 +336,9 @@ def _place(graph: Graph, target: Target, options: Options) -> tuple[Graph, tuple
             break
         results.append((ordered, chosen, plan(ordered, chosen, io_outside)))
     best = min(results, key=lambda result: result[2].arena_bytes)
-    if not options.bands:
+    if not options.bands or goal.chaining is None:
         return best
-    joined, chosen = in_bands(best[0], best[1], target, io_outside)
+    joined, chosen = in_bands(best[0], best[1], target, io_outside, goal.chaining)
     if joined is best[0]:
         return best
     verify(joined, "bands")

@@ -4,13 +4,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from tinyml import limits
+from tinyml import code_sizes, limits
 from tinyml.errors import UnsupportedError
+from tinyml.goals import BALANCED, Goal
 from tinyml.ir import Graph, Layer
 from tinyml.kernel import Kernel, Library, Overlay, kernels_of
 from tinyml.naming import short
@@ -37,17 +38,17 @@ class Selected:
         return self.kernel.overlays(self.layer)
 
 
-TIE = 1.03
-"""Kernels whose costs differ by less count as equal: the figures are averages over layers."""
-
-
 def select(
-    graph: Graph, target: Target, libraries: frozenset[Library], cheapest: bool = False
+    graph: Graph,
+    target: Target,
+    libraries: frozenset[Library],
+    cheapest: bool = False,
+    goal: Goal = BALANCED,
 ) -> tuple[Selected, ...]:
     """For each layer the first kernel that the target, the libraries and the layer allow.
 
     With ``cheapest``, CMSIS-NN and our own kernels compete: fewer instructions win, and of two that take
-    about the same, the one with less memory in the arena.
+    about the same, the one with less memory in the arena. ``goal`` may prefer less memory or less code.
     """
     chosen: list[Selected] = []
     problems: list[str] = []
@@ -55,10 +56,11 @@ def select(
         limits.check_time()
         kernel = _first_fit(layer, target, libraries)
         if cheapest and isinstance(kernel, Kernel) and kernel.library is Library.CMSIS_NN:
-            kernel = _cheaper(
-                kernel, _first_fit(layer, target, libraries - {Library.CMSIS_NN}), layer, target
-            )
+            rival = _first_fit(layer, target, libraries - {Library.CMSIS_NN})
+            kernel = _cheaper(kernel, rival, layer, target, goal.tie)
         if isinstance(kernel, Kernel):
+            if goal.tie > BALANCED.tie:
+                kernel = _leanest(kernel, layer, target, libraries, goal.tie)
             chosen.append(Selected(layer, kernel, kernel.scratch_bytes(layer, target)))
         else:
             problems.append(f"  {layer.op.kind} {short(layer.name)!r} ({_types(layer)}): {kernel}")
@@ -67,7 +69,7 @@ def select(
         raise UnsupportedError(
             "no kernel supports these layers:\n" + "\n".join(unique), "`tinyml ops` lists what is supported"
         )
-    return tuple(chosen)
+    return _sharing_code(chosen, target, libraries, goal.slower) if goal.slower > 1 else tuple(chosen)
 
 
 def _first_fit(layer: Layer, target: Target, libraries: frozenset[Library]) -> Kernel[Any] | str:
@@ -83,14 +85,77 @@ def _first_fit(layer: Layer, target: Target, libraries: frozenset[Library]) -> K
     return "; ".join(refusals) or "this operator has no kernel"
 
 
-def _cheaper(kernel: Kernel[Any], rival: Kernel[Any] | str, layer: Layer, target: Target) -> Kernel[Any]:
+def _cheaper(
+    kernel: Kernel[Any], rival: Kernel[Any] | str, layer: Layer, target: Target, tie: float
+) -> Kernel[Any]:
     """``kernel``, unless there is a rival, both costs are known, and the rival's is lower."""
     if not isinstance(rival, Kernel) or kernel.cost is None or rival.cost is None:
         return kernel
     ratio = rival.cost.instructions(layer, target) / max(kernel.cost.instructions(layer, target), 1)
-    if 1 / TIE < ratio < TIE:
+    if 1 / tie < ratio < tie:
         return min(rival, kernel, key=lambda each: _memory_bytes(each, layer, target))
     return rival if ratio < 1 else kernel
+
+
+def _rivals(
+    kernel: Kernel[Any], layer: Layer, target: Target, libraries: frozenset[Library], factor: float
+) -> Iterator[Kernel[Any]]:
+    """Other kernels for a layer that take at most ``factor`` times as many instructions as ``kernel``."""
+    if kernel.cost is None:
+        return
+    limit = factor * kernel.cost.instructions(layer, target)
+    for other in kernels_of(type(layer.op)):
+        fits = other is not kernel and other.library in libraries and other.runs_on(target)
+        if not fits or other.cost is None or other.refusal(layer) is not None:
+            continue
+        if other.cost.instructions(layer, target) <= limit:
+            yield other
+
+
+def _leanest(
+    kernel: Kernel[Any], layer: Layer, target: Target, libraries: frozenset[Library], tie: float
+) -> Kernel[Any]:
+    """The kernel with the least memory among those that take about as many instructions."""
+    rivals = _rivals(kernel, layer, target, libraries, tie)
+    return min((kernel, *rivals), key=lambda each: _memory_bytes(each, layer, target))
+
+
+def _sharing_code(
+    chosen: Sequence[Selected], target: Target, libraries: frozenset[Library], slower: float
+) -> tuple[Selected, ...]:
+    """Replace one kernel after the other by others, in all of its layers, as long as less code is linked."""
+    rivals = [list(_rivals(one.kernel, one.layer, target, libraries, slower)) for one in chosen]
+    best, size = list(chosen), _code_bytes(chosen, target)
+    while True:
+        limits.check_time()
+        smaller = [
+            (_code_bytes(other, target), other)
+            for name in dict.fromkeys(one.kernel.name for one in best)
+            for other in _without(name, best, rivals, target)
+        ]
+        least, found = min(smaller, key=lambda each: each[0], default=(size, best))
+        if least >= size:
+            return tuple(best)
+        best, size = found, least
+
+
+def _without(
+    name: str, chosen: Sequence[Selected], rivals: Sequence[Sequence[Kernel[Any]]], target: Target
+) -> Iterator[list[Selected]]:
+    """The selections that replace kernel ``name`` by one other in all of its layers."""
+    layers = [i for i, one in enumerate(chosen) if one.kernel.name == name]
+    for other in rivals[layers[0]]:
+        if all(other in rivals[i] for i in layers):
+            scratch = {i: other.scratch_bytes(chosen[i].layer, target) for i in layers}
+            yield [
+                replace(one, kernel=other, scratch_bytes=scratch[i]) if i in scratch else one
+                for i, one in enumerate(chosen)
+            ]
+
+
+def _code_bytes(chosen: Sequence[Selected], target: Target) -> int:
+    functions = (name for one in chosen for name in one.kernel.functions(one.layer))
+    return code_sizes.linked_bytes(target.name, functions)
 
 
 def _memory_bytes(kernel: Kernel[Any], layer: Layer, target: Target) -> int:

@@ -23,8 +23,10 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("c_keywords", "errors", "hooks"),
     (
         "c",
+        "code_sizes",
         "compiler_sources",
         "fixed_point",
+        "goals",
         "installation",
         "ir",
         "limits",

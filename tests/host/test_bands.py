@@ -17,6 +17,7 @@ from tinyml.bands.banded import Banded
 from tinyml.bands.join import Choice, in_bands
 from tinyml.bands.rows import cut
 from tinyml.emit.model import Provenance
+from tinyml.goals import Chaining
 from tinyml.hooks import RowWindow
 from tinyml.interpret import interpret
 from tinyml.ir import DType, Graph
@@ -187,8 +188,10 @@ def test_an_observer_sees_the_graph_that_is_emitted() -> None:
 
 @pytest.mark.parametrize("broken", ["shape", "operand"])
 def test_the_verifier_checks_what_bands_produce(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def wrong(graph: Graph, selected: tuple[Selected, ...], target: Target, outside: bool) -> Choice:
-        joined, chosen = in_bands(graph, selected, target, outside)
+    def wrong(
+        graph: Graph, selected: tuple[Selected, ...], target: Target, outside: bool, chaining: Chaining
+    ) -> Choice:
+        joined, chosen = in_bands(graph, selected, target, outside, chaining)
         (node,) = joined.nodes
         if broken == "operand":
             return replace(joined, nodes=(replace(node, inputs=("lost", *node.inputs[1:])),)), chosen

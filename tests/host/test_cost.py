@@ -12,8 +12,8 @@ import pytest
 import tinyml
 from tests.support.quantizing import FLOAT
 from tinyml import cli
+from tinyml.code_sizes import DATA
 from tinyml.cost.loops import read_function
-from tinyml.cost.model import DATA
 from tinyml.cost.work import work
 
 ROOT = Path(__file__).parents[2]

@@ -146,10 +146,14 @@ def test_cmsis_nn_that_is_new_enough_is_taken(tmp_path: Path) -> None:
 
 
 def test_settings(project: Path) -> None:
-    assert projects.read_settings(project, options()) == projects.Settings(None, "-O2")
+    assert projects.read_settings(project, options()) == projects.Settings(None)
+    assert projects.Settings().flags([]) == ["-O2"]
+    assert projects.Settings(optimize="image").flags(["size"]) == []
+    assert projects.Settings().flags(["size", "size"]) == ["-Os"]
+    assert projects.Settings().flags(["size", "ram"]) == ["-O2"], "kernels serve all models"
     given = options(cmsis_nn="third_party\\CMSIS-NN", optimize="size")
     assert projects.read_settings(project, given) == projects.Settings(
-        project / "third_party/CMSIS-NN", "-Os"
+        project / "third_party/CMSIS-NN", "size"
     )
     with pytest.raises(ConfigError, match="unknown choice 'both'"):
         projects.read_settings(project, options(optimize="both"))

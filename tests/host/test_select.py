@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from tinyml.goals import BALANCED
 from tinyml.kernel import Kernel, Library
 from tinyml.ops.conv.conv import Conv
 from tinyml.pipeline import Options, compile_model
-from tinyml.select import TIE, Selected
+from tinyml.select import Selected
 from tinyml.targets import find_target
 
 DIGITS = Path(__file__).parents[2] / "samples" / "digits" / "model.onnx"
@@ -43,7 +44,7 @@ def test_auto_takes_the_cheaper(target: str) -> None:
     auto = costs(Options(target=target, cmsis_nn=True))
     for kernels in ("portable", "cmsis-nn"):
         others = costs(Options(target=target, kernels=kernels))
-        assert all(best <= other * TIE for best, other in zip(auto, others, strict=True))
+        assert all(best <= other * BALANCED.tie for best, other in zip(auto, others, strict=True))
 
 
 def test_provenance_tells_the_two_autos_apart() -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from tests.support.sketch import Sketch
 from tinyml.bands import join
 from tinyml.bands.join import Choice
+from tinyml.goals import Chaining
 from tinyml.ir import DType, Graph, Quant, Tensor
 from tinyml.ops.conv.conv import Conv
 from tinyml.ops.conv.depthwise import DepthwiseConv
@@ -103,7 +104,9 @@ def random_chain(seed: int, dtype: DType = DType.INT8, sketch: Sketch | None = N
     return chain
 
 
-def join_everything(graph: Graph, selected: tuple[Selected, ...], target: Target, _: bool) -> Choice:
+def join_everything(
+    graph: Graph, selected: tuple[Selected, ...], target: Target, _: bool, __: Chaining
+) -> Choice:
     """In the place of ``join.in_bands``: all chains, worthwhile or not, in bands of two rows."""
     step = 0
     while step < len(selected):

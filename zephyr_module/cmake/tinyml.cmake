@@ -66,15 +66,17 @@ function(tinyml_configure_library library)
   if(NOT TARGET tinyml_options)
     # An interface library, because its options follow those of zephyr_interface, and the last -O counts.
     add_library(tinyml_options INTERFACE)
-    if(CONFIG_TINYML_OPTIMIZE_SIZE)
-      target_compile_options(tinyml_options INTERFACE $<TARGET_PROPERTY:compiler,optimization_size>)
-    elseif(NOT CONFIG_TINYML_OPTIMIZE_IMAGE)
-      target_compile_options(tinyml_options INTERFACE $<TARGET_PROPERTY:compiler,optimization_speed>)
+    if(NOT CONFIG_TINYML_OPTIMIZE_IMAGE)
+      # TINYML_SMALL is a property of the library that is compiled. That of the kernels is known only when all
+      # models are.
+      target_compile_options(tinyml_options INTERFACE
+        $<IF:$<BOOL:$<TARGET_PROPERTY:TINYML_SMALL>>,$<TARGET_PROPERTY:compiler,optimization_size>,$<TARGET_PROPERTY:compiler,optimization_speed>>)
     endif()
     # Zephyr compiles for a freestanding C where it uses its minimal library. Copies of a few bytes are then
     # calls of memcpy(), a tenth of all instructions of a small model; -fbuiltin inlines them again.
     target_compile_options(tinyml_options INTERFACE $<$<C_COMPILER_ID:GNU,Clang,AppleClang>:-fbuiltin>)
   endif()
+  set_target_properties(${library} PROPERTIES TINYML_SMALL "${CONFIG_TINYML_OPTIMIZE_SIZE}")
   target_link_libraries(${library} PRIVATE zephyr_interface tinyml_options)
   add_dependencies(${library} zephyr_generated_headers)
 endfunction()
@@ -187,6 +189,19 @@ function(tinyml_check_models)
       "${APPLICATION_SOURCE_DIR}, and its CMakeLists.txt does not call zephyr_tinyml_model().\n"
       "  try: west tinyml add MODEL")
   endif()
+  # Kernels serve all models: they are compiled for size if every model is.
+  set(small ${models})
+  foreach(model IN LISTS models)
+    get_target_property(is_small tinyml_model_${model} TINYML_SMALL)
+    if(NOT is_small)
+      set(small)
+    endif()
+  endforeach()
+  foreach(library tinyml_kernels tinyml_cmsis_nn)
+    if(small AND TARGET ${library})
+      set_target_properties(${library} PROPERTIES TINYML_SMALL y)
+    endif()
+  endforeach()
 endfunction()
 
 # Additional dependencies of a quantised model: the data named in QUANTIZE settings.
@@ -211,6 +226,7 @@ Compile a model into the application.
 
   zephyr_tinyml_model(<name> <file>
     [KERNELS auto|cmsis-nn|portable]
+    [OPTIMIZE balanced|speed|size|ram]
     [SHAPES <input>=1x16x8 ...]
     [BUDGET arena|ram|flash=<bytes> ...]
     [INTERFACE <input or output>=<type>:1x16x8 ...]
@@ -225,6 +241,7 @@ Compile a model into the application.
 <name>        the model's prefix in C: kws gives <kws.h> with kws_run(), kws_input(), kws_output()
 <file>        the .onnx or .tflite file, relative to the current source directory
 KERNELS       where the kernels come from; auto takes, for each layer, the one with fewer instructions
+OPTIMIZE      what the model may spend, instead of CONFIG_TINYML_OPTIMIZE_...
 SHAPES        shapes of inputs that the model leaves open
 BUDGET        upper limits, in addition to the memories of the board
 INTERFACE     types and shapes of inputs and outputs that the application relies on; others are an error
@@ -239,7 +256,7 @@ The generated files are in <build>/tinyml/<name>. The model is a separate librar
 tinyml_model_<name>, linked to the application.
 ]==]
 function(zephyr_tinyml_model name file)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "KERNELS;ARENA_REGION;WEIGHTS;CLASSES" "SHAPES;BUDGET;INTERFACE;QUANTIZE;FRONTEND;OPERATORS")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "KERNELS;OPTIMIZE;ARENA_REGION;WEIGHTS;CLASSES" "SHAPES;BUDGET;INTERFACE;QUANTIZE;FRONTEND;OPERATORS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "zephyr_tinyml_model(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -268,6 +285,16 @@ function(zephyr_tinyml_model name file)
       "  try: add the project cmsis-nn (version 7 or later) to the west manifest, and remove CONFIG_TINYML_KERNELS_PORTABLE=y")
   elseif(arg_KERNELS)
     set(kernels ${arg_KERNELS})
+  endif()
+  set(goal balanced)
+  foreach(choice speed size ram)
+    string(TOUPPER ${choice} symbol)
+    if(CONFIG_TINYML_OPTIMIZE_${symbol})
+      set(goal ${choice})
+    endif()
+  endforeach()
+  if(arg_OPTIMIZE)
+    set(goal ${arg_OPTIMIZE})
   endif()
   tinyml_target(target)
   set(shapes ${arg_SHAPES})
@@ -311,7 +338,7 @@ function(zephyr_tinyml_model name file)
     OUTPUT ${generated}
     BYPRODUCTS ${dir}/${name}.json ${dir}/${name}_report.html ${dir}/${name}_report.json
     COMMAND ${python} -m tinyml compile ${model} -o ${dir} --name ${name} --report
-            --target ${target} --kernels ${kernels} ${library} ${shapes} ${quantize} ${frontend} ${operators} ${limits} --depfile ${dir}/${name}.d
+            --target ${target} --kernels ${kernels} ${library} --optimize ${goal} ${shapes} ${quantize} ${frontend} ${operators} ${limits} --depfile ${dir}/${name}.d
     # Unchanged headers keep their time stamps, so that files that include them are not rebuilt.
     # The source must be newer than the model, or a Makefile would run this every time.
     COMMAND ${CMAKE_COMMAND} -E touch ${dir}/${name}.c
@@ -325,6 +352,8 @@ function(zephyr_tinyml_model name file)
   add_library(tinyml_model_${name} STATIC ${generated})
   add_dependencies(tinyml_model_${name} tinyml_compile_${name})
   tinyml_configure_library(tinyml_model_${name})
+  string(COMPARE EQUAL ${goal} size is_small)
+  set_target_properties(tinyml_model_${name} PROPERTIES TINYML_SMALL ${is_small})
   target_include_directories(tinyml_model_${name} PUBLIC ${dir})
   tinyml_place_weights(${name} "${arg_WEIGHTS}" "${weights_node}")
   tinyml_want_arena(${name} "${arena_node}" "${arena_node_in_c}")

@@ -13,6 +13,7 @@ from tinyml.api.data import DataLike, data_file
 from tinyml.api.sources import Model, ModelLike, Port, as_model
 from tinyml.api.tables import frame
 from tinyml.cost.estimate import estimate_for
+from tinyml.goals import BALANCED
 from tinyml.ir import Graph, Shape
 from tinyml.pipeline import Compiled, Observer, Options, compile_model, write_folder
 from tinyml.quantize.report import Report as QuantizationReport
@@ -138,6 +139,7 @@ def compile(
     target: str = "cortex-m3",
     kernels: str = "auto",
     io: str = "arena",
+    optimize: str = BALANCED.name,
     shapes: Mapping[str, Shape] | None = None,
     cmsis_nn: bool = False,
     classes: Sequence[str] = (),
@@ -148,7 +150,8 @@ def compile(
 
     ``target``: a core, such as ``cortex-m4``. ``kernels``: ``auto``, ``portable`` or ``cmsis-nn``;
     ``cmsis_nn``: whether the firmware has CMSIS-NN, so that ``auto`` may choose from it. ``io``: inputs and
-    outputs in the ``arena``, or in buffers of the ``caller``. ``classes``: names for the header
+    outputs in the ``arena``, or in buffers of the ``caller``. ``optimize``: what to spend, ``balanced``,
+    ``speed``, ``size`` or ``ram``. ``classes``: names for the header
     (``NAME_LABELS``), in the order of the outputs. ``operators``: Python files with operators of your own
     that the model uses. ``calibration``: real inputs; a float model
     becomes int8 first (``tinyml.quantize`` has more settings).
@@ -166,6 +169,7 @@ def compile(
             cmsis_nn=cmsis_nn,
             classes=tuple(classes),
             operators=tuple(map(Path, operators)),
+            optimize=optimize,
         )
         return build(source, options)
 

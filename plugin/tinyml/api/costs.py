@@ -16,6 +16,7 @@ from tinyml.cost import cycles as cycle_models
 from tinyml.cost.energy import Energy, energies
 from tinyml.cost.estimate import errors_of, estimate_for
 from tinyml.cost.model import find_model
+from tinyml.goals import BALANCED
 from tinyml.harness.zephyr.boards import find_board
 from tinyml.ir import Shape
 
@@ -106,21 +107,29 @@ def cost(
     example: Any = None,
     kernels: str = "auto",
     cmsis_nn: bool = False,
+    optimize: str = BALANCED.name,
     shapes: Mapping[str, Shape] | None = None,
     board: str = "",
 ) -> Cost:
     """Estimate what a model costs on a core, in about the time that compiling it takes.
 
-    The figures rest on measurements of all published models (docs/COSTS.md). ``kernels``, ``cmsis_nn`` and
-    ``shapes`` are those of ``tinyml.compile``. A compiled model keeps its own target and options.
-    ``board``, by Zephyr's name or PlatformIO's id, gives the target, and ``Cost.fits`` compares with its
-    memory.
+    The figures rest on measurements of all published models (docs/COSTS.md). ``kernels``, ``cmsis_nn``,
+    ``optimize`` and ``shapes`` are those of ``tinyml.compile``. A compiled model keeps its own target and
+    options. ``board``, by Zephyr's name or PlatformIO's id, gives the target, and ``Cost.fits`` compares with
+    its memory.
     """
     place = find_board(board) if board else None
     if isinstance(model, CompiledModel):
         return cost_of(model, place)
-    core = place.target if place else target
-    compiled = compile(model, example, target=core, kernels=kernels, cmsis_nn=cmsis_nn, shapes=shapes)
+    compiled = compile(
+        model,
+        example,
+        target=place.target if place else target,
+        kernels=kernels,
+        optimize=optimize,
+        cmsis_nn=cmsis_nn,
+        shapes=shapes,
+    )
     return cost_of(compiled, place)
 
 

@@ -24,6 +24,8 @@ def calls(manifest_path: Path) -> str:
         words = [entry.name, (manifest_path.parent / entry.file).as_posix()]
         if entry.kernels:
             words += ["KERNELS", entry.kernels]
+        if entry.optimize:
+            words += ["OPTIMIZE", entry.optimize]
         if entry.shapes:
             words += ["SHAPES", *(f"{name}={shape}" for name, shape in entry.shapes.items())]
         if entry.budget:

@@ -8,6 +8,7 @@ It is deliberately small (``KEYS`` lists all of it):
       - name: kws             # C prefix: kws.h, kws_run(), kws_input() ...
         file: models/kws.onnx # relative to the manifest
         kernels: portable     # optional: auto, cmsis-nn or portable
+        optimize: ram         # optional: balanced, speed, size or ram
         shapes:               # optional: inputs whose dimensions the model leaves open
           audio: 1x16x8
         budget:               # optional: more than this is an error
@@ -39,6 +40,7 @@ import yaml
 from tinyml import limits, pinned
 from tinyml.app import evaluation
 from tinyml.errors import ConfigError
+from tinyml.goals import GOALS, find_goal
 from tinyml.naming import check_name, check_unique
 from tinyml.quantize import request
 
@@ -52,6 +54,7 @@ KEYS = {
     "name": "C prefix of the model: a model called kws gives kws.h, kws_run(), kws_input()",
     "file": "the model file (.onnx or .tflite), relative to tinyml.yaml",
     "kernels": f"where the kernels come from: {', '.join(KERNELS)} (default: the build's setting)",
+    "optimize": f"what to spend: {', '.join(GOALS)} (default: the build's setting, else balanced)",
     "shapes": "shapes of inputs that the model leaves open, as `input: 1x16x8`",
     "budget": "upper limits, as `ram: 24K`, for arena, ram (arena and state) and "
     "flash (weights, tables, code)",
@@ -88,6 +91,7 @@ class ModelEntry:
     operators: tuple[str, ...] = ()  # relative to the manifest, with ``/``
     classes: tuple[str, ...] = ()
     evaluate: evaluation.Evaluate | None = None  # paths relative to the manifest
+    optimize: str | None = None  # a key of goals.GOALS
 
     def path(self, folder: Path) -> Path:
         return folder / self.file
@@ -101,6 +105,8 @@ class ModelEntry:
         written: dict[str, Any] = {"name": self.name, "file": self.file}
         if self.kernels is not None:
             written["kernels"] = self.kernels
+        if self.optimize is not None:
+            written["optimize"] = self.optimize
         if self.shapes:
             written["shapes"] = dict(self.shapes)
         if self.budget:
@@ -214,6 +220,7 @@ def _entry(item: object, where: str) -> ModelEntry:
         _operators(item.get("operators"), where),
         _classes(item.get("classes"), where),
         _evaluate(item.get("evaluate"), where),
+        find_goal(str(item["optimize"]), where).name if item.get("optimize") is not None else None,
     )
 
 

@@ -14,44 +14,48 @@ from typing import TypeAlias
 
 from tinyml import limits
 from tinyml.bands.banded import Banded, Link, joins_two, row_window
+from tinyml.goals import BALANCED_CHAINING, Chaining
 from tinyml.ir import Graph, Node
 from tinyml.kernel import kernels_of
 from tinyml.plan import lower_bound_bytes, memory_peaks
 from tinyml.select import Selected
 from tinyml.targets import Target
 
-LONGEST = 5  # layers in a chain
 ROWS = (8, 4, 2, 1)  # of a band: the more, the fewer rows are moved and the more memory they take
-WORTHWHILE = 1 / 16  # of the arena
-WORTHWHILE_BYTES = 1024  # less than that is soon lost again in flash
 MANY = float("inf")
 
 Choice: TypeAlias = tuple[Graph, tuple[Selected, ...]]
 
 
-def in_bands(graph: Graph, selected: tuple[Selected, ...], target: Target, io_outside: bool) -> Choice:
+def in_bands(
+    graph: Graph,
+    selected: tuple[Selected, ...],
+    target: Target,
+    io_outside: bool,
+    chaining: Chaining = BALANCED_CHAINING,
+) -> Choice:
     """The graph with chains of layers joined, as long as that lowers the peak."""
     best: Choice = (graph, selected)
     while True:
         limits.check_time()
-        better = _one_more(best, target, io_outside)
+        better = _one_more(best, target, io_outside, chaining)
         if better is None:
             return best
         best = better
 
 
-def _one_more(current: Choice, target: Target, io_outside: bool) -> Choice | None:
+def _one_more(current: Choice, target: Target, io_outside: bool, chaining: Chaining) -> Choice | None:
     """Join one more chain: of those that save about as much, the shortest, in the widest bands."""
     peaks = memory_peaks(*current, io_outside)
-    clearly = peaks.bytes - max(peaks.bytes * WORTHWHILE, WORTHWHILE_BYTES)
+    clearly = peaks.bytes - max(peaks.bytes * chaining.worthwhile, chaining.worthwhile_bytes)
     # Steps that stay above the limit however much their tensors share: a chain has to contain them all.
     stubborn = [step for step, size in enumerate(peaks.least_bytes) if size > clearly]
-    chains = sorted(_covering(*current, peaks.steps, stubborn), key=len)
+    chains = sorted(_covering(*current, peaks.steps, stubborn, chaining.longest), key=len)
     narrow = [_sized(_joined(*current, chain, ROWS[-1], target), io_outside) for chain in chains]
     least = min(narrow, default=MANY)
     if least > clearly:
         return None
-    enough = min(least * (1 + WORTHWHILE), clearly)
+    enough = min(least * (1 + chaining.worthwhile), clearly)
     chain = next(chain for chain, size in zip(chains, narrow, strict=True) if size <= enough)
     wide = [_joined(*current, chain, rows, target) for rows in ROWS]
     return next(choice for choice in wide if _sized(choice, io_outside) <= enough)
@@ -62,14 +66,14 @@ def _sized(choice: Choice | None, io_outside: bool) -> float:
 
 
 def _covering(
-    graph: Graph, selected: Sequence[Selected], peaks: Sequence[int], stubborn: Sequence[int]
+    graph: Graph, selected: Sequence[Selected], peaks: Sequence[int], stubborn: Sequence[int], longest: int
 ) -> list[list[int]]:
     """Chains with one of the peaks among them that begin before and end after all stubborn steps."""
     reached = (min(stubborn), max(stubborn)) if stubborn else (len(selected), -1)
     neighbours = _Neighbours(graph)
     found: dict[tuple[int, ...], None] = {}
     for step in peaks:
-        for chain in _chains(graph, selected, step, neighbours):
+        for chain in _chains(graph, selected, step, longest, neighbours):
             if chain[0] <= reached[0] and reached[1] <= chain[-1]:
                 found.setdefault(tuple(chain))
     return [list(chain) for chain in found]
@@ -95,7 +99,11 @@ class _Neighbours:
 
 
 def _chains(
-    graph: Graph, selected: Sequence[Selected], step: int, neighbours: _Neighbours | None = None
+    graph: Graph,
+    selected: Sequence[Selected],
+    step: int,
+    longest: int = BALANCED_CHAINING.longest,
+    neighbours: _Neighbours | None = None,
 ) -> Iterator[list[int]]:
     """Runs of two or more layers with that of ``step`` among them."""
     if not _can_be_linked(selected[step]):
@@ -103,18 +111,18 @@ def _chains(
     near = neighbours or _Neighbours(graph)
     whole = [step]
     while (
-        len(whole) < LONGEST
+        len(whole) < longest
         and (before := _linked(graph, selected, whole[0], near, backwards=True)) is not None
     ):
         whole.insert(0, before)
     at = len(whole) - 1
     while (
-        len(whole) - at < LONGEST
+        len(whole) - at < longest
         and (after := _linked(graph, selected, whole[-1], near, backwards=False)) is not None
     ):
         whole.append(after)
     for first in range(at + 1):
-        for end in range(max(at, first + 1) + 1, min(len(whole), first + LONGEST) + 1):
+        for end in range(max(at, first + 1) + 1, min(len(whole), first + longest) + 1):
             if _well_ended(graph, selected, chain := whole[first:end]):
                 yield chain
 

@@ -11,6 +11,7 @@ from typing import Any
 from tinyml import arrays, harness
 from tinyml.cost.cycles import Cycles, Unknown, run_files
 from tinyml.errors import ConfigError, ToolError
+from tinyml.goals import BALANCED, GOALS
 from tinyml.harness.footprint import CMSIS_NN, LIBRARY, MODEL, RUNTIME
 from tinyml.pipeline import LIBRARIES, Options, compile_model
 from tinyml.workspace import find_cmsis_nn
@@ -73,7 +74,10 @@ CHOICES = ("auto", *LIBRARIES)
 
 
 def measure(path: Path, machine: str, kernels: str, options: Options, optimize: str = "-O2") -> Row:
-    """Compile ``path`` for a machine that counts instructions, run it once, and add up the costs."""
+    """Compile ``path`` for a machine that counts instructions, run it once, and add up the costs.
+
+    ``optimize``: what to spend, a key of GOALS; or the C compiler's option, for what is compiled by default.
+    """
     place = harness.find_machine(machine)
     if place.clock is None:
         raise ConfigError(
@@ -81,11 +85,19 @@ def measure(path: Path, machine: str, kernels: str, options: Options, optimize: 
             f"one of: {', '.join(name for name, m in harness.MACHINES.items() if m.clock)}",
         )
     has_cmsis_nn = kernels == "auto" and find_cmsis_nn() is not None
-    wanted = Options(options.name, place.target.name, kernels, options.shapes, cmsis_nn=has_cmsis_nn)
+    wanted = Options(
+        options.name,
+        place.target.name,
+        kernels,
+        options.shapes,
+        cmsis_nn=has_cmsis_nn,
+        optimize=optimize if optimize in GOALS else BALANCED.name,
+    )
+    flag = GOALS[optimize].flag if optimize in GOALS else optimize
     compiled = compile_model(path, wanted)
     inputs = arrays.pattern_inputs(compiled.graph)
     result, estimate = run_files(
-        compiled.files, machine, [inputs], reset_before={0}, options=harness.Options(optimize=optimize)
+        compiled.files, machine, [inputs], reset_before={0}, options=harness.Options(optimize=flag)
     )
     if result.instructions is None or result.footprint is None or result.stack_bytes is None:
         raise ToolError(f"{machine} gave no measurements")

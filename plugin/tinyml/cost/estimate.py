@@ -5,14 +5,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tinyml.code_sizes import SAME_CODE
 from tinyml.cost.loops import read_layers
-from tinyml.cost.model import SAME_CODE, Code, CostModel, Speed, find_model, weighted
+from tinyml.cost.model import Code, CostModel, Speed, find_model, weighted
+from tinyml.cost.small_code import ratios
+from tinyml.goals import BALANCED
 from tinyml.ir import Layer
-from tinyml.kernel import Kernel
+from tinyml.kernel import Kernel, Library
 from tinyml.pipeline import Compiled, banded_layers
+from tinyml.targets import Target, find_target
 
 _NAME = re.compile(r"\b(?<!struct )[A-Za-z_]\w*")
 _COPY = re.compile(r"\b(mem(?:cpy|move|set))\(.*?, ([^;]*)\);", re.DOTALL)
@@ -34,7 +39,8 @@ class Estimate:
     code_bytes: int
     constants_bytes: int  # weights, and the descriptions of layers and tensors
     layers: dict[int, int] = field(default_factory=dict)  # instructions by step
-    unmeasured: tuple[str, ...] = ()  # kernels that were never measured on the core
+    unmeasured: tuple[str, ...] = ()  # kernels of which nothing is known on the core
+    coarse: tuple[str, ...] = ()  # kernels that no fitted model uses: their average cost counts
 
     @property
     def flash_bytes(self) -> int:
@@ -56,46 +62,81 @@ def errors_of(model: Compiled) -> str:
     found = estimate_for(model)
     if found and found.unmeasured:
         return f"no estimate of instructions: never measured: {', '.join(found.unmeasured)}"
+    rough = f"; {', '.join(found.coarse)}: by average cost" if found and found.coarse else ""
+    small = "; for -Os scaled by the averages of five models" if "compile_flag" in model.summary else ""
     core = f", with the figures of the {SAME_CODE[target]}" if target in SAME_CODE else ""
     return (
         f"estimated, not counted{core}; on the models that the figures were fitted to at most "
         f"{costs.instructions.error:.0%} from the counted instructions and {costs.code.error:.0%} from the "
-        "linked code (docs/COSTS.md)"
+        f"linked code (docs/COSTS.md){small}{rough}"
     )
 
 
 def estimate(model: Compiled, costs: CostModel) -> Estimate:
     """``costs``: those of the model's core."""
-    spent, unmeasured = _speeds(model, costs.instructions)
-    cycles = _speeds(model, costs.cycles)[0] if costs.cycles else {}
+    averages = _averages(model)
+    spent, unmeasured, coarse = _speeds(model, costs.instructions, averages)
+    cycles = _cycles(model, costs.cycles, spent, averages) if costs.cycles else {}
     code = costs.code
     amounts = own_amounts(code, model)
     own = weighted(code.whole, amounts)
     extra = weighted(code.constants, amounts)
     known = not unmeasured
+    scale = ratios(costs.target, str(model.summary.get("compile_flag", BALANCED.flag)))
     return Estimate(
-        round(sum(spent.values())) if known else None,
-        round(sum(cycles.values())) if known and costs.cycles else None,
-        round(own) + code.linked(functions(model, code)),
+        round(scale.instructions * sum(spent.values())) if known else None,
+        round(scale.cycles * sum(cycles.values())) if known and costs.cycles else None,
+        round(scale.code * (round(own) + code.linked(functions(model, code)))),
         int(model.summary["weights_bytes"]) + round(extra),
-        {step: round(amount) for step, amount in spent.items()},
+        {step: round(scale.instructions * amount) for step, amount in spent.items()},
         unmeasured,
+        coarse,
     )
 
 
-def _speeds(model: Compiled, speed: Speed) -> tuple[dict[int, float], tuple[str, ...]]:
-    """The cost of each layer, and the kernels whose cost is not known."""
+def _averages(model: Compiled) -> dict[int, float]:
+    """Instructions of each layer by the costs with which kernels are chosen, where its kernel has one."""
+    target = find_target(str(model.summary["target"]))
+    found = {step: _average(one.layer, one.kernel, target) for step, one in enumerate(model.selected)}
+    return {step: amount for step, amount in found.items() if amount is not None}
+
+
+def _average(layer: Layer, kernel: Kernel[Any], target: Target) -> float | None:
+    if (inside := banded_layers(layer)) is not None:
+        parts = [_average(part, own, target) for part, own in inside if own.library is not Library.GENERATED]
+        known = [part for part in parts if part is not None]
+        return sum(known) if len(known) == len(parts) else None
+    return kernel.cost.instructions(layer, target) if kernel.cost else None
+
+
+def _cycles(
+    model: Compiled, speed: Speed, spent: Mapping[int, float], averages: Mapping[int, float]
+) -> dict[int, float]:
+    """Where only the average of instructions is known, they take as long as those of the other layers."""
+    known, _, _ = _speeds(model, speed, {})
+    measured = [step for step, amount in known.items() if amount]
+    total = sum(spent[step] for step in measured)
+    each = sum(known[step] for step in measured) / total if total else 1.0
+    return _speeds(model, speed, {step: each * amount for step, amount in averages.items()})[0]
+
+
+def _speeds(
+    model: Compiled, speed: Speed, averages: Mapping[int, float]
+) -> tuple[dict[int, float], tuple[str, ...], tuple[str, ...]]:
+    """The cost of each layer, the kernels whose cost is not known, and those of which only an average is."""
     readings = read_layers(model.files[f"{model.name}.c"])
     spent: dict[int, float] = {}
     unmeasured: dict[str, None] = {}
+    coarse: dict[str, None] = {}
     for step, chosen in enumerate(model.selected):
         if step in model.plan.free:
             continue
         found = speed.of_layer(chosen.layer, chosen.kernel, readings.get(step))
         if found is None:
-            unmeasured[chosen.kernel.name] = None
+            found = averages.get(step)
+            (unmeasured if found is None else coarse)[chosen.kernel.name] = None
         spent[step] = found or 0.0
-    return spent, tuple(unmeasured)
+    return spent, tuple(unmeasured), tuple(coarse)
 
 
 def own_amounts(code: Code, model: Compiled) -> dict[str, float]:

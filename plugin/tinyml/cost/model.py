@@ -13,18 +13,14 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Any
 
+from tinyml.code_sizes import data_file
 from tinyml.cost.loops import Reading
 from tinyml.cost.work import Work, work
 from tinyml.ir import Layer
 from tinyml.kernel import Kernel, Library
 from tinyml.pipeline import banded_layers
-
-DATA = Path(__file__).parent / "data"
-SAME_CODE = {"cortex-m33": "cortex-m4"}
-"""Cores that no machine emulates, and those that execute practically the same code."""
 
 Figures = Mapping[str, float]
 
@@ -99,7 +95,7 @@ class CostModel:
 @cache
 def find_model(target: str) -> CostModel | None:
     """The costs of a core; None if it has none."""
-    path = DATA / f"{SAME_CODE.get(target, target)}.json"
+    path = data_file(target)
     if not path.is_file():
         return None
     data = json.loads(path.read_text(encoding="utf-8"))

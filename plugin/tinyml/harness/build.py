@@ -40,7 +40,7 @@ class Options:
     sanitizers always do.
     """
 
-    optimize: str = "-O2"
+    optimize: str = ""  # the C compiler's option; default: what the model was compiled for
     strict: bool = False
     sanitize: bool = False
     check_arena: bool = False
@@ -136,13 +136,14 @@ def library_units(
     """What a model links in addition to itself; first the flags and include folders of its own source."""
     warnings = WARNINGS if options.strict else ()
     defines = tuple(f"-D{define}" for define in options.defines)
-    ours = ("-std=c11", *base, options.optimize, *warnings, *defines)
+    optimize = options.optimize or model.compile_flag
+    ours = ("-std=c11", *base, optimize, *warnings, *defines)
     units = []
     library: tuple[Path, ...] = ()
     if model.cmsis_nn_sources:
         cmsis_nn = require_cmsis_nn()
         library = (cmsis_nn / "Include",)
-        flags = ("-std=gnu11", *base, options.optimize, "-w")
+        flags = ("-std=gnu11", *base, optimize, "-w")
         units = [Unit(cmsis_nn / name, CMSIS_NN, flags, library) for name in model.cmsis_nn_sources]
     includes = (RUNTIME_INCLUDE, *library)
     kernels = (RUNTIME_C, *includes)  # kernels include headers of other families

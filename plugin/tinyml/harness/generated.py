@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tinyml.errors import ConfigError
+from tinyml.goals import BALANCED
 from tinyml.harness.arena_check import Ranges, ranges_of
 
 
@@ -42,6 +43,7 @@ class Generated:
     runtime_sources: tuple[str, ...]
     cmsis_nn_sources: tuple[str, ...]
     arena_ranges: Ranges = ()  # for sanitizers
+    compile_flag: str = BALANCED.flag  # for its own source and the kernels
 
     @property
     def source(self) -> Path:
@@ -65,6 +67,7 @@ def read_generated(folder: Path) -> Generated:
         runtime_sources=tuple(summary["sources"].get("runtime", ())),
         cmsis_nn_sources=tuple(summary["sources"].get("cmsis-nn", ())),
         arena_ranges=ranges_of(summary) if "layers" in summary else (),
+        compile_flag=str(summary.get("compile_flag", BALANCED.flag)),
     )
 
 

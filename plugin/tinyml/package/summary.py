@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tinyml.emit.feed import FeedCode
+from tinyml.goals import BALANCED, Goal
 from tinyml.ir import Graph, Tensor
 from tinyml.plan import Plan, Region
 from tinyml.select import Selected
@@ -37,6 +38,7 @@ def summarize(
     libm: Sequence[str],
     feed: FeedCode | None = None,
     set_: str = "",
+    goal: Goal = BALANCED,
 ) -> Summary:
     """Everything in plain JSON types.
 
@@ -49,6 +51,7 @@ def summarize(
             "name": name,
             "version": version,
             "target": target.name,
+            **({} if goal is BALANCED else {"optimize": goal.name, "compile_flag": goal.flag}),
             "sha256": sha256,
             "set": set_,  # identifies the C, and with it the header and the tables
             "arena_bytes": plan.arena_bytes,

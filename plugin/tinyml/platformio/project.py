@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from tinyml import naming
 from tinyml.app import manifest
 from tinyml.errors import ConfigError
 from tinyml.features import settings as frontends
+from tinyml.goals import BALANCED, GOALS
 from tinyml.pinned import Kind
 from tinyml.platformio.boards import Board
 from tinyml.quantize.request import Request, from_items
@@ -24,7 +25,8 @@ OPTIONS = {
     "models": "model files, one per line; `name=file` to choose the C prefix",
     "kernels": f"where the kernels come from: {', '.join(manifest.KERNELS)}",
     "cmsis_nn": "folder of CMSIS-NN (default: found among the libraries or in the Zephyr package)",
-    "optimize": "compile kernels and models for `speed` (the default), `size`, or as the rest of the `image`",
+    "optimize": f"what models may spend: {', '.join(GOALS)} (default: balanced); `image`: balanced, but "
+    "compiled with the flags of the rest of the image",
     "target": "the core to compile for (default: the board's)",
     "shapes": "shapes of inputs that a model leaves open, as `input=1x16x8`, one per line",
     "quantize": "make float models int8: calibration data, then `key=value` as in tinyml.yaml, one per line",
@@ -35,7 +37,7 @@ OPTIONS = {
 }
 """Every option, without its prefix ``custom_tinyml_``. A test compares the documentation with this table."""
 
-OPTIMIZE = {"speed": "-O2", "size": "-Os", "image": ""}
+IMAGE = "image"
 FOLDERS = ("models", "model", ".")
 SUFFIXES = (".onnx", ".tflite")
 
@@ -57,6 +59,7 @@ class Model:
     interface: Mapping[str, Kind] = field(default_factory=dict)  # from tinyml.yaml
     operators: tuple[Path, ...] = ()
     classes: tuple[str, ...] = ()  # from tinyml.yaml
+    optimize: str = BALANCED.name
 
     def key(self, compiler: str) -> str:
         """Everything but the model's own bytes that decides what is generated."""
@@ -66,7 +69,7 @@ class Model:
         limits += f" {self.classes}" if self.classes else ""
         quantize = self.quantize.describe() if self.quantize else ""
         quantize += f" {self.frontend.describe()}" if self.frontend else ""
-        kernels = f"{self.kernels} {self.cmsis_nn}"
+        kernels = f"{self.kernels} {self.cmsis_nn} {self.optimize}"
         return f"{self.name} {self.target} {kernels} [{shapes}] {limits} {quantize} compiler {compiler}"
 
     @property
@@ -76,20 +79,31 @@ class Model:
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings for all models: the CMSIS-NN that the project names, and the optimisation flag."""
+    """Settings for all models: the CMSIS-NN that the project names, and what they may spend."""
 
     cmsis_nn: Path | None = None
-    optimize: str = OPTIMIZE["speed"]
+    optimize: str = ""  # empty if the project does not choose
+
+    def flags(self, models: Sequence[str]) -> list[str]:
+        """The C compiler's options for code of models with these goals; kernels serve all models."""
+        if self.optimize == IMAGE:
+            return []
+        goals = {GOALS[name].flag for name in models or [self.optimize or BALANCED.name]}
+        return [goals.pop() if len(goals) == 1 else BALANCED.flag]
 
 
 def read_settings(project: Path, options: Mapping[str, str]) -> Settings:
     """The options that apply to all models."""
     given = _own_options(options)
     named = given.get("cmsis_nn")
-    wanted = given.get("optimize", "speed")
-    if wanted not in OPTIMIZE:
-        raise ConfigError(f"{PREFIX}optimize: unknown choice {wanted!r}", f"one of: {', '.join(OPTIMIZE)}")
-    return Settings(project / _with_slashes(named) if named else None, OPTIMIZE[wanted])
+    return Settings(project / _with_slashes(named) if named else None, _goal(given))
+
+
+def _goal(given: Mapping[str, str]) -> str:
+    wanted, allowed = given.get("optimize", ""), (*GOALS, IMAGE)
+    if wanted and wanted not in allowed:
+        raise ConfigError(f"{PREFIX}optimize: unknown choice {wanted!r}", f"one of: {', '.join(allowed)}")
+    return wanted
 
 
 def read_models(project: Path, options: Mapping[str, str], board: Board, cmsis_nn: bool) -> list[Model]:
@@ -110,6 +124,7 @@ def read_models(project: Path, options: Mapping[str, str], board: Board, cmsis_n
     quantize = from_items(_items(given.get("quantize", "")), f"{PREFIX}quantize", project)
     frontend = frontends.from_items(_items(given.get("frontend", "")), f"{PREFIX}frontend")
     operators = tuple(_with_slashes(item) for item in _items(given.get("operators", "")))
+    goal = BALANCED.name if _goal(given) in ("", IMAGE) else _goal(given)
     entries = _entries(project, given.get("models"))
     if not entries:
         return []
@@ -140,6 +155,7 @@ def read_models(project: Path, options: Mapping[str, str], board: Board, cmsis_n
                 entry.interface,
                 tuple(_existing_operators(project, file) for file in (*operators, *entry.operators)),
                 entry.classes,
+                entry.optimize or goal,
             )
         )
     return models

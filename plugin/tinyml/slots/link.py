@@ -35,7 +35,7 @@ class Linked:
 class Objects:
     """A model and its kernels, compiled for slots of a target."""
 
-    def __init__(self, files: Mapping[str, str], target: Target, optimize: str = "-O2") -> None:
+    def __init__(self, files: Mapping[str, str], target: Target, optimize: str = "") -> None:
         """``files`` are those of the compiler, with NAME_slot.c in the place of NAME.c."""
         self.target = target
         self.toolchain = toolchain_for(target)

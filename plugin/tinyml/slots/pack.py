@@ -53,7 +53,7 @@ def pack_compiled(
     slots: tuple[Slot, ...],
     version: Version,
     key: image.Key | None = None,
-    optimize: str = "-O2",
+    optimize: str = "",
 ) -> Packed:
     """A compiled model, with inputs and outputs in its arena, as a pack."""
     _check(slots)

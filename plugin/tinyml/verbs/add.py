@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from tinyml import naming, pinned
 from tinyml.app import edit, files, folder, manifest, placing
 from tinyml.errors import ConfigError
+from tinyml.goals import BALANCED
 from tinyml.quantize import request
 from tinyml.targets import TARGETS, find_target
 from tinyml.verbs import make_test
@@ -22,6 +23,7 @@ from tinyml.verbs.compile import (
     add_classes_argument,
     add_frontend_argument,
     add_operators_argument,
+    add_optimize_argument,
     add_quantize_argument,
     class_names,
 )
@@ -61,6 +63,7 @@ class Add(Verb):
         parser.add_argument(
             "--kernels", choices=manifest.KERNELS, help="write this choice of kernels into tinyml.yaml"
         )
+        add_optimize_argument(parser, None)
         parser.add_argument(
             "--replace",
             action="store_true",
@@ -102,6 +105,7 @@ class Add(Verb):
             frontend=_frontend(args.frontend),
             operators=placing.operators(args.operators, app),
             classes=class_names(args.classes),
+            optimize=args.optimize,
         )
         if replaced is not None:
             entry = replace(
@@ -113,6 +117,7 @@ class Add(Verb):
                 frontend=entry.frontend or replaced.frontend,
                 operators=entry.operators or replaced.operators,
                 classes=entry.classes or replaced.classes,
+                optimize=entry.optimize or replaced.optimize,
             )
         if copied:
             copies[app.root / file] = model
@@ -181,6 +186,7 @@ def _compile(
         operators=tuple(app.root / file for file in entry.operators),
         classes=entry.classes,
         cmsis_nn=find_cmsis_nn() is not None,
+        optimize=entry.optimize or BALANCED.name,
     )
     if not must_move:
         return compile_model(model, options)

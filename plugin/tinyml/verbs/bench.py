@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tinyml.app import folder
+from tinyml.goals import GOALS
 from tinyml.machines import MACHINES
 from tinyml.verbs.base import Verb, add_app_argument, add_clock_argument, roomy
 
@@ -58,7 +59,10 @@ class Bench(Verb):
             help="auto, portable, cmsis-nn, or several of them (default: %(default)s, as in builds)",
         )
         parser.add_argument(
-            "--optimize", default="-O2", metavar="FLAG", help="the C compiler's option (default: %(default)s)"
+            "--optimize",
+            default="-O2",
+            metavar="GOAL|FLAG",
+            help=f"what to spend ({', '.join(GOALS)}), or the C compiler's option (default: %(default)s)",
         )
         add_clock_argument(parser)
         parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures to this file")

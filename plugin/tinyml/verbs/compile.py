@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tinyml import pinned
 from tinyml.compiler_sources import compiler_sources
+from tinyml.goals import BALANCED, GOALS
 from tinyml.quantize.request import KEYS, from_items
 from tinyml.targets import TARGETS
 from tinyml.verbs.base import Verb, add_shape_argument, print_notes
@@ -43,10 +44,22 @@ def add_option_arguments(parser: argparse.ArgumentParser, target: bool = True) -
         help="cmsis-nn: CMSIS-NN wherever it has a kernel; portable: never; auto: for each layer the one "
         "with fewer instructions among those available (default: %(default)s)",
     )
+    add_optimize_argument(parser, BALANCED.name)
     add_shape_argument(parser)
     add_quantize_argument(parser)
     add_frontend_argument(parser)
     add_operators_argument(parser)
+
+
+def add_optimize_argument(parser: argparse.ArgumentParser, default: str | None) -> None:
+    """`--optimize`, the same for all verbs that compile or write a manifest."""
+    parser.add_argument(
+        "--optimize",
+        default=default,
+        choices=tuple(GOALS),
+        help="; ".join(f"{goal.name}: {goal.about}" for goal in GOALS.values()).replace("%", "%%")
+        + (" (default: %(default)s)" if default else ""),
+    )
 
 
 def add_quantize_argument(parser: argparse.ArgumentParser) -> None:
@@ -104,6 +117,7 @@ def options_from(args: argparse.Namespace, target: str) -> Options:
         classes=class_names(getattr(args, "classes", "")),
         operators=tuple(getattr(args, "operators", ())),
         cmsis_nn=_has_cmsis_nn(args),
+        optimize=args.optimize,
     )
 
 

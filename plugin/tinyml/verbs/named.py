@@ -11,6 +11,7 @@ from tinyml.app import folder
 from tinyml.app.manifest import ModelEntry
 from tinyml.boards import Board, emulated_boards, known_board, similar_board
 from tinyml.errors import ConfigError, ModelError, did_you_mean
+from tinyml.goals import BALANCED
 from tinyml.machines import MACHINES, find_machine
 from tinyml.quantize.request import PATHS
 from tinyml.verbs.base import add_app_argument
@@ -89,6 +90,8 @@ def resolve_model(args: argparse.Namespace) -> tuple[folder.Application, ModelEn
     args.shape = [f"{name}={shape}" for name, shape in entry.shapes.items()] + args.shape
     if args.kernels == "auto" and entry.kernels:
         args.kernels = entry.kernels
+    if args.optimize == BALANCED.name and entry.optimize:
+        args.optimize = entry.optimize
     if not args.quantize:
         args.quantize = [
             f"{key}={listed.root / text if key in PATHS else text}" for key, text in entry.quantize.items()

@@ -69,6 +69,7 @@ def build_image(
         parse_shapes(args.shape),
         quantize=parse_items(args.quantize, "--quantize") if args.quantize else {},
         operators=tuple(map(str, args.operators)),
+        optimize=args.optimize,
     )
     with Bars() as bars:
         image = Image(site, args.board, settings, args.cmake, bars.advance)

@@ -95,6 +95,9 @@ class ConvHelium(ConvInt8):
         """Three columns in whole vectors."""
         return 3 * helium.whole_vectors(int(np.prod(layer.input(1).shape[1:])))
 
+    def functions(self, layer: Layer[Convolution]) -> tuple[str, ...]:
+        return self.name, f"tinyml_conv_mve_{helium.loop(layer)}"
+
     def weight_layout(self, layer: Layer[Convolution], sheet: Sheet) -> dict[str, object]:
         filters = layer.input(1).value
         fours = helium.whole_fours(filters.shape[0])

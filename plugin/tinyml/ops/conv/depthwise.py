@@ -92,6 +92,9 @@ class DepthwiseConvHelium(Kernel[DepthwiseConv]):
     def runs_on(self, target: Target) -> bool:
         return target.mve
 
+    def functions(self, layer: Layer[DepthwiseConv]) -> tuple[str, ...]:
+        return self.name, f"tinyml_depthwise_mve_{helium.depthwise_loop(layer)}"
+
     def scratch_bytes(self, layer: Layer[DepthwiseConv], target: Target) -> int:
         """The rows that the kernel spans, each with its padding; the last is read in whole vectors."""
         if self.reads_in_place(layer):

@@ -69,6 +69,9 @@ class DepthwisePlanes(Kernel[Convolution]):
         way = f"{self.ways}{self.way(layer)}"
         sheet.line(f"{self.name}(&{name}, {sheet.x()}, {sheet.y()}, {sheet.scratch}, &{way});")
 
+    def functions(self, layer: Layer[Convolution]) -> tuple[str, ...]:
+        return self.name, f"{self.ways}{self.way(layer)}"
+
     def way(self, layer: Layer[Convolution]) -> str:
         """How the kernel is walked: the end of a name in <tinyml/depthwise_conv.h>."""
         _, stride = _along(layer, layer.op.strides)

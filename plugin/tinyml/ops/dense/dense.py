@@ -146,6 +146,9 @@ class DenseHelium(DenseInt8):
     def runs_on(self, target: Target) -> bool:
         return target.mve
 
+    def functions(self, layer: Layer[Dense]) -> tuple[str, ...]:
+        return self.name, f"tinyml_dense_mve_{helium.loop(layer)}"
+
     def weight_layout(self, layer: Layer[Dense], sheet: Sheet) -> dict[str, object]:
         filters = layer.input(1).value
         return {

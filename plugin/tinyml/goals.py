@@ -1,0 +1,89 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""What a model may spend: the choices of ``optimize:``, and what each of them means to the stages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tinyml.errors import ConfigError, did_you_mean
+
+
+@dataclass(frozen=True)
+class Chaining:
+    """Which chains of layers are computed in bands: how long, and how much of the arena they must save."""
+
+    longest: int
+    worthwhile: float  # of the arena
+    worthwhile_bytes: int
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A choice of ``optimize:``.
+
+    Kernels whose instructions differ by less than the factor ``tie`` count as equal; the one with less memory
+    wins. ``slower``: how many times as long a layer may take if that makes the linked code smaller; 1: no
+    kernel is chosen for its size. ``flag`` is the C compiler's, for the model's own source and the kernels.
+    """
+
+    name: str
+    about: str
+    tie: float
+    slower: float
+    chaining: Chaining | None
+    flag: str
+
+
+BALANCED_CHAINING = Chaining(
+    longest=5,
+    worthwhile=1 / 16,
+    worthwhile_bytes=1024,  # less than that is soon lost again in flash
+)
+
+BALANCED = Goal(
+    "balanced",
+    "the fastest kernels, and bands of rows where they clearly save RAM",
+    1.03,
+    1,
+    BALANCED_CHAINING,
+    "-O2",
+)
+
+GOALS = {
+    goal.name: goal
+    for goal in (
+        BALANCED,
+        Goal("speed", "the fastest kernels; no bands, which cost a few instructions", 1, 1, None, "-O2"),
+        Goal(
+            "size",
+            "kernels with less code, at up to one and a half times the instructions of a layer; compiled "
+            "with -Os",
+            1.03,
+            1.5,
+            BALANCED_CHAINING,
+            "-Os",
+        ),
+        Goal(
+            "ram",
+            "kernels with less working memory, at up to a quarter more instructions of a layer; bands of "
+            "rows wherever they save RAM",
+            1.25,
+            1,
+            Chaining(longest=24, worthwhile=0, worthwhile_bytes=8),
+            "-O2",
+        ),
+    )
+}
+"""Every choice of ``optimize:``, the default first."""
+
+
+def find_goal(name: str, where: str = "") -> Goal:
+    """The choice called ``name``; ``where`` starts the message if there is none."""
+    try:
+        return GOALS[name]
+    except KeyError:
+        start = f"{where}: " if where else ""
+        raise ConfigError(
+            f"{start}cannot optimize for {name!r}{did_you_mean(name, GOALS)}", f"one of: {', '.join(GOALS)}"
+        ) from None
