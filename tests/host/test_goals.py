@@ -75,7 +75,10 @@ def test_size_links_less_code_at_a_bounded_price(target: str) -> None:
 
 def test_estimates_know_the_compilers_option() -> None:
     small, default = estimate_for(compiled("size")), estimate_for(compiled("balanced"))
-    assert small and default and small.instructions and default.instructions
+    assert small
+    assert default
+    assert small.instructions
+    assert default.instructions
     assert small.code_bytes < 0.9 * default.code_bytes
     assert default.instructions < small.instructions < 2 * default.instructions
 
@@ -120,7 +123,8 @@ def test_tinyml_yaml_and_cmake(tmp_path: Path) -> None:
 def test_the_api() -> None:
     assert tinyml.compile(DIGITS, target="cortex-m4", optimize="size").summary["optimize"] == "size"
     small, default = (tinyml.cost(DIGITS, "cortex-m4", optimize=goal) for goal in ("size", "balanced"))
-    assert small.flash_bytes is not None and default.flash_bytes is not None
+    assert small.flash_bytes is not None
+    assert default.flash_bytes is not None
     assert small.flash_bytes < default.flash_bytes
     with pytest.raises(ConfigError, match="cannot optimize for 'fast'"):
         tinyml.compile(DIGITS, optimize="fast")

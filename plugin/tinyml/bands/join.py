@@ -55,7 +55,7 @@ def _one_more(current: Choice, target: Target, io_outside: bool, chaining: Chain
     least = min(narrow, default=MANY)
     if least > clearly:
         return None
-    enough = min(least * (1 + chaining.worthwhile), clearly)
+    enough = min(least * (1 + chaining.slack), clearly)
     chain = next(chain for chain, size in zip(chains, narrow, strict=True) if size <= enough)
     wide = [_joined(*current, chain, rows, target) for rows in ROWS]
     return next(choice for choice in wide if _sized(choice, io_outside) <= enough)
