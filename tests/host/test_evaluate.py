@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,11 @@ from tests.support.quantizing import FLOAT, digits
 from tinyml import cli
 from tinyml.accuracy import truth
 from tinyml.accuracy.scores import classify, regress
+from tinyml.api.evaluated import Question, measure
+from tinyml.harness import Place
+from tinyml.harness.run import Result
 from tinyml.quantize.report import LayerNoise, Report
+from tinyml.quantize.request import Request
 from tinyml.verbs.evaluate import EXIT_TOO_LOW
 
 INT8 = FLOAT.parent / "model.onnx"
@@ -197,6 +202,36 @@ def test_scores() -> None:
 )
 def test_labels_say_what_is_asked(labels: Any, width: int, task: str) -> None:
     assert truth.choose_task("auto", np.zeros((2, width)), labels, False) == task
+
+
+class Measuring(Place):
+    """A board that takes a thousand cycles and gives nothing but zeros."""
+
+    def __init__(self, board: str) -> None:
+        self.name = self.board = board
+
+    def run(self, files: Mapping[str, str], samples: Sequence[Mapping[str, Any]]) -> Result:
+        assert files
+        return Result([{"logits": np.zeros((1, 10), np.float32)} for _ in samples], cycles=[900, 1100])
+
+
+def test_energy_is_that_of_the_board(held_back: Path) -> None:
+    """Of measured cycles, and only for a board with a published figure; of estimated ones for a core."""
+    compiled = tinyml.compile(INT8, target="cortex-m4")
+    request = Request(held_back, samples=2)
+
+    def on(place: Place) -> tinyml.Evaluation:
+        return measure(compiled, place, request, compiled.model, Question())
+
+    found = on(Measuring("nucleo_l4r5zi"))
+    (energy,) = found.energies
+    assert (found.cycles, found.cycles_measured, energy.chip) == (1000, True, "STM32L4R5")
+    assert (energy.least_microjoules, energy.most_microjoules) == pytest.approx((0.323, 0.365))
+    assert found.headline()[-1] == f"energy: 0.323 to 0.365 {energy.unit()}, from measured cycles"
+    assert found.as_json()["energies"][0]["source"] == energy.source
+    for board in ("nucleo_f446re", "board_of_nobody"):
+        assert on(Measuring(board)).energies == ()
+    assert tinyml.evaluate(INT8, held_back, samples=2).energies == ()  # of the host
 
 
 def test_quantize_warns_of_lost_accuracy() -> None:

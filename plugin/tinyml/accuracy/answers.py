@@ -30,17 +30,22 @@ def chunks(count: int, starts: frozenset[int], stateful: bool) -> Iterator[range
 
 def compiled_answers(
     compiled: Compiled, place: Place, samples: Samples, starts: frozenset[int], progress: Progress
-) -> list[list[Array]]:
-    """The outputs of the C for each sample, in the model's order, as real numbers."""
+) -> tuple[list[list[Array]], int | None]:
+    """The outputs of the C for each sample, in the model's order, as real numbers.
+
+    Also the cycles of one run, if hardware measured them: the mean.
+    """
     graph = compiled.graph
     found: list[list[Array]] = []
+    cycles: list[int] = []
     with built_once(place, compiled.files) as ready:
         for part in chunks(len(samples), starts, bool(graph.states)):
             progress(f"on {place.name}", part.start, len(samples))
             result = ready.run(compiled.files, [samples[index] for index in part])
             found += [[real(out[n], graph.tensors[n]) for n in graph.outputs] for out in result.outputs]
+            cycles += result.cycles or []
     progress(f"on {place.name}", len(samples), len(samples))
-    return found
+    return found, round(sum(cycles) / len(cycles)) if cycles else None
 
 
 def original_answers(

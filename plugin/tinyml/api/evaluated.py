@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +21,20 @@ from tinyml.api.running import EVERY
 from tinyml.api.sources import Model, ModelLike, as_model
 from tinyml.api.tables import table
 from tinyml.arrays import is_quantized
+from tinyml.boards import known_board, similar_board
 from tinyml.compare.difference import signal_to_noise_db
+from tinyml.cost.energy import Energy, energies
+from tinyml.cost.estimate import estimate_for
 from tinyml.errors import ConfigError
 from tinyml.harness import Place, Standalone
 from tinyml.ir import Array, Graph
 from tinyml.pipeline import read_samples
 from tinyml.progress import Progress, silent
 from tinyml.quantize.request import Request, Scaling
+
+
+UNKNOWN_CHIP = "?"
+"""Of a board that is not known: no energy was published for it."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +69,9 @@ class Evaluation:
     classification: Classification | None = None
     regression: Regression | None = None
     original: Original | None = None
+    cycles: int | None = None  # of one run: measured on hardware, or estimated for an emulated core
+    cycles_measured: bool = False
+    energies: tuple[Energy, ...] = ()  # of one run, where a figure was published for the board or core
 
     @property
     def accuracy(self) -> float | None:
@@ -86,6 +96,8 @@ class Evaluation:
             )
         if self.original:
             lines += _against(self.original, self.samples)
+        how = "measured" if self.cycles_measured else "estimated"
+        lines += [f"energy: {energy} {energy.unit()}, from {how} cycles" for energy in self.energies]
         return lines
 
     def _repr_html_(self) -> str:
@@ -178,12 +190,26 @@ def measure(
     if not request.calibration.exists():
         raise ConfigError(f"there is no data {request.calibration}", ".npz, .npy, .csv or a folder")
     test = read_samples(request, graph)
-    found = compiled_answers(compiled.built, place, test.inputs, test.starts, report)
+    found, measured = compiled_answers(compiled.built, place, test.inputs, test.starts, report)
     with original.file() as path:
         shapes = original.shapes or compiled.options.shapes
         runtime, wanted = original_answers(path, shapes, graph, test.inputs, test.starts, report)
     theirs = Answers(path.name, runtime, wanted)
-    return judge(compiled.name, place.name, graph, found, theirs, test.labels, request.calibration, question)
+    result = judge(
+        compiled.name, place.name, graph, found, theirs, test.labels, request.calibration, question
+    )
+    guess = estimate_for(compiled.built) if measured is None else None
+    cycles = guess.cycles if guess else measured
+    spent = energies(str(compiled.built.summary["target"]), cycles, _chip(place))
+    return replace(result, cycles=cycles, cycles_measured=measured is not None, energies=spent)
+
+
+def _chip(place: Place) -> str:
+    """That of a board; none, and so any chip with the same core, for an emulated core."""
+    if not place.board:
+        return ""
+    known = known_board(place.board) or similar_board(place.board)
+    return (known.chip if known else "") or UNKNOWN_CHIP
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,10 @@ from tinyml.machines import find_machine
 
 
 class Place(ABC):
-    """A machine or a board. ``name`` is used in messages."""
+    """A machine or a board. ``name`` is used in messages; ``board`` is Zephyr's name of a board."""
 
     name: str
+    board: str = ""
 
     @abstractmethod
     def run(self, files: Mapping[str, str], samples: Sequence[Mapping[str, Array]]) -> Result:

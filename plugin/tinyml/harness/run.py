@@ -38,6 +38,7 @@ class Result:
     footprint: Footprint | None = None
     console: str = ""
     layers: dict[int, int] | None = None  # if profiled: instructions by layer, in the last run
+    cycles: list[int] | None = None  # of hardware, one per sample
 
 
 def run(

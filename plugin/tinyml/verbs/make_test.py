@@ -170,7 +170,7 @@ def _accuracy(compiled: Compiled, wanted: Evaluate, classes: Sequence[str], root
     if test.labels is None:
         raise ConfigError(f"{wanted.data} has no labels", "evaluate: labels: FILE, or an array in the .npz")
     output, is_number = deciding_output(graph, wanted.output)
-    found = compiled_answers(compiled, Standalone("host"), test.inputs, test.starts, silent)
+    found, _ = compiled_answers(compiled, Standalone("host"), test.inputs, test.starts, silent)
     answers, right = rows_of(found, output), np.asarray(test.labels)
     if truth.choose_task("auto", answers, right, is_number) != "classes":
         raise ConfigError(f"the labels of {wanted.data} are not classes", "evaluate: needs classes")

@@ -69,6 +69,7 @@ class ZephyrPlace(Place):
 
     def __init__(self, build: Build, port: Port | None = None, timeout_seconds: float = 300) -> None:
         self.build = build
+        self.board = build.board
         self.port = port
         self.timeout_seconds = timeout_seconds
         self.name = f"{build.board} ({port.name if port else 'Zephyr image'})"
@@ -88,15 +89,17 @@ class ZephyrPlace(Place):
 
     def run(self, files: Mapping[str, str], samples: Sequence[Mapping[str, Array]]) -> Result:
         model = self._load(files)
-        outputs = []
+        outputs, cycles = [], []
         with self._link() as link:
             talk, there = self._greet(link, model)
             talk.reset(there.index)
             for index, sample in enumerate(samples):
-                self._run(talk, there, input_bytes(model, sample, index), index)
+                ran = self._run(talk, there, input_bytes(model, sample, index), index)
+                cycles.append(max(0, ran.cycles - talk.greeting.empty_cycles))
                 outputs.append(output_arrays(model, talk.outputs(there.index, there.output_bytes)))
             talk.bye()
-        return Result(outputs)
+        counted = self.port is not None and talk.greeting.clock_hz > 0
+        return Result(outputs, cycles=cycles if counted else None)
 
     def profile(self, files: Mapping[str, str], sample: Mapping[str, Array], layers: int) -> Cost:
         """The cost of a run, layer by layer; requires an image with CONFIG_TINYML_PROFILING."""
