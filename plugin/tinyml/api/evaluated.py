@@ -32,7 +32,6 @@ from tinyml.pipeline import read_samples
 from tinyml.progress import Progress, silent
 from tinyml.quantize.request import Request, Scaling
 
-
 UNKNOWN_CHIP = "?"
 """Of a board that is not known: no energy was published for it."""
 
