@@ -43,3 +43,6 @@ def setup(app: Sphinx) -> None:
 def link_to_the_repository(app: Sphinx, name: str, source: list[Any]) -> None:
     source[0] = re.sub(r"\]\((?:\.\./)+(?!adr/|[A-Za-z_]+\.md)([^)]+)\)", rf"]({SOURCES}/\1)", source[0])
     source[0] = source[0].replace("](external_module.rst)", f"]({SOURCES}/docs/external_module.rst)")
+
+
+linkcheck_ignore = [r"https://github\.com/%3Cowner%3E/"]  # wherever a copy of the repository is

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds the documentation site: ``python -m tools.docs [FOLDER]`` (default: build/docs/html).
 
+``--links`` asks every external address that the pages name instead, which requires a network.
+
 The pages of docs/ are copied, and references made from the code are added: commands from the parser, the
 Python API from docstrings, the C API from the headers, JSON files from their classes, error messages from
 where they are raised.
@@ -78,7 +80,7 @@ REFERENCES = {
 """Pages made from the code."""
 
 
-def build(out: Path) -> int:
+def build(out: Path, builder: str = "html") -> int:
     """Build the site into ``out``; warnings are errors."""
     with tempfile.TemporaryDirectory(prefix="tinyml-docs-") as scratch:
         pages = Path(scratch) / "pages"
@@ -88,22 +90,25 @@ def build(out: Path) -> int:
         reference.mkdir()
         for name, text in REFERENCES.items():
             (reference / f"{name}.md").write_text(text(), encoding="utf-8")
-        sphinx = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"]
+        sphinx = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", builder]
         return subprocess.run([*sphinx, str(pages), str(out)], check=False).returncode
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, nargs="?", default=ROOT / "build" / "docs" / "html")
-    folder = parser.parse_args().folder
+    parser.add_argument("--links", action="store_true", help="check external links, build nothing")
+    args = parser.parse_args()
     if absent := [
         package for module, package in PACKAGES.items() if importlib.util.find_spec(module) is None
     ]:
         print(f"the documentation requires {', '.join(absent)}: pip install -e '.[docs]'", file=sys.stderr)
         return 1
-    code = build(folder)
+    if args.links:
+        return build(ROOT / "build" / "docs" / "links", "linkcheck")
+    code = build(args.folder)
     if code == 0:
-        print(f"open {folder / 'index.html'}")
+        print(f"open {args.folder / 'index.html'}")
     return code
 
 

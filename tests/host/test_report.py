@@ -195,6 +195,28 @@ def test_accuracy_of_an_evaluation(tmp_path: Path, capsys: pytest.CaptureFixture
     assert main(["report", str(DIGITS), "--evaluation", str(tmp_path / "other.json")]) == 1
 
 
+def test_loss_of_a_quantisation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, model, loss, found = (tmp_path / name for name in ("data.npz", "int8.onnx", "loss.json", "r.json"))
+    np.savez(data, x=np.random.default_rng(0).random((8, 1, 8, 8), np.float32))
+    float_model = DIGITS.with_name("model_float.onnx")
+    quantize = ["quantize", str(float_model), "--calibration", str(data), "-o", str(model)]
+    assert main([*quantize, "--report", str(loss)]) == 0
+    assert main(["report", str(model), "--quantization", str(loss), "--json", str(found)]) == 0
+    report = facts.load(found)
+    weighted = [layer for layer in report.layers if layer.macs]
+    wanted = {layer["name"]: layer["decibels"] for layer in json.loads(loss.read_text())["layers"]}
+    assert len(weighted) == 3
+    assert [layer.snr_db for layer in weighted] == [wanted[layer.name] for layer in weighted]
+    assert report.accuracy[0].startswith("Quantised: ")
+    capsys.readouterr()
+    loss.write_text("[]")
+    assert main(["report", str(model), "--quantization", str(loss)]) == 1
+    assert "is not the report of a quantisation" in capsys.readouterr().err
+    gone = tmp_path / "gone.json"
+    assert main(["report", str(model), "--quantization", str(gone)]) == 1
+    assert "cannot read" in capsys.readouterr().err
+
+
 def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     old = tmp_path / "old.json"
     page = tmp_path / "r.html"

@@ -11,6 +11,7 @@ import queue
 import re
 import signal
 import subprocess
+import sys
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -100,8 +101,11 @@ class Program(Link):
             raise ToolError(f"the emulator does not accept input: {error.strerror}") from None
 
     def close(self) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
+        if sys.platform == "win32":
+            self.process.kill()  # there are no groups of processes to signal
+        else:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
 

@@ -70,7 +70,7 @@ class LayerFacts:
     cycles_estimated: int | None = None
     label: str = ""  # what it computes: one ``op`` can be a family of operators
     operands: list[OperandFacts] = field(default_factory=list)
-    snr_db: float | None = None  # of its output against the float model, if the model was quantised here
+    snr_db: float | None = None  # of its output against the float model, if that is known
     code: str = ""  # its function in the generated C; empty if it does no work
 
 

@@ -59,19 +59,27 @@ class Report(Verb):
             metavar="FILE",
             help="add the accuracy that tinyml evaluate wrote with --json",
         )
+        parser.add_argument(
+            "--quantization",
+            type=Path,
+            metavar="FILE",
+            help="add the loss of each layer that tinyml quantize wrote with --report",
+        )
         parser.add_argument("--ram", type=_size, metavar="BYTES", help="budget, for example 64k")
         parser.add_argument("--flash", type=_size, metavar="BYTES", help="budget, for example 256k")
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
         from dataclasses import replace
 
-        from tinyml.report import changes, evaluation, facts, text
+        from tinyml.report import changes, evaluation, facts, quantization, text
         from tinyml.report.collect import collect
 
         board = resolve(args)
         earlier = [(path.stem, facts.load(path)) for path in args.against]
         accuracy = evaluation.lines(args.evaluation) if args.evaluation else []
         report = collect(args.model, _options(args), args.on)
+        if args.quantization:
+            report = quantization.with_noise(report, args.quantization)
         report = replace(report, mhz=args.mhz, ram_budget_bytes=args.ram, flash_budget_bytes=args.flash)
         if board is not None:
             report = replace(
