@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from tinyml.api.connected import Device, DeviceProfile, connect
     from tinyml.api.costs import Cost, LayerCost, cost
     from tinyml.api.evaluated import Evaluation, evaluate
+    from tinyml.api.exploration import Exploration, Point
+    from tinyml.api.exploring import explore
     from tinyml.api.quantized import QuantizedModel, quantize
     from tinyml.api.running import RunResult, run
     from tinyml.api.searching import Candidate, SearchResult, search
@@ -41,9 +43,11 @@ __all__ = [
     "Device",
     "DeviceProfile",
     "Evaluation",
+    "Exploration",
     "LayerCost",
     "Model",
     "ModelError",
+    "Point",
     "QuantizedModel",
     "RunResult",
     "SearchResult",
@@ -55,6 +59,7 @@ __all__ = [
     "connect",
     "cost",
     "evaluate",
+    "explore",
     "load",
     "quantize",
     "run",
@@ -66,6 +71,8 @@ _HOMES = {
     "api.connected": ("Device", "DeviceProfile", "connect"),
     "api.costs": ("Cost", "LayerCost", "cost"),
     "api.evaluated": ("Evaluation", "evaluate"),
+    "api.exploration": ("Exploration", "Point"),
+    "api.exploring": ("explore",),
     "api.quantized": ("QuantizedModel", "quantize"),
     "api.running": ("RunResult", "run"),
     "api.searching": ("Candidate", "SearchResult", "search"),

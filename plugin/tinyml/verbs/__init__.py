@@ -17,6 +17,7 @@ from tinyml.verbs.cost import Cost
 from tinyml.verbs.deploy import Deploy
 from tinyml.verbs.doctor import Doctor
 from tinyml.verbs.evaluate import Evaluate
+from tinyml.verbs.explore import Explore
 from tinyml.verbs.features import Features
 from tinyml.verbs.list_models import ListModels
 from tinyml.verbs.make_test import MakeTest
@@ -45,6 +46,7 @@ VERBS: tuple[Verb, ...] = (
     Ops(),
     NewOperator(),
     Cost(),
+    Explore(),
     Report(),
     Verify(),
     Evaluate(),

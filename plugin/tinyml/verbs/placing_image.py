@@ -70,6 +70,7 @@ def build_image(
         quantize=parse_items(args.quantize, "--quantize") if args.quantize else {},
         operators=tuple(map(str, args.operators)),
         optimize=args.optimize,
+        weights=getattr(args, "weights", None),
     )
     with Bars() as bars:
         image = Image(site, args.board, settings, args.cmake, bars.advance)
@@ -93,7 +94,7 @@ def _make(
         return image.make(folder, entry)
     application, wanted = listed
     try:
-        placed = replace(entry, arena_region=wanted.arena_region, weights=wanted.weights)
+        placed = replace(entry, arena_region=wanted.arena_region, weights=entry.weights or wanted.weights)
         return image.make(folder, placed, application.root)
     except DevicetreeError as error:
         # The regions belong to the application's own board; an emulator may have only RAM and flash.

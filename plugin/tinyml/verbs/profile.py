@@ -48,7 +48,7 @@ class Profile(Verb):
         from tinyml.verbs.report import write
 
         with placed(args, console, profiled=True) as chosen:
-            report = _report(args.model, chosen)
+            report = report_of(args.model, chosen)
         report = replace(report, mhz=args.mhz)
         text.show_layers(report, roomy(console))
         console.print(_total(report), markup=False, soft_wrap=True)
@@ -63,7 +63,8 @@ class Profile(Verb):
         return 0
 
 
-def _report(model: Path, chosen: Placed) -> Report:
+def report_of(model: Path, chosen: Placed) -> Report:
+    """The report of a model with the cost of its layers at a place."""
     from tinyml import arrays
     from tinyml.harness.zephyr import ZephyrPlace
     from tinyml.pipeline import compile_model

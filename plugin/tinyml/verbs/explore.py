@@ -1,0 +1,202 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""`explore`: all ways to build a model for a board, and those that no other one beats."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tinyml.app.manifest import KERNELS, parse_bytes
+from tinyml.errors import ConfigError
+from tinyml.goals import BALANCED
+from tinyml.targets import TARGETS
+from tinyml.verbs.base import Verb, add_clock_argument, add_shape_argument, roomy
+from tinyml.verbs.compile import (
+    add_frontend_argument,
+    add_operators_argument,
+    add_quantize_argument,
+    options_from,
+)
+from tinyml.verbs.named import resolve_board, resolve_model
+from tinyml.verbs.placing import add_place_arguments, placed
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tinyml.api.exploration import Exploration, Place, Point
+
+
+class Explore(Verb):
+    """Try all ways to build a model for a board, and show those that no other one beats.
+
+    Tries what tinyml.yaml can choose: `optimize`, `kernels`, `weights` in flash or RAM and, with --quantize,
+    float, int8 and int16. Shows the Pareto front of RAM, flash and cycles, marks what fits the board, and
+    prints the lines of tinyml.yaml that select the suggested point. Costs are estimates; with --measure or
+    --on they are counted in an emulator, with --serial the best ones are measured on the board.
+    """
+
+    name = "explore"
+    help = "compare all ways to build a model for a board"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("model", type=Path, metavar="MODEL", help="the model file, .onnx or .tflite")
+        parser.add_argument(
+            "--name", default="", metavar="N", help="its prefix in C (default: the file's name)"
+        )
+        parser.add_argument(
+            "--target",
+            default="cortex-m4",
+            metavar="T",
+            help=f"the core, without a board: one of {', '.join(TARGETS)} (default: %(default)s)",
+        )
+        parser.add_argument(
+            "--kernels",
+            default="auto",
+            choices=KERNELS,
+            help="try only these kernels (default: all that are available)",
+        )
+        parser.set_defaults(optimize=BALANCED.name)
+        add_shape_argument(parser)
+        add_quantize_argument(parser)
+        add_frontend_argument(parser)
+        add_operators_argument(parser)
+        add_place_arguments(parser)
+        parser.add_argument(
+            "--on", default="", metavar="MACHINE", help="count on this machine, for example qemu-cortex-m4"
+        )
+        parser.add_argument(
+            "--measure", action="store_true", help="count on the machine that emulates the core"
+        )
+        add_clock_argument(parser)
+        parser.add_argument("--ram", metavar="BYTES", help="the RAM that is left for it, for example 64k")
+        parser.add_argument(
+            "--flash", metavar="BYTES", help="the flash that is left for it, for example 256k"
+        )
+        parser.add_argument(
+            "--json", type=Path, metavar="FILE", help="write all points as JSON (-: to the console)"
+        )
+        parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with plots")
+
+    def run(self, args: argparse.Namespace, console: Console) -> int:
+        import json
+
+        from tinyml.api.exploring import explore_options
+        from tinyml.api.sources import as_model
+        from tinyml.verbs.progress import Bars
+        from tinyml.verbs.report import write
+
+        if args.serial and not args.board:
+            raise ConfigError("--serial requires the name of the board", "-b BOARD; `west boards` lists them")
+        place = _place(args)
+        resolve_model(args)
+        options = options_from(args, place.target)
+        kernels = () if args.kernels == "auto" else (args.kernels,)
+        on = args.on or (_machine(place.target) if args.measure else "")
+        with Bars() as bars:
+            measure = _on_the_board(args, console) if args.serial else None
+            found = explore_options(as_model(args.model), options, place, on, kernels, measure, bars.advance)
+        text = json.dumps(found.as_json(), indent=1) + "\n"
+        if args.json and str(args.json) == "-":
+            console.file.write(text)
+        else:
+            _show(found, roomy(console))
+        if args.json and str(args.json) != "-":
+            write(args.json, text)
+        if args.html:
+            from tinyml.api.exploration_page import page
+
+            write(args.html, page(found))
+        return 0 if found.suggested else 1
+
+
+def _place(args: argparse.Namespace) -> Place:
+    from tinyml.api.exploration import Place
+
+    board = resolve_board(args)
+    ram, flash = board.ram_bytes if board else None, board.flash_bytes if board else None
+    return Place(
+        board.name if board else args.target,
+        args.target,
+        parse_bytes(args.ram, "--ram") if args.ram else ram,
+        parse_bytes(args.flash, "--flash") if args.flash else flash,
+        args.mhz,
+    )
+
+
+def _machine(target: str) -> str:
+    from tinyml.code_sizes import SAME_CODE
+    from tinyml.machines import MACHINES
+
+    for name, machine in MACHINES.items():
+        if machine.clock is not None and machine.target.name == target:
+            return name
+    same = f", whose code a {SAME_CODE[target]} runs too" if target in SAME_CODE else ""
+    raise ConfigError(
+        f"no machine emulates a {target}{same}", "leave --measure out: costs are then estimates"
+    )
+
+
+def _on_the_board(args: argparse.Namespace, console: Console) -> Callable[[Point], int]:
+    """Build, flash and profile one point after the other."""
+
+    def measure(point: Point) -> int:
+        from tinyml.errors import ToolError
+        from tinyml.verbs.profile import report_of
+
+        wanted = argparse.Namespace(**vars(args))
+        wanted.optimize, wanted.kernels, wanted.weights = point.optimize, point.kernels, point.weights
+        if not point.quantize:
+            wanted.quantize = []
+        elif point.quantize.int16:
+            wanted.quantize = [*args.quantize, f"int16={','.join(point.quantize.int16)}"]
+        with placed(wanted, console, profiled=True) as chosen:
+            report = report_of(wanted.model, chosen)
+        if report.profile is None:
+            raise ToolError(f"{args.board} gave no cycles")
+        return report.profile.total
+
+    return measure
+
+
+def _show(found: Exploration, console: Console) -> None:
+    from rich.table import Table
+
+    from tinyml.api.exploration import HEAD
+
+    place = found.place
+    clock = f" at {place.mhz:g} MHz" if place.mhz else ""
+    console.print(f"[bold]{found.model}[/bold] on {place.name} ({place.target}{clock}), {found.how}")
+    rows = found.rows()
+    used = [i for i in range(len(HEAD)) if any(row[i] for row in rows)]
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for i in used:
+        table.add_column(HEAD[i], justify="left" if i in (0, len(HEAD) - 1) else "right")
+    for row in rows:
+        table.add_row(*(row[i] for i in used))
+    console.print(table, markup=False)
+    for point in found.front:
+        if point.quality:
+            console.print(f"{point.precision}: {point.quality}", markup=False, soft_wrap=True)
+            break
+    if not found.how.startswith("measured"):
+        console.print(
+            "Weights in RAM are not faster in an estimate without wait states; --serial measures them.",
+            markup=False,
+            soft_wrap=True,
+        )
+    for settings, why in found.failures.items():
+        console.print(f"not possible: {settings or '(the default)'}: {why}", markup=False, soft_wrap=True)
+    best = found.suggested
+    if best is None:
+        console.print(f"nothing fits {place.name}", style="red", markup=False)
+    elif best.yaml:
+        console.print(
+            f"* smallest product of RAM, flash and cycles. In tinyml.yaml:\n{best.yaml}", markup=False
+        )
+    else:
+        console.print(
+            "* smallest product of RAM, flash and cycles: the default; nothing to write", markup=False
+        )

@@ -1,0 +1,142 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""`explore`: points, the front, what fits, and the lines that select a point."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import tinyml
+from tests.support.quantizing import FLOAT, digits
+from tinyml import cli
+from tinyml.api import exploring
+from tinyml.api.exploration import Exploration, Place, Point
+from tinyml.api.exploration_page import page
+from tinyml.api.sources import as_model
+from tinyml.app import manifest
+from tinyml.errors import ToolError
+from tinyml.goals import GOALS
+from tinyml.pipeline import Options
+from tinyml.verbs import explore as verb
+
+DIGITS = FLOAT.parent / "model.onnx"
+
+
+def points(*costs: tuple[str, int, int, int]) -> Exploration:
+    found = [
+        Point(name, "auto", "flash", "", ram, flash, 0, None, cycles) for name, ram, flash, cycles in costs
+    ]
+    return Exploration(
+        "m", Place("b", "cortex-m4", 100, 1000, 1.0), tuple(found), {}, "estimated"
+    ).sorted_out()
+
+
+@pytest.fixture(autouse=True)
+def _without_cmsis_nn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which kernels are tried must not depend on the machine."""
+    monkeypatch.setattr(exploring, "find_cmsis_nn", lambda: None)
+
+
+def test_the_front() -> None:
+    found = points(
+        ("speed", 90, 500, 10), ("balanced", 50, 510, 11), ("size", 50, 400, 30), ("ram", 60, 520, 12)
+    )
+    assert [point.optimize for point in found.front] == ["speed", "balanced", "size"]
+    assert found.suggested is not None
+    assert found.suggested.optimize == "balanced"
+
+
+def test_equal_points_are_one() -> None:
+    found = points(("balanced", 50, 500, 10), ("speed", 50, 500, 10))
+    assert [point.optimize for point in found.front] == ["balanced"]
+    assert found.points[1].same_as == "the default"
+
+
+def test_what_does_not_fit_is_not_suggested() -> None:
+    found = points(("speed", 101, 10, 1), ("ram", 99, 900, 30))
+    assert [point.fits for point in found.front] == [False, True]
+    assert found.suggested is not None
+    assert found.suggested.optimize == "ram"
+    assert points(("speed", 101, 10, 1)).suggested is None
+
+
+def test_a_quantised_model_is_suggested_only_if_the_other_does_not_fit() -> None:
+    small = Point("balanced", "auto", "flash", "int8", 1, 1, 1, None, 1)
+    large = Point("balanced", "auto", "flash", "float", 90, 900, 1, None, 90)
+    place = Place("b", "cortex-m4", 100, 1000)
+    for limit, expected in ((place, "float"), (replace(place, ram_bytes=50), "int8")):
+        found = Exploration("m", limit, (large, small), {}, "estimated").sorted_out()
+        assert len(found.front) == 2
+        assert found.suggested is not None
+        assert found.suggested.precision == expected
+
+
+def test_lines_of_the_manifest_can_be_read_back(tmp_path: Path) -> None:
+    explored = tinyml.explore(FLOAT, target="cortex-m4", calibration=digits()[0][:64])
+    assert {point.precision for point in explored.points} == {"float", "int8", "int16"}
+    assert not explored.failures
+    for point in explored.points:
+        text = f"models:\n  - name: a\n    file: a.onnx\n{point.yaml}\n"
+        (entry,) = manifest.parse(text, "x").models
+        assert (entry.optimize or "balanced", entry.weights or "flash") == (point.optimize, point.weights)
+        assert bool(entry.quantize) == (point.precision != "float")
+        assert ("int16" in entry.quantize) == (point.precision == "int16")
+    by_precision = {point.precision: point.ram_bytes for point in explored.front}
+    assert by_precision["int8"] < by_precision["int16"] < by_precision["float"]
+    assert "dB at the outputs" in next(point.quality for point in explored.front if point.precision == "int8")
+    shown = page(explored)
+    assert shown.count("<svg") == 2
+    assert "http://" not in shown.replace("http://www.w3.org/2000/svg", "")
+    assert all(word in shown for word in ("optimize: size", "int16", "tinyml.yaml"))
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told = tmp_path / "x.json"
+    words = ["explore", str(DIGITS), "-b", "nrf52840dk/nrf52840", "--json", str(told)]
+    assert cli.main([*words, "--html", str(tmp_path / "x.html")]) == 0
+    data = json.loads(told.read_text())
+    assert (data["target"], data["mhz"], data["ram_bytes"]) == ("cortex-m4", 64, 256 * 1024)
+    assert len(data["points"]) == 2 * len(GOALS)
+    assert "optimize: size" in capsys.readouterr().out
+    assert (tmp_path / "x.html").read_text().startswith("<!DOCTYPE html>")
+    assert cli.main(["explore", str(DIGITS), "--ram", "100"]) == 1
+    assert "nothing fits cortex-m4" in capsys.readouterr().out
+    assert cli.main(["explore", str(DIGITS), "--serial", "/dev/null"]) == 1
+    assert "requires the name of the board" in capsys.readouterr().err
+
+
+def test_the_best_are_measured_on_the_board(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weights in RAM are tried as well; a point that cannot be measured does not end the others."""
+    seen: list[Any] = []
+
+    @contextmanager
+    def placed(args: Any, console: Any, profiled: bool) -> Any:
+        seen.append((args.optimize, args.weights))
+        yield SimpleNamespace()
+
+    def report_of(model: Path, chosen: Any) -> Any:
+        if seen[-1][0] == "size":
+            raise ToolError("no answer")
+        return SimpleNamespace(profile=SimpleNamespace(total=900 if seen[-1][1] == "ram" else 1000))
+
+    monkeypatch.setattr(verb, "placed", placed)
+    monkeypatch.setattr("tinyml.verbs.profile.report_of", report_of)
+    args = SimpleNamespace(model=DIGITS, board="b", quantize=[])
+    found = exploring.explore_options(
+        as_model(DIGITS),
+        Options(),
+        Place("b", "cortex-m4"),
+        measure=verb._on_the_board(args, None),  # type: ignore[arg-type]
+    )
+    assert ("balanced", "ram") in seen
+    assert found.how == "measured on b"
+    assert {point.cycles for point in found.points} == {900, 1000}
+    assert {point.weights for point in found.front} == {"flash", "ram"}
+    assert set(found.failures.values()) == {"no answer"}
