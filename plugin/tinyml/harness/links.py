@@ -113,9 +113,11 @@ class NativeSim(Program):
     """native_sim: an ordinary program, whose UART is a pseudo terminal that it names."""
 
     def __init__(self, image: Path) -> None:
-        import tty  # not available on Windows, and neither is native_sim
-
         self._terminal = -1
+        if sys.platform == "win32":
+            raise ToolError("native_sim does not run on Windows", "use a board that QEMU emulates")
+        import tty
+
         super().__init__([str(image)], image.parent, os.environ)
         try:
             name = self._terminal_name()
