@@ -42,7 +42,7 @@ HEADER = """\
 # Boards
 
 Real boards that the digits sample was built for, with `west build`. Nothing was run on them: the same C
-runs in QEMU on Cortex-M0, M3, M4, M7 and M55 and on RISC-V. `python -m tools.boards` writes this page; a
+runs in QEMU on Cortex-M0, M3, M4, M7, M33 and M55 and on RISC-V. `python -m tools.boards` writes this page; a
 board that was not built has the reason. `rpi_pico` requires Debian's package picolibc-arm-none-eabi.
 
 | board | target | FPU | flash | RAM | result | Zephyr | date |

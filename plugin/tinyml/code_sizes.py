@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 DATA = Path(__file__).parent / "cost" / "data"
-SAME_CODE = {"cortex-m33": "cortex-m4"}
-"""Cores that no machine emulates, and those that execute practically the same code."""
+SAME_CODE = {"cortex-m33": "cortex-m4", "cortex-m33-nodsp": "cortex-m3", "cortex-m85": "cortex-m55"}
+"""Cores that were not measured, and those that execute practically the same code."""
 PLAIN = "cortex-m3"
 """The core whose sizes stand for those of processors without measurements: plain C, which they run too."""
 

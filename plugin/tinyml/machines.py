@@ -53,6 +53,13 @@ class CmsdkTimer(Clock):
         return _checked(count, -(-count * self.instruction_ns // self.tick_ns) - 1, ticks)
 
 
+class SlowCmsdkTimer(CmsdkTimer):
+    """The same timer at 20 MHz, at the secure addresses of boards with TrustZone."""
+
+    source = "clock_mps2_tz.c"
+    tick_ns = 50
+
+
 class SystemCounter(Clock):
     """32 MHz, 64 bits: after t ns it has counted floor(t / 31.25)."""
 
@@ -115,11 +122,15 @@ def _mps(name: str, linker_script: str, clock: Clock) -> Board:
 
 @dataclass(frozen=True)
 class Machine:
-    """A place to run: the host, or a board that QEMU emulates."""
+    """A place to run: the host, or a board that QEMU emulates.
+
+    ``like``: a machine that runs practically the same code, if there is one; tests run a selection here.
+    """
 
     name: str
     target: Target
     board: Board | None = None
+    like: str = ""
 
     @property
     def clock(self) -> Clock | None:
@@ -141,6 +152,18 @@ _ALL = (
     Machine("qemu-cortex-m3", find_target("cortex-m3"), _mps("mps2-an385", "mps2.ld", CmsdkTimer())),
     Machine("qemu-cortex-m4", find_target("cortex-m4"), _mps("mps2-an386", "mps2.ld", CmsdkTimer())),
     Machine("qemu-cortex-m7", find_target("cortex-m7"), _mps("mps2-an500", "mps2.ld", CmsdkTimer())),
+    Machine(
+        "qemu-cortex-m33",
+        find_target("cortex-m33"),
+        _mps("mps2-an505", "mps2_tz.ld", SlowCmsdkTimer()),
+        like="qemu-cortex-m4",
+    ),
+    Machine(
+        "qemu-cortex-m33-nodsp",
+        find_target("cortex-m33-nodsp"),
+        _mps("mps2-an521", "mps2_tz.ld", SlowCmsdkTimer()),
+        like="qemu-cortex-m3",
+    ),
     Machine("qemu-cortex-m55", find_target("cortex-m55"), _mps("mps3-an547", "mps3.ld", SystemCounter())),
     Machine(
         "qemu-riscv32",

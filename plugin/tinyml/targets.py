@@ -47,12 +47,26 @@ _ALL = (
         gcc_flags=("-mcpu=cortex-m33", "-mfpu=fpv5-sp-d16", "-mfloat-abi=hard"),
     ),
     Target(
+        "cortex-m33-nodsp",
+        "Armv8-M mainline without DSP and FPU",
+        gcc_flags=("-mcpu=cortex-m33+nodsp", "-mfloat-abi=soft"),
+    ),
+    Target(
         "cortex-m55",
         "Armv8.1-M with Helium (MVE)",
         dsp=True,
         mve=True,
         fpu=True,
         gcc_flags=("-mcpu=cortex-m55", "-mfloat-abi=hard"),
+    ),
+    Target(
+        "cortex-m85",
+        "Armv8.1-M with Helium (MVE)",
+        dsp=True,
+        mve=True,
+        fpu=True,
+        # Not -mcpu=cortex-m85, which GCC knows since version 13 only.
+        gcc_flags=("-march=armv8.1-m.main+dsp+mve.fp+fp.dp", "-mfloat-abi=hard"),
     ),
     Target("riscv32", "32-bit RISC-V, plain C", gcc_flags=("-march=rv32imac", "-mabi=ilp32")),
     Target("generic", "any other 32-bit or 64-bit processor, plain C: Xtensa, Cortex-A, 64-bit RISC-V"),

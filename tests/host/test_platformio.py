@@ -102,7 +102,7 @@ def test_options_reach_every_model(project: Path) -> None:
         (Board("cortex-m7"), "cortex-m7"),  # i.MX RT, STM32H7
         (Board("cortex-m33"), "cortex-m33"),  # RP2350, STM32U5
         (Board("cortex-m33", mcu="rp2350-riscv"), "riscv32"),
-        (Board("cortex-m85"), "cortex-m55"),  # RA8
+        (Board("cortex-m85"), "cortex-m85"),  # RA8
         (Board("cortex-a7"), "generic"),
         (Board(march="rv32imac", mcu="fe310"), "riscv32"),
         (Board(march="rv64imac", mcu="fu540"), "generic"),

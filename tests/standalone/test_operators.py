@@ -17,7 +17,7 @@ from tinyml.pipeline import Options, compile_graph, optimize
 
 CHECKED = harness.Options(check_arena=True)
 
-BOARDS = [name for name, machine in harness.MACHINES.items() if machine.board]
+BOARDS = [name for name, machine in harness.MACHINES.items() if machine.board and not machine.like]
 CHOSEN = {
     "trees": ("mixed_modes", "missing"),
     "movement": ("dynamic_update_1",),

@@ -19,7 +19,7 @@ from tinyml.harness.footprint import CMSIS_NN, HARNESS, LIBRARY, MODEL
 from tinyml.harness.generated import read_generated
 from tinyml.workspace import find_cmsis_nn
 
-QEMU = [name for name, machine in harness.MACHINES.items() if machine.board]
+QEMU = [name for name, machine in harness.MACHINES.items() if machine.board and not machine.like]
 ARMV6M = "qemu-cortex-m0"
 """Has neither a register for the causes of faults nor an instruction that divides."""
 STRICT = harness.Options(strict=True)

@@ -87,3 +87,18 @@ def test_patches_apply_to_zephyr(patch: str) -> None:
     check = ["git", "-C", str(tree), "apply", "--check", str(PATCHES / patch)]
     done = subprocess.run(check, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    "board,target",
+    [
+        ("mps2/an521/cpu0/ns", "cortex-m33-nodsp"),
+        ("mps2/an521/cpu1", "cortex-m33"),
+        ("mps3/corstone310/fvp", "cortex-m85"),
+    ],
+)
+def test_the_target_follows_what_kconfig_says_of_the_core(board: str, target: str, tmp_path: Path) -> None:
+    """The non-secure image needs Trusted Firmware-M to be built, but not for this."""
+    app = copy_of_digits(tmp_path / "app")
+    run(["west", "build", "--cmake-only", "-b", board, "-d", app / "build", app], app, check=False)
+    assert (app / "build" / "tinyml" / "target.txt").read_text().strip() == target

@@ -21,6 +21,7 @@ BOARDS = [
     "qemu_cortex_m3",  # mps2/an385, with the same core, runs the tests of threads and slots
     "qemu_cortex_m4",  # DSP instructions; ours, as is the next
     "qemu_cortex_m7",
+    "mps2/an521/cpu0",  # Cortex-M33 without DSP
     "mps3/corstone300/an547",  # Cortex-M55 with MVE
     NATIVE,
 ]

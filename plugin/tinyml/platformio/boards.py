@@ -22,7 +22,6 @@ _LIKE = {
     "cortex-m23": "cortex-m0",
     "cortex-m35p": "cortex-m33",
     "cortex-m52": "cortex-m55",
-    "cortex-m85": "cortex-m55",
 }
 _RISCV_MCU = re.compile(r"esp32-?(c|h|p)\d+|.*-riscv")  # the RP2350 has both kinds of cores
 _AVR_MCU = re.compile(r"at(mega|tiny|xmega|90)\w+|avr\d+\w+")

@@ -6,10 +6,15 @@
 
 #include "clock.h"
 
-#define TIMER_CTRL   (*(volatile uint32_t *)0x40000000u)
-#define TIMER_VALUE  (*(volatile uint32_t *)0x40000004u)
-#define TIMER_RELOAD (*(volatile uint32_t *)0x40000008u)
-#define CLOCK_100HZ  (*(volatile uint32_t *)0x40028014u)
+#ifndef TIMER
+#define TIMER   0x40000000u
+#define FPGA_IO 0x40028000u
+#endif
+
+#define TIMER_CTRL   (*(volatile uint32_t *)(TIMER + 0x00u))
+#define TIMER_VALUE  (*(volatile uint32_t *)(TIMER + 0x04u))
+#define TIMER_RELOAD (*(volatile uint32_t *)(TIMER + 0x08u))
+#define CLOCK_100HZ  (*(volatile uint32_t *)(FPGA_IO + 0x14u))
 
 void clock_start(void)
 {

@@ -30,6 +30,9 @@ _TARGETS = (
 Selects = Mapping[str, list[tuple[str, str]]]
 
 
+_ARMV8_M = {f"CPU_CORTEX_M{number}" for number in (33, 52, 55, 85)}
+
+
 def selected(folders: Iterable[Path], start: Set[str]) -> set[str]:
     """``start`` and all that it selects in these folders. Conditions are those of boards: A || B."""
     tables = [_selects(folder) for folder in folders]
@@ -70,7 +73,7 @@ def _holds(condition: str, known: Set[str]) -> bool:
 def target(symbols: Set[str]) -> str:
     """The compiler's name of a core with these symbols."""
     if "ARMV8_1_M_MVEI" in symbols and "CPU_HAS_FPU" in symbols:
-        return "cortex-m55"
-    if "CPU_CORTEX_M33" in symbols or "CPU_CORTEX_M55" in symbols or "CPU_CORTEX_M85" in symbols:
-        return "cortex-m33" if "ARMV8_M_DSP" in symbols else "cortex-m3"
+        return "cortex-m85" if "CPU_CORTEX_M85" in symbols else "cortex-m55"
+    if symbols & _ARMV8_M:
+        return "cortex-m33" if "ARMV8_M_DSP" in symbols else "cortex-m33-nodsp"
     return next((name for symbol, name in _TARGETS if symbol in symbols), "generic")
