@@ -236,6 +236,7 @@ def generate(target: list[Any], source: list[Any], env: Any) -> int:
             operators=model.operators,
             classes=model.classes,
             optimize=model.optimize,
+            io=model.io,
         )
         compiled = compile_model(model.path, options)
         check_budget(compiled.summary, model, env["TINYML_BOARD"], estimated_flash(compiled))

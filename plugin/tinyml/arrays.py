@@ -120,6 +120,8 @@ def _rows(stored: Mapping[str, Array], tensor: Tensor, index: int, path: Path, i
             f"{path}: the array for {tensor.name!r} has shape {array.shape}; the model takes {tensor.shape}",
             hint,
         )
+    if array.dtype.kind == "f" and is_quantized(tensor):  # as `evaluate` and the firmware do it
+        array = quantized(array, tensor)
     converted = array
     if castable := np.can_cast(array.dtype, tensor.dtype.numpy, "same_kind"):
         converted = array.astype(tensor.dtype.numpy)
@@ -193,8 +195,14 @@ def real(array: Array, tensor: Tensor) -> Array:
 
 
 def stored(values: Array, tensor: Tensor) -> Array:
-    """Real numbers in the type and quantisation of a tensor."""
+    """Real numbers in the type, quantisation and shape of a tensor."""
+    return quantized(values, tensor).reshape(tensor.shape)
+
+
+def quantized(values: Array, tensor: Tensor) -> Array:
+    """Real numbers in the type and quantisation of a tensor, in a shape of their own."""
     if tensor.quant is not None and is_quantized(tensor):
         steps = np.rint(values.astype(np.float64) / tensor.quant.scale) + tensor.quant.zero_point
         values = np.clip(steps, *tensor.dtype.limits)
-    return values.astype(tensor.dtype.numpy).reshape(tensor.shape)
+    found: Array = values.astype(tensor.dtype.numpy)
+    return found

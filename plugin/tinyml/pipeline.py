@@ -29,6 +29,7 @@ from tinyml.naming import check_name, model_name
 from tinyml.package.folder import write_depfile, write_files
 from tinyml.package.summary import summarize
 from tinyml.passes import PASSES
+from tinyml.passes.int8_interface import int8_interface
 from tinyml.passes.savings import Ledger, Saving
 from tinyml.plan import Plan, lower_bound_bytes, plan
 from tinyml.progress import Progress, silent
@@ -54,8 +55,8 @@ LIBRARIES: Mapping[str, frozenset[Library]] = {
 }
 """The libraries that each choice of ``--kernels`` allows; ``auto`` takes the cheapest available per layer."""
 
-IO_CHOICES = ("arena", "caller")
-"""Where inputs and outputs may live."""
+IO_CHOICES = ("arena", "caller", "int8", "caller,int8")
+"""Inputs and outputs: in the arena or in the caller's memory; and as integers, if the model's are float."""
 
 STAGES: tuple[str, ...] = ("import", *dict.fromkeys(step.__name__ for step in PASSES), "bands")
 """The stages after which an observer is called with the graph."""
@@ -72,7 +73,7 @@ class Options:
     target: str = "cortex-m3"
     kernels: str = "auto"  # or a key of LIBRARIES: CMSIS-NN wherever it has a kernel, or nowhere
     shapes: Mapping[str, Shape] = field(default_factory=dict)
-    io: str = "arena"  # where inputs and outputs live: in the arena, or in buffers the caller gives
+    io: str = "arena"  # one of IO_CHOICES
     expose: tuple[str, ...] = ()  # inner tensors to expose as outputs, for inspection
     quantize: Request | None = None  # a float model is made int8 first
     frontend: FrontEnd | None = None  # what makes the model's input from samples
@@ -84,6 +85,14 @@ class Options:
     )
 
     optimize: str = "balanced"  # what may be spent: a key of goals.GOALS
+
+    @property
+    def io_outside(self) -> bool:
+        return "caller" in self.io.split(",")
+
+    @property
+    def io_int8(self) -> bool:
+        return "int8" in self.io.split(",")
 
     def describe(self) -> str:
         """Options that are not the default, for the provenance comment."""
@@ -201,8 +210,8 @@ def compile_graph(
     if options.kernels not in ("auto", *LIBRARIES):
         raise ConfigError(f"unknown kernels {options.kernels!r}", f"auto, {', '.join(LIBRARIES)}")
     if options.io not in IO_CHOICES:
-        raise ConfigError(f"inputs and outputs cannot be in {options.io!r}", " or ".join(IO_CHOICES))
-    if options.frontend and options.io != "arena":
+        raise ConfigError(f"inputs and outputs cannot be {options.io!r}", " or ".join(IO_CHOICES))
+    if options.frontend and options.io_outside:
         raise ConfigError(
             "a front end writes the input itself: it cannot be in the caller's memory", "io arena"
         )
@@ -217,6 +226,10 @@ def compile_graph(
             observe(stage, graph)
 
     graph = optimize(graph, note)
+    if options.io_int8:
+        graph = int8_interface(graph)
+        verify(graph, "int8_interface")
+        note("int8_interface", graph)
     if options.expose:
         graph = replace(graph, outputs=tuple(dict.fromkeys((*graph.outputs, *options.expose))))
     feed = feed_code(name, attach(options.frontend, graph)) if options.frontend else None
@@ -323,7 +336,7 @@ def _place(
     graph: Graph, target: Target, options: Options, goal: Goal
 ) -> tuple[Graph, tuple[Selected, ...], Plan]:
     """Select, schedule and plan; keep the file's order unless another one needs less memory."""
-    io_outside = options.io == "caller"
+    io_outside = options.io_outside
     selected = choose_kernels(graph, target, options.kernels, options.cmsis_nn, goal)
     choices = [(graph, selected)]
     if not same_order((other := schedule(graph, selected)).nodes, graph.nodes):

@@ -233,6 +233,7 @@ Compile a model into the application.
   zephyr_tinyml_model(<name> <file>
     [KERNELS auto|cmsis-nn|portable]
     [OPTIMIZE balanced|speed|size|ram]
+    [IO int8]
     [SHAPES <input>=1x16x8 ...]
     [BUDGET arena|ram|flash=<bytes> ...]
     [INTERFACE <input or output>=<type>:1x16x8 ...]
@@ -248,6 +249,7 @@ Compile a model into the application.
 <file>        the .onnx or .tflite file, relative to the current source directory
 KERNELS       where the kernels come from; auto takes, for each layer, the one with fewer instructions
 OPTIMIZE      what the model may spend, instead of CONFIG_TINYML_OPTIMIZE_...
+IO            int8: inputs and outputs of a quantised model with a float interface become integers
 SHAPES        shapes of inputs that the model leaves open
 BUDGET        upper limits, in addition to the memories of the board
 INTERFACE     types and shapes of inputs and outputs that the application relies on; others are an error
@@ -262,7 +264,7 @@ The generated files are in <build>/tinyml/<name>. The model is a separate librar
 tinyml_model_<name>, linked to the application.
 ]==]
 function(zephyr_tinyml_model name file)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "KERNELS;OPTIMIZE;ARENA_REGION;WEIGHTS;CLASSES" "SHAPES;BUDGET;INTERFACE;QUANTIZE;FRONTEND;OPERATORS")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "KERNELS;OPTIMIZE;IO;ARENA_REGION;WEIGHTS;CLASSES" "SHAPES;BUDGET;INTERFACE;QUANTIZE;FRONTEND;OPERATORS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "zephyr_tinyml_model(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -331,6 +333,9 @@ function(zephyr_tinyml_model name file)
   endforeach()
   if(arg_CLASSES)
     list(APPEND limits "--classes=${arg_CLASSES}")
+  endif()
+  if(arg_IO)
+    list(APPEND limits --io=${arg_IO})
   endif()
   foreach(budget IN LISTS arg_BUDGET)
     list(APPEND limits "--limit=${budget},the budget of model ${name}")

@@ -150,7 +150,8 @@ def compile(
 
     ``target``: a core, such as ``cortex-m4``. ``kernels``: ``auto``, ``portable`` or ``cmsis-nn``;
     ``cmsis_nn``: whether the firmware has CMSIS-NN, so that ``auto`` may choose from it. ``io``: inputs and
-    outputs in the ``arena``, or in buffers of the ``caller``. ``optimize``: what to spend, ``balanced``,
+    outputs in the ``arena``, or in buffers of the ``caller``; ``int8`` (or ``caller,int8``): those of a
+    quantised model with a float interface become integers. ``optimize``: what to spend, ``balanced``,
     ``speed``, ``size`` or ``ram``. ``classes``: names for the header
     (``NAME_LABELS``), in the order of the outputs. ``operators``: Python files with operators of your own
     that the model uses. ``calibration``: real inputs; a float model

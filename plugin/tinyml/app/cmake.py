@@ -26,6 +26,8 @@ def calls(manifest_path: Path) -> str:
             words += ["KERNELS", entry.kernels]
         if entry.optimize:
             words += ["OPTIMIZE", entry.optimize]
+        if entry.io:
+            words += ["IO", entry.io]
         if entry.shapes:
             words += ["SHAPES", *(f"{name}={shape}" for name, shape in entry.shapes.items())]
         if entry.budget:

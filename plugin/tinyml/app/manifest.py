@@ -49,12 +49,16 @@ if TYPE_CHECKING:
 
 FILE_NAME = "tinyml.yaml"
 KERNELS = ("auto", "cmsis-nn", "portable")
+INT8 = "int8"
+"""The only choice of ``io:``; CMake's and the command line's are the same word."""
 BUDGETS = ("arena", "ram", "flash")
 KEYS = {
     "name": "C prefix of the model: a model called kws gives kws.h, kws_run(), kws_input()",
     "file": "the model file (.onnx or .tflite), relative to tinyml.yaml",
     "kernels": f"where the kernels come from: {', '.join(KERNELS)} (default: the build's setting)",
     "optimize": f"what to spend: {', '.join(GOALS)} (default: the build's setting, else balanced)",
+    "io": f"`{INT8}`: the inputs and outputs of a quantised model with a float interface become integers; "
+    "scales and zero points are in the header",
     "shapes": "shapes of inputs that the model leaves open, as `input: 1x16x8`",
     "budget": "upper limits, as `ram: 24K`, for arena, ram (arena and state) and "
     "flash (weights, tables, code)",
@@ -92,6 +96,11 @@ class ModelEntry:
     classes: tuple[str, ...] = ()
     evaluate: evaluation.Evaluate | None = None  # paths relative to the manifest
     optimize: str | None = None  # a key of goals.GOALS
+    io: str | None = None  # INT8
+
+    def pipeline_io(self) -> str:
+        """The choice of inputs and outputs as the pipeline names it."""
+        return self.io or "arena"
 
     def path(self, folder: Path) -> Path:
         return folder / self.file
@@ -107,6 +116,8 @@ class ModelEntry:
             written["kernels"] = self.kernels
         if self.optimize is not None:
             written["optimize"] = self.optimize
+        if self.io is not None:
+            written["io"] = self.io
         if self.shapes:
             written["shapes"] = dict(self.shapes)
         if self.budget:
@@ -221,7 +232,14 @@ def _entry(item: object, where: str) -> ModelEntry:
         _classes(item.get("classes"), where),
         _evaluate(item.get("evaluate"), where),
         find_goal(str(item["optimize"]), where).name if item.get("optimize") is not None else None,
+        _io(item.get("io"), where),
     )
+
+
+def _io(value: object, where: str) -> str | None:
+    if value is None or value == INT8:
+        return None if value is None else INT8
+    raise ConfigError(f"{where}: 'io' cannot be {value!r}", f"io: {INT8}, or no such line")
 
 
 def _evaluate(value: object, where: str) -> evaluation.Evaluate | None:

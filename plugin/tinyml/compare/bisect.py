@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from tinyml.compare.difference import Difference, Tolerance, compare
+from tinyml.compare.interface import as_stored, fitting
 from tinyml.compare.reference import Answer
 from tinyml.errors import BudgetError
 from tinyml.harness import Place
@@ -109,10 +110,13 @@ def first_wrong_stage(
     tolerance: Tolerance,
 ) -> str | None:
     """The first stage after which the graph, in numpy, no longer agrees with the reference."""
+    final = stages[-1][1]
     for name, graph in stages:
-        for number, (values, answer) in enumerate(zip(interpret(graph, samples), answers, strict=True)):
+        runs = interpret(graph, fitting(graph, final, samples))
+        for number, (values, answer) in enumerate(zip(runs, answers, strict=True)):
             for output, wanted, step in zip(graph.outputs, answer.outputs, steps, strict=True):
-                difference = compare(values[output], wanted, step, tolerance)
+                found = as_stored(values[output], final.tensors[output])
+                difference = compare(found, wanted, step, tolerance)
                 if not difference.fine:
                     what = "as it was imported" if name == "import" else f"after the pass {name}"
                     return f"the graph {what} differs in output {output!r}, sample {number}: {difference}"

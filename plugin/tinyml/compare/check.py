@@ -5,11 +5,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tinyml.compare import bisect
 from tinyml.compare.difference import Difference, Tolerance, compare, slack_of, step_of
+from tinyml.compare.interface import as_stored, fitting
 from tinyml.compare.reference import Answer, Numpy, find_reference
 from tinyml.errors import TinymlError
 from tinyml.harness import Place
@@ -88,7 +89,9 @@ def check(
     reference = find_reference(_reference_file(model), model.imported, choice)
     graph = model.compiled.graph
     result = place.run(model.compiled.files, samples)
-    answers = reference.run(samples)
+    answers = [
+        _as_compiled(answer, graph) for answer in reference.run(fitting(model.imported, graph, samples))
+    ]
     by_default = 0 if model.file.is_tflite and reference.exact else 1
     hybrid = HYBRID in model.imported.notes and not reference.exact
     if hybrid and relative is None:
@@ -107,6 +110,13 @@ def check(
         is_numpy = isinstance(reference, Numpy)
         verdict.causes = list(_causes(model, place, samples, answers, sizes, limit, is_numpy))
     return verdict
+
+
+def _as_compiled(answer: Answer, graph: Graph) -> Answer:
+    """With ``io int8``, float outputs of the reference as the integers that the C gives."""
+    tensors = [graph.tensors[name] for name in graph.outputs]
+    outputs = [as_stored(value, tensor) for value, tensor in zip(answer.outputs, tensors, strict=True)]
+    return replace(answer, outputs=outputs)
 
 
 def _reference_file(model: Subject) -> ModelFile:
@@ -148,6 +158,7 @@ def _causes(
         ]
     causes = ["every layer of the C computes what its operator does in numpy", stage]
     if not is_numpy and stage.startswith("the graph as it was imported"):
-        node = bisect.first_wrong_node(model.imported, samples, answers, tolerance)
+        given = fitting(model.imported, model.compiled.graph, samples)
+        node = bisect.first_wrong_node(model.imported, given, answers, tolerance)
         causes.append(node or "no single node differs by more than that: small differences add up")
     return causes

@@ -27,6 +27,7 @@ OPTIONS = {
     "cmsis_nn": "folder of CMSIS-NN (default: found among the libraries or in the Zephyr package)",
     "optimize": f"what models may spend: {', '.join(GOALS)} (default: balanced); `image`: balanced, but "
     "compiled with the flags of the rest of the image",
+    "io": manifest.KEYS["io"],
     "target": "the core to compile for (default: the board's)",
     "shapes": "shapes of inputs that a model leaves open, as `input=1x16x8`, one per line",
     "quantize": "make float models int8: calibration data, then `key=value` as in tinyml.yaml, one per line",
@@ -60,6 +61,7 @@ class Model:
     operators: tuple[Path, ...] = ()
     classes: tuple[str, ...] = ()  # from tinyml.yaml
     optimize: str = BALANCED.name
+    io: str = "arena"
 
     def key(self, compiler: str) -> str:
         """Everything but the model's own bytes that decides what is generated."""
@@ -69,7 +71,7 @@ class Model:
         limits += f" {self.classes}" if self.classes else ""
         quantize = self.quantize.describe() if self.quantize else ""
         quantize += f" {self.frontend.describe()}" if self.frontend else ""
-        kernels = f"{self.kernels} {self.cmsis_nn} {self.optimize}"
+        kernels = f"{self.kernels} {self.cmsis_nn} {self.optimize} {self.io}"
         return f"{self.name} {self.target} {kernels} [{shapes}] {limits} {quantize} compiler {compiler}"
 
     @property
@@ -124,6 +126,9 @@ def read_models(project: Path, options: Mapping[str, str], board: Board, cmsis_n
     quantize = from_items(_items(given.get("quantize", "")), f"{PREFIX}quantize", project)
     frontend = frontends.from_items(_items(given.get("frontend", "")), f"{PREFIX}frontend")
     operators = tuple(_with_slashes(item) for item in _items(given.get("operators", "")))
+    io = given.get("io", "arena")
+    if io not in ("arena", manifest.INT8):
+        raise ConfigError(f"{PREFIX}io: unknown choice {io!r}", manifest.INT8)
     goal = BALANCED.name if _goal(given) in ("", IMAGE) else _goal(given)
     entries = _entries(project, given.get("models"))
     if not entries:
@@ -156,6 +161,7 @@ def read_models(project: Path, options: Mapping[str, str], board: Board, cmsis_n
                 tuple(_existing_operators(project, file) for file in (*operators, *entry.operators)),
                 entry.classes,
                 entry.optimize or goal,
+                entry.io or io,
             )
         )
     return models

@@ -65,6 +65,9 @@ class Add(Verb):
         )
         add_optimize_argument(parser, None)
         parser.add_argument(
+            "--io", choices=(manifest.INT8,), help=f"write this into tinyml.yaml: {manifest.KEYS['io']}"
+        )
+        parser.add_argument(
             "--replace",
             action="store_true",
             help="replace the model of this name and keep its settings; prints what differs",
@@ -106,6 +109,7 @@ class Add(Verb):
             operators=placing.operators(args.operators, app),
             classes=class_names(args.classes),
             optimize=args.optimize,
+            io=args.io,
         )
         if replaced is not None:
             entry = replace(
@@ -118,6 +122,7 @@ class Add(Verb):
                 operators=entry.operators or replaced.operators,
                 classes=entry.classes or replaced.classes,
                 optimize=entry.optimize or replaced.optimize,
+                io=entry.io or replaced.io,
             )
         if copied:
             copies[app.root / file] = model
@@ -187,6 +192,7 @@ def _compile(
         classes=entry.classes,
         cmsis_nn=find_cmsis_nn() is not None,
         optimize=entry.optimize or BALANCED.name,
+        io=entry.pipeline_io(),
     )
     if not must_move:
         return compile_model(model, options)

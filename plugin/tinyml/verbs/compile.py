@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,13 +22,17 @@ if TYPE_CHECKING:
     from tinyml.pipeline import Options
 
 
-def add_model_arguments(parser: argparse.ArgumentParser, target: bool = True) -> None:
+def add_model_arguments(
+    parser: argparse.ArgumentParser, target: bool = True, io: Sequence[str] = ("arena", "int8")
+) -> None:
     """The model and the options that determine the generated code; the same for all verbs."""
     parser.add_argument("model", type=Path, metavar="MODEL", help="the model file, .onnx or .tflite")
-    add_option_arguments(parser, target)
+    add_option_arguments(parser, target, io)
 
 
-def add_option_arguments(parser: argparse.ArgumentParser, target: bool = True) -> None:
+def add_option_arguments(
+    parser: argparse.ArgumentParser, target: bool = True, io: Sequence[str] = ("arena", "int8")
+) -> None:
     """The options without the model."""
     parser.add_argument("--name", default="", metavar="N", help="its prefix in C (default: the file's name)")
     if target:
@@ -45,6 +50,14 @@ def add_option_arguments(parser: argparse.ArgumentParser, target: bool = True) -
         "with fewer instructions among those available (default: %(default)s)",
     )
     add_optimize_argument(parser, BALANCED.name)
+    parser.add_argument(
+        "--io",
+        default="arena",
+        choices=io,
+        help="int8: the inputs and outputs of a quantised model with a float interface become integers"
+        + ("; caller: they are in buffers given to NAME_run()" if "caller" in io else "")
+        + " (default: %(default)s)",
+    )
     add_shape_argument(parser)
     add_quantize_argument(parser)
     add_frontend_argument(parser)
@@ -175,7 +188,7 @@ class Compile(Verb):
     help = "compile a model to a folder of plain C"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        add_model_arguments(parser)
+        add_model_arguments(parser, io=("arena", "caller", "int8", "caller,int8"))
         parser.add_argument(
             "-o", "--output", type=Path, required=True, metavar="DIR", help="the folder to write to"
         )
@@ -183,12 +196,6 @@ class Compile(Verb):
             "--cmsis-nn",
             action="store_true",
             help="the build has CMSIS-NN: --kernels auto may choose from it",
-        )
-        parser.add_argument(
-            "--io",
-            default="arena",
-            choices=("arena", "caller"),
-            help="inputs and outputs: in the arena, or in buffers given to NAME_run() (default: %(default)s)",
         )
         add_classes_argument(parser)
         parser.add_argument(

@@ -58,7 +58,7 @@ class Explore(Verb):
             choices=KERNELS,
             help="try only these kernels (default: all that are available)",
         )
-        parser.set_defaults(optimize=BALANCED.name)
+        parser.set_defaults(optimize=BALANCED.name, io="arena")
         add_shape_argument(parser)
         add_quantize_argument(parser)
         add_frontend_argument(parser)

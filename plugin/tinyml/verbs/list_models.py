@@ -45,6 +45,7 @@ class ListModels(Verb):
             missing = missing or not path.is_file()
             options = [f"kernels={entry.kernels}"] if entry.kernels else []
             options += [f"optimize={entry.optimize}"] if entry.optimize else []
+            options += [f"io={entry.io}"] if entry.io else []
             options += [f"shape {name}={shape}" for name, shape in entry.shapes.items()]
             request = entry.request(app.root)
             options += [f"quantised: {request.describe()}"] if request else []

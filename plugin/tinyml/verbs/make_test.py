@@ -103,6 +103,7 @@ def contents(
         options,
         quantize=quantize or entry.request(app.root),
         operators=tuple(app.root / operator for operator in entry.operators),
+        io=entry.pipeline_io(),
     )
     compiled = compile_model(model or entry.path(app.root), options)
     golden = _golden(compiled.graph, compiled.files, given)

@@ -92,6 +92,8 @@ def resolve_model(args: argparse.Namespace) -> tuple[folder.Application, ModelEn
         args.kernels = entry.kernels
     if args.optimize == BALANCED.name and entry.optimize:
         args.optimize = entry.optimize
+    if entry.io and getattr(args, "io", "") == "arena":
+        args.io = entry.io
     if not args.quantize:
         args.quantize = [
             f"{key}={listed.root / text if key in PATHS else text}" for key, text in entry.quantize.items()
