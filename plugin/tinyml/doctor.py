@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from tinyml import __version__, installation, workspace, zephyr_descriptor
 from tinyml.errors import TinymlError
-from tinyml.toolchains import ARM, RISCV, Toolchain
+from tinyml.toolchains import ARM, RISCV, XTENSA, Toolchain
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,6 +33,7 @@ QUANTIZE = "quantise, compare"
 HOST = "run on the host"
 QEMU = "run on QEMU"
 QEMU_RISCV = "run on QEMU, RISC-V"
+QEMU_XTENSA = "run on QEMU, Xtensa"
 ZEPHYR = "build with Zephyr"
 PLATFORMIO = "build with PlatformIO"
 
@@ -41,9 +42,12 @@ ARM_MACHINES = {
     "mps2-an385": "Cortex-M3",
     "mps2-an386": "Cortex-M4",
     "mps2-an500": "Cortex-M7",
+    "mps2-an505": "Cortex-M33",
+    "mps2-an521": "Cortex-M33 without DSP",
     "mps3-an547": "Cortex-M55",
 }
 RISCV_MACHINES = {"virt": "RV32"}
+XTENSA_MACHINES = {"sim": "lx106"}
 SECONDS = 10  # time limit for a program to print its version
 
 
@@ -140,6 +144,10 @@ def _qemu_riscv() -> list[Row]:
     return _emulation(QEMU_RISCV, RISCV, RISCV_MACHINES)
 
 
+def _qemu_xtensa() -> list[Row]:
+    return _emulation(QEMU_XTENSA, XTENSA, XTENSA_MACHINES)
+
+
 def _zephyr_version(tree: Path) -> str:
     text = (tree / "VERSION").read_text()
     fields = dict(re.findall(r"^(\w+) *= *(\w*)", text, re.MULTILINE))
@@ -203,6 +211,7 @@ CHECKS: tuple[Callable[[], list[Row]], ...] = (
     _host,
     _qemu,
     _qemu_riscv,
+    _qemu_xtensa,
     zephyr,
     _platformio,
 )

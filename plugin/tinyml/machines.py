@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tinyml.errors import ConfigError, ToolError, did_you_mean
 from tinyml.targets import Target, find_target
-from tinyml.toolchains import ARM, RISCV, Toolchain
+from tinyml.toolchains import ARM, RISCV, XTENSA, Toolchain
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,21 @@ class InstructionCounter(Clock):
         return stamp.coarse << 32 | stamp.fine
 
 
+class CycleCounter(Clock):
+    """Xtensa's CCOUNT, 32 bits. QEMU's lx106 runs at 40 MHz, and is somewhere in a tick when it starts.
+
+    So after t ns it has counted floor(t / 25), or one more.
+    """
+
+    source = "clock_xtensa.c"
+    tick_ns = 25
+
+    def instructions(self, stamp: Stamp) -> int:
+        count = (stamp.fine * self.tick_ns + self.instruction_ns // 2) // self.instruction_ns
+        expected = count * self.instruction_ns // self.tick_ns
+        return _checked(count, min(max(expected, stamp.fine), expected + 1), stamp.fine)
+
+
 def _checked(count: int, expected_ticks: int, ticks: int) -> int:
     """``count``, if a clock would show exactly this reading after that many instructions."""
     if expected_ticks != ticks:
@@ -114,6 +129,7 @@ class Board:
     startup: str  # the C file with reset and faults
     clock: Clock
     options: tuple[str, ...] = ()  # more of QEMU's
+    library: tuple[str, ...] = ()  # C files with what the compiler's own library lacks
 
 
 def _mps(name: str, linker_script: str, clock: Clock) -> Board:
@@ -124,7 +140,7 @@ def _mps(name: str, linker_script: str, clock: Clock) -> Board:
 class Machine:
     """A place to run: the host, or a board that QEMU emulates.
 
-    ``like``: a machine that runs practically the same code, if there is one; tests run a selection here.
+    ``like``: a machine that runs the same kernels, if there is one; tests run a selection here.
     """
 
     name: str
@@ -169,6 +185,19 @@ _ALL = (
         "qemu-riscv32",
         find_target("riscv32"),
         Board("virt", RISCV, "virt.ld", "startup_riscv.c", InstructionCounter()),
+    ),
+    Machine(
+        "qemu-xtensa",
+        find_target("generic"),
+        Board(
+            "sim",
+            XTENSA,
+            "sim_lx106.ld",
+            "startup_xtensa.c",
+            CycleCounter(),
+            library=("libgcc_lx106.c",),
+        ),
+        like="qemu-riscv32",
     ),
 )
 

@@ -70,3 +70,15 @@ RISCV = Toolchain(
     link_flags=(_PICOLIBC,),
     emulator_flags=("-bios", "none"),
 )
+
+# Literals lie beside the code that loads them, and calls reach every address.
+_LX106 = ("-mtext-section-literals", "-mlongcalls")
+XTENSA = Toolchain(
+    compiler=Part("xtensa-lx106-elf-gcc", "gcc-xtensa-lx106"),
+    library=Part("picolibc", "picolibc-xtensa-lx106-elf"),
+    emulator=Part("qemu-system-xtensa", "qemu-system-misc"),
+    library_file="libc.a",
+    compile_flags=_LX106,
+    link_flags=_LX106,
+    emulator_flags=("-cpu", "lx106"),
+)

@@ -111,6 +111,8 @@ static int toy_misbehave(int32_t mode)
 	case UNDEFINED_INSTRUCTION:
 #ifdef __riscv /* where the built-in is a breakpoint */
 		__asm volatile("unimp");
+#elif defined(__XTENSA__) /* where it is a call of abort() */
+		__asm volatile("ill");
 #endif
 		__builtin_trap();
 	case ENDLESS_LOOP:

@@ -155,7 +155,8 @@ def port_sources(machine: Machine) -> tuple[str, ...]:
     """The sources of the harness that depend on the machine."""
     if machine.board is None:
         return ("port_host.c",)
-    return ("port_qemu.c", machine.board.startup, machine.board.clock.source)
+    board = machine.board
+    return ("port_qemu.c", board.startup, board.clock.source, *board.library)
 
 
 def base_flags(machine: Machine, options: Options) -> tuple[str, ...]:

@@ -40,6 +40,23 @@ _RISCV_CAUSES = {
 
 _RISCV_WITH_ADDRESS = (4, 5, 6, 7)
 
+_XTENSA_CAUSES = {
+    0: "an instruction this core does not have",
+    2: "an instruction was fetched from memory that does not exist",
+    3: "a data access to memory that does not exist",
+    6: "a division by zero",
+    9: "an unaligned access",
+    12: "an instruction was fetched from memory that does not exist",
+    13: "a data access to memory that does not exist",
+    14: "an instruction was fetched from memory that does not exist",
+    15: "a data access to memory that does not exist",
+    28: "a read of protected memory",
+    29: "a write to protected memory",
+}
+"""Values of Xtensa's EXCCAUSE."""
+
+_XTENSA_WITH_ADDRESS = (3, 9, 13, 15, 28, 29)
+
 
 def registers(console: str) -> dict[str, int]:
     """What the image's fault handler printed, by register; empty if there was no fault."""
@@ -51,7 +68,12 @@ def registers(console: str) -> dict[str, int]:
 
 def explain(values: dict[str, int], stack_limit: int, symbols: list[tuple[int, str]]) -> str:
     """One line: the cause, and where. ``symbols`` are the image's functions, by rising address."""
-    causes, has_address = _riscv(values["mcause"]) if "mcause" in values else _arm(values.get("cfsr", 0))
+    if "mcause" in values:
+        causes, has_address = _riscv(values["mcause"])
+    elif "exccause" in values:
+        causes, has_address = _xtensa(values["exccause"])
+    else:
+        causes, has_address = _arm(values.get("cfsr", 0))
     if values.get("sp", stack_limit) < stack_limit:
         causes = ["the stack overflowed"]
     if has_address:
@@ -71,6 +93,11 @@ def _arm(status: int) -> tuple[list[str], bool]:
 
 def _riscv(cause: int) -> tuple[list[str], bool]:
     return [_RISCV_CAUSES.get(cause, f"unknown cause, mcause 0x{cause:08x}")], cause in _RISCV_WITH_ADDRESS
+
+
+def _xtensa(cause: int) -> tuple[list[str], bool]:
+    named = _XTENSA_CAUSES.get(cause, f"unknown cause, EXCCAUSE {cause}")
+    return [named], cause in _XTENSA_WITH_ADDRESS
 
 
 def function_at(address: int, symbols: list[tuple[int, str]]) -> str:

@@ -18,6 +18,10 @@ enum semihosting_operation {
 	SEMIHOSTING_EXIT_EXTENDED = 0x20, /* exit with a status */
 };
 
+#ifdef __XTENSA__
+#include "semihosting_xtensa.h"
+#else
+
 static inline intptr_t semihosting(enum semihosting_operation operation, const void *argument)
 {
 #ifdef __riscv
@@ -43,5 +47,7 @@ static inline intptr_t semihosting(enum semihosting_operation operation, const v
 #endif
 	return result;
 }
+
+#endif /* __XTENSA__ */
 
 #endif /* TINYML_HARNESS_SEMIHOSTING_H_ */
