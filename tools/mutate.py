@@ -145,6 +145,12 @@ FEATURES = (
 )
 MORE_CORES = "tests/standalone/test_sampled_layers.py"
 DSP = (CORES, MORE_CORES, "-k", "test_layers and qemu-cortex-m4 and (portable or sampled)")
+PLAIN_ARM = (
+    CORES,
+    MORE_CORES,
+    "-k",
+    "test_layers and (qemu-cortex-m0 or qemu-cortex-m3) and (portable or sampled)",
+)
 HELIUM = (CORES, MORE_CORES, "-k", "test_layers and qemu-cortex-m55 and (portable or sampled)")
 
 SAMPLED = {
@@ -154,6 +160,7 @@ SAMPLED = {
     f"{RUNTIME}/conv/conv_loops.h": (KERNELS, "-k", "tinyml_conv_f32"),
     f"{RUNTIME}/conv/conv_dsp_s8.c": DSP,
     f"{RUNTIME}/conv/conv_pairs_s8.c": DSP,
+    f"{RUNTIME}/conv/conv_halves_s8.c": PLAIN_ARM,
     f"{RUNTIME}/conv/conv_mve_s8.c": HELIUM,
     f"{RUNTIME}/conv/plane_s8.h": (KERNELS, "-k", "tinyml_depthwise_conv_s8"),
     f"{RUNTIME}/conv/depthwise_conv_s8.c": (KERNELS, "-k", "tinyml_depthwise_conv_s8"),
@@ -167,6 +174,7 @@ SAMPLED = {
     f"{RUNTIME}/dense/dense_stream_s8.h": DSP,
     f"{RUNTIME}/dense/dense_dsp_s8.c": DSP,
     f"{RUNTIME}/dense/dense_pairs_s8.c": DSP,
+    f"{RUNTIME}/dense/dense_quads_s8.c": PLAIN_ARM,
     f"{RUNTIME}/dense/dense_mve_s8.c": HELIUM,
     f"{RUNTIME}/weighted/output_s8.h": (KERNELS, ARMV6, "-k", "s8 or qemu-cortex-m0"),
     f"{RUNTIME}/weighted/tile_f32.h": (KERNELS, "-k", "f32"),

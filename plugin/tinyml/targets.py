@@ -11,10 +11,14 @@ from tinyml.errors import ConfigError, did_you_mean
 
 @dataclass(frozen=True)
 class Target:
-    """A processor core. ``dsp`` is the packed SIMD extension, ``mve`` Helium, ``fpu`` float32 hardware."""
+    """A processor core. ``arm``: it is a Cortex-M.
+
+    ``dsp`` is the packed SIMD extension, ``mve`` Helium, ``fpu`` float32 hardware.
+    """
 
     name: str
     description: str
+    arm: bool = False
     dsp: bool = False
     mve: bool = False
     fpu: bool = False
@@ -23,11 +27,17 @@ class Target:
 
 _ALL = (
     Target("host", "the machine that compiles; also native_sim", fpu=True),
-    Target("cortex-m0", "Armv6-M: Cortex-M0, M0+, M1", gcc_flags=("-mcpu=cortex-m0",)),
-    Target("cortex-m3", "Armv7-M, no DSP, no FPU", gcc_flags=("-mcpu=cortex-m3", "-mfloat-abi=soft")),
+    Target("cortex-m0", "Armv6-M: Cortex-M0, M0+, M1", arm=True, gcc_flags=("-mcpu=cortex-m0",)),
+    Target(
+        "cortex-m3",
+        "Armv7-M, no DSP, no FPU",
+        arm=True,
+        gcc_flags=("-mcpu=cortex-m3", "-mfloat-abi=soft"),
+    ),
     Target(
         "cortex-m4",
         "Armv7E-M with DSP and single-precision FPU",
+        arm=True,
         dsp=True,
         fpu=True,
         gcc_flags=("-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard"),
@@ -35,6 +45,7 @@ _ALL = (
     Target(
         "cortex-m7",
         "Armv7E-M with DSP and double-precision FPU",
+        arm=True,
         dsp=True,
         fpu=True,
         gcc_flags=("-mcpu=cortex-m7", "-mfpu=fpv5-d16", "-mfloat-abi=hard"),
@@ -42,6 +53,7 @@ _ALL = (
     Target(
         "cortex-m33",
         "Armv8-M mainline with DSP and FPU",
+        arm=True,
         dsp=True,
         fpu=True,
         gcc_flags=("-mcpu=cortex-m33", "-mfpu=fpv5-sp-d16", "-mfloat-abi=hard"),
@@ -54,6 +66,7 @@ _ALL = (
     Target(
         "cortex-m55",
         "Armv8.1-M with Helium (MVE)",
+        arm=True,
         dsp=True,
         mve=True,
         fpu=True,

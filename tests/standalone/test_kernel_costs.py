@@ -44,7 +44,7 @@ def test_a_wrong_choice_is_reported() -> None:
         for each in estimated("plain", "dense_128")
     ]
     (complaint,) = wrong_choices("plain", counts)
-    assert complaint.startswith("dense_128 on cortex-m3: tinyml_dense_s8 is selected")
+    assert complaint.startswith("dense_128 on cortex-m3: tinyml_dense_quads_s8 is selected")
 
 
 def estimated(column: str, name: str) -> list[Count]:

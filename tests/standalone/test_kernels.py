@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.support import pair_layers
+from tests.support import half_layers, pair_layers
 from tests.support.weighted_layers import Layers, Weighted
 from tinyml import harness
 from tinyml.emit.model import Provenance
@@ -190,7 +190,7 @@ def test_layers_without_unaligned_loads(machine: str, kernels: str, monkeypatch:
 
 
 @pytest.mark.parametrize("kernels", ["portable"])
-@pytest.mark.parametrize("machine", ["host", "qemu-cortex-m4", "qemu-cortex-m55"])
+@pytest.mark.parametrize("machine", ["host", "qemu-cortex-m0", "qemu-cortex-m4", "qemu-cortex-m55"])
 def test_layers_from_the_end(machine: str, kernels: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every kernel that can compute its last position first does, as it would over its own input."""
 
@@ -229,3 +229,17 @@ def test_pairs_of_filters_at_their_limit(machine: str, kind: str, case: str) -> 
     for x, found in zip(inputs, result.outputs, strict=True):
         (expected,) = layer.op.evaluate(layer, [x, layer.input(1).value, layer.input(2).value])
         np.testing.assert_array_equal(found["y"], expected)
+
+
+@pytest.mark.parametrize("machine", ["qemu-cortex-m0", "qemu-cortex-m3"])
+def test_windows_in_halves_of_words_at_their_limit(machine: str) -> None:
+    """Weights and sums as large as the proof allows, with windows that add up to the most on either side."""
+    graph = half_layers.limited_layers()
+    options = Options(target=harness.find_machine(machine).target.name, kernels="portable")
+    compiled = compile_graph(graph, "limits", Provenance("limits", "0" * 64, ""), options)
+    inputs = half_layers.extremes(graph)
+    result = harness.run_files(
+        compiled.files, machine, [{"x": x} for x in inputs], options=harness.Options(strict=True)
+    )
+    for x, found in zip(inputs, result.outputs, strict=True):
+        assert not different(graph, {"x": x}, found)

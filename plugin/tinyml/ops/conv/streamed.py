@@ -14,6 +14,7 @@ from tinyml.kernel import Constraint, Cost, Kernel, Library, Overlay, Sheet
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.shared.overlay import backwards, forwards
 from tinyml.ops.shared.quant import output_multipliers
+from tinyml.ops.weighted.halves import moderate_sums, neighbours_fit
 from tinyml.ops.weighted.pairs import pair_stream, pairs_are_exact
 from tinyml.ops.weighted.records import (
     constant_weights,
@@ -46,6 +47,7 @@ class ConvInt8(Kernel[Convolution]):
     )
     in_bands = True
     column_bytes = 3  # for each element of a window
+    together: ClassVar[int] = 2  # filters whose words take turns in the stream
     struct = "struct tinyml_conv_stream_s8"
 
     def scratch_bytes(self, layer: Layer[Convolution], target: Target) -> int:
@@ -76,8 +78,26 @@ class ConvInt8(Kernel[Convolution]):
         filters = layer.input(1).value
         groups = layer.input(0).shape[3] // filters.shape[3]
         bias, multipliers = folded_bias(layer, filters), output_multipliers(layer)
-        words = sheet.table("filters", filter_stream(filters, bias, multipliers, 2, groups))
+        words = sheet.table("filters", filter_stream(filters, bias, multipliers, self.together, groups))
         return {".filters": words, ".groups": groups, **weight_zero(layer)}
+
+
+class ConvHalves(ConvInt8):
+    """Four windows times one filter on Arm cores without DSP instructions, two windows in a word."""
+
+    name = "tinyml_conv_halves_s8"
+    sources = ("conv/conv_halves_s8.c",)
+    cost = Cost(plain=(1.7, 16))
+    constraints = (*ConvInt8.constraints, symmetric_weights, right_shifts, neighbours_fit, moderate_sums)
+    column_bytes = 8
+    together = 1
+
+    def runs_on(self, target: Target) -> bool:
+        return target.arm and not target.dsp
+
+    def scratch_bytes(self, layer: Layer[Convolution], target: Target) -> int:
+        """Bytes of the windows are spread over the words, a block of sixteen bytes ahead of them."""
+        return super().scratch_bytes(layer, target) + 16
 
 
 class ConvDsp(ConvInt8):

@@ -35,7 +35,7 @@ from tinyml.ops.weighted.records import (
     symmetric_weights,
     weight_zero,
 )
-from tinyml.ops.weighted.stream import filter_stream, right_shifts
+from tinyml.ops.weighted.stream import filter_stream, quads, right_shifts
 from tinyml.ops.weighted.weighted import Weighted, channel_multipliers
 from tinyml.targets import Target
 from tinyml.writing import OnnxWriter, onnx_writer
@@ -101,11 +101,32 @@ class DenseInt8(Kernel[Dense]):
         multiplier, shift = channel_multipliers(layer)
         whole = outputs - outputs % 4
         parts = [
-            filter_stream(filters[part], bias[part], (multiplier[part], shift[part]), together)
-            for part, together in ((slice(whole), 4), (slice(whole, outputs), 1))
-            if part.stop > (part.start or 0)
+            filter_stream(rows, bias[part], (multiplier[part], shift[part]), together)
+            for rows, part, together in (
+                (self.in_fours(filters[:whole]), slice(whole), 4),
+                (filters[whole:], slice(whole, outputs), 1),
+            )
+            if len(rows) > 0
         ]
         return {".filters": sheet.table("filters", np.concatenate(parts)), **weight_zero(layer)}
+
+    def in_fours(self, filters: Array) -> Array:
+        """Weights of a multiple of four filters, in the order in which their words take turns."""
+        return filters
+
+
+class DenseQuads(DenseInt8):
+    """The same on Arm cores without DSP instructions: four weights in a word, taken apart by shifts."""
+
+    name = "tinyml_dense_quads_s8"
+    sources = ("dense/dense_quads_s8.c",)
+    cost = Cost(plain=(2.15, 55))
+
+    def runs_on(self, target: Target) -> bool:
+        return target.arm and not target.dsp
+
+    def in_fours(self, filters: Array) -> Array:
+        return quads(filters)
 
 
 class DenseDsp(DenseInt8):
@@ -182,6 +203,7 @@ register_kernels(
     DenseHelium(),
     DensePairs(),
     DenseDsp(),
+    DenseQuads(),
     DenseInt8(),
     DenseInt16(),
     DenseByteWeights(),

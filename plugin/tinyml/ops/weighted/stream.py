@@ -44,6 +44,17 @@ def filter_stream(
     return np.concatenate(parts, axis=1).astype(np.int32).reshape(-1)
 
 
+def quads(filters: Array) -> Array:
+    """Weights in an order that a stream of four filters makes words of: one word has an element of all four.
+
+    The first three bytes of such a word are larger than the weights by 128, modulo 256.
+    """
+    rows = np.pad(filters, ((0, 0), (0, -filters.shape[1] % 4))).astype(np.int8)
+    blocks = rows.reshape(len(rows) // 4, 4, rows.shape[1] // 4, 4)  # (fours, filters, words, elements)
+    blocks = blocks ^ np.array([-128, -128, -128, 0], np.int8).reshape(4, 1, 1)
+    return np.asarray(blocks.transpose(0, 3, 2, 1).reshape(rows.shape))
+
+
 def right_shifts(layer: Layer[Weighted]) -> bool:
     """Every output's scale is more than twice that of its sums."""
     return largest_shift(layer) < 0

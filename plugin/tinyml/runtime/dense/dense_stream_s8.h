@@ -10,6 +10,8 @@
  *   dot_four()      sums[i] += filter i * x over some words, for four interleaved filters
  *   dot_one()       the same for one filter; both return the address after the weights
  *   rescale_sum()   turns a sum into an output
+ *
+ * and, if the first three of four filters are stored with an offset, WEIGHT_OFFSET.
  */
 
 #ifndef TINYML_DENSE_STREAM_S8_H_
@@ -19,6 +21,10 @@
 #include <tinyml/tinyml.h>
 
 #include "../weighted/output_s8.h"
+
+#ifndef WEIGHT_OFFSET
+#define WEIGHT_OFFSET 0
+#endif
 
 static int32_t sum_elements(const int8_t *x, int32_t count)
 {
@@ -40,7 +46,9 @@ static inline void multiply_stream(const struct tinyml_dense_stream_s8 *p, const
 
 	TINYML_ASSERT(TINYML_ALIGNED(p->filters, 4) && p->out_min <= p->out_max);
 	for (int32_t row = p->rows; row > 0; row--, x += inputs) {
-		const int32_t shared = weight_zero != 0 ? weight_zero * sum_elements(x, inputs) : 0;
+		const int32_t all =
+			WEIGHT_OFFSET != 0 || weight_zero != 0 ? sum_elements(x, inputs) : 0;
+		const int32_t shared = weight_zero * all, of_three = shared + WEIGHT_OFFSET * all;
 		const uint32_t *w = (const uint32_t *)p->filters;
 		uint32_t last_word = 0; /* assembled here, so that no byte past the end is read */
 		const int8_t *last = (const int8_t *)&last_word;
@@ -50,8 +58,8 @@ static inline void multiply_stream(const struct tinyml_dense_stream_s8 *p, const
 		}
 		for (int32_t left = outputs / 4; left > 0; left--, y += 4) {
 			const int32_t *bias = (const int32_t *)w;
-			int32_t sums[4] = {bias[0] - shared, bias[1] - shared, bias[2] - shared,
-					   bias[3] - shared};
+			int32_t sums[4] = {bias[0] - of_three, bias[1] - of_three,
+					   bias[2] - of_three, bias[3] - shared};
 			const int8_t *exponent;
 
 			w = whole > 0 ? dot_four(w + 4, x, whole, sums) : w + 4;

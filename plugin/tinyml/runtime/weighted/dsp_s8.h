@@ -14,11 +14,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "assembly.h"
 #include "output_s8.h"
-
-/** Functions that are all assembly, whose parameters the compiler does not see used. */
-#define TINYML_ASSEMBLY __attribute__((naked, noinline))
-#define TINYML_UNSEEN   __attribute__((unused))
 
 static inline uint32_t tinyml_load_word(const void *p)
 {

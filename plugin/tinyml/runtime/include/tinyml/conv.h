@@ -88,6 +88,16 @@ void tinyml_conv_pairs_s8(const struct tinyml_conv_stream_s8 *p, const int8_t *x
 			  void *scratch);
 
 /**
+ * For Arm cores without DSP instructions, with another stream: filters one by one, each of W + 3
+ * words (bias; words 0 to W-1; factor; exponent). weight_zero is 0, and the magnitudes of elements
+ * 2 * i and 2 * i + 1 of a filter add up to 255 at most. The scratch memory holds four columns of
+ * int16, 2 * W words each, four words, and one column of W words if in_c / groups is not a multiple
+ * of 4.
+ */
+void tinyml_conv_halves_s8(const struct tinyml_conv_stream_s8 *p, const int8_t *x, int8_t *y,
+			   void *scratch);
+
+/**
  * int8 convolution for cores with Helium: one group, weights without zero point.
  *
  * Filters come in pairs; a last odd filter is paired with zeros. With N = kernel_h * kernel_w *

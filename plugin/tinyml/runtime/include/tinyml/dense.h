@@ -48,6 +48,12 @@ struct tinyml_dense_stream_s8 {
 /** Plain C. */
 void tinyml_dense_s8(const struct tinyml_dense_stream_s8 *p, const int8_t *x, int8_t *y);
 
+/**
+ * For Arm cores without DSP instructions. Four filters have their weights in another order: for
+ * every element a word, of which a + 128, b + 128, c + 128 and d are the bytes, modulo 256.
+ */
+void tinyml_dense_quads_s8(const struct tinyml_dense_stream_s8 *p, const int8_t *x, int8_t *y);
+
 /** For cores with DSP instructions; every shift is negative. */
 void tinyml_dense_dsp_s8(const struct tinyml_dense_stream_s8 *p, const int8_t *x, int8_t *y);
 

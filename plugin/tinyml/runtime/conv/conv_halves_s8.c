@@ -1,0 +1,124 @@
+/* Copyright The west-tinyml contributors */
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Convolutions for Arm cores without DSP instructions: four windows by one filter at a time, with
+ * two windows in one word, h = 65536 * p + q. With a weight w, w * h is 65536 * w * p + w * q, so
+ * that one multiplication serves two windows.
+ *
+ * Products of two elements are added, A = w0 * h0 + w1 * h1, before they are taken apart. The
+ * compiler proves for every layer that |w0| + |w1| <= 255, so both sums are within int16. Then
+ * (A + 32768) >> 16 is exactly w0 * p0 + w1 * p1, and these add up to P. The A add up to T modulo
+ * 2^32, so Q = T - 65536 * P in the end. */
+
+#include <tinyml/tinyml.h>
+
+#if defined(__thumb__) && !TINYML_CORE_DSP
+
+#include "../weighted/assembly.h"
+
+#define WINDOWS   4
+#define WORD_STEP WINDOWS
+#define OWN_FILTERS
+
+static inline void put_word(uint32_t *to, uint32_t word)
+{
+	*to = word;
+}
+
+#include "conv_stream_s8.h"
+
+/* Where the outputs of a filter go, and how they are made. Assembly knows the layout. */
+struct outputs {
+	int8_t *y; /* of window 0 */
+	int32_t twice_zero;
+	int32_t place[WINDOWS - 1]; /* of the other windows, from there */
+	const int8_t *end;          /* one after the last filter */
+};
+
+#if defined(__thumb2__)
+#include "conv_halves_armv7m.h"
+#else
+#include "conv_halves_armv6m.h"
+#endif
+
+/* Words from the columns of halves to those of bytes that they are made of: as many as a window has
+ * elements, and a block of four elements more, so that no block is written before it is read. */
+static inline int32_t words_before_bytes(int32_t column)
+{
+	return column + WINDOWS;
+}
+
+static int32_t group_words(const struct group *g)
+{
+	return g->out_c * (g->column / 4 + 3); /* bias, weights, factor, exponent */
+}
+
+/* Four elements of two windows, a word of bytes each. */
+static inline void spread_two(int32_t *to, uint32_t q, uint32_t p)
+{
+	to[0] = (int32_t)(((uint32_t)(int8_t)p << 16) + (uint32_t)(int8_t)q);
+	to[1] = (int32_t)(((uint32_t)(int8_t)(p >> 8) << 16) + (uint32_t)(int8_t)(q >> 8));
+	to[4] = (int32_t)(((uint32_t)(int8_t)(p >> 16) << 16) + (uint32_t)(int8_t)(q >> 16));
+	to[5] = (int32_t)(((uint32_t)((int32_t)p >> 24) << 16) + (uint32_t)((int32_t)q >> 24));
+}
+
+/* Columns of halves from columns of bytes: for every two elements two words of windows 0 and 1,
+ * then two of windows 2 and 3. */
+__attribute__((noinline)) static void spread(int32_t *to, const uint32_t *columns, int32_t column)
+{
+	for (const int32_t *end = to + 2 * column; to != end; to += 8, columns += WINDOWS) {
+		spread_two(&to[0], columns[0], columns[1]);
+		spread_two(&to[2], columns[2], columns[3]);
+	}
+}
+
+/* Filters whose outputs have narrower limits than int8. */
+static void filters_limited(const int32_t *w, const int32_t *halves, const int32_t *end,
+			    const struct outputs *outputs, const struct tinyml_output *to)
+{
+	for (int8_t *y = outputs->y; y != outputs->end; y++, w += 2) {
+		int32_t sums[WINDOWS];
+
+		w = dot_filter(w, halves, end, sums);
+		for (int32_t i = WINDOWS - 1; i >= 0; i--) {
+			y[i > 0 ? outputs->place[i - 1] : 0] = tinyml_output_s8(
+				sums[i], (int32_t)((uint32_t)w[0] >> 1), ~w[1], to);
+		}
+	}
+}
+
+/* All filters of a group at `count` positions, whose outputs are `step` bytes apart. */
+static void apply_filters(const struct tinyml_conv_stream_s8 *p, const struct group *g,
+			  const uint32_t *columns, int8_t *y, int32_t count, int32_t step)
+{
+	const struct tinyml_output to =
+		tinyml_output(p->round_once, p->out_zero, p->out_min, p->out_max);
+	const int32_t *w = (const int32_t *)g->filters;
+	int32_t *halves = (int32_t *)&columns[-words_before_bytes(g->column)];
+	const int32_t *end = &halves[2 * g->column];
+	struct outputs outputs = {.y = y, .twice_zero = to.twice_zero, .end = y + g->out_c};
+
+	for (int32_t i = 1; i < WINDOWS; i++) {
+		/* Missing windows write to the last window's place, which is written last. */
+		outputs.place[i - 1] = (i < count ? i : count - 1) * step;
+	}
+	spread(halves, columns, g->column);
+	if (to.narrow) {
+		filters_limited(w, halves, end, &outputs, &to);
+	} else if (p->round_once) {
+		filters_once(w, halves, end, &outputs);
+	} else {
+		filters_twice(w, halves, end, &outputs);
+	}
+}
+
+void tinyml_conv_halves_s8(const struct tinyml_conv_stream_s8 *p, const int8_t *x, int8_t *y,
+			   void *scratch)
+{
+	const struct tinyml_window *w = &p->window;
+	const int32_t size = w->kernel_h * w->kernel_w * (w->in_c / p->groups);
+
+	convolve_stream(p, x, y, (uint32_t *)scratch + words_before_bytes((size + 3) & ~3));
+}
+
+#endif /* defined(__thumb__) && !TINYML_CORE_DSP */
