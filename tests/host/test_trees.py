@@ -14,6 +14,7 @@ from tests.ops.trees import FEATURES, ML, forest
 from tinyml.errors import ModelError, UnsupportedError
 from tinyml.importers import onnx_graph
 from tinyml.ir import Graph
+from tinyml.ops.classical.trees import STARTS, TARGETS, WEIGHTS, Trees
 from tinyml.ops.classical.trees_onnx import at_most
 
 
@@ -74,3 +75,21 @@ def test_limits_divide_floats_as_doubles_do(limit: float) -> None:
     for x in (np.nextafter(near, np.float32(-np.inf)), near, np.nextafter(near, np.float32(np.inf))):
         assert (x <= at_most(limit, False)) == (float(x) <= limit)
         assert (x <= at_most(limit, True)) == (float(x) < limit)
+
+
+def test_zero_weights_are_dropped_and_equal_leaves_are_stored_once() -> None:
+    """64 leaves with three weights each, of which only three leaves differ."""
+    attributes = forest(8, 3, "class", [0, 1, 2], ["BRANCH_LEQ"], classlabels_int64s=[0, 1, 2], pure=True)
+    node = helper.make_node("TreeEnsembleClassifier", ["x"], ["label", "y"], domain=ML, **attributes)
+    graph = helper.make_graph(
+        [node],
+        "forest",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, FEATURES])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 3])],
+    )
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid(ML, 1)]
+    read = onnx_graph.read(helper.make_model(graph, opset_imports=imports), "forest", {})
+    (layer,) = (layer for layer in read.layers() if isinstance(layer.op, Trees))
+    assert layer.input(WEIGHTS).value.tolist() == [0.125] * 3
+    assert sorted(layer.input(TARGETS).value.tolist()) == [0, 1, 2]
+    assert layer.input(STARTS).value.tolist() == [0, 1, 2, 3]

@@ -20,7 +20,10 @@ MODES = ["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT"]
 def forest(
     count: int, depth: int, word: str, targets: list[int], modes: list[str], **more: Any
 ) -> dict[str, Any]:
-    """Attributes of complete trees with random questions; each leaf has a weight for each target."""
+    """Attributes of complete trees with random questions; each leaf has a weight for each target.
+
+    With ``pure``, only one of them is not zero, as in most leaves of random forests.
+    """
     random = np.random.default_rng(depth)
     nodes: dict[str, list[Any]] = {
         name: []
@@ -30,8 +33,8 @@ def forest(
         )
     }  # fmt: skip
     held: dict[str, list[Any]] = {name: [] for name in ("treeids", "nodeids", "ids", "weights")}
-    low = more.pop("low", -1.0)
-    tracks = more.pop("tracks", False)
+    low, high = more.pop("low", -1.0), more.pop("high", 1.0)
+    tracks, pure = more.pop("tracks", False), more.pop("pure", False)
     inner = 2**depth - 1
     for tree in range(count):
         for number in range(2 * inner + 1):
@@ -46,7 +49,9 @@ def forest(
             for name, value in zip(nodes, row, strict=True):
                 nodes[name].append(value)
             for target in targets if leaf else []:
-                weight = float(np.float32(random.uniform(low, 1.0)))
+                weight = float(np.float32(random.uniform(low, high)))
+                if pure:
+                    weight = 1 / count if target == number % len(targets) else (-1.0) ** number * 0.0
                 for name, value in zip(held, (tree, number, target, weight), strict=True):
                     held[name].append(value)
     named = {f"nodes_{name}": values for name, values in nodes.items()}
@@ -95,6 +100,8 @@ CASES: list[Case] = [
     classifier("mixed_modes", [0, 1, 2], [7, 3, -2], modes=MODES),
     classifier("missing", [0, 1, 2], [0, 1, 2], odd(), tracks=True),
     classifier("missing_no", [0, 1, 2], [0, 1, 2], odd(), modes=["BRANCH_GT", "BRANCH_LEQ"]),
+    classifier("pure", [0, 1, 2], [0, 1, 2], pure=True),
+    regressor("zero", [0], low=0.0, high=0.0),
     classifier("softmax", [0, 1, 2], [0, 1, 2], post_transform="SOFTMAX", base_values=[0.5, 0.1, -0.3]),
     classifier("logistic", [0, 1, 2, 3], [0, 1, 2, 3], post_transform="LOGISTIC"),
     classifier("two_probability", [0], [0, 1], low=0.0),

@@ -49,6 +49,20 @@ class _Layout:
     targets: list[int] = field(default_factory=list)
     weights: list[float] = field(default_factory=list)
     missing: list[bool] = field(default_factory=list)
+    leaves: dict[tuple[tuple[int, float], ...], int] = field(default_factory=dict)
+
+    def leaf(self, held: Sequence[tuple[int, float]]) -> int:
+        """The number of a leaf with these outputs and weights: equal leaves are stored once, zeros never.
+
+        Sums begin with a zero that is not negative, so that adding a zero of either sign changes nothing.
+        """
+        key = tuple((target, weight) for target, weight in held if weight != 0)
+        if key not in self.leaves:
+            self.leaves[key] = len(self.starts) - 1
+            self.targets += [target for target, _ in key]
+            self.weights += [weight for _, weight in key]
+            self.starts.append(len(self.targets))
+        return self.leaves[key]
 
     def tensors(self, build: Builder) -> list[Tensor]:
         tables: list[Array] = [
@@ -122,15 +136,14 @@ def _layout(node: OnnxNode, word: str, targets: Mapping[int, int]) -> _Layout:
             result.features.append(LEAF if is_leaf else feature[i])
             result.limits.append(np.float32(0) if is_leaf else at_most(float(limits[i]), mode == "BRANCH_LT"))
             result.missing.append(not is_leaf and bool(tracks[i]) != swapped)
-            result.others.append(len(result.starts) - 1)
+            result.others.append(result.leaf(held.get(key, [])) if is_leaf else LEAF)
             if is_leaf:
-                for target, weight in held.get(key, []):
-                    result.targets.append(target)
-                    result.weights.append(weight)
-                result.starts.append(len(result.targets))
                 continue
             first, second = (no[i], yes[i]) if swapped else (yes[i], no[i])
             waiting += [((key[0], second), here), ((key[0], first), LEAF)]
+    if not result.weights:  # C has no empty tables
+        result.targets.append(0)
+        result.weights.append(0.0)
     return result
 
 
