@@ -12,9 +12,9 @@
  *
  * T is in r8 and r9, P in r4 and r5: the carry of the shift rounds what is added. Eight elements in
  * a round; the first four are skipped if their number is not a multiple. */
-void tinyml_conv_halves_dot(void);
+void tinyml_conv_halves_armv6m(void);
 
-__attribute__((naked, noinline, used)) void tinyml_conv_halves_dot(void)
+__attribute__((naked, noinline, used)) void tinyml_conv_halves_armv6m(void)
 {
 #define HALVES(t, p)                                                                               \
 	"ldm r1!, {r6, r7}\n\t"                                                                    \
@@ -115,7 +115,7 @@ __attribute__((naked, noinline, used)) void tinyml_conv_halves_dot(void)
 			"1:\n\t"                                                                   \
 			"ldr r1, [sp, #32]\n\t"                                                    \
 			"ldr r2, [sp, #36]\n\t"                                                    \
-			"bl tinyml_conv_halves_dot\n\t"                                            \
+			"bl tinyml_conv_halves_armv6m\n\t"                                         \
 			"ldm r0!, {r3, r7}\n\t"                                                    \
 			"mov r12, r0\n\t"                                                          \
 			"lsrs r6, r3, #17\n\t"                                                     \
@@ -157,7 +157,7 @@ TINYML_ASSEMBLY static const int32_t *dot_filter(const int32_t *filter TINYML_UN
 			 "mov r4, r8\n\t"
 			 "mov r5, r9\n\t"
 			 "push {r4, r5}\n\t"
-			 "bl tinyml_conv_halves_dot\n\t"
+			 "bl tinyml_conv_halves_armv6m\n\t"
 			 "mov r1, r8\n\t"
 			 "mov r2, r4\n\t"
 			 "mov r3, r9\n\t"

@@ -11,9 +11,9 @@
  *
  * T is in r4 and r6, P in r5 and r7. The multiplications add the 32768, without which T begins.
  * Eight elements in a round; the first four are skipped if their number is not a multiple. */
-void tinyml_conv_halves_dot(void);
+void tinyml_conv_halves_armv7m(void);
 
-__attribute__((naked, noinline, used)) void tinyml_conv_halves_dot(void)
+__attribute__((naked, noinline, used)) void tinyml_conv_halves_armv7m(void)
 {
 #define TWO                                                                                        \
 	"ldrsb r12, [r0], #1\n\t"                                                                  \
@@ -61,7 +61,7 @@ __attribute__((naked, noinline, used)) void tinyml_conv_halves_dot(void)
 		__asm__ volatile(                                                                  \
 			"push {r1-r11, lr}\n\t"                                                    \
 			"1:\n\t"                                                                   \
-			"bl tinyml_conv_halves_dot\n\t"                                            \
+			"bl tinyml_conv_halves_armv7m\n\t"                                         \
 			"ldr lr, [sp, #8]\n\t"                                                     \
 			"ldrd r1, r2, [r0], #8\n\t"                                                \
 			"ldm lr, {r8-r12}\n\t" OUTPUT(nudge, sign, "r7", ", r12") OUTPUT(          \
@@ -88,7 +88,7 @@ TINYML_ASSEMBLY static const int32_t *dot_filter(const int32_t *filter TINYML_UN
 						 int32_t *sums TINYML_UNSEEN)
 {
 	__asm__ volatile("push {r3-r11, lr}\n\t"
-			 "bl tinyml_conv_halves_dot\n\t"
+			 "bl tinyml_conv_halves_armv7m\n\t"
 			 "pop {r3}\n\t"
 			 "stm r3, {r4-r7}\n\t"
 			 "pop {r4-r11, pc}\n\t");
