@@ -234,6 +234,7 @@ def generate(target: list[Any], source: list[Any], env: Any) -> int:
             cmsis_nn=model.cmsis_nn,
             frontend=model.frontend,
             operators=model.operators,
+            npu=model.npu,
             classes=model.classes,
             optimize=model.optimize,
             io=model.io,

@@ -28,6 +28,7 @@ class Library(enum.Enum):
     GENERATED = "generated"  # loops written into the model's own source
     PORTABLE = "portable"  # runtime/*.c of this project
     CMSIS_NN = "cmsis-nn"  # Arm's library
+    NPU = "npu"  # the driver of an NPU
 
 
 @dataclass(frozen=True)
@@ -69,18 +70,20 @@ class Table:
 
     name: str
     values: Array
+    alignment: int = 1  # in bytes, if it is more than that of an element
 
 
 class Tables:
     """All constant arrays of a model. Layers whose tables have the same content share one of them."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[str, bytes], Table] = {}
+        self._kept: dict[tuple[str, int, bytes], Table] = {}
 
     def share(self, table: Table) -> Table:
         """``table``, or the first one with the same elements, whatever its shape."""
         values = table.values
-        return self._kept.setdefault((values.dtype.str, hashlib.sha256(values.tobytes()).digest()), table)
+        content = hashlib.sha256(values.tobytes()).digest()
+        return self._kept.setdefault((values.dtype.str, table.alignment, content), table)
 
     def __iter__(self) -> Iterator[Table]:
         return iter(self._kept.values())
@@ -115,6 +118,7 @@ class Sheet:
     headers: list[str] = field(default_factory=list)
     libm: set[str] = field(default_factory=set)  # functions of <math.h> that only a full C library has
     used_parameters: set[str] = field(default_factory=set)
+    may_fail: bool = False  # the layer returns 0, or an error that ends the run
     depth: int = 1
     named: dict[str, Table] = field(default_factory=dict)  # what ``table`` has returned for a name
 
@@ -138,11 +142,11 @@ class Sheet:
         self.used_parameters.add(name)
         return name
 
-    def table(self, suffix: str, values: Array) -> str:
+    def table(self, suffix: str, values: Array, alignment: int = 1) -> str:
         """A constant array in flash; returns its name, which is that of an equal table if there is one."""
         name = f"{self.prefix}_{suffix}"
         if name not in self.named:
-            own = Table(name, np.ascontiguousarray(values))
+            own = Table(name, np.ascontiguousarray(values), alignment)
             self.named[name] = self.model_tables.share(own)
             if self.named[name] is own:
                 self.tables.append(own)
@@ -226,6 +230,7 @@ class Kernel(ABC, Generic[O_contra]):
     constraints: ClassVar[tuple[Constraint, ...]] = ()
     cost: ClassVar[Cost | None] = None  # for kernels that compete with those of another library
     in_bands: ClassVar[bool] = False  # whether its code can be repeated for bands of rows
+    scratch_alignment: ClassVar[int] = 4  # in bytes
     c_files: ClassVar[tuple[str, ...]] = ()  # beside its Python file: C that becomes part of the model's own
 
     def runs_on(self, target: Target) -> bool:
@@ -239,6 +244,10 @@ class Kernel(ABC, Generic[O_contra]):
     def overlays(self, layer: Layer[O_contra]) -> tuple[Overlay, ...]:
         """The inputs whose memory output 0 may be written over, and how; the preferred way first."""
         return ()
+
+    def alignments(self, layer: Layer[O_contra]) -> Mapping[str, int]:
+        """Tensors of the layer, by name, that must be aligned to more than their elements, in bytes."""
+        return {}
 
     def runtime_sources(self, layer: Layer[O_contra]) -> tuple[str, ...]:
         """The files of runtime/ that the layer links."""

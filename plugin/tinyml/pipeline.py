@@ -26,6 +26,7 @@ from tinyml.importers import read_model as read_model
 from tinyml.ir import Array, Graph, Layer, Shape
 from tinyml.kernel import Kernel, Library
 from tinyml.naming import check_name, model_name
+from tinyml.npu.operator import packed
 from tinyml.package.folder import write_depfile, write_files
 from tinyml.package.summary import summarize
 from tinyml.passes import PASSES
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 
 LIBRARIES: Mapping[str, frozenset[Library]] = {
-    "portable": frozenset({Library.GENERATED, Library.PORTABLE}),
+    "portable": frozenset(Library) - {Library.CMSIS_NN},
     "cmsis-nn": frozenset(Library),
 }
 """The libraries that each choice of ``--kernels`` allows; ``auto`` takes the cheapest available per layer."""
@@ -79,6 +80,7 @@ class Options:
     frontend: FrontEnd | None = None  # what makes the model's input from samples
     classes: tuple[str, ...] = ()  # names of the classes, for the header
     operators: tuple[Path, ...] = ()  # files with operators from outside
+    npu: str = ""  # the accelerator that computes what Vela can place on it
     cmsis_nn: bool = False  # whether the build has CMSIS-NN, so that "auto" may use it
     bands: bool = (
         True  # whether layers may be computed a few rows at a time; if not, every tensor exists as a whole
@@ -102,6 +104,7 @@ class Options:
         parts += [f"optimize {self.optimize}"] if self.optimize != "balanced" else []
         parts += [f"shape {name}={'x'.join(map(str, shape))}" for name, shape in self.shapes.items()]
         parts += [f"operators {file.name}" for file in self.operators]
+        parts += [f"npu {self.npu}"] if self.npu else []
         parts += [self.frontend.describe()] if self.frontend else []
         parts += [self.quantize.describe()] if self.quantize else []
         return ", ".join(parts)
@@ -194,12 +197,27 @@ def _quantized(file: ModelFile, options: Options) -> Result | None:
 
 
 def _imported(file: ModelFile, quantized: Result | None, options: Options) -> Graph:
+    if options.npu:
+        return _on_npu(file, options)
     given = importers.read(file, options.shapes)
     if quantized is None:
         return given
     graph = importers.read(ModelFile(file.path, quantized.content))
     notes = tuple(dict.fromkeys((*given.notes, *graph.notes)))
     return replace(graph, notes=notes, open_inputs=given.open_inputs)  # the int8 file has none any more
+
+
+def _on_npu(file: ModelFile, options: Options) -> Graph:
+    from tinyml.npu.place import placed
+
+    if options.quantize:
+        raise ConfigError("npu and quantize exclude each other", "give the int8 TFLite file")
+    if options.shapes:
+        raise ConfigError(
+            "npu and shapes exclude each other: Vela compiles for the shapes in the file",
+            "convert the model with the shapes that it runs with",
+        )
+    return placed(file, options.npu, small=find_goal(options.optimize).name in ("ram", "size"))
 
 
 def compile_graph(
@@ -232,6 +250,7 @@ def compile_graph(
         note("int8_interface", graph)
     if options.expose:
         graph = replace(graph, outputs=tuple(dict.fromkeys((*graph.outputs, *options.expose))))
+    graph = packed(graph, io_outside=options.io == "caller")
     feed = feed_code(name, attach(options.frontend, graph)) if options.frontend else None
     graph, selected, placed = _place(graph, target, options, goal)
     if observe:

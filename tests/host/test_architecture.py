@@ -22,6 +22,7 @@ PACKAGE = PLUGIN / "tinyml"
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("c_keywords", "errors", "hooks"),
     (
+        "accelerators",
         "c",
         "code_sizes",
         "compiler_sources",
@@ -56,7 +57,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("ops", "reference"),
     ("features", "outside", "plugin"),
     ("importers",),
-    ("inventory",),
+    ("inventory", "npu"),
     ("passes",),
     ("quantize",),
     ("select",),
@@ -79,7 +80,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("__main__",),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
-STAGES = {"importers", "passes", "schedule", "select", "plan", "bands", "emit", "package"}
+STAGES = {"importers", "npu", "passes", "schedule", "select", "plan", "bands", "emit", "package"}
 """Only pipeline.py calls them."""
 
 QUANTIZE_OPEN = {("quantize", "request"), ("quantize", "report")}

@@ -227,6 +227,19 @@ function(tinyml_calibration_files out)
   set(${out} "${files}" PARENT_SCOPE)
 endfunction()
 
+# Fail if the image has no driver for the NPU of a model, or one for another NPU.
+function(tinyml_check_npu name npu)
+  if(NOT CONFIG_ETHOS_U)
+    message(FATAL_ERROR
+      "TinyML: model ${name} is for the NPU ${npu}, and the image has no driver for it.\n"
+      "  try: CONFIG_ETHOS_U=y in prj.conf, with the project hal_ethos_u in the west manifest")
+  elseif(NOT CONFIG_ETHOS_U_NPU_NAME STREQUAL npu)
+    message(FATAL_ERROR
+      "TinyML: model ${name} is for the NPU ${npu}, and the image's driver is for ${CONFIG_ETHOS_U_NPU_NAME}.\n"
+      "  try: npu: ${CONFIG_ETHOS_U_NPU_NAME} in tinyml.yaml, or the Kconfig choice for ${npu}")
+  endif()
+endfunction()
+
 #[==[
 Compile a model into the application.
 
@@ -243,6 +256,7 @@ Compile a model into the application.
     [QUANTIZE calibration=<data> [<key>=<value> ...]]
     [FRONTEND kind=<kind> [<key>=<value> ...]]
     [OPERATORS <file> ...]
+    [NPU <accelerator>]
   )
 
 <name>        the model's prefix in C: kws gives <kws.h> with kws_run(), kws_input(), kws_output()
@@ -259,12 +273,13 @@ WEIGHTS       where the weights go: flash, RAM (copied at boot), or the zephyr,m
 QUANTIZE      make a float model int8, calibrated on <data>; keys as in tinyml.yaml. Absolute paths
 FRONTEND      what makes the input from samples, so that there is <name>_feed(); keys as in tinyml.yaml
 OPERATORS     Python files with operators of your own that the model uses. Absolute paths
+NPU           the Arm Ethos-U that computes what it can of an int8 TFLite model, as ethos-u55-128
 
 The generated files are in <build>/tinyml/<name>. The model is a separate library,
 tinyml_model_<name>, linked to the application.
 ]==]
 function(zephyr_tinyml_model name file)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "KERNELS;OPTIMIZE;IO;ARENA_REGION;WEIGHTS;CLASSES" "SHAPES;BUDGET;INTERFACE;QUANTIZE;FRONTEND;OPERATORS")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "KERNELS;OPTIMIZE;IO;ARENA_REGION;WEIGHTS;CLASSES;NPU" "SHAPES;BUDGET;INTERFACE;QUANTIZE;FRONTEND;OPERATORS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "zephyr_tinyml_model(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -336,6 +351,10 @@ function(zephyr_tinyml_model name file)
   endif()
   if(arg_IO)
     list(APPEND limits --io=${arg_IO})
+  endif()
+  if(arg_NPU)
+    tinyml_check_npu(${name} ${arg_NPU})
+    list(APPEND limits --npu=${arg_NPU})
   endif()
   foreach(budget IN LISTS arg_BUDGET)
     list(APPEND limits "--limit=${budget},the budget of model ${name}")

@@ -27,8 +27,19 @@
 #define TINYML_IN_NOINIT(arena) __attribute__((section(".tinyml_arena." #arena)))
 #endif
 
+/* With an NPU, no cache line of an arena may hold anything else: what the CPU writes there while
+ * the NPU works would be lost when the lines are invalidated. An aligned member also pads the end.
+ */
+#if defined(CONFIG_TINYML_ETHOS_U) && defined(CONFIG_DCACHE)
+#define TINYML_PART_ALIGNMENT 32 /* the line of the cores that have an Ethos-U beside them */
+#else
+#define TINYML_PART_ALIGNMENT 1
+#endif
+
 /* The part of one model. Even an empty part has an address. */
-#define TINYML_PART(model, arena_bytes) uint8_t model[(arena_bytes) > 0 ? (arena_bytes) : 1]
+#define TINYML_PART(model, arena_bytes)                                                            \
+	uint8_t model[(arena_bytes) > 0 ? (arena_bytes) : 1]                                       \
+		__attribute__((aligned(TINYML_PART_ALIGNMENT)))
 
 #if defined(CONFIG_USERSPACE)
 /* System calls accept only mutexes in Zephyr's own section, which is always linked. */

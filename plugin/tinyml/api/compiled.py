@@ -144,6 +144,7 @@ def compile(
     cmsis_nn: bool = False,
     classes: Sequence[str] = (),
     operators: Sequence[str | Path] = (),
+    npu: str = "",
     calibration: DataLike | None = None,
 ) -> CompiledModel:
     """Compile a model to C.
@@ -154,8 +155,9 @@ def compile(
     quantised model with a float interface become integers. ``optimize``: what to spend, ``balanced``,
     ``speed``, ``size`` or ``ram``. ``classes``: names for the header
     (``NAME_LABELS``), in the order of the outputs. ``operators``: Python files with operators of your own
-    that the model uses. ``calibration``: real inputs; a float model
-    becomes int8 first (``tinyml.quantize`` has more settings).
+    that the model uses. ``npu``: an Arm Ethos-U, such as ``ethos-u55-128``, which computes what it can of an
+    int8 TFLite model. ``calibration``: real inputs; a float model becomes int8 first (``tinyml.quantize`` has
+    more settings).
     """
     source = as_model(model, example, name=name, shapes=shapes)
     with data_file(calibration, "calibration") as path:
@@ -171,6 +173,7 @@ def compile(
             classes=tuple(classes),
             operators=tuple(map(Path, operators)),
             optimize=optimize,
+            npu=npu,
         )
         return build(source, options)
 

@@ -44,6 +44,8 @@ def calls(manifest_path: Path) -> str:
             words += ["FRONTEND", *(f"{key}={value}" for key, value in entry.frontend.given)]
         if entry.operators:
             words += ["OPERATORS", *((manifest_path.parent / f).as_posix() for f in entry.operators)]
+        if entry.npu:
+            words += ["NPU", entry.npu]
         if entry.arena_region:
             words += ["ARENA_REGION", entry.arena_region]
         if entry.weights:

@@ -22,6 +22,7 @@ It is deliberately small (``KEYS`` lists all of it):
         evaluate:             # optional: `west tinyml test` writes a test of the accuracy on the board
           data: data/test.npz
           min_accuracy: 0.95
+        npu: ethos-u55-128    # optional: an Arm Ethos-U computes what it can of an int8 TFLite model
         frontend:             # optional: kws_feed() takes samples and computes the features
           kind: micro
 """
@@ -38,6 +39,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from tinyml import limits, pinned
+from tinyml.accelerators import ACCELERATORS, LISTED, unknown
 from tinyml.app import evaluation
 from tinyml.errors import ConfigError
 from tinyml.goals import GOALS, find_goal
@@ -71,6 +73,7 @@ KEYS = {
     "requires this accuracy on the board",
     "frontend": "what makes the model's input from samples, as `kind: micro`: gives kws_feed()",
     "operators": "Python files with operators of your own that the model uses, relative to tinyml.yaml",
+    "npu": "the Arm Ethos-U that computes what it can of an int8 TFLite model, as `ethos-u55-128`",
     "arena_region": "Zephyr: label of the zephyr,memory-region for the arena (default: chosen tinyml,arena)",
     "weights": "Zephyr: where the weights go: flash (default), ram (copied there at boot, for speed), "
     "or the label of a zephyr,memory-region",
@@ -97,6 +100,7 @@ class ModelEntry:
     evaluate: evaluation.Evaluate | None = None  # paths relative to the manifest
     optimize: str | None = None  # a key of goals.GOALS
     io: str | None = None  # INT8
+    npu: str = ""
 
     def pipeline_io(self) -> str:
         """The choice of inputs and outputs as the pipeline names it."""
@@ -138,6 +142,8 @@ class ModelEntry:
             written["frontend"] = dict(self.frontend.given)
         if self.operators:
             written["operators"] = list(self.operators)
+        if self.npu:
+            written["npu"] = self.npu
         return written
 
 
@@ -233,6 +239,7 @@ def _entry(item: object, where: str) -> ModelEntry:
         _evaluate(item.get("evaluate"), where),
         find_goal(str(item["optimize"]), where).name if item.get("optimize") is not None else None,
         _io(item.get("io"), where),
+        _npu(item.get("npu"), where),
     )
 
 
@@ -240,6 +247,14 @@ def _io(value: object, where: str) -> str | None:
     if value is None or value == INT8:
         return None if value is None else INT8
     raise ConfigError(f"{where}: 'io' cannot be {value!r}", f"io: {INT8}, or no such line")
+
+
+def _npu(value: object, where: str) -> str:
+    if value is None:
+        return ""
+    if value not in ACCELERATORS:
+        raise ConfigError(f"{where}: {unknown(value)}", LISTED)
+    return str(value)
 
 
 def _evaluate(value: object, where: str) -> evaluation.Evaluate | None:

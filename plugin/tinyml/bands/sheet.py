@@ -31,13 +31,13 @@ class PartSheet(Sheet):
     def scratch(self) -> str:
         return self.memory
 
-    def table(self, suffix: str, values: Array) -> str:
+    def table(self, suffix: str, values: Array, alignment: int = 1) -> str:
         """A kernel may lay out weights differently for another band: those get their own name."""
         name, number = suffix, 1
         while (found := self.named.get(f"{self.prefix}_{name}")) is not None and not _equal(found, values):
             number += 1
             name = f"{suffix}{number}"
-        return super().table(name, values)
+        return super().table(name, values, alignment)
 
     def record(self, type_: str, suffix: str, members: Mapping[str, object]) -> str:
         """Reuses an equal record of another band."""

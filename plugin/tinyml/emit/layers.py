@@ -29,6 +29,7 @@ class LayerCode:
     records: list[Record]
     headers: list[str]
     libm: set[str]
+    may_fail: bool = False  # its function returns a status
 
     @property
     def function(self) -> str:
@@ -116,14 +117,22 @@ def _code(
     arguments = ", ".join(a for _, a in parameters)
     return LayerCode(
         comment=c.code(_comment(step, chosen, addresses)),
-        signature=c.code(c.wrap(f"static void {name}({declarations})", "")),
-        call=c.code(c.wrap(f"TINYML_LAYER({step}, {name}({arguments}));", c.TAB)),
+        signature=c.code(c.wrap(f"static {'int' if sheet.may_fail else 'void'} {name}({declarations})", "")),
+        call=c.code(_call(step, f"{name}({arguments})", sheet.may_fail)),
         body=c.code(sheet.lines),
         tables=sheet.tables,
         records=sheet.records,
         headers=sheet.headers,
         libm=sheet.libm,
+        may_fail=sheet.may_fail,
     )
+
+
+def _call(step: int, call: str, may_fail: bool) -> list[str]:
+    if not may_fail:
+        return c.wrap(f"TINYML_LAYER({step}, {call});", c.TAB)
+    lines = c.wrap(f"TINYML_LAYER({step}, status = {call});", c.TAB)
+    return [*lines, f"{c.TAB}if (status != 0) {{", f"{2 * c.TAB}return status;", f"{c.TAB}}}"]
 
 
 def _comment(step: int, chosen: Selected, addresses: Addresses) -> list[str]:

@@ -174,11 +174,12 @@ def _headers(codes: Sequence[LayerCode], more: Sequence[str]) -> list[str]:
 
 def _table_text(model: str, table: Table) -> dict[str, object]:
     values: Array = table.values
+    where = f"TINYML_WEIGHTS_SECTION({model})"
+    if table.alignment > 1:
+        where += f" __attribute__((aligned({table.alignment})))"
     array = f"{table.name}[{max(values.size, 1)}]"
     return {
-        "declaration": c.code(
-            c.wrap(f"static const {DType.of(values).c} {array} TINYML_WEIGHTS_SECTION({model}) = {{", "")
-        ),
+        "declaration": c.code(c.wrap(f"static const {DType.of(values).c} {array} {where} = {{", "")),
         "rows": c.code(c.table_rows(values) if values.size else [f"{c.TAB}0"]),
         "shape": "x".join(str(extent) for extent in values.shape) or "1",
     }

@@ -89,6 +89,13 @@ def _check(model: Generated, machine: Machine, options: Options) -> None:
             f"{model.name} was compiled for {model.target}, but {machine.name} is a {machine.target.name}",
             f"compile it again with --target {machine.target.name}",
         )
+    if model.npu:
+        raise ConfigError(
+            f"{model.name} is compiled for {model.npu}, which {machine.name} does not have: nothing here "
+            "emulates an NPU",
+            "without npu (or with --npu none) the CPU computes the same operators; the NPU itself requires a "
+            "board",
+        )
     if options.sanitize and machine.board:
         raise ConfigError(f"{machine.name} has no sanitizers", "use the host")
     if options.profile and machine.clock is None:

@@ -44,6 +44,7 @@ class Generated:
     cmsis_nn_sources: tuple[str, ...]
     arena_ranges: Ranges = ()  # for sanitizers
     compile_flag: str = BALANCED.flag  # for its own source and the kernels
+    npu: str = ""  # the accelerator that computes a part of it
 
     @property
     def source(self) -> Path:
@@ -68,6 +69,7 @@ def read_generated(folder: Path) -> Generated:
         cmsis_nn_sources=tuple(summary["sources"].get("cmsis-nn", ())),
         arena_ranges=ranges_of(summary) if "layers" in summary else (),
         compile_flag=str(summary.get("compile_flag", BALANCED.flag)),
+        npu="".join(part["accelerator"] for part in summary.get("npu", ())[:1]),
     )
 
 

@@ -30,7 +30,12 @@ from tinyml.reading import (
 
 def read(path: Path, content: bytes, shapes: Mapping[str, Shape]) -> Graph:
     """The whole model as a graph with the file's name."""
-    return _Reader(path, parse(path, content)).graph(path.stem, shapes)
+    return read_parsed(path, parse(path, content), shapes)
+
+
+def read_parsed(path: Path, subgraphs: Sequence[Subgraph], shapes: Mapping[str, Shape]) -> Graph:
+    """``read`` for a file that is parsed already; the first subgraph is the model."""
+    return _Reader(path, subgraphs).graph(path.stem, shapes)
 
 
 @dataclass

@@ -12,6 +12,7 @@ from typing import Any
 from tinyml.emit.feed import FeedCode
 from tinyml.goals import BALANCED, Goal
 from tinyml.ir import Graph, Tensor
+from tinyml.npu.operator import EthosU
 from tinyml.plan import Plan, Region
 from tinyml.select import Selected
 from tinyml.targets import Target
@@ -67,6 +68,7 @@ def summarize(
                 for step, (s, weights) in enumerate(zip(selected, layer_bytes, strict=True))
             ],
             **({"frontend": _frontend(feed)} if feed else {}),
+            **({"npu": parts} if (parts := _npu(selected)) else {}),
             "sources": {
                 "runtime": runtime,
                 "cmsis-nn": sorted({f for s in selected for f in s.kernel.cmsis_nn_sources(s.layer)}),
@@ -90,6 +92,23 @@ def _frontend(feed: FeedCode) -> dict[str, Any]:
         "ram_bytes": feed.ram_bytes,
         "flash_bytes": feed.flash_bytes,
     }
+
+
+def _npu(selected: Sequence[Selected]) -> list[dict[str, Any]]:
+    """The parts that an NPU computes, with Vela's estimate of its cycles."""
+    return [
+        {
+            "layer": layer.name,
+            "accelerator": op.accelerator,
+            "operators": list(op.operators),
+            "commands_bytes": len(op.commands),
+            "weights_bytes": len(op.weights),
+            "scratch_bytes": op.scratch_bytes,
+            "cycles_estimated": op.cycles,
+        }
+        for layer in (chosen.layer for chosen in selected)
+        if isinstance(op := layer.op, EthosU)
+    ]
 
 
 def _tensor(tensor: Tensor) -> dict[str, Any]:

@@ -57,7 +57,8 @@ class Draughtsman:
     def __init__(self, graph: Graph, selected: Sequence[Selected], io_outside: bool) -> None:
         self.graph, self.selected, self.io_outside = graph, selected, io_outside
         self.layers = [chosen.layer for chosen in selected]
-        self.members = members_of(graph, self.layers)
+        needs = [chosen.kernel.alignments(chosen.layer) for chosen in selected]
+        self.members = members_of(graph, self.layers, {k: v for need in needs for k, v in need.items()})
         self.pairs = overlay_pairs(self.layers, [chosen.overlays for chosen in selected])
         kept = homes(graph, len(self.layers), io_outside)
         self.shared = share(graph, self.layers, self.members, self.pairs, kept)
@@ -148,8 +149,7 @@ def _block(storage: Storage, group: Group) -> Block:
     base = group.start
     members = [(storage.members[name], offset - base) for name, offset in group.offsets.items()]
     pieces = {Piece(at, m.tensor.bytes, m.first, m.last) for m, at in members}
-    alignment = max(m.tensor.dtype.bytes for m, _ in members)
-    return Block(next(iter(group.offsets)), tuple(sorted(_needed(pieces))), alignment)
+    return Block(next(iter(group.offsets)), tuple(sorted(_needed(pieces))), group.alignment)
 
 
 def _needed(pieces: set[Piece]) -> list[Piece]:
@@ -178,4 +178,5 @@ def _inside(p: Piece, q: Piece) -> bool:
 def _scratch_block(chosen: Selected, step: int) -> Block:
     size = chosen.scratch_bytes
     alignment = next((a for a in SCRATCH_ALIGNMENTS if size % a == 0), SCRATCH_ALIGNMENTS[-1])
+    alignment = max(alignment, chosen.kernel.scratch_alignment)
     return Block(f"{chosen.layer.name} scratch", (Piece(0, size, step, step),), alignment)

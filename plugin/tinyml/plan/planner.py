@@ -66,7 +66,8 @@ def plan(graph: Graph, selected: Sequence[Selected], io_outside: bool = False) -
         for step, chosen in enumerate(selected)
     ]
     sizes = {step: (offset, selected[step].scratch_bytes) for step, offset in result.scratch.items()}
-    Machine(graph, layers, overlays, result.places, sizes, result.arena_bytes, result.shared).run()
+    kernels = [chosen.kernel for chosen in selected]
+    Machine(graph, layers, overlays, result.places, sizes, result.arena_bytes, result.shared, kernels).run()
     return result
 
 

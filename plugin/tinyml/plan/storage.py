@@ -27,6 +27,7 @@ class Member:
     first: int
     last: int
     content: Content
+    alignment: int = 1  # in bytes, if a kernel requires more than that of an element
 
 
 @dataclass(eq=False)
@@ -36,14 +37,15 @@ class Group:
     offsets: dict[str, int]
     start: int  # of the first byte
     end: int  # after the last byte
-    alignment: int  # of the largest element; every member is aligned to its own, counted from the start
+    alignment: int  # the largest of all members; each is aligned to its own, counted from the start
     by_last: list[tuple[int, str]]  # the members, ordered by the step at which they are needed last
     home: Home | None = None  # memory outside the arena that the group must be in
 
     @staticmethod
     def of(name: str, member: Member) -> Group:
         tensor = member.tensor
-        return Group({name: 0}, 0, tensor.bytes, tensor.dtype.bytes, [(member.last, name)])
+        alignment = max(tensor.dtype.bytes, member.alignment)
+        return Group({name: 0}, 0, tensor.bytes, alignment, [(member.last, name)])
 
     def copy(self) -> Group:
         return replace(self, offsets=dict(self.offsets), by_last=[*self.by_last])
@@ -125,8 +127,11 @@ def computed_in_place(shared: Storage, apart: frozenset[tuple[str, str]]) -> Sto
     return storage
 
 
-def members_of(graph: Graph, layers: Sequence[Layer]) -> dict[str, Member]:
-    """Every tensor that needs RAM. Step 0 is the first layer; after the last one comes one more step."""
+def members_of(graph: Graph, layers: Sequence[Layer], alignments: Mapping[str, int]) -> dict[str, Member]:
+    """Every tensor that needs RAM. Step 0 is the first layer; after the last one comes one more step.
+
+    ``alignments``: of tensors for which kernels require more than that of an element.
+    """
     end = len(layers)
     last_use: dict[str, int] = {}
     for step, layer in enumerate(layers):
@@ -134,11 +139,19 @@ def members_of(graph: Graph, layers: Sequence[Layer]) -> dict[str, Member]:
     last_use.update(dict.fromkeys(graph.kept(), end))
     sources = [graph.tensors[name] for name in (*graph.inputs, *(state.tensor for state in graph.states))]
     meaning = contents(sources, layers)
-    members = {t.name: Member(t, 0, last_use.get(t.name, 0), meaning[t.name]) for t in sources}
-    for step, layer in enumerate(layers):
-        for t in layer.outputs:
-            members[t.name] = Member(t, step, last_use.get(t.name, step), meaning[t.name])
-    return members
+    firsts = dict.fromkeys((t.name for t in sources), 0)
+    firsts |= {t.name: step for step, layer in enumerate(layers) for t in layer.outputs}
+    tensors = (*sources, *(t for layer in layers for t in layer.outputs))
+    return {
+        t.name: Member(
+            t,
+            firsts[t.name],
+            last_use.get(t.name, firsts[t.name]),
+            meaning[t.name],
+            alignments.get(t.name, 1),
+        )
+        for t in tensors
+    }
 
 
 def overlay_pairs(
@@ -215,6 +228,8 @@ def _home_allows(storage: Storage, a: Group, b: Group, moved: dict[str, int]) ->
     base = together[home.tensor]
     for name in newcomers:
         member = storage.members[name]
+        if member.alignment > member.tensor.dtype.bytes:
+            return False  # outside the arena memory is aligned as its elements are
         if member.tensor.dtype is not bound.tensor.dtype:
             return False  # outside the arena memory is declared with its type
         if not 0 <= together[name] - base <= bound.tensor.bytes - member.tensor.bytes:

@@ -10,13 +10,13 @@ promises. This file shares no code with the rest of the planner.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from tinyml.ir import Graph, Layer, Tensor
-from tinyml.kernel import Overlay
+from tinyml.kernel import Kernel, Overlay
 from tinyml.plan.regions import Place, Region
 
 Names: TypeAlias = npt.NDArray[np.int64]
@@ -41,9 +41,10 @@ class Machine:
         scratch: Mapping[int, tuple[int, int]],  # step -> offset, bytes
         arena_bytes: int,
         shared: Mapping[int, frozenset[str]],  # step -> tensors that the layer does not touch
+        kernels: Sequence[Kernel[Any]] = (),  # per layer; those with alignments of their own matter
     ) -> None:
         self.graph, self.layers, self.places = graph, layers, places
-        self.overlays = overlays
+        self.overlays, self.kernels = overlays, kernels
         self.scratch, self.shared = scratch, shared
         self.memory: dict[tuple[Region, int], Names] = {(Region.ARENA, 0): _blank(arena_bytes)}
         for i, state in enumerate(graph.states):
@@ -126,6 +127,15 @@ class Machine:
         for name in self.graph.outputs:
             self.expect(self.graph.tensors[name], "the caller reads it")
 
+    def check_alignments(self, step: int, layer: Layer, kernel: Kernel[Any]) -> None:
+        """What the kernel requires beyond what <tinyml/tinyml.h> promises."""
+        wanted = [(self.places[name], bytes_, name) for name, bytes_ in kernel.alignments(layer).items()]
+        for place, alignment, name in wanted:
+            if place.region is not Region.ARENA or place.offset % alignment:
+                raise PlanError(f"{name!r} is not aligned to {alignment} bytes")
+        if step in self.scratch and self.scratch[step][0] % kernel.scratch_alignment:
+            raise PlanError(f"the scratch memory of {layer.name!r} is not aligned")
+
     def step(self, step: int, layer: Layer) -> None:
         read = [t for t in layer.inputs if t is not None and not t.is_constant]
         for tensor in read:
@@ -142,6 +152,8 @@ class Machine:
             if offset < 0 or offset + size > len(arena):
                 raise PlanError(f"the scratch memory of {layer.name!r} extends past the end of the arena")
             arena[offset : offset + size] = SCRATCH
+        if self.kernels:
+            self.check_alignments(step, layer, self.kernels[step])
         results = [self.result(tensor, layer) for tensor in layer.outputs]
         for position, (tensor, names) in enumerate(zip(layer.outputs, results, strict=True)):
             self.names[tensor.name] = names

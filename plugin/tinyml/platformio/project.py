@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tinyml import naming
+from tinyml.accelerators import check as check_accelerator
 from tinyml.app import manifest
 from tinyml.errors import ConfigError
 from tinyml.features import settings as frontends
@@ -33,6 +34,7 @@ OPTIONS = {
     "quantize": "make float models int8: calibration data, then `key=value` as in tinyml.yaml, one per line",
     "frontend": "front end that makes the input from samples: kind, then `key=value` as in tinyml.yaml",
     "operators": "Python files with operators of your own that models use, one per line",
+    "npu": "the Arm Ethos-U that computes what it can of int8 TFLite models, as ethos-u55-128",
     "install": "`yes`: the build may install the Python packages that the compiler requires (default: `no`)",
     "arena": "upper limit for a model's arena, in bytes or as 24K",
 }
@@ -62,6 +64,7 @@ class Model:
     classes: tuple[str, ...] = ()  # from tinyml.yaml
     optimize: str = BALANCED.name
     io: str = "arena"
+    npu: str = ""
 
     def key(self, compiler: str) -> str:
         """Everything but the model's own bytes that decides what is generated."""
@@ -69,6 +72,7 @@ class Model:
         limits = f"arena<={self.arena_limit_bytes} {sorted(self.budget.items())}"
         limits += "".join(f" {name}={kind}" for name, kind in sorted(self.interface.items()))
         limits += f" {self.classes}" if self.classes else ""
+        limits += f" npu {self.npu}" if self.npu else ""
         quantize = self.quantize.describe() if self.quantize else ""
         quantize += f" {self.frontend.describe()}" if self.frontend else ""
         kernels = f"{self.kernels} {self.cmsis_nn} {self.optimize} {self.io}"
@@ -130,6 +134,7 @@ def read_models(project: Path, options: Mapping[str, str], board: Board, cmsis_n
     if io not in ("arena", manifest.INT8):
         raise ConfigError(f"{PREFIX}io: unknown choice {io!r}", manifest.INT8)
     goal = BALANCED.name if _goal(given) in ("", IMAGE) else _goal(given)
+    npu = check_accelerator(given["npu"]) if "npu" in given else ""
     entries = _entries(project, given.get("models"))
     if not entries:
         return []
@@ -162,6 +167,7 @@ def read_models(project: Path, options: Mapping[str, str], board: Board, cmsis_n
                 entry.classes,
                 entry.optimize or goal,
                 entry.io or io,
+                entry.npu or npu,
             )
         )
     return models

@@ -20,8 +20,10 @@ from tinyml.targets import TARGETS, find_target
 from tinyml.verbs import make_test
 from tinyml.verbs.base import Verb, add_app_argument, add_shape_argument, print_notes
 from tinyml.verbs.compile import (
+    accelerator,
     add_classes_argument,
     add_frontend_argument,
+    add_npu_argument,
     add_operators_argument,
     add_optimize_argument,
     add_quantize_argument,
@@ -76,6 +78,7 @@ class Add(Verb):
         add_quantize_argument(parser)
         add_frontend_argument(parser)
         add_operators_argument(parser)
+        add_npu_argument(parser)
         add_classes_argument(parser)
         parser.add_argument(
             "--test", action="store_true", help="also write a Twister test for it, as `test` does"
@@ -110,6 +113,7 @@ class Add(Verb):
             classes=class_names(args.classes),
             optimize=args.optimize,
             io=args.io,
+            npu=accelerator(args),
         )
         if replaced is not None:
             entry = replace(
@@ -123,6 +127,7 @@ class Add(Verb):
                 classes=entry.classes or replaced.classes,
                 optimize=entry.optimize or replaced.optimize,
                 io=entry.io or replaced.io,
+                npu=accelerator(args) if args.npu else replaced.npu,
             )
         if copied:
             copies[app.root / file] = model
@@ -190,6 +195,7 @@ def _compile(
         frontend=entry.frontend,
         operators=tuple(app.root / file for file in entry.operators),
         classes=entry.classes,
+        npu=entry.npu,
         cmsis_nn=find_cmsis_nn() is not None,
         optimize=entry.optimize or BALANCED.name,
         io=entry.pipeline_io(),

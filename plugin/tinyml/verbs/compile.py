@@ -62,6 +62,7 @@ def add_option_arguments(
     add_quantize_argument(parser)
     add_frontend_argument(parser)
     add_operators_argument(parser)
+    add_npu_argument(parser)
 
 
 def add_optimize_argument(parser: argparse.ArgumentParser, default: str | None) -> None:
@@ -111,6 +112,17 @@ def add_operators_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_npu_argument(parser: argparse.ArgumentParser) -> None:
+    """`--npu`, the same for all verbs that compile."""
+    parser.add_argument(
+        "--npu",
+        default="",
+        metavar="ACCELERATOR",
+        help="the Arm Ethos-U that computes what it can of an int8 TFLite model, as ethos-u55-128; "
+        "none: the CPU alone, whatever tinyml.yaml has",
+    )
+
+
 def options_from(args: argparse.Namespace, target: str) -> Options:
     """The pipeline's options from parsed arguments."""
     from tinyml.features import settings as frontends
@@ -129,9 +141,16 @@ def options_from(args: argparse.Namespace, target: str) -> Options:
         frontend=frontends.from_items(getattr(args, "frontend", []), "--frontend"),
         classes=class_names(getattr(args, "classes", "")),
         operators=tuple(getattr(args, "operators", ())),
+        npu=accelerator(args),
         cmsis_nn=_has_cmsis_nn(args),
         optimize=args.optimize,
     )
+
+
+def accelerator(args: argparse.Namespace) -> str:
+    """`--npu`, empty for the CPU alone."""
+    given: str = getattr(args, "npu", "")
+    return "" if given == "none" else given
 
 
 def add_classes_argument(parser: argparse.ArgumentParser) -> None:

@@ -104,6 +104,8 @@ def resolve_model(args: argparse.Namespace) -> tuple[folder.Application, ModelEn
         args.frontend = [f"{key}={value}" for key, value in entry.frontend.given]
     if entry.operators and not getattr(args, "operators", None):
         args.operators = [listed.root / file for file in entry.operators]
+    if entry.npu and not getattr(args, "npu", ""):
+        args.npu = entry.npu
     return listed, entry
 
 

@@ -18,7 +18,7 @@ from tinyml.maths import FULL_LIBC
 from tinyml.pipeline import compile_model
 from tinyml.progress import Progress
 from tinyml.quantize.request import parse_items
-from tinyml.verbs.compile import options_from
+from tinyml.verbs.compile import accelerator, options_from
 from tinyml.verbs.progress import Bars
 from tinyml.verbs.shapes import parse_shapes
 
@@ -72,6 +72,7 @@ def build_image(
         optimize=args.optimize,
         weights=getattr(args, "weights", None),
         io=INT8 if args.io == INT8 else None,
+        npu=accelerator(args),
     )
     with Bars() as bars:
         image = Image(site, args.board, settings, args.cmake, bars.advance)

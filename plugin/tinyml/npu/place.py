@@ -1,0 +1,175 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""From a TFLite file to a graph in which the NPU computes whatever Vela can place there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import tflite
+
+from tinyml.accelerators import check
+from tinyml.errors import ModelError, ToolError, UnsupportedError
+from tinyml.importers import ModelFile
+from tinyml.importers.tflite_file import OperatorRecord, Subgraph, parse
+from tinyml.importers.tflite_graph import read_parsed
+from tinyml.ir import Graph
+from tinyml.naming import short
+from tinyml.npu import payload, vela
+from tinyml.npu.operator import EthosU, Slot
+from tinyml.npu.partition import Part, partition, replaced
+from tinyml.npu.selection import name_of, select
+
+INTEGERS = {getattr(tflite.TensorType, name) for name in ("INT8", "INT16", "INT32", "INT64", "BOOL", "INT4")}
+FLOATS = {getattr(tflite.TensorType, name) for name in ("FLOAT32", "FLOAT16", "FLOAT64")}
+STATEFUL = {"SVDF", "UNIDIRECTIONAL_SEQUENCE_LSTM", "LSTM", "CALL_ONCE", "IF", "WHILE", "CALL"}
+MOVES = {"RESHAPE", "SQUEEZE", "EXPAND_DIMS"}
+"""Operators that cost nothing here: a part of these alone stays on the CPU."""
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A part as Vela compiled it."""
+
+    part: Part
+    payload: payload.Payload
+    cycles: int
+
+
+def placed(file: ModelFile, accelerator: str, small: bool = False) -> Graph:
+    """The model as a graph; every part that the NPU computes is an EthosU operator in it.
+
+    ``small``: parts need less memory and may take longer.
+    """
+    check(accelerator)
+    if not file.is_tflite:
+        raise UnsupportedError(
+            f"{file.path.name} is not a TFLite file, and Vela reads no other",
+            "convert the model to int8 TFLite, or compile it without npu",
+        )
+    vela.require()
+    subgraphs = parse(file.path, file.content)
+    main = subgraphs[0]
+    compiled, reasons = _compiled(file, main, vela.Settings(accelerator, small))
+    if not compiled:
+        raise UnsupportedError(*_nothing(file, main, accelerator, reasons))
+    records = [(one.part, _record(file, main, one, accelerator)) for one in compiled]
+    graph = read_parsed(file.path, (replaced(main, records), *subgraphs[1:]), {})
+    return replace(graph, notes=(*graph.notes, _note(main, compiled, accelerator), *reasons))
+
+
+def _candidates(graph: Subgraph) -> set[int]:
+    """Operators on integers that keep no state; uint8 becomes int8 on the CPU first."""
+
+    def fits(operator: OperatorRecord) -> bool:
+        tensors = [graph.tensors[i] for i in (*operator.inputs, *operator.outputs) if i >= 0]
+        computed = [t for t in tensors if t.data is None]
+        return (
+            not operator.is_custom
+            and operator.op_type not in STATEFUL
+            and all(t.type_code in INTEGERS for t in computed)
+            and not any(t.is_variable for t in tensors)
+        )
+
+    return {index for index, operator in enumerate(graph.operators) if fits(operator)}
+
+
+def _compiled(file: ModelFile, graph: Subgraph, settings: vela.Settings) -> tuple[list[Compiled], list[str]]:
+    """Parts that Vela compiled as a whole. What it leaves to the CPU splits a part into smaller ones."""
+    on_npu = _candidates(graph)
+    known: dict[Part, Compiled] = {}
+    reasons: dict[str, None] = {}
+    while True:
+        parts = partition(graph, on_npu)
+        refused: set[int] = set()
+        for part in parts:
+            if part in known:
+                continue
+            if {graph.operators[i].op_type for i in part.operators} <= MOVES:
+                refused.update(part.operators)
+                continue
+            found = _compile(file, graph, part, settings, reasons)
+            if isinstance(found, Compiled):
+                known[part] = found
+            else:
+                refused |= found
+        if not refused:
+            return [known[part] for part in parts], list(reasons)
+        on_npu -= refused
+
+
+def _compile(
+    file: ModelFile, graph: Subgraph, part: Part, settings: vela.Settings, reasons: dict[str, None]
+) -> Compiled | set[int]:
+    """A part, compiled, or those of its operators that Vela does not take."""
+    try:
+        model = select(file.content, part.operators, part.inputs, part.outputs)
+        output = vela.compile_part(model, settings)
+    except ValueError as error:
+        raise ModelError(f"{file.path} cannot be split for an NPU: {error}", "convert it again") from None
+    except ToolError as error:
+        reasons.setdefault(error.message)
+        return set(part.operators)
+    written, npu, cpu = payload.operators(output.model)
+    left = {written.tensors[t].name for op in cpu for t in op.outputs}
+    refused = {i for i in part.operators if {name_of(t) for t in graph.operators[i].outputs} & left}
+    names = {name_of(index): tensor.name for index, tensor in enumerate(graph.tensors)}
+    for op_type, name, reason in vela.refusals(output.log):
+        reasons.setdefault(f"Vela leaves {op_type} {short(names.get(name, name))!r} to the CPU: {reason}")
+    if not refused and len(npu) == 1 and not cpu:
+        found = payload.read(output.model, written, npu[0], settings.accelerator)
+        if {*found.outputs} == {name_of(t) for t in part.outputs}:
+            return Compiled(part, found, output.cycles)
+    return refused or set(part.operators)
+
+
+def _record(file: ModelFile, graph: Subgraph, one: Compiled, accelerator: str) -> OperatorRecord:
+    """The operator that replaces a part; it brings the part along as its options."""
+    by_name = {name_of(t): t for t in (*one.part.inputs, *one.part.outputs)}
+    found = one.payload
+    inputs = tuple(by_name[name] for name in found.inputs)
+    outputs = tuple(by_name[name] for name in found.outputs)
+    members = tuple(graph.operators[i] for i in one.part.operators)
+    inner = read_parsed(file.path, (Subgraph(graph.tensors, members, inputs, outputs),), {})
+    op = EthosU(
+        accelerator,
+        found.commands,
+        found.weights,
+        found.scratch_bytes,
+        found.input_slots,
+        found.output_slots,
+        tuple(operator.op_type for operator in members),
+        one.cycles,
+        inner,
+        len(inputs) != 1 or found.input_slots != (Slot(0),),
+        len(outputs) != 1 or found.output_slots != (Slot(0),),
+    )
+    return OperatorRecord(payload.CUSTOM, True, 1, inputs, outputs, op)
+
+
+def _note(graph: Subgraph, compiled: list[Compiled], accelerator: str) -> str:
+    count = sum(len(one.part.operators) for one in compiled)
+    parts = "1 part" if len(compiled) == 1 else f"{len(compiled)} parts"
+    inside = {i for one in compiled for i in one.part.operators}
+    rest = [op.op_type for i, op in enumerate(graph.operators) if i not in inside]
+    names = f"; on the CPU: {', '.join(dict.fromkeys(rest))}" if rest else ""
+    cycles = sum(one.cycles for one in compiled)
+    return (
+        f"{accelerator} computes {count} of {len(graph.operators)} operators in {parts}, "
+        f"in {cycles:,} NPU cycles by Vela's estimate{names}"
+    )
+
+
+def _nothing(file: ModelFile, graph: Subgraph, accelerator: str, reasons: list[str]) -> tuple[str, str]:
+    """The error for a model without any part for the NPU."""
+    if any(t.type_code in FLOATS and t.data is None for t in graph.tensors) and not _candidates(graph):
+        return (
+            f"{file.path.name} is a float model, and {accelerator} computes on int8",
+            "quantise it in training or conversion to int8 TFLite",
+        )
+    why = "".join(f"\n  {reason}" for reason in reasons)
+    kinds = ", ".join(dict.fromkeys(operator.op_type for operator in graph.operators))
+    return (
+        f"{accelerator} can compute nothing of {file.path.name} (operators: {kinds}){why}",
+        "compile it without npu",
+    )

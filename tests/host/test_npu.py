@@ -1,0 +1,224 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Parts of a model on an Arm Ethos-U: the split, what the NPU is given, the C, and errors.
+
+No NPU can be emulated here. The split is checked in numpy: all parts together compute what the whole model
+computes. The C is compiled and run with a driver that answers as the NPU would.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import struct
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.support.npu_models import SHAPE, conv, in_between, one_operator, saved, value
+from tests.support.npu_oracle import Npu
+from tests.support.tflite_writer import Call, Value
+from tinyml.cli import main
+from tinyml.errors import TinymlError
+from tinyml.importers.tflite_file import parse
+from tinyml.interpret import interpret
+from tinyml.ir import Array, Node
+from tinyml.npu import vela
+from tinyml.npu.operator import ALIGNMENT, EthosU
+from tinyml.npu.selection import select
+from tinyml.pipeline import Compiled, Options, compile_model
+
+NPU = "ethos-u55-128"
+HAS_VELA = importlib.util.find_spec("ethosu") is not None
+needs_vela = pytest.mark.skipif(not HAS_VELA, reason="ethos-u-vela is not installed")
+
+
+def parts_of(compiled: Compiled) -> list[EthosU]:
+    return [node.op for node in compiled.graph.nodes if isinstance(node.op, EthosU)]
+
+
+@needs_vela
+def test_cpu_and_npu_parts_compute_what_the_whole_computes(tmp_path: Path) -> None:
+    path = in_between(tmp_path)
+    split, whole = compile_model(path, Options(npu=NPU)), compile_model(path, Options())
+    assert [node.op.kind for node in split.graph.nodes] == ["EthosU", "Slice", "EthosU"]
+    x = np.random.default_rng(3).integers(-128, 128, SHAPE).astype(np.int8)
+    (ours,), (theirs,) = (interpret(c.graph, [{"x": x}]) for c in (split, whole))
+    for name in ("y", "a"):
+        assert np.array_equal(ours[name], theirs[name])
+    assert len(np.unique(ours["y"])) > 20
+
+
+@needs_vela
+def test_the_report_has_velas_estimate_and_its_reasons(tmp_path: Path) -> None:
+    compiled = compile_model(in_between(tmp_path), Options(npu=NPU))
+    notes = "\n".join(compiled.graph.notes)
+    assert f"{NPU} computes 2 of 3 operators in 2 parts" in notes
+    assert "Vela leaves REVERSE_V2 'b' to the CPU: Unsupported reverse mask" in notes
+    facts = compiled.summary["npu"]
+    assert [part["operators"] for part in facts] == [["CONV_2D"], ["CONV_2D"]]
+    assert all(part["cycles_estimated"] > 0 for part in facts)
+
+
+@needs_vela
+@pytest.mark.parametrize("npu", [NPU, "ethos-u65-256", "ethos-u85-256"])
+def test_streams_are_whole_and_aligned(tmp_path: Path, npu: str) -> None:
+    compiled = compile_model(saved(tmp_path, conv("x", "y", 1)), Options(npu=npu))
+    (part,) = parts_of(compiled)
+    words = struct.unpack(f"<{len(part.commands) // 4}I", part.commands)
+    assert part.commands[:4] == b"COP1"  # what the driver reads
+    assert words[7] & 0xFF == 2  # the commands follow, 32 bytes after the start
+    assert (words[7] >> 16) | (words[7] >> 8 & 0xFF) << 16 == len(words) - 8
+    assert words[-1] & 0x3FF == 0  # the last command stops the NPU
+    assert len(part.weights) % ALIGNMENT == 0
+    tables = compiled.files["model_weights.h"]
+    assert tables.count("__attribute__((aligned(16)))") == 2
+    places = [compiled.plan.places[name].offset for name in ("x", "y")]
+    assert all(offset % ALIGNMENT == 0 for offset in (*places, *compiled.plan.scratch.values()))
+
+
+def refusal(path: Path, **options: object) -> str:
+    with pytest.raises(TinymlError) as caught:
+        compile_model(path, Options(**{"npu": NPU, **options}))  # type: ignore[arg-type]
+    return str(caught.value)
+
+
+@needs_vela
+def test_a_model_without_anything_for_the_npu(tmp_path: Path) -> None:
+    axis = Value.constant("axis", np.array([2], np.int32))
+    path = saved(tmp_path, ([axis], Call("REVERSE_V2", ["x", "axis"], ["y"])))
+    said = refusal(path)
+    assert f"{NPU} can compute nothing of model.tflite (operators: REVERSE_V2)" in said
+    assert "Unsupported reverse mask" in said
+
+
+@needs_vela
+def test_a_float_model(tmp_path: Path) -> None:
+    values = [value("x", "float32"), value("y", "float32")]
+    said = refusal(saved(tmp_path, (values, Call("RELU", ["x"], ["y"]))))
+    assert f"is a float model, and {NPU} computes on int8" in said
+
+
+def test_an_accelerator_that_does_not_exist(tmp_path: Path) -> None:
+    said = refusal(saved(tmp_path, conv("x", "y", 1)), npu="ethos-u55-129")
+    assert "there is no accelerator 'ethos-u55-129'; did you mean ethos-u55-128?" in said
+    assert "ethos-u85-2048" in said
+
+
+def test_without_vela(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    said = refusal(saved(tmp_path, conv("x", "y", 1)))
+    assert "requires Arm's compiler Vela, which is not installed" in said
+    assert "pip install 'west-tinyml[npu]'" in said
+
+
+@needs_vela
+def test_vela_that_fails_is_an_error_with_its_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vela, "system", lambda name: "No_Such_System")
+    said = refusal(saved(tmp_path, conv("x", "y", 1)))
+    assert "Vela could not compile the model" in said
+    assert "No_Such_System" in said
+
+
+@needs_vela
+def test_running_is_refused_and_nothing_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = saved(tmp_path, conv("x", "y", 1))
+    assert main(["run", str(path), "--npu", NPU, "--output", str(tmp_path / "y.npz")]) == 1
+    said = capsys.readouterr().err
+    assert f"is compiled for {NPU}, which host does not have" in said
+    assert main(["compile", str(path), "--npu", "ethos-u99", "-o", str(tmp_path / "c")]) == 1
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["model.tflite"]
+
+
+DRIVER = Path(__file__).parents[1] / "support" / "npu_driver.c"
+RUNTIME = Path(vela.__file__).parents[1] / "runtime"
+FLAGS = ("-std=c11", "-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror", "-g")
+SANITIZED = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+
+
+@needs_vela
+def test_the_c_gives_the_npu_its_inputs_and_takes_its_outputs(tmp_path: Path) -> None:
+    """The driver of this test writes down what the NPU would get, and answers what the NPU would."""
+    compiled = compile_model(in_between(tmp_path), Options(npu=NPU, target="host"))
+    for name, text in compiled.files.items():
+        (tmp_path / name).write_text(text)
+    sources = [tmp_path / "model.c", DRIVER, *(RUNTIME / f for f in compiled.summary["sources"]["runtime"])]
+    places = [f"-I{RUNTIME / 'include'}", f"-I{tmp_path}", "-o", "npu"]
+    command = ["gcc", *FLAGS, *SANITIZED, *map(str, sources), *places, "-lm"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    x = np.random.default_rng(3).integers(-128, 128, SHAPE).astype(np.int8)
+    (values,), between = interpret(compiled.graph, [{"x": x}]), compiled.graph.nodes[1].outputs[0]
+    (tmp_path / "answers").write_bytes(values["a"].tobytes() + values["y"].tobytes())
+    done = subprocess.run(["./npu"], cwd=tmp_path, input=x.tobytes(), stdout=subprocess.PIPE, check=True)
+    assert done.stdout == values["y"].tobytes() + values["a"].tobytes()
+    assert (tmp_path / "questions").read_bytes() == x.tobytes() + values[between].tobytes()
+    (tmp_path / "answers").write_bytes(values["a"].tobytes())  # the second part fails
+    done = subprocess.run(["./npu"], cwd=tmp_path, input=x.tobytes(), stdout=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stdout) == (19, b"")
+
+
+def on_npu(compiled: Compiled, node: Node, values: Mapping[str, Array]) -> tuple[dict[str, Array], list[str]]:
+    """What the simulated NPU makes of a part's inputs, and the operators that it executed."""
+    assert isinstance(node.op, EthosU)
+    tensors = compiled.graph.tensors
+    blocks = []
+    for names, slots in ((node.inputs, node.op.input_slots), (node.outputs, node.op.output_slots)):
+        ends = [slot.offset + tensors[name].bytes for name, slot in zip(names, slots, strict=True)]
+        blocks.append(np.zeros(max(ends), np.uint8))
+    for name, slot in zip(node.inputs, node.op.input_slots, strict=True):
+        stored = np.frombuffer(values[name].tobytes(), np.uint8)
+        blocks[0][slot.offset : slot.offset + len(stored)] = stored
+    weights = np.frombuffer(node.op.weights, np.uint8).copy()
+    npu = Npu({0: weights, 1: np.zeros(max(node.op.scratch_bytes, 1), np.uint8), 3: blocks[0], 4: blocks[1]})
+    npu.run(node.op.commands)
+    results = {}
+    for name, slot in zip(node.outputs, node.op.output_slots, strict=True):
+        stored = blocks[1][slot.offset : slot.offset + tensors[name].bytes]
+        results[name] = stored.view(tensors[name].dtype.numpy).reshape(tensors[name].shape)
+    return results, npu.executed
+
+
+def same_on_npu(path: Path, npu: str = NPU) -> list[str]:
+    """Every part computes the same in the simulated NPU as its operators do; what was executed."""
+    compiled = compile_model(path, Options(npu=npu))
+    rng = np.random.default_rng(5)
+    inputs = {name: compiled.graph.tensors[name] for name in compiled.graph.inputs}
+    x = {name: rng.integers(-128, 128, t.shape).astype(t.dtype.numpy) for name, t in inputs.items()}
+    (values,) = interpret(compiled.graph, [x])
+    executed = []
+    for node in compiled.graph.nodes:
+        if isinstance(node.op, EthosU):
+            results, operators = on_npu(compiled, node, values)
+            executed += operators
+            for name, result in results.items():
+                assert np.array_equal(result, values[name]), name
+                assert result.size < 8 or len(np.unique(result)) > 1
+    return executed
+
+
+@needs_vela
+@pytest.mark.parametrize("kind", ["conv", "depthwise", "max", "average", "add", "mul", "minimum", "relu"])
+@pytest.mark.parametrize("npu", [NPU, "ethos-u65-256"])
+def test_the_commands_compute_what_the_operators_compute(tmp_path: Path, kind: str, npu: str) -> None:
+    assert same_on_npu(one_operator(tmp_path, kind), npu)
+
+
+@needs_vela
+def test_parts_on_both_sides_of_a_cpu_operator_compute_the_same(tmp_path: Path) -> None:
+    assert same_on_npu(in_between(tmp_path)).count("conv") == 2
+
+
+@needs_vela
+@pytest.mark.parametrize("name", ["kws", "ad", "resnet", "vww"])
+def test_whole_models_compute_the_same(tmp_path: Path, models_folder: Path, name: str) -> None:
+    """Without a softmax at the end, which computes on int32."""
+    path = models_folder / f"mlperf_{name}_int8.tflite"
+    (graph, *_) = parse(path, path.read_bytes())
+    kept = [i for i, operator in enumerate(graph.operators) if operator.op_type != "SOFTMAX"]
+    cut = tmp_path / "model.tflite"
+    cut.write_bytes(select(path.read_bytes(), kept, graph.inputs, graph.operators[kept[-1]].outputs))
+    assert len(same_on_npu(cut)) >= len(kept) - 2  # reshapes cost nothing
