@@ -35,6 +35,7 @@ class Line:
 class Verdict:
     reference: str
     note: str = ""  # why they may not be equal
+    hint: str = ""  # how to get a better reference
     lines: list[Line] = field(default_factory=list)
     causes: list[str] = field(default_factory=list)  # only if something differs
 
@@ -100,7 +101,7 @@ def check(
         _tolerance(graph, name, by_default if steps is None else steps, relative) for name in graph.outputs
     ]
     sizes = [step_of(graph, name) for name in graph.outputs]
-    verdict = Verdict(reference.name, HYBRID if hybrid else reference.note)
+    verdict = Verdict(reference.name, HYBRID if hybrid else reference.note, reference.hint)
     for number, (outputs, answer) in enumerate(zip(result.outputs, answers, strict=True)):
         for index, name in enumerate(graph.outputs):
             difference = compare(outputs[name], answer.outputs[index], sizes[index], limits[index])

@@ -40,6 +40,7 @@ class Reference(ABC):
     name: str
     exact: bool  # integer models must agree to the last bit
     note: str = ""  # why it may not be equal
+    hint: str = ""  # how to get a better one
 
     @abstractmethod
     def run(self, samples: Sequence[Mapping[str, Array]]) -> list[Answer]:
@@ -173,7 +174,11 @@ def find_reference(file: ModelFile, graph: Graph, choice: str = "auto") -> Refer
     try:
         return LiteRt(file, graph) if file.is_tflite else OnnxRuntime(file, graph)
     except ImportError as error:
-        if choice == "auto":
-            return Numpy(graph)
         package = "ai-edge-litert" if file.is_tflite else "onnxruntime"
+        if choice == "auto":
+            substitute = Numpy(graph)
+            substitute.hint = (
+                f"{package} is not installed: pip install {package} gives an independent reference"
+            )
+            return substitute
         raise ToolError(f"{package} is not installed ({error})", f"pip install {package}") from None

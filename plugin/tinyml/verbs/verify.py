@@ -106,6 +106,8 @@ def _show(verdict: Verdict, machine: str, console: Console) -> int:
         console.print(str(line.difference), markup=False, soft_wrap=True)
     if verdict.note and verdict.equal < verdict.values:
         console.print(f"note: {verdict.note}", markup=False, soft_wrap=True)
+    if verdict.hint:
+        console.print(f"note: {verdict.hint}", markup=False, soft_wrap=True)
     share = f"{verdict.equal:,} of {verdict.values:,} values equal"
     if verdict.fine:
         console.print(
