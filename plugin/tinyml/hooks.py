@@ -45,6 +45,15 @@ class Affine:
 
 
 @dataclass(frozen=True)
+class Steps:
+    """The output with all steps of a sequence, and the one with the elements of the last step, in order."""
+
+    all: int  # which output
+    last: int
+    offset: int  # of the last step in the output with all of them, in elements
+
+
+@dataclass(frozen=True)
 class Border:
     """Zeros around the spatial axes of an input: how many before and after each axis."""
 

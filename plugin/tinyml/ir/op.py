@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
-from tinyml.hooks import Affine, Border, RowWindow
+from tinyml.hooks import Affine, Border, RowWindow, Steps
 from tinyml.ir.tensor import Array, Tensor, TensorType
 
 T = TypeVar("T")
@@ -110,6 +110,14 @@ class Op:
     def with_channels(self, channels: int) -> Op:
         """The operator after unused channels were removed, if its attributes state their number."""
         return self
+
+    def steps_of(self, layer: Layer) -> Steps | None:
+        """The outputs with all steps and with the last one; None if the operator has no such pair."""
+        return None
+
+    def without_steps(self) -> Op:
+        """The operator without its output of all steps, if it has a pair of such outputs."""
+        raise NotImplementedError(self.kind)
 
     def identity_of(self, layer: Layer) -> int | None:
         """The input whose elements the output has, all and in order; None if the operator changes any.

@@ -16,6 +16,7 @@ from tinyml.passes.fuse_activation import fuse_activation
 from tinyml.passes.fuse_pad import fuse_pad
 from tinyml.passes.fuse_qdq import fuse_qdq
 from tinyml.passes.join_casts import join_casts
+from tinyml.passes.keep_last_step import keep_last_step
 from tinyml.passes.merge_common import merge_common
 from tinyml.passes.move_quantization import move_quantization
 from tinyml.passes.remove_dead_code import remove_dead_code
@@ -32,6 +33,7 @@ PASSES: tuple[Pass, ...] = (
     join_casts,
     remove_no_ops,
     merge_common,
+    keep_last_step,
     # channels last, and folding neighbours into float layers
     cancel_transposes,
     sink_reshape,

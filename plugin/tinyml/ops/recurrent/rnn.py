@@ -5,12 +5,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from tinyml import c
+from tinyml.hooks import Steps
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Library, Sheet, register_kernels
 from tinyml.ops.recurrent.cells import CELLS, GATES, Activation, activate
@@ -102,6 +103,16 @@ class Recurrent(Op):
         """Activation number ``index`` on clipped values."""
         limited = np.clip(x, -self.clip, self.clip) if self.clip > 0 else x
         return activate(self.activations[index], limited)
+
+    def steps_of(self, layer: Layer) -> Steps | None:
+        """With lengths, every batch has another last step."""
+        if not self.sequence or optional(layer, LENGTHS) is not None:
+            return None
+        steps, batches, hidden = layer.outputs[0].shape
+        return Steps(0, 1, 0 if self.reverse else (steps - 1) * batches * hidden) if steps else None
+
+    def without_steps(self) -> Op:
+        return replace(self, sequence=False)
 
     def macs(self, layer: Layer) -> int:
         steps, batches, inputs = layer.input(X).shape
