@@ -39,13 +39,18 @@ def conv(x: str, y: str, seed: int) -> tuple[list[Value], Call]:
     return constants, call
 
 
-def saved(folder: Path, *parts: tuple[Sequence[Value], Call], outputs: Sequence[str] = ("y",)) -> Path:
+def saved(
+    folder: Path,
+    *parts: tuple[Sequence[Value], Call],
+    inputs: Sequence[str] = ("x",),
+    outputs: Sequence[str] = ("y",),
+) -> Path:
     """A model of these operators: every tensor that is not declared is int8."""
     declared = {v.name: v for values, _ in parts for v in values}
     used = [name for _, call in parts for name in (*call.inputs, *call.outputs)]
     values = [declared.get(name) or value(name) for name in dict.fromkeys(used)]
     path = folder / "model.tflite"
-    path.write_bytes(write(Part(values, [call for _, call in parts], ["x"], list(outputs))))
+    path.write_bytes(write(Part(values, [call for _, call in parts], list(inputs), list(outputs))))
     return path
 
 

@@ -3,8 +3,9 @@
 """Executes the command stream of an Ethos-U55 or U65 in numpy, to check the numbers without an NPU.
 
 It follows the register interface as Vela's own sources describe it (``ethos_u55_regs``), operator by operator
-and not block by block. Supported: convolution, depthwise convolution, pools, element-wise operators on int8,
-copies. Anything else raises ``NotExecuted``: tables (activations of softmax and others), int16, upscaling.
+and not block by block. Supported: convolution, depthwise convolution, maximum and average pools, element-wise
+operators on int8 with any scales, tables of 256 entries, copies. Anything else raises ``NotExecuted``: int16
+and int32 (softmax computes on int32), upscaling, sums. Ethos-U85 has other commands.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ TYPES = {0: np.uint8, 1: np.int8}  # by the low bits of a precision register
 TIE_TWICE, TRUNCATE, TIE_UP = 0, 1, 2
 INSIDE = 0x100  # in a region: the NPU's own memory
 FIRST_TABLE = 16  # activations from here on are look-ups
+INPUTS = 8  # of a micro-block
 SUBKERNEL = 8  # the largest part of a kernel that is computed at once
 
 
@@ -60,7 +62,7 @@ class Npu:
     """Regions of memory and registers."""
 
     regions: dict[int, Bytes]
-    channels: int = 8  # of a micro-block: 4 in ethos-u55-32
+    channels: int = 8  # outputs of a micro-block: 4 in ethos-u55-32
     registers: dict[str, int] = field(default_factory=dict)
     shifts: dict[str, int] = field(default_factory=dict)
     executed: list[str] = field(default_factory=list)
@@ -334,13 +336,13 @@ def traversal(
                     outer, inner = (depth, 1) if kernel_first else (1, input_block)
                     if depthwise:
                         outer = inner = 1
-                    for outer_at in range(0, outer, channels):
+                    for outer_at in range(0, outer, INPUTS):
                         for output in range(0, block, channels):
                             for element in range(elements):
                                 y, x = divmod(element, columns)
-                                for inner_at in range(0, inner, channels):
+                                for inner_at in range(0, inner, INPUTS):
                                     for o in range(channels):
-                                        for i in range(1 if depthwise else channels):
+                                        for i in range(1 if depthwise else INPUTS):
                                             out = first_output + output + o
                                             channel = first_input + outer_at + inner_at + i
                                             if out >= outputs or channel >= inputs or y >= rows:

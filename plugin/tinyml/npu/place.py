@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass, replace
 
 import tflite
@@ -85,7 +86,7 @@ def _compiled(file: ModelFile, graph: Subgraph, settings: vela.Settings) -> tupl
         for part in parts:
             if part in known:
                 continue
-            if {graph.operators[i].op_type for i in part.operators} <= MOVES:
+            if not part.inputs or {graph.operators[i].op_type for i in part.operators} <= MOVES:
                 refused.update(part.operators)
                 continue
             found = _compile(file, graph, part, settings, reasons)
@@ -105,7 +106,7 @@ def _compile(
     try:
         model = select(file.content, part.operators, part.inputs, part.outputs)
         output = vela.compile_part(model, settings)
-    except ValueError as error:
+    except (ValueError, IndexError, struct.error) as error:
         raise ModelError(f"{file.path} cannot be split for an NPU: {error}", "convert it again") from None
     except ToolError as error:
         reasons.setdefault(error.message)

@@ -15,6 +15,7 @@ from tinyml.verbs.compile import add_model_arguments, options_from
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from tinyml.pipeline import Options
     from tinyml.slots.pack import Slot
 
 
@@ -62,7 +63,9 @@ class Pack(Verb):
         version = parse_version(args.version)
         key = keys.signing_key(args.key) if args.key else None
         slots, target = _where(args)
-        packed = pack_model(args.model, options_from(args, target), slots, version, key)
+        options = options_from(args, target)
+        _refuse_npu(options)
+        packed = pack_model(args.model, options, slots, version, key)
         container.save(args.output, packed.pack)
         images = list(packed.pack.images.values())
         facts = packed.facts
@@ -78,6 +81,15 @@ class Pack(Verb):
         if len(images) > 1:
             console.print(f"  the images differ in {image.differing_bytes(images)} bytes", markup=False)
         return 0
+
+
+def _refuse_npu(options: Options) -> None:
+    from tinyml.errors import ConfigError
+
+    if options.npu:
+        raise ConfigError(
+            "a model in a slot cannot use an NPU: slots have no driver to call", "pack it with --npu none"
+        )
 
 
 def _where(args: argparse.Namespace) -> tuple[tuple[Slot, ...], str]:
