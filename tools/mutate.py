@@ -152,8 +152,10 @@ PLAIN_ARM = (
     "test_layers and (qemu-cortex-m0 or qemu-cortex-m3) and (portable or sampled)",
 )
 HELIUM = (CORES, MORE_CORES, "-k", "test_layers and qemu-cortex-m55 and (portable or sampled)")
+RISCV = (CORES, MORE_CORES, "-k", "test_layers and qemu-riscv32 and (portable or sampled)")
 
 SAMPLED = {
+    f"{RUNTIME}/conv/conv_wide_s8.c": RISCV,
     f"{RUNTIME}/conv/conv_s8.c": (KERNELS, "-k", "tinyml_conv_s8"),
     f"{RUNTIME}/conv/conv_stream_s8.h": (KERNELS, "-k", "tinyml_conv_s8"),
     f"{RUNTIME}/conv/conv_s16.c": (KERNELS, "-k", "tinyml_conv_s16"),

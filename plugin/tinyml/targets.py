@@ -14,6 +14,7 @@ class Target:
     """A processor core. ``arm``: it is a Cortex-M.
 
     ``dsp`` is the packed SIMD extension, ``mve`` Helium, ``fpu`` float32 hardware.
+    ``registers``: integer registers that code may use, where kernels depend on it.
     """
 
     name: str
@@ -23,6 +24,7 @@ class Target:
     mve: bool = False
     fpu: bool = False
     gcc_flags: tuple[str, ...] = ()
+    registers: int = 16
 
 
 _ALL = (
@@ -81,7 +83,7 @@ _ALL = (
         # Not -mcpu=cortex-m85, which GCC knows since version 13 only.
         gcc_flags=("-march=armv8.1-m.main+dsp+mve.fp+fp.dp", "-mfloat-abi=hard"),
     ),
-    Target("riscv32", "32-bit RISC-V, plain C", gcc_flags=("-march=rv32imac", "-mabi=ilp32")),
+    Target("riscv32", "32-bit RISC-V, plain C", gcc_flags=("-march=rv32imac", "-mabi=ilp32"), registers=32),
     Target("generic", "any other 32-bit or 64-bit processor, plain C: Xtensa, Cortex-A, 64-bit RISC-V"),
 )
 

@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
+from tests.support.weighted_layers import Layers, Weighted
+from tinyml.emit.model import Provenance
 from tinyml.goals import BALANCED
 from tinyml.kernel import Kernel, Library
 from tinyml.ops.conv.conv import Conv
-from tinyml.pipeline import Options, compile_model
+from tinyml.pipeline import Options, compile_graph, compile_model
 from tinyml.select import Selected
 from tinyml.targets import find_target
 
@@ -62,3 +64,19 @@ def test_every_competing_kernel_has_a_cost() -> None:
 def _cost_known(each: Selected) -> bool:
     kernel: Kernel[Any] = each.kernel
     return kernel.library is not Library.CMSIS_NN or kernel.cost is not None
+
+
+def test_wide_convolutions_where_there_are_registers_for_them() -> None:
+    """Not with three positions, which three windows at a time suit better."""
+
+    def chosen(target: str, width: int) -> str:
+        sketch = Layers()
+        sketch.weighted("conv", Weighted(Conv(), (1, 1, width, 8), (8, 1, 1, 8)), once=False)
+        compiled = compile_graph(
+            sketch.graph(), "conv", Provenance("conv", "0" * 64, ""), Options(target=target)
+        )
+        return str(compiled.summary["layers"][-1]["kernel"])
+
+    assert chosen("riscv32", 4) == "tinyml_conv_wide_s8"
+    assert chosen("riscv32", 3) == "tinyml_conv_s8"
+    assert chosen("generic", 4) == "tinyml_conv_s8"

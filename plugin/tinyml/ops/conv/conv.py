@@ -17,7 +17,7 @@ from tinyml.ops.conv.cmsis import CONV_KERNELS
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.conv.depthwise import DepthwiseConv
 from tinyml.ops.conv.loops import ConvLoops
-from tinyml.ops.conv.streamed import ConvDsp, ConvHalves, ConvInt8, ConvPairs
+from tinyml.ops.conv.streamed import ConvDsp, ConvHalves, ConvInt8, ConvPairs, ConvWide
 from tinyml.ops.shared.layout import channels_first, channels_last, depthwise_weights
 from tinyml.ops.shared.overlay import backwards, forwards
 from tinyml.ops.shared.window import onnx_window
@@ -140,6 +140,7 @@ register_kernels(
     ConvPairs(),
     ConvDsp(),
     ConvHalves(),
+    ConvWide(),
     ConvInt8(),
     ConvInt16(),
     ConvByteWeights(),

@@ -100,6 +100,25 @@ class ConvHalves(ConvInt8):
         return super().scratch_bytes(layer, target) + 16
 
 
+def not_three_positions(layer: Layer[Convolution]) -> bool:
+    """There are not just three positions, which three windows at a time suit better."""
+    _, height, width, _ = layer.output.shape
+    return int(height * width) != 3
+
+
+class ConvWide(ConvInt8):
+    """Four windows times four filters at once, on processors with registers for their sums."""
+
+    name = "tinyml_conv_wide_s8"
+    sources = ("conv/conv_wide_s8.c",)
+    cost = Cost(plain=(1.9, 30))
+    constraints = (*ConvInt8.constraints, not_three_positions)
+    column_bytes = 4
+
+    def runs_on(self, target: Target) -> bool:
+        return target.registers >= 32
+
+
 class ConvDsp(ConvInt8):
     """The same with DSP instructions: two windows, in pairs of int16."""
 

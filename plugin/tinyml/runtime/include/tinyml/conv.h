@@ -63,6 +63,12 @@ struct tinyml_conv_stream_s8 {
 void tinyml_conv_s8(const struct tinyml_conv_stream_s8 *p, const int8_t *x, int8_t *y,
 		    void *scratch);
 
+/** Plain C for processors with 32 registers. The scratch memory holds four columns of W words each,
+ * and a fifth one if in_c / groups is not a multiple of 4.
+ */
+void tinyml_conv_wide_s8(const struct tinyml_conv_stream_s8 *p, const int8_t *x, int8_t *y,
+			 void *scratch);
+
 /** For cores with DSP instructions; every shift is negative. The scratch memory holds two columns
  * of int16, 2 * W words each, and one of W words if in_c / groups is not a multiple of 4.
  */
