@@ -63,6 +63,7 @@ _ALL = (
     Target(
         "cortex-m33-nodsp",
         "Armv8-M mainline without DSP and FPU",
+        arm=True,
         gcc_flags=("-mcpu=cortex-m33+nodsp", "-mfloat-abi=soft"),
     ),
     Target(
@@ -77,6 +78,7 @@ _ALL = (
     Target(
         "cortex-m85",
         "Armv8.1-M with Helium (MVE)",
+        arm=True,
         dsp=True,
         mve=True,
         fpu=True,
