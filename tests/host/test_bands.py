@@ -158,6 +158,48 @@ def test_a_sum_with_something_else_stays_outside() -> None:
     assert labels(compiled_chain(chain)) == ["conv_tanh_depthwise_conv_conv", "add"]
 
 
+def blocks_with_sides() -> list[Chain]:
+    return [random_chain(seed) for seed in range(40) if seed % 3 == 1 and seed // 3 % 2]
+
+
+def test_a_block_with_a_side_is_one_layer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipeline, "in_bands", join_everything)
+    found = [compiled_chain(chain) for chain in blocks_with_sides()]
+    assert {label for compiled in found for label in labels(compiled)} == {
+        "conv_depthwise_conv_conv_conv_add",
+        "conv_depthwise_conv_conv_pad_add",
+        "conv_depthwise_conv_conv_max_pool_pad_add",
+    }
+
+
+def test_a_strided_block_needs_little_more_than_its_input() -> None:
+    """As in ResNet: a wide input, half as many rows in the output, and a convolution beside the block."""
+    chain = Chain(3, extents=(32, 32))
+    chain.add("lookup", 0)
+    chain._weighted(Conv((1, 1), pads=(1, 1, 1, 1)), (16, 3, 3, 4), 0)
+    x = chain.end
+    chain._weighted(Conv((2, 2), pads=(0, 0, 1, 1)), (32, 3, 3, 16), 0)
+    chain._weighted(Conv((1, 1), pads=(1, 1, 1, 1)), (32, 3, 3, 32), 0)
+    main, chain.end = chain.end, x
+    chain._weighted(Conv((2, 2)), (32, 1, 1, 16), 0)
+    chain.end = chain.sketch.add(Binary("add"), main, chain.end, quant=chain._quant())
+    compiled = compiled_chain(chain)
+    assert labels(compiled)[-1] == "conv_conv_conv_add"
+    assert x.bytes < compiled.plan.arena_bytes < 1.35 * x.bytes
+
+
+def test_a_side_whose_rows_overlap_is_none() -> None:
+    """Rows that two bands need would be computed twice."""
+    chain = Chain(1, extents=(24, 24))
+    x = chain.end
+    chain._weighted(Conv((1, 1), pads=(1, 1, 1, 1)), (48, 3, 3, 4), 0)
+    chain._weighted(Conv((1, 1)), (4, 1, 1, 48), 0)
+    main, chain.end = chain.end, x
+    chain._weighted(Conv((1, 1), pads=(1, 1, 1, 1)), (4, 3, 3, 4), 0)
+    chain.end = chain.sketch.add(Binary("add"), main, chain.end, quant=chain._quant())
+    assert "conv_conv" in labels(compiled_chain(chain))
+
+
 def test_an_exposed_tensor_is_not_dissolved() -> None:
     chain = bottleneck()
     inner = chain.graph().nodes[1].outputs[0]

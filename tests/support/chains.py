@@ -18,11 +18,13 @@ from tinyml.ops.conv.conv import Conv
 from tinyml.ops.conv.depthwise import DepthwiseConv
 from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.elementwise.lookup import from_function
+from tinyml.ops.pad import Pad
+from tinyml.ops.pool.average import AveragePool
 from tinyml.ops.pool.max import MaxPool
 from tinyml.select import Selected
 from tinyml.targets import Target
 
-KINDS = ("conv", "depthwise", "pool", "lookup")
+KINDS = ("conv", "depthwise", "pool", "average", "lookup")
 
 
 class Chain:
@@ -78,6 +80,25 @@ class Chain:
         kernel, strides, pads = self._window(min(self.end.shape[1:3]) > 3)
         self.end = self.sketch.add(MaxPool(kernel, strides, pads=pads), self.end)
 
+    def _average(self, channels: int) -> None:
+        kernel, strides, pads = self._window(min(self.end.shape[1:3]) > 3)
+        op = AveragePool(kernel, strides, pads=pads)
+        self.end = self.sketch.add(op, self.end, quant=self.end.quant)
+
+    def add_side(self, x: Tensor, stride: int) -> Tensor:
+        """The way around a block, from ``x`` to the shape of its end: as in ResNet or in BlazeFace."""
+        main, channels = self.end, self.end.shape[3]
+        self.end = x
+        if self.rng.random() < 0.4:
+            self._weighted(Conv((stride, stride)), (channels, 1, 1, x.shape[3]), 0)
+        else:
+            if stride == 2:
+                self.end = self.sketch.add(MaxPool((2, 2), (2, 2), pads=(0, 0, 1, 1)), x)
+            more = channels - x.shape[3]
+            self.end = self.sketch.add(Pad((0, 0, 0, 0), (0, 0, 0, more)), self.end, quant=x.quant)
+        side, self.end = self.end, main
+        return side
+
     def _lookup(self, channels: int) -> None:
         if self.dtype is not DType.INT8:
             return
@@ -89,13 +110,24 @@ class Chain:
 
 
 def random_chain(seed: int, dtype: DType = DType.INT8, sketch: Sketch | None = None) -> Chain:
-    """It widens with the first layer. One in three is a residual block."""
+    """It widens with the first layer. One in three is a residual block, one in six has a side besides."""
     chain = Chain(seed, dtype, sketch=sketch)
     if seed % 3 == 0:
         x, chain.same = chain.end, True
         for kind, channels in (("conv", 24), ("depthwise", 0), ("conv", x.shape[3])):
             chain.add(kind, channels)
         operands = (x, chain.end) if seed % 2 else (chain.end, x)
+        chain.end = chain.sketch.add(Binary("add"), *operands, quant=chain._quant())
+        return chain
+    if seed % 3 == 1 and seed // 3 % 2:
+        x, stride = chain.end, chain.rng.randint(1, 2)
+        chain.same = True
+        chain.add("conv", 12)
+        shape = (1, 3, 3, chain.end.shape[3])
+        chain._weighted(DepthwiseConv((stride, stride), pads=(1, 1, 1, 1)), shape, 3)
+        chain.add("conv", x.shape[3] + 4)
+        side = chain.add_side(x, stride)
+        operands = (side, chain.end) if seed % 4 == 1 else (chain.end, side)
         chain.end = chain.sketch.add(Binary("add"), *operands, quant=chain._quant())
         return chain
     chain.add("conv", 24)

@@ -4,7 +4,9 @@
 
 The tensors between them never exist as a whole. An inverted bottleneck (widen, depthwise, narrow) then needs
 only a few rows of its wide tensors, and a residual block, which adds the input of the chain at its end, can
-be computed in place of that input. ``bands/join.py`` creates it; no file format contains it.
+be computed in place of that input. That input may reach the sum through layers of its own, the *side*: a
+convolution with stride, a pool, a border of channels. ``bands/join.py`` creates it; no file format contains
+it.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ class Link:
     kernel: Kernel[Any]
     operands: int  # of its own: weights and bias, besides the tensor that goes through the chain
     output: TensorType
-    residual: int | None = None  # the operand that is the input of the chain; only in the last link
+    residual: int | None = None  # the operand that is the chain's input, or the side; only in the last link
 
 
 def links_fit(layer: Layer[Any]) -> bool:
@@ -45,11 +47,15 @@ def links_fit(layer: Layer[Any]) -> bool:
 
 @dataclass(frozen=True)
 class Banded(Op):
-    """Inputs: x, then the weights and the bias (or nothing in its place) of each link."""
+    """Inputs: x, then the weights and the bias (or nothing in its place) of each link.
+
+    The last ``side`` links before the very last one are the side: they lead from x to the last link too.
+    """
 
     operands = (links_fit,)
     links: tuple[Link, ...]
     rows: int  # of the output in a band
+    side: int = 0
 
     def label(self) -> str:
         return "_".join(link.op.label() for link in self.links)
@@ -58,26 +64,40 @@ class Banded(Op):
         return {"chain": self.label(), "rows": self.rows}
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
-        x = given(inputs, 0)
+        results: list[Tensor | None] = []
         for link, own in zip(self.links, self._operands(inputs), strict=True):
-            (found,) = link.op.infer(_with_residual(link, [x, *own], inputs[0]))
-            x = Tensor.of("", replace(link.output, shape=found.shape))
-        return (TensorType(x.shape, x.dtype),)
+            (found,) = link.op.infer(self._linked(link, given(inputs, 0), results, own))
+            results.append(Tensor.of("", replace(link.output, shape=found.shape)))
+        y = given(results, -1)
+        return (TensorType(y.shape, y.dtype),)
 
     def layers(self, layer: Layer) -> Iterator[Layer]:
         """The operators one by one, each as a whole."""
-        x = layer.input(0)
+        results: list[Tensor | None] = []
         for i, (link, own) in enumerate(zip(self.links, self._operands(layer.inputs), strict=True)):
             y = Tensor.of(f"{layer.name} {i}", link.output)
-            yield Layer(layer.name, link.op, tuple(_with_residual(link, [x, *own], layer.input(0))), (y,))
-            x = y
+            yield Layer(layer.name, link.op, tuple(self._linked(link, layer.input(0), results, own)), (y,))
+            results.append(y)
 
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
-        x = inputs[0]
+        results: list[Array | None] = []
         for link, part, own in zip(self.links, self.layers(layer), self._operands(inputs), strict=True):
-            (x,) = part.op.evaluate(part, _with_residual(link, [x, *own], inputs[0]))
-        assert x is not None
-        return (x,)
+            results += part.op.evaluate(part, self._linked(link, inputs[0], results, own))
+        return (given(results, -1),)
+
+    @property
+    def main(self) -> int:
+        """How many links lead from the input to the last link on the main way."""
+        return len(self.links) - 1 - self.side
+
+    def _linked(self, link: Link, x: T, results: Sequence[T], own: Sequence[T]) -> list[T]:
+        """The operands of the next link: of the chain, its own, and of the side."""
+        i = len(results)
+        if i == 0 or (self.side and i == self.main):
+            source = x
+        else:
+            source = results[self.main - 1] if i == len(self.links) - 1 else results[i - 1]
+        return _with_residual(link, [source, *own], results[-1] if self.side and results else x)
 
     def _operands(self, inputs: Sequence[T]) -> Iterator[Sequence[T]]:
         """The operands of each link except the tensor that passes through the chain."""
@@ -90,8 +110,9 @@ class Banded(Op):
         return sum(part.op.macs(part) for part in self.layers(layer))
 
     def bands(self, layer: Layer) -> Bands | None:
-        windows = [row_window(part) for part in self.layers(layer)]
-        return cut([window for window in windows if window is not None], self.rows)
+        found = [row_window(part) for part in self.layers(layer)]
+        windows = [window for window in found if window is not None]
+        return cut([*windows[: self.main], windows[-1]], self.rows, windows[self.main : -1])
 
 
 def _with_residual(link: Link, operands: list[T], x: T) -> list[T]:
@@ -143,9 +164,14 @@ def divisible(layer: Layer[Banded]) -> bool:
     return all(
         link.kernel.refusal(_in_band(part, stage)) is None
         for run in bands.runs()
-        for link, part, stage in zip(layer.op.links, parts, run[0].stages, strict=True)
+        for link, part, stage in zip(layer.op.links, parts, all_stages(run[0]), strict=True)
         if stage.rows
     )
+
+
+def all_stages(band: Band) -> tuple[Stage, ...]:
+    """The stages in the order of the links."""
+    return (*band.stages[:-1], *band.side, band.stages[-1])
 
 
 class BandsOfRows(Kernel[Banded]):
@@ -161,7 +187,7 @@ class BandsOfRows(Kernel[Banded]):
         """A band reads all it needs of the input before it writes."""
         bands, x, y = self._bands(layer), layer.input(0), layer.output
         ends = [band.place[1] + band.stages[-1].rows for band in bands.bands]
-        starts = [band.place[0] for band in bands.bands[1:]]
+        starts = [min(band.place[0], band.place[2]) for band in bands.bands[1:]]
         leads = [
             end * _row_elements(y) * y.dtype.bytes - start * _row_elements(x) * x.dtype.bytes
             for end, start in zip(ends, starts, strict=False)
@@ -191,11 +217,11 @@ class BandsOfRows(Kernel[Banded]):
         ]
         for run in self._bands(layer).runs():
             if len(run) == 1:
-                self._band(layer, sheet, parts, run[0], (0, 0))
+                self._band(layer, sheet, parts, run[0], (0, 0, 0))
                 continue
-            (x0, y0), (x1, y1) = run[0].place, run[1].place
+            (x0, y0, side0), (x1, y1, side1) = run[0].place, run[1].place
             with sheet.block(f"for (int32_t band = 0; band < {len(run)}; band++) {{"):
-                self._band(layer, sheet, parts, run[0], (x1 - x0, y1 - y0))
+                self._band(layer, sheet, parts, run[0], (x1 - x0, y1 - y0, side1 - side0))
 
     def _declare(self, layer: Layer[Banded], sheet: Sheet) -> None:
         """The scratch memory: rows of the tensors inside the chain, then the kernels' own scratch."""
@@ -204,7 +230,7 @@ class BandsOfRows(Kernel[Banded]):
         sheet.line(f"int8_t *const memory = {sheet.scratch};")
         for i, size in enumerate(self._buffers(layer)):
             place = f"&memory[{start}]" if type_ == "int8_t" else f"(void *)&memory[{start}]"
-            sheet.line(f"{type_} *const rows{i + 1} = {place};")
+            sheet.line(f"{type_} *const {self._buffer(layer, i)} = {place};")
             start += size
         if self._work_bytes(layer, sheet.target):
             sheet.line(f"void *const work = &memory[{start}];")
@@ -216,21 +242,25 @@ class BandsOfRows(Kernel[Banded]):
         sheet: Sheet,
         parts: Sequence[PartSheet],
         band: Band,
-        steps: tuple[int, int],
+        steps: tuple[int, int, int],
     ) -> None:
-        """One band; ``steps`` are the rows of input and output from one to the next, in a loop."""
-        last = len(parts) - 1
-        for i, ((link, part), stage) in enumerate(zip(self._links(layer), band.stages, strict=True)):
+        """One band; ``steps`` are the rows of input, output and side from one to the next, in a loop."""
+        main, last = layer.op.main, len(parts) - 1
+        for i, ((link, part), stage) in enumerate(zip(self._links(layer), all_stages(band), strict=True)):
             if not stage.rows:
                 continue
-            source = sheet.x() if i == 0 else f"rows{i}"
-            result = sheet.y() if i == last else f"rows{i + 1}"
+            begins_side = 0 < main == i < last
+            step = steps[2] if begins_side else steps[0] if i == 0 else 0
+            before = main - 1 if i == last else i - 1
+            source = sheet.x() if i == 0 or begins_side else self._buffer(layer, before)
+            result = sheet.y() if i == last else self._buffer(layer, i)
             x_row, y_row = _row_elements(part.input(0)), _row_elements(part.output)
             own = parts[i]
             own.layer, own.depth = _in_band(part, stage), sheet.depth
-            chain = _element(source, stage.source * x_row, steps[0] * x_row if i == 0 else 0)
+            chain = _element(source, stage.source * x_row, step * x_row)
             place = (stage.into * y_row, steps[1] * y_row if i == last else 0)
-            own.sources = _with_residual(link, [chain], _element(sheet.x(), *place))
+            beside = self._buffer(layer, last - 1) if layer.op.side else _element(sheet.x(), *place)
+            own.sources = _with_residual(link, [chain], beside)
             own.result = _element(result, *place)
             link.kernel.emit(own.layer, own)
         for i, ((_, part), move) in enumerate(zip(self._links(layer), band.moves, strict=False)):
@@ -249,10 +279,15 @@ class BandsOfRows(Kernel[Banded]):
     def _links(self, layer: Layer[Banded]) -> Iterator[tuple[Link, Layer]]:
         return zip(layer.op.links, layer.op.layers(layer), strict=True)
 
+    def _buffer(self, layer: Layer[Banded], link: int) -> str:
+        """The C name of the buffer in which a link that is not the last leaves its rows."""
+        main = layer.op.main
+        return f"rows{link + 1}" if link < main else f"side{link - main + 1}"
+
     def _buffers(self, layer: Layer[Banded]) -> list[int]:
         """Bytes of the buffer of each tensor inside the chain."""
         inner = [part.output for _, part in self._links(layer)][:-1]
-        rows = self._bands(layer).buffer_rows
+        rows = (*self._bands(layer).buffer_rows, *self._bands(layer).side_rows)
         return [_aligned(n * _row_elements(t) * t.dtype.bytes) for n, t in zip(rows, inner, strict=True)]
 
     def _work_bytes(self, layer: Layer[Banded], target: Target) -> int:
@@ -261,7 +296,7 @@ class BandsOfRows(Kernel[Banded]):
             max(
                 link.kernel.scratch_bytes(_in_band(part, stage), target)
                 for run in self._bands(layer).runs()
-                for (link, part), stage in zip(self._links(layer), run[0].stages, strict=True)
+                for (link, part), stage in zip(self._links(layer), all_stages(run[0]), strict=True)
                 if stage.rows
             )
         )

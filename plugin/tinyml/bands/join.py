@@ -24,6 +24,8 @@ from tinyml.targets import Target
 ROWS = (8, 4, 2, 1)  # of a band: the more, the fewer rows are moved and the more memory they take
 MANY = float("inf")
 
+LONGEST_SIDE = 3  # layers between the input of a chain and the sum at its end
+
 Choice: TypeAlias = tuple[Graph, tuple[Selected, ...]]
 
 
@@ -36,29 +38,72 @@ def in_bands(
 ) -> Choice:
     """The graph with chains of layers joined, as long as that lowers the peak."""
     best: Choice = (graph, selected)
-    while True:
+    enough = MANY
+    while (better := _one_more(best, target, io_outside, chaining)) is not None:
         limits.check_time()
-        better = _one_more(best, target, io_outside, chaining)
-        if better is None:
-            return best
-        best = better
+        best, enough = better
+    return _widened(best, enough, target, io_outside)
 
 
-def _one_more(current: Choice, target: Target, io_outside: bool, chaining: Chaining) -> Choice | None:
-    """Join one more chain: of those that save about as much, the shortest, in the widest bands."""
+def _one_more(
+    current: Choice, target: Target, io_outside: bool, chaining: Chaining
+) -> tuple[Choice, float] | None:
+    """Join one more chain, in the narrowest bands: of those that save about as much, the shortest.
+
+    Also returns how much memory is about as much.
+    """
     peaks = memory_peaks(*current, io_outside)
     clearly = peaks.bytes - max(peaks.bytes * chaining.worthwhile, chaining.worthwhile_bytes)
     # Steps that stay above the limit however much their tensors share: a chain has to contain them all.
     stubborn = [step for step, size in enumerate(peaks.least_bytes) if size > clearly]
     chains = sorted(_covering(*current, peaks.steps, stubborn, chaining.longest), key=len)
-    narrow = [_sized(_joined(*current, chain, ROWS[-1], target), io_outside) for chain in chains]
-    least = min(narrow, default=MANY)
+    narrow = [_narrowest(current, chain, chaining, target) for chain in chains]
+    sizes = [_sized(choice, io_outside) for choice in narrow]
+    least = min(sizes, default=MANY)
     if least > clearly:
         return None
     enough = min(least * (1 + chaining.slack), clearly)
-    chain = next(chain for chain, size in zip(chains, narrow, strict=True) if size <= enough)
-    wide = [_joined(*current, chain, rows, target) for rows in ROWS]
-    return next(choice for choice in wide if _sized(choice, io_outside) <= enough)
+    found = next(choice for choice, size in zip(narrow, sizes, strict=True) if size <= enough)
+    assert found is not None
+    return found, enough
+
+
+def _narrowest(current: Choice, chain: Sequence[int], chaining: Chaining, target: Target) -> Choice | None:
+    """A chain in the narrowest bands that are worth their instructions.
+
+    Each band costs calls, what a kernel prepares for each channel, and windows that remain after threes. With
+    a side that is too much in narrow bands, except for DSP kernels that prepare nothing.
+    """
+    graph, selected = current
+    costs = [selected[step].kernel.cost for step in chain]
+    dear = target.mve or not target.dsp or any(cost is not None and cost.channel for cost in costs)
+    has_side = dear and bool(_side(graph, selected, chain, _Neighbours(graph)))
+    return _joined(graph, selected, chain, chaining.side_rows if has_side else ROWS[-1], target)
+
+
+def _widened(narrow: Choice, enough: float, target: Target, io_outside: bool) -> Choice:
+    """Every chain in the widest bands with which the arena is small enough: they move the fewest rows."""
+    best = narrow
+    for step, node in enumerate(narrow[0].nodes):
+        if not isinstance(node.op, Banded):
+            continue
+        wider = (_with_rows(best, step, node.op, rows, target) for rows in ROWS if rows > node.op.rows)
+        best = next((choice for choice in wider if choice and _sized(choice, io_outside) <= enough), best)
+    return best
+
+
+def _with_rows(choice: Choice, step: int, op: Banded, rows: int, target: Target) -> Choice | None:
+    """A chain in bands of other rows; None if it cannot be divided into them."""
+    graph, selected = choice
+    node = replace(graph.nodes[step], op=replace(op, rows=rows))
+    layer, kernel = graph.layer(node), selected[step].kernel
+    if rows >= layer.output.shape[1] or kernel.refusal(layer) is not None:
+        return None
+    one = Selected(layer, kernel, kernel.scratch_bytes(layer, target))
+    return (
+        replace(graph, nodes=(*graph.nodes[:step], node, *graph.nodes[step + 1 :])),
+        (*selected[:step], one, *selected[step + 1 :]),
+    )
 
 
 def _sized(choice: Choice | None, io_outside: bool) -> float:
@@ -123,7 +168,7 @@ def _chains(
         whole.append(after)
     for first in range(at + 1):
         for end in range(max(at, first + 1) + 1, min(len(whole), first + longest) + 1):
-            if _well_ended(graph, selected, chain := whole[first:end]):
+            if _side(graph, selected, chain := whole[first:end], near) is not None:
                 yield chain
 
 
@@ -136,6 +181,8 @@ def _linked(
 ) -> int | None:
     """The layer before (or after) that of ``step`` in a chain, if the tensor between has no other reader."""
     names = graph.nodes[step].inputs if backwards else graph.nodes[step].outputs
+    if backwards and joins_two(selected[step].layer):  # the way that may overlap is the main one
+        names = tuple(sorted(names, key=lambda name: _is_side(selected, near, name)))
     for name in names:
         if (pair := near.pair(name)) is None:
             continue
@@ -147,18 +194,42 @@ def _linked(
     return None
 
 
-def _well_ended(graph: Graph, selected: Sequence[Selected], chain: Sequence[int]) -> bool:
-    """Whether an operator with two operands comes last, if at all, and the other one is the chain's input."""
+def _side(
+    graph: Graph, selected: Sequence[Selected], chain: Sequence[int], near: _Neighbours
+) -> list[int] | None:
+    """The layers from the chain's input to the second operand of its last layer, which may be none.
+
+    None if a layer with two operands is not the last, or if its other operand comes from elsewhere.
+    """
     *inner, last = chain
     if any(joins_two(selected[step].layer) for step in inner):
+        return None
+    x, operands = graph.nodes[chain[0]].inputs[0], graph.nodes[last].inputs
+    if not joins_two(selected[last].layer) or x in operands:
+        return []
+    (name,) = [name for name in operands if name != graph.nodes[chain[-2]].outputs[0]]
+    side: list[int] = []
+    while name != x:
+        if len(side) == LONGEST_SIDE or not _is_side(selected, near, name):
+            return None
+        side.insert(0, near.maker[name])
+        name = graph.nodes[side[0]].inputs[0]
+    return side
+
+
+def _is_side(selected: Sequence[Selected], near: _Neighbours, name: str) -> bool:
+    """Whether a tensor has one reader, and its producer can be part of a side: its windows do not overlap."""
+    pair = near.pair(name)
+    if pair is None or not _can_be_linked(chosen := selected[pair[0]]) or joins_two(chosen.layer):
         return False
-    return not joins_two(selected[last].layer) or graph.nodes[chain[0]].inputs[0] in graph.nodes[last].inputs
+    window = row_window(chosen.layer)
+    return window is not None and (window.kernel - 1) * window.dilation < window.stride
 
 
-def _link(chosen: Selected, node: Node, x: str) -> Link:
-    """``x`` is the input of the chain."""
+def _link(chosen: Selected, node: Node, other: str) -> Link:
+    """``other``: what a layer with two operands has besides the chain."""
     if joins_two(chosen.layer):
-        return Link(node.op, chosen.kernel, 0, chosen.layer.output.type, node.inputs.index(x))
+        return Link(node.op, chosen.kernel, 0, chosen.layer.output.type, node.inputs.index(other))
     return Link(node.op, chosen.kernel, len(node.inputs) - 1, chosen.layer.output.type)
 
 
@@ -166,17 +237,20 @@ def _joined(
     graph: Graph, selected: Sequence[Selected], chain: Sequence[int], rows: int, target: Target
 ) -> Choice | None:
     """The chain as one layer in place of its last; None if it cannot be divided into such bands."""
-    parts = [selected[step] for step in chain]
-    nodes = [graph.nodes[step] for step in chain]
-    if rows >= parts[-1].layer.output.shape[1]:
+    side = _side(graph, selected, chain, _Neighbours(graph))
+    if side is None or rows >= selected[chain[-1]].layer.output.shape[1]:
         return None
+    steps = [*chain[:-1], *side, chain[-1]]
+    parts = [selected[step] for step in steps]
+    nodes = [graph.nodes[step] for step in steps]
     x = nodes[0].inputs[0]
-    links = tuple(_link(part, node, x) for part, node in zip(parts, nodes, strict=True))
+    other = nodes[-2].outputs[0] if side else x
+    links = tuple(_link(part, node, other) for part, node in zip(parts, nodes, strict=True))
     operands = [
         name for node, link in zip(nodes, links, strict=True) for name in node.inputs[1 : 1 + link.operands]
     ]
-    node = Node(nodes[-1].name, Banded(links, rows), (x, *operands), nodes[-1].outputs)
-    kept = [i for i in range(len(graph.nodes)) if i not in chain[:-1]]
+    node = Node(nodes[-1].name, Banded(links, rows, len(side)), (x, *operands), nodes[-1].outputs)
+    kept = [i for i in range(len(graph.nodes)) if i not in steps[:-1]]
     inner = {n.outputs[0] for n in nodes[:-1]}
     joined = replace(
         graph,

@@ -41,6 +41,7 @@ class Band:
 
     stages: tuple[Stage, ...]
     moves: tuple[Move | None, ...]  # per buffer, after the band
+    side: tuple[Stage, ...] = ()  # a second path from the input to the last stage
 
     def same_work(self, other: Band) -> bool:
         """Whether the bands differ in nothing but their place in input and output."""
@@ -49,18 +50,20 @@ class Band:
     def _placeless(self) -> tuple[Stage, ...]:
         stages = [replace(self.stages[0], source=0), *self.stages[1:]]
         stages[-1] = replace(stages[-1], into=0)
-        return tuple(stages)
+        return (*stages, *(replace(stage, source=0) for stage in self.side[:1]), *self.side[1:])
 
     @property
-    def place(self) -> tuple[int, int]:
-        """First row of the input that it reads, first row of the output that it computes."""
-        return self.stages[0].source, self.stages[-1].into
+    def place(self) -> tuple[int, int, int]:
+        """First row of the input that it reads, first row of the output, first row that the side reads."""
+        side = self.side[0].source if self.side else self.stages[0].source
+        return self.stages[0].source, self.stages[-1].into, side
 
 
 @dataclass(frozen=True)
 class Bands:
     bands: tuple[Band, ...]
     buffer_rows: tuple[int, ...]  # of each tensor inside the chain
+    side_rows: tuple[int, ...] = ()  # of each tensor of the side
 
     def runs(self) -> list[list[Band]]:
         """Bands that one loop computes: the same work, at places that are equally far apart."""
@@ -74,12 +77,15 @@ class Bands:
 
 
 def _even(bands: Sequence[Band]) -> bool:
-    steps = {(b.place[0] - a.place[0], b.place[1] - a.place[1]) for a, b in pairwise(bands[-3:])}
+    steps = {tuple(y - x for x, y in zip(a.place, b.place, strict=True)) for a, b in pairwise(bands[-3:])}
     return len(steps) == 1
 
 
-def cut(windows: Sequence[RowWindow], rows: int) -> Bands | None:
-    """Bands of ``rows`` output rows; None if a window sees only padding."""
+def cut(windows: Sequence[RowWindow], rows: int, side: Sequence[RowWindow] = ()) -> Bands | None:
+    """Bands of ``rows`` output rows; None if a window sees only padding.
+
+    ``side``: a second path from the input to the last window, of windows that do not overlap.
+    """
     count = len(windows)
     done, base = [0] * count, [0] * count  # by the output tensor of a window: rows computed, first row kept
     buffer_rows = [0] * (count - 1)
@@ -98,6 +104,9 @@ def cut(windows: Sequence[RowWindow], rows: int) -> Bands | None:
             into = done[i] - (base[i] if i < count - 1 else 0)
             padding = (first - low, high - end)
             stages.append(Stage(wanted[i] - done[i], into, source, end - first, *padding))
+        beside = _side(side, done[-1], wanted[-1])
+        if beside is None:
+            return None
         done = wanted
         moves: list[Move | None] = []
         for i, window in enumerate(windows[1:]):
@@ -107,8 +116,23 @@ def cut(windows: Sequence[RowWindow], rows: int) -> Bands | None:
             moved = needed > base[i] and needed < done[i] and not last
             moves.append(Move(needed - base[i], done[i] - needed) if moved else None)
             base[i] = needed
-        bands.append(Band(tuple(stages), tuple(moves)))
-    return Bands(tuple(bands), tuple(buffer_rows))
+        bands.append(Band(tuple(stages), tuple(moves), beside))
+    side_rows = [max(band.side[i].rows for band in bands) for i in range(len(side))]
+    return Bands(tuple(bands), tuple(buffer_rows), tuple(side_rows))
+
+
+def _side(windows: Sequence[RowWindow], first: int, end: int) -> tuple[Stage, ...] | None:
+    """What the windows of a side do for output rows from ``first`` to before ``end``: nothing is kept."""
+    stages: list[Stage] = []
+    for window in reversed(windows):
+        low, high = window.read(first, end)
+        rows, (first, end) = end - first, (window.inside(low), window.inside(high))
+        if end <= first:
+            return None
+        stages.insert(0, Stage(rows, 0, 0, end - first, first - low, high - end))
+    if stages:
+        stages[0] = replace(stages[0], source=first)
+    return tuple(stages)
 
 
 def _wanted(windows: Sequence[RowWindow], done: Sequence[int], rows: int) -> list[int]:

@@ -14,6 +14,7 @@ import numpy as np
 from tinyml import c
 from tinyml import fixed_point as fp
 from tinyml.errors import ModelError, UnsupportedError
+from tinyml.hooks import RowWindow
 from tinyml.ir import Array, DType, Layer, Op, Shape, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Overlay, Sheet, register_kernels
 from tinyml.ops.shared.axis import from_front
@@ -68,6 +69,10 @@ class Pad(Op):
     def channelwise(self, layer: Layer) -> bool:
         return not self.begins[-1] and not self.ends[-1]
 
+    def row_window(self, layer: Layer) -> RowWindow | None:
+        rows_alone = not any((*self.begins[:2], *self.ends[:2]))
+        return RowWindow.row_by_row(layer.output.shape[1]) if rows_alone else None
+
     def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
         begins, ends = (tuple(w[p] for p in perm) for w in (self.begins, self.ends))
         return replace(self, begins=begins, ends=ends)
@@ -88,6 +93,7 @@ class PadLoops(Kernel[Pad]):
     """
 
     name = "pad loops"
+    in_bands = True
 
     def overlays(self, layer: Layer[Pad]) -> tuple[Overlay, ...]:
         return (Overlay(0),)

@@ -13,7 +13,7 @@ import numpy as np
 
 from tinyml import c
 from tinyml.errors import UnsupportedError
-from tinyml.hooks import Border
+from tinyml.hooks import Border, RowWindow
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Constraint, Library, Sheet, register_kernels
 from tinyml.ops.pool.integer_mean import alike, from_sum, linear_mean
@@ -58,6 +58,15 @@ class AveragePool(Window, Clamped):
         if pads is None or x.quant is not None or any(self.pads) or self.ceil:
             return None
         return replace(self, pads=pads, include_pad=True)
+
+    def row_window(self, layer: Layer) -> RowWindow | None:
+        if len(self.kernel) != 2 or self.ceil or self.pads_count:
+            return None
+        rows = (layer.input(0).shape[1], layer.output.shape[1])
+        return RowWindow(self.kernel[0], self.strides[0], self.dilations[0], self.pads[0], *rows)
+
+    def with_row_padding(self, top: int, bottom: int) -> Op:
+        return replace(self, pads=(top, self.pads[1], bottom, self.pads[3]))
 
     def quantized(
         self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
@@ -104,6 +113,7 @@ class AveragePoolQuantized(PoolKernel[AveragePool]):
     """Integer sums."""
 
     name = "integer average-pool loops"
+    in_bands = True
     constraints: ClassVar[tuple[Constraint, ...]] = (integer_form,)
 
     def emit(self, layer: Layer[AveragePool], sheet: Sheet) -> None:
@@ -177,6 +187,7 @@ class AveragePoolLoops(PoolKernel[AveragePool]):
     """Sums inside loops; the divisor is a constant where all windows hold as many elements."""
 
     name = "average-pool loops"
+    in_bands = True
     constraints = (real_numbers,)
 
     def emit(self, layer: Layer[AveragePool], sheet: Sheet) -> None:
