@@ -9,15 +9,21 @@ Started several times with the same storage, the processes share the work.
 
 from __future__ import annotations
 
-import argparse
 import itertools
+import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 from sklearn.datasets import load_digits
 from sklearn.neural_network import MLPClassifier
+from threadpoolctl import threadpool_limits  # comes with scikit-learn
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "common"))
+
+from searching import arguments, show
 
 import tinyml
 
@@ -63,7 +69,7 @@ def train(trial, _: onnx.ModelProto) -> tuple[float, onnx.ModelProto]:
     """The accuracy on images that were held back, and the trained network."""
     rate = trial.suggest_float("rate", 1e-3, 3e-2, log=True)
     fitted = MLPClassifier(hidden_sizes(trial), learning_rate_init=rate, max_iter=60, random_state=0)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")  # more iterations would help a little
         fitted.fit(images[~held_back], digits.target[~held_back])
     score = fitted.score(images[held_back], digits.target[held_back])
@@ -71,12 +77,7 @@ def train(trial, _: onnx.ModelProto) -> tuple[float, onnx.ModelProto]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--trials", type=int, default=40, help="of all processes together (default: 40)")
-    parser.add_argument("--storage", help="a file or database that several processes share")
-    parser.add_argument("--plot", help="write the plot to this SVG file")
-    parser.add_argument("--seed", type=int)
-    args = parser.parse_args()
+    args = arguments(__doc__).parse_args()
     found = tinyml.search(
         build,
         train,
@@ -88,14 +89,7 @@ def main() -> None:
         storage=args.storage,
         seed=args.seed,
     )
-    pruned = sum(one.score is None for one in found.candidates)
-    print(f"{len(found.candidates)} candidates, {pruned} over the budget")
-    for one in found.front:
-        sizes = "-".join(str(value) for key, value in one.parameters.items() if key.startswith("width"))
-        flash, time = one.costs["flash"], one.costs["milliseconds"]
-        print(f"{100 * one.score:.1f} %  {time:.2f} ms  {flash:,.0f} bytes of flash  {sizes}")
-    if args.plot:
-        found.save_plot(args.plot)
+    show(found, args.plot)
 
 
 if __name__ == "__main__":

@@ -19,12 +19,14 @@ from tinyml.harness import frames, session
 from tinyml.harness.build import RUNTIME_C, RUNTIME_INCLUDE, SANITIZERS, WARNINGS
 from tinyml.harness.links import Link, Program, SerialPort
 from tinyml.harness.objects import Unit, compile_all
+from tinyml.harness.opening import BareMachine
 from tinyml.harness.session import Command, Session
 from tinyml.harness.tools import host_compiler
 
 FUZZED_INPUTS = 200_000
 ENVIRONMENT = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}
 SOURCE = Path(__file__).parents[1] / "support" / "host_device.c"
+DIGITS = Path(__file__).parents[2] / "samples" / "digits" / "model.onnx"
 
 
 @pytest.fixture(scope="module")
@@ -226,6 +228,29 @@ def test_places_that_are_no_device(tmp_path: Path) -> None:
     (tmp_path / "zephyr" / ".config").write_text("CONFIG_TINYML_HOST=y\n")
     with pytest.raises(ConfigError, match="is for hardware"):
         tinyml.connect(tmp_path)
+
+
+def test_a_model_without_firmware() -> None:
+    """On the host: built, started, driven, and gone with its folder."""
+    with tinyml.connect("host", model=DIGITS) as there:
+        assert list(there.models) == ["model"]
+        result = there.run(None)
+        assert result.cycles is None
+        with pytest.raises(ConfigError, match="has no clock"):
+            there.profile()
+        link = there._link
+        assert isinstance(link, BareMachine)
+        folder = link.folder
+        assert folder.is_dir()
+    assert not folder.exists()
+    assert np.array_equal(result["logits"], tinyml.run(DIGITS)["logits"])
+
+
+def test_machines_need_a_model_and_devices_have_their_own(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="host has no model of its own"):
+        tinyml.connect("host")
+    with pytest.raises(ConfigError, match="has its own models"):
+        tinyml.connect(tmp_path, model=DIGITS)
 
 
 def test_no_such_port() -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -21,7 +22,7 @@ import tinyml
 from tinyml.errors import ConfigError, ToolError
 
 ROOT = Path(__file__).resolve().parents[2]
-EXAMPLE = ROOT / "samples" / "digits" / "search.py"
+TRIALS = 3
 
 
 def dense(width: int) -> onnx.ModelProto:
@@ -116,11 +117,17 @@ def test_mistakes(settings: dict[str, Any], message: str) -> None:
         tinyml.search(build, lambda *_: 1.0, **settings)
 
 
-def test_two_processes_share_the_example(tmp_path: Path) -> None:
-    """samples/digits/search.py for real: six candidates, from two processes on one journal file."""
+@pytest.mark.parametrize("sample", ["digits", "gesture"])
+def test_two_processes_share_an_example(sample: str, tmp_path: Path) -> None:
+    """The samples' search.py for real: a few candidates, from two processes on one journal file."""
     pytest.importorskip("sklearn")
-    words = [sys.executable, str(EXAMPLE), "--trials", "6", "--storage", str(tmp_path / "journal")]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "plugin")}
+    folder = ROOT / "samples" / sample
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "plugin"), "OMP_NUM_THREADS": "1"}
+    words = [sys.executable, str(folder / "search.py"), "--trials", str(TRIALS)]
+    words += ["--storage", str(tmp_path / "journal")]
+    if sample == "gesture":
+        _record(tmp_path / "recordings")
+        words += ["--recordings", str(tmp_path / "recordings"), "--epochs", "2"]
     both = [
         subprocess.Popen(
             [*words, "--plot", str(tmp_path / f"{i}.svg")], env=environment, stdout=subprocess.PIPE, text=True
@@ -130,6 +137,17 @@ def test_two_processes_share_the_example(tmp_path: Path) -> None:
     said = [process.communicate()[0] for process in both]
     assert [process.returncode for process in both] == [0, 0], said
     counts = [int(re.findall(r"^(\d+) candidates", text)[0]) for text in said]
-    assert 6 <= max(counts) <= 7  # each may have had one under way
-    assert re.search(r"^9\d\.\d %  0\.\d\d ms ", max(said, key=len), re.MULTILINE)
+    assert TRIALS <= max(counts) <= TRIALS + 1  # each may have had one under way
+    assert re.search(r"^[4-9]\d\.\d %  \d\.\d\d ms ", max(said, key=len), re.MULTILINE), said
     assert (tmp_path / "0.svg").read_text().startswith("<svg")
+
+
+def _record(folder: Path) -> None:
+    """Some recordings of each gesture, as samples/gesture/record.py synthesises them."""
+    record = runpy.run_path(str(ROOT / "samples" / "gesture" / "record.py"))
+    random = np.random.default_rng(1)
+    for gesture in ("circle", "idle", "shake", "wave"):
+        (folder / gesture).mkdir(parents=True)
+        for number in range(20):
+            samples = record["recording"](gesture, 4 * record["RATE"], random)
+            np.savetxt(folder / gesture / f"{number}.csv", samples, "%.3f", ",")

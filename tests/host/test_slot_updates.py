@@ -22,6 +22,8 @@ from tinyml.slots.version import Version, parse_version
 
 MUTATED = int(os.environ.get("TINYML_FUZZ_SLOTS", "5000"))
 
+FUZZED_REQUESTS = 200_000
+
 
 @pytest.fixture(scope="module")
 def simulator(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -206,6 +208,16 @@ def test_every_write_and_erase_fails_once(simulator: Path, unit: str, files: lis
     """The update reports it, the old model stays, and the next attempt succeeds."""
     words = simulate(simulator, "faults", unit, files).split()
     assert int(words[1]) > len(fake.image_of()) / int(unit.rpartition("+")[2])
+
+
+@pytest.mark.parametrize("unit", ["8", "8+64"])
+def test_any_requests(simulator: Path, unit: str, files: list[str]) -> None:
+    """What `deploy` sends, with steps left out, repeated, damaged and invented: nothing outside of buffers
+    and slots is touched, and a model that runs is one that was sent."""
+    words = simulate(simulator, "fuzz", unit, [*files, "3", str(FUZZED_REQUESTS)]).split()
+    assert int(words[0]) >= FUZZED_REQUESTS
+    assert int(words[2]) > FUZZED_REQUESTS // 4, "most requests were refused"
+    assert int(words[4]) > 100, "no deployment succeeded"
 
 
 ASCENDING = (

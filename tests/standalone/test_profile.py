@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import tinyml
 from tinyml import arrays, harness
 from tinyml.cli import main
 from tinyml.errors import ConfigError
@@ -96,3 +97,15 @@ def test_trace(tmp_path: Path) -> None:
     cycles = report.layers[2].cycles_estimated or report.layers[2].instructions
     assert cycles
     assert found[1] == pytest.approx(cycles / 100)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_connected_to_a_core(machine: str) -> None:
+    """`tinyml.connect` without Zephyr: results and, but for the call, instructions of `tinyml.run`."""
+    expected = tinyml.run(DIGITS, on=machine)
+    assert expected.instructions is not None
+    with tinyml.connect(machine, model=DIGITS) as device:
+        found = device.run(None)
+        spent = device.profile().cycles
+    assert np.array_equal(found["logits"], expected["logits"])
+    assert abs(spent / expected.instructions[0] - 1) < 0.01

@@ -8,8 +8,10 @@
  *	slot_sim stages UNIT OLD NEW BAD  the same without failures, step by step
  *	slot_sim marks UNIT OLD NEW BAD   marks of which power failure left any part
  *	slot_sim faults UNIT OLD NEW BAD  every write and erase fails once; flash that is described
- * wrongly slot_sim order UNIT OLD NEW       what an update from one to the other returns slot_sim
- * serve UNIT BYTES         a device with slots of so many bytes, behind a line
+ *                                   wrongly
+ *	slot_sim order UNIT OLD NEW       what an update from one to the other returns
+ *	slot_sim serve UNIT BYTES         a device with slots of so many bytes, behind a line
+ *	slot_sim fuzz UNIT OLD NEW BAD NEWEST HANGS SEED COUNT   so many requests of any kind
  *
  * UNIT is the number of bytes that the flash writes at once; UNIT+BUFFER: images are written by a
  * stream with a buffer, and power can fail anywhere in it.
@@ -115,6 +117,11 @@ struct tinyml_slots slots;
 long operation, cut_at, fails_at;
 int tear;
 static uint32_t noise = 1;
+
+void make_noise(uint32_t seed)
+{
+	noise = seed * 2654435761u + 1u;
+}
 
 uint8_t random_byte(void)
 {
@@ -400,6 +407,9 @@ int main(int argc, char **argv)
 		cuts(&files[0], &files[1], &files[2]);
 	} else if (strcmp(argv[1], "faults") == 0) {
 		faults(&files[0], &files[1]);
+	} else if (strcmp(argv[1], "fuzz") == 0 && argc == 10) {
+		make_noise((uint32_t)strtoul(argv[8], NULL, 0));
+		fuzz(files, 2, strtoul(argv[9], NULL, 0));
 	} else if (strcmp(argv[1], "marks") == 0) {
 		marks(&files[0], &files[1]);
 	} else {

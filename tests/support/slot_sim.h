@@ -53,5 +53,7 @@ void cuts(const struct file *old, const struct file *new, const struct file *bad
 void stages(const struct file *old, const struct file *new, const struct file *bad);
 void marks(const struct file *old, const struct file *new);
 void faults(const struct file *old, const struct file *new);
+void fuzz(const struct file *files, size_t count, unsigned long wanted);
+void make_noise(uint32_t seed);
 
 #endif /* TESTS_SUPPORT_SLOT_SIM_H_ */

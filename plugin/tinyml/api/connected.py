@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tinyml.accuracy.answers import original_answers
+from tinyml.api.compiled import as_compiled
 from tinyml.api.data import DataLike, data_file, test_set
 from tinyml.api.evaluated import Answers, Evaluation, Question, judge
 from tinyml.api.running import EVERY, RunResult
@@ -19,10 +20,11 @@ from tinyml.api.tables import table
 from tinyml.arrays import pattern_inputs, real
 from tinyml.errors import ConfigError, ToolError
 from tinyml.harness.links import Link
-from tinyml.harness.opening import open_device
+from tinyml.harness.opening import BareMachine, open_device
 from tinyml.harness.samples import input_bytes, output_arrays
-from tinyml.harness.session import DeviceModel, Ran, Session
+from tinyml.harness.session import EMULATOR_SECONDS, DeviceModel, Ran, Session
 from tinyml.ir import Array, DType, Graph, Quant, State, Tensor
+from tinyml.machines import MACHINES, find_machine
 from tinyml.pipeline import read_samples
 from tinyml.progress import Progress, silent
 from tinyml.quantize.request import Request, Scaling
@@ -203,13 +205,28 @@ class Device:
         return ran, output_arrays(model, self._session.outputs(model.index, model.output_bytes))
 
 
-def connect(to: str | Path, *, baud: int = 115200, timeout_seconds: float = 300) -> Device:
-    """Connect to a device whose firmware has ``CONFIG_TINYML_HOST=y``.
+def connect(
+    to: str | Path,
+    *,
+    model: ModelLike | None = None,
+    baud: int = 115200,
+    timeout_seconds: float = 300,
+) -> Device:
+    """Connect to a device whose firmware has ``CONFIG_TINYML_HOST=y``, or to a model on an emulated core.
 
     ``to``: a serial port, a pseudo terminal, or a URL of pyserial such as ``socket://localhost:4321``; or the
-    build folder of a Zephyr application for an emulated board or native_sim, which is then started.
-    ``timeout_seconds`` limits one run of a model.
+    build folder of a Zephyr application for an emulated board or native_sim, which is then started. The
+    name of a machine (``host``, ``qemu-cortex-m4``, ...) builds and starts a program with ``model`` and
+    nothing else; its cycles are instructions. ``timeout_seconds`` limits one run of a model.
     """
+    if str(to) in MACHINES:
+        if model is None:
+            raise ConfigError(f"{to} has no model of its own", "connect(..., model=FILE)")
+        compiled = as_compiled(model, find_machine(str(to)).target.name)
+        link: Link = BareMachine(compiled.built.files, str(to))
+        return Device(link, str(to), EMULATOR_SECONDS, timeout_seconds)
+    if model is not None:
+        raise ConfigError(f"{to} has its own models", f"model= is for machines: {', '.join(MACHINES)}")
     link, seconds = open_device(to, baud)
     return Device(link, str(to), seconds, timeout_seconds)
 

@@ -45,6 +45,7 @@ class Options:
     sanitize: bool = False
     check_arena: bool = False
     profile: bool = False  # layer by layer, on machines that count instructions instructions
+    serve: bool = False  # wait for requests of <tinyml/host.h> instead of running samples
     defines: tuple[str, ...] = ()
 
 
@@ -120,7 +121,11 @@ def _units(model: Generated, machine: Machine, folder: Path, options: Options) -
         (folder / header).write_text(port_header(model.name, model.arena_ranges), encoding="utf-8")
         model_flags = (*ours, f'-DTINYML_PORT_HEADER="{header}"')
         model_includes = (*includes, folder, HARNESS_C)
-    units += harness_units(harness, f"MODEL={model.name}_model", port)
+    main = "main.c"
+    if options.serve:
+        main, port = "serve.c", (*port, "line_qemu.c" if machine.board else "line_host.c")
+        units += [Unit(path, RUNTIME, ours, includes) for path in sorted((RUNTIME_C / "host").glob("*.c"))]
+    units += harness_units(harness, f"MODEL={model.name}_model", port, main)
     return [Unit(model.source, MODEL, model_flags, model_includes), *units]
 
 
@@ -130,11 +135,13 @@ def model_units(model: Generated, machine: Machine, folder: Path, options: Optio
     return [unit for unit in _units(model, machine, folder, options) if unit.part != HARNESS]
 
 
-def harness_units(flags: tuple[str, ...], define: str, port: tuple[str, ...]) -> list[Unit]:
+def harness_units(
+    flags: tuple[str, ...], define: str, port: tuple[str, ...], main: str = "main.c"
+) -> list[Unit]:
     """The harness itself; ``define`` sets how it finds the model."""
-    main = (*flags, f"-DTINYML_HARNESS_{define}")
-    units = [Unit(HARNESS_C / "main.c", HARNESS, main, (RUNTIME_INCLUDE, HARNESS_C))]
-    return [*units, *(Unit(HARNESS_C / name, HARNESS, flags) for name in port)]
+    includes = (RUNTIME_INCLUDE, HARNESS_C)
+    units = [Unit(HARNESS_C / main, HARNESS, (*flags, f"-DTINYML_HARNESS_{define}"), includes)]
+    return [*units, *(Unit(HARNESS_C / name, HARNESS, flags, includes) for name in port)]
 
 
 def library_units(

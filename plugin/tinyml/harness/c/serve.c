@@ -1,0 +1,35 @@
+/* Copyright The west-tinyml contributors */
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* A device without an operating system: a model behind <tinyml/host.h>, for `tinyml.connect()`. */
+
+#include <tinyml/host.h>
+
+#include "line.h"
+#include "port.h"
+
+extern const struct tinyml_model TINYML_HARNESS_MODEL;
+
+static const struct tinyml_model *model_at(size_t index)
+{
+	return index == 0u ? &TINYML_HARNESS_MODEL : NULL;
+}
+
+int main(void)
+{
+	const struct tinyml_host_port port = {
+		.model = model_at,
+		.send = line_send,
+		.cycles = line_cycles,
+		.describe_clock = line_describe_clock,
+	};
+	static struct tinyml_host host;
+	uint8_t byte;
+
+	host.port = &port;
+	line_open();
+	while (line_receive(&byte)) {
+		tinyml_host_receive(&host, &byte, 1);
+	}
+	port_exit(0);
+}
