@@ -10,13 +10,15 @@ import numpy as np
 import pytest
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
+from tinyml import harness
 from tinyml.importers import onnx_graph
 from tinyml.interpret import interpret
 from tinyml.ir import Graph
+from tinyml.ops.elementwise.channel_lookup import ChannelLookup
 from tinyml.ops.elementwise.lookup import Lookup
 from tinyml.pipeline import Options, compile_built, optimize
 
-SHAPE = (1, 1, 16, 16)
+SHAPE = (1, 3, 16, 16)
 CONSTANTS = {
     "whole": np.array(255.0, np.float32),
     "half": np.array([[[0.5]]], np.float32),
@@ -26,8 +28,10 @@ CONSTANTS = {
     "zero_u8": np.array(119, np.uint8),
     "low": np.array(-0.9, np.float32),
     "high": np.array(0.8, np.float32),
-    "means": np.linspace(0, 1, 16, dtype=np.float32),
-    "perm": np.array([0, 2, 3, 1]),
+    "columns": np.linspace(0, 1, 16, dtype=np.float32),
+    "means": np.array([0.485, 0.456, 0.406], np.float32).reshape(1, 3, 1, 1),
+    "deviations": np.array([0.229, 0.224, 0.225], np.float32).reshape(3, 1, 1),
+    "pixels": np.linspace(0, 1, 256, dtype=np.float32).reshape(16, 16),
 }
 CAST = helper.make_node("Cast", ["x"], ["real"], to=TensorProto.FLOAT)
 
@@ -58,10 +62,10 @@ def tabulated(graph: Graph) -> bool:
     """Of the optimised graph, which must compute the same for every byte."""
     after = optimize(graph)
     kind = graph.tensors["x"].dtype.numpy
-    x = np.arange(256, dtype=np.uint8).view(kind).reshape(SHAPE)
+    x = np.tile(np.arange(256, dtype=np.uint8).view(kind), 3).reshape(SHAPE)
     (before_y,), (after_y,) = (interpret(each, [{"x": x}]) for each in (graph, after))
     np.testing.assert_array_equal(after_y["y"], before_y["y"])
-    return any(isinstance(node.op, Lookup) for node in after.nodes)
+    return any(isinstance(node.op, Lookup | ChannelLookup) for node in after.nodes)
 
 
 @pytest.mark.parametrize("kind", [TensorProto.UINT8, TensorProto.INT8])
@@ -73,8 +77,9 @@ def tabulated(graph: Graph) -> bool:
         (("Div", "whole"), ("Sub", "half"), ("Div", "third")),
         (("Mul", "third"), ("Add", "low"), ("Max", "low"), ("Min", "high")),
         (("Div", "whole"), ("Relu", None)),
+        (("Div", "whole"), ("Sub", "means"), ("Div", "deviations")),
     ],
-    ids=["cast", "normalised", "limited", "relu"],
+    ids=["cast", "normalised", "limited", "relu", "channels"],
 )
 def test_every_byte(steps: tuple[tuple[str, str | None], ...], out: str, kind: int) -> None:
     assert tabulated(model(chain(*steps, out=out), kind))
@@ -89,10 +94,12 @@ def test_constants_on_the_left() -> None:
 @pytest.mark.parametrize(
     "steps",
     [
-        (("Sub", "means"),),  # a number for each column
+        (("Sub", "columns"),),  # tables would be larger than the image
+        (("Sub", "columns"), ("Div", "means")),
+        (("Sub", "pixels"),),
         (("Exp", None),),  # not the same on every core
     ],
-    ids=["several", "inexact"],
+    ids=["columns", "two_axes", "pixels", "inexact"],
 )
 def test_not_a_table(steps: tuple[tuple[str, str | None], ...]) -> None:
     assert not tabulated(model(chain(*steps)))
@@ -102,9 +109,16 @@ def test_real_numbers_that_something_else_reads() -> None:
     assert not tabulated(model(chain(("Div", "whole"), ("Sub", "half")), also="t0"))
 
 
-def test_no_float_image_in_the_arena() -> None:
-    compiled = compile_built(
-        model(chain(("Div", "whole"), ("Sub", "half"))), Options(name="model", target="host")
-    )
-    kernels = [chosen.kernel.name for chosen in compiled.selected]
-    assert kernels == ["table lookup", "dequantize loop"]
+@pytest.mark.parametrize(
+    "operand,kernel",
+    [("half", "table lookup"), ("means", "table lookup by channels")],
+    ids=["one", "channels"],
+)
+def test_no_float_image_in_c(operand: str, kernel: str) -> None:
+    """The C gives what numpy gives, for every byte."""
+    graph = model(chain(("Div", "whole"), ("Sub", operand)))
+    compiled = compile_built(graph, Options(name="model", target="host"))
+    assert [chosen.kernel.name for chosen in compiled.selected] == [kernel, "dequantize loop"]
+    x = np.tile(np.arange(256, dtype=np.uint8), 3).reshape(SHAPE)
+    result = harness.run_files(compiled.files, "host", [{"x": x}])
+    np.testing.assert_array_equal(result.outputs[0]["y"], interpret(graph, [{"x": x}])[0]["y"])
