@@ -50,6 +50,9 @@ def normal(text: str) -> str:
 
 
 STEPS = tuple(dict.fromkeys(PASSES))
+UNWRITTEN = ("keep_last_step", "tabulate_bytes")
+"""Passes on operators with attributes that the text leaves out: activations, tables."""
+
 REWRITES = [case for step in STEPS for case in rewrites(step)]
 
 
@@ -84,13 +87,18 @@ def test_rewritten_graphs_compute_the_same(step: Pass) -> None:
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
 def test_every_pass_has_what_it_changes_and_what_it_leaves_alone(step: Pass) -> None:
+    if step.__name__ in UNWRITTEN:
+        assert Path(__file__).with_name(f"test_{step.__name__}.py").is_file()
+        return
     changes = [case.before != case.after for case in rewrites(step)]
     assert any(changes), f"tests/passes/{step.__name__}.txt has no graph that the pass changes"
     assert not all(changes), f"tests/passes/{step.__name__}.txt has no graph that the pass leaves alone"
 
 
 def test_every_file_belongs_to_a_pass() -> None:
-    assert {path.stem for path in FOLDER.glob("*.txt")} == {step.__name__ for step in STEPS}
+    assert {path.stem for path in FOLDER.glob("*.txt")} == {
+        step.__name__ for step in STEPS if step.__name__ not in UNWRITTEN
+    }
 
 
 def test_parser_reads_states_and_absent_operands() -> None:
