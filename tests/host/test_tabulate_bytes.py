@@ -13,13 +13,13 @@ from onnx import NodeProto, TensorProto, helper, numpy_helper
 from tinyml import harness
 from tinyml.importers import onnx_graph
 from tinyml.interpret import interpret
-from tinyml.ir import Graph
+from tinyml.ir import Array, Graph
 from tinyml.ops.elementwise.channel_lookup import ChannelLookup
 from tinyml.ops.elementwise.lookup import Lookup
 from tinyml.pipeline import Options, compile_built, optimize
 
 SHAPE = (1, 3, 16, 16)
-CONSTANTS = {
+CONSTANTS: dict[str, Array] = {
     "whole": np.array(255.0, np.float32),
     "half": np.array([[[0.5]]], np.float32),
     "third": np.array([1 / 3], np.float32),

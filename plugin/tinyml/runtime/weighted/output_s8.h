@@ -55,7 +55,7 @@ static inline int32_t tinyml_halve_s8(int32_t x)
 /* (acc * multiplier + nudge / 2) >> 31, for multipliers of at least 2^30, as all factors have. */
 static inline int32_t tinyml_scale(int32_t acc, int32_t multiplier, int32_t nudge)
 {
-#if defined(__arm__) && __ARM_ARCH >= 7
+#if defined(__arm__) && __ARM_ARCH >= 7 && (defined(__thumb2__) || !defined(__thumb__))
 	/* Doubled, the multiplier is an unsigned factor f of 32 bits, or f - 2^32 as a signed
 	 * number; and acc * f = acc * (f - 2^32) + acc * 2^32. So the result is the upper half of a
 	 * sum, without a shift. */
@@ -65,8 +65,8 @@ static inline int32_t tinyml_scale(int32_t acc, int32_t multiplier, int32_t nudg
 	__asm__("smlal %0, %1, %2, %3" : "+r"(low), "+r"(high) : "r"(acc), "r"(factor));
 	return high;
 #elif defined(__thumb__)
-	/* Armv6-M multiplies 32 bits by 32 to 32: four products of halves. The lower half of the
-	 * smallest does not reach the result. */
+	/* Armv6-M and Armv8-M Baseline multiply 32 bits by 32 to 32: four products of halves. The
+	 * lower half of the smallest does not reach the result. */
 	const int32_t acc_high = acc >> 16, high = multiplier >> 16;
 	const uint32_t acc_low = (uint16_t)acc, low = (uint16_t)multiplier;
 	const int32_t a = acc_high * (int32_t)low + (int32_t)(acc_low * low >> 16);
