@@ -266,4 +266,4 @@ def test_markdown_for_a_comment(tmp_path: Path) -> None:
     text = summary.read_text()
     assert "% of 100 |" in text
     assert "**Over budget:** " in text
-    assert "| layer Conv conv1 | tinyml\\_conv\\_pairs\\_s8 | tinyml\\_conv\\_s8 | kernel |" in text
+    assert "| layer Conv conv1 | tinyml\\_conv\\_pairs\\_s8 | tinyml\\_conv\\_halves\\_s8 | kernel |" in text
