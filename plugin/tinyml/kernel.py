@@ -257,6 +257,18 @@ class Kernel(ABC, Generic[O_contra]):
         """The files of CMSIS-NN that the layer links."""
         return self.sources if self.library is Library.CMSIS_NN else ()
 
+    def sums_rows(self, layer: Layer[O_contra]) -> bool:
+        """Whether the layer is a mean of whole columns: ``emit_sums`` and ``emit_means`` do it in parts."""
+        return False
+
+    def emit_sums(self, layer: Layer[O_contra], sheet: Sheet, sums: str) -> None:
+        """Write C that adds some rows of the input to ``sums``, an int32_t for each channel."""
+        raise NotImplementedError
+
+    def emit_means(self, layer: Layer[O_contra], sheet: Sheet, sums: str) -> None:
+        """Write C that makes the output of the whole layer from ``sums``."""
+        raise NotImplementedError
+
     def functions(self, layer: Layer[O_contra]) -> tuple[str, ...]:
         """The functions and tables of the libraries that the layer names, which decide how much is linked."""
         return (self.name,)

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from tinyml.bands.rows import Band, Bands, Stage, cut
+from tinyml.bands.rows import Band, Bands, Stage, cut, to_sums
 from tinyml.bands.sheet import PartSheet
 from tinyml.hooks import RowWindow
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
@@ -27,6 +27,7 @@ from tinyml.targets import Target
 T = TypeVar("T")
 
 ALIGNMENT = 8  # of buffers and of the scratch memory after them
+SUMS = "sums"  # the C name of those of the last link, if it adds up rows
 
 
 @dataclass(frozen=True)
@@ -109,9 +110,21 @@ class Banded(Op):
     def macs(self, layer: Layer) -> int:
         return sum(part.op.macs(part) for part in self.layers(layer))
 
+    def ends_in_sums(self, layer: Layer) -> bool:
+        """Whether the last link adds up the rows that it gets, and makes its only row of them at the end."""
+        *_, last = self.layers(layer)
+        return not self.side and len(self.links) > 1 and self.links[-1].kernel.sums_rows(last)
+
+    def rows_to_divide(self, layer: Layer) -> int:
+        """Rows that bands divide: those of the output, or what the last link sums up."""
+        *_, last = self.layers(layer)
+        return (last.input(0) if self.ends_in_sums(layer) else last.output).shape[1]
+
     def bands(self, layer: Layer) -> Bands | None:
         found = [row_window(part) for part in self.layers(layer)]
         windows = [window for window in found if window is not None]
+        if self.ends_in_sums(layer):
+            return to_sums(cut(windows[:-1], self.rows, gently=True))
         return cut([*windows[: self.main], windows[-1]], self.rows, windows[self.main : -1])
 
 
@@ -161,10 +174,12 @@ def divisible(layer: Layer[Banded]) -> bool:
     results = [part.output for part in parts]
     if bands is None or any(y.dtype is not layer.input(0).dtype or _row_elements(y) == 1 for y in results):
         return False
+    if layer.op.ends_in_sums(layer):
+        parts.pop()
     return all(
         link.kernel.refusal(_in_band(part, stage)) is None
         for run in bands.runs()
-        for link, part, stage in zip(layer.op.links, parts, all_stages(run[0]), strict=True)
+        for link, part, stage in zip(layer.op.links, parts, all_stages(run[0]), strict=False)
         if stage.rows
     )
 
@@ -181,10 +196,12 @@ class BandsOfRows(Kernel[Banded]):
     constraints = (divisible,)
 
     def scratch_bytes(self, layer: Layer[Banded], target: Target) -> int:
-        return sum(self._buffers(layer)) + self._work_bytes(layer, target)
+        return sum(self._buffers(layer)) + self._sum_bytes(layer) + self._work_bytes(layer, target)
 
     def overlays(self, layer: Layer[Banded]) -> tuple[Overlay, ...]:
         """A band reads all it needs of the input before it writes."""
+        if layer.op.ends_in_sums(layer):
+            return ()
         bands, x, y = self._bands(layer), layer.input(0), layer.output
         ends = [band.place[1] + band.stages[-1].rows for band in bands.bands]
         starts = [min(band.place[0], band.place[2]) for band in bands.bands[1:]]
@@ -195,9 +212,10 @@ class BandsOfRows(Kernel[Banded]):
         return if_shared(layer, Overlay(0, -whole_words(max([0, *leads]))))
 
     def runtime_sources(self, layer: Layer[Banded]) -> tuple[str, ...]:
-        return tuple(
-            source for link, part in self._links(layer) for source in link.kernel.runtime_sources(part)
-        )
+        linked = list(self._links(layer))
+        if layer.op.ends_in_sums(layer):
+            linked.pop()
+        return tuple(source for link, part in linked for source in link.kernel.runtime_sources(part))
 
     def emit(self, layer: Layer[Banded], sheet: Sheet) -> None:
         self._declare(layer, sheet)
@@ -222,6 +240,11 @@ class BandsOfRows(Kernel[Banded]):
             (x0, y0, side0), (x1, y1, side1) = run[0].place, run[1].place
             with sheet.block(f"for (int32_t band = 0; band < {len(run)}; band++) {{"):
                 self._band(layer, sheet, parts, run[0], (x1 - x0, y1 - y0, side1 - side0))
+        if layer.op.ends_in_sums(layer):
+            *_, (link, part) = self._links(layer)
+            last = parts[-1]
+            last.layer, last.depth, last.result = part, sheet.depth, sheet.y()
+            link.kernel.emit_means(part, last, SUMS)
 
     def _declare(self, layer: Layer[Banded], sheet: Sheet) -> None:
         """The scratch memory: rows of the tensors inside the chain, then the kernels' own scratch."""
@@ -232,9 +255,15 @@ class BandsOfRows(Kernel[Banded]):
             place = f"&memory[{start}]" if type_ == "int8_t" else f"(void *)&memory[{start}]"
             sheet.line(f"{type_} *const {self._buffer(layer, i)} = {place};")
             start += size
+        if sums := self._sum_bytes(layer):
+            sheet.include("<string.h>")
+            sheet.line(f"int32_t *const {SUMS} = (void *)&memory[{start}];")
+            start += sums
         if self._work_bytes(layer, sheet.target):
             sheet.line(f"void *const work = &memory[{start}];")
         sheet.line()
+        if sums:
+            sheet.line(f"memset({SUMS}, 0, {sums});")
 
     def _band(
         self,
@@ -262,7 +291,10 @@ class BandsOfRows(Kernel[Banded]):
             beside = self._buffer(layer, last - 1) if layer.op.side else _element(sheet.x(), *place)
             own.sources = _with_residual(link, [chain], beside)
             own.result = _element(result, *place)
-            link.kernel.emit(own.layer, own)
+            if i == last and layer.op.ends_in_sums(layer):
+                link.kernel.emit_sums(own.layer, own, SUMS)
+            else:
+                link.kernel.emit(own.layer, own)
         for i, ((_, part), move) in enumerate(zip(self._links(layer), band.moves, strict=False)):
             if move is not None:
                 row = _row_elements(part.output)
@@ -290,6 +322,9 @@ class BandsOfRows(Kernel[Banded]):
         rows = (*self._bands(layer).buffer_rows, *self._bands(layer).side_rows)
         return [_aligned(n * _row_elements(t) * t.dtype.bytes) for n, t in zip(rows, inner, strict=True)]
 
+    def _sum_bytes(self, layer: Layer[Banded]) -> int:
+        return _aligned(4 * layer.output.elements) if layer.op.ends_in_sums(layer) else 0
+
     def _work_bytes(self, layer: Layer[Banded], target: Target) -> int:
         """Scratch memory of the kernel that needs the most."""
         return _aligned(
@@ -297,7 +332,7 @@ class BandsOfRows(Kernel[Banded]):
                 link.kernel.scratch_bytes(_in_band(part, stage), target)
                 for run in self._bands(layer).runs()
                 for (link, part), stage in zip(self._links(layer), all_stages(run[0]), strict=True)
-                if stage.rows
+                if stage.rows and not link.kernel.sums_rows(part)
             )
         )
 

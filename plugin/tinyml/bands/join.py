@@ -97,7 +97,7 @@ def _with_rows(choice: Choice, step: int, op: Banded, rows: int, target: Target)
     graph, selected = choice
     node = replace(graph.nodes[step], op=replace(op, rows=rows))
     layer, kernel = graph.layer(node), selected[step].kernel
-    if rows >= layer.output.shape[1] or kernel.refusal(layer) is not None:
+    if rows >= op.rows_to_divide(layer) or kernel.refusal(layer) is not None:
         return None
     one = Selected(layer, kernel, kernel.scratch_bytes(layer, target))
     return (
@@ -226,6 +226,11 @@ def _is_side(selected: Sequence[Selected], near: _Neighbours, name: str) -> bool
     return window is not None and (window.kernel - 1) * window.dilation < window.stride
 
 
+def _rows_to_divide(last: Selected) -> int:
+    """Rows that bands divide: those of the output, or of the input where a kernel sums them up."""
+    return (last.layer.input(0) if last.kernel.sums_rows(last.layer) else last.layer.output).shape[1]
+
+
 def _link(chosen: Selected, node: Node, other: str) -> Link:
     """``other``: what a layer with two operands has besides the chain."""
     if joins_two(chosen.layer):
@@ -238,7 +243,7 @@ def _joined(
 ) -> Choice | None:
     """The chain as one layer in place of its last; None if it cannot be divided into such bands."""
     side = _side(graph, selected, chain, _Neighbours(graph))
-    if side is None or rows >= selected[chain[-1]].layer.output.shape[1]:
+    if side is None or rows >= _rows_to_divide(selected[chain[-1]]):
         return None
     steps = [*chain[:-1], *side, chain[-1]]
     parts = [selected[step] for step in steps]

@@ -81,10 +81,13 @@ def _even(bands: Sequence[Band]) -> bool:
     return len(steps) == 1
 
 
-def cut(windows: Sequence[RowWindow], rows: int, side: Sequence[RowWindow] = ()) -> Bands | None:
+def cut(
+    windows: Sequence[RowWindow], rows: int, side: Sequence[RowWindow] = (), gently: bool = False
+) -> Bands | None:
     """Bands of ``rows`` output rows; None if a window sees only padding.
 
-    ``side``: a second path from the input to the last window, of windows that do not overlap.
+    ``side``: a second path from the input to the last window, of windows that do not overlap. ``gently``: no
+    window computes more rows in the first bands than in later ones; the first bands may have no output.
     """
     count = len(windows)
     done, base = [0] * count, [0] * count  # by the output tensor of a window: rows computed, first row kept
@@ -92,6 +95,8 @@ def cut(windows: Sequence[RowWindow], rows: int, side: Sequence[RowWindow] = ())
     bands = []
     while done[-1] < windows[-1].out_rows:
         wanted = _wanted(windows, done, rows)
+        if gently:
+            wanted = _in_reach(windows, done, wanted, rows)
         stages = []
         for i, window in enumerate(windows):
             low, high = window.read(done[i], wanted[i])
@@ -119,6 +124,33 @@ def cut(windows: Sequence[RowWindow], rows: int, side: Sequence[RowWindow] = ())
         bands.append(Band(tuple(stages), tuple(moves), beside))
     side_rows = [max(band.side[i].rows for band in bands) for i in range(len(side))]
     return Bands(tuple(bands), tuple(buffer_rows), tuple(side_rows))
+
+
+def _in_reach(windows: Sequence[RowWindow], done: Sequence[int], wanted: list[int], rows: int) -> list[int]:
+    """As many of the wanted rows as a later band computes, of those whose own rows are there by then."""
+    usual = rows
+    limits = [0] * len(windows)
+    for i in range(len(windows) - 1, -1, -1):
+        limits[i], usual = usual, usual * windows[i].stride
+    found = list(done)
+    for i, window in enumerate(windows):
+        found[i] = min(wanted[i], done[i] + limits[i])
+        while i and found[i] > done[i] and window.inside(window.read(done[i], found[i])[1]) > found[i - 1]:
+            found[i] -= 1
+    return found
+
+
+def to_sums(found: Bands | None) -> Bands | None:
+    """The same bands followed by one more stage, which uses the rows of a band at once and keeps none."""
+    if found is None:
+        return None
+    bands = []
+    for band in found.bands:
+        rows = band.stages[-1].rows
+        last = replace(band.stages[-1], into=0)
+        bands.append(replace(band, stages=(*band.stages[:-1], last, Stage(rows, 0, 0, rows, 0, 0))))
+    most = max(band.stages[-1].rows for band in bands)
+    return Bands(tuple(bands), (*found.buffer_rows, most))
 
 
 def _side(windows: Sequence[RowWindow], first: int, end: int) -> tuple[Stage, ...] | None:

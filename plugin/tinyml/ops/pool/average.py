@@ -141,6 +141,28 @@ class AveragePoolQuantized(PoolKernel[AveragePool]):
             value = limited("sum", *clamp_range(op.clamp, y))
             sheet.line(f"{sheet.y()}[{out}] = ({y.dtype.c}){value};")
 
+    def sums_rows(self, layer: Layer[AveragePool]) -> bool:
+        x, y, op = layer.input(0), layer.output, layer.op
+        whole = len(x.shape) == 4 and y.shape[:3] == (1, 1, 1) and not any(op.pads)
+        return whole and op.kernel == x.shape[1:3] and op.line(x, y) is not None
+
+    def emit_sums(self, layer: Layer[AveragePool], sheet: Sheet, sums: str) -> None:
+        _, rows, columns, channels = layer.input(0).shape
+        with (
+            sheet.block(f"for (int32_t i = 0; i < {rows * columns}; i++) {{"),
+            sheet.block(f"for (int32_t c = 0; c < {channels}; c++) {{"),
+        ):
+            sheet.line(f"{sums}[c] += {sheet.x()}[i * {channels} + c];")
+
+    def emit_means(self, layer: Layer[AveragePool], sheet: Sheet, sums: str) -> None:
+        y, line = layer.output, layer.op.line(layer.input(0), layer.output)
+        assert line is not None
+        sheet.include("<tinyml/fixed_point.h>")
+        with sheet.block(f"for (int32_t c = 0; c < {y.shape[3]}; c++) {{"):
+            sheet.line(f"const int32_t sum = {line.c(f'{sums}[c]')};")
+            value = limited("sum", *clamp_range(layer.op.clamp, y))
+            sheet.line(f"{sheet.y()}[c] = ({y.dtype.c}){value};")
+
 
 def two_spatial_axes(layer: Layer) -> bool:
     """The input is NHWC with extents below 32768."""
