@@ -32,9 +32,14 @@ _packages: set[str] = set()
 
 
 def load(files: Iterable[Path]) -> None:
-    """Load these files, each once. Nothing of a file that fails stays registered."""
+    """Load these files, each once. Nothing of a file that fails stays registered.
+
+    C files among them are no operators: the emitter takes them as they are.
+    """
     for file in files:
         path = file.resolve()
+        if is_c(path):
+            continue
         try:
             content = path.read_bytes()
         except (OSError, ValueError) as error:
@@ -47,6 +52,11 @@ def load(files: Iterable[Path]) -> None:
         with _all_or_nothing():
             _execute(path, content, digest)
         _loaded[path] = digest
+
+
+def is_c(file: Path) -> bool:
+    """Whether a file is C that kernels from outside call, and not Python."""
+    return file.suffix == ".c"
 
 
 def load_installed() -> None:

@@ -164,10 +164,13 @@ def quantize_model(
     request: Request,
     shapes: Mapping[str, Shape] | None = None,
     progress: Progress | None = None,
+    operators: Sequence[Path] = (),
 ) -> Result:
     """From a float model file to int8, or the cached result."""
     from tinyml.quantize import cache
 
+    outside.load(operators)
+    outside.load_installed()
     return cache.quantized(read_model(model), request, shapes, progress or silent)
 
 
@@ -256,7 +259,8 @@ def compile_graph(
     if observe:
         observe("bands", graph)
     LOG.debug("plan: %d bytes of arena in %d steps", placed.arena_bytes, len(selected))
-    emitted = emit(name, graph, placed, selected, target, origin, feed)
+    sources = [file for file in options.operators if outside.is_c(file)]
+    emitted = emit(name, graph, placed, selected, target, origin, feed, sources)
     summary = summarize(
         name,
         graph,

@@ -22,6 +22,7 @@ from tinyml import outside
 from tinyml.app import cmake, manifest
 from tinyml.cli import main
 from tinyml.errors import ConfigError, RegistrationError, UnsupportedError
+from tinyml.interpret import interpret
 from tinyml.platformio import build as platformio_build
 from tinyml.platformio import project as projects
 from tinyml.platformio.boards import Board
@@ -268,3 +269,45 @@ def test_new_operator(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     for wrong in ("hardThing", "Hard-Thing", "3D"):
         assert main(["new-operator", wrong, "-o", str(tmp_path)]) == 1
     assert {path.name for path in tmp_path.iterdir()} >= names
+
+
+def test_sources_become_part_of_the_model(
+    changed: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """C that no kernel names: listed in tinyml.yaml, or with the operators."""
+    file = changed('c_files = ("mexican_hat.c",)', "c_files = ()")
+    own = tmp_path / "mexican_hat.c"
+    compiled = tinyml.compile(MODEL, target="host", operators=[file, own])
+    assert compiled.files["curve.c"].count("static void mexican_hat_f32(") == 1
+    command = ["compile", str(MODEL), "-o", str(tmp_path / "c"), "--depfile", str(tmp_path / "d")]
+    assert main([*command, "--operators", str(file), "--operators", str(own)]) == 0
+    assert str(own) in (tmp_path / "d").read_text(), "a change compiles the model again"
+    text = "models:\n  - {name: a, file: a.onnx, operators: [mine.py], sources: [ops/mine.c]}\n"
+    (entry,) = manifest.parse(text, "tinyml.yaml").models
+    written = entry.as_yaml()
+    assert (written["operators"], written["sources"]) == (["mine.py"], ["ops/mine.c"])
+    (tmp_path / "tinyml.yaml").write_text(text)
+    assert f"{tmp_path.as_posix()}/ops/mine.c" in cmake.calls(tmp_path / "tinyml.yaml")
+    with pytest.raises(ConfigError, match=r"'mine\.py' in 'sources' is not a C file"):
+        manifest.parse("models:\n  - {name: a, file: a.onnx, sources: [mine.py]}\n", "tinyml.yaml")
+    assert main(["report", str(MODEL), "--operators", str(file), "--operators", str(tmp_path / "no.c")]) == 1
+    assert "no.c" in capsys.readouterr().err
+
+
+def test_quantising_keeps_them_in_float(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("onnxruntime", reason="the quantiser is onnxruntime's")
+    np.savez(tmp_path / "data.npz", reading=np.linspace(0.05, 0.95, 32, dtype=np.float32).reshape(32, 1, 1))
+    command = ["quantize", str(MODEL), "--calibration", str(tmp_path / "data.npz"), "--method", "minmax"]
+    int8 = tmp_path / "int8.onnx"
+    assert main([*command, "-o", str(int8), "--operators", str(OPERATORS)]) == 0
+    assert "MexicanHat: computed in float" in " ".join(capsys.readouterr().out.split())
+    compiled = tinyml.compile(int8, target="host", operators=[OPERATORS])
+    kinds = [layer["op"] for layer in compiled.summary["layers"]]
+    assert kinds == ["Quantize", "Dense", "Dequantize", "MexicanHat", "Quantize", "Dense", "Dequantize"]
+    exact = tinyml.compile(MODEL, target="host", operators=[OPERATORS])
+    samples = [{"reading": np.array([[x]], np.float32)} for x in np.linspace(0.1, 0.9, 9)]
+    degrees = [
+        np.array([run["celsius"][0, 0] for run in interpret(model.built.graph, samples)])
+        for model in (exact, compiled)
+    ]
+    assert np.abs(degrees[0] - degrees[1]).max() < 15  # the reading has 256 steps, and the hats are narrow

@@ -272,7 +272,8 @@ ARENA_REGION  devicetree label of a zephyr,memory-region for the arena, instead 
 WEIGHTS       where the weights go: flash, RAM (copied at boot), or the zephyr,memory-region of that label
 QUANTIZE      make a float model int8, calibrated on <data>; keys as in tinyml.yaml. Absolute paths
 FRONTEND      what makes the input from samples, so that there is <name>_feed(); keys as in tinyml.yaml
-OPERATORS     Python files with operators of your own that the model uses. Absolute paths
+OPERATORS     Python files with operators of your own that the model uses, and C files that their
+              kernels call. Absolute paths
 NPU           the Arm Ethos-U that computes what it can of an int8 TFLite model, as ethos-u55-128
 
 The generated files are in <build>/tinyml/<name>. The model is a separate library,

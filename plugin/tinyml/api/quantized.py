@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from tinyml.api.data import DataLike, data_file
@@ -55,13 +56,15 @@ def quantize(
     std: Sequence[float] = (),
     samples: int = Request.samples,
     shapes: Mapping[str, Shape] | None = None,
+    operators: Sequence[str | Path] = (),
     progress: Progress | None = None,
 ) -> QuantizedModel:
     """Turn a float model into an int8 model, calibrated on real inputs.
 
     The settings are those of `tinyml quantize` (docs/quantize.md). ``labels``: the right class of each
-    sample. ``auto``: the loss that is allowed, ``0.5`` (points of accuracy) or ``"30dB"``. ``progress`` is
-    called with the name of a step, how much of it is done, and how much there is.
+    sample. ``auto``: the loss that is allowed, ``0.5`` (points of accuracy) or ``"30dB"``. ``operators``:
+    Python files with operators of your own, which stay float. ``progress`` is called with the name of a
+    step, how much of it is done, and how much there is.
     """
     source = as_model(model, example, shapes=shapes)
     low, high = range if range is not None else (None, None)
@@ -78,11 +81,13 @@ def quantize(
             Scaling(low, high, tuple(mean), tuple(std)),
             samples,
         )
-        return convert(source, request, progress)
+        return convert(source, request, progress, tuple(map(Path, operators)))
 
 
-def convert(model: Model, request: Request, progress: Progress | None = None) -> QuantizedModel:
+def convert(
+    model: Model, request: Request, progress: Progress | None = None, operators: Sequence[Path] = ()
+) -> QuantizedModel:
     """Quantise with the settings of the command line and of manifests."""
     with model.file() as path:
-        result = quantize_model(path, request, model.shapes, progress)
+        result = quantize_model(path, request, model.shapes, progress, operators)
     return QuantizedModel(model.name, stored=result.content, report=result.report)

@@ -73,6 +73,7 @@ KEYS = {
     "requires this accuracy on the board",
     "frontend": "what makes the model's input from samples, as `kind: micro`: gives kws_feed()",
     "operators": "Python files with operators of your own that the model uses, relative to tinyml.yaml",
+    "sources": "C files that the kernels of such operators call, relative to tinyml.yaml",
     "npu": "the Arm Ethos-U that computes what it can of an int8 TFLite model, as `ethos-u55-128`",
     "arena_region": "Zephyr: label of the zephyr,memory-region for the arena (default: chosen tinyml,arena)",
     "weights": "Zephyr: where the weights go: flash (default), ram (copied there at boot, for speed), "
@@ -95,7 +96,7 @@ class ModelEntry:
     weights: str | None = None  # flash, ram or a label of the devicetree
     frontend: FrontEnd | None = None
     interface: Mapping[str, pinned.Kind] = field(default_factory=dict)
-    operators: tuple[str, ...] = ()  # relative to the manifest, with ``/``
+    operators: tuple[str, ...] = ()  # and ``sources``; relative to the manifest, with ``/``
     classes: tuple[str, ...] = ()
     evaluate: evaluation.Evaluate | None = None  # paths relative to the manifest
     optimize: str | None = None  # a key of goals.GOALS
@@ -140,8 +141,9 @@ class ModelEntry:
             written["evaluate"] = dict(self.evaluate.given)
         if self.frontend:
             written["frontend"] = dict(self.frontend.given)
-        if self.operators:
-            written["operators"] = list(self.operators)
+        for key, wanted in (("operators", False), ("sources", True)):
+            if files := [file for file in self.operators if _is_c(file) == wanted]:
+                written[key] = files
         if self.npu:
             written["npu"] = self.npu
         return written
@@ -234,7 +236,7 @@ def _entry(item: object, where: str) -> ModelEntry:
         _label(item, "weights", "flash, ram or a label of the devicetree", "ram", where),
         _frontend(item.get("frontend"), where),
         pinned.from_mapping(item.get("interface"), where),
-        _operators(item.get("operators"), where),
+        (*_operators(item.get("operators"), where), *_sources(item.get("sources"), where)),
         _classes(item.get("classes"), where),
         _evaluate(item.get("evaluate"), where),
         find_goal(str(item["optimize"]), where).name if item.get("optimize") is not None else None,
@@ -281,13 +283,27 @@ def _classes(value: object, where: str) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _operators(value: object, where: str) -> tuple[str, ...]:
+def _operators(
+    value: object, where: str, key: str = "operators", example: str = "my_operators.py"
+) -> tuple[str, ...]:
     files = [value] if isinstance(value, str) else value
     if files is None:
         return ()
     if not isinstance(files, list) or not all(isinstance(file, str) and file for file in files):
-        raise ConfigError(f"{where}: 'operators' must be a list of files", "operators: [my_operators.py]")
+        raise ConfigError(f"{where}: {key!r} must be a list of files", f"{key}: [{example}]")
     return tuple(_checked_file(file, where) for file in files)
+
+
+def _sources(value: object, where: str) -> tuple[str, ...]:
+    files = _operators(value, where, "sources", "my_kernel.c")
+    for file in files:
+        if not _is_c(file):
+            raise ConfigError(f"{where}: {file!r} in 'sources' is not a C file", "sources: [my_kernel.c]")
+    return files
+
+
+def _is_c(file: str) -> bool:
+    return file.endswith(".c")
 
 
 def _label(item: Mapping[str, object], key: str, what: str, example: str, where: str) -> str | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -56,8 +57,9 @@ def emit(
     target: Target,
     origin: Provenance,
     feed: FeedCode | None = None,
+    sources: Sequence[Path] = (),
 ) -> Emitted:
-    """A compiled model as text; ``feed`` is its front end."""
+    """A compiled model as text; ``feed`` is its front end, ``sources`` C that kernels from outside call."""
     addresses = Addresses(name, graph, plan, parameters(graph))
     tables = Tables()
     codes = layer_codes(name, plan, selected, target, addresses, tables)
@@ -93,7 +95,7 @@ def emit(
         "checked": c.code(line for table in checked for line in _crc_of_table(table)),
         "checked_crc": f"0x{crc_of(checked.values()):08x}u",
         "feed": feed,
-        "own_code": _own_code(selected),
+        "own_code": _own_code(selected, sources),
         "labels": c.code(c.string(label) for label in graph.labels),
         "states": states,
         "states_need_reset": any(not state["zero"] for state in states),
@@ -114,16 +116,21 @@ def emit(
     return Emitted(texts, layer_bytes, libm, _number(texts[f"{name}.c"]), functions)
 
 
-def _own_code(selected: Sequence[Selected]) -> list[dict[str, object]]:
-    """The C files of operators from outside, each once: their functions become part of the model's source."""
-    files = dict.fromkeys(file for chosen in selected for file in chosen.kernel.code_files())
+def _own_code(selected: Sequence[Selected], sources: Sequence[Path]) -> list[dict[str, object]]:
+    """The C files of operators from outside, each once: their functions become part of the model's source.
+
+    ``sources`` are those that the user lists; kernels may call what is in them.
+    """
+    named = [file.resolve() for file in sources]
+    files = dict.fromkeys([*named, *(f.resolve() for s in selected for f in s.kernel.code_files())])
     found: list[dict[str, object]] = []
     for file in files:
         try:
             text = file.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(
-                f"cannot read {file}, the C of an operator: {error}", "correct c_files of its kernel"
+                f"cannot read {file}, the C of an operator: {error}",
+                "correct `sources`, or c_files of its kernel",
             ) from None
         found.append({"name": c.printable(file.name), "lines": c.code(text.splitlines())})
     return found

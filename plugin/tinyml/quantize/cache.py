@@ -19,6 +19,7 @@ from tinyml.progress import Progress, silent
 from tinyml.quantize.engine import quantize
 from tinyml.quantize.report import Report
 from tinyml.quantize.request import Request
+from tinyml.registration import OUTSIDE
 from tinyml.whole_files import write_whole
 from tinyml.workspace import cache_folder
 
@@ -95,7 +96,7 @@ def _key(file: ModelFile, request: Request, shapes: Mapping[str, Shape]) -> str:
     parts = ("importers", "ops", "passes", "quantize", "reference")
     own = [file for part in parts for file in (compiler / part).rglob("*.py")]
     own += [compiler / f"{module}.py" for module in ("quantizing", "reading", "states", "writing")]
-    for source in (*sorted(own), *request.files):
+    for source in (*sorted(own), *sorted(OUTSIDE.values()), *request.files):
         digest.update(source.name.encode() + b"\0")
         try:
             digest.update(hashlib.sha256(source.read_bytes()).digest())

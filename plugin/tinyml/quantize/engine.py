@@ -20,6 +20,7 @@ from tinyml.quantize.data import Samples
 from tinyml.quantize.export_check import check_export
 from tinyml.quantize.integer_forms import float_nodes
 from tinyml.quantize.layers import FloatLayer, chosen, find_layers, in_float_surroundings
+from tinyml.quantize.own_operators import completed, restore
 from tinyml.quantize.precision import Precision, int16_nodes
 from tinyml.quantize.prepare import Prepared, float_bytes, prepare
 from tinyml.quantize.recurrent import shrink_weights
@@ -60,6 +61,8 @@ def quantize(
     progress("reading the model", 0, 1)
     prepared = prepare(file, dict(shapes or {}))
     samples = data.load(request, prepared.inputs, bool(prepared.states))
+    if prepared.whole is not None:
+        samples = completed(samples, prepared.whole, prepared.own)
     progress("reading the model", 1, 1)
     return _Work(prepared, samples, request, progress).result()
 
@@ -70,6 +73,7 @@ class _Work:
     def __init__(self, prepared: Prepared, samples: Samples, request: Request, progress: Progress) -> None:
         self.float_model = prepared.model
         self.states = prepared.states
+        self.own = prepared.own
         self.samples = samples
         self.request = request
         self.progress = progress
@@ -104,11 +108,13 @@ class _Work:
             )
         model = self._model(ranges, wanted)
         report = self._report(model, method, tried, wanted, self._int16(ranges, wanted))
+        restore(model, self.own)
         inside = {name for state in self.states for name in (state.input, state.output)}
         if self.request.io == "int8":
             model = to_int8_interface(model, inside)
         with_states(model, store_integers(model, self.states))
-        onnx.checker.check_model(model)
+        if not self.own.nodes:  # the checker does not know operators from outside
+            onnx.checker.check_model(model)
         return Quantized(model, report)
 
     def _best_method(self, wanted: Precision) -> tuple[str, Ranges, dict[str, float]]:
@@ -198,7 +204,7 @@ class _Work:
             kind = "float" if layer.name in floats else "int16" if layer.name in int16 else "int8"
             kind = "int8 weights" if layer.name in self._byte_weights(wanted) else kind
             layers.append(LayerNoise(layer.name, layer.op_type, kind, decibels, lost))
-        warnings = list(self.samples.warnings)
+        warnings = [*self.samples.warnings, *self.own.warnings()]
         if all(layer.kind == "float" for layer in layers):
             warnings.append("no layer is int8: the model stays as it is")
         if outcome.accuracy_float is not None and outcome.accuracy_float < DOUBTFUL:

@@ -18,6 +18,7 @@ from tinyml.importers import ModelFile, onnx_model, read
 from tinyml.ir import Array, Graph, Shape, State
 from tinyml.quantize import export, export_check
 from tinyml.quantize.halves import widen
+from tinyml.quantize.own_operators import NOTHING, Cut, cut
 from tinyml.quantize.shaping import Input
 from tinyml.quantizing import quantizing
 from tinyml.reading import dtype_of
@@ -38,6 +39,8 @@ class Prepared:
     inputs: tuple[Input, ...]
     states: tuple[Remembered, ...] = ()
     doubted: Graph | None = None  # the imported graph, if the export to ONNX may change its meaning
+    own: Cut = NOTHING  # operators from outside, which are not in ``model``
+    whole: Graph | None = None  # the imported graph, if there are such operators
 
 
 def prepare(file: ModelFile, shapes: Mapping[str, Shape]) -> Prepared:
@@ -56,6 +59,7 @@ def prepare(file: ModelFile, shapes: Mapping[str, Shape]) -> Prepared:
     fixed = {name: graph.tensors[name].shape for name in graph.inputs}
     fixed |= {s.input: graph.tensors[t.tensor].shape for s, t in zip(states, graph.states, strict=True)}
     _fix_shapes(model, fixed)
+    own = cut(model, graph)
     model = _optimized(model)
     model = _modern(model)
     _name_nodes(model)
@@ -67,7 +71,8 @@ def prepare(file: ModelFile, shapes: Mapping[str, Shape]) -> Prepared:
         Input(name, graph.tensors[name].shape, dtype_of(graph.tensors[name].dtype.value))
         for name in graph.inputs
     )
-    return Prepared(model, inputs, states, graph if file.is_tflite and export_check.doubts(graph) else None)
+    doubted = graph if file.is_tflite and export_check.doubts(graph) else None
+    return Prepared(model, inputs, states, doubted, own, graph if own.nodes else None)
 
 
 def _first_value(graph: Graph, state: State) -> Array:

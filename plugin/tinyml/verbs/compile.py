@@ -108,7 +108,8 @@ def add_operators_argument(parser: argparse.ArgumentParser) -> None:
         default=[],
         type=Path,
         metavar="FILE",
-        help="a Python file with operators of your own (repeatable); see `new-operator`",
+        help="a Python file with operators of your own, or a C file that their kernels call (repeatable); "
+        "see `new-operator`",
     )
 
 

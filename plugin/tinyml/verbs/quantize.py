@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tinyml.quantize.request import IO, KEYS, METHODS, Request, from_settings, settings
 from tinyml.verbs.base import Verb, add_shape_argument
-from tinyml.verbs.compile import add_frontend_argument
+from tinyml.verbs.compile import add_frontend_argument, add_operators_argument
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -45,6 +45,7 @@ class Quantize(Verb):
         parser.add_argument("--report", type=Path, metavar="FILE.json", help="also write the report as JSON")
         add_shape_argument(parser)
         add_frontend_argument(parser)
+        add_operators_argument(parser)
         choice = parser.add_argument
         choice("--method", choices=METHODS, help="how ranges are found (default: closest to float)")
         choice("--io", choices=IO, help="inputs and outputs of the int8 model (default: float)")
@@ -85,7 +86,7 @@ class Quantize(Verb):
         request = replace(request, frontend=frontends.from_items(args.frontend, "--frontend"))
         model = as_model(args.model, shapes=shapes_by_input(args.shape))
         with Bars() as bars:
-            quantized = convert(model, request, bars.advance)
+            quantized = convert(model, request, bars.advance, args.operators)
         with writing(args.output):
             args.output.parent.mkdir(parents=True, exist_ok=True)
         quantized.save(args.output)
