@@ -78,11 +78,21 @@ def test_probabilities_are_refused() -> None:
             tinyml.compile(fitted)
 
 
-def test_neighbours_weighed_by_distance_are_refused() -> None:
+@pytest.mark.parametrize("scale", [1.0, 1e3])
+def test_neighbours_weighed_by_distance(scale: float) -> None:
+    """On the points themselves, and beside them: the error of a distance is that of its last bits."""
     x, y = IRIS
-    fitted = neighbors.KNeighborsClassifier(3, weights="distance").fit(x.astype(np.float32), y)
-    with pytest.raises(TinymlError, match="weighs neighbours by their distance"):
-        tinyml.compile(fitted)
+    x = (x * scale + 7 * scale).astype(np.float32)  # far from the origin, where |x|² - 2xp + |p|² would fail
+    beside = (x + np.random.default_rng(0).normal(0, 1e-3 * scale, x.shape)).astype(np.float32)
+    rows = np.concatenate([x, beside])
+    classifier = neighbors.KNeighborsClassifier(5, weights="distance").fit(x, y)
+    label, scores = tinyml.run(classifier, rows).outputs.values()
+    expected = classifier.predict_proba(rows)
+    assert np.abs(scores.reshape(expected.shape) - expected).max() < 1e-4
+    assert np.array_equal(label.reshape(-1), classifier.predict(rows))
+    regressor = neighbors.KNeighborsRegressor(5, weights="distance").fit(x, y + x[:, 0] / scale)
+    (value,) = tinyml.run(regressor, rows).outputs.values()
+    np.testing.assert_allclose(value.reshape(-1), regressor.predict(rows), rtol=1e-4)
 
 
 def encoder(**attributes: Any) -> onnx.ModelProto:

@@ -100,17 +100,11 @@ def _sklearn(base: Any, model: Any, _example: Any) -> bytes | None:
     features = getattr(model, "n_features_in_", None)
     if features is None:
         raise ConfigError(f"{type(model).__name__} is not fitted", "call its fit() first")
-    if type(model).__name__.startswith("KNeighbors") and getattr(model, "weights", None) != "uniform":
-        raise ConfigError(
-            f"{type(model).__name__} weighs neighbours by their distance, which float32 rounds too coarsely "
-            "near the points it was fitted on",
-            'weights="uniform"',
-        )
     row = np.zeros((1, int(features)), np.float32)
     try:
         opsets = {"": OPSET, "ai.onnx.ml": ML_OPSET}
         made = convert(model, row, target_opset=opsets, options=_neighbours())
-        content: bytes = made.SerializeToString(deterministic=True)
+        content: bytes = _right_distances(made).SerializeToString(deterministic=True)
     except Exception as error:
         first = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ModelError(f"skl2onnx cannot export {type(model).__name__}: {first}") from error
@@ -122,3 +116,26 @@ def _neighbours() -> dict[Any, Any]:
     from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
     return {kind: {"optim": "cdist"} for kind in (KNeighborsClassifier, KNeighborsRegressor)}
+
+
+def _right_distances(model: Any) -> Any:
+    """skl2onnx changes the sign of the neighbours' distances before it takes at least 1e-6 of each.
+
+    All neighbours have the same weight then. Here that maximum gets the distances themselves.
+    """
+    from onnx import numpy_helper
+
+    made = {name: node for node in model.graph.node for name in node.output}
+    values = {tensor.name: tensor for tensor in model.graph.initializer}
+    for node in model.graph.node:
+        if node.op_type != "Max":
+            continue
+        for index, name in enumerate(node.input):
+            source = made.get(name)
+            if source is None or source.op_type != "Mul":
+                continue
+            distances, factor = source.input
+            negated = factor in values and numpy_helper.to_array(values[factor]).tolist() == [-1.0]
+            if negated and distances in made and made[distances].op_type == "TopK":
+                node.input[index] = distances
+    return model

@@ -7,7 +7,8 @@
 #include "inference.h"
 #include "th.h"
 
-#define DECIMALS 1000000
+#define DECIMALS 1000000u
+#define MOST     4.0e9f /* that is printed */
 
 static const struct tinyml_model *model;
 static enum inference_data kind;
@@ -97,15 +98,16 @@ void th_infer(void)
 	failed = model->run();
 }
 
+/* printf() may have no floats. */
 static void print_number(float value, const char *after)
 {
-	/* The limits keep it within an integer; printf() may have no floats. */
-	const float limited = value > 2000.0f ? 2000.0f : (value < -2000.0f ? -2000.0f : value);
-	const int32_t parts = (int32_t)(limited * DECIMALS + (limited < 0.0f ? -0.5f : 0.5f));
-	const uint32_t size = parts < 0 ? 0u - (uint32_t)parts : (uint32_t)parts;
+	const float size = value < 0.0f ? -value : value;
+	uint32_t whole = (uint32_t)(size < MOST ? size : MOST);
+	uint32_t parts = size < MOST ? (uint32_t)((size - (float)whole) * DECIMALS + 0.5f) : 0u;
 
-	th_printf("%s%u.%06u%s", parts < 0 ? "-" : "", (unsigned int)(size / DECIMALS),
-		  (unsigned int)(size % DECIMALS), after);
+	whole += parts / DECIMALS; /* rounded up to the next one */
+	th_printf("%s%u.%06u%s", value < 0.0f ? "-" : "", (unsigned int)whole,
+		  (unsigned int)(parts % DECIMALS), after);
 }
 
 /* The mean squared difference between what was sent and what the model made of it. */

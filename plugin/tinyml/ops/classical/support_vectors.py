@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Support-vector machines and distances to points, as dense layers: the points are their weights."""
+"""Support-vector machines as dense layers: the support vectors are their weights."""
 
 from __future__ import annotations
 
@@ -129,21 +129,3 @@ def _votes(build: Builder, scores: Tensor, classes: int, pairs: Sequence[tuple[i
         bias[j] += 1
     won = cast(build, build.add1(Binary("greater"), [scores, _constant(build, 0)]), DType.FLOAT32)
     return build.add1(Dense(), [won, build.constant(gains), build.constant(bias)])
-
-
-@onnx_op("CDist", domain="com.microsoft")
-def read_distances(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
-    """Distances to the points of a constant, as in k-nearest neighbours."""
-    x, points = cast(build, node.input(0), DType.FLOAT32), node.input(1)
-    if points.data is None or len(points.shape) != 2 or len(x.shape) != 2:
-        raise UnsupportedError(
-            f"CDist node {node.name!r} has points that are not constant", "a constant matrix"
-        )
-    found = _squared_distances(build, x, np.asarray(points.data, np.float32))
-    found = build.add1(Binary("max"), [found, _constant(build, 0)])  # of a point itself, after rounding
-    metric = str(node.attr("metric", "sqeuclidean"))
-    if metric == "euclidean":
-        return [build.add1(Unary("sqrt"), [found])]
-    if metric != "sqeuclidean":
-        raise UnsupportedError(f"CDist node {node.name!r} has metric {metric}", "euclidean or sqeuclidean")
-    return [found]
