@@ -56,7 +56,7 @@ may spend. The results are the same to the last bit.
 |---|---|
 {choices}
 
-`balanced` is the default, and what all versions before this choice did. `-O3` is no choice: it makes the code
+`balanced` is the default. `-O3` is no choice: it makes the code
 of these models a third larger and not faster. Bands of rows are explained in
 [decision 5](adr/0005-bands-of-rows.md). `tinyml explore MODEL -b BOARD` tries all of them on your model.
 

@@ -62,12 +62,13 @@ def test_the_fpu_is_on_where_the_core_has_one_unless_the_user_says_no(tmp_path: 
 def test_a_model_that_is_optimised_for_size_and_the_kernels_with_it(tmp_path: Path) -> None:
     app = copy_of_digits(tmp_path / "app")
     with (app / "tinyml.yaml").open("a") as manifest:
-        manifest.write("    optimize: size\n")
+        manifest.write("    optimize: size\n    io: int8\n")
     configure(app, "qemu_cortex_m4", "-DCONFIG_SPEED_OPTIMIZATIONS=y")
     assert options_of(app, "/digits/digits.c") == ["-O2", "-Os"]
     assert options_of(app, "/conv/conv_s8.c") == ["-O2", "-Os"], "no other model needs them fast"
     told = run(["ninja", "-C", app / "build", "-t", "commands", "tinyml/digits/digits.c"], app)
     assert "--optimize size" in told
+    assert "--io=int8" in told
 
 
 def test_a_manifest_without_the_option_and_the_option_without_a_manifest_are_reported(tmp_path: Path) -> None:
