@@ -26,7 +26,7 @@ from tinyml.importers import read_model as read_model
 from tinyml.ir import Array, Graph, Layer, Shape
 from tinyml.kernel import Kernel, Library
 from tinyml.naming import check_name, model_name
-from tinyml.npu.operator import packed
+from tinyml.npu.operator import EthosU, packed
 from tinyml.package.folder import write_depfile, write_files
 from tinyml.package.summary import summarize
 from tinyml.passes import PASSES
@@ -200,7 +200,7 @@ def _quantized(file: ModelFile, options: Options) -> Result | None:
 
 
 def _imported(file: ModelFile, quantized: Result | None, options: Options) -> Graph:
-    if options.npu:
+    if options.npu and file.is_tflite and quantized is None:
         return _on_npu(file, options)
     given = importers.read(file, options.shapes)
     if quantized is None:
@@ -213,14 +213,23 @@ def _imported(file: ModelFile, quantized: Result | None, options: Options) -> Gr
 def _on_npu(file: ModelFile, options: Options) -> Graph:
     from tinyml.npu.place import placed
 
-    if options.quantize:
-        raise ConfigError("npu and quantize exclude each other", "give the int8 TFLite file")
     if options.shapes:
         raise ConfigError(
             "npu and shapes exclude each other: Vela compiles for the shapes in the file",
             "convert the model with the shapes that it runs with",
         )
     return placed(file, options.npu, small=find_goal(options.optimize).name in ("ram", "size"))
+
+
+def _npu_layers(graph: Graph, options: Options) -> Graph:
+    """The parts of a graph that came from ONNX; one from TFLite has them already."""
+    from tinyml.npu.place import placed_layers
+
+    if not options.npu or any(isinstance(node.op, EthosU) for node in graph.nodes):
+        return graph
+    graph = placed_layers(graph, options.npu, small=find_goal(options.optimize).name in ("ram", "size"))
+    verify(graph, "npu")
+    return graph
 
 
 def compile_graph(
@@ -253,6 +262,7 @@ def compile_graph(
         note("int8_interface", graph)
     if options.expose:
         graph = replace(graph, outputs=tuple(dict.fromkeys((*graph.outputs, *options.expose))))
+    graph = _npu_layers(graph, options)
     graph = packed(graph, io_outside=options.io == "caller")
     feed = feed_code(name, attach(options.frontend, graph)) if options.frontend else None
     graph, selected, placed = _place(graph, target, options, goal)

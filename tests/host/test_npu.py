@@ -196,7 +196,12 @@ def same_on_npu(path: Path, npu: str = NPU) -> list[str]:
     compiled = compile_model(path, Options(npu=npu))
     rng = np.random.default_rng(5)
     inputs = {name: compiled.graph.tensors[name] for name in compiled.graph.inputs}
-    x = {name: rng.integers(-128, 128, t.shape).astype(t.dtype.numpy) for name, t in inputs.items()}
+    x = {
+        name: (rng.normal(size=t.shape) if t.dtype.is_float else rng.integers(-128, 128, t.shape)).astype(
+            t.dtype.numpy
+        )
+        for name, t in inputs.items()
+    }
     (values,) = interpret(compiled.graph, [x])
     executed = []
     for node in compiled.graph.nodes:
@@ -253,3 +258,17 @@ def test_whole_models_compute_the_same(tmp_path: Path, models_folder: Path, name
         path = tmp_path / "model.tflite"
         path.write_bytes(content)
     assert len(same_on_npu(path)) >= 10
+
+
+@needs_vela
+@pytest.mark.parametrize("name", ["microkws_qdq", "kaijiang_resnet_qdq"])
+def test_onnx_models_go_the_same_way(models_folder: Path, name: str) -> None:
+    path = models_folder / f"{name}.onnx"
+    assert len(same_on_npu(path)) > 10
+    split, whole = compile_model(path, Options(npu=NPU)), compile_model(path, Options())
+    assert any("rounds as TensorFlow Lite does" in note for note in split.graph.notes)
+    (tensor,) = (split.graph.tensors[name] for name in split.graph.inputs)
+    x = {tensor.name: np.random.default_rng(6).normal(size=tensor.shape).astype(np.float32)}
+    (ours,), (theirs,) = (interpret(compiled.graph, [x]) for compiled in (split, whole))
+    (output,) = split.graph.outputs
+    assert np.abs(ours[output] - theirs[output]).max() < 0.05  # one step here and there, of probabilities

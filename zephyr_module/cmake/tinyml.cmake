@@ -274,7 +274,7 @@ QUANTIZE      make a float model int8, calibrated on <data>; keys as in tinyml.y
 FRONTEND      what makes the input from samples, so that there is <name>_feed(); keys as in tinyml.yaml
 OPERATORS     Python files with operators of your own that the model uses, and C files that their
               kernels call. Absolute paths
-NPU           the Arm Ethos-U that computes what it can of an int8 TFLite model, as ethos-u55-128
+NPU           the Arm Ethos-U that computes what it can of an int8 model, as ethos-u55-128
 
 The generated files are in <build>/tinyml/<name>. The model is a separate library,
 tinyml_model_<name>, linked to the application.

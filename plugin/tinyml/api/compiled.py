@@ -156,7 +156,7 @@ def compile(
     ``speed``, ``size`` or ``ram``. ``classes``: names for the header
     (``NAME_LABELS``), in the order of the outputs. ``operators``: Python files with operators of your own
     that the model uses. ``npu``: an Arm Ethos-U, such as ``ethos-u55-128``, which computes what it can of an
-    int8 TFLite model. ``calibration``: real inputs; a float model becomes int8 first (``tinyml.quantize`` has
+    int8 model. ``calibration``: real inputs; a float model becomes int8 first (``tinyml.quantize`` has
     more settings).
     """
     source = as_model(model, example, name=name, shapes=shapes)

@@ -22,7 +22,7 @@ It is deliberately small (``KEYS`` lists all of it):
         evaluate:             # optional: `west tinyml test` writes a test of the accuracy on the board
           data: data/test.npz
           min_accuracy: 0.95
-        npu: ethos-u55-128    # optional: an Arm Ethos-U computes what it can of an int8 TFLite model
+        npu: ethos-u55-128    # optional: an Arm Ethos-U computes what it can of an int8 model
         frontend:             # optional: kws_feed() takes samples and computes the features
           kind: micro
 """
@@ -74,7 +74,7 @@ KEYS = {
     "frontend": "what makes the model's input from samples, as `kind: micro`: gives kws_feed()",
     "operators": "Python files with operators of your own that the model uses, relative to tinyml.yaml",
     "sources": "C files that the kernels of such operators call, relative to tinyml.yaml",
-    "npu": "the Arm Ethos-U that computes what it can of an int8 TFLite model, as `ethos-u55-128`",
+    "npu": "the Arm Ethos-U that computes what it can of an int8 model, as `ethos-u55-128`",
     "arena_region": "Zephyr: label of the zephyr,memory-region for the arena (default: chosen tinyml,arena)",
     "weights": "Zephyr: where the weights go: flash (default), ram (copied there at boot, for speed), "
     "or the label of a zephyr,memory-region",

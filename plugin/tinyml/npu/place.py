@@ -5,7 +5,9 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import tflite
 
@@ -14,9 +16,10 @@ from tinyml.errors import ModelError, ToolError, UnsupportedError
 from tinyml.importers import ModelFile
 from tinyml.importers.tflite_file import OperatorRecord, Subgraph, parse
 from tinyml.importers.tflite_graph import read_parsed
-from tinyml.ir import Graph
+from tinyml.ir import Graph, Node
 from tinyml.naming import short
 from tinyml.npu import payload, vela
+from tinyml.npu.as_tflite import written
 from tinyml.npu.operator import EthosU, Slot
 from tinyml.npu.partition import Part, partition, replaced
 from tinyml.npu.selection import name_of, select
@@ -43,11 +46,6 @@ def placed(file: ModelFile, accelerator: str, small: bool = False) -> Graph:
     ``small``: parts need less memory and may take longer.
     """
     check(accelerator)
-    if not file.is_tflite:
-        raise UnsupportedError(
-            f"{file.path.name} is not a TFLite file, and Vela reads no other",
-            "convert the model to int8 TFLite, or compile it without npu",
-        )
     vela.require()
     subgraphs = parse(file.path, file.content)
     main = subgraphs[0]
@@ -57,6 +55,49 @@ def placed(file: ModelFile, accelerator: str, small: bool = False) -> Graph:
     records = [(one.part, _record(file, main, one, accelerator)) for one in compiled]
     graph = read_parsed(file.path, (replaced(main, records), *subgraphs[1:]), {})
     return replace(graph, notes=(*graph.notes, _note(main, compiled, accelerator), *reasons))
+
+
+ROUNDING = (
+    "the NPU rounds as TensorFlow Lite does, twice: its int8 values may differ by one step from ONNX's "
+    "after each layer"
+)
+
+
+def placed_layers(graph: Graph, accelerator: str, small: bool = False) -> Graph:
+    """The same for a graph that came from ONNX, after the passes. Its parts compute as TFLite does."""
+    check(accelerator)
+    vela.require()
+    file = written(graph)
+    model = ModelFile(Path(graph.name), file.content)
+    (main,) = parse(model.path, file.content)
+    together = [frozenset(operators) for operators in file.operators if len(operators) > 1]
+    compiled, reasons = _compiled(model, main, vela.Settings(accelerator, small), together)
+    if not compiled:
+        raise UnsupportedError(*_nothing(model, main, accelerator, reasons))
+    nodes = {operator: i for i, operators in enumerate(file.operators) for operator in operators}
+    gone = {nodes[operator] for one in compiled for operator in one.part.operators}
+    new = []
+    for one in compiled:
+        record = _record(model, main, one, accelerator)
+        names = [tuple(file.tensors[t] for t in tensors) for tensors in (record.inputs, record.outputs)]
+        first = graph.nodes[nodes[one.part.operators[0]]]
+        new.append(Node(first.name, record.options, *names))
+    kept = [node for i, node in enumerate(graph.nodes) if i not in gone]
+    result = graph.with_nodes(_in_order([*kept, *new]))
+    return replace(result, notes=(*graph.notes, _note(main, compiled, accelerator), ROUNDING, *reasons))
+
+
+def _in_order(nodes: list[Node]) -> list[Node]:
+    """An order in which all can run."""
+    makers = {name for node in nodes for name in node.outputs}
+    done: set[str] = set()
+    ordered: list[Node] = []
+    while nodes:
+        ready = next(node for node in nodes if all(n in done or n not in makers for n in node.inputs))
+        nodes.remove(ready)
+        ordered.append(ready)
+        done.update(ready.outputs)
+    return ordered
 
 
 def _candidates(graph: Subgraph) -> set[int]:
@@ -75,8 +116,13 @@ def _candidates(graph: Subgraph) -> set[int]:
     return {index for index, operator in enumerate(graph.operators) if fits(operator)}
 
 
-def _compiled(file: ModelFile, graph: Subgraph, settings: vela.Settings) -> tuple[list[Compiled], list[str]]:
-    """Parts that Vela compiled as a whole. What it leaves to the CPU splits a part into smaller ones."""
+def _compiled(
+    file: ModelFile, graph: Subgraph, settings: vela.Settings, together: Sequence[frozenset[int]] = ()
+) -> tuple[list[Compiled], list[str]]:
+    """Parts that Vela compiled as a whole. What it leaves to the CPU splits a part into smaller ones.
+
+    ``together``: operators that are on the NPU all or none.
+    """
     on_npu = _candidates(graph)
     known: dict[Part, Compiled] = {}
     reasons: dict[str, None] = {}
@@ -96,7 +142,7 @@ def _compiled(file: ModelFile, graph: Subgraph, settings: vela.Settings) -> tupl
                 refused |= found
         if not refused:
             return [known[part] for part in parts], list(reasons)
-        on_npu -= refused
+        on_npu -= refused.union(*(group for group in together if group & refused))
 
 
 def _compile(
@@ -166,7 +212,7 @@ def _nothing(file: ModelFile, graph: Subgraph, accelerator: str, reasons: list[s
     if any(t.type_code in FLOATS and t.data is None for t in graph.tensors) and not _candidates(graph):
         return (
             f"{file.path.name} is a float model, and {accelerator} computes on int8",
-            "quantise it in training or conversion to int8 TFLite",
+            "make it int8 first: in training, with `tinyml quantize`, or with quantize: in tinyml.yaml",
         )
     why = "".join(f"\n  {reason}" for reason in reasons)
     kinds = ", ".join(dict.fromkeys(operator.op_type for operator in graph.operators))

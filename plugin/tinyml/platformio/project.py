@@ -35,7 +35,7 @@ OPTIONS = {
     "frontend": "front end that makes the input from samples: kind, then `key=value` as in tinyml.yaml",
     "operators": "Python files with operators of your own that models use, and C files that their kernels "
     "call, one per line",
-    "npu": "the Arm Ethos-U that computes what it can of int8 TFLite models, as ethos-u55-128",
+    "npu": "the Arm Ethos-U that computes what it can of int8 models, as ethos-u55-128",
     "install": "`yes`: the build may install the Python packages that the compiler requires (default: `no`)",
     "arena": "upper limit for a model's arena, in bytes or as 24K",
 }

@@ -119,7 +119,7 @@ def add_npu_argument(parser: argparse.ArgumentParser) -> None:
         "--npu",
         default="",
         metavar="ACCELERATOR",
-        help="the Arm Ethos-U that computes what it can of an int8 TFLite model, as ethos-u55-128; "
+        help="the Arm Ethos-U that computes what it can of an int8 model, as ethos-u55-128; "
         "none: the CPU alone, whatever tinyml.yaml has",
     )
 
