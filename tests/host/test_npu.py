@@ -21,6 +21,7 @@ import pytest
 from tests.support.npu_models import SHAPE, conv, in_between, one_operator, saved, value
 from tests.support.npu_oracle import Npu
 from tests.support.tflite_writer import Call, Value
+from tinyml.app import cmake, manifest
 from tinyml.cli import main
 from tinyml.errors import TinymlError
 from tinyml.importers.tflite_file import parse
@@ -30,6 +31,8 @@ from tinyml.npu import vela
 from tinyml.npu.operator import ALIGNMENT, EthosU
 from tinyml.npu.selection import select
 from tinyml.pipeline import Compiled, Options, compile_model
+from tinyml.platformio.boards import Board
+from tinyml.platformio.project import read_models
 
 NPU = "ethos-u55-128"
 HAS_VELA = importlib.util.find_spec("ethosu") is not None
@@ -121,6 +124,33 @@ def test_vela_that_fails_is_an_error_with_its_words(tmp_path: Path, monkeypatch:
     said = refusal(saved(tmp_path, conv("x", "y", 1)))
     assert "Vela could not compile the model" in said
     assert "No_Such_System" in said
+
+
+@needs_vela
+def test_a_file_that_vela_has_compiled(tmp_path: Path) -> None:
+    path = saved(tmp_path, conv("x", "y", 1))
+    path.write_bytes(vela.compile_part(path.read_bytes(), vela.Settings(NPU)).model)
+    assert "the file was compiled by Vela" in refusal(path, npu="")
+
+
+def test_the_key_of_tinyml_yaml(tmp_path: Path) -> None:
+    file = tmp_path / "tinyml.yaml"
+    file.write_text("models: [{name: kws, file: kws.tflite, npu: ethos-u55-128}]\n")
+    assert manifest.load(file).models[0].as_yaml()["npu"] == NPU
+    assert "[=[NPU]=] [=[ethos-u55-128]=]" in cmake.calls(file)
+    file.write_text("models: [{name: kws, file: kws.tflite, npu: u55}]\n")
+    with pytest.raises(TinymlError, match="there is no accelerator 'u55'"):
+        manifest.load(file)
+
+
+def test_the_option_of_platformio(tmp_path: Path) -> None:
+    saved(tmp_path, conv("x", "y", 1))
+    given = {"custom_tinyml_npu": NPU}
+    (model,) = read_models(tmp_path, given, Board(), cmsis_nn=False)
+    assert model.npu == NPU
+    assert NPU in model.key("")
+    with pytest.raises(TinymlError, match="there is no accelerator 'u55'"):
+        read_models(tmp_path, {"custom_tinyml_npu": "u55"}, Board(), cmsis_nn=False)
 
 
 @needs_vela

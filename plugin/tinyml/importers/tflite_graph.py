@@ -27,6 +27,9 @@ from tinyml.reading import (
     reported,
 )
 
+VELA = "ethos-u"
+"""The custom operator by which Vela replaces what an NPU computes; ``npu/`` puts ours in the same place."""
+
 
 def read(path: Path, content: bytes, shapes: Mapping[str, Shape]) -> Graph:
     """The whole model as a graph with the file's name."""
@@ -156,6 +159,11 @@ class _Reader:
         reader = _reader(operator)
         if reader is None:
             raise _unknown(operator)
+        if operator.is_custom and operator.op_type == VELA and operator.options is None:
+            raise UnsupportedError(
+                "the file was compiled by Vela, and what its NPU computes is no longer in it",
+                "give the file that Vela was given, with npu: in tinyml.yaml or --npu",
+            )
         node = TfliteNode(
             operator.op_type,
             self.build.scope,

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from tinyml.errors import UnsupportedError
 from tinyml.interpret import interpret
 from tinyml.ir import Array, Graph, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Library, Sheet, register_kernels
@@ -93,11 +92,7 @@ def _rounded(size: int) -> int:
 @tflite_custom_op("ethos-u")
 def _read(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     """``place`` puts the operator where the file has those that it replaces."""
-    if not isinstance(node.options, EthosU):
-        raise UnsupportedError(
-            "the file was compiled by Vela, and what its NPU operators compute is no longer in it",
-            "give the file that Vela was given, with npu: ACCELERATOR in tinyml.yaml or --npu ACCELERATOR",
-        )
+    assert isinstance(node.options, EthosU)
     return build.add(node.options, node.inputs, node.outputs)
 
 
