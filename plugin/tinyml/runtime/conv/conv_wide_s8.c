@@ -229,15 +229,17 @@ static void apply_filters(const struct tinyml_conv_stream_s8 *p, const struct gr
 	const int32_t words = g->column / 2, next = pair_words(g);
 	const int8_t *x = (const int8_t *)columns;
 	const uint32_t *w = g->filters;
-	void (*const dot)(const uint32_t *, const uint32_t *, int32_t, const int8_t *, int32_t *) =
-		count > 2 ? dot_pairs : dot_pairs_twice;
 	int32_t left = g->out_c, sums[2 * SUMS];
 
 	for (int32_t i = 0; all.has_zero && i < WINDOWS; i++) {
 		all.zero[i] = p->weight_zero * sum_column(&columns[i], g->column);
 	}
 	for (; left > 2; left -= 4, y += 4, w += 2 * next) {
-		dot(w, w + next, words, x, sums);
+		if (count > 2) {
+			dot_pairs(w, w + next, words, x, sums);
+		} else {
+			dot_pairs_twice(w, w + next, words, x, sums);
+		}
 		put_pair(sums, w + 2 + words, 2, &all, y);
 		put_pair(&sums[SUMS], w + next + 2 + words, left > 3 ? 2 : 1, &all, y + 2);
 	}
