@@ -38,7 +38,8 @@ PAGE = ROOT / "docs" / "BENCHMARKS.md"
 README = ROOT / "README.md"
 MARKS = ("<!-- overview -->\n", "<!-- /overview -->\n")
 DIGITS = ROOT / "samples" / "digits" / "model.onnx"
-MACHINES = MACHINES_BY_DEFAULT.split(",")
+MACHINES = [machine for machine in MACHINES_BY_DEFAULT.split(",") if "m33" not in machine]
+"""The Cortex-M33 is not recorded: it executes the code of the Cortex-M4 or, without DSP, of the Cortex-M3."""
 FRAME_MACHINES = ["qemu-cortex-m3", "qemu-cortex-m4", "qemu-cortex-m7", "qemu-cortex-m55"]
 """Signal front ends are measured on one core of each kind that is fast enough for them."""
 
