@@ -4,11 +4,13 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import subprocess
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tinyml import harness
@@ -29,12 +31,13 @@ LEFT_OUT = ("slot",)
 APART = "__attribute__((noipa)) static void "
 """Keeps each layer a function of its own, so that its size can be read."""
 
+_MARK = re.compile(r"/\* (\d+): ")
 _CALL = re.compile(r"TINYML_LAYER\((\d+), (\w+)\(")
 
 
 @dataclass(frozen=True)
 class OwnCode:
-    """A model's C, compiled: bytes of each layer's function, what they refer to, and all constants."""
+    """A model's C, compiled: bytes of each layer, what its function refers to, and all constants."""
 
     layers: Mapping[int, int]
     refers: Mapping[int, frozenset[str]]
@@ -49,9 +52,7 @@ def own_code(model: Compiled, machine: Machine) -> OwnCode:
         folder = Path(scratch)
         for name, text in model.files.items():
             (folder / name).write_text(text.replace("\nstatic void ", f"\n{APART}"), encoding="utf-8")
-        units = model_units(read_generated(folder), machine, folder, Options())
-        own = [unit for unit in units if unit.part == MODEL]
-        (object_file,) = compile_all(tools.cross_compiler(board.toolchain), own)
+        object_file = _object(machine, folder)
         sizes = tools.sections(board.toolchain, object_file)
         refers = tools.references(board.toolchain, object_file)
     steps = {name: int(step) for step, name in _CALL.findall(model.files[f"{model.name}.c"])}
@@ -61,7 +62,7 @@ def own_code(model: Compiled, machine: Machine) -> OwnCode:
         return frozenset(name.removeprefix(".text.").split("+")[0] for name in refers.get(section, ()))
 
     return OwnCode(
-        {step: sizes[functions[name]] for name, step in steps.items() if name in functions},
+        layer_bytes(model, machine),
         {step: symbols(functions[name]) for name, step in steps.items() if name in functions},
         {
             name: (sizes[section], symbols(section))
@@ -70,6 +71,46 @@ def own_code(model: Compiled, machine: Machine) -> OwnCode:
         },
         sum(size for name, size in sizes.items() if name.startswith(".rodata")),
     )
+
+
+def _object(machine: Machine, folder: Path, *flags: str) -> Path:
+    """The model's source in a folder, compiled."""
+    units = model_units(read_generated(folder), machine, folder, Options())
+    own = [replace(unit, flags=(*unit.flags, *flags)) for unit in units if unit.part == MODEL]
+    (object_file,) = compile_all(tools.cross_compiler(_board(machine).toolchain), own)
+    return object_file
+
+
+def layer_bytes(model: Compiled, machine: Machine) -> dict[int, int]:
+    """Bytes of code of each layer where the compiler has put it: mostly inlined, and optimised there.
+
+    The table of lines tells which layer's function, or call, an instruction comes from.
+    """
+    source = f"{model.name}.c"
+    with tempfile.TemporaryDirectory(prefix="tinyml-") as scratch:
+        for name, text in model.files.items():
+            (Path(scratch) / name).write_text(text, encoding="utf-8")
+        table = tools.lines(_board(machine).toolchain, _object(machine, Path(scratch), "-g1"))
+    steps: dict[int, int] = {}
+    step = None
+    for number, line in enumerate(model.files[source].splitlines(), 1):
+        if mark := _MARK.match(line):
+            step = int(mark[1])
+        elif call := _CALL.search(line):
+            steps[number] = int(call[1])
+            step = None
+        if step is not None:
+            steps[number] = step
+    found: Counter[int] = Counter()
+    owner: int | None = None
+    for (file, line_number, begin), (_, _, end) in itertools.pairwise(table):
+        if line_number is None:  # the end of a function
+            owner = None
+        elif file == source:
+            owner = steps.get(line_number)
+        if line_number is not None and owner is not None:
+            found[owner] += end - begin
+    return dict(found)
 
 
 def library_functions(machine: Machine, wanted: Iterable[str]) -> dict[str, list[tuple[str, int]]]:

@@ -4,12 +4,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import platform
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 
+import tinyml
 from tinyml import harness
 from tinyml.cost.estimate import estimate
 from tinyml.cost.model import CostModel, find_model
+from tinyml.errors import TinymlError
 from tools import layer_counts
 from tools.environment import ROOT
 from tools.fit_costs import Errors, Example, error_of, examples, fit_speed
@@ -40,6 +46,64 @@ The compiler is {compiler}, with -O2. Another compiler, -Os or another C library
 """
 
 
+PROMISED_IMPORT_SECONDS = 0.3
+PROMISED_COST_SECONDS = 1.0
+
+
+def promises() -> str:
+    """What the Python API promises, and what was found: worst errors, and times of the processor."""
+    found = [
+        (one, error_of(model, one))
+        for machine in layer_counts.MACHINES
+        if (model := find_model(harness.find_machine(machine).target.name))
+        for one in examples(machine)
+    ]
+    instructions = max((abs(e.instructions or 0), _of(one)) for one, e in found)
+    code = max((abs(e.code), _of(one)) for one, e in found)
+    costs = sorted(_cost_seconds())
+    lines = [
+        "## What is promised",
+        "",
+        "| what | promised | found |",
+        "|---|---|---|",
+        f"| estimated against counted instructions | within {LIMIT:.0%} | at most {instructions[0]:.1%} "
+        f"({instructions[1]}) |",
+        f"| estimated against linked code | within {LIMIT:.0%} | at most {code[0]:.1%} ({code[1]}) |",
+        f"| `import tinyml`, seconds of CPU | {PROMISED_IMPORT_SECONDS:g} | {_import_seconds():.2f} |",
+        f"| `tinyml.cost()` of a published model, with compiling | well below {PROMISED_COST_SECONDS:g} | "
+        f"{costs[len(costs) // 2][0]:.2f} in the median; at most {costs[-1][0]:.2f} ({costs[-1][1]}) |",
+        "",
+        f"Seconds of one {platform.machine()} core.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _of(one: Example) -> str:
+    return f"{one.counted.model} on {one.counted.machine.removeprefix('qemu-')}"
+
+
+def _import_seconds() -> float:
+    """The least of five."""
+    code = "import tinyml, time; print(time.process_time())"
+    runs = [
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        for _ in range(5)
+    ]
+    return min(float(run.stdout) for run in runs)
+
+
+def _cost_seconds() -> list[tuple[float, str]]:
+    """Of every published model, after a first one, which also imports the compiler."""
+    found = []
+    for path in (layer_counts.published()[0], *layer_counts.published()):
+        begin = time.process_time()
+        with contextlib.suppress(TinymlError):  # dimensions that the user chooses
+            tinyml.cost(path, "cortex-m4")
+            found.append((time.process_time() - begin, path.stem))
+    return found[1:]
+
+
 def write() -> None:
     """The page, from the costs in the package."""
     sections = [section for machine in layer_counts.MACHINES if (section := _section(machine))]
@@ -48,7 +112,9 @@ def write() -> None:
         for machine in layer_counts.MACHINES
         if (model := find_model(harness.find_machine(machine).target.name))
     }
-    text = INTRODUCTION.format(compiler=", ".join(sorted(compilers))) + "\n" + "\n".join(sections)
+    text = (
+        INTRODUCTION.format(compiler=", ".join(sorted(compilers))) + "\n" + "\n".join([promises(), *sections])
+    )
     PAGE.write_text(text, encoding="utf-8")
 
 

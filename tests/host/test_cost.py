@@ -13,7 +13,8 @@ import tinyml
 from tests.support.quantizing import FLOAT
 from tinyml import cli
 from tinyml.code_sizes import DATA
-from tinyml.cost.loops import read_function
+from tinyml.cost.estimate import _may_need
+from tinyml.cost.loops import read_function, read_layers
 from tinyml.cost.work import work
 
 ROOT = Path(__file__).parents[2]
@@ -144,3 +145,57 @@ def test_names_of_functions_survive_their_subpackages() -> None:
 
     assert callable(tinyml.cost)
     assert callable(tinyml.quantize)
+
+
+def test_estimates_of_published_models_are_within_ten_percent() -> None:
+    """As `tools.fit_costs` found and docs/COSTS.md shows: instructions and code, on every core."""
+    found = {path.stem: json.loads(path.read_text()) for path in sorted(DATA.glob("*.json"))}
+    assert len(found) >= 5
+    worst = {core: (data["instructions"]["error"], data["code"]["error"]) for core, data in found.items()}
+    assert all(0 < error <= 0.10 for errors in worst.values() for error in errors), worst
+    page = (ROOT / "docs" / "COSTS.md").read_text(encoding="utf-8")
+    assert page.count("all within 10%.") == len(found)
+
+
+LOOP = """
+/* 1: relu, loop */
+static void m_relu(const int8_t *x, int8_t *y)
+{
+	for (int32_t i = 0; i < 32; i++) {
+		y[i] = x[i];
+	}
+	for (int32_t i = 0; i < 3; i++) {
+		for (int32_t j = 0; j < 24; j++) {
+			y[i] = x[i];
+		}
+	}
+}
+
+	TINYML_LAYER(1, m_relu(AT(int8_t, 64), AT(int8_t, 64)));
+"""
+
+
+def test_the_shape_of_loops() -> None:
+    """What a compiler may do several times at once, once the function is inlined."""
+    (reading,) = read_layers(LOOP).values()
+    assert (reading.inner, reading.in_place, reading.shape) == ([32, 24], True, "by 8 in place")
+    (moved,) = read_layers(LOOP.replace("AT(int8_t, 64), AT", "AT(int8_t, 0), AT")).values()
+    assert moved.shape == "by 8"
+    (odd,) = read_layers(LOOP.replace("< 24", "< 25")).values()
+    assert odd.shape == "by 1 in place"
+
+
+@pytest.mark.parametrize(
+    "statement,needed",
+    [
+        ("y[i] = x[i] / 16.0f;", set()),
+        ("y[i] = x[i] / 0.25f;", set()),
+        ("y[i] = x[i] / 3.0f;", {"__aeabi_fdiv"}),
+        ("y[i] = x[i] / z;", {"__aeabi_fdiv"}),
+        ("y[i] = x[i] - 2.0f;", {"__aeabi_fsub"}),
+        ("y[i] = tinyml_expf(x[i]);", {"__aeabi_fsub", "__aeabi_fdiv"}),
+    ],
+)
+def test_helpers_of_layers_whose_c_can_need_them(statement: str, needed: set[str]) -> None:
+    reading = read_function(statement)
+    assert {name for name in ("__aeabi_fsub", "__aeabi_fdiv") if _may_need(name, reading)} == needed

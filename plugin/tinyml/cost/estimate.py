@@ -4,13 +4,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from tinyml.code_sizes import SAME_CODE
-from tinyml.cost.loops import read_layers
+from tinyml.cost.loops import Reading, read_layers
 from tinyml.cost.model import Code, CostModel, Speed, find_model, weighted
 from tinyml.cost.small_code import ratios
 from tinyml.goals import BALANCED
@@ -26,6 +27,9 @@ _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 UNSURE = frozenset(("memcpy", "memmove", "memset", "tinyml_crc32"))
 """Functions that the C names and that are not always linked: the compiler writes short copies itself, and
 only firmware that checks its constants computes their checksum."""
+_OPERATORS = {"__aeabi_fsub": "-", "__aeabi_fmul": "*"}
+"""Helpers that only C with this operator can need: not all layers of a kernel have the same."""
+_DIVISOR = re.compile(r"(?<!\*)/ ([^\s;,)]+)")
 SHORT_LAYER = 100  # bytes of a function that it copies to its calls
 SHORT_COPY = 64  # bytes that the compiler copies without a call
 
@@ -165,11 +169,32 @@ def functions(model: Compiled, code: Code) -> set[str]:
     text = _COMMENT.sub("", model.files[f"{model.name}.c"])
     found = {name for name in _NAME.findall(text) if name in code.functions} - UNSURE
     found |= {copy[1] for copy in _COPY.finditer(text) if not _is_short(copy[2])} & code.functions.keys()
+    readings = read_layers(model.files[f"{model.name}.c"])
     for step, chosen in enumerate(model.selected):
         if step not in model.plan.free:
+            reading = readings.get(step, Reading())
             for name in inner_names(chosen.layer, chosen.kernel):
-                found |= set(code.helpers.get(name, ()))
+                found |= {helper for helper in code.helpers.get(name, ()) if _may_need(helper, reading)}
     return found
+
+
+def _may_need(helper: str, reading: Reading) -> bool:
+    """Whether a layer's C can call a helper: functions in it might; else it has the operator of the helper.
+
+    To divide by a power of two is to multiply.
+    """
+    if any(name.endswith("()") for name in reading.written):
+        return True
+    if helper == "__aeabi_fdiv":
+        return not all(_is_power_of_two(divisor.rstrip("f")) for divisor in _DIVISOR.findall(reading.body))
+    return _OPERATORS.get(helper, "") in reading.body
+
+
+def _is_power_of_two(text: str) -> bool:
+    try:
+        return math.frexp(float(text))[0] == 0.5
+    except ValueError:
+        return False
 
 
 def _is_short(size: str) -> bool:

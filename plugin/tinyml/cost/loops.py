@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 _LAYER = re.compile(r"^/\* (\d+): ", re.MULTILINE)
+_CALL = re.compile(r"TINYML_LAYER\((\d+), \w+\((.*)\)\);")
 _LOOP = re.compile(r"for \((?:int32_t|int|size_t) (\w+) = (\d+); \1 < (\d+); \1(?:\+\+| \+= (\d+))\)")
 _COPY = re.compile(r"mem(?:cpy|move|set)\(.*, (\d+)\);")
 _TOKEN = re.compile(r"[A-Za-z_]\w*|\d[\w.]*|<<|>>|[-+*/%<>?\[=&|]")
@@ -41,18 +42,31 @@ class Reading:
     """One layer's function: operations as often as they are executed, and as often as they are written."""
 
     body: str = ""
+    in_place: bool = False  # the output takes over the memory of an input
+    inner: list[int] = field(default_factory=list)  # how often loops without loops in them repeat
     executed: Counter[str] = field(default_factory=Counter)
     written: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def shape(self) -> str:
+        """What lets a compiler compute several elements at a time, once it has inlined the function."""
+        whole = next((size for size in (16, 8, 4) if self.inner and not any(n % size for n in self.inner)), 1)
+        return f"by {whole}{' in place' if self.in_place else ''}"
 
 
 def read_layers(text: str) -> dict[int, Reading]:
     """The functions of all layers in the C of a model, by step."""
     marks = list(_LAYER.finditer(text))
     ends = [mark.start() for mark in marks[1:]] + [len(text)]
-    return {
+    readings = {
         int(mark[1]): read_function(_body(text[mark.end() : end]))
         for mark, end in zip(marks, ends, strict=True)
     }
+    for call in _CALL.finditer(text):
+        places = call[2].split("), ")
+        if int(call[1]) in readings:
+            readings[int(call[1])].in_place = len({place.rstrip(")") for place in places}) < len(places)
+    return readings
 
 
 def _body(text: str) -> str:
@@ -66,6 +80,7 @@ def read_function(body: str) -> Reading:
     """Count operations; calls are counted by the name of the function."""
     reading = Reading(body)
     times = [1]
+    last = 0  # the repetitions of the loop that was opened last, until something of it is closed
     for line in _statements(body):
         loop = _LOOP.search(line)
         if loop:
@@ -73,6 +88,7 @@ def read_function(body: str) -> Reading:
             _count(reading, {"loop": 1}, times[-1])
             reading.executed["iteration"] += times[-1] * count
             times.append(times[-1] * count)
+            last = count
             continue
         _count(reading, _operations(line), times[-1])
         if copy := _COPY.search(line):
@@ -82,6 +98,9 @@ def read_function(body: str) -> Reading:
         for _ in range(line.count("}")):
             if len(times) > 1:
                 times.pop()
+            if last:
+                reading.inner.append(last)
+                last = 0
     return reading
 
 

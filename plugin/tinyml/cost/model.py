@@ -53,8 +53,9 @@ class Speed:
     def of_loops(self, layer: Layer, kernel: Kernel[Any], reading: Reading | None) -> float:
         if reading is None:
             return 0.0
-        factor = self.factors.get(f"{kernel.name} {number_class(layer)}", 1.0)
-        return factor * weighted(self.operations, executed(layer, reading))
+        return factor_of(self.factors, layer, kernel, reading) * weighted(
+            self.operations, executed(layer, reading)
+        )
 
 
 @dataclass(frozen=True)
@@ -76,8 +77,9 @@ class Code:
         return sum(size for name, size in (self.pieces[i] for i in kept) if name.startswith(prefix))
 
     def of_loops(self, layer: Layer, kernel: Kernel[Any], reading: Reading) -> float:
-        factor = self.factors.get(f"{kernel.name} {number_class(layer)}", 1.0)
-        return factor * weighted(self.operations, written(layer, reading))
+        return factor_of(self.factors, layer, kernel, reading) * weighted(
+            self.operations, written(layer, reading)
+        )
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,17 @@ def variant(kernel: Kernel[Any], amounts: Work) -> str:
     taps = amounts["taps"] / positions if positions and "taps" in amounts else 0
     special = 9 if "depthwise" in kernel.name else 1
     return f"{kernel.name} {taps:.0f}" if taps == special else kernel.name
+
+
+def factor_keys(layer: Layer, kernel: Kernel[Any], reading: Reading) -> tuple[str, str]:
+    """The names of a kernel's factor: that of loops of this shape, and that of all its loops."""
+    general = f"{kernel.name} {number_class(layer)}"
+    return f"{general}, {reading.shape}", general
+
+
+def factor_of(factors: Figures, layer: Layer, kernel: Kernel[Any], reading: Reading) -> float:
+    special, general = factor_keys(layer, kernel, reading)
+    return factors.get(special, factors.get(general, 1.0))
 
 
 def number_class(layer: Layer) -> str:

@@ -92,6 +92,13 @@ def references(toolchain: Toolchain, file: Path) -> dict[str, set[str]]:
     return found
 
 
+def lines(toolchain: Toolchain, file: Path) -> list[tuple[str, int | None, int]]:
+    """Source file, line and first address of the code of an object file; the line is None after its end."""
+    printed = _binutil(toolchain, "objdump", "--dwarf=decodedline", str(file))
+    rows = re.findall(r"^(\S+) +(\d+|-) +(0x[0-9a-f]+|0)\b", printed, re.MULTILINE)
+    return [(name, None if line == "-" else int(line), int(address, 16)) for name, line, address in rows]
+
+
 def defined(toolchain: Toolchain, file: Path) -> list[str]:
     """The functions and constants that an object file gives to others."""
     printed = _binutil(toolchain, "nm", "-g", "--defined-only", str(file))
