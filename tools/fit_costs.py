@@ -188,6 +188,11 @@ class Example:
     counted: Counted
     model: Compiled
 
+    @property
+    def is_current(self) -> bool:
+        """Whether it still has the layers that were counted."""
+        return all(layer.step < len(self.model.selected) for layer in self.counted.layers)
+
     def layers(self, cost: str) -> list[Known]:
         readings = read_layers(self.model.files[f"{self.model.name}.c"])
         chosen = self.model.selected
@@ -210,11 +215,12 @@ def examples(machine: str) -> list[Example]:
     """All models that were counted on a machine and are here; without runs that outlasted its timer."""
     files = {path.stem: path for path in layer_counts.published()}
     target = harness.find_machine(machine).target.name
-    return [
+    found = [
         Example(one, layer_counts.compiled(files[one.model], target, one.cmsis_nn))
         for one in layer_counts.load()
         if one.machine == machine and one.model in files and not one.wrapped
     ]
+    return [one for one in found if one.is_current]
 
 
 def fit_code(machine: str, known: Sequence[Example], old: Code | None = None) -> Code:
