@@ -190,8 +190,9 @@ class Example:
 
     @property
     def is_current(self) -> bool:
-        """Whether it still has the layers that were counted."""
-        return all(layer.step < len(self.model.selected) for layer in self.counted.layers)
+        """Whether it still has the layers and kernels that were counted."""
+        names = layer_counts.kernel_names(self.model)
+        return all(one.step < len(names) and one.kernel == names[one.step] for one in self.counted.layers)
 
     def layers(self, cost: str) -> list[Known]:
         readings = read_layers(self.model.files[f"{self.model.name}.c"])

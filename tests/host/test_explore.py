@@ -140,3 +140,16 @@ def test_the_best_are_measured_on_the_board(monkeypatch: pytest.MonkeyPatch) -> 
     assert {point.cycles for point in found.points} == {900, 1000}
     assert {point.weights for point in found.front} == {"flash", "ram"}
     assert set(found.failures.values()) == {"no answer"}
+
+
+def test_no_estimate_takes_fewer_cycles_than_instructions() -> None:
+    """A Cortex-M4 executes one instruction at a time, whichever kernels were fitted to other layers."""
+    place = Place("m4", "cortex-m4")
+    found = exploring.explore_options(
+        as_model(DIGITS), Options("digits"), place, kernels=("auto", "cmsis-nn")
+    )
+    timed = [point for point in found.points if point.instructions is not None]
+    assert any(point.averaged for point in timed if point.kernels == "cmsis-nn")
+    assert all((point.cycles or 0) >= (point.instructions or 0) for point in timed)
+    for row, point in zip(found.rows(), found.front, strict=True):
+        assert row[3].startswith("~") == bool(point.averaged)

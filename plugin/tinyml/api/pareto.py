@@ -22,8 +22,13 @@ class Point:
     best: bool  # part of the front
 
 
-def scatter(points: Sequence[Point], x_title: str, y_title: str, limit: float | None = None) -> str:
-    """``limit``: a budget on the x axis, drawn as a line if it is in sight."""
+def scatter(
+    points: Sequence[Point], x_title: str, y_title: str, limit: float | None = None, joined: bool = True
+) -> str:
+    """``limit``: a budget on the x axis, drawn as a line if it is in sight.
+
+    ``joined``: a line joins the front, which makes sense if both axes are all that is compared.
+    """
     xs = _Axis([point.x for point in points], LEFT, WIDTH - RIGHT)
     ys = _Axis([point.y for point in points], HEIGHT - BOTTOM, TOP)
     parts = [
@@ -34,16 +39,16 @@ def scatter(points: Sequence[Point], x_title: str, y_title: str, limit: float | 
     ]
     for value in xs.ticks:
         parts += [_line(xs.at(value), TOP, xs.at(value), HEIGHT - BOTTOM, "#ddd")]
-        parts += [_text(xs.at(value), HEIGHT - BOTTOM + 18, f"{value:,.4g}", "middle")]
+        parts += [_text(xs.at(value), HEIGHT - BOTTOM + 18, _short(value), "middle")]
     for value in ys.ticks:
         parts += [_line(LEFT, ys.at(value), WIDTH - RIGHT, ys.at(value), "#ddd")]
-        parts += [_text(LEFT - 8, ys.at(value) + 4, f"{value:,.4g}", "end")]
+        parts += [_text(LEFT - 8, ys.at(value) + 4, _short(value), "end")]
     parts += [_text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 10, x_title, "middle")]
     parts += [_text(LEFT, TOP - 6, y_title, "middle")]
     if limit is not None and xs.low <= limit <= xs.high:
         parts += [_line(xs.at(limit), TOP, xs.at(limit), HEIGHT - BOTTOM, "#c33", 'stroke-dasharray="4 3"')]
     front = sorted((point for point in points if point.best), key=lambda point: point.x)
-    if len(front) > 1:
+    if joined and len(front) > 1:
         path = " ".join(f"{xs.at(point.x):.1f},{ys.at(point.y):.1f}" for point in front)
         parts += [f'<polyline points="{path}" fill="none" stroke="#06c" stroke-width="1.5"/>']
     for point in sorted(points, key=lambda point: point.best):
@@ -73,6 +78,12 @@ class _Axis:
         unit = 10.0 ** math.floor(math.log10(rough))
         step = next(factor * unit for factor in (1, 2, 5, 10) if factor * unit >= rough)
         return [step * i for i in range(math.ceil(self.low / step), math.floor(self.high / step) + 1)]
+
+
+def _short(value: float) -> str:
+    if abs(value) >= 1e6:
+        return f"{value / 1e6:g} M"
+    return f"{value / 1e3:g} k" if abs(value) >= 1e4 else f"{value:,.4g}"
 
 
 def _line(x1: float, y1: float, x2: float, y2: float, colour: str, more: str = "") -> str:

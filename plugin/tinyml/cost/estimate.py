@@ -32,6 +32,9 @@ _OPERATORS = {"__aeabi_fsub": "-", "__aeabi_fmul": "*"}
 _DIVISOR = re.compile(r"(?<!\*)/ ([^\s;,)]+)")
 SHORT_LAYER = 100  # bytes of a function that it copies to its calls
 SHORT_COPY = 64  # bytes that the compiler copies without a call
+FAR_OFF = 1.6
+"""CMSIS-NN's kernels are fitted to the few layers for which they are the best choice. Where a fitted cost
+differs from the kernel's average by this factor, the layer is unlike those, and the average counts."""
 
 
 @dataclass(frozen=True)
@@ -79,8 +82,9 @@ def errors_of(model: Compiled) -> str:
 def estimate(model: Compiled, costs: CostModel) -> Estimate:
     """``costs``: those of the model's core."""
     averages = _averages(model)
-    spent, unmeasured, coarse = _speeds(model, costs.instructions, averages)
-    cycles = _cycles(model, costs.cycles, spent, averages) if costs.cycles else {}
+    spent, unmeasured, rough = _speeds(model, costs.instructions, averages)
+    coarse = tuple(dict.fromkeys(model.selected[step].kernel.name for step in sorted(rough)))
+    cycles = _cycles(model, costs.cycles, spent, rough) if costs.cycles else {}
     code = costs.code
     amounts = own_amounts(code, model)
     own = weighted(code.whole, amounts)
@@ -114,33 +118,40 @@ def _average(layer: Layer, kernel: Kernel[Any], target: Target) -> float | None:
 
 
 def _cycles(
-    model: Compiled, speed: Speed, spent: Mapping[int, float], averages: Mapping[int, float]
+    model: Compiled, speed: Speed, spent: Mapping[int, float], rough: frozenset[int]
 ) -> dict[int, float]:
     """Where only the average of instructions is known, they take as long as those of the other layers."""
     known, _, _ = _speeds(model, speed, {})
-    measured = [step for step, amount in known.items() if amount]
-    total = sum(spent[step] for step in measured)
-    each = sum(known[step] for step in measured) / total if total else 1.0
-    return _speeds(model, speed, {step: each * amount for step, amount in averages.items()})[0]
+    fitted = [step for step, amount in known.items() if amount and step not in rough]
+    total = sum(spent[step] for step in fitted)
+    each = sum(known[step] for step in fitted) / total if total else 1.0
+    return {step: each * spent[step] if step in rough else amount for step, amount in known.items()}
 
 
 def _speeds(
     model: Compiled, speed: Speed, averages: Mapping[int, float]
-) -> tuple[dict[int, float], tuple[str, ...], tuple[str, ...]]:
-    """The cost of each layer, the kernels whose cost is not known, and those of which only an average is."""
+) -> tuple[dict[int, float], tuple[str, ...], frozenset[int]]:
+    """The cost of each layer, the kernels whose cost is not known, and the layers with an average cost."""
     readings = read_layers(model.files[f"{model.name}.c"])
     spent: dict[int, float] = {}
     unmeasured: dict[str, None] = {}
-    coarse: dict[str, None] = {}
+    rough: set[int] = set()
     for step, chosen in enumerate(model.selected):
         if step in model.plan.free:
             continue
         found = speed.of_layer(chosen.layer, chosen.kernel, readings.get(step))
+        average = averages.get(step)
+        if average and (found is None or _is_unlike(chosen.kernel, found, average)):
+            found = average
+            rough.add(step)
         if found is None:
-            found = averages.get(step)
-            (unmeasured if found is None else coarse)[chosen.kernel.name] = None
+            unmeasured[chosen.kernel.name] = None
         spent[step] = found or 0.0
-    return spent, tuple(unmeasured), tuple(coarse)
+    return spent, tuple(unmeasured), frozenset(rough)
+
+
+def _is_unlike(kernel: Kernel[Any], fitted: float, average: float) -> bool:
+    return kernel.library is Library.CMSIS_NN and not average / FAR_OFF < fitted < average * FAR_OFF
 
 
 def own_amounts(code: Code, model: Compiled) -> dict[str, float]:

@@ -187,6 +187,12 @@ def _show(found: Exploration, console: Console) -> None:
             markup=False,
             soft_wrap=True,
         )
+    if any(point.averaged for point in found.front):
+        console.print(
+            "~ average costs of kernels that no published model needs, less certain; --measure counts them.",
+            markup=False,
+            soft_wrap=True,
+        )
     for settings, why in found.failures.items():
         console.print(f"not possible: {settings or '(the default)'}: {why}", markup=False, soft_wrap=True)
     best = found.suggested
