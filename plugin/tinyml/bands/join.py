@@ -58,8 +58,11 @@ def _one_more(
     stubborn = [step for step, size in enumerate(peaks.least_bytes) if size > clearly]
     chains = sorted(_covering(*current, peaks.steps, stubborn, chaining.longest), key=len)
     narrow = [_narrowest(current, chain, chaining, target) for chain in chains]
-    sizes = [_sized(choice, io_outside) for choice in narrow]
-    least = min(sizes, default=MANY)
+    sizes: list[float] = []
+    least = MANY
+    for choice in narrow:
+        sizes.append(_sized(choice, io_outside, min(least * (1 + chaining.slack), clearly)))
+        least = min(least, sizes[-1])
     if least > clearly:
         return None
     enough = min(least * (1 + chaining.slack), clearly)
@@ -88,7 +91,9 @@ def _widened(narrow: Choice, enough: float, target: Target, io_outside: bool) ->
         if not isinstance(node.op, Banded):
             continue
         wider = (_with_rows(best, step, node.op, rows, target) for rows in ROWS if rows > node.op.rows)
-        best = next((choice for choice in wider if choice and _sized(choice, io_outside) <= enough), best)
+        best = next(
+            (choice for choice in wider if choice and _sized(choice, io_outside, enough) <= enough), best
+        )
     return best
 
 
@@ -106,8 +111,8 @@ def _with_rows(choice: Choice, step: int, op: Banded, rows: int, target: Target)
     )
 
 
-def _sized(choice: Choice | None, io_outside: bool) -> float:
-    return MANY if choice is None else lower_bound_bytes(*choice, io_outside)
+def _sized(choice: Choice | None, io_outside: bool, at_most: float) -> float:
+    return MANY if choice is None else lower_bound_bytes(*choice, io_outside, at_most)
 
 
 def _covering(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 
 from tinyml.hooks import RowWindow
@@ -89,6 +90,13 @@ def cut(
     ``side``: a second path from the input to the last window, of windows that do not overlap. ``gently``: no
     window computes more rows in the first bands than in later ones; the first bands may have no output.
     """
+    return _cut(tuple(windows), rows, tuple(side), gently)
+
+
+@lru_cache(maxsize=64)  # everything that asks about a chain needs its bands
+def _cut(
+    windows: tuple[RowWindow, ...], rows: int, side: tuple[RowWindow, ...], gently: bool
+) -> Bands | None:
     count = len(windows)
     done, base = [0] * count, [0] * count  # by the output tensor of a window: rows computed, first row kept
     buffer_rows = [0] * (count - 1)

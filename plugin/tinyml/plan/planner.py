@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -71,9 +72,14 @@ def plan(graph: Graph, selected: Sequence[Selected], io_outside: bool = False) -
     return result
 
 
-def lower_bound_bytes(graph: Graph, selected: Sequence[Selected], io_outside: bool = False) -> int:
-    """A lower bound for any plan of these layers in this order."""
-    return _drafts(graph, selected, io_outside).problem.lower_bound_bytes
+def lower_bound_bytes(
+    graph: Graph, selected: Sequence[Selected], io_outside: bool = False, at_most: float = math.inf
+) -> float:
+    """A lower bound for any plan of these layers in this order; infinity if it exceeds ``at_most``."""
+    drafts = _drafts(graph, selected, io_outside)
+    if drafts.problem_if_all_share().lower_bound_bytes > at_most:
+        return math.inf  # and with less sharing it is not lower
+    return drafts.problem.lower_bound_bytes
 
 
 @dataclass(frozen=True)

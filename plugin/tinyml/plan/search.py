@@ -139,13 +139,13 @@ class _Search:
             return placed
         limits.check_time()
         self.left -= 1
-        if self.left < 0 or np.any(self._wasted(placed, floor) > self.spare):
-            return None
         choices = []
         for index, offset in lowest.items():
             if offset + blocks[index].bytes > self.target:
                 return None
             choices.append((offset, -blocks[index].bytes, index))
+        if self.left < 0 or np.any(self._wasted(placed, floor) > self.spare):
+            return None
         choices.sort()
         # beyond the end of a block that could be placed now, this block would have come first
         limit = min(offset - minus_bytes for offset, minus_bytes, _ in choices)
