@@ -30,6 +30,15 @@ class Slot:
     offset: int
 
 
+def as_inside(layer: Layer[Any]) -> bool:
+    """The inputs have the types and shapes of the operators' own."""
+    wanted = [layer.op.inner.tensors[name] for name in layer.op.inner.inputs]
+    return len(wanted) == len(layer.inputs) and all(
+        x is not None and (x.shape, x.dtype) == (own.shape, own.dtype)
+        for x, own in zip(layer.inputs, wanted, strict=True)
+    )
+
+
 @dataclass(frozen=True)
 class EthosU(Op):
     """Inputs and outputs are those of ``inner``, in its order.
@@ -40,6 +49,7 @@ class EthosU(Op):
     """
 
     folds = False
+    operands = (as_inside,)
     accelerator: str
     commands: bytes = field(repr=False)
     weights: bytes = field(repr=False)
