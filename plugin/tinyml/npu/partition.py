@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
 
 from tinyml.importers.tflite_file import OperatorRecord, Subgraph
 
@@ -76,12 +77,30 @@ def replaced(graph: Subgraph, parts: Sequence[tuple[Part, OperatorRecord]]) -> S
     first = {id(op): part.operators[0] for part, op in parts}
     first |= {id(op): i for i, op in enumerate(graph.operators)}
     waiting.sort(key=lambda op: first[id(op)])
-    makers = {tensor for op in waiting for tensor in op.outputs}
-    done: set[int] = set()
-    ordered: list[OperatorRecord] = []
+    return Subgraph(graph.tensors, tuple(in_order(waiting)), graph.inputs, graph.outputs)
+
+
+class Step(Protocol):
+    """Anything that computes tensors from others, by number or by name."""
+
+    @property
+    def inputs(self) -> Sequence[Any]: ...
+
+    @property
+    def outputs(self) -> Sequence[Any]: ...
+
+
+S = TypeVar("S", bound=Step)
+
+
+def in_order(steps: Sequence[S]) -> list[S]:
+    """An order in which all can run, as near to the given one as possible."""
+    waiting, ordered = [*steps], list[S]()
+    makers = {tensor for step in waiting for tensor in step.outputs}
+    done: set[Any] = set()
     while waiting:
-        ready = next(op for op in waiting if all(t in done or t not in makers for t in op.inputs))
+        ready = next(one for one in waiting if all(t in done or t not in makers for t in one.inputs))
         waiting.remove(ready)
         ordered.append(ready)
         done.update(ready.outputs)
-    return Subgraph(graph.tensors, tuple(ordered), graph.inputs, graph.outputs)
+    return ordered

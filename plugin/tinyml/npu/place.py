@@ -21,7 +21,7 @@ from tinyml.naming import short
 from tinyml.npu import payload, vela
 from tinyml.npu.as_tflite import written
 from tinyml.npu.operator import EthosU, Slot
-from tinyml.npu.partition import Part, partition, replaced
+from tinyml.npu.partition import Part, in_order, partition, replaced
 from tinyml.npu.selection import name_of, select
 
 INTEGERS = {getattr(tflite.TensorType, name) for name in ("INT8", "INT16", "INT32", "INT64", "BOOL", "INT4")}
@@ -83,21 +83,8 @@ def placed_layers(graph: Graph, accelerator: str, small: bool = False) -> Graph:
         first = graph.nodes[nodes[one.part.operators[0]]]
         new.append(Node(first.name, record.options, *names))
     kept = [node for i, node in enumerate(graph.nodes) if i not in gone]
-    result = graph.with_nodes(_in_order([*kept, *new]))
+    result = graph.with_nodes(in_order([*kept, *new]))
     return replace(result, notes=(*graph.notes, _note(main, compiled, accelerator), ROUNDING, *reasons))
-
-
-def _in_order(nodes: list[Node]) -> list[Node]:
-    """An order in which all can run."""
-    makers = {name for node in nodes for name in node.outputs}
-    done: set[str] = set()
-    ordered: list[Node] = []
-    while nodes:
-        ready = next(node for node in nodes if all(n in done or n not in makers for n in node.inputs))
-        nodes.remove(ready)
-        ordered.append(ready)
-        done.update(ready.outputs)
-    return ordered
 
 
 def _candidates(graph: Subgraph) -> set[int]:
