@@ -32,7 +32,7 @@ DEFAULTS = {
 
 VARIABLE = "TINYML_LIMIT_"
 
-_STARTED: ContextVar[float | None] = ContextVar("started", default=None)
+_DEADLINE: ContextVar[float | None] = ContextVar("deadline", default=None)
 
 
 def limit(name: str) -> int:
@@ -71,20 +71,18 @@ def check_shape(shape: Iterable[int], what: str) -> None:
 @contextmanager
 def timed() -> Iterator[None]:
     """Around compiling a model: inside, ``check_time`` ends what takes too long."""
-    token = _STARTED.set(time.monotonic())
+    token = _DEADLINE.set(time.monotonic() + limit("seconds"))
     try:
         yield
     finally:
-        _STARTED.reset(token)
+        _DEADLINE.reset(token)
 
 
 def check_time() -> None:
     """Called in every loop whose length a file decides."""
-    started = _STARTED.get()
-    if started is None:
-        return
-    spent, allowed = time.monotonic() - started, limit("seconds")
-    if spent > allowed:
+    deadline = _DEADLINE.get()
+    if deadline is not None and time.monotonic() > deadline:
+        allowed = limit("seconds")
         raise ModelError(
             f"compiling takes longer than {allowed:,} seconds",
             f"a smaller model; or set {VARIABLE}SECONDS={4 * allowed} in the environment",

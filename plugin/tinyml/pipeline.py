@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from tinyml import __version__, importers, limits, outside
 from tinyml.bands.banded import Banded
-from tinyml.bands.join import in_bands
 from tinyml.emit import emit
 from tinyml.emit.feed import feed_code
 from tinyml.emit.model import Provenance
@@ -20,11 +19,11 @@ from tinyml.emit.probe import probe_files
 from tinyml.errors import ConfigError
 from tinyml.features.feed import attach, check_training
 from tinyml.features.settings import FrontEnd
-from tinyml.goals import BALANCED, Goal, find_goal
+from tinyml.goals import find_goal
 from tinyml.importers import ModelFile as ModelFile
 from tinyml.importers import read_model as read_model
 from tinyml.ir import Array, Graph, Layer, Shape
-from tinyml.kernel import Kernel, Library
+from tinyml.kernel import Kernel
 from tinyml.naming import check_name, model_name
 from tinyml.npu.operator import EthosU, packed
 from tinyml.package.folder import write_depfile, write_files
@@ -32,13 +31,15 @@ from tinyml.package.summary import summarize
 from tinyml.passes import PASSES
 from tinyml.passes.int8_interface import int8_interface
 from tinyml.passes.savings import Ledger, Saving
-from tinyml.plan import Plan, lower_bound_bytes, plan
+from tinyml.placing import LIBRARIES as LIBRARIES
+from tinyml.placing import choose_kernels as choose_kernels
+from tinyml.placing import place
+from tinyml.plan import Plan
 from tinyml.progress import Progress, silent
 from tinyml.quantize.request import Request
 from tinyml.registration import outside_faults
-from tinyml.schedule import same_order, schedule
-from tinyml.select import Selected, select
-from tinyml.targets import Target, find_target
+from tinyml.select import Selected
+from tinyml.targets import find_target
 from tinyml.verify import verify
 
 if TYPE_CHECKING:
@@ -49,12 +50,6 @@ if TYPE_CHECKING:
     from tinyml.quantize.report import Report
 
 LOG = logging.getLogger(__name__)
-
-LIBRARIES: Mapping[str, frozenset[Library]] = {
-    "portable": frozenset(Library) - {Library.CMSIS_NN},
-    "cmsis-nn": frozenset(Library),
-}
-"""The libraries that each choice of ``--kernels`` allows; ``auto`` takes the cheapest available per layer."""
 
 IO_CHOICES = ("arena", "caller", "int8", "caller,int8")
 """Inputs and outputs: in the arena or in the caller's memory; and as integers, if the model's are float."""
@@ -265,7 +260,9 @@ def compile_graph(
     graph = _npu_layers(graph, options)
     graph = packed(graph, io_outside=options.io == "caller")
     feed = feed_code(name, attach(options.frontend, graph)) if options.frontend else None
-    graph, selected, placed = _place(graph, target, options, goal)
+    selected = choose_kernels(graph, target, options.kernels, options.cmsis_nn, goal)
+    chaining = goal.chaining if options.bands else None
+    graph, selected, placed = place(graph, selected, target, chaining, options.io_outside)
     if observe:
         observe("bands", graph)
     LOG.debug("plan: %d bytes of arena in %d steps", placed.arena_bytes, len(selected))
@@ -353,39 +350,3 @@ def compute_features(path: Path, frontend: FrontEnd) -> dict[str, Array]:
     else:
         raise ConfigError(f"there is no recording {path}")
     return {name: frontend.compute(recordings.samples(file, frontend)) for name, file in files.items()}
-
-
-def choose_kernels(
-    graph: Graph, target: Target, kernels: str, cmsis_nn: bool, goal: Goal = BALANCED
-) -> tuple[Selected, ...]:
-    """Select kernels for a choice of ``--kernels``; ``cmsis_nn``: whether the build has CMSIS-NN."""
-    if kernels == "auto":
-        libraries = LIBRARIES["cmsis-nn" if cmsis_nn else "portable"]
-        return select(graph, target, libraries, cheapest=True, goal=goal)
-    return select(graph, target, LIBRARIES[kernels], goal=goal)
-
-
-def _place(
-    graph: Graph, target: Target, options: Options, goal: Goal
-) -> tuple[Graph, tuple[Selected, ...], Plan]:
-    """Select, schedule and plan; keep the file's order unless another one needs less memory."""
-    io_outside = options.io_outside
-    selected = choose_kernels(graph, target, options.kernels, options.cmsis_nn, goal)
-    choices = [(graph, selected)]
-    if not same_order((other := schedule(graph, selected)).nodes, graph.nodes):
-        by_output = {chosen.layer.output.name: chosen for chosen in selected}
-        choices.append((other, tuple(by_output[node.outputs[0]] for node in other.nodes)))
-    bounds = {id(ordered): lower_bound_bytes(ordered, chosen, io_outside) for ordered, chosen in choices}
-    results: list[tuple[Graph, tuple[Selected, ...], Plan]] = []
-    for ordered, chosen in sorted(choices, key=lambda choice: bounds[id(choice[0])]):
-        if results and results[0][2].arena_bytes <= bounds[id(ordered)]:
-            break
-        results.append((ordered, chosen, plan(ordered, chosen, io_outside)))
-    best = min(results, key=lambda result: result[2].arena_bytes)
-    if not options.bands or goal.chaining is None:
-        return best
-    joined, chosen = in_bands(best[0], best[1], target, io_outside, goal.chaining)
-    if joined is best[0]:
-        return best
-    verify(joined, "bands")
-    return min(best, (joined, chosen, plan(joined, chosen, io_outside)), key=lambda r: r[2].arena_bytes)

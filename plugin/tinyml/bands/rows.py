@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import pairwise
 
 from tinyml.hooks import RowWindow
@@ -46,8 +46,9 @@ class Band:
 
     def same_work(self, other: Band) -> bool:
         """Whether the bands differ in nothing but their place in input and output."""
-        return self._placeless() == other._placeless() and self.moves == other.moves
+        return self._placeless == other._placeless and self.moves == other.moves
 
+    @cached_property
     def _placeless(self) -> tuple[Stage, ...]:
         stages = [replace(self.stages[0], source=0), *self.stages[1:]]
         stages[-1] = replace(stages[-1], into=0)
@@ -66,8 +67,12 @@ class Bands:
     buffer_rows: tuple[int, ...]  # of each tensor inside the chain
     side_rows: tuple[int, ...] = ()  # of each tensor of the side
 
-    def runs(self) -> list[list[Band]]:
+    def runs(self) -> Sequence[Sequence[Band]]:
         """Bands that one loop computes: the same work, at places that are equally far apart."""
+        return self._runs
+
+    @cached_property
+    def _runs(self) -> Sequence[Sequence[Band]]:
         runs: list[list[Band]] = []
         for band in self.bands:
             if runs and runs[-1][-1].same_work(band) and _even([*runs[-1], band]):

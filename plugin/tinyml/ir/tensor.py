@@ -32,11 +32,11 @@ class DType(enum.Enum):
     UINT64 = "uint64"
     BOOL = "bool"
 
-    @property
+    @cached_property
     def numpy(self) -> np.dtype[Any]:
         return np.dtype(self.value)
 
-    @property
+    @cached_property
     def bytes(self) -> int:
         return self.numpy.itemsize
 

@@ -63,6 +63,7 @@ class Draughtsman:
         kept = homes(graph, len(self.layers), io_outside)
         self.shared = share(graph, self.layers, self.members, self.pairs, kept)
         self.blocks: dict[tuple[tuple[str, int], ...], Block] = {}  # by the members of a group
+        self.drafts: dict[Pairs, Draft] = {}
 
     def best(self) -> Draft:
         """Share everything possible, or a little less if the resulting blocks do not fit together."""
@@ -127,6 +128,11 @@ class Draughtsman:
 
     def _draft(self, apart: Pairs) -> Draft:
         """A draft with sharing decided but nothing placed."""
+        if apart not in self.drafts:
+            self.drafts[apart] = self._drafted(apart)
+        return self.drafts[apart]
+
+    def _drafted(self, apart: Pairs) -> Draft:
         storage = computed_in_place(self.shared, apart)
         in_arena = [group for group in storage.unique_groups() if group.home is None]
         blocks = [self._block(storage, group) for group in in_arena]

@@ -126,27 +126,26 @@ class _Search:
         sys.setrecursionlimit(max(limit, 2 * len(self.packing.blocks) + 1000))
         try:
             lowest = {index: self.packing.lowest(index, {}) for index in range(len(self.packing.blocks))}
+            if any(at + self.packing.blocks[index].bytes > self.target for index, at in lowest.items()):
+                return None
             return self._descend({}, 0, lowest)
         finally:
             sys.setrecursionlimit(limit)
 
     def _descend(
-        self, placed: dict[int, int], floor: int, lowest: Mapping[int, int]
+        self, placed: dict[int, int], floor: int, lowest: Mapping[int, int] | None
     ) -> dict[int, int] | None:
-        """``lowest`` has the lowest free offset of each block that is not placed yet."""
+        """``lowest``: the lowest free offset of each block not placed yet; None if one has no room."""
         blocks = self.packing.blocks
         if len(placed) == len(blocks):
             return placed
-        limits.check_time()
         self.left -= 1
-        choices = []
-        for index, offset in lowest.items():
-            if offset + blocks[index].bytes > self.target:
-                return None
-            choices.append((offset, -blocks[index].bytes, index))
-        if self.left < 0 or np.any(self._wasted(placed, floor) > self.spare):
+        if lowest is None or self.left < 0:
             return None
-        choices.sort()
+        limits.check_time()
+        if np.any(self._wasted(placed, floor) > self.spare):
+            return None
+        choices = sorted((offset, -blocks[index].bytes, index) for index, offset in lowest.items())
         # beyond the end of a block that could be placed now, this block would have come first
         limit = min(offset - minus_bytes for offset, minus_bytes, _ in choices)
         for offset, _, index in choices:
@@ -158,8 +157,13 @@ class _Search:
                 return found
         return None
 
-    def _after(self, lowest: Mapping[int, int], index: int, placed: dict[int, int]) -> Mapping[int, int]:
-        """``lowest`` after ``index`` has been placed: blocks that still fit where they did stay there."""
+    def _after(
+        self, lowest: Mapping[int, int], index: int, placed: dict[int, int]
+    ) -> Mapping[int, int] | None:
+        """``lowest`` after ``index`` has been placed: blocks that still fit where they did stay there.
+
+        None if a block no longer fits below the target, which most placements reveal at once.
+        """
         packing, blocks, floor = self.packing, self.packing.blocks, placed[index]
         rivals = packing.rivals(index)
         near = {i: offset for i, offset in placed.items() if offset + blocks[i].bytes > floor}
@@ -171,6 +175,8 @@ class _Search:
                 offset = packing.lowest(other, near, floor)
             elif other in rivals and packing.excludes(index, floor, other, offset):
                 offset = packing.lowest(other, near, offset)
+            if offset + blocks[other].bytes > self.target:
+                return None
             after[other] = offset
         return after
 

@@ -19,7 +19,7 @@ PREFERRED_ALIGNMENTS = (16, 8, 4, 1)
 
 REPAIRED_BLOCKS = 1_000
 """Total number of blocks that repairs may place: the more blocks, the fewer repairs."""
-SEARCH_NODES = 3_000
+SEARCH_NODES = 1_500
 SEARCH_WORK = 600_000
 """How many blocks the search may look at in all. It places one block per node, so that a problem of many
 hundred blocks gets fewer nodes, and none if they would not suffice to place each block once."""

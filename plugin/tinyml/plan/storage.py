@@ -48,7 +48,9 @@ class Group:
         return Group({name: 0}, 0, tensor.bytes, alignment, [(member.last, name)])
 
     def copy(self) -> Group:
-        return replace(self, offsets=dict(self.offsets), by_last=[*self.by_last])
+        return Group(
+            dict(self.offsets), self.start, self.end, self.alignment, [*self.by_last], self.home
+        )
 
     def needed_from(self, step: int) -> list[str]:
         """Members that are needed at a step or later."""

@@ -53,21 +53,26 @@ def pair_stream(filters: Array, bias: Array, multipliers: Multipliers, groups: i
     factor = (2 * multiplier).astype(np.uint32).view(np.int32)
     rows = filters.reshape(channels, -1)
     rows = np.pad(rows, ((0, 0), (0, -rows.shape[1] % 4)))
+    whole = [_in_fours(values, groups) for values in (bias, rows, factor, -shift - 1)]
     parts: list[Array] = []
     for group in range(groups):
         for begin in range(0, each, 4):
-            chosen = np.arange(begin, min(begin + 4, each)) + group * each
-            size = 4 if len(chosen) > 2 else 2
-            absent = (0, size - len(chosen))
-            weights = np.pad(rows[chosen], (absent, (0, 0)))
-            exponents = np.pad(-shift[chosen] - 1, (0, 4 - len(chosen)))
+            size = 4 if each - begin > 2 else 2
+            biases, weights, factors, exponents = (values[group, begin : begin + 4] for values in whole)
             parts += [
-                np.pad(bias[chosen], absent),
-                _words(packed(weights, 1)),
-                np.pad(factor[chosen], absent),
+                biases[:size],
+                _words(packed(weights[:size], 1)),
+                factors[:size],
                 exponents.astype(np.int8).view("<i4"),
             ]
     return np.concatenate(parts).astype(np.int32)
+
+
+def _in_fours(values: Array, groups: int) -> Array:
+    """By group, with zeros for channels after its last one, up to a multiple of four."""
+    each = values.reshape(groups, -1, *values.shape[1:])
+    padding = [(0, 0), (0, -each.shape[1] % 4), *[(0, 0)] * (each.ndim - 2)]
+    return np.pad(each, padding)
 
 
 def packed(rows: Array, groups: int) -> Array:
@@ -81,7 +86,9 @@ def _paired(values: Array, groups: int, absent: int) -> Array:
     each = values.reshape(groups, values.shape[0] // groups, *values.shape[1:])
     missing = each.shape[1] % 2
     padding = [(0, 0), (0, missing), *[(0, 0)] * (each.ndim - 2)]
-    return np.pad(each, padding, constant_values=absent).reshape(-1, 2, *values.shape[1:])
+    if missing:
+        each = np.pad(each, padding, constant_values=absent)
+    return each.reshape(-1, 2, *values.shape[1:])
 
 
 def _words(pairs: Array) -> Array:

@@ -1,0 +1,91 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""The stages that decide where everything is: select, schedule, bands and plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TypeAlias
+
+from tinyml.bands.join import in_bands
+from tinyml.goals import BALANCED, Chaining, Goal
+from tinyml.ir import Graph
+from tinyml.kernel import Library
+from tinyml.plan import Plan, lower_bound_bytes, plan
+from tinyml.schedule import same_order, schedule
+from tinyml.select import Selected, select
+from tinyml.targets import Target
+from tinyml.verify import verify
+
+LIBRARIES: Mapping[str, frozenset[Library]] = {
+    "portable": frozenset(Library) - {Library.CMSIS_NN},
+    "cmsis-nn": frozenset(Library),
+}
+"""The libraries that each choice of ``--kernels`` allows; ``auto`` takes the cheapest available per layer."""
+
+Placed: TypeAlias = tuple[Graph, tuple[Selected, ...], Plan]
+"""The layers in the order in which they are executed, their kernels, and where everything is."""
+
+
+def choose_kernels(
+    graph: Graph, target: Target, kernels: str, cmsis_nn: bool, goal: Goal = BALANCED
+) -> tuple[Selected, ...]:
+    """Select kernels for a choice of ``--kernels``; ``cmsis_nn``: whether the build has CMSIS-NN."""
+    if kernels == "auto":
+        libraries = LIBRARIES["cmsis-nn" if cmsis_nn else "portable"]
+        return select(graph, target, libraries, cheapest=True, goal=goal)
+    return select(graph, target, LIBRARIES[kernels], goal=goal)
+
+
+def place(
+    graph: Graph,
+    selected: tuple[Selected, ...],
+    target: Target,
+    chaining: Chaining | None,
+    io_outside: bool,
+) -> Placed:
+    """Schedule and plan; keep the file's order unless another one needs less memory. None: no chains."""
+    choices = [(graph, selected)]
+    if not same_order((other := schedule(graph, selected)).nodes, graph.nodes):
+        by_output = {chosen.layer.output.name: chosen for chosen in selected}
+        choices.append((other, tuple(by_output[node.outputs[0]] for node in other.nodes)))
+    best = _best_order(choices, io_outside)
+    if chaining is None:
+        return best.planned()
+    joined, chosen = in_bands(best.graph, best.selected, target, io_outside, chaining)
+    if joined is best.graph:
+        return best.planned()
+    verify(joined, "bands")
+    banded = _Unplanned(joined, chosen, io_outside)
+    # the plan without bands takes as long to find, and is seldom better
+    if banded.plan.arena_bytes <= best.bound_bytes:
+        return banded.planned()
+    return min(best, banded, key=lambda choice: choice.plan.arena_bytes).planned()
+
+
+class _Unplanned:
+    """Layers in an order, whose plan is made when it is wanted."""
+
+    def __init__(self, graph: Graph, selected: tuple[Selected, ...], io_outside: bool) -> None:
+        self.graph, self.selected, self.io_outside = graph, selected, io_outside
+
+    @cached_property
+    def bound_bytes(self) -> float:
+        return lower_bound_bytes(self.graph, self.selected, self.io_outside)
+
+    @cached_property
+    def plan(self) -> Plan:
+        return plan(self.graph, self.selected, self.io_outside)
+
+    def planned(self) -> Placed:
+        return self.graph, self.selected, self.plan
+
+
+def _best_order(choices: Sequence[tuple[Graph, tuple[Selected, ...]]], io_outside: bool) -> _Unplanned:
+    """The first of the choices unless another one needs less memory."""
+    first, *others = sorted(
+        (_Unplanned(*choice, io_outside) for choice in choices), key=lambda c: c.bound_bytes
+    )
+    useful = [other for other in others if first.plan.arena_bytes > other.bound_bytes]
+    return min([first, *useful], key=lambda choice: choice.plan.arena_bytes) if useful else first
