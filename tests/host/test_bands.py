@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.batch import Item, run_batch
 from tests.support.chains import Chain, join_everything, random_chain
-from tinyml import pipeline
+from tinyml import pipeline, placing
 from tinyml.bands.banded import Banded
 from tinyml.bands.join import Choice, in_bands
 from tinyml.bands.rows import cut
@@ -91,7 +91,7 @@ def test_a_loop_covers_most_bands() -> None:
 
 @pytest.mark.parametrize("dtype", [DType.INT8, DType.FLOAT32])
 def test_numbers(dtype: DType, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipeline, "in_bands", join_everything)
+    monkeypatch.setattr(placing, "in_bands", join_everything)
     items, wanted, joined = [], {}, 0
     for seed in range(40):
         chain = random_chain(seed, dtype)
@@ -165,7 +165,7 @@ def blocks_with_sides() -> list[Chain]:
 
 
 def test_a_block_with_a_side_is_one_layer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipeline, "in_bands", join_everything)
+    monkeypatch.setattr(placing, "in_bands", join_everything)
     found = [compiled_chain(chain) for chain in blocks_with_sides()]
     assert {label for compiled in found for label in labels(compiled)} == {
         "conv_depthwise_conv_conv_conv_add",
@@ -267,6 +267,6 @@ def test_the_verifier_checks_what_bands_produce(broken: str, monkeypatch: pytest
         op = replace(node.op, links=(first, *node.op.links[1:]))
         return replace(joined, nodes=(replace(node, op=op),)), chosen
 
-    monkeypatch.setattr(pipeline, "in_bands", wrong)
+    monkeypatch.setattr(placing, "in_bands", wrong)
     with pytest.raises(AssertionError, match=r"^after bands: "):
         compiled_chain(bottleneck())

@@ -23,7 +23,7 @@ CHAINS = 12
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_chains(machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipeline, "in_bands", join_everything)
+    monkeypatch.setattr(placing, "in_bands", join_everything)
     sketch = Sketch(3)
     ends = [random_chain(seed, sketch=sketch).end for seed in range(CHAINS)]
     graph, sample = sketch.graph(*ends), sketch.sample()

@@ -201,7 +201,7 @@ def test_layers_from_the_end(machine: str, kernels: str, monkeypatch: pytest.Mon
 
     for module in ("storage", "draft"):  # inputs and outputs stay apart, so that the order is free
         monkeypatch.setattr(f"tinyml.plan.{module}.overlay_pairs", lambda *_: {})
-    monkeypatch.setattr("tinyml.pipeline.plan", backwards)
+    monkeypatch.setattr("tinyml.placing.plan", backwards)
     graph = layers(once=True)
     rng = np.random.default_rng(10)
     feed = {name: rng.integers(-128, 128, graph.tensors[name].shape).astype(np.int8) for name in graph.inputs}
