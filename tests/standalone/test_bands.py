@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.chains import join_everything, random_chain
 from tests.support.sketch import Sketch
-from tinyml import harness, pipeline
+from tinyml import harness, placing
 from tinyml.bands.banded import Banded
 from tinyml.emit.model import Provenance
 from tinyml.interpret import interpret
