@@ -48,9 +48,7 @@ class Group:
         return Group({name: 0}, 0, tensor.bytes, alignment, [(member.last, name)])
 
     def copy(self) -> Group:
-        return Group(
-            dict(self.offsets), self.start, self.end, self.alignment, [*self.by_last], self.home
-        )
+        return Group(dict(self.offsets), self.start, self.end, self.alignment, [*self.by_last], self.home)
 
     def needed_from(self, step: int) -> list[str]:
         """Members that are needed at a step or later."""
