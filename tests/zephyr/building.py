@@ -26,13 +26,9 @@ QEMU_SECONDS = 120
 
 
 def environment() -> dict[str, str]:
-    """That of the workspace, with our boards.
-
-    Zephyr uses ccache where it is installed. The settings let builds in different folders share objects.
-    """
+    """That of the workspace, with our boards."""
     extra = {"EXTRA_ZEPHYR_MODULES": str(ROOT / "boards"), "COLUMNS": "200"}
-    shared = {"CCACHE_BASEDIR": "/", "CCACHE_NOHASHDIR": "1"}
-    return {**workspace.environment(workspace.location()), **shared, **extra}
+    return {**workspace.environment(workspace.location()), **extra}
 
 
 def run(
