@@ -10,6 +10,7 @@ Models that do not come from TensorFlow Lite round once, which is closer to the 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,6 +22,7 @@ INT32_MIN = -(1 << 31)
 INT32_MAX = (1 << 31) - 1
 
 
+@lru_cache(maxsize=4096)  # kernels, constraints and cost models ask for those of every channel
 def quantize_multiplier(real: float) -> tuple[int, int]:
     """``real`` as ``multiplier * 2**(shift - 31)`` with multiplier in [2**30, 2**31)."""
     if real == 0.0 or math.isnan(real):

@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 _LAYER = re.compile(r"^/\* (\d+): ", re.MULTILINE)
 _CALL = re.compile(r"TINYML_LAYER\((\d+), \w+\((.*)\)\);")
@@ -54,7 +55,8 @@ class Reading:
         return f"by {whole}{' in place' if self.in_place else ''}"
 
 
-def read_layers(text: str) -> dict[int, Reading]:
+@lru_cache(maxsize=2)  # every figure of an estimate needs it
+def read_layers(text: str) -> Mapping[int, Reading]:
     """The functions of all layers in the C of a model, by step."""
     marks = list(_LAYER.finditer(text))
     ends = [mark.start() for mark in marks[1:]] + [len(text)]

@@ -1,0 +1,81 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Layers and models that were counted: what ``tools.fit_costs`` fits costs to."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from tools import layer_counts
+from tools.environment import ROOT
+from tools.layer_counts import Counted
+
+sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever is installed
+
+from tinyml import harness
+from tinyml.cost.loops import Reading, read_layers
+from tinyml.ir import Layer
+from tinyml.kernel import Kernel
+from tinyml.pipeline import Compiled
+
+
+@dataclass(frozen=True)
+class Known:
+    """A layer whose cost was counted. ``whole``: what its model costs."""
+
+    model: str
+    layer: Layer
+    kernel: Kernel[Any]
+    reading: Reading | None
+    spent: float
+    whole: float
+
+
+def reading_of(one: Known) -> Reading:
+    return one.reading or Reading()
+
+
+@dataclass(frozen=True)
+class Example:
+    """A model that was counted, compiled again."""
+
+    counted: Counted
+    model: Compiled
+
+    @property
+    def is_current(self) -> bool:
+        """Whether it still has the layers and kernels that were counted."""
+        names = layer_counts.kernel_names(self.model)
+        return all(one.step < len(names) and one.kernel == names[one.step] for one in self.counted.layers)
+
+    def layers(self, cost: str) -> list[Known]:
+        readings = read_layers(self.model.files[f"{self.model.name}.c"])
+        chosen = self.model.selected
+        whole = self.counted.instructions if cost == "instructions" else self.counted.cycles
+        return [
+            Known(
+                self.counted.model,
+                chosen[one.step].layer,
+                chosen[one.step].kernel,
+                readings.get(one.step),
+                float(getattr(one, cost)),
+                float(whole or 0),
+            )
+            for one in self.counted.layers
+        ]
+
+
+@cache
+def examples(machine: str) -> list[Example]:
+    """All models that were counted on a machine and are here; without runs that outlasted its timer."""
+    files = {path.stem: path for path in layer_counts.published()}
+    target = harness.find_machine(machine).target.name
+    found = [
+        Example(one, layer_counts.compiled(files[one.model], target, one.cmsis_nn))
+        for one in layer_counts.load()
+        if one.machine == machine and one.model in files and not one.wrapped
+    ]
+    return [one for one in found if one.is_current]
