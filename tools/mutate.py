@@ -177,6 +177,7 @@ SAMPLED = {
     f"{RUNTIME}/dense/dense_dsp_s8.c": DSP,
     f"{RUNTIME}/dense/dense_pairs_s8.c": DSP,
     f"{RUNTIME}/dense/dense_quads_s8.c": PLAIN_ARM,
+    f"{RUNTIME}/dense/dense_sixes_s8.c": DSP,
     f"{RUNTIME}/dense/dense_mve_s8.c": HELIUM,
     f"{RUNTIME}/weighted/output_s8.h": (KERNELS, ARMV6, "-k", "s8 or qemu-cortex-m0"),
     f"{RUNTIME}/weighted/tile_f32.h": (KERNELS, "-k", "f32"),

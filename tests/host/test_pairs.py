@@ -13,7 +13,7 @@ from tinyml.kernel import Library
 from tinyml.ops.conv.conv import Conv
 from tinyml.ops.dense.dense import Dense
 from tinyml.ops.shared.quant import quant_of
-from tinyml.ops.weighted.pairs import pair_stream, pairs_are_exact, sum_limits
+from tinyml.ops.weighted.pairs import pair_stream, pairs_are_exact, six_stream, sum_limits
 from tinyml.select import select
 from tinyml.targets import find_target
 
@@ -36,9 +36,15 @@ def kernel_of(name: str) -> str:
         ("least_weight", "dsp"),
     ],
 )
-@pytest.mark.parametrize("kind", ["conv", "dense"])
+@pytest.mark.parametrize("kind", ["conv", "dense", "wide"])
 def test_layers_at_the_limit(kind: str, name: str, expected: str) -> None:
-    assert kernel_of(f"{kind}_{name}") == f"tinyml_{kind}_{expected}_s8"
+    """Wide layers are dense ones with many filters, which are taken by sixes."""
+    if kind == "wide":
+        kind, expected = "dense", expected.replace("pairs", "sixes")
+        name = f"wide_{name}"
+    else:
+        name = f"{kind}_{name}"
+    assert kernel_of(name) == f"tinyml_{kind}_{expected}_s8"
 
 
 def test_limits_are_reached() -> None:
@@ -88,6 +94,38 @@ def test_stream_can_be_read_back(channels: int, groups: int) -> None:
         np.testing.assert_array_equal(weights[:6], filters[channel].reshape(-1))
         assert not weights[6:].any()
         assert (b, factor, exponent) == (bias[channel], 2 * int(multipliers[0][channel]), 4)
+
+
+@pytest.mark.parametrize("channels", range(32, 38))
+def test_sixes_can_be_read_back(channels: int) -> None:
+    """Sixes, then what another kernel reads: three to eight filters, or none."""
+    rng = np.random.default_rng(2)
+    filters = rng.integers(-127, 128, (channels, 8)).astype(np.int8)
+    bias = rng.integers(-1000, 1000, channels).astype(np.int32)
+    multipliers = (
+        rng.integers(2**30, 2**31 - 1, channels).astype(np.int32),
+        rng.integers(-9, -1, channels).astype(np.int32),
+    )
+    last = {32: 8, 33: 3, 34: 4, 35: 5, 36: 0, 37: 7}[channels]
+    words = six_stream(filters, bias, multipliers)
+    sixes, rest = np.split(words, [(channels - last) // 6 * (6 + 12 + 8)])
+    for index, block in enumerate(sixes.reshape(-1, 6 + 12 + 8)):
+        chosen = slice(6 * index, 6 * index + 6)
+        np.testing.assert_array_equal(block[:6], bias[chosen])
+        halves = np.ascontiguousarray(block[6:18]).view(np.int16).reshape(2, 2, 3, 2).astype(np.int64)
+        elements = halves.transpose(2, 0, 3, 1).reshape(3, 8)  # by four: 0 2, 1 3
+        second = (elements + 128) % 256 - 128
+        both = np.stack([(elements - second) // 256, second], axis=1).reshape(6, 8)
+        np.testing.assert_array_equal(both, filters[chosen])
+        threes = block[18:].reshape(2, 4)
+        exponents = np.ascontiguousarray(threes[:, :1]).view(np.int8)[:, :3].reshape(-1)
+        np.testing.assert_array_equal(exponents, -multipliers[1][chosen] - 1)
+        factors = np.ascontiguousarray(threes[:, 1:]).view(np.uint32).reshape(-1)
+        np.testing.assert_array_equal(factors, 2 * multipliers[0][chosen].astype(np.int64))
+    of_rest = slice(channels - last, None)
+    multiplier, shift = (values[of_rest] for values in multipliers)
+    expected = pair_stream(filters[of_rest], bias[of_rest], (multiplier, shift)) if last else np.array([])
+    np.testing.assert_array_equal(rest, expected)
 
 
 def test_odd_filters_are_first_of_their_pair() -> None:

@@ -89,6 +89,13 @@ WEIGHTED = {
     "dense_rows": Weighted(Dense(clamp=RELU), (3, 37), (8, 37)),
     "dense_zero": Weighted(Dense(), (3, 37), (7, 37), zero=4),
     "dense_fine": Weighted(Dense(), (1, 16), (5, 16), scale=0.00003),
+    **{  # every number of words that is left of four, every number of filters that is left of six
+        f"dense_wide_{outputs}": Weighted(Dense(clamp=clamp), (1, inputs), (outputs, inputs))
+        for inputs, outputs, clamp in (
+            *((16, 36, RELU), (4, 37, RELU), (24, 38, (-np.inf, 1.0))),
+            *((12, 33, (-np.inf, np.inf)), (140, 34, (-np.inf, np.inf)), (8, 35, (-np.inf, np.inf))),
+        )
+    },
 }
 
 
@@ -181,7 +188,7 @@ def test_layers_without_unaligned_loads(machine: str, kernels: str, monkeypatch:
     feed = {name: rng.integers(-128, 128, graph.tensors[name].shape).astype(np.int8) for name in graph.inputs}
     options = Options(target=found.target.name, kernels=kernels)
     compiled = compile_graph(graph, "layers", Provenance("layers", "0" * 64, ""), options)
-    for kernel in ("tinyml_dense_pairs_s8(", "tinyml_dense_dsp_s8("):
+    for kernel in ("tinyml_dense_sixes_s8(", "tinyml_dense_pairs_s8(", "tinyml_dense_dsp_s8("):
         assert kernel in compiled.files["layers.c"]
     result = harness.run_files(
         compiled.files, machine, [feed], options=harness.Options(strict=True, check_arena=True)
@@ -212,8 +219,13 @@ def test_layers_from_the_end(machine: str, kernels: str, monkeypatch: pytest.Mon
     assert not different(graph, feed, result.outputs[0])
 
 
-@pytest.mark.parametrize("case", pair_layers.CASES)
-@pytest.mark.parametrize("kind", ["conv", "dense"])
+@pytest.mark.parametrize(
+    "kind,case",
+    [
+        *((kind, case) for kind in ("conv", "dense") for case in pair_layers.CASES),
+        *(("wide", case) for case in ("largest", "smallest", "least_weight_above")),
+    ],
+)
 @pytest.mark.parametrize("machine", ["qemu-cortex-m4", "qemu-cortex-m7"])
 def test_pairs_of_filters_at_their_limit(machine: str, kind: str, case: str) -> None:
     """Sums as large as the proof allows, and those for which it sends the layer to another kernel."""

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Layers of four filters whose sums reach the limit of what two filters in one int16 allow, or pass it."""
+"""Layers whose sums reach the limit of what two filters in one int16 allow, or pass it."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from tinyml.ops.weighted.weighted import Weighted
 
 LIMIT = 1 << 23
 ELEMENTS = 261  # no whole words, and not so few that sums stay small
+SIZES = {"conv": (4, ELEMENTS), "dense": (4, ELEMENTS), "wide": (33, 264)}
+"""Filters and elements of the layers; wide dense layers have a kernel of their own."""
 FIRST, SECOND = 2, 3  # a pair
 IN_ZERO = 5
 CASES = (
@@ -25,11 +27,11 @@ CASES = (
 
 
 def limited_layer(name: str) -> Graph:
-    """``conv_`` or ``dense_`` and one of CASES."""
+    """``conv_``, ``dense_`` or ``wide_`` and one of CASES."""
     kind, _, case = name.partition("_")
     rng = np.random.default_rng(len(case))
-    weights = rng.integers(-127, 128, (4, ELEMENTS)).astype(np.int8)
-    bias = np.zeros(4, np.int64)
+    weights = rng.integers(-127, 128, SIZES[kind]).astype(np.int8)
+    bias = np.zeros(len(weights), np.int64)
     low, high = (limit.astype(np.int64) for limit in sum_limits(_layer(kind, weights, bias)))
     if case in ("largest", "too_large"):
         bias[FIRST] = LIMIT - 1 + (case == "too_large") - high[FIRST]
@@ -56,7 +58,7 @@ def extremes(graph: Graph) -> list[Array]:
     weights = layer.input(1).value[FIRST].reshape(-1)
     largest = np.where(weights > 0, 127, -128).astype(np.int8)
     smallest = np.where(weights > 0, -128, 127).astype(np.int8)
-    random = np.random.default_rng(3).integers(-128, 128, ELEMENTS).astype(np.int8)
+    random = np.random.default_rng(3).integers(-128, 128, weights.size).astype(np.int8)
     return [row.reshape(x.shape) for row in (largest, smallest, random)]
 
 
@@ -71,11 +73,11 @@ def only_layer(graph: Graph) -> Layer[Weighted]:
 
 
 def _graph(kind: str, weights: Array, bias: Array) -> Graph:
-    outputs = len(weights)
+    outputs, elements = weights.shape
     lead = (1, 1, 1) if kind == "conv" else (1,)
-    shape = (outputs, 1, 1, ELEMENTS) if kind == "conv" else (outputs, ELEMENTS)
+    shape = (outputs, 1, 1, elements) if kind == "conv" else (outputs, elements)
     tensors = (
-        Tensor("x", (*lead, ELEMENTS), DType.INT8, Quant.per_tensor(0.05, IN_ZERO)),
+        Tensor("x", (*lead, elements), DType.INT8, Quant.per_tensor(0.05, IN_ZERO)),
         Tensor.constant("w", weights.reshape(shape), Quant((0.002,) * outputs, (0,) * outputs, 0)),
         Tensor.constant("b", bias.astype(np.int32)),
         Tensor("y", (*lead, outputs), DType.INT8, Quant.per_tensor(8.0, -3)),

@@ -20,7 +20,7 @@ from tinyml.ops.shared.quant import Multipliers, quant_of
 from tinyml.ops.weighted import helium
 from tinyml.ops.weighted.byte_weights import DenseByteWeights
 from tinyml.ops.weighted.int16 import DenseInt16
-from tinyml.ops.weighted.pairs import pair_stream, pairs_are_exact
+from tinyml.ops.weighted.pairs import pair_stream, pairs_are_exact, six_stream
 from tinyml.ops.weighted.records import (
     channel_tables,
     constant_weights,
@@ -40,11 +40,24 @@ from tinyml.ops.weighted.weighted import Weighted, channel_multipliers
 from tinyml.targets import Target
 from tinyml.writing import OnnxWriter, onnx_writer
 
+MANY_FILTERS = 32
+"""From which on a layer saves enough instructions for the code of a second kernel."""
+
 
 def matrix_of_weights(layer: Layer[Dense]) -> bool:
     """The weights have 2 axes, the second one as long as the input's last."""
     x, w = layer.input(0), layer.input(1)
     return len(w.shape) == 2 and len(x.shape) >= 1 and x.shape[-1] == w.shape[1]
+
+
+def one_row_of_words(layer: Layer[Dense]) -> bool:
+    """The input is one row, a multiple of 4 elements."""
+    return layer.input(0).elements == layer.input(1).shape[1] and layer.input(0).elements % 4 == 0
+
+
+def many_filters(layer: Layer[Dense]) -> bool:
+    """There are at least 32 filters."""
+    return layer.input(1).shape[0] >= MANY_FILTERS
 
 
 @dataclass(frozen=True)
@@ -84,7 +97,7 @@ class DenseInt8(Kernel[Dense]):
     name = "tinyml_dense_s8"
     library = Library.PORTABLE
     struct = "struct tinyml_dense_stream_s8"
-    sources = ("dense/dense_s8.c",)
+    sources: ClassVar[tuple[str, ...]] = ("dense/dense_s8.c",)
     cost = Cost(plain=(2.6, 45), dsp=(2.6, 45), mve=(2.6, 45))
     constraints: ClassVar[tuple[Constraint, ...]] = (int8_tensors, constant_weights, one_weight_zero)
 
@@ -119,7 +132,7 @@ class DenseQuads(DenseInt8):
     """The same on Arm cores without DSP instructions: four weights in a word, taken apart by shifts."""
 
     name = "tinyml_dense_quads_s8"
-    sources = ("dense/dense_quads_s8.c",)
+    sources: ClassVar[tuple[str, ...]] = ("dense/dense_quads_s8.c",)
     cost = Cost(plain=(2.15, 55))
 
     def runs_on(self, target: Target) -> bool:
@@ -133,7 +146,7 @@ class DenseDsp(DenseInt8):
     """The same with DSP instructions, in pairs of int16."""
 
     name = "tinyml_dense_dsp_s8"
-    sources = ("dense/dense_dsp_s8.c",)
+    sources: ClassVar[tuple[str, ...]] = ("dense/dense_dsp_s8.c",)
     cost = Cost(dsp=(1.45, 40), mve=(1.45, 40))
     constraints = (*DenseInt8.constraints, right_shifts)
 
@@ -145,7 +158,7 @@ class DensePairs(DenseDsp):
     """The same with two filters in one int16, where that is exact."""
 
     name = "tinyml_dense_pairs_s8"
-    sources = ("dense/dense_pairs_s8.c",)
+    sources: ClassVar[tuple[str, ...]] = ("dense/dense_pairs_s8.c",)
     cost = Cost(dsp=(1.05, 20), mve=(1.05, 20))
     constraints = (*DenseDsp.constraints, symmetric_weights, pairs_are_exact)
 
@@ -155,12 +168,26 @@ class DensePairs(DenseDsp):
         return {".filters": sheet.table("filters", words), **weight_zero(layer)}
 
 
+class DenseSixes(DensePairs):
+    """The same for large layers: the input is unpacked once for six filters, not for four."""
+
+    name = "tinyml_dense_sixes_s8"
+    sources: ClassVar[tuple[str, ...]] = ("dense/dense_sixes_s8.c", *DensePairs.sources)
+    cost = Cost(dsp=(0.98, 13), mve=(0.98, 13))
+    constraints = (*DensePairs.constraints, one_row_of_words, many_filters)
+
+    def weight_layout(self, layer: Layer[Dense], sheet: Sheet) -> dict[str, object]:
+        filters = layer.input(1).value
+        words = six_stream(filters, folded_bias(layer, filters), channel_multipliers(layer))
+        return {".filters": sheet.table("filters", words), **weight_zero(layer)}
+
+
 class DenseHelium(DenseInt8):
     """One row times four filters at once, sixteen elements of each."""
 
     name = "tinyml_dense_mve_s8"
     struct = "struct tinyml_dense_mve_s8"
-    sources = ("dense/dense_mve_s8.c",)
+    sources: ClassVar[tuple[str, ...]] = ("dense/dense_mve_s8.c",)
     cost = Cost(mve=(0.13, 17))
     constraints = (int8_tensors, constant_weights, symmetric_weights, helium.right_shifts)
 
@@ -201,6 +228,7 @@ register_kernels(
     Dense,
     *DENSE_KERNELS,
     DenseHelium(),
+    DenseSixes(),
     DensePairs(),
     DenseDsp(),
     DenseQuads(),

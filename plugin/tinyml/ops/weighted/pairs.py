@@ -18,6 +18,7 @@ from tinyml.ops.weighted.weighted import Weighted
 INT8 = np.iinfo(np.int8)
 INT16 = np.iinfo(np.int16)
 SUM_LIMIT = 1 << 23
+SIX = 6
 
 
 def pairs_are_exact(layer: Layer[Weighted]) -> bool:
@@ -49,11 +50,10 @@ def pair_stream(filters: Array, bias: Array, multipliers: Multipliers, groups: i
     """
     channels = filters.shape[0]
     each = channels // groups
-    multiplier, shift = (per_channel(values, channels).astype(np.int64) for values in multipliers)
-    factor = (2 * multiplier).astype(np.uint32).view(np.int32)
+    factor, exponent = _factors(multipliers, channels)
     rows = filters.reshape(channels, -1)
     rows = np.pad(rows, ((0, 0), (0, -rows.shape[1] % 4)))
-    whole = [_in_fours(values, groups) for values in (bias, rows, factor, -shift - 1)]
+    whole = [_in_fours(values, groups) for values in (bias, rows, factor, exponent)]
     parts: list[Array] = []
     for group in range(groups):
         for begin in range(0, each, 4):
@@ -63,7 +63,7 @@ def pair_stream(filters: Array, bias: Array, multipliers: Multipliers, groups: i
                 biases[:size],
                 _words(packed(weights[:size], 1)),
                 factors[:size],
-                exponents.astype(np.int8).view("<i4"),
+                exponents.view("<i4"),
             ]
     return np.concatenate(parts).astype(np.int32)
 
@@ -73,6 +73,40 @@ def _in_fours(values: Array, groups: int) -> Array:
     each = values.reshape(groups, -1, *values.shape[1:])
     padding = [(0, 0), (0, -each.shape[1] % 4), *[(0, 0)] * (each.ndim - 2)]
     return np.pad(each, padding)
+
+
+def six_stream(filters: Array, bias: Array, multipliers: Multipliers) -> Array:
+    """Filters as words: in sixes, then the last ones in fours.
+
+    Six filters have their biases; the weights, by four elements as in fours; then for the first three and for
+    the last three the exponents, a byte each, and the factors.
+    """
+    channels = filters.shape[0]
+    factor, exponent = _factors(multipliers, channels)
+    whole = channels - last_filters(channels)
+    parts: list[Array] = []
+    for begin in range(0, whole, SIX):
+        chosen = slice(begin, begin + SIX)
+        parts += [bias[chosen], _words(packed(filters[chosen], 1))]
+        for three in (slice(begin, begin + 3), slice(begin + 3, begin + SIX)):
+            parts += [np.pad(exponent[three], (0, 1)).view("<i4"), factor[three]]
+    rest = slice(whole, channels)
+    if whole < channels:
+        multiplier, shift = (per_channel(values, channels)[rest] for values in multipliers)
+        parts.append(pair_stream(filters[rest], bias[rest], (multiplier, shift)))
+    return np.concatenate(parts).astype(np.int32)
+
+
+def _factors(multipliers: Multipliers, channels: int) -> tuple[Array, Array]:
+    """Multipliers doubled, for they have a bit to spare; and what products are shifted by, less one."""
+    multiplier, shift = (per_channel(values, channels).astype(np.int64) for values in multipliers)
+    return (2 * multiplier).astype(np.uint32).view(np.int32), (-shift - 1).astype(np.int8)
+
+
+def last_filters(channels: int) -> int:
+    """How many filters are left to fours: those that sixes leave, but not one or two alone."""
+    rest = channels % SIX
+    return rest + SIX if rest in (1, 2) else rest
 
 
 def packed(rows: Array, groups: int) -> Array:

@@ -64,6 +64,20 @@ void tinyml_dense_dsp_s8(const struct tinyml_dense_stream_s8 *p, const int8_t *x
 void tinyml_dense_pairs_s8(const struct tinyml_dense_stream_s8 *p, const int8_t *x, int8_t *y);
 
 /**
+ * The same for one row of whole words (inputs is a multiple of 4) and more than eight outputs, with
+ * the filters in sixes. The outputs % 6 last filters, or if those are one or two the outputs % 6 + 6
+ * last ones, follow as tinyml_dense_pairs_s8() reads them. Six filters a to f are:
+ *
+ *   bias of a, b, c, d, e, f
+ *   elements 0 and 2 of a and b, of c and d, of e and f, then elements 1 and 3; the next four ...
+ *   exponent of a, b, c (one byte each), 0
+ *   factor of a, b, c
+ *   exponent of d, e, f (one byte each), 0
+ *   factor of d, e, f
+ */
+void tinyml_dense_sixes_s8(const struct tinyml_dense_stream_s8 *p, const int8_t *x, int8_t *y);
+
+/**
  * int8 dense layer for cores with Helium: weights without zero point.
  *
  * Filters come in fours. With V = ceil(inputs / 16) vectors of 16 bytes, the last of which has only
