@@ -65,8 +65,8 @@ void tinyml_dense_pairs_s8(const struct tinyml_dense_stream_s8 *p, const int8_t 
 
 /**
  * The same for one row of whole words (inputs is a multiple of 4) and more than eight outputs, with
- * the filters in sixes. The outputs % 6 last filters, or if those are one or two the outputs % 6 + 6
- * last ones, follow as tinyml_dense_pairs_s8() reads them. Six filters a to f are:
+ * the filters in sixes. The outputs % 6 last filters, or if those are one or two the outputs % 6 +
+ * 6 last ones, follow as tinyml_dense_pairs_s8() reads them. Six filters a to f are:
  *
  *   bias of a, b, c, d, e, f
  *   elements 0 and 2 of a and b, of c and d, of e and f, then elements 1 and 3; the next four ...
