@@ -210,11 +210,16 @@ def output_parameter(layer: Layer, index: int) -> str:
 
 @dataclass(frozen=True)
 class Overlay:
-    """An input that output 0 may be computed in place of, and how: see ``Kernel.overlays``."""
+    """An input that output 0 may be computed in place of, and how: see ``Kernel.overlays``.
+
+    Unless it goes backwards or is ``fixed``, the output may also start further before the input, if the
+    distance differs by whole positions.
+    """
 
     input: int
     distance: int = 0  # bytes from the start of the input to that of the output; negative if before
     backwards: bool = False  # only if the last position is computed first
+    fixed: bool = False  # only at this distance
 
 
 class Kernel(ABC, Generic[O_contra]):

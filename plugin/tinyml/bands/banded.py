@@ -13,8 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, TypeVar
 
+from tinyml.bands.layout import ALIGNMENT, Contents, Layout, Lead
 from tinyml.bands.rows import Band, Bands, Stage, cut, to_sums
 from tinyml.bands.sheet import PartSheet
 from tinyml.hooks import RowWindow
@@ -26,7 +28,6 @@ from tinyml.targets import Target
 
 T = TypeVar("T")
 
-ALIGNMENT = 8  # of buffers and of the scratch memory after them
 SUMS = "sums"  # the C name of those of the last link, if it adds up rows
 
 
@@ -178,15 +179,9 @@ def divisible(layer: Layer[Banded]) -> bool:
         parts.pop()
     return all(
         link.kernel.refusal(_in_band(part, stage)) is None
-        for run in bands.runs()
-        for link, part, stage in zip(layer.op.links, parts, all_stages(run[0]), strict=False)
-        if stage.rows
+        for link, part, kinds in zip(layer.op.links, parts, bands.kinds, strict=False)
+        for stage in kinds
     )
-
-
-def all_stages(band: Band) -> tuple[Stage, ...]:
-    """The stages in the order of the links."""
-    return (*band.stages[:-1], *band.side, band.stages[-1])
 
 
 class BandsOfRows(Kernel[Banded]):
@@ -196,7 +191,7 @@ class BandsOfRows(Kernel[Banded]):
     constraints = (divisible,)
 
     def scratch_bytes(self, layer: Layer[Banded], target: Target) -> int:
-        return sum(self._buffers(layer)) + self._sum_bytes(layer) + self._work_bytes(layer, target)
+        return self._layout(layer, target).bytes
 
     def overlays(self, layer: Layer[Banded]) -> tuple[Overlay, ...]:
         """A band reads all it needs of the input before it writes."""
@@ -218,7 +213,8 @@ class BandsOfRows(Kernel[Banded]):
         return tuple(source for link, part in linked for source in link.kernel.runtime_sources(part))
 
     def emit(self, layer: Layer[Banded], sheet: Sheet) -> None:
-        self._declare(layer, sheet)
+        layout = self._layout(layer, sheet.target)
+        self._declare(layer, sheet, layout)
         parts = [
             PartSheet(
                 part,
@@ -229,38 +225,36 @@ class BandsOfRows(Kernel[Banded]):
                 tables=sheet.tables,
                 records=sheet.records,
                 headers=sheet.headers,
-                memory="work",
+                memory=_work(layout.work[i]),
             )
             for i, (_, part) in enumerate(self._links(layer))
         ]
         for run in self._bands(layer).runs():
             if len(run) == 1:
-                self._band(layer, sheet, parts, run[0], (0, 0, 0))
+                self._band(layer, sheet, parts, layout, run[0], (0, 0, 0))
                 continue
             (x0, y0, side0), (x1, y1, side1) = run[0].place, run[1].place
             with sheet.block(f"for (int32_t band = 0; band < {len(run)}; band++) {{"):
-                self._band(layer, sheet, parts, run[0], (x1 - x0, y1 - y0, side1 - side0))
+                self._band(layer, sheet, parts, layout, run[0], (x1 - x0, y1 - y0, side1 - side0))
         if layer.op.ends_in_sums(layer):
             *_, (link, part) = self._links(layer)
             last = parts[-1]
             last.layer, last.depth, last.result = part, sheet.depth, sheet.y()
             link.kernel.emit_means(part, last, SUMS)
 
-    def _declare(self, layer: Layer[Banded], sheet: Sheet) -> None:
+    def _declare(self, layer: Layer[Banded], sheet: Sheet, layout: Layout) -> None:
         """The scratch memory: rows of the tensors inside the chain, then the kernels' own scratch."""
         type_ = layer.input(0).dtype.c
-        start = 0
         sheet.line(f"int8_t *const memory = {sheet.scratch};")
-        for i, size in enumerate(self._buffers(layer)):
+        for i, start in enumerate(layout.buffers):
             place = f"&memory[{start}]" if type_ == "int8_t" else f"(void *)&memory[{start}]"
             sheet.line(f"{type_} *const {self._buffer(layer, i)} = {place};")
-            start += size
         if sums := self._sum_bytes(layer):
             sheet.include("<string.h>")
-            sheet.line(f"int32_t *const {SUMS} = (void *)&memory[{start}];")
-            start += sums
-        if self._work_bytes(layer, sheet.target):
-            sheet.line(f"void *const work = &memory[{start}];")
+            sheet.line(f"int32_t *const {SUMS} = (void *)&memory[{layout.sums}];")
+        used = zip(layout.work, self._work_bytes(layer, sheet.target), strict=True)
+        for start in sorted({start for start, size in used if size}):
+            sheet.line(f"void *const {_work(start)} = &memory[{start}];")
         sheet.line()
         if sums:
             sheet.line(f"memset({SUMS}, 0, {sums});")
@@ -270,12 +264,13 @@ class BandsOfRows(Kernel[Banded]):
         layer: Layer[Banded],
         sheet: Sheet,
         parts: Sequence[PartSheet],
+        layout: Layout,
         band: Band,
         steps: tuple[int, int, int],
     ) -> None:
         """One band; ``steps`` are the rows of input, output and side from one to the next, in a loop."""
         main, last = layer.op.main, len(parts) - 1
-        for i, ((link, part), stage) in enumerate(zip(self._links(layer), all_stages(band), strict=True)):
+        for i, ((link, part), stage) in enumerate(zip(self._links(layer), band.in_order, strict=True)):
             if not stage.rows:
                 continue
             begins_side = 0 < main == i < last
@@ -295,8 +290,10 @@ class BandsOfRows(Kernel[Banded]):
                 link.kernel.emit_sums(own.layer, own, SUMS)
             else:
                 link.kernel.emit(own.layer, own)
-        for i, ((_, part), move) in enumerate(zip(self._links(layer), band.moves, strict=False)):
-            if move is not None:
+        linked = list(self._links(layer))
+        for i in sorted(range(len(band.moves)), key=lambda i: layout.buffers[i]):
+            if (move := band.moves[i]) is not None:
+                part = linked[i][1]
                 row = _row_elements(part.output)
                 copy = "memcpy" if move.start >= move.rows else "memmove"
                 size = move.rows * row * part.output.dtype.bytes
@@ -316,25 +313,41 @@ class BandsOfRows(Kernel[Banded]):
         main = layer.op.main
         return f"rows{link + 1}" if link < main else f"side{link - main + 1}"
 
-    def _buffers(self, layer: Layer[Banded]) -> list[int]:
-        """Bytes of the buffer of each tensor inside the chain."""
-        inner = [part.output for _, part in self._links(layer)][:-1]
-        rows = (*self._bands(layer).buffer_rows, *self._bands(layer).side_rows)
-        return [_aligned(n * _row_elements(t) * t.dtype.bytes) for n, t in zip(rows, inner, strict=True)]
+    def _layout(self, layer: Layer[Banded], target: Target) -> Layout:
+        """Where rows of the tensors inside the chain lie, and the kernels' own scratch memory."""
+        linked = list(self._links(layer))
+
+        @lru_cache
+        def lead(i: int, stage: Stage) -> Lead | None:
+            link, part = linked[i]
+            ways = link.kernel.overlays(_in_band(part, stage))
+            found = next((way for way in ways if way.input == 0 and not way.backwards), None)
+            return Lead(found.distance, found.fixed) if found else None
+
+        return Contents(
+            self._bands(layer),
+            tuple(_row_elements(part.output) * part.output.dtype.bytes for _, part in linked[:-1]),
+            self._work_bytes(layer, target),
+            self._sum_bytes(layer),
+            lambda i, stage: lead(i, replace(stage, into=0, source=0)),
+        ).layout()
 
     def _sum_bytes(self, layer: Layer[Banded]) -> int:
         return _aligned(4 * layer.output.elements) if layer.op.ends_in_sums(layer) else 0
 
-    def _work_bytes(self, layer: Layer[Banded], target: Target) -> int:
-        """Scratch memory of the kernel that needs the most."""
-        return _aligned(
-            max(
-                link.kernel.scratch_bytes(_in_band(part, stage), target)
-                for run in self._bands(layer).runs()
-                for (link, part), stage in zip(self._links(layer), all_stages(run[0]), strict=True)
-                if stage.rows and not link.kernel.sums_rows(part)
-            )
+    def _work_bytes(self, layer: Layer[Banded], target: Target) -> tuple[int, ...]:
+        """Scratch memory of each kernel, in the band in which it needs the most."""
+        return tuple(
+            max((link.kernel.scratch_bytes(_in_band(part, stage), target) for stage in kinds), default=0)
+            if not link.kernel.sums_rows(part)
+            else 0
+            for (link, part), kinds in zip(self._links(layer), self._bands(layer).kinds, strict=True)
         )
+
+
+def _work(start: int) -> str:
+    """The C name of working memory at a place."""
+    return f"work{start}"
 
 
 def _element(pointer: str, offset: int, step: int) -> str:

@@ -55,6 +55,11 @@ class Band:
         return (*stages, *(replace(stage, source=0) for stage in self.side[:1]), *self.side[1:])
 
     @property
+    def in_order(self) -> tuple[Stage, ...]:
+        """All stages as a band computes them: the side before the last."""
+        return (*self.stages[:-1], *self.side, self.stages[-1])
+
+    @property
     def place(self) -> tuple[int, int, int]:
         """First row of the input that it reads, first row of the output, first row that the side reads."""
         side = self.side[0].source if self.side else self.stages[0].source
@@ -81,6 +86,16 @@ class Bands:
                 runs.append([band])
         return runs
 
+    @cached_property
+    def kinds(self) -> list[list[Stage]]:
+        """By window, in the order of a band: what it does in any band, wherever its rows are."""
+        found: list[dict[Stage, None]] = [{} for _ in self.bands[0].in_order]
+        for run in self.runs():
+            for kinds, stage in zip(found, run[0].in_order, strict=True):
+                if stage.rows:
+                    kinds.setdefault(replace(stage, into=0, source=0))
+        return [list(kinds) for kinds in found]
+
 
 def _even(bands: Sequence[Band]) -> bool:
     steps = {tuple(y - x for x, y in zip(a.place, b.place, strict=True)) for a, b in pairwise(bands[-3:])}
@@ -103,7 +118,9 @@ def _cut(
     windows: tuple[RowWindow, ...], rows: int, side: tuple[RowWindow, ...], gently: bool
 ) -> Bands | None:
     count = len(windows)
-    done, base = [0] * count, [0] * count  # by the output tensor of a window: rows computed, first row kept
+    done = [0] * count  # by the output tensor of a window: rows computed
+    # The first row kept. Padding before the first row counts, so that all bands have rows at the same places.
+    base = [-window.pad_top for window in windows[1:]]
     buffer_rows = [0] * (count - 1)
     bands = []
     while done[-1] < windows[-1].out_rows:
@@ -129,7 +146,7 @@ def _cut(
         moves: list[Move | None] = []
         for i, window in enumerate(windows[1:]):
             buffer_rows[i] = max(buffer_rows[i], done[i] - base[i])
-            needed = min(window.inside(window.read(done[i + 1], done[i + 1] + 1)[0]), done[i])
+            needed = min(window.read(done[i + 1], done[i + 1] + 1)[0], done[i])
             last = done[-1] == windows[-1].out_rows
             moved = needed > base[i] and needed < done[i] and not last
             moves.append(Move(needed - base[i], done[i] - needed) if moved else None)

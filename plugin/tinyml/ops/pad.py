@@ -96,7 +96,7 @@ class PadLoops(Kernel[Pad]):
     in_bands = True
 
     def overlays(self, layer: Layer[Pad]) -> tuple[Overlay, ...]:
-        return (Overlay(0),)
+        return (Overlay(0, fixed=True),)
 
     def emit(self, layer: Layer[Pad], sheet: Sheet) -> None:
         op, x, y = layer.op, layer.input(0), layer.output

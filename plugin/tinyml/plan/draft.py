@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from tinyml import limits
 from tinyml.ir import Graph
-from tinyml.plan.problem import Block, Piece, Problem, Solution
+from tinyml.plan.problem import Block, Piece, Problem, Solution, uncovered
 from tinyml.plan.regions import homes
 from tinyml.plan.solve import SEARCH_NODES, solve
 from tinyml.plan.storage import Group, Storage, computed_in_place, members_of, overlay_pairs, share
@@ -155,30 +155,7 @@ def _block(storage: Storage, group: Group) -> Block:
     base = group.start
     members = [(storage.members[name], offset - base) for name, offset in group.offsets.items()]
     pieces = {Piece(at, m.tensor.bytes, m.first, m.last) for m, at in members}
-    return Block(next(iter(group.offsets)), tuple(sorted(_needed(pieces))), group.alignment)
-
-
-def _needed(pieces: set[Piece]) -> list[Piece]:
-    """The pieces without those that another piece covers."""
-    needed: list[Piece] = []
-    present: list[Piece] = []
-    # In this order, a piece comes after every other that could cover it.
-    for piece in sorted(pieces, key=lambda p: (p.first, -p.last, p.offset, -p.bytes)):
-        present = [other for other in present if other.last >= piece.first]
-        if not any(_inside(piece, other) for other in present):
-            needed.append(piece)
-            present.append(piece)
-    return needed
-
-
-def _inside(p: Piece, q: Piece) -> bool:
-    """Whether piece q covers piece p."""
-    return (
-        q.offset <= p.offset
-        and p.offset + p.bytes <= q.offset + q.bytes
-        and q.first <= p.first
-        and p.last <= q.last
-    )
+    return Block(next(iter(group.offsets)), tuple(sorted(uncovered(pieces))), group.alignment)
 
 
 def _scratch_block(chosen: Selected, step: int) -> Block:

@@ -74,6 +74,29 @@ def covered(ranges: Iterable[tuple[int, int]]) -> int:
     return total
 
 
+def uncovered(pieces: set[Piece]) -> list[Piece]:
+    """The pieces without those that another piece covers."""
+    needed: list[Piece] = []
+    present: list[Piece] = []
+    # In this order, a piece comes after every other that could cover it.
+    for piece in sorted(pieces, key=lambda p: (p.first, -p.last, p.offset, -p.bytes)):
+        present = [other for other in present if other.last >= piece.first]
+        if not any(_inside(piece, other) for other in present):
+            needed.append(piece)
+            present.append(piece)
+    return needed
+
+
+def _inside(p: Piece, q: Piece) -> bool:
+    """Whether piece q covers piece p."""
+    return (
+        q.offset <= p.offset
+        and p.offset + p.bytes <= q.offset + q.bytes
+        and q.first <= p.first
+        and p.last <= q.last
+    )
+
+
 @dataclass(frozen=True)
 class Problem:
     blocks: tuple[Block, ...]
