@@ -152,10 +152,15 @@ PLAIN_ARM = (
     "test_layers and (qemu-cortex-m0 or qemu-cortex-m3) and (portable or sampled)",
 )
 HELIUM = (CORES, MORE_CORES, "-k", "test_layers and qemu-cortex-m55 and (portable or sampled)")
-RISCV = (CORES, MORE_CORES, "-k", "test_layers and qemu-riscv32 and (portable or sampled)")
+RISCV = (CORES, MORE_CORES, "-k", "test_layers and qemu-riscv32 and not zve32x and (portable or sampled)")
+VECTORS = (CORES, "-k", "test_layers and zve32x")
 
 SAMPLED = {
     f"{RUNTIME}/conv/conv_wide_s8.c": RISCV,
+    f"{RUNTIME}/conv/conv_rvv_s8.c": VECTORS,
+    f"{RUNTIME}/conv/depthwise_conv_rvv_s8.c": VECTORS,
+    f"{RUNTIME}/dense/dense_rvv_s8.c": VECTORS,
+    f"{RUNTIME}/weighted/rvv_s8.h": VECTORS,
     f"{RUNTIME}/conv/conv_s8.c": (KERNELS, "-k", "tinyml_conv_s8"),
     f"{RUNTIME}/conv/conv_stream_s8.h": (KERNELS, "-k", "tinyml_conv_s8"),
     f"{RUNTIME}/conv/conv_s16.c": (KERNELS, "-k", "tinyml_conv_s16"),

@@ -16,7 +16,7 @@ from tools.console import StepError, run_logged, step
 # The compiler of this tree, whatever is installed.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "plugin"))
 
-from tinyml.toolchains import ARM, RISCV, XTENSA, Part, Toolchain
+from tinyml.toolchains import ARM, RISCV, RISCV_VECTOR, XTENSA, Part, Toolchain
 
 
 def _command(name: str) -> Callable[[], bool]:
@@ -54,6 +54,7 @@ PACKAGES: dict[str, Callable[[], bool]] = {
 OPTIONAL: dict[str, Callable[[], bool]] = {
     "ccache": _command("ccache"),
     **_parts(RISCV),
+    **_parts(RISCV_VECTOR),
     **_parts(XTENSA),
     "libmbedtls-dev": lambda: Path("/usr/include/psa/crypto.h").is_file(),
 }

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from tinyml import __version__, installation, workspace, zephyr_descriptor
 from tinyml.errors import TinymlError
-from tinyml.toolchains import ARM, RISCV, XTENSA, Toolchain
+from tinyml.toolchains import ARM, RISCV, RISCV_VECTOR, XTENSA, Toolchain
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -141,7 +141,9 @@ def _qemu() -> list[Row]:
 
 
 def _qemu_riscv() -> list[Row]:
-    return _emulation(QEMU_RISCV, RISCV, RISCV_MACHINES)
+    clang = replace(_compiler(QEMU_RISCV, RISCV_VECTOR), optional=True)
+    vectors = replace(clang, part=f"{clang.part} (vectors: qemu-riscv32-zve32x)")
+    return [*_emulation(QEMU_RISCV, RISCV, RISCV_MACHINES), vectors]
 
 
 def _qemu_xtensa() -> list[Row]:

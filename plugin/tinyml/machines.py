@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tinyml.errors import ConfigError, ToolError, did_you_mean
 from tinyml.targets import Target, find_target
-from tinyml.toolchains import ARM, RISCV, XTENSA, Toolchain
+from tinyml.toolchains import ARM, RISCV, RISCV_VECTOR, XTENSA, Toolchain
 
 
 @dataclass(frozen=True)
@@ -185,6 +185,19 @@ _ALL = (
         "qemu-riscv32",
         find_target("riscv32"),
         Board("virt", RISCV, "virt.ld", "startup_riscv.c", InstructionCounter()),
+    ),
+    Machine(
+        "qemu-riscv32-zve32x",
+        find_target("riscv32-zve32x"),
+        Board(
+            "virt",
+            RISCV_VECTOR,
+            "virt.ld",
+            "startup_riscv.c",
+            InstructionCounter(),
+            ("-cpu", "rv32,v=true,vext_spec=v1.0,vlen=128"),
+        ),
+        like="qemu-riscv32",
     ),
     Machine(
         "qemu-xtensa",

@@ -14,6 +14,7 @@ class Target:
     """A processor core. ``arm``: it is a Cortex-M.
 
     ``dsp`` is the packed SIMD extension, ``mve`` Helium, ``fpu`` float32 hardware.
+    ``rvv`` is RISC-V's vector extension for integers.
     ``registers``: integer registers that code may use, where kernels depend on it.
     """
 
@@ -23,6 +24,7 @@ class Target:
     dsp: bool = False
     mve: bool = False
     fpu: bool = False
+    rvv: bool = False
     gcc_flags: tuple[str, ...] = ()
     registers: int = 16
 
@@ -86,6 +88,13 @@ _ALL = (
         gcc_flags=("-march=armv8.1-m.main+dsp+mve.fp+fp.dp", "-mfloat-abi=hard"),
     ),
     Target("riscv32", "32-bit RISC-V, plain C", gcc_flags=("-march=rv32imac", "-mabi=ilp32"), registers=32),
+    Target(
+        "riscv32-zve32x",
+        "32-bit RISC-V with vectors of integers, of any length",
+        rvv=True,
+        gcc_flags=("-march=rv32imac_zve32x", "-mabi=ilp32"),
+        registers=32,
+    ),
     Target("generic", "any other 32-bit or 64-bit processor, plain C: Xtensa, Cortex-A, 64-bit RISC-V"),
 )
 

@@ -21,7 +21,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Toolchain:
-    """A GNU cross compiler, its C library, and the emulator of what it compiles for."""
+    """A cross compiler, its C library, and the emulator of what it compiles for.
+
+    ``linker``: the GNU compiler that links and has binutils beside it, where ``compiler`` is another one.
+    """
 
     compiler: Part
     library: Part
@@ -30,16 +33,23 @@ class Toolchain:
     compile_flags: tuple[str, ...] = ()
     link_flags: tuple[str, ...] = ()
     emulator_flags: tuple[str, ...] = ()
+    linker: Part | None = None
+
+    @property
+    def gnu(self) -> Part:
+        """The GNU compiler."""
+        return self.linker or self.compiler
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        return (self.compiler, self.library, self.emulator)
+        return (*dict.fromkeys((self.compiler, self.gnu)), self.library, self.emulator)
 
     def missing(self) -> Iterator[Part]:
         """The missing parts."""
-        path = shutil.which(self.compiler.name)
-        if path is None:
-            yield self.compiler
+        for part in dict.fromkeys((self.compiler, self.gnu)):
+            if shutil.which(part.name) is None:
+                yield part
+        path = shutil.which(self.gnu.name)
         if path is None or not _finds(path, self.library_file):
             yield self.library
         if shutil.which(self.emulator.name) is None:
@@ -68,6 +78,23 @@ RISCV = Toolchain(
     library_file="picolibc.specs",
     compile_flags=(_PICOLIBC,),
     link_flags=(_PICOLIBC,),
+    emulator_flags=("-bios", "none"),
+)
+
+# GCC knows vectors from version 14 on, which Debian 12 does not have; clang compiles, and GCC links, with the
+# libraries for the same core without vectors.
+RISCV_VECTOR = Toolchain(
+    compiler=Part("clang-19", "clang-19"),
+    linker=RISCV.compiler,
+    library=RISCV.library,
+    emulator=RISCV.emulator,
+    library_file=RISCV.library_file,
+    compile_flags=(
+        "--target=riscv32-unknown-elf",
+        "--sysroot=/usr/lib/picolibc/riscv64-unknown-elf",  # where that package has its headers
+        "-ftls-model=local-exec",
+    ),
+    link_flags=(_PICOLIBC, "-march=rv32imac"),
     emulator_flags=("-bios", "none"),
 )
 

@@ -19,6 +19,7 @@ APP = Path(__file__).parents[2] / "samples" / "digits"
 def test_every_board_is_a_machine() -> None:
     assert set(MACHINES) - set(emulated_boards().values()) == {
         "qemu-cortex-m33",
+        "qemu-riscv32-zve32x",
         "qemu-xtensa",
     }  # not boards of Zephyr's
     assert machine_of("native_sim/native/64") == "host"

@@ -30,9 +30,11 @@ from tinyml.workspace import find_cmsis_nn
 
 CHECKED = harness.Options(check_arena=True)
 
+VECTORS = "qemu-riscv32-zve32x"
 MACHINES = [
     "host",
     *(name for name, machine in harness.MACHINES.items() if machine.board and not machine.like),
+    VECTORS,
 ]
 
 
@@ -137,6 +139,8 @@ def quick_plan(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("kernels", ["portable", "cmsis-nn"])
 @pytest.mark.parametrize("machine", MACHINES)
 def test_layers(machine: str, kernels: str, once: bool) -> None:
+    if kernels == "cmsis-nn" and machine == VECTORS:
+        pytest.skip("the same as on qemu-riscv32")
     if kernels == "cmsis-nn" and find_cmsis_nn() is None:
         pytest.skip("no CMSIS-NN here (TINYML_CMSIS_NN, or a west workspace)")
     graph = layers(once)
@@ -147,6 +151,19 @@ def test_layers(machine: str, kernels: str, once: bool) -> None:
     compiled = compile_graph(graph, "layers", Provenance("layers", "0" * 64, ""), options)
     result = harness.run_files(compiled.files, machine, [feed], options=CHECKED)
     assert not different(graph, feed, result.outputs[0])
+
+
+@pytest.mark.parametrize("machine", [VECTORS])
+def test_layers_with_longer_vectors(machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same code on a core whose vectors hold four times as many elements."""
+    found = harness.find_machine(machine)
+    assert found.board is not None
+    options = tuple(word.replace("vlen=128", "vlen=512") for word in found.board.options)
+    assert options != found.board.options
+    monkeypatch.setitem(
+        harness.MACHINES, machine, replace(found, board=replace(found.board, options=options))
+    )
+    test_layers(machine, "portable", once=False)
 
 
 def different(graph: Graph, feed: Mapping[str, Array], outputs: Mapping[str, Array]) -> list[str]:
@@ -197,7 +214,7 @@ def test_layers_without_unaligned_loads(machine: str, kernels: str, monkeypatch:
 
 
 @pytest.mark.parametrize("kernels", ["portable"])
-@pytest.mark.parametrize("machine", ["host", "qemu-cortex-m0", "qemu-cortex-m4", "qemu-cortex-m55"])
+@pytest.mark.parametrize("machine", ["host", "qemu-cortex-m0", "qemu-cortex-m4", "qemu-cortex-m55", VECTORS])
 def test_layers_from_the_end(machine: str, kernels: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every kernel that can compute its last position first does, as it would over its own input."""
 

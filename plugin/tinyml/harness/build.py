@@ -15,7 +15,7 @@ from tinyml.harness.arena_check import port_header
 from tinyml.harness.footprint import CMSIS_NN, HARNESS, MODEL, RUNTIME, Footprint, read_map
 from tinyml.harness.generated import Generated
 from tinyml.harness.objects import Unit, compile_all, excerpt
-from tinyml.harness.tools import Compiler, cross_compiler, host_compiler
+from tinyml.harness.tools import Compiler, cross_compiler, host_compiler, linker
 from tinyml.machines import Board, Machine
 from tinyml.workspace import require_cmsis_nn
 
@@ -78,7 +78,7 @@ def assemble(units: list[Unit], machine: Machine, folder: Path, options: Options
         return Image(image, machine)
     map_file = folder / "image.map"
     flags = _board_link_flags(machine, board, map_file)
-    link(compiler, [*flags, *map(str, objects), "-lm", "-o", str(image)])
+    link(linker(board.toolchain), [*flags, *map(str, objects), "-lm", "-o", str(image)])
     parts = {path: unit.part for path, unit in zip(objects, units, strict=True)}
     footprint = read_map(map_file.read_text(encoding="utf-8"), parts)
     return Image(image, machine, footprint, options.profile)

@@ -50,8 +50,14 @@ class Calls:
         return found
 
 
-def bound_of_files(files: Mapping[str, str], on: str) -> int:
-    """Bytes of stack that a run cannot exceed, of generated files that are not on disk."""
+def bound_of_files(files: Mapping[str, str], on: str) -> int | None:
+    """Bytes of stack that a run cannot exceed, of generated files that are not on disk.
+
+    None where the compiler is not GCC, which alone writes call graphs.
+    """
+    board = find_machine(on).board
+    if board and board.toolchain.compiler != board.toolchain.gnu:
+        return None
     with tempfile.TemporaryDirectory(prefix="tinyml-") as name:
         folder = Path(name)
         for file, text in files.items():

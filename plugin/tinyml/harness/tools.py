@@ -35,6 +35,17 @@ def host_compiler() -> Compiler:
 
 def cross_compiler(toolchain: Toolchain) -> Compiler:
     """A compiler for bare metal, with a C library."""
+    _require(toolchain)
+    return _compiler(str(shutil.which(toolchain.compiler.name)))
+
+
+def linker(toolchain: Toolchain) -> Compiler:
+    """The GNU compiler that links what ``cross_compiler`` has compiled."""
+    _require(toolchain)
+    return _compiler(str(shutil.which(toolchain.gnu.name)))
+
+
+def _require(toolchain: Toolchain) -> None:
     absent = [part for part in toolchain.missing() if part != toolchain.emulator]
     if absent:
         names = " and ".join(part.name for part in absent)
@@ -42,7 +53,6 @@ def cross_compiler(toolchain: Toolchain) -> Compiler:
             f"{names} {'was' if len(absent) == 1 else 'were'} not found",
             f"sudo apt-get install {' '.join(part.debian for part in absent)}",
         )
-    return _compiler(str(shutil.which(toolchain.compiler.name)))
 
 
 def qemu(toolchain: Toolchain) -> Path:
@@ -108,6 +118,6 @@ def defined(toolchain: Toolchain, file: Path) -> list[str]:
 
 def _binutil(toolchain: Toolchain, name: str, *arguments: str) -> str:
     """What one of the compiler's companions prints."""
-    compiler = cross_compiler(toolchain).path
+    compiler = linker(toolchain).path
     program = str(compiler.with_name(compiler.name.removesuffix("gcc") + name))
     return subprocess.run([program, *arguments], capture_output=True, text=True, check=True).stdout

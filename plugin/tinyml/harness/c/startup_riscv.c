@@ -52,8 +52,20 @@ static void guard_stack(void)
 	CSR_WRITE("pmpcfg0", locked_top_of_range << 8);
 }
 
+/* Code with vectors faults until they are switched on. */
+static inline void enable_vectors(void)
+{
+#ifdef __riscv_vector
+	uint32_t status;
+
+	CSR_READ("mstatus", status);
+	CSR_WRITE("mstatus", status | 1u << 9); /* VS: initial state */
+#endif
+}
+
 _Noreturn void image_start(void)
 {
+	enable_vectors();
 	for (volatile uint32_t *word = image_bss_start; word < image_bss_end; word++) {
 		*word = 0;
 	}

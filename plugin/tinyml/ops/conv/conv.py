@@ -21,7 +21,7 @@ from tinyml.ops.conv.streamed import ConvDsp, ConvHalves, ConvInt8, ConvPairs, C
 from tinyml.ops.shared.layout import channels_first, channels_last, depthwise_weights
 from tinyml.ops.shared.overlay import backwards, forwards
 from tinyml.ops.shared.window import onnx_window
-from tinyml.ops.weighted import helium
+from tinyml.ops.weighted import helium, rvv
 from tinyml.ops.weighted.byte_weights import ConvByteWeights
 from tinyml.ops.weighted.int16 import ConvInt16
 from tinyml.ops.weighted.records import (
@@ -107,6 +107,35 @@ class ConvHelium(ConvInt8):
         }
 
 
+class ConvVector(ConvInt8):
+    """One element of each of four windows times as many filters as a vector of RISC-V holds."""
+
+    name = "tinyml_conv_rvv_s8"
+    struct = "struct tinyml_conv_rvv_s8"
+    sources = ("conv/conv_rvv_s8.c",)
+    cost = Cost(plain=(0.2, 2))
+    constraints = (
+        int8_tensors,
+        constant_weights,
+        symmetric_weights,
+        helium.one_group,
+        rvv.several_channels,
+        helium.right_shifts,
+        small_extents,
+    )
+
+    def runs_on(self, target: Target) -> bool:
+        return target.rvv
+
+    def scratch_bytes(self, layer: Layer[Convolution], target: Target) -> int:
+        """Four columns."""
+        return 4 * int(np.prod(layer.input(1).shape[1:]))
+
+    def weight_layout(self, layer: Layer[Convolution], sheet: Sheet) -> dict[str, object]:
+        filters = layer.input(1).value
+        return channel_tables(layer, sheet, filters, rvv.channels_last(filters))
+
+
 class ConvFloat(Kernel[Conv]):
     """Float convolution in portable C."""
 
@@ -137,6 +166,7 @@ register_kernels(
     Conv,
     *CONV_KERNELS,
     ConvHelium(),
+    ConvVector(),
     ConvPairs(),
     ConvDsp(),
     ConvHalves(),

@@ -19,7 +19,7 @@ from tinyml.ops.conv.loops import DepthwiseConvLoops
 from tinyml.ops.conv.planes import DepthwiseDsp, DepthwisePlanes
 from tinyml.ops.conv.whole import DepthwiseWhole
 from tinyml.ops.shared.overlay import forwards
-from tinyml.ops.weighted import helium
+from tinyml.ops.weighted import helium, rvv
 from tinyml.ops.weighted.int16 import DepthwiseConvInt16
 from tinyml.ops.weighted.records import (
     constant_weights,
@@ -89,6 +89,10 @@ class DepthwiseConvHelium(Kernel[DepthwiseConv]):
         moderate_padding,
     )
 
+    struct = "struct tinyml_depthwise_conv_mve_s8"
+    spare_bytes = helium.LANES - 1  # that are read past the rows
+    least_in_place = helium.LANES  # channels of which rows can be read where they are
+
     def runs_on(self, target: Target) -> bool:
         return target.mve
 
@@ -96,7 +100,7 @@ class DepthwiseConvHelium(Kernel[DepthwiseConv]):
         return self.name, f"tinyml_depthwise_mve_{helium.depthwise_loop(layer)}"
 
     def scratch_bytes(self, layer: Layer[DepthwiseConv], target: Target) -> int:
-        """The rows that the kernel spans, each with its padding; the last is read in whole vectors."""
+        """The rows that the kernel spans, each with its padding."""
         if self.reads_in_place(layer):
             return 0
         op = layer.op
@@ -104,7 +108,7 @@ class DepthwiseConvHelium(Kernel[DepthwiseConv]):
         _, _, in_w, channels = layer.input(0).shape
         reach = (kernel_w - 1) * op.dilations[1] + (layer.output.shape[2] - 1) * op.strides[1] + 1
         rows = (kernel_h - 1) * op.dilations[0] + 1
-        return rows * max(reach, op.pads[1] + in_w) * channels + helium.LANES - 1
+        return rows * max(reach, op.pads[1] + in_w) * channels + self.spare_bytes
 
     def overlays(self, layer: Layer[DepthwiseConv]) -> tuple[Overlay, ...]:
         """The output may take over rows of the input that are in the ring already."""
@@ -121,16 +125,19 @@ class DepthwiseConvHelium(Kernel[DepthwiseConv]):
         return (Overlay(0),) if batches == 1 else ()
 
     def emit(self, layer: Layer[DepthwiseConv], sheet: Sheet) -> None:
-        filters = np.transpose(layer.input(1).value, (3, 0, 1, 2))
         sheet.include("<tinyml/depthwise_conv.h>")
+        filters = np.transpose(layer.input(1).value, (3, 0, 1, 2))
+        name = sheet.record(self.struct, "params", self.members(layer, sheet, filters))
+        scratch = "NULL" if self.reads_in_place(layer) else sheet.scratch
+        sheet.line(f"{self.name}(&{name}, {sheet.x()}, {sheet.y()}, {scratch});")
+
+    def members(self, layer: Layer[DepthwiseConv], sheet: Sheet, filters: Array) -> dict[str, object]:
+        """Members of the struct; ``filters`` have their channels first."""
         channels = filters.shape[0]
         blocks = filters.reshape(channels, -1)[helium.channel_blocks(channels)]
         weights = blocks.transpose(0, 2, 1).reshape(-1)
         members = quantized_record(layer, sheet, filters, weights, helium.channel_order(channels))
-        members[".loop"] = f"&tinyml_depthwise_mve_{helium.depthwise_loop(layer)}"
-        name = sheet.record("struct tinyml_depthwise_conv_mve_s8", "params", members)
-        scratch = "NULL" if self.reads_in_place(layer) else sheet.scratch
-        sheet.line(f"{self.name}(&{name}, {sheet.x()}, {sheet.y()}, {scratch});")
+        return {**members, ".loop": f"&tinyml_depthwise_mve_{helium.depthwise_loop(layer)}"}
 
     def reads_in_place(self, layer: Layer[DepthwiseConv]) -> bool:
         """Whether no row need be copied: each is read once, as in streaming models, without padding."""
@@ -141,7 +148,37 @@ class DepthwiseConvHelium(Kernel[DepthwiseConv]):
             and (y.shape[1 + i] - 1) * op.strides[i] + (kernel[i] - 1) * op.dilations[i] < x.shape[1 + i]
             for i in range(2)
         )
-        return inside and y.shape[1] == 1 and x.shape[3] >= helium.LANES
+        return inside and y.shape[1] == 1 and x.shape[3] >= self.least_in_place
+
+
+class DepthwiseConvVector(DepthwiseConvHelium):
+    """As many channels at a time as a vector of RISC-V holds, through a ring of rows."""
+
+    name = "tinyml_depthwise_conv_rvv_s8"
+    sources = ("conv/depthwise_conv_rvv_s8.c",)
+    cost = Cost(plain=(0.5, 3))
+    constraints = (
+        int8_tensors,
+        constant_weights,
+        symmetric_weights,
+        helium.one_filter_per_channel,
+        rvv.several_channels,
+        helium.right_shifts,
+        small_extents,
+        moderate_padding,
+    )
+    struct = "struct tinyml_conv_rvv_s8"
+    spare_bytes = 0
+    least_in_place = 1
+
+    def runs_on(self, target: Target) -> bool:
+        return target.rvv
+
+    def functions(self, layer: Layer[DepthwiseConv]) -> tuple[str, ...]:
+        return (self.name,)
+
+    def members(self, layer: Layer[DepthwiseConv], sheet: Sheet, filters: Array) -> dict[str, object]:
+        return quantized_record(layer, sheet, filters, rvv.channels_last(filters))
 
 
 class DepthwiseConvFloat(Kernel[DepthwiseConv]):
@@ -166,6 +203,7 @@ register_kernels(
     DepthwiseConv,
     *DEPTHWISE_KERNELS,
     DepthwiseConvHelium(),
+    DepthwiseConvVector(),
     DepthwiseWhole(),
     DepthwiseDsp(),
     DepthwisePlanes(),

@@ -17,7 +17,7 @@ from tinyml.ops.dense.cmsis import DENSE_KERNELS
 from tinyml.ops.dense.sparse import DenseSparse
 from tinyml.ops.shared.operands import present
 from tinyml.ops.shared.quant import Multipliers, quant_of
-from tinyml.ops.weighted import helium
+from tinyml.ops.weighted import helium, rvv
 from tinyml.ops.weighted.byte_weights import DenseByteWeights
 from tinyml.ops.weighted.int16 import DenseInt16
 from tinyml.ops.weighted.pairs import pair_stream, pairs_are_exact, six_stream
@@ -205,6 +205,29 @@ class DenseHelium(DenseInt8):
         }
 
 
+class DenseVector(DenseInt8):
+    """One element of a row times as many filters as a vector of RISC-V holds."""
+
+    name = "tinyml_dense_rvv_s8"
+    struct = "struct tinyml_dense_rvv_s8"
+    sources = ("dense/dense_rvv_s8.c",)
+    cost = Cost(plain=(0.2, 2))
+    constraints = (
+        int8_tensors,
+        constant_weights,
+        symmetric_weights,
+        rvv.several_channels,
+        helium.right_shifts,
+    )
+
+    def runs_on(self, target: Target) -> bool:
+        return target.rvv
+
+    def weight_layout(self, layer: Layer[Dense], sheet: Sheet) -> dict[str, object]:
+        filters = layer.input(1).value
+        return channel_tables(layer, sheet, filters, rvv.channels_last(filters))
+
+
 class DenseFloat(Kernel[Dense]):
     """Float matrix-vector products in portable C."""
 
@@ -229,6 +252,7 @@ register_kernels(
     *DENSE_KERNELS,
     DenseHelium(),
     DenseSixes(),
+    DenseVector(),
     DensePairs(),
     DenseDsp(),
     DenseQuads(),

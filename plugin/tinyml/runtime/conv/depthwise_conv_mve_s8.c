@@ -378,7 +378,7 @@ static inline void convolve(const struct tinyml_depthwise_conv_mve_s8 *p, const 
 			const int32_t top = oy * w->stride_h - w->pad_top;
 
 			if (scratch != NULL) {
-				tinyml_ring_fill(&ring, p, x, top + ring.count);
+				tinyml_ring_fill(&ring, w, (int8_t)p->in_zero, x, top + ring.count);
 			}
 			find_taps(&row, w, &ring, x, top);
 			p->loop->convolve_row(p, &row, y,

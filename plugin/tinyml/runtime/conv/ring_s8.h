@@ -3,7 +3,8 @@
 
 /**
  * The rows of an input that a depthwise kernel spans, copied with their padding, so that the output
- * can be written over the input and windows stay inside their rows.
+ * can be written over the input and windows stay inside their rows. The file that includes this has
+ * tinyml_copy() and tinyml_fill() for its vectors.
  */
 
 #ifndef TINYML_RING_S8_H_
@@ -11,8 +12,6 @@
 
 #include <tinyml/depthwise_conv.h>
 #include <tinyml/tinyml.h>
-
-#include "../weighted/mve_s8.h"
 
 struct tinyml_ring {
 	int8_t *rows;
@@ -42,24 +41,21 @@ static inline int8_t *tinyml_ring_row(const struct tinyml_ring *ring, int32_t ro
 }
 
 /** Read rows of the input into the ring until it holds every row before `end`. */
-static inline void tinyml_ring_fill(struct tinyml_ring *ring,
-				    const struct tinyml_depthwise_conv_mve_s8 *p, const int8_t *x,
-				    int32_t end)
+static inline void tinyml_ring_fill(struct tinyml_ring *ring, const struct tinyml_window *w,
+				    int8_t zero, const int8_t *x, int32_t end)
 {
-	const struct tinyml_window *w = &p->window;
 	const int32_t before = w->pad_left * w->in_c, inside = w->in_w * w->in_c;
 
 	for (; ring->next < end; ring->next++) {
 		int8_t *row = tinyml_ring_row(ring, ring->next);
 
 		if (ring->next < 0 || ring->next >= w->in_h) {
-			tinyml_fill(row, (int8_t)p->in_zero, ring->row_bytes);
+			tinyml_fill(row, zero, ring->row_bytes);
 			continue;
 		}
-		tinyml_fill(row, (int8_t)p->in_zero, before);
+		tinyml_fill(row, zero, before);
 		tinyml_copy(&row[before], &x[ring->next * inside], inside);
-		tinyml_fill(&row[before + inside], (int8_t)p->in_zero,
-			    ring->row_bytes - before - inside);
+		tinyml_fill(&row[before + inside], zero, ring->row_bytes - before - inside);
 	}
 }
 

@@ -142,6 +142,29 @@ extern const struct tinyml_conv_mve tinyml_conv_mve_relu;  /* also, and out_min 
 void tinyml_conv_mve_s8(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int8_t *y,
 			void *scratch);
 
+/**
+ * int8 convolution for RISC-V with vectors of integers: one group, weights (kernel_h, kernel_w,
+ * in_c, out_c) without zero point. The other tables have one entry per output channel; the bias
+ * includes the zero points, as in struct tinyml_conv_stream_s8.
+ */
+struct tinyml_conv_rvv_s8 {
+	struct tinyml_window window;
+	int16_t in_zero;
+	int16_t out_zero;
+	int16_t out_min;
+	int16_t out_max;
+	bool round_once;   /* use tinyml_rescale_once() */
+	bool from_the_end; /* compute the last position first */
+	const int8_t *weights;
+	const int32_t *bias;
+	const int32_t *multiplier;
+	const int8_t *shift; /* not positive; negative with round_once */
+};
+
+/** The scratch memory holds four columns of kernel_h * kernel_w * in_c bytes. */
+void tinyml_conv_rvv_s8(const struct tinyml_conv_rvv_s8 *p, const int8_t *x, int8_t *y,
+			void *scratch);
+
 struct tinyml_conv_f32 {
 	struct tinyml_window window;
 	int16_t groups;

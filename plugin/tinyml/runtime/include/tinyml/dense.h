@@ -111,6 +111,27 @@ extern const struct tinyml_dense_mve tinyml_dense_mve_relu;  /* also, and out_mi
 
 void tinyml_dense_mve_s8(const struct tinyml_dense_mve_s8 *p, const int8_t *x, int8_t *y);
 
+/**
+ * int8 dense layer for RISC-V with vectors of integers: weights (inputs, outputs) without zero
+ * point. The other tables have one entry per output; the bias includes the zero points, as in the
+ * stream.
+ */
+struct tinyml_dense_rvv_s8 {
+	int32_t rows;
+	int32_t inputs;
+	int32_t outputs;
+	const int8_t *weights;
+	const int32_t *bias;
+	const int32_t *multiplier;
+	const int8_t *shift; /* not positive; negative with round_once */
+	int16_t out_zero;
+	int16_t out_min;
+	int16_t out_max;
+	bool round_once; /* use tinyml_rescale_once() */
+};
+
+void tinyml_dense_rvv_s8(const struct tinyml_dense_rvv_s8 *p, const int8_t *x, int8_t *y);
+
 struct tinyml_dense_f32 {
 	int32_t rows;
 	int32_t inputs;

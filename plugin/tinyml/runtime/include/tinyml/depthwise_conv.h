@@ -123,6 +123,14 @@ extern const struct tinyml_depthwise_mve tinyml_depthwise_mve_any_twice;
 void tinyml_depthwise_conv_mve_s8(const struct tinyml_depthwise_conv_mve_s8 *p, const int8_t *x,
 				  int8_t *y, void *scratch);
 
+/**
+ * For RISC-V with vectors of integers: out_c is in_c, weights are (kernel_h, kernel_w, out_c), and
+ * from_the_end is not used. The scratch memory holds the rows that the kernel spans, with their
+ * padding. If scratch is NULL, rows are read from x itself: that requires no padding.
+ */
+void tinyml_depthwise_conv_rvv_s8(const struct tinyml_conv_rvv_s8 *p, const int8_t *x, int8_t *y,
+				  void *scratch);
+
 struct tinyml_depthwise_conv_f32 {
 	struct tinyml_window window;
 	float out_min;

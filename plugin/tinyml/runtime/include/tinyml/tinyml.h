@@ -166,6 +166,12 @@ struct tinyml_model {
 #else
 #define TINYML_CORE_MVE 0
 #endif
+/* RISC-V's vectors, Zve32x or larger, with intrinsics of version 0.12: GCC 14, clang 18. */
+#if defined(__riscv_v_intrinsic) && __riscv_v_intrinsic >= 12000
+#define TINYML_CORE_RVV 1
+#else
+#define TINYML_CORE_RVV 0
+#endif
 
 #ifdef __cplusplus
 }
