@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from tinyml.ir import Array, Layer, Tensor
-from tinyml.kernel import Cost, Kernel, Library, Overlay, Sheet, register_kernels
+from tinyml.kernel import Constraint, Cost, Kernel, Library, Overlay, Sheet, register_kernels
 from tinyml.ops.conv import convolution
 from tinyml.ops.conv.cmsis import DEPTHWISE_KERNELS
 from tinyml.ops.conv.convolution import Convolution
@@ -77,7 +77,7 @@ class DepthwiseConvHelium(Kernel[DepthwiseConv]):
     sources = ("conv/depthwise_conv_mve_s8.c",)
     cost = Cost(mve=(0.75, 7.3))
     in_bands = True
-    constraints = (
+    constraints: ClassVar[tuple[Constraint, ...]] = (
         int8_tensors,
         constant_weights,
         symmetric_weights,
