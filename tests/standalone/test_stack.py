@@ -48,5 +48,6 @@ def test_no_run_exceeds_the_bound(model: str, machine: str, tmp_path: Path) -> N
     samples = [arrays.pattern_inputs(compiled.graph)]
     used = harness.run_files(compiled.files, machine, samples).stack_bytes
     bound = stack.bound_of_files(compiled.files, machine)
-    assert used is not None and bound is not None
+    assert used is not None
+    assert bound is not None
     assert used <= bound <= used + 2 * stack.LIBRARY_BYTES
