@@ -47,7 +47,7 @@ ARM_MACHINES = {
     "mps3-an547": "Cortex-M55",
 }
 RISCV_MACHINES = {"virt": "RV32"}
-XTENSA_MACHINES = {"sim": "lx106"}
+XTENSA_MACHINES = {"sim": "lx106, de212, sample_controller"}
 SECONDS = 10  # time limit for a program to print its version
 
 

@@ -95,13 +95,16 @@ class InstructionCounter(Clock):
 
 
 class CycleCounter(Clock):
-    """Xtensa's CCOUNT, 32 bits. QEMU's lx106 runs at 40 MHz, and is somewhere in a tick when it starts.
+    """Xtensa's CCOUNT, 32 bits, at the frequency of the core, which is somewhere in a tick when it starts.
 
-    So after t ns it has counted floor(t / 25), or one more.
+    So after t ns it has counted floor(t / 25) at 40 MHz, or one more. An instruction takes at least two ticks.
     """
 
     source = "clock_xtensa.c"
-    tick_ns = 25
+
+    def __init__(self, tick_ns: int, shift: int) -> None:
+        self.tick_ns = tick_ns
+        self.shift = shift
 
     def instructions(self, stamp: Stamp) -> int:
         count = (stamp.fine * self.tick_ns + self.instruction_ns // 2) // self.instruction_ns
@@ -153,6 +156,20 @@ class Machine:
         return self.board.clock if self.board else None
 
 
+def _xtensa(name: str, core: str, clock: Clock, like: str) -> Machine:
+    """A core of QEMU's that executes what Debian's compiler for the lx106 generates."""
+    board = Board(
+        "sim",
+        XTENSA,
+        "sim_lx106.ld",
+        "startup_xtensa.c",
+        clock,
+        ("-cpu", core),
+        library=("libgcc_lx106.c",),
+    )
+    return Machine(name, find_target("generic"), board, like)
+
+
 MICROBIT_MEMORY = tuple(
     word for kind in ("flash", "sram") for word in ("-global", f"nrf51-soc.{kind}-size={4 * 2**20}")
 )
@@ -199,19 +216,9 @@ _ALL = (
         ),
         like="qemu-riscv32",
     ),
-    Machine(
-        "qemu-xtensa",
-        find_target("generic"),
-        Board(
-            "sim",
-            XTENSA,
-            "sim_lx106.ld",
-            "startup_xtensa.c",
-            CycleCounter(),
-            library=("libgcc_lx106.c",),
-        ),
-        like="qemu-riscv32",
-    ),
+    _xtensa("qemu-xtensa", "lx106", CycleCounter(25, 6), like="qemu-riscv32"),
+    _xtensa("qemu-xtensa-de212", "de212", CycleCounter(25, 6), like="qemu-xtensa"),
+    _xtensa("qemu-xtensa-sample_controller", "sample_controller", CycleCounter(100, 8), like="qemu-xtensa"),
 )
 
 MACHINES = {machine.name: machine for machine in _ALL}

@@ -107,5 +107,4 @@ XTENSA = Toolchain(
     library_file="libc.a",
     compile_flags=_LX106,
     link_flags=_LX106,
-    emulator_flags=("-cpu", "lx106"),
 )

@@ -21,6 +21,8 @@ def test_every_board_is_a_machine() -> None:
         "qemu-cortex-m33",
         "qemu-riscv32-zve32x",
         "qemu-xtensa",
+        "qemu-xtensa-de212",
+        "qemu-xtensa-sample_controller",
     }  # not boards of Zephyr's
     assert machine_of("native_sim/native/64") == "host"
     assert machine_of("mps3/corstone300/an547") == "qemu-cortex-m55"

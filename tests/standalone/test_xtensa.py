@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Xtensa: plain C on QEMU's lx106, where Debian's compiler is installed."""
+"""Xtensa: plain C on three of QEMU's cores, where Debian's compiler is installed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tinyml.interpret import interpret
 from tinyml.pipeline import Options, compile_model
 from tinyml.toolchains import XTENSA
 
-MACHINE = "qemu-xtensa"
+MACHINES = [name for name in harness.MACHINES if name.startswith("qemu-xtensa")]
 DIGITS = Path(__file__).resolve().parents[2] / "samples" / "digits" / "model.onnx"
 CHECK = Path(__file__).resolve().parents[1] / "support" / "libgcc_lx106_check.c"
 
@@ -32,13 +32,13 @@ def compiler() -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path, compiler: None) -> Path:
-    return toy.write(tmp_path, harness.find_machine(MACHINE).target.name)
+    return toy.write(tmp_path, harness.find_machine(MACHINES[0]).target.name)
 
 
-def check(model: Path) -> None:
+def check(model: Path, machine: str) -> None:
     compiled = compile_model(model, Options(target="generic"))
     samples = arrays.load_samples(None, compiled.graph)
-    found = harness.run_files(compiled.files, MACHINE, samples, options=harness.Options(strict=True))
+    found = harness.run_files(compiled.files, machine, samples, options=harness.Options(strict=True))
     for outputs, expected in zip(found.outputs, interpret(compiled.graph, samples), strict=True):
         for name, value in outputs.items():
             np.testing.assert_array_equal(value, expected[name])
@@ -46,22 +46,25 @@ def check(model: Path) -> None:
 
 def test_digits(compiler: None) -> None:
     """With float layers at both ends, which use the arithmetic that the compiler's library lacks."""
-    check(DIGITS)
+    check(DIGITS, MACHINES[0])
 
 
-def test_keyword_spotting(compiler: None, models_folder: Path) -> None:
-    check(models_folder / "mlperf_kws_int8.tflite")
+@pytest.mark.parametrize("machine", MACHINES)
+def test_keyword_spotting(machine: str, compiler: None, models_folder: Path) -> None:
+    check(models_folder / "mlperf_kws_int8.tflite", machine)
 
 
-def test_each_instruction_counts(folder: Path) -> None:
+@pytest.mark.parametrize("machine", MACHINES)
+def test_each_instruction_counts(machine: str, folder: Path) -> None:
     """A loop: every length counts as many more than the one before."""
     rounds = [1, 2, 3, 4, 10, 11, 100_000, 100_001]
-    counted = harness.run(folder, MACHINE, [toy.sample(n) for n in rounds]).instructions
+    counted = harness.run(folder, machine, [toy.sample(n) for n in rounds]).instructions
     assert counted is not None
     step = counted[1] - counted[0]
     assert [count - counted[0] for count in counted] == [step * (n - 1) for n in rounds]
 
 
+@pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize(
     "mode, words",
     [
@@ -70,9 +73,9 @@ def test_each_instruction_counts(folder: Path) -> None:
         (toy.UNDEFINED_INSTRUCTION, "an instruction this core does not have, in toy_"),
     ],
 )
-def test_faults_are_named(folder: Path, mode: int, words: str) -> None:
-    with pytest.raises(ToolError, match=f"toy crashed on {MACHINE}: .*{words}"):
-        harness.run(folder, MACHINE, [toy.sample(), toy.sample(mode)])
+def test_faults_are_named(machine: str, folder: Path, mode: int, words: str) -> None:
+    with pytest.raises(ToolError, match=f"toy crashed on {machine}: .*{words}"):
+        harness.run(folder, machine, [toy.sample(), toy.sample(mode)])
 
 
 def test_the_arithmetic_that_the_library_lacks(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Reset and faults of a bare Xtensa core, lx106, with the call0 ABI. */
+/* Reset and faults of a bare Xtensa core with the call0 ABI. */
 
 #include <stdint.h>
 
@@ -17,27 +17,22 @@ _Noreturn void image_fault(uint32_t sp, uint32_t return_address);
 extern uint32_t image_bss_start[];
 extern uint32_t image_bss_end[];
 
-/* First in memory, where QEMU starts. The vectors follow, at the offsets of this core: debug, NMI,
- * kernel, user, double exception. The stack may be the cause of a fault, so the report uses one of
- * its own. */
+/* First in memory, where QEMU starts. The vectors follow: every core has its own offsets, so all
+ * lead to the same place. The stack may be the cause of a fault, so the report uses one of its own.
+ */
 __asm__(".section .vectors, \"ax\"\n"
 	".global image_reset\n"
 	"image_reset:\n"
 	"	j 1f\n"
-	".org 0x110\n"
+	".org 0x400\n"
+	".rept 64\n"
 	"	j 2f\n"
-	".org 0x120\n"
-	"	j 2f\n"
-	".org 0x130\n"
-	"	j 2f\n"
-	".org 0x150\n"
-	"	j 2f\n"
-	".org 0x170\n"
-	"	j 2f\n"
+	".balign 16\n"
+	".endr\n"
 	".align 4\n"
 	".literal_position\n"
 	"1:	movi a1, image_stack_top\n"
-	"	movi a2, image_reset + 0x100\n"
+	"	movi a2, image_reset + 0x400\n"
 	"	wsr.vecbase a2\n"
 	"	movi a2, 0x20\n" /* user vector mode; exceptions are taken */
 	"	wsr.ps a2\n"
