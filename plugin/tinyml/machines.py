@@ -97,7 +97,7 @@ class InstructionCounter(Clock):
 class CycleCounter(Clock):
     """Xtensa's CCOUNT, 32 bits, at the frequency of the core, which is somewhere in a tick when it starts.
 
-    So after t ns it has counted floor(t / 25) at 40 MHz, or one more. An instruction takes at least two ticks.
+    So after t ns it has counted floor(t / 25) at 40 MHz, or one more. Instructions take at least two ticks.
     """
 
     source = "clock_xtensa.c"
