@@ -116,7 +116,7 @@ def layer_bytes(model: Compiled, machine: Machine) -> dict[int, int]:
 def library_functions(machine: Machine, wanted: Iterable[str]) -> dict[str, list[tuple[str, int]]]:
     """Every function of the runtime and of CMSIS-NN, and ``wanted`` ones of the C library, linked alone."""
     board = _board(machine)
-    compiler = tools.cross_compiler(board.toolchain)
+    compiler, linker = tools.cross_compiler(board.toolchain), tools.linker(board.toolchain)
     flags, _, units = library_units(_everything(), base_flags(machine, Options()), Options())
     del flags
     objects = compile_all(compiler, units)
@@ -130,7 +130,7 @@ def library_functions(machine: Machine, wanted: Iterable[str]) -> dict[str, list
         for name in sorted(names):
             map_file = folder / "one.map"
             command = [
-                *(str(compiler.path), *machine.target.gcc_flags, "-nostartfiles"),
+                *(str(linker.path), *machine.target.gcc_flags, "-nostartfiles"),
                 *board.toolchain.link_flags,
                 *("-Wl,--gc-sections", f"-Wl,-e,{name}", "-Wl,--unresolved-symbols=ignore-all"),
                 *(f"-Wl,-u,{name}", "-w", "-Xlinker", f"-Map={map_file}"),

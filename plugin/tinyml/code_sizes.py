@@ -1,6 +1,9 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes of code that kernels link, from the measurements in ``cost/data/CORE.json``."""
+"""Bytes of code that kernels link, from the measurements in ``cost/data/CORE.json``.
+
+Cores without an estimate of costs may have the sizes of their kernels in ``cost/data/kernels/CORE.json``.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,11 @@ def data_file(target: str) -> Path:
     return DATA / f"{SAME_CODE.get(target, target)}.json"
 
 
+def kernels_file(target: str) -> Path:
+    """The sizes of kernels on a core that was not measured otherwise; it may not exist."""
+    return DATA / "kernels" / f"{target}.json"
+
+
 def linked_bytes(target: str, functions: Iterable[str]) -> int:
     """What the linker keeps for these functions; shared parts count once, unknown functions nothing."""
     sizes, pieces = _measured(target)
@@ -30,6 +38,7 @@ def linked_bytes(target: str, functions: Iterable[str]) -> int:
 
 @cache
 def _measured(target: str) -> tuple[list[int], dict[str, list[int]]]:
-    path = data_file(target)
-    code: Any = json.loads((path if path.is_file() else data_file(PLAIN)).read_text(encoding="utf-8"))["code"]
+    candidates = (data_file(target), kernels_file(target), data_file(PLAIN))
+    path = next(path for path in candidates if path.is_file())
+    code: Any = json.loads(path.read_text(encoding="utf-8"))["code"]
     return [size for _, size in code["pieces"]], code["functions"]

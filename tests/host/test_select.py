@@ -67,16 +67,21 @@ def _cost_known(each: Selected) -> bool:
 
 
 def test_wide_convolutions_where_there_are_registers_for_them() -> None:
-    """Not with three positions, which three windows at a time suit better."""
+    """Not with three positions, which three windows at a time suit better, and not where code must be small."""
 
-    def chosen(target: str, width: int) -> str:
+    def chosen(target: str, width: int, optimize: str = "balanced") -> str:
         sketch = Layers()
         sketch.weighted("conv", Weighted(Conv(), (1, 1, width, 8), (8, 1, 1, 8)), once=False)
         compiled = compile_graph(
-            sketch.graph(), "conv", Provenance("conv", "0" * 64, ""), Options(target=target)
+            sketch.graph(),
+            "conv",
+            Provenance("conv", "0" * 64, ""),
+            Options(target=target, optimize=optimize),
         )
         return str(compiled.summary["layers"][-1]["kernel"])
 
     assert chosen("riscv32", 4) == "tinyml_conv_wide_s8"
+    assert chosen("riscv32", 4, "size") == "tinyml_conv_s8"
+    assert chosen("riscv32-zve32x", 4, "size") == "tinyml_conv_rvv_s8"
     assert chosen("riscv32", 3) == "tinyml_conv_s8"
     assert chosen("generic", 4) == "tinyml_conv_s8"
