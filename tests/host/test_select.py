@@ -67,7 +67,7 @@ def _cost_known(each: Selected) -> bool:
 
 
 def test_wide_convolutions_where_there_are_registers_for_them() -> None:
-    """Not with three positions, which three windows at a time suit better, and not where code must be small."""
+    """Not with three positions, which suit three windows at a time, and not where code must be small."""
 
     def chosen(target: str, width: int, optimize: str = "balanced") -> str:
         sketch = Layers()
