@@ -175,6 +175,7 @@ SAMPLED = {
     f"{RUNTIME}/conv/depthwise_conv_f32.c": (KERNELS, "-k", "tinyml_depthwise_conv_f32"),
     f"{RUNTIME}/conv/depthwise_conv_dsp_s8.c": DSP,
     f"{RUNTIME}/conv/depthwise_3x3_dsp_s8.h": DSP,
+    f"{RUNTIME}/conv/depthwise_halves_s8.c": PLAIN_ARM,
     f"{RUNTIME}/conv/depthwise_conv_mve_s8.c": HELIUM,
     f"{RUNTIME}/dense/dense_s8.c": (KERNELS, "-k", "tinyml_dense_s8"),
     f"{RUNTIME}/dense/dense_f32.c": (KERNELS, "-k", "tinyml_dense_f32"),

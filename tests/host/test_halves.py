@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from tests.support import depthwise_half_layers
 from tests.support.half_layers import CASES, limited_layers
 from tinyml.kernel import Library
 from tinyml.ops.weighted.stream import quads
@@ -26,10 +27,19 @@ def test_layers_at_the_limit(target: str) -> None:
     assert {each.layer.name: each.kernel.name for each in chosen} == expected
 
 
+@pytest.mark.parametrize("target", ["cortex-m0", "cortex-m3"])
+def test_depthwise_layers_at_the_limit(target: str) -> None:
+    chosen = select(depthwise_half_layers.limited_layers(), find_target(target), OWN)
+    names = {"halves": "tinyml_depthwise_halves_s8", "plain": "tinyml_depthwise_conv_s8"}
+    expected = {name: names[kind] for name, kind in depthwise_half_layers.CASES.items()}
+    assert {each.layer.name: each.kernel.name for each in chosen} == expected
+
+
 @pytest.mark.parametrize("target", ["host", "generic", "riscv32", "cortex-m4", "cortex-m55"])
 def test_other_cores_have_other_kernels(target: str) -> None:
-    chosen = select(limited_layers(), find_target(target), OWN)
-    assert not {each.kernel.name for each in chosen} & {"tinyml_conv_halves_s8", "tinyml_dense_quads_s8"}
+    for graph in (limited_layers(), depthwise_half_layers.limited_layers()):
+        names = {each.kernel.name for each in select(graph, find_target(target), OWN)}
+        assert not [name for name in names if "halves" in name or "quads" in name]
 
 
 def test_words_of_four_filters_can_be_taken_apart() -> None:

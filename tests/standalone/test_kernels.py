@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.support import half_layers, pair_layers
+from tests.support import depthwise_half_layers, half_layers, pair_layers
 from tests.support.weighted_layers import Layers, Weighted
 from tinyml import harness
 from tinyml.emit.model import Provenance
@@ -267,6 +267,20 @@ def test_windows_in_halves_of_words_at_their_limit(machine: str) -> None:
     options = Options(target=harness.find_machine(machine).target.name, kernels="portable")
     compiled = compile_graph(graph, "limits", Provenance("limits", "0" * 64, ""), options)
     inputs = half_layers.extremes(graph)
+    result = harness.run_files(
+        compiled.files, machine, [{"x": x} for x in inputs], options=harness.Options(strict=True)
+    )
+    for x, found in zip(inputs, result.outputs, strict=True):
+        assert not different(graph, {"x": x}, found)
+
+
+@pytest.mark.parametrize("machine", ["qemu-cortex-m0", "qemu-cortex-m3"])
+def test_outputs_in_halves_of_words_at_their_limit(machine: str) -> None:
+    """The same for depthwise layers: taps, biases and elements as large as the proof allows."""
+    graph = depthwise_half_layers.limited_layers()
+    options = Options(target=harness.find_machine(machine).target.name, kernels="portable")
+    compiled = compile_graph(graph, "limits", Provenance("limits", "0" * 64, ""), options)
+    inputs = depthwise_half_layers.extremes()
     result = harness.run_files(
         compiled.files, machine, [{"x": x} for x in inputs], options=harness.Options(strict=True)
     )

@@ -16,7 +16,7 @@ from tinyml.ops.conv import convolution
 from tinyml.ops.conv.cmsis import DEPTHWISE_KERNELS
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.conv.loops import DepthwiseConvLoops
-from tinyml.ops.conv.planes import DepthwiseDsp, DepthwisePlanes
+from tinyml.ops.conv.planes import DepthwiseDsp, DepthwiseHalves, DepthwisePlanes
 from tinyml.ops.conv.whole import DepthwiseWhole
 from tinyml.ops.shared.overlay import forwards
 from tinyml.ops.weighted import helium, rvv
@@ -206,6 +206,7 @@ register_kernels(
     DepthwiseConvVector(),
     DepthwiseWhole(),
     DepthwiseDsp(),
+    DepthwiseHalves(),
     DepthwisePlanes(),
     DepthwiseConvInt16(),
     DepthwiseConvFloat(),

@@ -14,8 +14,10 @@ from tinyml.kernel import Constraint, Cost, Kernel, Library, Overlay, Sheet, ove
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.shared.quant import clamp_range, quant_of
 from tinyml.ops.shared.window import Pair
+from tinyml.ops.weighted.halves import MOST
 from tinyml.ops.weighted.records import (
     constant_weights,
+    folded_bias,
     int8_tensors,
     one_weight_zero,
     padded_weights,
@@ -25,6 +27,38 @@ from tinyml.ops.weighted.records import (
 )
 from tinyml.ops.weighted.stream import right_shifts
 from tinyml.targets import Target
+
+BIAS_LIMIT = 1 << 28
+"""Sums are less than 2²⁰ away from the bias, and kernels for Armv6-M multiply sums of less than 2²⁹."""
+
+
+def plain_three_by_three(layer: Layer[Convolution]) -> bool:
+    """The kernel is 3x3, without dilation or weight zero point."""
+    return three_by_three(layer)
+
+
+def unlimited(layer: Layer[Convolution]) -> bool:
+    """Outputs are limited to the range of int8 only."""
+    return clamp_range(layer.op.clamp, layer.output) == (-128, 127)
+
+
+def several_outputs(layer: Layer[Convolution]) -> bool:
+    """Channels have more than one output."""
+    return max(layer.output.shape[1:3]) > 1
+
+
+def taps_fit(layer: Layer[Convolution]) -> bool:
+    """Of two neighbouring weights at least one is not -128."""
+    taps = np.abs(layer.input(1).value.reshape(9, -1).astype(np.int64)).reshape(3, 3, -1)
+    both = (taps, taps.transpose(1, 0, 2))  # along rows and down columns
+    sums = [way[:, 0] + way[:, 1] for way in both] + [way[0, 2] + way[1, 2] for way in both]
+    return max(int(each.max(initial=0)) for each in sums) <= MOST
+
+
+def moderate_biases(layer: Layer[Convolution]) -> bool:
+    """Biases, with what zero points add to them, are below 2²⁸."""
+    bias = folded_bias(layer, np.transpose(layer.input(1).value, (3, 0, 1, 2))).astype(np.int64)
+    return bool(np.abs(bias).max(initial=0) < BIAS_LIMIT)
 
 
 class DepthwisePlanes(Kernel[Convolution]):
@@ -58,7 +92,7 @@ class DepthwisePlanes(Kernel[Convolution]):
 
     def emit(self, layer: Layer[Convolution], sheet: Sheet) -> None:
         filters = np.transpose(layer.input(1).value, (3, 0, 1, 2))
-        across = transposed(layer)
+        across = self.across(layer)
         weights = padded_weights(filters.transpose(0, 1, 3, 2) if across else filters)
         sheet.include("<tinyml/depthwise_conv.h>")
         members = {**quantized_record(layer, sheet, filters, weights), **weight_zero(layer)}
@@ -66,8 +100,16 @@ class DepthwisePlanes(Kernel[Convolution]):
             members = {_turned(member): value for member, value in members.items()}
             members[".transposed"] = "true"
         name = sheet.record("struct tinyml_depthwise_conv_s8", "params", members)
-        way = f"{self.ways}{self.way(layer)}"
-        sheet.line(f"{self.name}(&{name}, {sheet.x()}, {sheet.y()}, {sheet.scratch}, &{way});")
+        arguments = [f"&{name}", sheet.x(), sheet.y(), sheet.scratch, *self.loops(layer)]
+        sheet.line(f"{self.name}({', '.join(arguments)});")
+
+    def across(self, layer: Layer[Convolution]) -> bool:
+        """Whether the kernel goes down columns."""
+        return transposed(layer)
+
+    def loops(self, layer: Layer[Convolution]) -> tuple[str, ...]:
+        """The last arguments of the kernel."""
+        return (f"&{self.ways}{self.way(layer)}",)
 
     def functions(self, layer: Layer[Convolution]) -> tuple[str, ...]:
         return self.name, f"{self.ways}{self.way(layer)}"
@@ -79,6 +121,47 @@ class DepthwisePlanes(Kernel[Convolution]):
         if not (three_by_three(layer) and several):
             return "any"
         return "3x3" if stride == 1 else "3x3_strided"
+
+
+class DepthwiseHalves(DepthwisePlanes):
+    """3x3 kernels on Arm cores without DSP instructions: elements of two outputs in one word."""
+
+    name = "tinyml_depthwise_halves_s8"
+    sources = ("conv/depthwise_halves_s8.c",)
+    cost = Cost(plain=(2.0, 12), channel=250)
+    constraints = (
+        *DepthwisePlanes.constraints,
+        right_shifts,
+        plain_three_by_three,
+        unlimited,
+        several_outputs,
+        taps_fit,
+        moderate_biases,
+    )
+
+    def runs_on(self, target: Target) -> bool:
+        return target.arm and not target.dsp
+
+    def scratch_bytes(self, layer: Layer[Convolution], target: Target) -> int:
+        """A word for every element that windows of the upper half of the output reach."""
+        (rows, cols), (down, along) = (
+            self._turned(layer, pair) for pair in (layer.output.shape[1:3], layer.op.strides)
+        )
+        return 4 * ((-(-rows // 2) - 1) * down + 3) * ((cols - 1) * along + 3)
+
+    def across(self, layer: Layer[Convolution]) -> bool:
+        """An odd row in the middle is computed twice, and rows cost something."""
+        _, out_h, out_w, _ = layer.output.shape
+        return -(-out_w // 2) * (4 * out_h + 1) < -(-out_h // 2) * (4 * out_w + 1)
+
+    def loops(self, layer: Layer[Convolution]) -> tuple[str, ...]:
+        return ()
+
+    def functions(self, layer: Layer[Convolution]) -> tuple[str, ...]:
+        return (self.name,)
+
+    def _turned(self, layer: Layer[Convolution], pair: Sequence[int]) -> Pair:
+        return (pair[1], pair[0]) if self.across(layer) else (pair[0], pair[1])
 
 
 class DepthwiseDsp(DepthwisePlanes):
@@ -113,8 +196,7 @@ class DepthwiseDsp(DepthwisePlanes):
     def way(self, layer: Layer[Convolution]) -> str:
         _, stride = _along(layer, layer.op.strides)
         _, length = _along(layer, layer.output.shape[1:3])
-        unlimited = clamp_range(layer.op.clamp, layer.output) == (-128, 127)
-        if nine_taps(layer) and stride in (1, 2) and length > 1 and unlimited:
+        if nine_taps(layer) and stride in (1, 2) and length > 1 and unlimited(layer):
             return f"3x3_by_{stride}_{'once' if layer.op.round_once else 'twice'}"
         kind = "3x3" if three_by_three(layer) else "two_words" if 5 <= self.reach(layer) <= 7 else "any"
         return kind if kind == "any" or stride == 1 else f"{kind}_strided"

@@ -7,6 +7,8 @@
 #ifndef TINYML_CONV_HALVES_ARMV6M_H_
 #define TINYML_CONV_HALVES_ARMV6M_H_
 
+#include "../weighted/output_armv6m.h"
+
 /* The sums of a filter at windows 0 to 3 in r8, r4, r9 and r5. Takes the filter (r0), elements of
  * the windows (r1) and their end (r2); r0 is what follows the weights. Not for C.
  *
@@ -59,39 +61,13 @@ __attribute__((naked, noinline, used)) void tinyml_conv_halves_armv6m(void)
 #undef HALVES
 }
 
-/* All filters at four windows, the last window first; outputs are limited to int8 only.
- *
- * With a sum s = 65536 * a + b, where b is an int16, and a multiplier m = 65536 * c + d, the upper
- * part of the product is 2 * a * c + ((a * d + b * c + (b * d >> 16)) >> 15), or one more if the
- * carry of that shift rounds. |s| < 2^29, so nothing overflows. Outputs are made as uint8. */
+/* All filters at four windows, the last window first; outputs are limited to int8 only. */
 #define OUTPUT(add, sign, sum, store)                                                              \
 	"mov r0, " sum "\n\t"                                                                      \
 	"sxth r1, r0\n\t"                                                                          \
-	"subs r0, r0, r1\n\t"                                                                      \
-	"asrs r0, r0, #16\n\t"                                                                     \
-	"movs r2, r1\n\t"                                                                          \
-	"muls r2, r3, r2\n\t"                                                                      \
-	"asrs r2, r2, #16\n\t"                                                                     \
-	"muls r1, r6, r1\n\t"                                                                      \
-	"adds r2, r2, r1\n\t"                                                                      \
-	"movs r1, r0\n\t"                                                                          \
-	"muls r1, r3, r1\n\t"                                                                      \
-	"adds r2, r2, r1\n\t"                                                                      \
-	"muls r0, r6, r0\n\t"                                                                      \
-	"lsls r0, r0, #1\n\t"                                                                      \
-	"asrs r2, r2, #15\n\t" add " r0, r0, r2\n\t" sign "asrs r0, r0, r7\n\t"                    \
-	"add r0, r10\n\t"                                                                          \
-	"asrs r0, r0, #1\n\t"                                                                      \
-	"cmp r0, #255\n\t"                                                                         \
-	"bls 2f\n\t"                                                                               \
-	"asrs r0, r0, #31\n\t"                                                                     \
-	"mvns r0, r0\n\t"                                                                          \
-	"2:\n\t"                                                                                   \
-	"subs r0, #128\n\t"                                                                        \
-	"mov r1, r11\n\t" store
+	"subs r0, r0, r1\n\t" TINYML_OUTPUT_ARMV6M(add, sign) "mov r1, r11\n\t" store
 #define AT(place) "ldr r2, [sp, #" place "]\n\tstrb r0, [r1, r2]\n\t"
 #define FIRST     "strb r0, [r1]\n\t"
-#define FROM_ZERO "asrs r2, r0, #31\n\tadds r0, r0, r2\n\t" /* negative halves */
 #define FILTERS(name, add, sign)                                                                   \
 	TINYML_ASSEMBLY static void name(                                                          \
 		const int32_t *filters TINYML_UNSEEN, const int32_t *halves TINYML_UNSEEN,         \
@@ -139,9 +115,8 @@ __attribute__((naked, noinline, used)) void tinyml_conv_halves_armv6m(void)
 								       "pop {r1-r7, pc}\n\t");     \
 	}
 FILTERS(filters_once, "adds", "")
-FILTERS(filters_twice, "adcs", FROM_ZERO)
+FILTERS(filters_twice, "adcs", TINYML_FROM_ZERO_ARMV6M)
 #undef FILTERS
-#undef FROM_ZERO
 #undef FIRST
 #undef AT
 #undef OUTPUT

@@ -74,6 +74,19 @@ void tinyml_depthwise_conv_dsp_s8(const struct tinyml_depthwise_conv_s8 *p, cons
 				  const struct tinyml_depthwise_dsp *loop);
 
 /**
+ * For Arm cores without DSP instructions: 3x3 kernels without dilation or weight zero point. Every
+ * shift is negative, out_min is -128, out_max 127, and out_h at least 2. The taps of a filter are
+ * added in pairs (0 and 1, 2 and 5, 3 and 4, 6 and 7 of the nine, row by row), of which at least
+ * one is not -128; the bias is below 2^28.
+ *
+ * The scratch memory, at a word boundary, has a word for every element that windows of the upper
+ * half of the output reach, with padding: ((out_h + 1) / 2 - 1) * stride_h + 3 rows of
+ * (out_w - 1) * stride_w + 3 words.
+ */
+void tinyml_depthwise_halves_s8(const struct tinyml_depthwise_conv_s8 *p, const int8_t *x,
+				int8_t *y, void *scratch);
+
+/**
  * For windows that cover the whole input: one output per channel. out_c is in_c, and there is no
  * padding, dilation or weight zero point. Weights are (kernel_h, kernel_w, out_c).
  */
