@@ -118,6 +118,7 @@ class Sheet:
     headers: list[str] = field(default_factory=list)
     libm: set[str] = field(default_factory=set)  # functions of <math.h> that only a full C library has
     used_parameters: set[str] = field(default_factory=set)
+    more_parameters: list[tuple[str, str]] = field(default_factory=list)  # declaration, argument
     may_fail: bool = False  # the layer returns 0, or an error that ends the run
     depth: int = 1
     named: dict[str, Table] = field(default_factory=dict)  # what ``table`` has returned for a name

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinyml import __version__, importers, limits, outside
 from tinyml.bands.banded import Banded
+from tinyml.bands.feeding import with_arrival
 from tinyml.emit import emit
 from tinyml.emit.feed import feed_code
 from tinyml.emit.model import Provenance
@@ -51,8 +52,11 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 
-IO_CHOICES = ("arena", "caller", "int8", "caller,int8")
-"""Inputs and outputs: in the arena or in the caller's memory; and as integers, if the model's are float."""
+IO_CHOICES = ("arena", "caller", "int8", "caller,int8", "rows", "rows,int8")
+"""Inputs and outputs: in the arena or in the caller's memory; or the input in rows, as it arrives.
+
+With ``int8``, they are integers where the model's are float.
+"""
 
 STAGES: tuple[str, ...] = ("import", *dict.fromkeys(step.__name__ for step in PASSES), "bands")
 """The stages after which an observer is called with the graph."""
@@ -86,6 +90,10 @@ class Options:
     @property
     def io_outside(self) -> bool:
         return "caller" in self.io.split(",")
+
+    @property
+    def io_rows(self) -> bool:
+        return "rows" in self.io.split(",")
 
     @property
     def io_int8(self) -> bool:
@@ -240,6 +248,10 @@ def compile_graph(
         raise ConfigError(
             "a front end writes the input itself: it cannot be in the caller's memory", "io arena"
         )
+    if options.frontend and options.io_rows:
+        raise ConfigError(
+            "a front end computes the rows of the input itself: the application cannot feed them", "io arena"
+        )
     if options.classes:
         graph = replace(graph, labels=_checked_labels(graph, options.classes))
     ledger = Ledger()
@@ -259,6 +271,9 @@ def compile_graph(
         graph = replace(graph, outputs=tuple(dict.fromkeys((*graph.outputs, *options.expose))))
     graph = _npu_layers(graph, options)
     graph = packed(graph, io_outside=options.io == "caller")
+    if options.io_rows and options.bands:
+        graph = with_arrival(graph)
+        verify(graph, "io rows")
     feed = feed_code(name, attach(options.frontend, graph)) if options.frontend else None
     selected = choose_kernels(graph, target, options.kernels, options.cmsis_nn, goal)
     chaining = goal.chaining if options.bands else None

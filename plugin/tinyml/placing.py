@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TypeAlias
 
+from tinyml.bands.feeding import from_arrival
 from tinyml.bands.join import in_bands
-from tinyml.goals import BALANCED, Chaining, Goal
+from tinyml.goals import BALANCED, BALANCED_CHAINING, Chaining, Goal
 from tinyml.ir import Graph
 from tinyml.kernel import Library
 from tinyml.plan import Plan, lower_bound_bytes, plan
@@ -45,12 +46,19 @@ def place(
     chaining: Chaining | None,
     io_outside: bool,
 ) -> Placed:
-    """Schedule and plan; keep the file's order unless another one needs less memory. None: no chains."""
+    """Schedule and plan; keep the file's order unless another one needs less memory.
+
+    ``chaining`` None: no chains, except where rows of the input arrive.
+    """
     choices = [(graph, selected)]
     if not same_order((other := schedule(graph, selected)).nodes, graph.nodes):
         by_output = {chosen.layer.output.name: chosen for chosen in selected}
         choices.append((other, tuple(by_output[node.outputs[0]] for node in other.nodes)))
     best = _best_order(choices, io_outside)
+    if any(node.op.by_rows for node in graph.nodes):
+        fed, chosen = from_arrival(best.graph, best.selected, target, chaining or BALANCED_CHAINING)
+        verify(fed, "bands")
+        return _Unplanned(fed, chosen, io_outside).planned()
     if chaining is None:
         return best.planned()
     joined, chosen = in_bands(best.graph, best.selected, target, io_outside, chaining)

@@ -143,7 +143,7 @@ def join_everything(
     step = 0
     while step < len(selected):
         for chain in sorted(join._chains(graph, selected, step), key=len, reverse=True):
-            if joined := join._joined(graph, selected, chain, 2, target):
+            if joined := join.joined(graph, selected, chain, 2, target):
                 graph, selected = joined
                 break
         step += 1

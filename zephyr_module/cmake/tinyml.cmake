@@ -246,7 +246,7 @@ Compile a model into the application.
   zephyr_tinyml_model(<name> <file>
     [KERNELS auto|cmsis-nn|portable]
     [OPTIMIZE balanced|speed|size|ram]
-    [IO int8]
+    [IO int8|rows|rows,int8]
     [SHAPES <input>=1x16x8 ...]
     [BUDGET arena|ram|flash=<bytes> ...]
     [INTERFACE <input or output>=<type>:1x16x8 ...]
@@ -263,7 +263,8 @@ Compile a model into the application.
 <file>        the .onnx or .tflite file, relative to the current source directory
 KERNELS       where the kernels come from; auto takes, for each layer, the one with fewer instructions
 OPTIMIZE      what the model may spend, instead of CONFIG_TINYML_OPTIMIZE_...
-IO            int8: inputs and outputs of a quantised model with a float interface become integers
+IO            int8: inputs and outputs of a quantised model with a float interface become integers;
+              rows: the application feeds the input in rows to <name>_feed_rows() as they arrive
 SHAPES        shapes of inputs that the model leaves open
 BUDGET        upper limits, in addition to the memories of the board
 INTERFACE     types and shapes of inputs and outputs that the application relies on; others are an error

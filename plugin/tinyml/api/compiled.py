@@ -152,7 +152,8 @@ def compile(
     ``target``: a core, such as ``cortex-m4``. ``kernels``: ``auto``, ``portable`` or ``cmsis-nn``;
     ``cmsis_nn``: whether the firmware has CMSIS-NN, so that ``auto`` may choose from it. ``io``: inputs and
     outputs in the ``arena``, or in buffers of the ``caller``; ``int8`` (or ``caller,int8``): those of a
-    quantised model with a float interface become integers. ``optimize``: what to spend, ``balanced``,
+    quantised model with a float interface become integers; ``rows`` (or ``rows,int8``): the application feeds
+    the input in rows, so that it is never in RAM as a whole. ``optimize``: what to spend, ``balanced``,
     ``speed``, ``size`` or ``ram``. ``classes``: names for the header
     (``NAME_LABELS``), in the order of the outputs. ``operators``: Python files with operators of your own
     that the model uses. ``npu``: an Arm Ethos-U, such as ``ethos-u55-128``, which computes what it can of an

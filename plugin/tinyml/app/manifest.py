@@ -51,16 +51,17 @@ if TYPE_CHECKING:
 
 FILE_NAME = "tinyml.yaml"
 KERNELS = ("auto", "cmsis-nn", "portable")
-INT8 = "int8"
-"""The only choice of ``io:``; CMake's and the command line's are the same word."""
+IO = ("int8", "rows", "rows,int8")
+"""The choices of ``io:``; CMake's and the command line's are the same words."""
 BUDGETS = ("arena", "ram", "flash")
 KEYS = {
     "name": "C prefix of the model: a model called kws gives kws.h, kws_run(), kws_input()",
     "file": "the model file (.onnx or .tflite), relative to tinyml.yaml",
     "kernels": f"where the kernels come from: {', '.join(KERNELS)} (default: the build's setting)",
     "optimize": f"what to spend: {', '.join(GOALS)} (default: the build's setting, else balanced)",
-    "io": f"`{INT8}`: the inputs and outputs of a quantised model with a float interface become integers; "
-    "scales and zero points are in the header",
+    "io": "`int8`: the inputs and outputs of a quantised model with a float interface become integers; "
+    "scales and zero points are in the header. `rows`: the application feeds the input in rows as they "
+    "arrive, so that it is never in RAM as a whole. `rows,int8`: both",
     "shapes": "shapes of inputs that the model leaves open, as `input: 1x16x8`",
     "budget": "upper limits, as `ram: 24K`, for arena, ram (arena and state) and "
     "flash (weights, tables, code)",
@@ -100,7 +101,7 @@ class ModelEntry:
     classes: tuple[str, ...] = ()
     evaluate: evaluation.Evaluate | None = None  # paths relative to the manifest
     optimize: str | None = None  # a key of goals.GOALS
-    io: str | None = None  # INT8
+    io: str | None = None  # one of IO
     npu: str = ""
 
     def pipeline_io(self) -> str:
@@ -246,9 +247,9 @@ def _entry(item: object, where: str) -> ModelEntry:
 
 
 def _io(value: object, where: str) -> str | None:
-    if value is None or value == INT8:
-        return None if value is None else INT8
-    raise ConfigError(f"{where}: 'io' cannot be {value!r}", f"io: {INT8}, or no such line")
+    if value is None or value in IO:
+        return None if value is None else str(value)
+    raise ConfigError(f"{where}: 'io' cannot be {value!r}", f"io: {' or '.join(IO)}, or no such line")
 
 
 def _npu(value: object, where: str) -> str:

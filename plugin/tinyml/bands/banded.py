@@ -12,6 +12,7 @@ it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -88,6 +89,10 @@ class Banded(Op):
         return (given(results, -1),)
 
     @property
+    def by_rows(self) -> bool:
+        return self.links[0].op.by_rows
+
+    @property
     def main(self) -> int:
         """How many links lead from the input to the last link on the main way."""
         return len(self.links) - 1 - self.side
@@ -126,7 +131,8 @@ class Banded(Op):
         windows = [window for window in found if window is not None]
         if self.ends_in_sums(layer):
             return to_sums(cut(windows[:-1], self.rows, gently=True))
-        return cut([*windows[: self.main], windows[-1]], self.rows, windows[self.main : -1])
+        main, side = [*windows[: self.main], windows[-1]], windows[self.main : -1]
+        return cut(main, self.rows, side, gently=self.by_rows)
 
 
 def _with_residual(link: Link, operands: list[T], x: T) -> list[T]:
@@ -170,10 +176,15 @@ def _aligned(size: int) -> int:
 
 
 def divisible(layer: Layer[Banded]) -> bool:
-    """The kernels support every band, all tensors have one type, and rows have more than one element."""
+    """The kernels support every band, all tensors have one type, and rows have more than one element.
+
+    Types may differ in a chain that starts with rows as they arrive, which no other tensor overlays.
+    """
     bands, parts = layer.op.bands(layer), list(layer.op.layers(layer))
     results = [part.output for part in parts]
-    if bands is None or any(y.dtype is not layer.input(0).dtype or _row_elements(y) == 1 for y in results):
+    if bands is None or any(_row_elements(y) == 1 for y in results):
+        return False
+    if not layer.op.by_rows and any(y.dtype is not layer.input(0).dtype for y in results):
         return False
     if layer.op.ends_in_sums(layer):
         parts.pop()
@@ -195,7 +206,7 @@ class BandsOfRows(Kernel[Banded]):
 
     def overlays(self, layer: Layer[Banded]) -> tuple[Overlay, ...]:
         """A band reads all it needs of the input before it writes."""
-        if layer.op.ends_in_sums(layer):
+        if layer.op.ends_in_sums(layer) or layer.op.by_rows:
             return ()
         bands, x, y = self._bands(layer), layer.input(0), layer.output
         ends = [band.place[1] + band.stages[-1].rows for band in bands.bands]
@@ -229,24 +240,64 @@ class BandsOfRows(Kernel[Banded]):
             )
             for i, (_, part) in enumerate(self._links(layer))
         ]
+        if layer.op.by_rows:
+            self._one_band(layer, sheet, parts, layout)
+            return
         for run in self._bands(layer).runs():
             if len(run) == 1:
                 self._band(layer, sheet, parts, layout, run[0], (0, 0, 0))
                 continue
-            (x0, y0, side0), (x1, y1, side1) = run[0].place, run[1].place
             with sheet.block(f"for (int32_t band = 0; band < {len(run)}; band++) {{"):
-                self._band(layer, sheet, parts, layout, run[0], (x1 - x0, y1 - y0, side1 - side0))
+                self._band(layer, sheet, parts, layout, run[0], _steps(run))
         if layer.op.ends_in_sums(layer):
-            *_, (link, part) = self._links(layer)
-            last = parts[-1]
-            last.layer, last.depth, last.result = part, sheet.depth, sheet.y()
-            link.kernel.emit_means(part, last, SUMS)
+            self._means(layer, sheet, parts)
+
+    def _one_band(
+        self, layer: Layer[Banded], sheet: Sheet, parts: Sequence[PartSheet], layout: Layout
+    ) -> None:
+        """The band whose number the function gets, as soon as its rows of the input are there."""
+        sheet.more_parameters.append(("int32_t band", "band"))
+        runs = self._bands(layer).runs()
+        first = 0
+        for run in runs[:-1]:
+            with sheet.block(f"if (band < {first + len(run)}) {{"):
+                self._at(layer, sheet, parts, layout, run, first)
+                sheet.line("return;")
+            first += len(run)
+        if len(runs) == 1 and not _steps(runs[0])[1]:
+            sheet.line("(void)band;")
+        self._at(layer, sheet, parts, layout, runs[-1], first)
+        if layer.op.ends_in_sums(layer):
+            closing = f"if (band == {first + len(runs[-1]) - 1}) {{"
+            with sheet.block(closing) if len(runs[-1]) > 1 else nullcontext():
+                self._means(layer, sheet, parts)
+
+    def _at(
+        self,
+        layer: Layer[Banded],
+        sheet: Sheet,
+        parts: Sequence[PartSheet],
+        layout: Layout,
+        run: Sequence[Band],
+        first: int,
+    ) -> None:
+        """One of the bands of a run that starts with band ``first``."""
+        steps = _steps(run) if len(run) > 1 else (0, 0, 0)
+        if first and steps[1]:
+            sheet.line(f"band -= {first};")
+        self._band(layer, sheet, parts, layout, run[0], steps)
+
+    def _means(self, layer: Layer[Banded], sheet: Sheet, parts: Sequence[PartSheet]) -> None:
+        *_, (link, part) = self._links(layer)
+        last = parts[-1]
+        last.layer, last.depth, last.result = part, sheet.depth, sheet.y()
+        link.kernel.emit_means(part, last, SUMS)
 
     def _declare(self, layer: Layer[Banded], sheet: Sheet, layout: Layout) -> None:
         """The scratch memory: rows of the tensors inside the chain, then the kernels' own scratch."""
-        type_ = layer.input(0).dtype.c
         sheet.line(f"int8_t *const memory = {sheet.scratch};")
-        for i, start in enumerate(layout.buffers):
+        for i, (start, (_, part)) in enumerate(zip(layout.buffers, self._links(layer), strict=False)):
+            type_ = part.output.dtype.c
             place = f"&memory[{start}]" if type_ == "int8_t" else f"(void *)&memory[{start}]"
             sheet.line(f"{type_} *const {self._buffer(layer, i)} = {place};")
         if sums := self._sum_bytes(layer):
@@ -256,7 +307,10 @@ class BandsOfRows(Kernel[Banded]):
         for start in sorted({start for start, size in used if size}):
             sheet.line(f"void *const {_work(start)} = &memory[{start}];")
         sheet.line()
-        if sums:
+        if sums and layer.op.by_rows:
+            with sheet.block("if (band == 0) {"):
+                sheet.line(f"memset({SUMS}, 0, {sums});")
+        elif sums:
             sheet.line(f"memset({SUMS}, 0, {sums});")
 
     def _band(
@@ -271,7 +325,7 @@ class BandsOfRows(Kernel[Banded]):
         """One band; ``steps`` are the rows of input, output and side from one to the next, in a loop."""
         main, last = layer.op.main, len(parts) - 1
         for i, ((link, part), stage) in enumerate(zip(self._links(layer), band.in_order, strict=True)):
-            if not stage.rows:
+            if not stage.rows or part.op.by_rows:  # rows that arrive are there already
                 continue
             begins_side = 0 < main == i < last
             step = steps[2] if begins_side else steps[0] if i == 0 else 0
@@ -283,8 +337,10 @@ class BandsOfRows(Kernel[Banded]):
             own.layer, own.depth = _in_band(part, stage), sheet.depth
             chain = _element(source, stage.source * x_row, step * x_row)
             place = (stage.into * y_row, steps[1] * y_row if i == last else 0)
-            beside = self._buffer(layer, last - 1) if layer.op.side else _element(sheet.x(), *place)
-            own.sources = _with_residual(link, [chain], beside)
+            own.sources = [chain]
+            if link.residual is not None:
+                beside = self._buffer(layer, last - 1) if layer.op.side else _element(sheet.x(), *place)
+                own.sources = _with_residual(link, [chain], beside)
             own.result = _element(result, *place)
             if i == last and layer.op.ends_in_sums(layer):
                 link.kernel.emit_sums(own.layer, own, SUMS)
@@ -313,6 +369,10 @@ class BandsOfRows(Kernel[Banded]):
         main = layer.op.main
         return f"rows{link + 1}" if link < main else f"side{link - main + 1}"
 
+    def arrival_offset(self, layer: Layer[Banded], target: Target) -> int:
+        """Where in the scratch memory rows of the input arrive."""
+        return self._layout(layer, target).buffers[0]
+
     def _layout(self, layer: Layer[Banded], target: Target) -> Layout:
         """Where rows of the tensors inside the chain lie, and the kernels' own scratch memory."""
         linked = list(self._links(layer))
@@ -320,6 +380,8 @@ class BandsOfRows(Kernel[Banded]):
         @lru_cache
         def lead(i: int, stage: Stage) -> Lead | None:
             link, part = linked[i]
+            if part.input(0).dtype is not part.output.dtype:  # elements of different sizes stay aligned
+                return None
             ways = link.kernel.overlays(_in_band(part, stage))
             found = next((way for way in ways if way.input == 0 and not way.backwards), None)
             return Lead(found.distance, found.fixed) if found else None
@@ -343,6 +405,12 @@ class BandsOfRows(Kernel[Banded]):
             else 0
             for (link, part), kinds in zip(self._links(layer), self._bands(layer).kinds, strict=True)
         )
+
+
+def _steps(run: Sequence[Band]) -> tuple[int, int, int]:
+    """The rows of input, output and side from one band of a run to the next."""
+    (x0, y0, side0), (x1, y1, side1) = run[0].place, run[1].place
+    return x1 - x0, y1 - y0, side1 - side0
 
 
 def _work(start: int) -> str:

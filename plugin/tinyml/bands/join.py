@@ -39,13 +39,13 @@ def in_bands(
     """The graph with chains of layers joined, as long as that lowers the peak."""
     best: Choice = (graph, selected)
     enough = MANY
-    while (better := _one_more(best, target, io_outside, chaining)) is not None:
+    while (better := one_more(best, target, io_outside, chaining)) is not None:
         limits.check_time()
         best, enough = better
-    return _widened(best, enough, target, io_outside)
+    return widened(best, enough, target, io_outside)
 
 
-def _one_more(
+def one_more(
     current: Choice, target: Target, io_outside: bool, chaining: Chaining
 ) -> tuple[Choice, float] | None:
     """Join one more chain, in the narrowest bands: of those that save about as much, the shortest.
@@ -81,10 +81,10 @@ def _narrowest(current: Choice, chain: Sequence[int], chaining: Chaining, target
     costs = [selected[step].kernel.cost for step in chain]
     dear = target.mve or not target.dsp or any(cost is not None and cost.channel for cost in costs)
     has_side = dear and bool(_side(graph, selected, chain, _Neighbours(graph)))
-    return _joined(graph, selected, chain, chaining.side_rows if has_side else ROWS[-1], target)
+    return joined(graph, selected, chain, chaining.side_rows if has_side else ROWS[-1], target)
 
 
-def _widened(narrow: Choice, enough: float, target: Target, io_outside: bool) -> Choice:
+def widened(narrow: Choice, enough: float, target: Target, io_outside: bool) -> Choice:
     """Every chain in the widest bands with which the arena is small enough: they move the fewest rows."""
     best = narrow
     for step, node in enumerate(narrow[0].nodes):
@@ -177,6 +177,11 @@ def _chains(
                 yield chain
 
 
+def chains_from(graph: Graph, selected: Sequence[Selected], step: int, longest: int) -> Iterator[list[int]]:
+    """Runs of two or more layers that start with that of ``step``, the shortest first."""
+    return (chain for chain in _chains(graph, selected, step, longest) if chain[0] == step)
+
+
 def _can_be_linked(chosen: Selected) -> bool:
     return chosen.kernel.in_bands and row_window(chosen.layer) is not None
 
@@ -243,7 +248,7 @@ def _link(chosen: Selected, node: Node, other: str) -> Link:
     return Link(node.op, chosen.kernel, len(node.inputs) - 1, chosen.layer.output.type)
 
 
-def _joined(
+def joined(
     graph: Graph, selected: Sequence[Selected], chain: Sequence[int], rows: int, target: Target
 ) -> Choice | None:
     """The chain as one layer in place of its last; None if it cannot be divided into such bands."""
@@ -262,14 +267,14 @@ def _joined(
     node = Node(nodes[-1].name, Banded(links, rows, len(side)), (x, *operands), nodes[-1].outputs)
     kept = [i for i in range(len(graph.nodes)) if i not in steps[:-1]]
     inner = {n.outputs[0] for n in nodes[:-1]}
-    joined = replace(
+    result = replace(
         graph,
         nodes=tuple(node if i == chain[-1] else graph.nodes[i] for i in kept),
         tensors={name: tensor for name, tensor in graph.tensors.items() if name not in inner},
     )
     (kernel,) = kernels_of(Banded)
-    layer = joined.layer(node)
+    layer = result.layer(node)
     if kernel.refusal(layer) is not None:
         return None
     one = Selected(layer, kernel, kernel.scratch_bytes(layer, target))
-    return joined, tuple(one if i == chain[-1] else selected[i] for i in kept)
+    return result, tuple(one if i == chain[-1] else selected[i] for i in kept)

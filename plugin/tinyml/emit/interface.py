@@ -22,7 +22,7 @@ class Port:
     function: str  # kws_input or kws_input_<name>
     macro: str  # KWS_INPUT or KWS_INPUT_<NAME>
     parameter: str  # of kws_run, if the caller provides the memory: input or input_<name>
-    address: str  # NULL if the caller provides the memory
+    address: str  # NULL if it is in the caller's memory
     comment: str
 
     @property
@@ -89,7 +89,7 @@ def ports(model: str, graph: Graph, names: Sequence[str], word: str, addresses: 
                 f"{model}_{suffix}",
                 f"{model}_{suffix}".upper(),
                 suffix,
-                "NULL" if addresses.plan.io_outside else addresses.expression(tensor),
+                addresses.expression(tensor) if addresses.in_memory(tensor) else "NULL",
                 c.printable(f"{name}: {shape_text(tensor.shape)} {tensor.dtype.value}"),
             )
         )

@@ -44,6 +44,10 @@ class Addresses:
         self.model, self.graph, self.plan = model, graph, plan
         self.callers = callers  # tensors in the caller's buffers, by the name of the parameter
 
+    def in_memory(self, tensor: Tensor) -> bool:
+        """Whether the model itself has memory for a tensor; else the caller has."""
+        return self.plan.places[tensor.name].region not in (Region.INPUT, Region.OUTPUT)
+
     def expression(self, tensor: Tensor) -> str:
         place = self.plan.places[tensor.name]
         if place.region is Region.ARENA:
@@ -113,6 +117,7 @@ def _code(
             parameters.append((f"{tensor.dtype.c} *{parameter}", addresses.expression(tensor)))
     if "scratch" in sheet.used_parameters:
         parameters.append(("void *scratch", f"AT(void, {addresses.plan.scratch[step]})"))
+    parameters += sheet.more_parameters
     declarations = ", ".join(d for d, _ in parameters) or "void"
     arguments = ", ".join(a for _, a in parameters)
     return LayerCode(

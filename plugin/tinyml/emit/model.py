@@ -17,6 +17,7 @@ from tinyml.emit.checksum import crc_of
 from tinyml.emit.feed import FeedCode
 from tinyml.emit.interface import Port, parameters, ports
 from tinyml.emit.layers import Addresses, LayerCode, layer_codes
+from tinyml.emit.rows import rows_code
 from tinyml.errors import ConfigError
 from tinyml.ir import Array, DType, Graph
 from tinyml.kernel import Table, Tables
@@ -70,6 +71,7 @@ def emit(
     all_tables = (*tables, *(feed.tables if feed else ()))
     checked = {table.name: table.values for table in all_tables}
     checked |= {f"{s['name']}_initial": s["initial"] for s in states if not s["uniform"]}
+    rows = rows_code(selected, plan, target)
     libm = sorted({function for code in codes for function in code.libm})
     context: dict[str, Any] = {
         "name": name,
@@ -82,7 +84,7 @@ def emit(
         "weights_bytes": sum(layer_bytes) + (feed.flash_bytes if feed else 0),
         "macs": sum(s.layer.op.macs(s.layer) for s in selected),
         "headers": _headers(
-            codes, [*(["<string.h>"] if states or feed else []), *(feed.headers if feed else [])]
+            codes, [*(["<string.h>"] if states or feed or rows else []), *(feed.headers if feed else [])]
         ),
         "libm": libm,
         "inputs": inputs,
@@ -95,6 +97,7 @@ def emit(
         "checked": c.code(line for table in checked for line in _crc_of_table(table)),
         "checked_crc": f"0x{crc_of(checked.values()):08x}u",
         "feed": feed,
+        "rows": rows,
         "own_code": _own_code(selected, sources),
         "labels": c.code(c.string(label) for label in graph.labels),
         "states": states,

@@ -125,7 +125,7 @@ def _units(model: Generated, machine: Machine, folder: Path, options: Options) -
     if options.serve:
         main, port = "serve.c", (*port, "line_qemu.c" if machine.board else "line_host.c")
         units += [Unit(path, RUNTIME, ours, includes) for path in sorted((RUNTIME_C / "host").glob("*.c"))]
-    units += harness_units(harness, f"MODEL={model.name}_model", port, main)
+    units += harness_units(harness, model.harness_defines, port, main)
     return [Unit(model.source, MODEL, model_flags, model_includes), *units]
 
 
@@ -136,11 +136,11 @@ def model_units(model: Generated, machine: Machine, folder: Path, options: Optio
 
 
 def harness_units(
-    flags: tuple[str, ...], define: str, port: tuple[str, ...], main: str = "main.c"
+    flags: tuple[str, ...], defines: tuple[str, ...], port: tuple[str, ...], main: str = "main.c"
 ) -> list[Unit]:
-    """The harness itself; ``define`` sets how it finds the model."""
+    """The harness itself; ``defines`` say how it finds the model."""
     includes = (RUNTIME_INCLUDE, HARNESS_C)
-    units = [Unit(HARNESS_C / main, HARNESS, (*flags, f"-DTINYML_HARNESS_{define}"), includes)]
+    units = [Unit(HARNESS_C / main, HARNESS, (*flags, *(f"-D{define}" for define in defines)), includes)]
     return [*units, *(Unit(HARNESS_C / name, HARNESS, flags, includes) for name in port)]
 
 

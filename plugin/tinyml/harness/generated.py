@@ -44,11 +44,21 @@ class Generated:
     cmsis_nn_sources: tuple[str, ...]
     arena_ranges: Ranges = ()  # for sanitizers
     compile_flag: str = BALANCED.flag  # for its own source and the kernels
+    row_bytes: int = 0  # of the input, if the application feeds it in rows
     npu: str = ""  # the accelerator that computes a part of it
 
     @property
     def source(self) -> Path:
         return self.folder / f"{self.name}.c"
+
+    @property
+    def harness_defines(self) -> tuple[str, ...]:
+        """What the harness has to know about the model before it runs."""
+        found = [f"TINYML_HARNESS_MODEL={self.name}_model"]
+        if self.row_bytes:
+            bytes_ = sum(port.bytes for port in self.inputs)
+            found += [f"TINYML_HARNESS_INPUT_BYTES={bytes_}u", f"TINYML_HARNESS_ROW_BYTES={self.row_bytes}u"]
+        return tuple(found)
 
 
 def read_generated(folder: Path) -> Generated:
@@ -69,6 +79,7 @@ def read_generated(folder: Path) -> Generated:
         cmsis_nn_sources=tuple(summary["sources"].get("cmsis-nn", ())),
         arena_ranges=ranges_of(summary) if "layers" in summary else (),
         compile_flag=str(summary.get("compile_flag", BALANCED.flag)),
+        row_bytes=int(summary.get("rows", {}).get("row_bytes", 0)),
         npu="".join(part["accelerator"] for part in summary.get("npu", ())[:1]),
     )
 

@@ -142,6 +142,11 @@ class Op:
         """The operator on a part of the rows, with this much padding before and after them."""
         return self
 
+    @property
+    def by_rows(self) -> bool:
+        """Whether the application feeds input 0 in rows, so that it is never in memory as a whole."""
+        return False
+
     def attributes(self) -> dict[str, Any]:
         """The attributes by name, for the text form and for error messages."""
         return {f.name: getattr(self, f.name) for f in fields(self)}

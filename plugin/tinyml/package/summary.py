@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tinyml.emit.feed import FeedCode
+from tinyml.emit.rows import rows_code
 from tinyml.goals import BALANCED, Goal
 from tinyml.ir import Graph, Tensor
 from tinyml.npu.operator import EthosU
@@ -46,6 +47,7 @@ def summarize(
     ``layer_bytes``: of each layer's tables; ``libm``: the functions that only a full C library has.
     """
     kernels = {file for chosen in selected for file in chosen.kernel.runtime_sources(chosen.layer)}
+    rows = rows_code(selected, plan, target)
     runtime = sorted(kernels | set(feed.sources if feed else ()))
     return Summary(
         {
@@ -58,7 +60,8 @@ def summarize(
             "arena_bytes": plan.arena_bytes,
             "arena_lower_bound_bytes": plan.lower_bound_bytes,
             "state_bytes": sum(graph.tensors[state.tensor].bytes for state in graph.states)
-            + (feed.ram_bytes if feed else 0),
+            + (feed.ram_bytes if feed else 0)
+            + (rows.ram_bytes if rows else 0),
             "weights_bytes": sum(layer_bytes) + (feed.flash_bytes if feed else 0),
             "macs": sum(s.layer.op.macs(s.layer) for s in selected),
             "inputs": [_tensor(graph.tensors[n]) for n in graph.inputs],
@@ -68,6 +71,7 @@ def summarize(
                 for step, (s, weights) in enumerate(zip(selected, layer_bytes, strict=True))
             ],
             **({"frontend": _frontend(feed)} if feed else {}),
+            **({"rows": {"count": rows.rows, "row_bytes": rows.row_bytes}} if rows else {}),
             **({"npu": parts} if (parts := _npu(selected)) else {}),
             "sources": {
                 "runtime": runtime,

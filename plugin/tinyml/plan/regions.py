@@ -41,12 +41,16 @@ class Home:
 
 
 def homes(graph: Graph, steps: int, io_outside: bool) -> Sequence[Home]:
-    """All memory outside the arena: states, and the caller's buffers if it provides inputs and outputs."""
+    """All memory outside the arena: states, and the caller's buffers if it provides inputs and outputs.
+
+    An input that the application feeds in rows is the caller's too.
+    """
     found = [
         Home(Region.STATE, i, state.tensor, steps - 1, frozenset({state.update} - {*graph.outputs}))
         for i, state in enumerate(graph.states)
     ]
-    if io_outside:
+    if io_outside or any(node.op.by_rows for node in graph.nodes):
         found += [Home(Region.INPUT, i, name, steps) for i, name in enumerate(graph.inputs)]
+    if io_outside:
         found += [Home(Region.OUTPUT, i, name, steps) for i, name in enumerate(graph.outputs)]
     return found

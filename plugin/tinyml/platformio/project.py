@@ -132,8 +132,8 @@ def read_models(project: Path, options: Mapping[str, str], board: Board, cmsis_n
     frontend = frontends.from_items(_items(given.get("frontend", "")), f"{PREFIX}frontend")
     operators = tuple(_with_slashes(item) for item in _items(given.get("operators", "")))
     io = given.get("io", "arena")
-    if io not in ("arena", manifest.INT8):
-        raise ConfigError(f"{PREFIX}io: unknown choice {io!r}", manifest.INT8)
+    if io not in ("arena", *manifest.IO):
+        raise ConfigError(f"{PREFIX}io: unknown choice {io!r}", " or ".join(manifest.IO))
     goal = BALANCED.name if _goal(given) in ("", IMAGE) else _goal(given)
     npu = check_accelerator(given["npu"]) if "npu" in given else ""
     entries = _entries(project, given.get("models"))

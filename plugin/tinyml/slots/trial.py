@@ -111,7 +111,7 @@ def _firmware(
         tensors,
     )
     includes: tuple[Path, ...] = (RUNTIME_INCLUDE, HARNESS_C)
-    units = harness_units(flags, "OPEN=open_slot", port_sources(machine))
+    units = harness_units(flags, ("TINYML_HARNESS_OPEN=open_slot",), port_sources(machine))
     units += [Unit(RUNTIME_C / name, "slot", (*flags, tensors), includes) for name in SLOT_SOURCES]
     if trust is not None:
         trial += (f"-DSLOT_PUBLIC_KEY={','.join(map(str, trust.public_key))}",)

@@ -67,7 +67,7 @@ class Add(Verb):
         )
         add_optimize_argument(parser, None)
         parser.add_argument(
-            "--io", choices=(manifest.INT8,), help=f"write this into tinyml.yaml: {manifest.KEYS['io']}"
+            "--io", choices=manifest.IO, help=f"write this into tinyml.yaml: {manifest.KEYS['io']}"
         )
         parser.add_argument(
             "--replace",

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tinyml import pinned
+from tinyml.app.manifest import IO
 from tinyml.compiler_sources import compiler_sources
 from tinyml.goals import BALANCED, GOALS
 from tinyml.quantize.request import KEYS, from_items
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def add_model_arguments(
-    parser: argparse.ArgumentParser, target: bool = True, io: Sequence[str] = ("arena", "int8")
+    parser: argparse.ArgumentParser, target: bool = True, io: Sequence[str] = ("arena", *IO)
 ) -> None:
     """The model and the options that determine the generated code; the same for all verbs."""
     parser.add_argument("model", type=Path, metavar="MODEL", help="the model file, .onnx or .tflite")
@@ -31,7 +32,7 @@ def add_model_arguments(
 
 
 def add_option_arguments(
-    parser: argparse.ArgumentParser, target: bool = True, io: Sequence[str] = ("arena", "int8")
+    parser: argparse.ArgumentParser, target: bool = True, io: Sequence[str] = ("arena", *IO)
 ) -> None:
     """The options without the model."""
     parser.add_argument("--name", default="", metavar="N", help="its prefix in C (default: the file's name)")
@@ -55,6 +56,7 @@ def add_option_arguments(
         default="arena",
         choices=io,
         help="int8: the inputs and outputs of a quantised model with a float interface become integers"
+        + ("; rows: the application feeds the input in rows to NAME_feed_rows()" if "rows" in io else "")
         + ("; caller: they are in buffers given to NAME_run()" if "caller" in io else "")
         + " (default: %(default)s)",
     )
@@ -208,7 +210,7 @@ class Compile(Verb):
     help = "compile a model to a folder of plain C"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        add_model_arguments(parser, io=("arena", "caller", "int8", "caller,int8"))
+        add_model_arguments(parser, io=("arena", "caller", "caller,int8", *IO))
         parser.add_argument(
             "-o", "--output", type=Path, required=True, metavar="DIR", help="the folder to write to"
         )

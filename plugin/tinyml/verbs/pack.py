@@ -36,7 +36,7 @@ class Pack(Verb):
     help = "compile a model into a pack that a running device can take"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        add_model_arguments(parser)
+        add_model_arguments(parser, io=("arena", "int8"))
         parser.add_argument(
             "-o", "--output", type=Path, required=True, metavar="FILE", help="the pack to write (.tmodel)"
         )

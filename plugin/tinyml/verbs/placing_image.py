@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tinyml.app import edit, files
 from tinyml.app.folder import Application
-from tinyml.app.manifest import INT8, ModelEntry
+from tinyml.app.manifest import IO, ModelEntry
 from tinyml.harness.zephyr import Build, DevicetreeError, Site, devicetree_options, write_application
 from tinyml.maths import FULL_LIBC
 from tinyml.pipeline import compile_model
@@ -71,7 +71,7 @@ def build_image(
         operators=tuple(map(str, args.operators)),
         optimize=args.optimize,
         weights=getattr(args, "weights", None),
-        io=INT8 if args.io == INT8 else None,
+        io=args.io if args.io in IO else None,
         npu=accelerator(args),
     )
     with Bars() as bars:

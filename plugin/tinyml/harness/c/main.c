@@ -59,8 +59,38 @@ _Noreturn static void refuse(const char *why)
 	port_exit(EXIT_PROBLEM);
 }
 
+#ifdef TINYML_HARNESS_ROW_BYTES
+/* The input arrives in rows, from here. */
+static uint8_t image[TINYML_HARNESS_INPUT_BYTES];
+
+static int feed_rows(void)
+{
+	int missing = TINYML_HARNESS_MODEL.begin();
+
+	for (size_t at = 0; at < sizeof(image) && missing >= 0; at += TINYML_HARNESS_ROW_BYTES) {
+		missing = TINYML_HARNESS_MODEL.feed(&image[at], TINYML_HARNESS_ROW_BYTES);
+	}
+	return missing;
+}
+#endif
+
+static int (*run_of(const struct tinyml_model *model))(void)
+{
+#ifdef TINYML_HARNESS_ROW_BYTES
+	(void)model;
+	return feed_rows;
+#else
+	return model->run;
+#endif
+}
+
 static void read_inputs(const struct tinyml_model *model)
 {
+#ifdef TINYML_HARNESS_ROW_BYTES
+	(void)model;
+	port_read(image, sizeof(image));
+	return;
+#endif
 	for (uint8_t i = 0; i < model->input_count; i++) {
 		port_read(model->inputs[i].data, model->inputs[i].bytes);
 	}
@@ -86,7 +116,7 @@ static void run_sample(const struct tinyml_model *model)
 #ifdef TINYML_HARNESS_PROFILE_H_ /* the port header, if layers are profiled */
 	profile_reset();
 #endif
-	port_measure(model->run, &cost);
+	port_measure(run_of(model), &cost);
 	port_write(&cost, sizeof(cost));
 	write_outputs(model);
 }

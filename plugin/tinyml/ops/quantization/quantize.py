@@ -12,6 +12,7 @@ import numpy as np
 
 from tinyml import c
 from tinyml import fixed_point as fp
+from tinyml.hooks import RowWindow
 from tinyml.ir import Array, DType, Layer, Op, Quant, Tensor, TensorType, given
 from tinyml.kernel import InPlace, Kernel, Sheet, register_kernels
 from tinyml.ops.shared.operands import present
@@ -50,6 +51,9 @@ class Quantize(Op):
         rounded = np.rint(steps) if self.halves_to_even else fp.round_half_away(steps)
         low, high = self.dtype.limits
         return (np.clip(rounded.astype(np.float64) + zero_points, low, high).astype(self.dtype.numpy),)
+
+    def row_window(self, layer: Layer) -> RowWindow:
+        return RowWindow.row_by_row(layer.output.shape[1])
 
     def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
         if self.quant.axis is None:
@@ -95,6 +99,7 @@ class QuantizeKernel(InPlace[Quantize]):
     """One division, one rounding, one clamp per element."""
 
     name = "quantize loop"
+    in_bands = True
     constraints = (float_input, per_tensor_output)
 
     def emit(self, layer: Layer[Quantize], sheet: Sheet) -> None:

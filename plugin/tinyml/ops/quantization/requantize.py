@@ -13,6 +13,7 @@ import numpy as np
 from tinyml import c
 from tinyml import fixed_point as fp
 from tinyml.errors import ModelError
+from tinyml.hooks import RowWindow
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.quantization.quantize import Quantize
@@ -42,6 +43,11 @@ class Requantize(Op):
             centred = multiply(centred, *fp.quantize_multiplier(x.scale / y.scale))
         return (np.clip(centred + y.zero_point, *layer.output.dtype.limits).astype(layer.output.dtype.numpy),)
 
+    def row_window(self, layer: Layer) -> RowWindow | None:
+        """At the beginning of a model, where bytes change their type."""
+        same = layer.input(0).dtype is layer.output.dtype
+        return None if same else RowWindow.row_by_row(layer.output.shape[1])
+
     def identity_of(self, layer: Layer) -> int | None:
         return 0  # if the quantisations are the same
 
@@ -50,6 +56,7 @@ class RequantizeLoop(InPlace[Requantize]):
     """A rescale and a clamp per element; only an addition where the scales are equal."""
 
     name = "requantize loop"
+    in_bands = True
 
     def emit(self, layer: Layer[Requantize], sheet: Sheet) -> None:
         x, y = quant_of(layer.input(0)), quant_of(layer.output)

@@ -1,0 +1,136 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""``io: rows``: the chain that computes the model's input as it arrives, which every such model needs.
+
+``with_arrival`` puts an Arrival before the layer that reads the input. ``from_arrival`` joins it with the
+layers after it: as many of them as the arena gains from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tinyml import limits
+from tinyml.bands.arrival import Arrival
+from tinyml.bands.banded import row_window
+from tinyml.bands.join import MANY, ROWS, Choice, chains_from, joined, one_more, widened
+from tinyml.errors import UnsupportedError
+from tinyml.goals import Chaining
+from tinyml.ir import Graph, Node, Tensor
+from tinyml.ops.reshape import Reshape
+from tinyml.ops.transpose import Transpose
+from tinyml.plan import lower_bound_bytes, memory_peaks
+from tinyml.select import Selected
+from tinyml.targets import Target
+
+FEASIBLE = (
+    "rows can be fed to a model with one input, NHWC with a batch of 1, that a convolution, a pool, a table "
+    "or a quantisation reads first; compile other models without `rows`"
+)
+
+
+def with_arrival(graph: Graph) -> Graph:
+    """The graph with an Arrival between its input and the layer that reads it."""
+    if len(graph.inputs) != 1:
+        raise UnsupportedError(f"io rows: the model has {len(graph.inputs)} inputs", FEASIBLE)
+    name = graph.inputs[0]
+    while len(readers := _readers(graph, name)) == 1 and isinstance(readers[0].op, Reshape):
+        name = readers[0].outputs[0]  # the same bytes with other extents
+    tensor = graph.tensors[name]
+    _check(graph, tensor, readers)
+    arrived = replace(tensor, name=_unused(graph, f"{name}/rows"))
+    arrival = Node(arrived.name, Arrival(), (name,), (arrived.name,))
+    reader = replace(readers[0], inputs=tuple(arrived.name if i == name else i for i in readers[0].inputs))
+    before = _reshapes(graph, name)
+    rest = [reader if node is readers[0] else node for node in graph.nodes if node not in before]
+    return replace(
+        graph,
+        nodes=(*before, arrival, *rest),
+        tensors={**graph.tensors, arrived.name: arrived},
+    )
+
+
+def _readers(graph: Graph, name: str) -> list[Node]:
+    return [node for node in graph.nodes if name in node.inputs]
+
+
+def _reshapes(graph: Graph, name: str) -> list[Node]:
+    """The layers between the input and a tensor with the same bytes."""
+    found: list[Node] = []
+    while name not in graph.inputs:
+        found.insert(0, next(node for node in graph.nodes if name in node.outputs))
+        name = found[0].inputs[0]
+    return found
+
+
+def _unused(graph: Graph, name: str) -> str:
+    while name in graph.tensors:
+        name += "_"
+    return name
+
+
+def _check(graph: Graph, tensor: Tensor, readers: Sequence[Node]) -> None:
+    what = f"io rows: the input {graph.inputs[0]!r}"
+    if len(readers) != 1 or tensor.name in graph.kept():
+        kinds = [node.op.kind for node in readers] + ["the application"] * (tensor.name in graph.kept())
+        raise UnsupportedError(f"{what} is read {len(kinds)} times ({', '.join(kinds) or 'never'})", FEASIBLE)
+    (reader,) = readers
+    if isinstance(reader.op, Transpose):
+        raise UnsupportedError(
+            f"{what} has its channels first: Transpose {reader.name!r} needs all of it",
+            "export the model with channels last (NHWC), as in TFLite files; or compile it without `rows`",
+        )
+    window = row_window(graph.layer(reader))
+    if window is None:
+        shape = "x".join(map(str, tensor.shape))
+        raise UnsupportedError(
+            f"{what} ({shape}): {reader.op.kind} {reader.name!r} needs all of it", FEASIBLE
+        )
+
+
+def from_arrival(graph: Graph, selected: tuple[Selected, ...], target: Target, chaining: Chaining) -> Choice:
+    """The graph with the arrival joined with the layers after it, and other chains where they pay."""
+    step = next(i for i, node in enumerate(graph.nodes) if node.op.by_rows)
+    narrow: list[tuple[float, Choice]] = []
+    chains = list(chains_from(graph, selected, step, chaining.longest + 1))
+    whole = [chain for chain in chains if all(graph.nodes[i].op.elementwise for i in chain[1:])]
+    for chain in [*(chain for chain in chains if chain not in whole), *whole]:
+        limits.check_time()
+        if narrow and chain in whole:  # it would leave all of the input in memory, converted
+            break
+        choice = joined(graph, selected, chain, ROWS[-1], target)
+        if choice is not None and _least_bytes(choice) < min((s for s, _ in narrow), default=MANY):
+            choice = _with_other_chains(choice, target, chaining)
+            narrow.append((lower_bound_bytes(*choice), choice))
+    if not narrow:
+        layer = selected[step + 1].layer
+        raise UnsupportedError(
+            f"io rows: {layer.op.kind} {layer.name!r}, the first layer, cannot be computed in bands of rows",
+            FEASIBLE,
+        )
+    enough = min(size for size, _ in narrow) * (1 + chaining.slack)
+    shortest = next(choice for size, choice in narrow if size <= enough)
+    return _first(widened(shortest, enough, target, False))
+
+
+def _least_bytes(choice: Choice) -> int:
+    """What the chain needs at least, whatever other layers are joined."""
+    step = next(i for i, node in enumerate(choice[0].nodes) if node.op.by_rows)
+    return memory_peaks(*choice).least_bytes[step]
+
+
+def _with_other_chains(choice: Choice, target: Target, chaining: Chaining) -> Choice:
+    while (better := one_more(choice, target, False, chaining)) is not None:
+        choice, _ = better
+    return choice
+
+
+def _first(choice: Choice) -> Choice:
+    """The chain before all other layers that do anything: it depends on nothing else, and rows come first."""
+    graph, selected = choice
+    arrival = next(i for i, node in enumerate(graph.nodes) if node.op.by_rows)
+    before = len(_reshapes(graph, graph.nodes[arrival].inputs[0]))
+    order = [i for i in range(len(graph.nodes)) if i != arrival]
+    order.insert(before, arrival)
+    return replace(graph, nodes=tuple(graph.nodes[i] for i in order)), tuple(selected[i] for i in order)
