@@ -66,8 +66,9 @@ struct tinyml_model {
 	uint8_t sha256[8]; /* first bytes of the model file's SHA-256 */
 	uint32_t arena_bytes;
 	struct tinyml_lock *lock; /* guards the arena; NULL where the platform has no locks */
-	/* For an input that arrives in rows (io: rows); else NULL. feed() takes the next bytes of it
-	 * and returns how many are still missing: 0 after the last, when the outputs are ready. */
+	/* For an input that arrives in rows (io: rows); else NULL. feed() takes the next bytes of
+	 * it and returns how many are still missing: 0 after the last, when the outputs are ready.
+	 */
 	int (*begin)(void);
 	int (*feed)(const void *data, size_t bytes);
 };
