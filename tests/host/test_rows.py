@@ -157,7 +157,7 @@ def one_row() -> Graph:
     "graph,message",
     [
         (two_inputs, "the model has 2 inputs"),
-        (channels_first, "has its channels first"),
+        (channels_first, "Transpose 'Transpose0' needs all of it"),
         (a_sum_first, r"'in0' \(1x12x12x3\): Reduce 'Reduce0' needs all of it"),
         (one_row, "cannot be computed in bands of rows"),
     ],

@@ -18,8 +18,6 @@ from tinyml.bands.join import MANY, ROWS, Choice, chains_from, joined, one_more,
 from tinyml.errors import UnsupportedError
 from tinyml.goals import Chaining
 from tinyml.ir import Graph, Node, Tensor
-from tinyml.ops.reshape import Reshape
-from tinyml.ops.transpose import Transpose
 from tinyml.plan import lower_bound_bytes, memory_peaks
 from tinyml.select import Selected
 from tinyml.targets import Target
@@ -29,14 +27,19 @@ FEASIBLE = (
     "or a quantisation reads first; compile other models without `rows`"
 )
 
+CHANNELS_LAST = (
+    "if channels come first in the input, export the model with channels last (NHWC), as in TFLite files; "
+    "or compile it without `rows`"
+)
+
 
 def with_arrival(graph: Graph) -> Graph:
     """The graph with an Arrival between its input and the layer that reads it."""
     if len(graph.inputs) != 1:
         raise UnsupportedError(f"io rows: the model has {len(graph.inputs)} inputs", FEASIBLE)
     name = graph.inputs[0]
-    while len(readers := _readers(graph, name)) == 1 and isinstance(readers[0].op, Reshape):
-        name = readers[0].outputs[0]  # the same bytes with other extents
+    while len(readers := _readers(graph, name)) == 1 and _is_reshape(graph, readers[0]):
+        name = readers[0].outputs[0]
     tensor = graph.tensors[name]
     _check(graph, tensor, readers)
     arrived = replace(tensor, name=_unused(graph, f"{name}/rows"))
@@ -53,6 +56,11 @@ def with_arrival(graph: Graph) -> Graph:
 
 def _readers(graph: Graph, name: str) -> list[Node]:
     return [node for node in graph.nodes if name in node.inputs]
+
+
+def _is_reshape(graph: Graph, node: Node) -> bool:
+    """Whether a layer gives the same bytes other extents."""
+    return node.op.movement and node.op.identity_of(graph.layer(node)) == 0
 
 
 def _reshapes(graph: Graph, name: str) -> list[Node]:
@@ -76,16 +84,11 @@ def _check(graph: Graph, tensor: Tensor, readers: Sequence[Node]) -> None:
         kinds = [node.op.kind for node in readers] + ["the application"] * (tensor.name in graph.kept())
         raise UnsupportedError(f"{what} is read {len(kinds)} times ({', '.join(kinds) or 'never'})", FEASIBLE)
     (reader,) = readers
-    if isinstance(reader.op, Transpose):
-        raise UnsupportedError(
-            f"{what} has its channels first: Transpose {reader.name!r} needs all of it",
-            "export the model with channels last (NHWC), as in TFLite files; or compile it without `rows`",
-        )
-    window = row_window(graph.layer(reader))
-    if window is None:
+    if row_window(graph.layer(reader)) is None:
         shape = "x".join(map(str, tensor.shape))
         raise UnsupportedError(
-            f"{what} ({shape}): {reader.op.kind} {reader.name!r} needs all of it", FEASIBLE
+            f"{what} ({shape}): {reader.op.kind} {reader.name!r} needs all of it",
+            CHANNELS_LAST if reader.op.movement else FEASIBLE,
         )
 
 
