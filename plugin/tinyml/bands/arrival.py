@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from tinyml.bands.banded import Banded, BandsOfRows
 from tinyml.hooks import RowWindow
@@ -76,7 +77,7 @@ def waits(layer: Layer) -> list[Wait]:
     return found
 
 
-def arrival_offset(layer: Layer, target: Target) -> int:
+def arrival_offset(layer: Layer[Any], target: Target) -> int:
     """Where the rows arrive, in the scratch memory of such a chain."""
     (kernel,) = kernels_of(Banded)
     assert isinstance(kernel, BandsOfRows)
