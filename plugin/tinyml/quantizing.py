@@ -34,6 +34,7 @@ class Quantizing:
     passes_limits: bool = False  # limits on every element can be applied before it or after it
     channel_axis: ChannelAxis | None = None  # of input 1, if it is multiplied as weights
     matrices: tuple[int, ...] = ()  # inputs that become int8 while the activations stay float
+    trees: bool = False  # limits and leaves become integers while the results stay float
     scales: Mapping[str, tuple[float, int]] = field(default_factory=dict)
     """Scale and zero point of the output that kernels expect, by its element type."""
     scales_required: bool = False  # even if a reader requires a scale in common with other tensors

@@ -55,6 +55,7 @@ def quantize(
     mean: Sequence[float] = (),
     std: Sequence[float] = (),
     samples: int = Request.samples,
+    leaves: str = Request.leaves,
     shapes: Mapping[str, Shape] | None = None,
     operators: Sequence[str | Path] = (),
     progress: Progress | None = None,
@@ -62,7 +63,8 @@ def quantize(
     """Turn a float model into an int8 model, calibrated on real inputs.
 
     The settings are those of `tinyml quantize` (docs/quantize.md). ``labels``: the right class of each
-    sample. ``auto``: the loss that is allowed, ``0.5`` (points of accuracy) or ``"30dB"``. ``operators``:
+    sample. ``auto``: the loss that is allowed, ``0.5`` (points of accuracy) or ``"30dB"``. ``leaves``: the
+    type of the weights in the leaves of trees, ``"int16"`` or ``"int8"``. ``operators``:
     Python files with operators of your own, which stay float. ``progress`` is called with the name of a
     step, how much of it is done, and how much there is.
     """
@@ -80,6 +82,7 @@ def quantize(
             parse_goal(str(auto)) if auto is not None else None,
             Scaling(low, high, tuple(mean), tuple(std)),
             samples,
+            leaves,
         )
         return convert(source, request, progress, tuple(map(Path, operators)))
 

@@ -82,6 +82,14 @@ class Op:
         """
         return None
 
+    def on_integers(
+        self, inputs: Sequence[Tensor | None], stored: Tensor
+    ) -> tuple[Op, Sequence[Array]] | None:
+        """The operator that computes from ``stored`` integers what this one computes from them as input 0
+        after a Dequantize, and its other operands, all constants; None if there is no such form.
+        """
+        return None
+
     @property
     def limits(self) -> tuple[float, float]:
         """The interval of real numbers that output 0 cannot leave (see ``ops/shared/clamped.py``)."""

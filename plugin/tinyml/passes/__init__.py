@@ -19,6 +19,7 @@ from tinyml.passes.join_casts import join_casts
 from tinyml.passes.keep_last_step import keep_last_step
 from tinyml.passes.merge_common import merge_common
 from tinyml.passes.move_quantization import move_quantization
+from tinyml.passes.read_integers import read_integers
 from tinyml.passes.remove_dead_code import remove_dead_code
 from tinyml.passes.remove_no_ops import remove_no_ops
 from tinyml.passes.reshape_still_transposes import reshape_still_transposes
@@ -46,6 +47,7 @@ PASSES: tuple[Pass, ...] = (
     move_quantization,
     tabulate_bytes,
     fuse_qdq,
+    read_integers,
     fold_constants,
     # the same again, now that constants are known and more operators are integer ones
     cancel_transposes,

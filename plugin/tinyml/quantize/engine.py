@@ -18,6 +18,7 @@ from tinyml.quantize import data, measure, search
 from tinyml.quantize.calibrate import SETTINGS, Ranges, calibrate
 from tinyml.quantize.data import Samples
 from tinyml.quantize.export_check import check_export
+from tinyml.quantize.forests import forest_bytes, ignores_missing, shrink_forests
 from tinyml.quantize.integer_forms import float_nodes
 from tinyml.quantize.layers import FloatLayer, chosen, find_layers, in_float_surroundings
 from tinyml.quantize.own_operators import completed, restore
@@ -95,6 +96,7 @@ class _Work:
             layer
             for layer in self.layers
             if quantizing(layer.op_type).matrices
+            or quantizing(layer.op_type).trees
             or (layer.name not in self.float_anyway and not quantizing(layer.op_type).moves)
         ]
         if self.request.auto is not None:
@@ -119,6 +121,10 @@ class _Work:
 
     def _best_method(self, wanted: Precision) -> tuple[str, Ranges, dict[str, float]]:
         """Ranges by the requested method, or by the one whose outputs are closest to float."""
+        if not any(quantizing(layer.op_type).activations for layer in self.layers):
+            self._find_integer_forms({}, wanted.floats)
+            self._refuse_without_int16({}, wanted.int16)
+            return "", {}, {}
         methods = list(SETTINGS) if self.request.method == "auto" else [self.request.method]
         found: dict[str, tuple[Ranges, float]] = {}
         inputs = unrolled(self.float_model, self.samples, self.states)
@@ -174,7 +180,12 @@ class _Work:
         """The quantised model with these layers in higher precision."""
         model = insert_qdq(self.float_model, ranges, self._floats(wanted), self._int16(ranges, wanted))
         shrink_weights(model, self._byte_weights(wanted))
+        shrink_forests(model, self._forests(wanted), self.request.leaves)
         return model
+
+    def _forests(self, wanted: Precision) -> frozenset[str]:
+        """Trees, except those that stay float."""
+        return _nodes([la for la in self.layers if quantizing(la.op_type).trees]) - _nodes(wanted.floats)
 
     def _byte_weights(self, wanted: Precision) -> frozenset[str]:
         """Recurrent nodes, except those that stay float."""
@@ -197,14 +208,21 @@ class _Work:
         noise = watched.compare(model, self.progress, "error of each layer").tensors
         floats = self._floats(wanted)
         layers = []
+        trees = "int16" if self.request.leaves == "int16" else f"int16, {self.request.leaves} leaves"
         for layer in self.layers:
             decibels = noise.get(layer.output)
             sources = [noise[name] for name in layer.inputs if name in noise]
             lost = max(min(sources) - decibels, 0.0) if sources and decibels is not None else None
             kind = "float" if layer.name in floats else "int16" if layer.name in int16 else "int8"
             kind = "int8 weights" if layer.name in self._byte_weights(wanted) else kind
+            kind = trees if layer.name in self._forests(wanted) else kind
             layers.append(LayerNoise(layer.name, layer.op_type, kind, decibels, lost))
         warnings = [*self.samples.warnings, *self.own.warnings()]
+        if ignores_missing(self.float_model, self._forests(wanted)):
+            warnings.append(
+                "the trees know what to do with missing values (NaN), the quantised ones do not: every "
+                "feature must have a value"
+            )
         if all(layer.kind == "float" for layer in layers):
             warnings.append("no layer is int8: the model stays as it is")
         if outcome.accuracy_float is not None and outcome.accuracy_float < DOUBTFUL:
@@ -226,8 +244,8 @@ class _Work:
             tuple(layers),
             tuple(layer.name for layer in wanted.floats),
             tuple(layer.name for layer in wanted.int16),
-            float_bytes(self.float_model),
-            float_bytes(model),
+            float_bytes(self.float_model) + forest_bytes(self.float_model),
+            float_bytes(model) + forest_bytes(model),
             sparsity_of(self.float_model),
             tuple(warnings),
         )

@@ -40,6 +40,10 @@ def find_layers(model: onnx.ModelProto) -> list[FloatLayer]:
         if declared.matrices and constants >= {node.input[index] for index in declared.matrices}:
             output = next(name for name in node.output if name)
             layers.append(FloatLayer(node.name, node.op_type, (node.name,), tuple(node.input[:1]), output))
+        if declared.trees:
+            layers.append(
+                FloatLayer(node.name, node.op_type, (node.name,), tuple(node.input), node.output[-1])
+            )
         if node.domain not in ("", "ai.onnx", "com.microsoft") or not declared.activations:
             continue
         if node.name in inside or declared.stays_float(node):

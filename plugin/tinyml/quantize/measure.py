@@ -16,6 +16,7 @@ from tinyml.progress import Progress
 from tinyml.quantize.data import Samples
 from tinyml.quantize.rewrite import borders
 from tinyml.quantize.sequences import States, runs
+from tinyml.quantizing import quantizing
 from tinyml.reference.session import Session
 
 EXACT = 120.0
@@ -79,6 +80,7 @@ class Reference:
         self.states = states
         inside = {state.output for state in states}
         self.outputs = [value.name for value in model.graph.output if value.name not in inside]
+        self.numbers = [name for name in self.outputs if name not in _labels(model)] or self.outputs
         self.watched = [name for name in tensors if name not in self.outputs]
         session = Session(model, self.watched)
         self.results = [found for _, found in runs(session, samples, states)]
@@ -90,24 +92,29 @@ class Reference:
         names = {name: after.get(name, name) for name in self.watched}
         names = {name: found for name, found in names.items() if found in present}
         session = Session(model, list(names.values()))
-        noise = {name: Noise() for name in (*self.outputs, *names)}
+        noise = {name: Noise() for name in (*self.numbers, *names)}
         chosen: list[tuple[int, int]] = []
         answers = runs(session, self.samples, self.states)
         for index, ((_, found), wanted) in enumerate(zip(answers, self.results, strict=True)):
             for name, meter in noise.items():
                 meter.add(wanted[name], found[names.get(name, name)])
-            first = self.outputs[0]
+            first = self.numbers[0]
             chosen.append((decision(wanted[first]), decision(found[first])))
             if progress:
                 progress(what, index + 1, len(self.samples))
         labels = self.samples.labels
         return Outcome(
             {name: meter.decibels for name, meter in noise.items()},
-            {name: noise[name].decibels for name in self.outputs},
-            max(noise[name].largest for name in self.outputs),
+            {name: noise[name].decibels for name in self.numbers},
+            max(noise[name].largest for name in self.numbers),
             float(np.mean([a == b for a, b in chosen])),
             *(_share(column, labels) for column in zip(*chosen, strict=True)),
         )
+
+
+def _labels(model: onnx.ModelProto) -> set[str]:
+    """What classifiers of trees decide, which may be text; the scores are an output of their own."""
+    return {n.output[0] for n in model.graph.node if quantizing(n.op_type).trees and len(n.output) > 1}
 
 
 def _share(decisions: Sequence[int], labels: Array | None) -> float | None:

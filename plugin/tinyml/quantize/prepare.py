@@ -56,6 +56,7 @@ def prepare(file: ModelFile, shapes: Mapping[str, Shape]) -> Prepared:
     )
     widen(model.graph)
     _drop_default_inputs(model)
+    _drop_mappings(model)
     fixed = {name: graph.tensors[name].shape for name in graph.inputs}
     fixed |= {s.input: graph.tensors[t.tensor].shape for s, t in zip(states, graph.states, strict=True)}
     _fix_shapes(model, fixed)
@@ -67,6 +68,7 @@ def prepare(file: ModelFile, shapes: Mapping[str, Shape]) -> Prepared:
     _means_for_pools(model)
     _drop_zero_padding(model)
     model = onnx.shape_inference.infer_shapes(model)
+    _complete_outputs(model, graph)
     inputs = tuple(
         Input(name, graph.tensors[name].shape, dtype_of(graph.tensors[name].dtype.value))
         for name in graph.inputs
@@ -98,6 +100,17 @@ def _drop_default_inputs(model: onnx.ModelProto) -> None:
     model.graph.input.extend(kept)
 
 
+def _drop_mappings(model: onnx.ModelProto) -> None:
+    """Probabilities by label, as scikit-learn's exporter writes them, become the array that they are."""
+    for node in [node for node in model.graph.node if node.op_type == "ZipMap"]:
+        node.op_type, node.domain = "Identity", ""
+        del node.attribute[:]
+        for value in model.graph.output:
+            if value.name == node.output[0]:
+                value.type.Clear()
+                value.type.tensor_type.elem_type = onnx.TensorProto.FLOAT
+
+
 def _fix_shapes(model: onnx.ModelProto, shapes: Mapping[str, Shape]) -> None:
     """Every input gets the shape it is compiled with; dependent shapes are inferred again."""
     for value in model.graph.input:
@@ -109,6 +122,16 @@ def _fix_shapes(model: onnx.ModelProto, shapes: Mapping[str, Shape]) -> None:
     for value in model.graph.output:
         if any(not dim.HasField("dim_value") for dim in value.type.tensor_type.shape.dim):
             value.type.tensor_type.ClearField("shape")
+
+
+def _complete_outputs(model: onnx.ModelProto, graph: Graph) -> None:
+    """Shapes that onnx cannot infer, such as those of trees."""
+    for value in model.graph.output:
+        kind = value.type.tensor_type
+        if not kind.HasField("shape") and value.name in graph.tensors:
+            kind.shape.SetInParent()
+            for size in graph.tensors[value.name].shape:
+                kind.shape.dim.add().dim_value = size
 
 
 def _optimized(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -126,9 +149,10 @@ def _optimized(model: onnx.ModelProto) -> onnx.ModelProto:
             raise ModelError(f"onnxruntime cannot prepare this model: {lines[0]}") from None
         ready = onnx.load(result)
     used = {node.domain for node in ready.graph.node} | {"", "ai.onnx"}
-    kept = [opset for opset in ready.opset_import if opset.domain in used]
+    kept = {opset.domain: opset for opset in ready.opset_import if opset.domain in used}  # some occur twice
+    entries = [*kept.values()]
     del ready.opset_import[:]
-    ready.opset_import.extend(kept)
+    ready.opset_import.extend(entries)
     del ready.metadata_props[:]
     return ready
 

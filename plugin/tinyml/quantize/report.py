@@ -24,7 +24,7 @@ class LayerNoise:
 
     name: str
     op_type: str
-    kind: str  # of its activations: int8, int16 or float; "int8 weights" with activations in float
+    kind: str  # of its activations: int8, int16 or float; "int8 weights" with activations in float; of trees
     decibels: float | None  # signal-to-noise ratio of its output; None if it cannot be compared
     lost_here: float | None  # how much lower than that of its worst input
 
@@ -33,7 +33,7 @@ class LayerNoise:
 class Report:
     """The accuracy report of one quantised model."""
 
-    method: str
+    method: str  # "" if nothing has a range
     methods: Mapping[str, float]  # method -> signal-to-noise ratio of the outputs, in dB
     samples: int
     decibels: float
@@ -57,7 +57,7 @@ class Report:
             parts.append(f"accuracy {100 * self.accuracy_float:.2f} % -> {100 * self.accuracy_int8:.2f} %")
         else:
             parts.append(f"{100 * self.agreement:.1f} % of decisions unchanged")
-        parts.append(f"{self.samples} samples, {self.method}")
+        parts.append(f"{self.samples} samples" + (f", {self.method}" if self.method else ""))
         return ", ".join(parts)
 
     def computing(self) -> list[LayerNoise]:

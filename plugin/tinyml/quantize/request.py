@@ -22,6 +22,9 @@ METHODS = ("auto", "minmax", "entropy", "percentile")
 IO = ("float", "int8")
 """The types of inputs and outputs afterwards."""
 
+LEAVES = ("int16", "int8")
+"""The types of the weights in the leaves of trees."""
+
 
 @dataclass(frozen=True)
 class Scaling:
@@ -61,6 +64,7 @@ class Request:
     auto: Goal | None = None
     scaling: Scaling = Scaling()
     samples: int = 512  # maximum number of samples to use, evenly spread
+    leaves: str = "int16"
     frontend: FrontEnd | None = None  # through which recordings become inputs
 
     def __post_init__(self) -> None:
@@ -68,6 +72,8 @@ class Request:
             raise ConfigError(f"unknown calibration method {self.method!r}", f"one of: {', '.join(METHODS)}")
         if self.io not in IO:
             raise ConfigError(f"the interface cannot be {self.io!r}", f"one of: {', '.join(IO)}")
+        if self.leaves not in LEAVES:
+            raise ConfigError(f"leaves of trees cannot be {self.leaves!r}", f"one of: {', '.join(LEAVES)}")
         if self.samples < 1:
             raise ConfigError(f"{self.samples} calibration samples are too few", "1 or more; 100 is typical")
 
@@ -100,6 +106,7 @@ class Request:
         parts += [f"mean {_numbers(self.scaling.mean)}"] if self.scaling.mean else []
         parts += [f"std {_numbers(self.scaling.std)}"] if self.scaling.std else []
         parts += [f"{self.samples} samples"] if self.samples != Request.samples else []
+        parts += [f"{self.leaves} leaves"] if self.leaves != Request.leaves else []
         parts += [self.frontend.describe()] if self.frontend else []
         return ", ".join(parts)
 
@@ -120,6 +127,7 @@ KEYS = {
     "mean": "subtracted after the range, per channel",
     "std": "divided by after the mean, per channel",
     "samples": "maximum number of calibration samples to use",
+    "leaves": f"weights in the leaves of trees: {' or '.join(LEAVES)}",
 }
 """Every setting, as tinyml.yaml, CMake and platformio.ini write it. A test compares the documentation."""
 
@@ -184,6 +192,7 @@ def from_settings(given: Mapping[str, str], folder: Path) -> Request:
             parse_numbers(given["std"], "std") if "std" in given else (),
         ),
         int(samples),
+        given.get("leaves", Request.leaves),
     )
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tinyml.quantize.request import IO, KEYS, METHODS, Request, from_settings, settings
+from tinyml.quantize.request import IO, KEYS, LEAVES, METHODS, Request, from_settings, settings
 from tinyml.verbs.base import Verb, add_shape_argument
 from tinyml.verbs.compile import add_frontend_argument, add_operators_argument
 
@@ -30,7 +30,8 @@ class Quantize(Verb):
     consecutive runs; an additional first axis counts sequences.
 
     The result is ONNX with QuantizeLinear and DequantizeLinear: weights int8 per channel, activations int8
-    with a zero point, biases int32. Float TFLite models become ONNX on the way.
+    with a zero point, biases int32. Float TFLite models become ONNX on the way. Forests of trees compare
+    int16 features, and their leaves hold integers.
     """
 
     name = "quantize"
@@ -68,6 +69,7 @@ class Quantize(Verb):
         choice("--mean", metavar="M[,M..]", help=KEYS["mean"])
         choice("--std", metavar="S[,S..]", help=KEYS["std"])
         choice("--samples", metavar="N", help=f"{KEYS['samples']} (default: {Request.samples})")
+        choice("--leaves", choices=LEAVES, help=f"{KEYS['leaves']} (default: {Request.leaves})")
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
         from tinyml.api.quantized import convert
@@ -119,11 +121,11 @@ def show(report: Report, console: Console) -> None:
         )
     console.print(table, markup=False)
     tried = ", ".join(f"{name} {decibels:.1f} dB" for name, decibels in report.methods.items())
-    lines = [
-        f"ranges: {report.method}" + (f" ({tried})" if len(report.methods) > 1 else ""),
-        f"result: {report.headline()}; largest error {report.largest_error:.4g}",
-        f"weights: {report.float_bytes:,} -> {report.int8_bytes:,} bytes; {report.sparsity}",
-    ]
+    lines = [f"ranges: {report.method}" + (f" ({tried})" if len(report.methods) > 1 else "")]
+    lines = lines if report.method else []
+    lines.append(f"result: {report.headline()}; largest error {report.largest_error:.4g}")
+    weights = f"weights: {report.float_bytes:,} -> {report.int8_bytes:,} bytes"
+    lines.append(f"{weights}; {report.sparsity}" if report.sparsity.weights else weights)
     if report.kept_float:
         lines.append(f"kept in float: {', '.join(report.kept_float)}")
     if report.int16:

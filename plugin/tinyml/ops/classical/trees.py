@@ -9,17 +9,19 @@ a "no" is stored. All comparisons are "at most"; the readers convert the others.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tinyml import c
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.classical.tree_integers import integer_limits, integer_weights
+from tinyml.ops.classical.tree_stream import LEAF, Stream, packed, sorting_keys
 from tinyml.ops.shared.operands import present
+from tinyml.targets import Target
 
 X, ROOTS, FEATURES, LIMITS, OTHERS, STARTS, TARGETS, WEIGHTS, MISSING = range(9)
-
-LEAF = -1
 
 
 def rows_of_features(layer: Layer[Trees]) -> bool:
@@ -56,10 +58,14 @@ class Trees(Op):
     """Inputs, all but x constants: x; the first node of each tree; for each node the feature it compares
     (-1: a leaf), the limit, and the node that a "no" leads to (for leaves: their number); for each leaf
     where its weights begin; for each weight the output it is added to, and the weight. Optionally for each
-    node whether an x that is not a number counts as "yes"."""
+    node whether an x that is not a number counts as "yes".
+
+    x and the limits may be stored integers. Weights may be integers as well: ``scale`` is what 1 stands for.
+    """
 
     operands = (present(1), rows_of_features, sound_trees)
     outputs: int = 1
+    scale: float = 1.0
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         return (TensorType((given(inputs, X).shape[0], self.outputs), DType.FLOAT32),)
@@ -69,7 +75,8 @@ class Trees(Op):
             given(inputs, i) for i in range(WEIGHTS + 1)
         )
         missing = given(inputs, MISSING) if len(inputs) > MISSING else np.zeros(len(features), np.int8)
-        y = np.zeros((len(x), self.outputs), np.float32)
+        whole = weights.dtype.kind in "iu"
+        y = np.zeros((len(x), self.outputs), np.int32 if whole else np.float32)
         for row, sums in zip(x, y, strict=True):
             for root in roots:
                 node = int(root)
@@ -80,43 +87,143 @@ class Trees(Op):
                 leaf = int(others[node])
                 for k in range(int(starts[leaf]), int(starts[leaf + 1])):
                     sums[targets[k]] += weights[k]
-        return (y,)
+        return (y.astype(np.float32) * np.float32(self.scale) if whole else y,)
+
+    def on_integers(
+        self, inputs: Sequence[Tensor | None], stored: Tensor
+    ) -> tuple[Op, Sequence[Array]] | None:
+        """Integers are always numbers, so that ``MISSING`` is not needed."""
+        roots, features, limits, others, starts, targets, weights = (
+            given(inputs, i).value for i in range(ROOTS, WEIGHTS + 1)
+        )
+        if stored.quant is None or stored.dtype not in (DType.INT8, DType.INT16):
+            return None
+        whole = integer_limits(limits, features != LEAF, stored.quant, stored.dtype)
+        if whole is None:
+            return None
+        leaves = integer_weights(weights, starts, targets, len(roots))
+        values, scale = (weights, self.scale) if leaves is None else (leaves.values, leaves.scale)
+        return replace(self, scale=scale), (roots, features, whole, others, starts, targets, values)
 
 
 def tables_of_trees(layer: Layer) -> bool:
-    """The input is float32, and the trees are constants."""
-    return layer.input(X).dtype is DType.FLOAT32 and all(
+    """The input is float32, int8 or int16, and the trees are constants."""
+    return layer.input(X).dtype in INPUTS and all(
         tensor is not None and tensor.is_constant for tensor in layer.inputs[ROOTS:]
     )
 
 
-class TreesLoops(Kernel[Trees]):
-    """From root to leaf, one comparison per level."""
+READERS = {DType.FLOAT32: "f32", DType.INT32: "s32", DType.INT16: "s16", DType.INT8: "s16"}
+"""Types that are compared, and the functions that read a limit out of the stream."""
+
+INPUTS = (DType.FLOAT32, DType.INT16, DType.INT8)
+
+
+def worth_keys(layer: Layer[Trees]) -> bool:
+    """Whether features are looked at so often that each is made an integer of the same order first.
+
+    Integers are compared with fewer instructions, also on cores with an FPU.
+    """
+    return layer.input(X).dtype.is_float and 4 * layer.input(ROOTS).elements >= layer.input(X).shape[1]
+
+
+def stream_of(layer: Layer[Trees]) -> Stream:
+    """The tables of a layer as its kernel stores them."""
+    missing = layer.input(MISSING).value if layer.has_input(MISSING) else None
+    tables = [layer.input(i).value for i in range(ROOTS, WEIGHTS + 1)]
+    if worth_keys(layer):
+        tables[LIMITS - ROOTS] = sorting_keys(tables[LIMITS - ROOTS])
+    return packed(tables, layer.input(X).shape[1], missing)
+
+
+class TreeWalk(Kernel[Trees]):
+    """From root to leaf, one comparison per level, along a stream of bytes."""
 
     name = "tree walk"
     constraints = (tables_of_trees,)
 
+    def scratch_bytes(self, layer: Layer[Trees], target: Target) -> int:
+        sums = 0 if layer.input(WEIGHTS).dtype.is_float else layer.op.outputs
+        keys = layer.input(X).shape[1] if worth_keys(layer) else 0
+        return 4 * (sums + keys)
+
     def emit(self, layer: Layer[Trees], sheet: Sheet) -> None:
-        x, y, outputs = layer.input(X), sheet.y(), layer.output.shape[1]
-        with sheet.block(f"for (int32_t r = 0; r < {x.shape[0]}; r++) {{"):
-            sheet.line(f"const float *const row = &{sheet.x(X)}[r * {x.shape[1]}];")
-            sheet.line(f"float *const sums = &{y}[r * {outputs}];")
+        x, y, outputs = layer.input(X), sheet.y(), layer.op.outputs
+        features, keys = x.shape[1], worth_keys(layer)
+        whole = not layer.input(WEIGHTS).dtype.is_float
+        stream = stream_of(layer)
+        compared = DType.INT32 if keys else x.dtype
+        sheet.include("<tinyml/trees.h>")
+        if keys:
+            sheet.line(f"int32_t *const row = {sheet.scratch};")
+        if whole:
+            sheet.line(f"int32_t *const sums = {f'&row[{features}]' if keys else sheet.scratch};")
+        if keys or whole:
             sheet.line()
-            with sheet.block(f"for (int32_t k = 0; k < {outputs}; k++) {{"):
-                sheet.line("sums[k] = 0.0f;")
-            with sheet.block(f"for (int32_t t = 0; t < {layer.input(ROOTS).elements}; t++) {{"):
-                sheet.line(f"int32_t n = {sheet.x(ROOTS)}[t];")
+        with sheet.block(f"for (int32_t r = 0; r < {x.shape[0]}; r++) {{"):
+            if not keys:
+                sheet.line(f"const {x.dtype.c} *const row = &{sheet.x(X)}[r * {features}];")
+            if not whole:
+                sheet.line(f"float *const sums = &{y}[r * {outputs}];")
+            if not (keys and whole):
                 sheet.line()
-                with sheet.block(f"while ({sheet.x(FEATURES)}[n] >= 0) {{"):
-                    sheet.line(f"const float v = row[{sheet.x(FEATURES)}[n]];")
-                    question = f"v <= {sheet.x(LIMITS)}[n]"
-                    if layer.has_input(MISSING):
-                        question = f"({question} || (v != v && {sheet.x(MISSING)}[n] != 0))"
-                    sheet.line()
-                    sheet.line(f"n = {question} ? n + 1 : {sheet.x(OTHERS)}[n];")
-                starts, leaf = sheet.x(STARTS), f"{sheet.x(OTHERS)}[n]"
-                with sheet.block(f"for (int32_t k = {starts}[{leaf}]; k < {starts}[{leaf} + 1]; k++) {{"):
-                    sheet.line(f"sums[{sheet.x(TARGETS)}[k]] += {sheet.x(WEIGHTS)}[k];")
+            if keys:
+                with sheet.block(f"for (int32_t k = 0; k < {features}; k++) {{"):
+                    sheet.line(f"row[k] = tinyml_trees_key({sheet.x(X)}[r * {features} + k]);")
+            with sheet.block(f"for (int32_t k = 0; k < {outputs}; k++) {{"):
+                sheet.line(f"sums[k] = {'0' if whole else '0.0f'};")
+            with sheet.block(f"for (int32_t t = 0; t < {len(stream.roots)}; t++) {{"):
+                nodes, roots = sheet.table("nodes", stream.nodes), sheet.table("roots", stream.roots)
+                sheet.line(f"const uint8_t *p = &{nodes}[{roots}[t]];")
+                _walk(sheet, stream, features, compared, layer.has_input(MISSING))
+                _add(sheet, stream, outputs)
+            if whole:
+                with sheet.block(f"for (int32_t k = 0; k < {outputs}; k++) {{"):
+                    sheet.line(f"{y}[r * {outputs} + k] = {c.floating(layer.op.scale)} * (float)sums[k];")
 
 
-register_kernels(Trees, TreesLoops())
+def _walk(sheet: Sheet, stream: Stream, features: int, compared: DType, missing: bool) -> None:
+    """From the root at ``p`` to a leaf, whose number is then ``leaf``."""
+    head = "p[0]" if stream.head_bytes == 1 else "tinyml_trees_u16(p)"
+    limit = stream.head_bytes
+    no, end = limit + stream.limit_bytes, limit + stream.limit_bytes + stream.distance_bytes
+    distance = f"tinyml_trees_u{8 * stream.distance_bytes}(&p[{no}])"
+    yes = f"v <= tinyml_trees_{READERS[compared]}(&p[{limit}])"
+    sheet.line(f"uint32_t head = {head};")
+    sheet.line()
+    with sheet.block(f"while (head < {features}) {{"):
+        sheet.line(f"const {compared.c} v = row[head];")
+        if missing:
+            mark = 1 << (8 * stream.distance_bytes - 1)
+            sheet.line(f"const uint32_t no = {distance};")
+            unknown = "v != v" if compared.is_float else "v == INT32_MAX"
+            yes, distance = f"{yes} || ({unknown} && no >= {mark}u)", f"no & {mark - 1}u"
+        sheet.line()
+        with sheet.block(f"if (!({yes})) {{"):
+            sheet.line(f"p += {distance};")
+        sheet.line(f"p += {end};")
+        sheet.line(f"head = {head};")
+    sheet.line()
+    if not stream.number_bytes:
+        sheet.line(f"const uint32_t leaf = head - {features};")
+        return
+    number = f"tinyml_trees_u{8 * stream.number_bytes}(&p[{stream.head_bytes}])"
+    sheet.line(f"const uint32_t leaf = head < {stream.last_head} ? head - {features} : {number};")
+
+
+def _add(sheet: Sheet, stream: Stream, outputs: int) -> None:
+    """Add the weights of ``leaf`` to the sums."""
+    targets = sheet.table("targets", stream.targets) if outputs > 1 else ""
+    weights = sheet.table("weights", stream.weights)
+    sheet.line()
+    if stream.starts is None:
+        sheet.line(f"sums[{f'{targets}[leaf]' if targets else '0'}] += {weights}[leaf];")
+        return
+    starts = sheet.table("starts", stream.starts)
+    sheet.line(f"const uint32_t end = {starts}[leaf + 1];")
+    sheet.line()
+    with sheet.block(f"for (uint32_t k = {starts}[leaf]; k < end; k++) {{"):
+        sheet.line(f"sums[{f'{targets}[k]' if targets else '0'}] += {weights}[k];")
+
+
+register_kernels(Trees, TreeWalk())

@@ -13,11 +13,13 @@ import numpy as np
 from tinyml.errors import ModelError, UnsupportedError
 from tinyml.ir import Array, DType, Tensor
 from tinyml.ops.classical.classes import added, decided, post_transform, rest, to_labels
-from tinyml.ops.classical.trees import LEAF, Trees
+from tinyml.ops.classical.tree_stream import LEAF
+from tinyml.ops.classical.trees import Trees
 from tinyml.ops.concat import concat
 from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.elementwise.cast import cast
 from tinyml.ops.elementwise.unary import Unary
+from tinyml.quantizing import quantizes
 from tinyml.reading import Builder, OnnxNode, onnx_op
 
 SWAPPED = {"BRANCH_GT": "BRANCH_LEQ", "BRANCH_GTE": "BRANCH_LT"}
@@ -145,6 +147,9 @@ def _layout(node: OnnxNode, word: str, targets: Mapping[int, int]) -> _Layout:
         result.targets.append(0)
         result.weights.append(0.0)
     return result
+
+
+quantizes("TreeEnsembleRegressor", "TreeEnsembleClassifier", activations=False, trees=True)
 
 
 @onnx_op("TreeEnsembleRegressor", domain="ai.onnx.ml")
