@@ -46,7 +46,8 @@ class Weights:
 
 def integer_weights(weights: Array, starts: Array, targets: Array, trees: int) -> Weights | None:
     """The weights as multiples of a power of two, if 16 bits hold them and all sums are exact in float32."""
-    leaves = np.repeat(np.arange(len(starts) - 1), np.diff(starts.astype(np.int64)))
+    sizes: Array = starts[1:].astype(np.int64) - starts[:-1]
+    leaves = np.repeat(np.arange(len(starts) - 1), sizes)
     pairs = leaves * (int(targets.max(initial=0)) + 1) + targets[: len(leaves)]
     if len(np.unique(pairs)) != len(pairs):
         return None
