@@ -5,14 +5,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
-from tinyml.importers import onnx_graph
+from tests.support.tflite_writer import Call, Part, Value, write
+from tinyml import harness
+from tinyml.importers import onnx_graph, tflite_graph
 from tinyml.interpret import interpret
-from tinyml.ir import Graph
+from tinyml.ir import Graph, Quant
+from tinyml.ops.recurrent.lstm_float import LstmFloat
+from tinyml.ops.recurrent.lstm_int8 import LstmInt8
 from tinyml.ops.recurrent.rnn import Recurrent
 from tinyml.pipeline import Options, compile_built, optimize
 
@@ -135,3 +140,80 @@ def test_steps_take_no_memory() -> None:
     step = 4 * BATCHES * HIDDEN
     kept = arena([SQUEEZED, gather("squeezed", "before", 0)])
     assert arena([SQUEEZED, gather("squeezed", "final", 0)]) <= kept - (STEPS - 1) * step
+
+
+def tflite_lstm(int8: bool, time_major: bool, step: int, batches: int = 1) -> Graph:
+    """As Keras converts it: all steps, of which a slice without its axis takes one."""
+    rng = np.random.default_rng(6)
+    order = (STEPS, batches) if time_major else (batches, STEPS)
+    kind = "int8" if int8 else "float32"
+    quant, fine = (Quant.per_tensor(0.02, 3), Quant.per_tensor(2.0**-11, 0)) if int8 else (None, None)
+
+    def constant(name: str, *shape: int) -> Value:
+        if not int8:
+            return Value.constant(name, rng.normal(0, 0.5, shape).astype(np.float32))
+        if len(shape) == 1:
+            return Value.constant(name, rng.integers(-500, 500, shape).astype(np.int32))
+        weights = rng.integers(-127, 128, shape).astype(np.int8)
+        return Value.constant(name, weights, Quant.per_tensor(0.01, 0))
+
+    shapes = {"w": (HIDDEN, INPUTS), "r": (HIDDEN, HIDDEN), "b": (HIDDEN,)}
+    tables = [constant(f"{word}{gate}", *shape) for word, shape in shapes.items() for gate in range(4)]
+    begin, end = (np.array([v, 0, 0] if time_major else [0, v, 0], np.int32) for v in (step, step + 1))
+    values = [
+        Value("x", (*order, INPUTS), kind, quant),
+        Value("h", (batches, HIDDEN), kind, quant, variable=True),
+        Value("c", (batches, HIDDEN), "int16" if int8 else kind, fine, variable=True),
+        Value("all", (*order, HIDDEN), kind, quant),
+        Value("y", (batches, HIDDEN), kind, quant),
+        *tables,
+        *(Value.constant(name, array) for name, array in (("begin", begin), ("end", end))),
+        Value.constant("strides", np.ones(3, np.int32)),
+    ]
+    names = [table.name for table in tables]
+    operands = ["x", *names[:8], "", "", "", *names[8:], "", "", "h", "c", "", "", "", ""]
+    whole = 0b110 if time_major else 0b101  # a bit for each axis of which all is taken
+    masks = {"BeginMask": whole, "EndMask": whole}
+    calls = [
+        Call(
+            "UNIDIRECTIONAL_SEQUENCE_LSTM",
+            operands,
+            ["all"],
+            "UnidirectionalSequenceLSTMOptions",
+            {"FusedActivationFunction": 4, "TimeMajor": time_major},
+        ),
+        Call(
+            "STRIDED_SLICE",
+            ["all", "begin", "end", "strides"],
+            ["y"],
+            "StridedSliceOptions",
+            {**masks, "ShrinkAxisMask": 1 if time_major else 2},
+        ),
+    ]
+    return tflite_graph.read(Path("lstm.tflite"), write(Part(values, calls, ["x"], ["y"])), {})
+
+
+def lstm_keeps_steps(graph: Graph) -> bool:
+    """Of the optimised graph; two runs, the second with the states of the first, give the same in C."""
+    given = graph.tensors["x"]
+    rng = np.random.default_rng(7)
+    span = rng.integers(-128, 128, given.shape) if given.quant else rng.uniform(-1, 1, given.shape)
+    samples = [{"x": (sign * span).clip(-128, 127).astype(given.dtype.numpy)} for sign in (1, -1)]
+    compiled = compile_built(graph, Options("lstm", "host"))
+    found = harness.run_files(compiled.files, "host", samples).outputs
+    for wanted, ours in zip(interpret(graph, samples), found, strict=True):
+        np.testing.assert_allclose(ours["y"], wanted["y"], rtol=0, atol=0 if given.quant else 1e-5)
+    (op,) = (n.op for n in compiled.graph.nodes if isinstance(n.op, LstmFloat | LstmInt8))
+    return op.sequence
+
+
+@pytest.mark.parametrize("int8", [True, False], ids=["int8", "float"])
+@pytest.mark.parametrize("time_major", [True, False], ids=["time", "batch"])
+def test_tflite_lstm_of_which_the_last_step_is_read(int8: bool, time_major: bool) -> None:
+    assert not lstm_keeps_steps(tflite_lstm(int8, time_major, STEPS - 1))
+
+
+def test_tflite_lstm_of_which_another_step_is_read() -> None:
+    assert lstm_keeps_steps(tflite_lstm(True, False, STEPS - 2))
+    assert lstm_keeps_steps(tflite_lstm(False, False, STEPS - 1, batches=2))  # they do not follow each other
+    assert not lstm_keeps_steps(tflite_lstm(False, True, STEPS - 1, batches=2))

@@ -5,12 +5,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
-from tinyml import harness
+from tinyml import cli, harness
+from tinyml.cost.hints import hints
 from tinyml.importers import onnx_graph
 from tinyml.interpret import interpret
 from tinyml.ir import Array, Graph
@@ -122,3 +125,52 @@ def test_no_float_image_in_c(operand: str, kernel: str) -> None:
     x = np.tile(np.arange(256, dtype=np.uint8), 3).reshape(SHAPE)
     result = harness.run_files(compiled.files, "host", [{"x": x}])
     np.testing.assert_array_equal(result.outputs[0]["y"], interpret(graph, [{"x": x}])[0]["y"])
+
+
+def hinted(nodes: Sequence[NodeProto], kind: int = TensorProto.UINT8) -> tuple[str, ...]:
+    return hints(compile_built(model(nodes, kind), Options("model", "cortex-m4")))
+
+
+@pytest.mark.parametrize(
+    "steps,kind,remedy",
+    [
+        (
+            (("Div", "whole"), ("Sub", "pixels")),
+            TensorProto.UINT8,
+            "one per channel, instead of one per pixel",
+        ),
+        ((("Div", "whole"), ("Exp", None)), TensorProto.UINT8, "With additions, multiplications"),
+        ((("Div", "whole"), ("Sub", "half")), TensorProto.INT16, "give the model uint8 values"),
+    ],
+    ids=["pixels", "inexact", "wide"],
+)
+def test_hint_where_it_stays_float(steps: tuple[tuple[str, str | None], ...], kind: int, remedy: str) -> None:
+    """Which layers, what they cost, and what to try; nothing where there is a table."""
+    (hint,) = hinted(chain(*steps), kind)
+    assert "layers 0 (cast), 1 (" in hint
+    assert "% of the instructions, 3,072 bytes for float values in an arena of" in hint
+    assert remedy in hint
+    assert "io: int8" in hint
+
+
+def test_no_hint() -> None:
+    assert hinted(chain(("Div", "whole"), ("Sub", "half"))) == ()
+
+
+def test_hint_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A float model has no quantisation that a table could end in."""
+    nodes = [*chain(("Div", "whole"), ("Sub", "pixels"))[:-1], helper.make_node("Softmax", ["t1"], ["y"])]
+    graph = helper.make_graph(
+        nodes,
+        "normalised",
+        [helper.make_tensor_value_info("x", TensorProto.UINT8, SHAPE)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(CONSTANTS[name], name) for name in ("whole", "pixels")],
+    )
+    opset = [helper.make_opsetid("", 17)]
+    onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=8), tmp_path / "image.onnx")
+    for command in (["compile", "-o", str(tmp_path / "out")], ["report"]):
+        assert cli.main([command[0], str(tmp_path / "image.onnx"), *command[1:]]) == 0
+        shown = capsys.readouterr().out
+        assert "normalise the input 'x' (uint8) in float" in shown
+        assert "see `tinyml quantize`" in shown

@@ -13,6 +13,7 @@ from tinyml.api.data import DataLike, data_file
 from tinyml.api.sources import Model, ModelLike, Port, as_model
 from tinyml.api.tables import frame
 from tinyml.cost.estimate import estimate_for
+from tinyml.cost.hints import hints
 from tinyml.goals import BALANCED
 from tinyml.ir import Graph, Shape
 from tinyml.pipeline import Compiled, Observer, Options, compile_model, write_folder
@@ -97,8 +98,8 @@ class CompiledModel:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the user should know about how the model was read."""
-        return tuple(self.built.graph.notes)
+        """What the user should know about how the model was read, and hints at what costs much."""
+        return (*self.built.graph.notes, *hints(self.built))
 
     def report(self) -> Report:
         """Layers, memory plan and passes as plain data; what `tinyml report --json` writes."""

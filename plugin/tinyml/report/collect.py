@@ -10,6 +10,7 @@ from pathlib import Path
 from tinyml import arrays, harness
 from tinyml.cost.cycles import Cycles, run_files
 from tinyml.cost.estimate import errors_of, estimate_for
+from tinyml.cost.hints import hints
 from tinyml.errors import ToolError
 from tinyml.harness import stack
 from tinyml.harness.footprint import CMSIS_NN, LIBRARY, MODEL, RUNTIME
@@ -79,7 +80,7 @@ def describe(compiled: Compiled, file: str, kernels: str, stages: list[StageFact
         layers=_layers(compiled, live),
         tensors=_tensors(compiled),
         stages=_changes(stages),
-        notes=list(compiled.graph.notes),
+        notes=[*compiled.graph.notes, *hints(compiled)],
         accuracy=[f"Quantised: {compiled.quantization.headline()}"] if compiled.quantization else [],
         estimated=_estimated(compiled),
     )

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from tinyml.ir import Array
+from tinyml.hooks import Steps
+from tinyml.ir import Array, Layer
 
 GATES = {"rnn": 1, "gru": 3, "lstm": 4}
 
@@ -76,3 +77,15 @@ def _lstm(op: Any, x: Array, h: Array, cell: Array, w: Array, r: Array, b: Array
 
 CELLS = {"rnn": _rnn, "gru": _gru, "lstm": _lstm}
 """(op, x, h, c, w, r, b, peepholes) -> (h, c)"""
+
+
+def steps_of_lstm(layer: Layer, time_major: bool) -> Steps | None:
+    """Of TFLite's LSTM, whose outputs are all steps, the last state and the last cell state.
+
+    With batches first, the last steps of several batches do not follow each other.
+    """
+    every, last = layer.outputs[:2]
+    steps, batches = every.shape[:2] if time_major else (every.shape[1], every.shape[0])
+    if every.quant != last.quant or (batches > 1 and not time_major) or not steps:
+        return None
+    return Steps(0, 1, (steps - 1) * last.elements)

@@ -5,14 +5,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from tinyml import c
+from tinyml.hooks import Steps
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Library, Sheet, register_kernels
+from tinyml.ops.recurrent.cells import steps_of_lstm
 from tinyml.ops.shared.operands import extents, optional
 from tinyml.targets import Target
 
@@ -58,17 +60,25 @@ def cells_fit(layer: Layer[LstmFloat]) -> bool:
 
 @dataclass(frozen=True)
 class LstmFloat(Op):
-    """Outputs: all steps, the last output state, the last cell state."""
+    """Outputs: all steps, if they are kept, the last output state, the last cell state."""
 
     operands = (cells_fit,)
     folds: ClassVar[bool] = False
     cell_clip: float = 0.0  # 0: none
     projection_clip: float = 0.0
     time_major: bool = False
+    sequence: bool = True  # whether all steps are an output
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         x, state, cell = given(inputs, X), given(inputs, STATE), given(inputs, CELL)
-        return TensorType((*x.shape[:2], state.shape[1]), x.dtype), state.type, cell.type
+        steps = TensorType((*x.shape[:2], state.shape[1]), x.dtype)
+        return (*([steps] if self.sequence else []), state.type, cell.type)
+
+    def steps_of(self, layer: Layer) -> Steps | None:
+        return steps_of_lstm(layer, self.time_major) if self.sequence else None
+
+    def without_steps(self) -> Op:
+        return replace(self, sequence=False)
 
     def macs(self, layer: Layer) -> int:
         matrices = [*range(WEIGHTS, PEEPHOLE), PROJECTION]
@@ -83,7 +93,8 @@ class LstmFloat(Op):
             state, cell = self._step(inputs, frame, state, cell)
             steps.append(state)
         y = np.stack(steps)
-        return y if self.time_major else y.swapaxes(0, 1), state, cell
+        every = y if self.time_major else y.swapaxes(0, 1)
+        return (every, state, cell) if self.sequence else (state, cell)
 
     def _step(self, p: Sequence[Array | None], x: Array, state: Array, cell: Array) -> tuple[Array, Array]:
         def gate(number: int, at: Array) -> Array:
@@ -150,10 +161,12 @@ class LstmFloatKernel(Kernel[LstmFloat]):
             members[f".gates[{i}].bias"] = table(BIAS + i, f"{name}_bias")
             if i in PEEPHOLE_OF:
                 members[f".gates[{i}].peephole"] = table(PEEPHOLE_OF[i], f"{name}_peephole")
+        sheet.include("<stddef.h>")
         sheet.include("<string.h>")
         sheet.include("<tinyml/lstm_f32.h>")
         name = sheet.record("struct tinyml_lstm_f32", "params", members)
-        y, state, cell = (sheet.y(i) for i in range(3))
+        y = sheet.y(0) if op.sequence else "NULL"
+        state, cell = (sheet.y(i) for i in range(len(layer.outputs) - 2, len(layer.outputs)))
         for target, source in ((state, STATE), (cell, CELL)):
             sheet.line(f"memmove({target}, {sheet.x(source)}, {layer.input(source).bytes});")
         sheet.line(f"tinyml_lstm_f32(&{name}, {sheet.x(X)}, {y}, {state}, {cell}, {sheet.scratch});")

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from tinyml import fixed_point as fp
+from tinyml.hooks import Steps
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Library, Sheet, register_kernels
+from tinyml.ops.recurrent.cells import steps_of_lstm
 from tinyml.ops.shared.gemmlowp import Q15
 from tinyml.ops.shared.operands import present
 from tinyml.ops.shared.quant import is_quantized, quant_of
@@ -62,20 +64,24 @@ def all_quantised(layer: Layer[LstmInt8]) -> bool:
 
 @dataclass(frozen=True)
 class LstmInt8(Op):
-    """Outputs: all steps, the last output state, the last cell state."""
+    """Outputs: all steps, if they are kept, the last output state, the last cell state."""
 
     operands = (present(CELL + 1), cells_fit, all_quantised)
     folds: ClassVar[bool] = False
     cell_clip: float = 0.0  # 0: none
     time_major: bool = False  # (time, batch, features) instead of (batch, time, features)
+    sequence: bool = True  # whether all steps are an output
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         x, state, cell = given(inputs, X), given(inputs, STATE), given(inputs, CELL)
-        return (
-            TensorType((*x.shape[:2], state.shape[1]), state.dtype, state.quant),
-            TensorType(state.shape, state.dtype, state.quant),
-            TensorType(cell.shape, cell.dtype, cell.quant),
-        )
+        steps = TensorType((*x.shape[:2], state.shape[1]), state.dtype, state.quant)
+        return (*([steps] if self.sequence else []), state.type, cell.type)
+
+    def steps_of(self, layer: Layer) -> Steps | None:
+        return steps_of_lstm(layer, self.time_major) if self.sequence else None
+
+    def without_steps(self) -> Op:
+        return replace(self, sequence=False)
 
     def macs(self, layer: Layer) -> int:
         weights = sum(layer.input(i).elements for i in range(WEIGHTS, BIAS))
@@ -119,7 +125,7 @@ class LstmInt8(Op):
             steps.append(state)
         y = np.stack(steps).astype(np.int8)
         last = (state.astype(np.int8), cell.astype(np.int16))
-        return (y if self.time_major else y.swapaxes(0, 1), *last)
+        return (y if self.time_major else y.swapaxes(0, 1), *last) if self.sequence else last
 
     def _step(self, layer: Layer, x: Array, state: Array, cell: Array) -> tuple[Array, Array]:
         found = []
@@ -211,10 +217,12 @@ class LstmInt8Kernel(Kernel[LstmInt8]):
             ".cell_integer_bits": 15 + op.cell_bits(layer),
             ".cell_limit": op.clip(layer),
         }
+        sheet.include("<stddef.h>")
         sheet.include("<string.h>")
         sheet.include("<tinyml/lstm.h>")
         name = sheet.record("struct tinyml_lstm_s8", "params", members)
-        y, state, cell = (sheet.y(i) for i in range(3))
+        y = sheet.y(0) if op.sequence else "NULL"
+        state, cell = (sheet.y(i) for i in range(len(layer.outputs) - 2, len(layer.outputs)))
         for target, source in ((state, STATE), (cell, CELL)):
             sheet.line(f"memmove({target}, {sheet.x(source)}, {layer.input(source).bytes});")
         sheet.line(f"tinyml_lstm_s8(&{name}, {sheet.x(X)}, {y}, {state}, {cell}, {sheet.scratch});")

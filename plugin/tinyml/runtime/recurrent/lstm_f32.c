@@ -90,7 +90,7 @@ void tinyml_lstm_f32(const struct tinyml_lstm_f32 *p, const float *x, float *y, 
 			const int32_t row = b * p->batch_stride + t * p->step_stride;
 
 			step(p, &x[row * p->inputs], state, cell, gates);
-			for (int32_t i = 0; i < p->outputs; i++) {
+			for (int32_t i = 0; i < p->outputs && y != NULL; i++) {
 				y[row * p->outputs + i] = state[i];
 			}
 		}

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <tinyml/fixed_point.h>
@@ -95,7 +96,7 @@ void tinyml_lstm_s8(const struct tinyml_lstm_s8 *p, const int8_t *x, int8_t *y, 
 			const int32_t row = b * p->batch_stride + t * p->step_stride;
 
 			step(p, &x[row * p->inputs], state, cell, gates);
-			for (int32_t i = 0; i < p->cells; i++) {
+			for (int32_t i = 0; i < p->cells && y != NULL; i++) {
 				y[row * p->cells + i] = state[i];
 			}
 		}

@@ -41,7 +41,10 @@ struct tinyml_lstm_s8 {
 	int32_t cell_limit;
 };
 
-/** All steps of all batches; state and cell are updated. gates holds 4 * cells elements. */
+/**
+ * All steps of all batches; state and cell are updated. y may be NULL: then only the states remain.
+ * gates holds 4 * cells elements.
+ */
 void tinyml_lstm_s8(const struct tinyml_lstm_s8 *p, const int8_t *x, int8_t *y, int8_t *state,
 		    int16_t *cell, int16_t *gates);
 

@@ -34,7 +34,10 @@ struct tinyml_lstm_f32 {
 	const float *projection_bias;         /* (outputs), or NULL */
 };
 
-/** All steps of all batches; state and cell are updated. gates holds 4 * cells elements. */
+/**
+ * All steps of all batches; state and cell are updated. y may be NULL: then only the states remain.
+ * gates holds 4 * cells elements.
+ */
 void tinyml_lstm_f32(const struct tinyml_lstm_f32 *p, const float *x, float *y, float *state,
 		     float *cell, float *gates);
 

@@ -38,7 +38,7 @@ static inline float tinyml_trees_f32(const uint8_t *p)
 	return value;
 }
 
-/** A float as an integer with the same order, for comparisons without an FPU; NaN is the largest. */
+/** A float as an integer with the same order, to be compared as such; NaN is the largest. */
 static inline int32_t tinyml_trees_key(float value)
 {
 	int32_t bits;
