@@ -46,8 +46,14 @@ WEIGHTED = {
     "pointwise_tiny": Weighted(Conv(), (1, 3, 3, 7), (5, 1, 1, 7)),
     "pointwise_one": Weighted(Conv(), (1, 1, 2, 16), (1, 1, 1, 16), bias=False),
     "pointwise_stride": Weighted(Conv((2, 2)), (1, 6, 6, 16), (8, 1, 1, 16)),
+    "pointwise_deep": Weighted(Conv(clamp=RELU), (1, 1, 7, 80), (6, 1, 1, 80), y_zero=-128),
+    "pointwise_relu": Weighted(Conv(clamp=RELU), (2, 3, 3, 40), (9, 1, 1, 40), y_zero=-128),
     "square": Weighted(Conv(pads=SAME), (1, 7, 7, 16), (12, 3, 3, 16)),
+    "square_deep": Weighted(Conv(pads=SAME, clamp=RELU), (1, 3, 6, 32), (4, 3, 3, 32), y_zero=-128),
     "square_stride": Weighted(Conv((2, 2), pads=(0, 0, 1, 1)), (1, 8, 8, 5), (6, 3, 3, 5)),
+    "first_of_image": Weighted(
+        Conv((2, 2), pads=(0, 0, 1, 1), clamp=RELU), (1, 6, 22, 3), (8, 3, 3, 3), y_zero=-128
+    ),
     "first_of_audio": Weighted(Conv((2, 2), pads=(4, 1, 5, 1)), (1, 13, 10, 1), (8, 10, 4, 1)),
     "dilated": Weighted(Conv(dilations=(2, 2), pads=(2, 2, 2, 2)), (2, 7, 7, 6), (3, 3, 3, 6)),
     "groups": Weighted(Conv(pads=SAME, groups=2), (1, 5, 5, 6), (10, 3, 3, 3)),
@@ -187,10 +193,30 @@ ALIGNED_DENSE = {
 }
 
 
+CONVOLUTIONS = {name: case for name, case in WEIGHTED.items() if isinstance(case.op, Conv)}
+
+
 @pytest.mark.parametrize("kernels", ["portable"])
-@pytest.mark.parametrize("machine", ["qemu-cortex-m4"])
-def test_layers_without_unaligned_loads(machine: str, kernels: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cores whose words must be aligned (and those set to trap) take other loops in dense layers."""
+@pytest.mark.parametrize(
+    ("machine", "cases", "names"),
+    [
+        (
+            "qemu-cortex-m4",
+            ALIGNED_DENSE,
+            ("tinyml_dense_sixes_s8(", "tinyml_dense_pairs_s8(", "tinyml_dense_dsp_s8("),
+        ),
+        ("qemu-cortex-m55", CONVOLUTIONS, ("tinyml_conv_mve_s8(",)),
+    ],
+    ids=["dense-qemu-cortex-m4", "conv-qemu-cortex-m55"],
+)
+def test_layers_without_unaligned_words(
+    machine: str,
+    cases: Mapping[str, Weighted],
+    names: Sequence[str],
+    kernels: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Cores whose words must be aligned (and those set to trap) take other loops."""
     found = harness.find_machine(machine)
     flags = (*found.target.gcc_flags, "-mno-unaligned-access")
     monkeypatch.setitem(
@@ -198,14 +224,14 @@ def test_layers_without_unaligned_loads(machine: str, kernels: str, monkeypatch:
     )
     sketch = Layers()
     for once in (False, True):
-        for name, case in ALIGNED_DENSE.items():
+        for name, case in cases.items():
             sketch.weighted(f"{name}_{'once' if once else 'twice'}", case, once)
     graph = sketch.graph()
     rng = np.random.default_rng(9)
     feed = {name: rng.integers(-128, 128, graph.tensors[name].shape).astype(np.int8) for name in graph.inputs}
     options = Options(target=found.target.name, kernels=kernels)
     compiled = compile_graph(graph, "layers", Provenance("layers", "0" * 64, ""), options)
-    for kernel in ("tinyml_dense_sixes_s8(", "tinyml_dense_pairs_s8(", "tinyml_dense_dsp_s8("):
+    for kernel in names:
         assert kernel in compiled.files["layers.c"]
     result = harness.run_files(
         compiled.files, machine, [feed], options=harness.Options(strict=True, check_arena=True)

@@ -25,7 +25,6 @@ from tinyml.ops.weighted import helium, rvv
 from tinyml.ops.weighted.byte_weights import ConvByteWeights
 from tinyml.ops.weighted.int16 import ConvInt16
 from tinyml.ops.weighted.records import (
-    channel_tables,
     constant_weights,
     float_limits,
     float_tensors,
@@ -73,7 +72,7 @@ class Conv(Convolution):
 
 
 class ConvHelium(ConvInt8):
-    """Three windows times two filters at once, sixteen elements of each."""
+    """Four windows times two filters at once, sixteen elements of each."""
 
     name = "tinyml_conv_mve_s8"
     struct = "struct tinyml_conv_mve_s8"
@@ -84,7 +83,7 @@ class ConvHelium(ConvInt8):
         constant_weights,
         symmetric_weights,
         helium.one_group,
-        helium.right_shifts,
+        helium.proper_shifts,
         small_extents,
     )
 
@@ -92,18 +91,20 @@ class ConvHelium(ConvInt8):
         return target.mve
 
     def scratch_bytes(self, layer: Layer[Convolution], target: Target) -> int:
-        """Three columns in whole vectors."""
-        return 3 * helium.whole_vectors(int(np.prod(layer.input(1).shape[1:])))
+        """Four columns in whole vectors, and one more where taps do not start at whole vectors."""
+        _, height, width, channels = layer.input(1).shape
+        straight = height * width == 1 or channels % helium.LANES == 0
+        return (4 if straight else 5) * helium.whole_vectors(height * width * channels)
 
     def functions(self, layer: Layer[Convolution]) -> tuple[str, ...]:
-        return self.name, f"tinyml_conv_mve_{helium.loop(layer)}"
+        return self.name, f"tinyml_conv_mve_{helium.conv_loop(layer)}"
 
     def weight_layout(self, layer: Layer[Convolution], sheet: Sheet) -> dict[str, object]:
         filters = layer.input(1).value
-        fours = helium.whole_fours(filters.shape[0])
         return {
-            **channel_tables(layer, sheet, filters, helium.in_pairs(filters), fours),
-            ".loop": f"&tinyml_conv_mve_{helium.loop(layer)}",
+            ".weights": sheet.table("weights", helium.in_pairs(filters)),
+            ".channels": sheet.table("channels", helium.channel_words(layer, filters)),
+            ".loop": f"&tinyml_conv_mve_{helium.conv_loop(layer)}",
         }
 
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from tinyml.ir import Array, Layer
 from tinyml.ops.shared.quant import clamp_range, quant_of
-from tinyml.ops.weighted.weighted import Weighted, largest_shift
+from tinyml.ops.weighted.records import folded_bias
+from tinyml.ops.weighted.weighted import Weighted, channel_multipliers, largest_shift
 
 LANES = 16  # bytes of a vector
 DEPTHWISE_TAPS = 64  # TINYML_DEPTHWISE_MVE_TAPS
@@ -54,6 +55,18 @@ def whole_fours(channels: int) -> Array:
     return np.minimum(np.arange(-(-channels // 4) * 4), channels - 1)
 
 
+def channel_words(layer: Layer[Weighted], filters: Array) -> Array:
+    """What the sums of four filters need, for convolutions: biases, multipliers, shifts (a byte each)."""
+    fours = whole_fours(filters.shape[0])
+    multiplier, shift = channel_multipliers(layer)
+    parts = (
+        folded_bias(layer, filters)[fours].reshape(-1, 4),
+        multiplier[fours].reshape(-1, 4),
+        np.ascontiguousarray(shift[fours].astype(np.int8).reshape(-1, 4)).view("<i4"),
+    )
+    return np.concatenate(parts, axis=1).astype(np.int32).reshape(-1)
+
+
 def channel_blocks(channels: int) -> Array:
     """The channels that a depthwise kernel computes at a time: blocks of sixteen, one per row.
 
@@ -84,19 +97,30 @@ def loop(layer: Layer[Weighted]) -> str:
     return "relu" if low >= quant_of(layer.output).zero_point else "twice"
 
 
-def depthwise_loop(layer: Layer[Weighted]) -> str:
-    """The same for depthwise convolutions, where relu also requires that no other limit applies."""
+def conv_loop(layer: Layer[Weighted]) -> str:
+    """The same for convolutions, where relu also requires that no other limit applies."""
     found, zero = loop(layer), quant_of(layer.output).zero_point
+    if found == "relu" and (zero, *clamp_range(layer.op.clamp, layer.output)) != (-128, -128, 127):
+        return "twice"
+    return found
+
+
+def depthwise_loop(layer: Layer[Weighted]) -> str:
+    """The same for depthwise convolutions; only 3x3 kernels have a loop for relu."""
+    found = conv_loop(layer)
     if layer.input(1).shape[1:3] != (3, 3):
         return "any_once" if found == "once" else "any_twice"
-    if found == "relu" and (zero, *clamp_range(layer.op.clamp, layer.output)) != (-128, -128, 127):
-        return "3x3_twice"
     return f"3x3_{found}"
 
 
 def right_shifts(layer: Layer[Weighted]) -> bool:
     """Every output's scale is larger than that of its sums, with one rounding more than twice as large."""
     return largest_shift(layer) <= (-1 if layer.op.round_once else 0)
+
+
+def proper_shifts(layer: Layer[Weighted]) -> bool:
+    """Every output's scale is more than twice that of its sums, with ReLU larger than it."""
+    return largest_shift(layer) <= (0 if conv_loop(layer) == "relu" else -1)
 
 
 def one_group(layer: Layer) -> bool:

@@ -1,8 +1,8 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Convolutions with Helium: three windows by two filters at a time. VMLADAV requires its sum in an
- * even register, of which six are free: three by two is the largest tile that needs no spilling.
+/* Convolutions with Helium: four windows by two filters at a time. VMLADAV requires its sum in an
+ * even register; all eight are in use.
  */
 
 #include <tinyml/conv.h>
@@ -12,18 +12,19 @@
 
 #include "../weighted/mve_s8.h"
 
-#define WINDOWS 3
+#define WINDOWS 4
 
 /* Inlined into one another, these functions would run out of registers. */
 #define NOT_INLINED __attribute__((noinline)) static
 
-/* Columns are windows of the input, one after the other in the scratch memory, each padded with
- * zeros to whole vectors. So filters need no padding: whatever is read past their end is multiplied
- * by zero.
+/* Columns are windows of the input, padded with zeros to whole vectors. So filters need no padding:
+ * whatever is read past their end is multiplied by zero. The vectors of four columns take turns in
+ * the scratch memory, so that one pointer reads all of them.
  */
+#define NEXT_VECTOR (WINDOWS * TINYML_LANES)
 
-/* Rows of bytes that are `from_stride` bytes apart, copied to a place where they are `to_stride`
- * apart.
+/* Rows of bytes that are `from_stride` bytes apart, copied to a place where they follow one
+ * another.
  */
 static inline __attribute__((always_inline)) void copy_rows(int8_t *to, int32_t to_stride,
 							    const int8_t *from, int32_t from_stride,
@@ -56,9 +57,39 @@ static inline __attribute__((always_inline)) void copy_rows(int8_t *to, int32_t 
 	}
 }
 
+/* Rows of bytes become vectors of a column, one after the other. Only one row, the last one, may
+ * end in the middle of a vector.
+ */
+static inline __attribute__((always_inline)) void
+take_rows(int8_t *column, const int8_t *from, int32_t from_stride, int32_t bytes, int32_t rows)
+{
+	const int32_t skipped = from_stride - bytes;
+
+	__asm__ volatile("1:\n\t"
+			 "wlstp.8 lr, %[bytes], 3f\n"
+			 "2:\n\t"
+			 "vldrb.8 q0, [%[from]], #16\n\t"
+			 "vstrb.8 q0, [%[column]], #64\n\t"
+			 "letp lr, 2b\n"
+			 "3:\n\t"
+			 "add %[from], %[from], %[skipped]\n\t"
+			 "subs %[rows], %[rows], #1\n\t"
+			 "bgt 1b"
+			 : [column] "+r"(column), [from] "+r"(from), [rows] "+r"(rows)
+			 : [bytes] "r"(bytes), [skipped] "r"(skipped)
+			 : "lr", "q0", "cc", "memory");
+}
+
+static void fill_column(int8_t *column, int8_t value, int32_t count)
+{
+	for (; count > 0; count -= TINYML_LANES, column += NEXT_VECTOR) {
+		vstrbq_p_s8(column, vdupq_n_s8(value), vctp8q((uint32_t)count));
+	}
+}
+
 /* Copy a dilated window, or one that extends past the input, where the zero point is used. */
 NOT_INLINED void gather_piecewise(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int32_t oy,
-				  int32_t ox, int8_t *column)
+				  int32_t ox, int8_t *column, int8_t *linear)
 {
 	const struct tinyml_window *w = &p->window;
 	const struct tinyml_span rows =
@@ -66,136 +97,254 @@ NOT_INLINED void gather_piecewise(const struct tinyml_conv_mve_s8 *p, const int8
 	const struct tinyml_span cols =
 		tinyml_span(ox, w->stride_w, w->pad_left, w->kernel_w, w->dilation_w, w->in_w);
 	const int32_t in_c = w->in_c, row_bytes = w->kernel_w * in_c, in_bytes = w->in_w * in_c;
+	const int32_t elements = w->kernel_h * row_bytes;
 	/* Elements that are adjacent in the column and in the input. */
 	const int32_t run = w->dilation_w == 1 ? cols.end - cols.first : 1;
 
-	tinyml_fill(column, (int8_t)p->in_zero, w->kernel_h * row_bytes);
 	x += (rows.start + rows.first * w->dilation_h) * in_bytes + cols.start * in_c;
-	column += rows.first * row_bytes;
-	for (int32_t kx = cols.first; kx < cols.end; kx += run) {
-		copy_rows(&column[kx * in_c], row_bytes, &x[kx * w->dilation_w * in_c],
-			  w->dilation_h * in_bytes, run * in_c, rows.end - rows.first);
+	if (linear != NULL) {
+		tinyml_fill(linear, (int8_t)p->in_zero, elements);
+		for (int32_t kx = cols.first; kx < cols.end; kx += run) {
+			copy_rows(&linear[rows.first * row_bytes + kx * in_c], row_bytes,
+				  &x[kx * w->dilation_w * in_c], w->dilation_h * in_bytes,
+				  run * in_c, rows.end - rows.first);
+		}
+		take_rows(column, linear, 0, elements, 1);
+		return;
+	}
+	fill_column(column, (int8_t)p->in_zero, elements);
+	for (int32_t ky = rows.first; ky < rows.end; ky++, x += w->dilation_h * in_bytes) {
+		for (int32_t kx = cols.first; kx < cols.end; kx += run) {
+			take_rows(&column[WINDOWS * (ky * row_bytes + kx * in_c)],
+				  &x[kx * w->dilation_w * in_c], 0, run * in_c, 1);
+		}
 	}
 }
 
-/* Groups of four filters at three windows, in the order in which the assembly below expects them:
+/* How windows that lie inside the input are copied. */
+struct taking {
+	int32_t ahead;     /* from one window to the next, in bytes of the input */
+	int32_t in_bytes;  /* from one row to the next */
+	int32_t row_bytes; /* of a window */
+	int32_t rows;
+	int32_t elements;
+	bool straight;           /* rows start at whole vectors */
+	int8_t *linear;          /* where rows are copied one after the other at first */
+	const uint16_t *offsets; /* of OFFSETS elements, or NULL */
+};
+
+/* Small windows, as those of three channels, are gathered by the offsets of their elements. */
+#define OFFSETS 32
+
+static bool find_offsets(uint16_t *offsets, const struct tinyml_window *w)
+{
+	const int32_t row_bytes = w->kernel_w * w->in_c, in_bytes = w->in_w * w->in_c;
+	const int32_t count = w->kernel_h * row_bytes;
+
+	if (w->kernel_h == 1 || row_bytes % TINYML_LANES == 0 || count <= OFFSETS - 8 ||
+	    count > OFFSETS || w->kernel_h * in_bytes > UINT16_MAX) {
+		return false;
+	}
+	for (int32_t i = 0; i < count; i++) {
+		offsets[i] = (uint16_t)(i / row_bytes * in_bytes + i % row_bytes);
+	}
+	return true;
+}
+
+/* Windows by the offsets of their elements: three times eight, then what is left. */
+static void take_by_offsets(const struct taking *t, int8_t *column, const int8_t *from,
+			    int32_t count)
+{
+	int32_t predicate;
+
+	__asm__ volatile("vmrs %[predicate], vpr\n\t"
+			 "vldrh.16 q0, [%[offsets]]\n\t"
+			 "vldrh.16 q1, [%[offsets], #16]\n\t"
+			 "vldrh.16 q2, [%[offsets], #32]\n\t"
+			 "vldrh.16 q3, [%[offsets], #48]\n\t"
+			 "vctp.16 %[left]\n\t"
+			 "dls lr, %[count]\n"
+			 "1:\n\t"
+			 "vldrb.u16 q4, [%[from], q0]\n\t"
+			 "vstrb.16 q4, [%[column]], #8\n\t"
+			 "vldrb.u16 q5, [%[from], q1]\n\t"
+			 "vstrb.16 q5, [%[column]], #8\n\t"
+			 "vldrb.u16 q4, [%[from], q2]\n\t"
+			 "vstrb.16 q4, [%[column], #48]\n\t"
+			 "vpst\n\t"
+			 "vldrbt.u16 q5, [%[from], q3]\n\t"
+			 "vstrb.16 q5, [%[column], #56]\n\t"
+			 "add %[from], %[from], %[ahead]\n\t"
+			 "le lr, 1b\n\t"
+			 "vmsr vpr, %[predicate]"
+			 : [column] "+l"(column), [from] "+l"(from), [predicate] "=&r"(predicate)
+			 : [offsets] "l"(t->offsets), [left] "r"(t->elements - OFFSETS + 8),
+			   [count] "r"(count), [ahead] "r"(t->ahead)
+			 : "lr", "q0", "q1", "q2", "q3", "q4", "q5", "memory");
+}
+
+/* Windows that follow one another. */
+NOT_INLINED void take_windows(const struct taking *t, int8_t *column, const int8_t *from,
+			      int32_t count)
+{
+	if (t->offsets != NULL) {
+		take_by_offsets(t, column, from, count);
+		return;
+	}
+	for (; count > 0; count--, column += TINYML_LANES, from += t->ahead) {
+		if (t->straight) {
+			take_rows(column, from, t->in_bytes, t->row_bytes, t->rows);
+		} else {
+			copy_rows(t->linear, t->row_bytes, from, t->in_bytes, t->row_bytes,
+				  t->rows);
+			take_rows(column, t->linear, 0, t->elements, 1);
+		}
+	}
+}
+
+/* Groups of four filters at four windows, in the order in which the assembly below expects them:
  * numbers are offsets.
  */
 struct filters {
-	const int8_t *columns[WINDOWS]; /* 0 */
-	int32_t more_vectors;           /* 12: in each column, but for the first */
-	const int8_t *weights;          /* 16 */
-	int32_t after_first;            /* 20: from the end of a group's first pair to its second */
-	int32_t after_second;           /* 24: from there to the next group */
-	const int32_t *bias;            /* 28 */
-	const int32_t *multiplier;      /* 32 */
-	const int8_t *shift;            /* 36 */
-	const int8_t *end;              /* 40: of the shifts */
-	int8_t *y;                      /* 44 */
-	int32_t step;                   /* 48: from the outputs of a window to those of the next */
-	int32_t zero;                   /* 52 */
-	int32_t low;                    /* 56 */
-	int32_t high;                   /* 60 */
-	int32_t sums[WINDOWS * 4];      /* 64 */
+	int32_t adjust;              /* 0: from behind the vectors of a pair to the next pair */
+	const int8_t *columns;       /* 4 */
+	int32_t rounds;              /* 8: of the loop over vectors, four each */
+	int32_t skip;                /* 12: bytes of its code to skip at first */
+	const int8_t *weights;       /* 16: less the first adjustment */
+	const int32_t *channels;     /* 20 */
+	int8_t *y;                   /* 24: outputs of the first window */
+	int32_t others[WINDOWS - 1]; /* 28: from there to those of the other windows */
+	const int8_t *end;           /* 40: of the outputs of the first window */
+	int32_t zero;                /* 44 */
+	int8_t low[TINYML_LANES];    /* 48 */
+	int8_t high[TINYML_LANES];   /* 64 */
+	int32_t saved;               /* 80: r7 */
+	int32_t pair_bytes;          /* of the vectors of a pair */
 };
 
 /* One instruction in a line. */
 /* clang-format off */
 
-/* A vector of two filters times one of three windows. Sums of the first filter are in r0, r2 and
- * r4, of the second in r6, r8 and r10.
+/* A vector of two filters times one of four windows. Sums of the first filter are in r0, r2, r4 and
+ * r6, of the second in r8, r10, r12 and lr.
  */
 #define MULTIPLY(multiply)                                                                         \
-	"vldrb.8 q0, [r1, #16]\n\t"                                                                \
-	"vldrb.8 q1, [r3], #16\n\t"                                                                \
-	multiply " r6, q0, q1\n\t"                                                                 \
-	"vldrb.8 q2, [r5], #16\n\t"                                                                \
-	multiply " r8, q0, q2\n\t"                                                                 \
-	"vldrb.8 q3, [r12], #16\n\t"                                                               \
-	multiply " r10, q0, q3\n\t"                                                                \
+	"vldrb.8 q2, [r3], #64\n\t"                                                                \
 	"vldrb.8 q0, [r1], #32\n\t"                                                                \
-	multiply " r0, q0, q1\n\t"                                                                 \
-	multiply " r2, q0, q2\n\t"                                                                 \
-	multiply " r4, q0, q3\n\t"
+	multiply " r0, q0, q2\n\t"                                                                 \
+	"vldrb.8 q1, [r1, #-16]\n\t"                                                               \
+	multiply " r8, q1, q2\n\t"                                                                 \
+	"vldrb.8 q3, [r3, #-48]\n\t"                                                               \
+	multiply " r2, q0, q3\n\t"                                                                 \
+	"vldrb.8 q2, [r3, #-32]\n\t"                                                               \
+	multiply " r10, q1, q3\n\t"                                                                \
+	multiply " r4, q0, q2\n\t"                                                                 \
+	"vldrb.8 q3, [r3, #-16]\n\t"                                                               \
+	multiply " r12, q1, q2\n\t"                                                                \
+	multiply " r6, q0, q3\n\t"                                                                 \
+	multiply " lr, q1, q3\n\t"
+#define MULTIPLY_BYTES 56
+#define ROUND_BYTES (4 * MULTIPLY_BYTES + 8)
 
-/* Two filters at three windows. The sums are stored 16 bytes from one window to the next. */
-#define PAIR(loop, end, after, sums0, sums1, sums2)                                                \
-	"ldm r11, {r3, r5, r12, lr}\n\t"                                                           \
+/* Two filters at four windows: the sums of a filter become a vector. The loop is entered where the
+ * vectors after the first one, divided by four, leave that remainder.
+ */
+#define PAIR(loop, first, second)                                                                  \
+	"ldm r11, {r0, r3, r7}\n\t"                                                                \
+	"add r1, r1, r0\n\t"                                                                       \
 	MULTIPLY("vmladav.s8")                                                                     \
-	"wls lr, lr, " end "f\n\t"                                                                 \
+	"add pc, r5\n\t"                                                                           \
+	"nop\n"                                                                                    \
 	loop ":\n\t"                                                                               \
 	MULTIPLY("vmladava.s8")                                                                    \
-	"le lr, " loop "b\n\t"                                                                     \
-	end ":\n\t"                                                                                \
-	"ldr r3, [r11, #" after "]\n\t"                                                            \
-	"strd r0, r6, [r11, #" sums0 "]\n\t"                                                       \
-	"strd r2, r8, [r11, #" sums1 "]\n\t"                                                       \
-	"strd r4, r10, [r11, #" sums2 "]\n\t"                                                      \
-	"add r1, r1, r3\n\t"
-
-/* Sums of a window become outputs: q3 and q4 hold the multipliers and shifts, r6 the zero point, q5
- * and q6 the limits.
- */
-#define RESCALE(sum, multiply, round)                                                              \
-	multiply " " sum ", " sum ", q3\n\t"                                                       \
-	round(sum)                                                                                 \
-	"vrshl.s32 " sum ", " sum ", q4\n\t"                                                       \
-	"vadd.i32 " sum ", " sum ", r6\n\t"                                                        \
-	"vmin.s32 " sum ", " sum ", q6\n\t"                                                        \
-	"vmax.s32 " sum ", " sum ", q5\n\t"
+	MULTIPLY("vmladava.s8")                                                                    \
+	MULTIPLY("vmladava.s8")                                                                    \
+	MULTIPLY("vmladava.s8")                                                                    \
+	"subs.w r7, r7, #1\n\t"                                                                    \
+	"bne.w " loop "b\n\t"                                                                      \
+	"vmov " first "[2], " first "[0], r0, r4\n\t"                                              \
+	"vmov " first "[3], " first "[1], r2, r6\n\t"                                              \
+	"vmov " second "[2], " second "[0], r8, r12\n\t"                                           \
+	"vmov " second "[3], " second "[1], r10, lr\n\t"
 
 /* The shift rounds halves up, but negative halves must round down. */
-#define HALVES_AWAY(sum)                                                                           \
-	"vand q7, " sum ", q4\n\t"                                                                 \
-	"vshr.s32 q7, q7, #31\n\t"                                                                 \
-	"vqadd.s32 " sum ", " sum ", q7\n\t"
-#define HALVES_UP(sum) ""
+#define HALVES_AWAY                                                                                \
+	"vshr.s32 q0, q4, #31\n\t"                                                                 \
+	"vqadd.s32 q4, q4, q0\n\t"                                                                 \
+	"vshr.s32 q1, q5, #31\n\t"                                                                 \
+	"vqadd.s32 q5, q5, q1\n\t"                                                                 \
+	"vshr.s32 q2, q6, #31\n\t"                                                                 \
+	"vqadd.s32 q6, q6, q2\n\t"                                                                 \
+	"vshr.s32 q3, q7, #31\n\t"                                                                 \
+	"vqadd.s32 q7, q7, q3\n\t"
+#define HALVES_UP ""
 
-/* In assembly, because compilers spend more instructions on moving registers than on the sums. r7
- * and r9 are left alone, because they may be the frame pointer and the platform's register.
+#define LIMIT                                                                                      \
+	"vldrb.8 q0, [r11, #48]\n\t"                                                               \
+	"vmax.s8 q4, q4, q0\n\t"                                                                   \
+	"vldrb.8 q1, [r11, #64]\n\t"                                                               \
+	"vmin.s8 q4, q4, q1\n\t"
+#define NO_LIMIT ""
+
+/* In assembly, because compilers spend more instructions on moving registers than on the sums. r9 is
+ * left alone, because it may be the platform's register. r7 may be the frame pointer, which a
+ * compiler does not let go, so it is saved here.
  */
-#define APPLY(filters, multiply, round)                                                            \
+#define APPLY(filters, multiply, round, limit)                                                     \
 	do {                                                                                       \
 		register struct filters *at __asm__("r0") = (filters);                             \
                                                                                                    \
 		__asm__ volatile(                                                                  \
 			"mov r11, r0\n\t"                                                          \
-			"ldr r0, [r11, #56]\n\t"                                                   \
-			"vdup.32 q5, r0\n\t"                                                       \
-			"ldr r0, [r11, #60]\n\t"                                                   \
-			"vdup.32 q6, r0\n\t"                                                       \
-			"ldr r1, [r11, #16]\n\t"                                                   \
+			"str r7, [r11, #80]\n\t"                                                   \
+			"ldrd r5, r1, [r11, #12]\n"                                                \
 			"1:\n\t"                                                                   \
-			PAIR("2", "3", "20", "64", "80", "96")                                     \
-			PAIR("4", "5", "24", "72", "88", "104")                                    \
-			"ldrd r2, r3, [r11, #28]\n\t"                                              \
-			"ldr r4, [r11, #36]\n\t"                                                   \
-			"ldr r6, [r11, #52]\n\t"                                                   \
-			"vldrw.32 q7, [r2], #16\n\t"                                               \
-			"vldrw.32 q0, [r11, #64]\n\t"                                              \
-			"vadd.i32 q0, q0, q7\n\t"                                                  \
-			"vldrw.32 q1, [r11, #80]\n\t"                                              \
-			"vadd.i32 q1, q1, q7\n\t"                                                  \
-			"vldrw.32 q2, [r11, #96]\n\t"                                              \
-			"vadd.i32 q2, q2, q7\n\t"                                                  \
-			"vldrw.32 q3, [r3], #16\n\t"                                               \
-			"vldrb.s32 q4, [r4], #4\n\t"                                               \
-			"strd r2, r3, [r11, #28]\n\t"                                              \
-			RESCALE("q0", multiply, round)                                             \
-			RESCALE("q1", multiply, round)                                             \
-			RESCALE("q2", multiply, round)                                             \
-			"ldrd r0, r2, [r11, #44]\n\t"                                              \
-			"ldr r5, [r11, #40]\n\t"                                                   \
-			"str r4, [r11, #36]\n\t"                                                   \
-			"vstrb.32 q0, [r0], #4\n\t"                                                \
-			"str r0, [r11, #44]\n\t"                                                   \
-			"add r0, r0, r2\n\t"                                                       \
-			"vstrb.32 q1, [r0, #-4]\n\t"                                               \
-			"add r0, r0, r2\n\t"                                                       \
-			"vstrb.32 q2, [r0, #-4]\n\t"                                               \
-			"cmp r4, r5\n\t"                                                           \
-			"bne 1b\n\t"                                                               \
+			PAIR("2", "q4", "q5")                                                      \
+			PAIR("3", "q6", "q7")                                                      \
+			"ldr r0, [r11, #20]\n\t"                                                   \
+			"ldm r0!, {r2, r3, r4, r6, r7, r8, r10, r12, lr}\n\t"                      \
+			"str r0, [r11, #20]\n\t"                                                   \
+			"vadd.i32 q4, q4, r2\n\t"                                                  \
+			"vadd.i32 q5, q5, r3\n\t"                                                  \
+			"vadd.i32 q6, q6, r4\n\t"                                                  \
+			"vadd.i32 q7, q7, r6\n\t"                                                  \
+			multiply " q4, q4, r7\n\t"                                                 \
+			"sxtb r2, lr\n\t"                                                          \
+			multiply " q5, q5, r8\n\t"                                                 \
+			"sxtb r3, lr, ror #8\n\t"                                                  \
+			multiply " q6, q6, r10\n\t"                                                \
+			"sxtb r4, lr, ror #16\n\t"                                                 \
+			multiply " q7, q7, r12\n\t"                                                \
+			"asr lr, lr, #24\n\t"                                                      \
+			round                                                                      \
+			"vrshl.s32 q4, r2\n\t"                                                     \
+			"vrshl.s32 q5, r3\n\t"                                                     \
+			"vrshl.s32 q6, r4\n\t"                                                     \
+			"vrshl.s32 q7, lr\n\t"                                                     \
+			"ldr r6, [r11, #44]\n\t"                                                   \
+			"vqmovnb.s32 q4, q4\n\t"                                                   \
+			"vqmovnb.s32 q5, q5\n\t"                                                   \
+			"vqmovnt.s32 q4, q6\n\t"                                                   \
+			"vqmovnt.s32 q5, q7\n\t"                                                   \
+			"vqadd.s16 q4, q4, r6\n\t"                                                 \
+			"vqadd.s16 q5, q5, r6\n\t"                                                 \
+			"vqmovnb.s16 q4, q4\n\t"                                                   \
+			"vqmovnt.s16 q4, q5\n\t"                                                   \
+			limit                                                                      \
+			"ldrd r0, r2, [r11, #24]\n\t"                                              \
+			"ldrd r3, r4, [r11, #32]\n\t"                                              \
+			"vmov r6, r8, q4[2], q4[0]\n\t"                                            \
+			"vmov r10, r12, q4[3], q4[1]\n\t"                                          \
+			"str r12, [r0, r4]\n\t"                                                    \
+			"str r8, [r0, r3]\n\t"                                                     \
+			"str r10, [r0, r2]\n\t"                                                    \
+			"str r6, [r0], #4\n\t"                                                     \
+			"ldr r2, [r11, #40]\n\t"                                                   \
+			"str r0, [r11, #24]\n\t"                                                   \
+			"cmp r0, r2\n\t"                                                           \
+			"bne.w 1b\n\t"                                                             \
 			"str r1, [r11, #16]\n\t"                                                   \
+			"ldr r7, [r11, #80]\n\t"                                                   \
 			: "+r"(at)                                                                 \
 			:                                                                          \
 			: "r1", "r2", "r3", "r4", "r5", "r6", "r8", "r10", "r11", "r12", "lr",     \
@@ -209,51 +358,67 @@ struct tinyml_conv_mve {
 };
 
 /* One function each, so that only what a model uses is linked. */
-#define LOOP(name, multiply, round)                                                                \
+#define LOOP(name, multiply, round, limit)                                                         \
 	NOT_INLINED void apply_##name(struct filters *filters)                                     \
 	{                                                                                          \
-		APPLY(filters, multiply, round);                                                   \
+		APPLY(filters, multiply, round, limit);                                            \
 	}                                                                                          \
 	const struct tinyml_conv_mve tinyml_conv_mve_##name = {apply_##name};
-LOOP(once, "vqdmulh.s32", HALVES_UP)
-LOOP(twice, "vqrdmulh.s32", HALVES_AWAY)
-/* Nothing below the zero point is kept: how negative halves are rounded changes no output. */
-LOOP(relu, "vqrdmulh.s32", HALVES_UP)
+LOOP(once, "vqdmulh.s32", HALVES_UP, LIMIT)
+LOOP(twice, "vqrdmulh.s32", HALVES_AWAY, LIMIT)
+/* Nothing below the zero point is kept: how negative halves are rounded changes no output. The
+ * limits are those of a byte. */
+LOOP(relu, "vqrdmulh.s32", HALVES_UP, NO_LIMIT)
 #undef LOOP
 
-/* Apply all filters to the windows in the columns, of which `count` are in use. */
-static void apply_filters(const struct tinyml_conv_mve_s8 *p, struct filters *filters, int8_t *y,
-			  int32_t step, int32_t count)
+/* Four filters, or the last ones, whose outputs are not written as words. */
+NOT_INLINED void apply_four(const struct tinyml_conv_mve_s8 *p, struct filters *filters, int8_t *y,
+			    int32_t left)
 {
-	const int32_t next = filters->after_second;
-	int32_t left = p->window.out_c;
+	const struct filters kept = *filters;
+	int8_t block[WINDOWS * 4];
 
-	filters->weights = p->weights;
-	filters->bias = p->bias;
-	filters->multiplier = p->multiplier;
-	filters->shift = p->shift;
-	if (count == WINDOWS && left >= 4) {
-		filters->y = y;
-		filters->step = step;
-		filters->end = &p->shift[left / 4 * 4];
-		p->loop->apply(filters);
-		y += left / 4 * 4;
-		left %= 4;
+	filters->y = block;
+	filters->end = block + 4;
+	for (int32_t i = 1; i < WINDOWS; i++) {
+		filters->others[i - 1] = 4 * i;
 	}
-	for (; left > 0; left -= 4, y += 4) {
-		int8_t block[WINDOWS * 4];
+	if (left <= 2) { /* there is no second pair: use the first again */
+		filters->weights += kept.adjust + kept.pair_bytes;
+		filters->adjust = -kept.pair_bytes;
+	}
+	p->loop->apply(filters);
+	/* Outputs of the first window are written last. */
+	for (int32_t i = WINDOWS - 1; i >= 0; i--) {
+		tinyml_copy(i == 0 ? y : y + kept.others[i - 1], &block[4 * i],
+			    left < 4 ? left : 4);
+	}
+	filters->adjust = kept.adjust;
+	for (int32_t i = 0; i < WINDOWS - 1; i++) {
+		filters->others[i] = kept.others[i];
+	}
+}
 
-		filters->y = block;
-		filters->step = 4;
-		filters->end = &filters->shift[4];
-		if (left <= 2) { /* there is no second pair: use the first again */
-			filters->after_first = -2 * TINYML_LANES * (filters->more_vectors + 1);
-		}
+/* Apply all filters to the windows in the columns. */
+static inline void apply_filters(const struct tinyml_conv_mve_s8 *p, struct filters *filters,
+				 int8_t *y)
+{
+	int32_t at = p->window.out_c & ~3;
+
+#ifndef __ARM_FEATURE_UNALIGNED
+	if (!TINYML_ALIGNED(y, 4) || at != p->window.out_c) {
+		at = 0;
+	}
+#endif
+	filters->weights = p->weights - filters->adjust;
+	filters->channels = p->channels;
+	filters->y = y;
+	filters->end = y + at;
+	if (at > 0) {
 		p->loop->apply(filters);
-		filters->after_first = next;
-		for (int32_t i = 0; i < count; i++) {
-			tinyml_copy(&y[i * step], &block[4 * i], left < 4 ? left : 4);
-		}
+	}
+	for (; at < p->window.out_c; at += 4) {
+		apply_four(p, filters, y + at, p->window.out_c - at);
 	}
 }
 
@@ -263,27 +428,50 @@ void tinyml_conv_mve_s8(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int
 	const struct tinyml_window *w = &p->window;
 	const int32_t row_bytes = w->kernel_w * w->in_c, in_bytes = w->in_w * w->in_c;
 	const int32_t elements = w->kernel_h * row_bytes;
-	const int32_t vectors = (elements + TINYML_LANES - 1) / TINYML_LANES;
-	const int32_t stride = vectors * TINYML_LANES, rows = w->batches * w->out_h;
+	const int32_t vectors = (elements + TINYML_LANES - 1) / TINYML_LANES, more = vectors - 1;
 	const int32_t step = p->from_the_end ? -w->out_c : w->out_c;
+	const int32_t ahead = p->from_the_end ? -w->stride_w : w->stride_w;
 	const bool undilated = w->dilation_h == 1 && w->dilation_w == 1;
+	/* Windows of one element are one row. */
+	const bool flat = elements == w->in_c && w->in_h == w->out_h && w->in_w == w->out_w &&
+			  w->pad_top == 0 && w->pad_left == 0;
+	const int32_t images = w->batches * w->out_h;
+	const int32_t rows = flat ? 1 : images, width = flat ? images * w->out_w : w->out_w;
+	/* Windows that start before this column of the input, and not before 0, lie inside. */
+	const int32_t limit = flat ? width : w->in_w - w->kernel_w + 1;
+	const bool whole_taps = w->in_c % TINYML_LANES == 0 || elements == w->in_c;
 	int8_t *const columns = scratch;
-	/* The second filter of a pair is not padded. */
-	struct filters filters = {
-		.columns = {columns, &columns[stride], &columns[2 * stride]},
-		.more_vectors = vectors - 1,
-		.after_first = elements - stride,
-		.after_second = elements - stride,
-		.zero = p->out_zero,
-		.low = p->out_min,
-		.high = p->out_max,
+	uint16_t offsets[OFFSETS];
+	struct taking taking = {
+		.ahead = ahead * w->in_c,
+		.in_bytes = in_bytes,
+		.row_bytes = row_bytes,
+		.rows = w->kernel_h,
+		.elements = elements,
+		.straight = row_bytes % TINYML_LANES == 0 || w->kernel_h == 1,
+		/* Taps that do not start at whole vectors are copied to the place behind. */
+		.linear = whole_taps ? NULL : &columns[vectors * NEXT_VECTOR],
+		.offsets = find_offsets(offsets, w) ? offsets : NULL,
 	};
-	int32_t left = rows * w->out_w, count = 0;
+	struct filters filters = {
+		.adjust =
+			elements - vectors * TINYML_LANES, /* the second of a pair is not padded */
+		.pair_bytes = 2 * vectors * TINYML_LANES,
+		.columns = columns,
+		.rounds = (more + 3) / 4,
+		.skip = more == 0 ? ROUND_BYTES : (4 - more % 4) % 4 * MULTIPLY_BYTES,
+		.others = {step, 2 * step, 3 * step},
+		.zero = p->out_zero,
+	};
+	int32_t count = 0;
+	bool before = false;
 
 	TINYML_ASSERT(TINYML_ALIGNED(scratch, 4) && p->out_min <= p->out_max);
 	TINYML_ASSERT(p->round_once == (p->loop == &tinyml_conv_mve_once));
-	tinyml_fill(columns, 0, WINDOWS * stride);
-	y += p->from_the_end ? (left - 1) * w->out_c : 0;
+	tinyml_fill(filters.low, (int8_t)p->out_min, TINYML_LANES);
+	tinyml_fill(filters.high, (int8_t)p->out_max, TINYML_LANES);
+	tinyml_fill(columns, 0, vectors * NEXT_VECTOR);
+	y += p->from_the_end ? (images * w->out_w - 1) * w->out_c : 0;
 	for (int32_t i = 0; i < rows; i++) {
 		const int32_t row = p->from_the_end ? rows - 1 - i : i;
 		const int32_t item = row / w->out_h, oy = row - item * w->out_h;
@@ -291,27 +479,44 @@ void tinyml_conv_mve_s8(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int
 		const int32_t top = oy * w->stride_h - w->pad_top;
 		const bool inside = undilated && top >= 0 && top + w->kernel_h <= w->in_h;
 		const int8_t *first = &from[top * in_bytes];
+		int32_t start = (p->from_the_end ? width - 1 : 0) * w->stride_w - w->pad_left;
 
-		for (int32_t j = 0; j < w->out_w; j++) {
-			const int32_t ox = p->from_the_end ? w->out_w - 1 - j : j;
-			const int32_t start = ox * w->stride_w - w->pad_left;
-			int8_t *column = &columns[count++ * stride];
+		for (int32_t left = width; left > 0;) {
+			const int32_t last = start + (WINDOWS - 1) * ahead;
+			int8_t *column = &columns[count * TINYML_LANES];
+			int32_t taken = 1;
 
 			/* Always a copy, so that outputs of a 1x1 convolution can be written over
 			 * its inputs. */
-			if (inside && start >= 0 && start + w->kernel_w <= w->in_w) {
-				copy_rows(column, row_bytes, &first[start * w->in_c], in_bytes,
-					  row_bytes, w->kernel_h);
+			if (!inside || start < 0 || start >= limit) {
+				const int32_t ox = p->from_the_end ? left - 1 : width - left;
+
+				gather_piecewise(p, from, oy, ox, column, taking.linear);
 			} else {
-				gather_piecewise(p, from, oy, ox, column);
+				if (count == 0 && left >= WINDOWS && last >= 0 && last < limit) {
+					taken = WINDOWS;
+				}
+				take_windows(&taking, column, &first[start * w->in_c], taken);
 			}
-			left--;
-			if (count == WINDOWS || left == 0) {
-				apply_filters(p, &filters, y, step, count);
-				y += count * step;
+			start += taken * ahead;
+			left -= taken;
+			count += taken;
+			if (count == WINDOWS) {
+				apply_filters(p, &filters, y);
+				before = true;
+				y += WINDOWS * step;
 				count = 0;
 			}
 		}
+	}
+	if (count > 0) {
+		/* The other columns are still those of the windows before, whose outputs are
+		 * written again. If there were none, outputs of the first window are written
+		 * last. */
+		for (int32_t i = count; i < WINDOWS; i++) {
+			filters.others[i - 1] = before ? (i - WINDOWS) * step : 0;
+		}
+		apply_filters(p, &filters, y);
 	}
 }
 

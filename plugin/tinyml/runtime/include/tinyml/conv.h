@@ -114,8 +114,9 @@ void tinyml_conv_halves_s8(const struct tinyml_conv_stream_s8 *p, const int8_t *
  *
  * The last vector of a is padded with zeros; the last vector of b is cut off after its N % 16
  * elements, and the next pair follows at once. After the last pair there are enough zeros to read a
- * whole vector. The other tables have one entry per output channel, the last one repeated to a
- * multiple of four. The bias includes the zero points, as in struct tinyml_conv_stream_s8.
+ * whole vector. For every four filters, the last one repeated, there are nine words in `channels`:
+ * four biases, which include the zero points as in struct tinyml_conv_stream_s8; four multipliers;
+ * four shifts, a byte each, the first one lowest: negative, or 0 in the loop for ReLU.
  */
 struct tinyml_conv_mve;
 struct tinyml_conv_mve_s8 {
@@ -127,18 +128,19 @@ struct tinyml_conv_mve_s8 {
 	bool round_once;   /* use tinyml_rescale_once() */
 	bool from_the_end; /* compute the last position first */
 	const int8_t *weights;
-	const int32_t *bias;
-	const int32_t *multiplier;
-	const int8_t *shift; /* not positive; negative with round_once */
+	const int32_t *channels;
 	const struct tinyml_conv_mve *loop;
 };
 
 /** Loops over the filters; only those that a model names are linked. */
 extern const struct tinyml_conv_mve tinyml_conv_mve_once;  /* round_once is true */
 extern const struct tinyml_conv_mve tinyml_conv_mve_twice; /* it is false */
-extern const struct tinyml_conv_mve tinyml_conv_mve_relu;  /* also, and out_min >= out_zero */
+/* It is false, and out_zero and out_min are -128, out_max is 127. */
+extern const struct tinyml_conv_mve tinyml_conv_mve_relu;
 
-/** The scratch memory holds three columns of V vectors. */
+/** The scratch memory holds four columns of V vectors, and one more if the kernel has more than one
+ * element per channel and in_c is not a multiple of 16.
+ */
 void tinyml_conv_mve_s8(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int8_t *y,
 			void *scratch);
 
