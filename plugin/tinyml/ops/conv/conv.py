@@ -91,10 +91,8 @@ class ConvHelium(ConvInt8):
         return target.mve
 
     def scratch_bytes(self, layer: Layer[Convolution], target: Target) -> int:
-        """Four columns in whole vectors, and one more where taps do not start at whole vectors."""
-        _, height, width, channels = layer.input(1).shape
-        straight = height * width == 1 or channels % helium.LANES == 0
-        return (4 if straight else 5) * helium.whole_vectors(height * width * channels)
+        """Four columns in whole vectors."""
+        return 4 * helium.whole_vectors(int(np.prod(layer.input(1).shape[1:])))
 
     def functions(self, layer: Layer[Convolution]) -> tuple[str, ...]:
         return self.name, f"tinyml_conv_mve_{helium.conv_loop(layer)}"

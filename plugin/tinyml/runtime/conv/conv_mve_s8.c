@@ -23,47 +23,86 @@
  */
 #define NEXT_VECTOR (WINDOWS * TINYML_LANES)
 
-/* Rows of bytes that are `from_stride` bytes apart, copied to a place where they follow one
- * another.
- */
-static inline __attribute__((always_inline)) void copy_rows(int8_t *to, int32_t to_stride,
-							    const int8_t *from, int32_t from_stride,
-							    int32_t bytes, int32_t rows)
+/* As many bytes as fit into a vector. */
+static inline void put(int8_t *to, const int8_t *from, int32_t count)
 {
-	if (bytes > TINYML_LANES) {
-		for (; rows > 0; rows--, to += to_stride, from += from_stride) {
-			tinyml_copy(to, from, bytes);
-		}
-	} else if (rows > 0) {
-		int32_t predicate;
+	int32_t predicate;
 
-		/* In assembly, because compilers set the predicate again for every row. Not all of
-		 * them know that name of the predicate's register, so its content is restored. */
-		__asm__ volatile("vmrs %[predicate], vpr\n\t"
-				 "vctp.8 %[bytes]\n\t"
-				 "dls lr, %[rows]\n"
-				 "1:\n\t"
-				 "vpstt\n\t"
-				 "vldrbt.8 q0, [%[from]]\n\t"
-				 "vstrbt.8 q0, [%[to]]\n\t"
-				 "add %[from], %[from], %[from_stride]\n\t"
-				 "add %[to], %[to], %[to_stride]\n\t"
-				 "le lr, 1b\n\t"
-				 "vmsr vpr, %[predicate]"
-				 : [to] "+r"(to), [from] "+r"(from), [predicate] "=&r"(predicate)
-				 : [bytes] "r"(bytes), [rows] "r"(rows),
-				   [from_stride] "r"(from_stride), [to_stride] "r"(to_stride)
-				 : "lr", "q0", "memory");
+	/* In assembly, because compilers move predicates to and fro. Not all of them know that name
+	 * of the predicate's register, so its content is restored. */
+	__asm__ volatile("vmrs %[predicate], vpr\n\t"
+			 "vctp.8 %[count]\n\t"
+			 "vpstt\n\t"
+			 "vldrbt.8 q0, [%[from]]\n\t"
+			 "vstrbt.8 q0, [%[to]]\n\t"
+			 "vmsr vpr, %[predicate]"
+			 : [predicate] "=&r"(predicate)
+			 : [to] "r"(to), [from] "r"(from), [count] "r"(count)
+			 : "q0", "memory");
+}
+
+/* Write bytes of a window into its column, from element `at` on. */
+static inline void put_run(int8_t *column, int32_t at, const int8_t *from, int32_t bytes)
+{
+	for (;;) {
+		const int32_t lane = at & (TINYML_LANES - 1), room = TINYML_LANES - lane;
+
+		column += (at - lane) * WINDOWS;
+		if (bytes <= room) {
+			put(column + lane, from, bytes);
+			return;
+		}
+		put(column + lane, from, room);
+		at = TINYML_LANES;
+		from += room;
+		bytes -= room;
 	}
 }
 
-/* Rows of bytes become vectors of a column, one after the other. Only one row, the last one, may
- * end in the middle of a vector.
+/* Copy a window element by element of the kernel: where it extends past the input, the zero point
+ * is used.
  */
-static inline __attribute__((always_inline)) void
-take_rows(int8_t *column, const int8_t *from, int32_t from_stride, int32_t bytes, int32_t rows)
+NOT_INLINED void gather_piecewise(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int32_t oy,
+				  int32_t ox, int8_t *column)
 {
-	const int32_t skipped = from_stride - bytes;
+	const struct tinyml_window *w = &p->window;
+	const struct tinyml_span rows =
+		tinyml_span(oy, w->stride_h, w->pad_top, w->kernel_h, w->dilation_h, w->in_h);
+	const struct tinyml_span cols =
+		tinyml_span(ox, w->stride_w, w->pad_left, w->kernel_w, w->dilation_w, w->in_w);
+	const int32_t in_c = w->in_c, row_bytes = w->kernel_w * in_c, in_bytes = w->in_w * in_c;
+	/* Elements that are adjacent in the column and in the input. */
+	const int32_t run = w->dilation_w == 1 ? cols.end - cols.first : 1;
+	int8_t *at = column;
+
+	for (int32_t left = w->kernel_h * row_bytes; left > 0; left -= TINYML_LANES) {
+		vstrbq_p_s8(at, vdupq_n_s8((int8_t)p->in_zero), vctp8q((uint32_t)left));
+		at += NEXT_VECTOR;
+	}
+	x += (rows.start + rows.first * w->dilation_h) * in_bytes + cols.start * in_c;
+	for (int32_t ky = rows.first; ky < rows.end; ky++, x += w->dilation_h * in_bytes) {
+		for (int32_t kx = cols.first; kx < cols.end; kx += run) {
+			put_run(column, ky * row_bytes + kx * in_c, &x[kx * w->dilation_w * in_c],
+				run * in_c);
+		}
+	}
+}
+
+/* How windows that lie inside the input are copied. */
+struct taking {
+	int32_t ahead;     /* from one window to the next, in bytes of the input */
+	int32_t in_bytes;  /* from one row to the next */
+	int32_t row_bytes; /* of a window */
+	int32_t rows;
+	int32_t elements;
+	/* Rows that do not start at whole vectors are gathered by the offsets of their elements. */
+	const uint16_t *offsets;
+};
+
+/* Rows of bytes become vectors of a column, one after the other. */
+static inline void take_rows(const struct taking *t, int8_t *column, const int8_t *from)
+{
+	int32_t rows = t->rows;
 
 	__asm__ volatile("1:\n\t"
 			 "wlstp.8 lr, %[bytes], 3f\n"
@@ -76,84 +115,56 @@ take_rows(int8_t *column, const int8_t *from, int32_t from_stride, int32_t bytes
 			 "subs %[rows], %[rows], #1\n\t"
 			 "bgt 1b"
 			 : [column] "+r"(column), [from] "+r"(from), [rows] "+r"(rows)
-			 : [bytes] "r"(bytes), [skipped] "r"(skipped)
+			 : [bytes] "r"(t->row_bytes), [skipped] "r"(t->in_bytes - t->row_bytes)
 			 : "lr", "q0", "cc", "memory");
 }
 
-static void fill_column(int8_t *column, int8_t value, int32_t count)
+/* Vectors of a column by the offsets of their elements. Only the last one may be incomplete. */
+static inline void take_elements(const struct taking *t, int8_t *column, const int8_t *from)
 {
-	for (; count > 0; count -= TINYML_LANES, column += NEXT_VECTOR) {
-		vstrbq_p_s8(column, vdupq_n_s8(value), vctp8q((uint32_t)count));
-	}
+	const int32_t more = (t->elements - 1) / TINYML_LANES;
+	const int32_t left = t->elements - more * TINYML_LANES;
+	const uint16_t *offsets = t->offsets;
+	int32_t predicate;
+
+	/* Not all compilers know that name of the predicate's register, so its content is
+	 * restored. */
+	__asm__ volatile(
+		"vmrs %[predicate], vpr\n\t"
+		"wls lr, %[more], 2f\n"
+		"1:\n\t"
+		"vldrh.16 q0, [%[offsets]], #32\n\t"
+		"vldrh.16 q1, [%[offsets], #-16]\n\t"
+		"vldrb.u16 q2, [%[from], q0]\n\t"
+		"vldrb.u16 q3, [%[from], q1]\n\t"
+		"vstrb.16 q2, [%[column]], #64\n\t"
+		"vstrb.16 q3, [%[column], #-56]\n\t"
+		"le lr, 1b\n"
+		"2:\n\t"
+		"vldrh.16 q0, [%[offsets]]\n\t"
+		"vldrh.16 q1, [%[offsets], #16]\n\t"
+		"vctp.16 %[first]\n\t"
+		"vpstt\n\t"
+		"vldrbt.u16 q2, [%[from], q0]\n\t"
+		"vstrbt.16 q2, [%[column]]\n\t"
+		"vctp.16 %[second]\n\t"
+		"vpstt\n\t"
+		"vldrbt.u16 q3, [%[from], q1]\n\t"
+		"vstrbt.16 q3, [%[column], #8]\n\t"
+		"vmsr vpr, %[predicate]"
+		: [column] "+l"(column), [offsets] "+l"(offsets), [predicate] "=&r"(predicate)
+		: [from] "l"(from), [more] "r"(more), [first] "r"(left < 8 ? left : 8),
+		  [second] "r"(left < 8 ? 0 : left - 8)
+		: "lr", "q0", "q1", "q2", "q3", "memory");
 }
 
-/* Copy a dilated window, or one that extends past the input, where the zero point is used. */
-NOT_INLINED void gather_piecewise(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int32_t oy,
-				  int32_t ox, int8_t *column, int8_t *linear)
-{
-	const struct tinyml_window *w = &p->window;
-	const struct tinyml_span rows =
-		tinyml_span(oy, w->stride_h, w->pad_top, w->kernel_h, w->dilation_h, w->in_h);
-	const struct tinyml_span cols =
-		tinyml_span(ox, w->stride_w, w->pad_left, w->kernel_w, w->dilation_w, w->in_w);
-	const int32_t in_c = w->in_c, row_bytes = w->kernel_w * in_c, in_bytes = w->in_w * in_c;
-	const int32_t elements = w->kernel_h * row_bytes;
-	/* Elements that are adjacent in the column and in the input. */
-	const int32_t run = w->dilation_w == 1 ? cols.end - cols.first : 1;
-
-	x += (rows.start + rows.first * w->dilation_h) * in_bytes + cols.start * in_c;
-	if (linear != NULL) {
-		tinyml_fill(linear, (int8_t)p->in_zero, elements);
-		for (int32_t kx = cols.first; kx < cols.end; kx += run) {
-			copy_rows(&linear[rows.first * row_bytes + kx * in_c], row_bytes,
-				  &x[kx * w->dilation_w * in_c], w->dilation_h * in_bytes,
-				  run * in_c, rows.end - rows.first);
-		}
-		take_rows(column, linear, 0, elements, 1);
-		return;
-	}
-	fill_column(column, (int8_t)p->in_zero, elements);
-	for (int32_t ky = rows.first; ky < rows.end; ky++, x += w->dilation_h * in_bytes) {
-		for (int32_t kx = cols.first; kx < cols.end; kx += run) {
-			take_rows(&column[WINDOWS * (ky * row_bytes + kx * in_c)],
-				  &x[kx * w->dilation_w * in_c], 0, run * in_c, 1);
-		}
-	}
-}
-
-/* How windows that lie inside the input are copied. */
-struct taking {
-	int32_t ahead;     /* from one window to the next, in bytes of the input */
-	int32_t in_bytes;  /* from one row to the next */
-	int32_t row_bytes; /* of a window */
-	int32_t rows;
-	int32_t elements;
-	bool straight;           /* rows start at whole vectors */
-	int8_t *linear;          /* where rows are copied one after the other at first */
-	const uint16_t *offsets; /* of OFFSETS elements, or NULL */
-};
-
-/* Small windows, as those of three channels, are gathered by the offsets of their elements. */
-#define OFFSETS 32
-
-static bool find_offsets(uint16_t *offsets, const struct tinyml_window *w)
-{
-	const int32_t row_bytes = w->kernel_w * w->in_c, in_bytes = w->in_w * w->in_c;
-	const int32_t count = w->kernel_h * row_bytes;
-
-	if (w->kernel_h == 1 || row_bytes % TINYML_LANES == 0 || count <= OFFSETS - 8 ||
-	    count > OFFSETS || w->kernel_h * in_bytes > UINT16_MAX) {
-		return false;
-	}
-	for (int32_t i = 0; i < count; i++) {
-		offsets[i] = (uint16_t)(i / row_bytes * in_bytes + i % row_bytes);
-	}
-	return true;
-}
-
-/* Windows by the offsets of their elements: three times eight, then what is left. */
-static void take_by_offsets(const struct taking *t, int8_t *column, const int8_t *from,
-			    int32_t count)
+/* Windows by the offsets of their elements, more than 24 and not more than 32: three channels of a
+ * 3x3 kernel.
+ */
+#define FEWEST_OF_FOUR 25
+#define MOST_OF_FOUR   32
+static inline void take_four_times_8(const struct taking *t, int8_t *column, const int8_t *from,
+				     int32_t count)
 {
 	int32_t predicate;
 
@@ -178,7 +189,7 @@ static void take_by_offsets(const struct taking *t, int8_t *column, const int8_t
 			 "le lr, 1b\n\t"
 			 "vmsr vpr, %[predicate]"
 			 : [column] "+l"(column), [from] "+l"(from), [predicate] "=&r"(predicate)
-			 : [offsets] "l"(t->offsets), [left] "r"(t->elements - OFFSETS + 8),
+			 : [offsets] "l"(t->offsets), [left] "r"(t->elements - MOST_OF_FOUR + 8),
 			   [count] "r"(count), [ahead] "r"(t->ahead)
 			 : "lr", "q0", "q1", "q2", "q3", "q4", "q5", "memory");
 }
@@ -187,19 +198,30 @@ static void take_by_offsets(const struct taking *t, int8_t *column, const int8_t
 NOT_INLINED void take_windows(const struct taking *t, int8_t *column, const int8_t *from,
 			      int32_t count)
 {
-	if (t->offsets != NULL) {
-		take_by_offsets(t, column, from, count);
+	if (t->offsets != NULL && t->elements >= FEWEST_OF_FOUR && t->elements <= MOST_OF_FOUR) {
+		take_four_times_8(t, column, from, count);
 		return;
 	}
 	for (; count > 0; count--, column += TINYML_LANES, from += t->ahead) {
-		if (t->straight) {
-			take_rows(column, from, t->in_bytes, t->row_bytes, t->rows);
+		if (t->offsets != NULL) {
+			take_elements(t, column, from);
 		} else {
-			copy_rows(t->linear, t->row_bytes, from, t->in_bytes, t->row_bytes,
-				  t->rows);
-			take_rows(column, t->linear, 0, t->elements, 1);
+			take_rows(t, column, from);
 		}
 	}
+}
+
+/* Offsets of the elements of a window, if there are few. */
+#define OFFSETS 48
+static bool find_offsets(const struct taking *t, uint16_t *offsets)
+{
+	if (t->elements > OFFSETS || t->rows * t->in_bytes > UINT16_MAX) {
+		return false;
+	}
+	for (int32_t i = 0; i < t->elements; i++) {
+		*offsets++ = (uint16_t)(i / t->row_bytes * t->in_bytes + i % t->row_bytes);
+	}
+	return true;
 }
 
 /* Groups of four filters at four windows, in the order in which the assembly below expects them:
@@ -375,28 +397,30 @@ LOOP(relu, "vqrdmulh.s32", HALVES_UP, NO_LIMIT)
 NOT_INLINED void apply_four(const struct tinyml_conv_mve_s8 *p, struct filters *filters, int8_t *y,
 			    int32_t left)
 {
-	const struct filters kept = *filters;
+	const int32_t adjust = filters->adjust, pair_bytes = filters->pair_bytes;
+	const int32_t second = filters->others[0], third = filters->others[1];
+	const int32_t fourth = filters->others[2], some = left < 4 ? left : 4;
 	int8_t block[WINDOWS * 4];
 
 	filters->y = block;
 	filters->end = block + 4;
-	for (int32_t i = 1; i < WINDOWS; i++) {
-		filters->others[i - 1] = 4 * i;
-	}
+	filters->others[0] = 4;
+	filters->others[1] = 8;
+	filters->others[2] = 12;
 	if (left <= 2) { /* there is no second pair: use the first again */
-		filters->weights += kept.adjust + kept.pair_bytes;
-		filters->adjust = -kept.pair_bytes;
+		filters->weights += adjust + pair_bytes;
+		filters->adjust = -pair_bytes;
 	}
 	p->loop->apply(filters);
+	filters->adjust = adjust;
+	filters->others[0] = second;
+	filters->others[1] = third;
+	filters->others[2] = fourth;
 	/* Outputs of the first window are written last. */
-	for (int32_t i = WINDOWS - 1; i >= 0; i--) {
-		tinyml_copy(i == 0 ? y : y + kept.others[i - 1], &block[4 * i],
-			    left < 4 ? left : 4);
-	}
-	filters->adjust = kept.adjust;
-	for (int32_t i = 0; i < WINDOWS - 1; i++) {
-		filters->others[i] = kept.others[i];
-	}
+	put(y + fourth, &block[12], some);
+	put(y + third, &block[8], some);
+	put(y + second, &block[4], some);
+	put(y, block, some);
 }
 
 /* Apply all filters to the windows in the columns. */
@@ -439,7 +463,6 @@ void tinyml_conv_mve_s8(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int
 	const int32_t rows = flat ? 1 : images, width = flat ? images * w->out_w : w->out_w;
 	/* Windows that start before this column of the input, and not before 0, lie inside. */
 	const int32_t limit = flat ? width : w->in_w - w->kernel_w + 1;
-	const bool whole_taps = w->in_c % TINYML_LANES == 0 || elements == w->in_c;
 	int8_t *const columns = scratch;
 	uint16_t offsets[OFFSETS];
 	struct taking taking = {
@@ -448,26 +471,26 @@ void tinyml_conv_mve_s8(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int
 		.row_bytes = row_bytes,
 		.rows = w->kernel_h,
 		.elements = elements,
-		.straight = row_bytes % TINYML_LANES == 0 || w->kernel_h == 1,
-		/* Taps that do not start at whole vectors are copied to the place behind. */
-		.linear = whole_taps ? NULL : &columns[vectors * NEXT_VECTOR],
-		.offsets = find_offsets(offsets, w) ? offsets : NULL,
 	};
-	struct filters filters = {
-		.adjust =
-			elements - vectors * TINYML_LANES, /* the second of a pair is not padded */
-		.pair_bytes = 2 * vectors * TINYML_LANES,
-		.columns = columns,
-		.rounds = (more + 3) / 4,
-		.skip = more == 0 ? ROUND_BYTES : (4 - more % 4) % 4 * MULTIPLY_BYTES,
-		.others = {step, 2 * step, 3 * step},
-		.zero = p->out_zero,
-	};
+	struct filters filters;
+	/* Windows whose rows do not start at whole vectors and which are large are rare. */
+	const bool straight = row_bytes % TINYML_LANES == 0 || w->kernel_h == 1;
+	const bool simple = undilated && (straight || find_offsets(&taking, offsets));
 	int32_t count = 0;
 	bool before = false;
 
 	TINYML_ASSERT(TINYML_ALIGNED(scratch, 4) && p->out_min <= p->out_max);
 	TINYML_ASSERT(p->round_once == (p->loop == &tinyml_conv_mve_once));
+	taking.offsets = straight ? NULL : offsets;
+	filters.adjust = elements - vectors * TINYML_LANES; /* the second of a pair is not padded */
+	filters.pair_bytes = 2 * vectors * TINYML_LANES;
+	filters.columns = columns;
+	filters.rounds = (more + 3) / 4;
+	filters.skip = more == 0 ? ROUND_BYTES : (4 - more % 4) % 4 * MULTIPLY_BYTES;
+	filters.others[0] = step;
+	filters.others[1] = 2 * step;
+	filters.others[2] = 3 * step;
+	filters.zero = p->out_zero;
 	tinyml_fill(filters.low, (int8_t)p->out_min, TINYML_LANES);
 	tinyml_fill(filters.high, (int8_t)p->out_max, TINYML_LANES);
 	tinyml_fill(columns, 0, vectors * NEXT_VECTOR);
@@ -477,7 +500,7 @@ void tinyml_conv_mve_s8(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int
 		const int32_t item = row / w->out_h, oy = row - item * w->out_h;
 		const int8_t *from = &x[item * w->in_h * in_bytes];
 		const int32_t top = oy * w->stride_h - w->pad_top;
-		const bool inside = undilated && top >= 0 && top + w->kernel_h <= w->in_h;
+		const bool inside = simple && top >= 0 && top + w->kernel_h <= w->in_h;
 		const int8_t *first = &from[top * in_bytes];
 		int32_t start = (p->from_the_end ? width - 1 : 0) * w->stride_w - w->pad_left;
 
@@ -491,7 +514,7 @@ void tinyml_conv_mve_s8(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int
 			if (!inside || start < 0 || start >= limit) {
 				const int32_t ox = p->from_the_end ? left - 1 : width - left;
 
-				gather_piecewise(p, from, oy, ox, column, taking.linear);
+				gather_piecewise(p, from, oy, ox, column);
 			} else {
 				if (count == 0 && left >= WINDOWS && last >= 0 && last < limit) {
 					taken = WINDOWS;

@@ -138,9 +138,7 @@ extern const struct tinyml_conv_mve tinyml_conv_mve_twice; /* it is false */
 /* It is false, and out_zero and out_min are -128, out_max is 127. */
 extern const struct tinyml_conv_mve tinyml_conv_mve_relu;
 
-/** The scratch memory holds four columns of V vectors, and one more if the kernel has more than one
- * element per channel and in_c is not a multiple of 16.
- */
+/** The scratch memory holds four columns of V vectors. */
 void tinyml_conv_mve_s8(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int8_t *y,
 			void *scratch);
 
