@@ -198,7 +198,7 @@ CONVOLUTIONS = {name: case for name, case in WEIGHTED.items() if isinstance(case
 
 @pytest.mark.parametrize("kernels", ["portable"])
 @pytest.mark.parametrize(
-    ("machine", "cases", "names"),
+    "machine, cases, names",
     [
         (
             "qemu-cortex-m4",

@@ -25,6 +25,7 @@ from tinyml.ops.weighted import helium, rvv
 from tinyml.ops.weighted.byte_weights import ConvByteWeights
 from tinyml.ops.weighted.int16 import ConvInt16
 from tinyml.ops.weighted.records import (
+    channel_tables,
     constant_weights,
     float_limits,
     float_tensors,
