@@ -35,6 +35,7 @@ from tinyml.platformio.boards import Board
 from tinyml.platformio.project import read_models
 
 NPU = "ethos-u55-128"
+FLOAT = Path(__file__).parents[2] / "samples" / "digits" / "model_float.onnx"
 HAS_VELA = importlib.util.find_spec("ethosu") is not None
 needs_vela = pytest.mark.skipif(not HAS_VELA, reason="ethos-u-vela is not installed")
 
@@ -163,6 +164,21 @@ def test_running_is_refused_and_nothing_is_written(
     assert f"is compiled for {NPU}, which host does not have" in said
     assert main(["compile", str(path), "--npu", "ethos-u99", "-o", str(tmp_path / "c")]) == 1
     assert sorted(p.name for p in tmp_path.iterdir()) == ["model.tflite"]
+
+
+@needs_vela
+def test_verify_computes_in_numpy_and_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A float model that is quantised first, so that CPU layers stand before and after the NPU's."""
+    calibration = tmp_path / "data.npz"
+    np.savez(calibration, image=np.random.default_rng(1).random((8, 1, 8, 8), np.float32))
+    model = ["verify", str(FLOAT), "--quantize", str(calibration), "--npu", NPU, "--samples", "2"]
+    assert main(model) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"{NPU} computes 6 of 8 operators" in said
+    assert f"nothing here emulates {NPU}. All operators are computed in numpy" in said
+    assert "agrees on numpy with onnxruntime" in said
+    assert main([*model, "--on", "qemu-cortex-m55"]) == 1
+    assert "which qemu-cortex-m55 does not have" in capsys.readouterr().err
 
 
 DRIVER = Path(__file__).parents[1] / "support" / "npu_driver.c"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tinyml.compare import bisect
 from tinyml.compare.difference import Difference, Tolerance, compare, slack_of, step_of
+from tinyml.compare.in_numpy import InNumpy
 from tinyml.compare.interface import as_stored, fitting
 from tinyml.compare.reference import Answer, Numpy, find_reference
 from tinyml.errors import TinymlError
@@ -144,6 +145,10 @@ def _causes(
     tolerance: Tolerance,
     is_numpy: bool,
 ) -> list[str]:
+    if isinstance(place, InNumpy):
+        return [
+            bisect.first_wrong_stage(model.stages, samples, answers, sizes, tolerance) or "no stage differs"
+        ]
     try:
         layer = bisect.first_wrong_layer(model.file, model.options, model.compiled, place, samples)
     except TinymlError as error:  # the outputs differ even so

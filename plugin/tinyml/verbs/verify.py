@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tinyml.machines import MACHINES
 from tinyml.verbs.base import Verb, print_notes
 from tinyml.verbs.compile import add_model_arguments
-from tinyml.verbs.placing import add_place_arguments, placed
+from tinyml.verbs.placing import Placed, add_place_arguments, placed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tinyml.compare.check import Subject, Verdict
     from tinyml.harness import Place
-    from tinyml.ir import Array
+    from tinyml.ir import Array, Graph
 
 EXIT_DIFFERS = 3
 
@@ -91,10 +91,27 @@ class Verify(Verb):
             graph = model.compiled.graph
             print_notes(console, (note for note in graph.notes if note != HYBRID))
             samples = arrays.load_samples(args.input, graph) if args.input else generated(graph, args.samples)
+            place = _place(chosen, graph, console)
             if args.against:
-                return _against(args, model, chosen.place, samples, console)
-            verdict = check.check(model, chosen.place, samples, args.reference, args.steps, args.tolerance)
-            return _show(verdict, chosen.place.name, console)
+                return _against(args, model, place, samples, console)
+            verdict = check.check(model, place, samples, args.reference, args.steps, args.tolerance)
+            return _show(verdict, place.name, console)
+
+
+def _place(chosen: Placed, graph: Graph, console: Console) -> Place:
+    """Where the model runs: numpy instead of the host, which has no NPU."""
+    from tinyml.compare.in_numpy import InNumpy
+
+    npu = chosen.options.npu
+    if not npu or chosen.place.name != "host":
+        return chosen.place
+    console.print(
+        f"note: nothing here emulates {npu}. All operators are computed in numpy, the NPU's as it rounds: "
+        "no generated C is executed, and none of the NPU's commands",
+        markup=False,
+        soft_wrap=True,
+    )
+    return InNumpy(graph)
 
 
 def _show(verdict: Verdict, machine: str, console: Console) -> int:
