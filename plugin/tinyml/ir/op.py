@@ -38,6 +38,7 @@ class Op:
 
     operands: ClassVar[tuple[OperandRule, ...]] = ()  # what the inputs must be: see ``rules``
     folds: ClassVar[bool] = True  # may be computed at import when all inputs are constants
+    depends_on_cpu: ClassVar[bool] = False  # the last bit of its float32 in numpy: BLAS, vectorised functions
     movement: ClassVar[bool] = False  # outputs are elements of input 0, unchanged: works on any type
     elementwise: ClassVar[bool] = False  # an output element depends on the operands at its place alone
 
@@ -168,6 +169,11 @@ def given(operands: Sequence[T | None], index: int) -> T:
     return operand
 
 
+def in_double(array: Array | None) -> Array | None:
+    """Smaller floats as float64, in which the last bit is lost when the result is rounded to their type."""
+    return array if array is None or array.dtype.kind != "f" else array.astype(np.float64)
+
+
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as DefaultedTypeVar
 
@@ -230,10 +236,14 @@ class Layer(Generic[O_co]):
         ]
 
     def folded(self) -> tuple[Tensor, ...] | None:
-        """The outputs as constants, if all inputs are."""
+        """The outputs as constants, if all inputs are; the same bytes on every CPU."""
         if any(tensor is not None and not tensor.is_constant for tensor in self.inputs):
             return None
-        arrays = self.computed([None if tensor is None else tensor.value for tensor in self.inputs])
+        operands = [None if tensor is None else tensor.value for tensor in self.inputs]
+        if self.op.depends_on_cpu:
+            operands = [in_double(array) for array in operands]
+        with np.errstate(all="ignore"):
+            arrays = self.computed(operands)
         return tuple(
             Tensor.constant(tensor.name, array, tensor.quant)
             for tensor, array in zip(self.outputs, arrays, strict=True)

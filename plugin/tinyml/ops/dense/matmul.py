@@ -41,6 +41,7 @@ class MatMul(Op):
     """(..., m, k) x (..., k, n); leading axes broadcast."""
 
     operands = (present(2), at_least_rank(0, 2), at_least_rank(1, 2), matrices_fit)
+    depends_on_cpu = True
     round_once: bool = False  # as ONNX does; else as TensorFlow Lite does
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:

@@ -24,6 +24,7 @@ class Power(Op):
     """Whole numbers to whole powers exactly, wrapping; everything else in floating point."""
 
     operands = (present(2), broadcasting)
+    depends_on_cpu = True
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         return (TensorType(broadcast(inputs), given(inputs, 0).dtype),)

@@ -142,6 +142,7 @@ class Unary(Op):
     """y = function(x, parameters)."""
 
     operands = (present(1),)
+    depends_on_cpu: ClassVar[bool] = True
     elementwise: ClassVar[bool] = True
     function: str = "abs"
     parameters: tuple[float, ...] = ()

@@ -20,6 +20,7 @@ from tinyml.reading import Builder, OnnxNode, onnx_op
 class LocalResponse(AlongAxis):
     """x / (bias + alpha * sum of squares in a window along axis) ** beta."""
 
+    depends_on_cpu = True
     axis: int = 1
     before: int = 0  # channels of the window before and after the element's own
     after: int = 0

@@ -98,6 +98,7 @@ class Reduce(Op):
     """y = function(x along axes)."""
 
     operands = (present(1), axes_exist)
+    depends_on_cpu = True
     function: str = "sum"
     axes: tuple[int, ...] = ()
     round_once: bool = False  # halves to even, as ONNX does; else as TensorFlow Lite does

@@ -22,6 +22,8 @@ from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 class LogSoftmax(AlongAxis):
     """x - max - log(sum(exp(x - max))) along ``axis``."""
 
+    depends_on_cpu = True
+
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         x = given(inputs, 0)
         return (TensorType(x.shape, x.dtype),)

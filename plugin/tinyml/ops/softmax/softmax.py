@@ -30,6 +30,7 @@ class Softmax(Op):
     """Along ``axis``; the largest element is subtracted first to avoid overflow."""
 
     operands = (present(1), axis_exists)
+    depends_on_cpu = True
     axis: int = -1
     beta: float = 1.0
 

@@ -54,6 +54,7 @@ class Weighted(Clamped):
     def channel_axis(self) -> int:
         """The axis of the weights that counts output channels."""
 
+    depends_on_cpu: ClassVar[bool] = True
     mixes_channels: ClassVar[bool] = True  # else an output channel reads one input channel alone
 
     @property
