@@ -10,7 +10,7 @@ from tinyml.ir import Array, DType, Graph, Node, Quant, Tensor
 from tinyml.ops.conv.depthwise import DepthwiseConv
 
 SHAPE = (1, 5, 4, 3)
-BIAS_LIMIT = 1 << 28
+SUM_LIMIT = 1 << 29
 IN_ZERO = 5
 ALTERNATING = (127, -128, 127, -128, 127, -128, 127, -128, -128)
 """Every two taps that are added have magnitudes that add up to 255, the ninth 128."""
@@ -28,6 +28,8 @@ CASES = {
     "too_high_bias": "plain",
     "too_low_bias": "plain",
     "relu": "plain",
+    "row_of_taps": "halves",
+    "two_least_taps_in_a_row": "plain",
 }
 """Layers, and whether two outputs in a word are exact for them."""
 
@@ -45,12 +47,13 @@ def limited_layers() -> Graph:
         )
         weights = _weights(name)
         bias = np.zeros(SHAPE[3], np.int64)
-        limit = BIAS_LIMIT - 1 + name.startswith("too")
-        folded = -IN_ZERO * int(weights[0, :, :, 1].astype(np.int64).sum())
         if name.endswith("bias"):
-            bias[1] = (limit if "high" in name else -limit) - folded
-        shape = (1, 5, 2 if name == "down_columns" else 4, SHAPE[3])
-        scale = BIAS_LIMIT * 0.0001 / 100 if name.endswith("bias") else 0.4
+            second = weights[0, :, :, 1].astype(np.int64)
+            limit = SUM_LIMIT - 1 + name.startswith("too") - 128 * int(np.abs(second).sum())
+            bias[1] = (limit if "high" in name else -limit) + IN_ZERO * int(second.sum())
+        x_type = [Tensor("x", SHAPE, DType.INT8), Tensor("w", weights.shape, DType.INT8)]
+        shape = op.infer(x_type)[0].shape
+        scale = SUM_LIMIT * 0.0001 / 100 if name.endswith("bias") else 0.4
         made = (
             Tensor.constant(f"{name}_w", weights, Quant((0.002,) * SHAPE[3], (0,) * SHAPE[3], 3)),
             Tensor.constant(f"{name}_b", bias.astype(np.int32)),
@@ -62,8 +65,11 @@ def limited_layers() -> Graph:
 
 
 def _weights(name: str) -> Array:
-    """Limits in the first channel, random taps in the second, the case in the last: (1, 3, 3, channels)."""
+    """Limits in the first channel, random taps in the second, the case in the last."""
     taps = np.tile(np.array(ALTERNATING, np.int8)[:, np.newaxis], (1, SHAPE[3]))
+    if name.endswith("row") or name == "row_of_taps":
+        taps[:2, 2] = (-128, -128 if name.endswith("row") else 127)
+        return taps[:5].reshape(1, 1, 5, SHAPE[3])
     taps[:, 1] = np.random.default_rng(1).integers(-127, 128, 9)
     if name == "smallest":
         taps[:, 0] = np.where(taps[:, 0] > 0, -128, 127)

@@ -9,12 +9,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from tinyml.ir import Layer
+from tinyml.ir import Array, Layer
 from tinyml.kernel import Constraint, Cost, Kernel, Library, Overlay, Sheet, over_inputs
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.shared.quant import clamp_range, quant_of
 from tinyml.ops.shared.window import Pair
-from tinyml.ops.weighted.halves import MOST
+from tinyml.ops.weighted.halves import MOST, SUM_LIMIT
 from tinyml.ops.weighted.records import (
     constant_weights,
     folded_bias,
@@ -28,13 +28,10 @@ from tinyml.ops.weighted.records import (
 from tinyml.ops.weighted.stream import right_shifts
 from tinyml.targets import Target
 
-BIAS_LIMIT = 1 << 28
-"""Sums are less than 2²⁰ away from the bias, and kernels for Armv6-M multiply sums of less than 2²⁹."""
 
-
-def plain_three_by_three(layer: Layer[Convolution]) -> bool:
-    """The kernel is 3x3, without dilation or weight zero point."""
-    return three_by_three(layer)
+def plain_taps(layer: Layer[Convolution]) -> bool:
+    """There is no dilation and no weight zero point."""
+    return layer.op.dilations == (1, 1) and not any(quant_of(layer.input(1)).zero_points)
 
 
 def unlimited(layer: Layer[Convolution]) -> bool:
@@ -49,16 +46,25 @@ def several_outputs(layer: Layer[Convolution]) -> bool:
 
 def taps_fit(layer: Layer[Convolution]) -> bool:
     """Of two neighbouring weights at least one is not -128."""
-    taps = np.abs(layer.input(1).value.reshape(9, -1).astype(np.int64)).reshape(3, 3, -1)
-    both = (taps, taps.transpose(1, 0, 2))  # along rows and down columns
-    sums = [way[:, 0] + way[:, 1] for way in both] + [way[0, 2] + way[1, 2] for way in both]
-    return max(int(each.max(initial=0)) for each in sums) <= MOST
+    taps = np.abs(layer.input(1).value[0].astype(np.int64))
+    return all(_most_of_two(way) <= MOST for way in (taps, taps.transpose(1, 0, 2)))
 
 
-def moderate_biases(layer: Layer[Convolution]) -> bool:
-    """Biases, with what zero points add to them, are below 2²⁸."""
-    bias = folded_bias(layer, np.transpose(layer.input(1).value, (3, 0, 1, 2))).astype(np.int64)
-    return bool(np.abs(bias).max(initial=0) < BIAS_LIMIT)
+def _most_of_two(taps: Array) -> int:
+    """The largest sum of two taps that kernels add along rows."""
+    even = np.pad(taps, ((0, 0), (0, taps.shape[1] % 2), (0, 0)))
+    sums = [(even[:, ::2] + even[:, 1::2]).max(initial=0)]
+    if taps.shape[:2] == (3, 3):
+        sums.append((taps[0, 2] + taps[1, 2]).max(initial=0))
+    return int(max(sums))
+
+
+def moderate_sums(layer: Layer[Convolution]) -> bool:
+    """Sums are below 2²⁹, whatever the input."""
+    filters = np.transpose(layer.input(1).value, (3, 0, 1, 2))
+    bias = np.abs(folded_bias(layer, filters).astype(np.int64))
+    most = bias + 128 * np.abs(filters.reshape(len(filters), -1).astype(np.int64)).sum(axis=1)
+    return bool(most.max(initial=0) < SUM_LIMIT)
 
 
 class DepthwisePlanes(Kernel[Convolution]):
@@ -100,16 +106,12 @@ class DepthwisePlanes(Kernel[Convolution]):
             members = {_turned(member): value for member, value in members.items()}
             members[".transposed"] = "true"
         name = sheet.record("struct tinyml_depthwise_conv_s8", "params", members)
-        arguments = [f"&{name}", sheet.x(), sheet.y(), sheet.scratch, *self.loops(layer)]
-        sheet.line(f"{self.name}({', '.join(arguments)});")
+        way = f"{self.ways}{self.way(layer)}"
+        sheet.line(f"{self.name}(&{name}, {sheet.x()}, {sheet.y()}, {sheet.scratch}, &{way});")
 
     def across(self, layer: Layer[Convolution]) -> bool:
         """Whether the kernel goes down columns."""
         return transposed(layer)
-
-    def loops(self, layer: Layer[Convolution]) -> tuple[str, ...]:
-        """The last arguments of the kernel."""
-        return (f"&{self.ways}{self.way(layer)}",)
 
     def functions(self, layer: Layer[Convolution]) -> tuple[str, ...]:
         return self.name, f"{self.ways}{self.way(layer)}"
@@ -124,44 +126,44 @@ class DepthwisePlanes(Kernel[Convolution]):
 
 
 class DepthwiseHalves(DepthwisePlanes):
-    """3x3 kernels on Arm cores without DSP instructions: elements of two outputs in one word."""
+    """The same on Arm cores without DSP instructions: elements of two outputs in one word."""
 
     name = "tinyml_depthwise_halves_s8"
     sources = ("conv/depthwise_halves_s8.c",)
-    cost = Cost(plain=(2.0, 12), channel=250)
+    ways = "tinyml_depthwise_halves_"
+    cost = Cost(plain=(2.5, 13), channel=250)
     constraints = (
         *DepthwisePlanes.constraints,
         right_shifts,
-        plain_three_by_three,
+        plain_taps,
         unlimited,
         several_outputs,
         taps_fit,
-        moderate_biases,
+        moderate_sums,
     )
 
     def runs_on(self, target: Target) -> bool:
         return target.arm and not target.dsp
 
     def scratch_bytes(self, layer: Layer[Convolution], target: Target) -> int:
-        """A word for every element that windows of the upper half of the output reach."""
-        (rows, cols), (down, along) = (
-            self._turned(layer, pair) for pair in (layer.output.shape[1:3], layer.op.strides)
+        """A word for every element that windows of the upper half of the output reach, and for every tap."""
+        (rows, cols), (down, along), kernel = (
+            (pair[1], pair[0]) if self.across(layer) else (pair[0], pair[1])
+            for pair in (layer.output.shape[1:3], layer.op.strides, layer.input(1).shape[1:3])
         )
-        return 4 * ((-(-rows // 2) - 1) * down + 3) * ((cols - 1) * along + 3)
+        height, width = (-(-rows // 2) - 1) * down + kernel[0], (cols - 1) * along + kernel[1]
+        if width == 1:
+            kernel = (1, kernel[0])
+        return 4 * (height * width + (0 if kernel == (3, 3) else kernel[0] * (kernel[1] + kernel[1] % 2)))
 
     def across(self, layer: Layer[Convolution]) -> bool:
-        """An odd row in the middle is computed twice, and rows cost something."""
-        _, out_h, out_w, _ = layer.output.shape
-        return -(-out_w // 2) * (4 * out_h + 1) < -(-out_h // 2) * (4 * out_w + 1)
+        """A row in the middle of an odd number is computed twice; rows and rows of taps cost something."""
+        (rows, cols), kernel = layer.output.shape[1:3], layer.input(1).shape[1:3]
+        return _work_of_halves((cols, rows), (kernel[1], kernel[0])) < _work_of_halves((rows, cols), kernel)
 
-    def loops(self, layer: Layer[Convolution]) -> tuple[str, ...]:
-        return ()
-
-    def functions(self, layer: Layer[Convolution]) -> tuple[str, ...]:
-        return (self.name,)
-
-    def _turned(self, layer: Layer[Convolution], pair: Sequence[int]) -> Pair:
-        return (pair[1], pair[0]) if self.across(layer) else (pair[0], pair[1])
+    def way(self, layer: Layer[Convolution]) -> str:
+        kind = "3x3" if three_by_three(layer) else "any"
+        return f"{kind}_{'once' if layer.op.round_once else 'twice'}"
 
 
 class DepthwiseDsp(DepthwisePlanes):
@@ -236,6 +238,14 @@ def _work(out: Pair, kernel: Pair) -> int:
     """Instructions, about: of a line, of two outputs, of a line of the kernel, of a word of it."""
     words = -(-kernel[1] // 4)
     return out[0] * (16 + -(-out[1] // 2) * (42 + kernel[0] * (10 + 16 * words)))
+
+
+def _work_of_halves(out: Pair, kernel: Sequence[int]) -> int:
+    """Instructions, about: of a line, of two outputs, of a line of the kernel, of two taps of it."""
+    rows, taps = kernel
+    if out[1] == kernel[1] == 1:  # a column, which is walked like a row
+        return 16 + -(-out[0] // 2) * (76 + 10 * -(-rows // 2))
+    return -(-out[0] // 2) * (16 + out[1] * (70 + rows * (6 + 10 * -(-taps // 2))))
 
 
 def _turned(member: str) -> str:

@@ -10,7 +10,7 @@
 #include "../weighted/output_armv6m.h"
 
 /* The carry of a shift rounds what is added to P, so T needs no correction. */
-#define ROUNDINGS 0u
+#define ROUNDING 0u
 
 /* Outputs are made as uint8. */
 #define TWICE_ZERO(zero) (2 * ((zero) + 128) + 1)
@@ -28,7 +28,7 @@ static inline void set_factor(struct walk *walk, int32_t multiplier, int32_t shi
 	"add r8, " product "\n\t"                                                                  \
 	"asrs " product ", " product ", #16\n\t"                                                   \
 	"adcs r2, " product "\n\t"
-#define WINDOW                                                                                     \
+#define WINDOW_3X3                                                                                 \
 	"ldm r0!, {r2, r3}\n\t"                                                                    \
 	"mov r8, r3\n\t"                                                                           \
 	"ldm r1!, {r5-r7}\n\t"                                                                     \
@@ -55,10 +55,37 @@ static inline void set_factor(struct walk *walk, int32_t multiplier, int32_t shi
 				    "muls r7, r3, r7\n\t"                                          \
 				    "adds r5, r5, r6\n\t" APART("r5") APART("r7")
 
+/* r7 is the end of a row of elements, r12 its length, r9 the end of the taps. */
+#define WINDOW_ANY                                                                                 \
+	"ldm r0!, {r2, r3}\n\t"                                                                    \
+	"mov r8, r3\n\t"                                                                           \
+	"adds r0, #92\n\t"                                                                         \
+	"ldm r0!, {r3-r5}\n\t"                                                                     \
+	"movs r0, r3\n\t"                                                                          \
+	"mov r9, r4\n\t"                                                                           \
+	"mov r12, r5\n\t"                                                                          \
+	"5:\n\t"                                                                                   \
+	"mov r7, r12\n\t"                                                                          \
+	"adds r7, r7, r1\n\t"                                                                      \
+	"6:\n\t"                                                                                   \
+	"ldm r1!, {r5, r6}\n\t"                                                                    \
+	"ldm r0!, {r3, r4}\n\t"                                                                    \
+	"muls r5, r3, r5\n\t"                                                                      \
+	"muls r6, r4, r6\n\t"                                                                      \
+	"adds r5, r5, r6\n\t" APART("r5") "cmp r1, r7\n\t"                                         \
+					  "bne 6b\n\t"                                             \
+					  "add r1, lr\n\t"                                         \
+					  "cmp r0, r9\n\t"                                         \
+					  "bne 5b\n\t"                                             \
+					  "ldr r0, [sp, #16]\n\t"                                  \
+					  "ldr r3, [r0, #60]\n\t"                                  \
+					  "mov r9, r3\n\t"                                         \
+					  "adds r0, #44\n\t"
+
 #define OUTPUT(add, sign, sum)                                                                     \
 	"sxth r1, " sum "\n\t"                                                                     \
 	"subs r0, " sum ", r1\n\t" TINYML_OUTPUT_ARMV6M(add, sign) "mov r1, r11\n\t"
-#define WALK(name, add, sign)                                                                      \
+#define WALK(name, window, add, sign)                                                              \
 	TINYML_ASSEMBLY static void name(struct walk *walk TINYML_UNSEEN)                          \
 	{                                                                                          \
 		__asm__ volatile(                                                                  \
@@ -79,7 +106,7 @@ static inline void set_factor(struct walk *walk, int32_t multiplier, int32_t shi
 			"ldr r1, [r0, #84]\n\t"                                                    \
 			"mov r11, r1\n\t"                                                          \
 			"ldr r1, [r0, #80]\n\t"                                                    \
-			"2:\n\t" WINDOW "mov r12, r1\n\t"                                          \
+			"2:\n\t" window "mov r12, r1\n\t"                                          \
 			"ldm r0!, {r3, r6, r7}\n\t"                                                \
 			"movs r4, r2\n\t"                                                          \
 			"lsls r2, r2, #16\n\t"                                                     \
@@ -121,11 +148,14 @@ static inline void set_factor(struct walk *walk, int32_t multiplier, int32_t shi
 							       "mov r11, r7\n\t"                   \
 							       "pop {r0, r4-r7, pc}\n\t");         \
 	}
-WALK(walk_once, "adds", "")
-WALK(walk_twice, "adcs", TINYML_FROM_ZERO_ARMV6M)
+WALK(walk_3x3_once, WINDOW_3X3, "adds", "")
+WALK(walk_3x3_twice, WINDOW_3X3, "adcs", TINYML_FROM_ZERO_ARMV6M)
+WALK(walk_any_once, WINDOW_ANY, "adds", "")
+WALK(walk_any_twice, WINDOW_ANY, "adcs", TINYML_FROM_ZERO_ARMV6M)
 #undef WALK
 #undef OUTPUT
-#undef WINDOW
+#undef WINDOW_ANY
+#undef WINDOW_3X3
 #undef APART
 
 #endif /* TINYML_DEPTHWISE_HALVES_ARMV6M_H_ */

@@ -1,7 +1,7 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Depthwise 3x3 convolutions for Arm cores without DSP instructions: two outputs of a channel at a
+/* Depthwise convolutions for Arm cores without DSP instructions: two outputs of a channel at a
  * time, one of the upper half of the output and one of the lower half. Their elements are in one
  * word, h = 65536 * p + q, so that one multiplication by a weight serves both.
  *
@@ -21,14 +21,15 @@
 #include "../weighted/assembly.h"
 #include "../weighted/output_s8.h"
 
-#define KERNEL    3
-#define ROW_BYTES ((int32_t)sizeof(int32_t) * KERNEL)
+#define NINE     9
+#define ROW_OF_3 3
+#define WORD     ((int32_t)sizeof(int32_t))
 
 /* What the walk over the output of a channel is given. Assembly knows the order of the members. */
 struct walk {
-	int32_t bias;  /* P at the start */
-	int32_t begin; /* T at the start */
-	int32_t weights[KERNEL * KERNEL];
+	int32_t bias;       /* P at the start */
+	int32_t begin;      /* T at the start */
+	int32_t nine[NINE]; /* the taps of a 3x3 kernel */
 	int32_t factor_low;
 	int32_t factor_high;
 	int32_t exponent;
@@ -43,6 +44,9 @@ struct walk {
 	int32_t line;           /* from one row of windows to the next, in bytes */
 	int32_t y_line;
 	int32_t rows;
+	int32_t *taps; /* of any kernel: rows of an even number of taps */
+	const int32_t *taps_end;
+	int32_t tap_bytes; /* of a row */
 };
 
 #if defined(__thumb2__)
@@ -76,7 +80,7 @@ static void join_rows(int32_t *to, const int32_t *end, const int8_t *x, int32_t 
 		to[1] = join(x[0], x[below]);
 		x += step;
 	}
-	if (to != end) {
+	if (to < end) {
 		*to = join(x[0], x[below]);
 	}
 }
@@ -85,7 +89,7 @@ static void join_rows(int32_t *to, const int32_t *end, const int8_t *x, int32_t 
 static void join_padding(int32_t *to, const int32_t *end, const int8_t *x, int32_t step, bool upper,
 			 int8_t padding)
 {
-	for (; to != end; to++, x += x != NULL ? step : 0) {
+	for (; to < end; to++, x += x != NULL ? step : 0) {
 		const int8_t value = x != NULL ? *x : padding;
 
 		*to = upper ? join(value, padding) : join(padding, value);
@@ -108,70 +112,129 @@ static void fill_words(const struct words *words, const struct tinyml_depthwise_
 		const bool lower = row + apart >= 0 && row + apart < in_h;
 
 		if (upper && lower) {
-			join_rows(to, to + cols, &x[at], below, step);
+			if (words->width == 1) { /* a column; most of it at once */
+				const int32_t both =
+					left < in_h - apart - row ? left : in_h - apart - row;
+
+				join_rows(to, to + both, &x[at], below, line);
+				to += both - 1;
+				left -= both - 1;
+				row += both - 1;
+				at += (both - 1) * line;
+			} else {
+				join_rows(to, to + cols, &x[at], below, step);
+			}
 		} else {
-			join_padding(to, to + cols,
-				     upper   ? &x[at]
-				     : lower ? &x[at + below]
-					     : NULL,
-				     step, upper, (int8_t)p->in_zero);
+			const int8_t *from = upper ? &x[at] : lower ? &x[at + below] : NULL;
+
+			join_padding(to, to + cols, from, step, upper, (int8_t)p->in_zero);
 		}
 		to += words->width;
 	}
 }
 
+/* The kernel as the walk sees it. */
+struct kernel {
+	int32_t rows;
+	int32_t taps; /* of a row */
+	int32_t all;
+};
+
+static inline struct kernel kernel_of(const struct tinyml_window *w, bool column)
+{
+	const int32_t all = w->kernel_h * w->kernel_w;
+
+	return column ? (struct kernel){.rows = 1, .taps = all, .all = all}
+		      : (struct kernel){.rows = w->kernel_h, .taps = w->kernel_w, .all = all};
+}
+
+/* Taps as words: nine, or rows of an even number. */
+static void set_taps(struct walk *walk, const struct kernel *kernel, const int8_t *weights,
+		     bool nine)
+{
+	int32_t *to = nine ? walk->nine : walk->taps;
+
+	for (int32_t row = 0; row < kernel->rows; row++) {
+		for (int32_t i = 0; i < kernel->taps; i++) {
+			*to++ = *weights++;
+		}
+		if (!nine && kernel->taps % 2 != 0) {
+			*to++ = 0;
+		}
+	}
+}
+
+struct tinyml_depthwise_halves {
+	void (*walk)(struct walk *walk);
+	bool nine;
+};
+
+/* One object each, so that only what a model uses is linked. */
+#define LOOP(name, nine)                                                                           \
+	const struct tinyml_depthwise_halves tinyml_depthwise_halves_##name = {walk_##name, nine};
+LOOP(3x3_once, true)
+LOOP(3x3_twice, true)
+LOOP(any_once, false)
+LOOP(any_twice, false)
+#undef LOOP
+
 void tinyml_depthwise_halves_s8(const struct tinyml_depthwise_conv_s8 *p, const int8_t *x,
-				int8_t *y, void *scratch)
+				int8_t *y, void *scratch,
+				const struct tinyml_depthwise_halves *loop)
 {
 	const struct tinyml_window *w = &p->window;
 	const int32_t multiple = w->out_c / w->in_c, half = (w->out_h + 1) / 2;
 	const bool turned = p->transposed;
 	const struct words words = {
 		.at = scratch,
-		.height = (half - 1) * w->stride_h + KERNEL,
-		.width = (w->out_w - 1) * w->stride_w + KERNEL,
+		.height = (half - 1) * w->stride_h + w->kernel_h,
+		.width = (w->out_w - 1) * w->stride_w + w->kernel_w,
 		.apart = (w->out_h - half) * w->stride_h,
 		.x_step = turned ? w->in_h * w->in_c : w->in_c,
 		.x_line = turned ? w->in_c : w->in_w * w->in_c,
 	};
-	const int32_t line = words.width * (int32_t)sizeof(int32_t);
-	const int32_t step = w->stride_w * (int32_t)sizeof(int32_t);
+	const bool column = words.width == 1; /* walked like a row, and so is the kernel */
+	const struct kernel kernel = kernel_of(w, column);
+	const int32_t size = words.height * words.width, line = words.width * WORD;
+	const int32_t pairs = (kernel.taps + 1) / 2;
+	const int32_t step = column ? w->stride_h : w->stride_w;
+	const int32_t y_step = turned ? w->out_h * w->out_c : w->out_c;
+	const int32_t y_line = turned ? w->out_c : w->out_w * w->out_c;
 	struct walk walk = {
 		.twice_zero = TWICE_ZERO(p->out_zero),
-		.down = line - ROW_BYTES,
-		.next = step - 2 * line - ROW_BYTES,
-		.y_step = turned ? w->out_h * w->out_c : w->out_c,
-		.y_line = turned ? w->out_c : w->out_w * w->out_c,
+		.below = (w->out_h - half) * y_line,
+		.y_step = column ? y_line : y_step,
+		.y_line = y_line,
 		.line = line * w->stride_h,
+		.taps = &words.at[size],
+		.taps_end = &words.at[size + kernel.rows * 2 * pairs],
+		.tap_bytes = 2 * pairs * WORD,
 	};
+	const int32_t read = loop->nine ? ROW_OF_3 * WORD : walk.tap_bytes; /* of a row */
+	const uint32_t sums = loop->nine ? 5u : (uint32_t)(kernel.rows * pairs);
 
 	TINYML_ASSERT(TINYML_ALIGNED(scratch, 4) && w->out_c % w->in_c == 0 && w->out_h > 0);
-	walk.below = (w->out_h - half) * walk.y_line;
+	walk.down = line - read;
+	walk.next = step * WORD - kernel.rows * line + (loop->nine ? walk.down : 0);
 	for (int32_t n = 0; n < w->batches; n++) {
 		const int8_t *weights = p->weights;
 
-		for (int32_t i = 0; i < words.height * words.width; i++) {
-			words.at[i] = (int32_t)((uint32_t)p->in_zero * 0x10001u);
+		for (int32_t i = 0; i < size; i++) {
+			words.at[i] = join((int8_t)p->in_zero, (int8_t)p->in_zero);
 		}
-		for (int32_t i = 0; i < w->out_c; i++) {
+		for (int32_t i = 0; i < w->out_c; i++, weights += kernel.all) {
 			if (multiple == 1 || i % multiple == 0) {
 				fill_words(&words, p, &x[i / multiple]);
 			}
-			for (int32_t k = 0; k < KERNEL * KERNEL; k++) {
-				walk.weights[k] = *weights++;
-			}
+			set_taps(&walk, &kernel, weights, loop->nine);
 			walk.bias = p->bias[i];
-			walk.begin = (int32_t)((uint32_t)walk.bias * 0x10001u - ROUNDINGS);
+			walk.begin = (int32_t)((uint32_t)walk.bias * 0x10001u - ROUNDING * sums);
 			set_factor(&walk, p->multiplier[i], p->shift[i]);
 			walk.row = words.at;
-			walk.row_end = words.at + w->out_w * w->stride_w;
-			walk.rows = half;
+			walk.row_end = words.at + (column ? half : w->out_w) * step;
+			walk.rows = column ? 1 : half;
 			walk.y = &y[i];
-			if (p->round_once) {
-				walk_once(&walk);
-			} else {
-				walk_twice(&walk);
-			}
+			loop->walk(&walk);
 		}
 		x += w->in_h * w->in_w * w->in_c;
 		y += w->out_h * w->out_w * w->out_c;

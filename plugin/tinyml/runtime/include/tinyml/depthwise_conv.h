@@ -74,17 +74,26 @@ void tinyml_depthwise_conv_dsp_s8(const struct tinyml_depthwise_conv_s8 *p, cons
 				  const struct tinyml_depthwise_dsp *loop);
 
 /**
- * For Arm cores without DSP instructions: 3x3 kernels without dilation or weight zero point. Every
- * shift is negative, out_min is -128, out_max 127, and out_h at least 2. The taps of a filter are
- * added in pairs (0 and 1, 2 and 5, 3 and 4, 6 and 7 of the nine, row by row), of which at least
- * one is not -128; the bias is below 2^28.
+ * For Arm cores without DSP instructions: no dilation or weight zero point, every shift is
+ * negative, out_min is -128, out_max 127, and sums stay below 2^29. Taps are added in pairs, of
+ * which at least one is not -128: of nine taps of a 3x3 kernel 0 and 1, 3 and 4, 6 and 7, 2 and 5;
+ * of others every two neighbours in a row (in the only column, if windows are one element wide and
+ * in one column).
  *
  * The scratch memory, at a word boundary, has a word for every element that windows of the upper
- * half of the output reach, with padding: ((out_h + 1) / 2 - 1) * stride_h + 3 rows of
- * (out_w - 1) * stride_w + 3 words.
+ * half of the output reach, with padding: ((out_h + 1) / 2 - 1) * stride_h + kernel_h rows of
+ * (out_w - 1) * stride_w + kernel_w words. For kernels other than 3x3, a word for every tap
+ * follows, with an even number of taps in a row.
  */
+struct tinyml_depthwise_halves;
+extern const struct tinyml_depthwise_halves
+	tinyml_depthwise_halves_3x3_once; /* round_once is true, false in twice */
+extern const struct tinyml_depthwise_halves tinyml_depthwise_halves_3x3_twice;
+extern const struct tinyml_depthwise_halves tinyml_depthwise_halves_any_once;
+extern const struct tinyml_depthwise_halves tinyml_depthwise_halves_any_twice;
 void tinyml_depthwise_halves_s8(const struct tinyml_depthwise_conv_s8 *p, const int8_t *x,
-				int8_t *y, void *scratch);
+				int8_t *y, void *scratch,
+				const struct tinyml_depthwise_halves *loop);
 
 /**
  * For windows that cover the whole input: one output per channel. out_c is in_c, and there is no
