@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from tinyml.bands.feeding import from_arrival
 from tinyml.bands.join import in_bands
-from tinyml.goals import BALANCED, BALANCED_CHAINING, Chaining, Goal
+from tinyml.goals import BALANCED, Chaining, Goal
 from tinyml.ir import Graph
 from tinyml.kernel import Library
 from tinyml.plan import Plan, lower_bound_bytes, plan
@@ -56,7 +56,7 @@ def place(
         choices.append((other, tuple(by_output[node.outputs[0]] for node in other.nodes)))
     best = _best_order(choices, io_outside)
     if any(node.op.by_rows for node in graph.nodes):
-        fed, chosen = from_arrival(best.graph, best.selected, target, chaining or BALANCED_CHAINING)
+        fed, chosen = from_arrival(best.graph, best.selected, target, chaining)
         verify(fed, "bands")
         return _Unplanned(fed, chosen, io_outside).planned()
     if chaining is None:

@@ -7,12 +7,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support.chains import join_everything, random_chain
+from tests.support.chains import Chain, join_everything, random_chain
 from tests.support.sketch import Sketch
 from tinyml import harness, placing
 from tinyml.bands.banded import Banded
 from tinyml.emit.model import Provenance
 from tinyml.interpret import interpret
+from tinyml.ir import DType, Quant
+from tinyml.ops.conv.conv import Conv
+from tinyml.ops.pool.average import AveragePool
+from tinyml.ops.quantization.quantize import Quantize
 from tinyml.pipeline import Options, compile_graph
 
 CHECKED = harness.Options(check_arena=True)
@@ -34,3 +38,24 @@ def test_chains(machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     (expected,) = interpret(graph, [sample])
     different = [y for y in graph.outputs if not np.array_equal(result.outputs[0][y], expected[y])]
     assert not different
+
+
+@pytest.mark.parametrize("machine", ["qemu-cortex-m3", "qemu-cortex-m4", "qemu-cortex-m55"])
+def test_an_input_that_arrives_in_rows(machine: str) -> None:
+    """Row by row: float rows are quantised, all windows overlap, and a mean of all rows ends the network."""
+    chain = Chain(7, DType.FLOAT32, extents=(31, 12))
+    chain.dtype, chain.same = DType.INT8, True
+    chain.end = chain.sketch.add(Quantize(DType.INT8, Quant.per_tensor(0.03, 3)), chain.end)
+    chain._weighted(Conv((2, 2), pads=(1, 1, 1, 1)), (16, 3, 3, 4), 0)
+    for kind, channels in (("depthwise", 16), ("conv", 24), ("pool", 24), ("conv", 16)):
+        chain.add(kind, channels)
+    mean = AveragePool(chain.end.shape[1:3], (1, 1), pads=(0, 0, 0, 0))
+    chain.end = chain.sketch.add(mean, chain.end, quant=chain.end.quant)
+    graph, samples = chain.graph(), [chain.sketch.sample() for _ in range(2)]
+    options = Options(target=harness.find_machine(machine).target.name, io="rows", optimize="ram")
+    compiled = compile_graph(graph, "fed", Provenance("fed", "0" * 64, ""), options)
+    assert compiled.selected[0].layer.op.label().startswith("arrival_quantize_conv_depthwise_conv")
+    assert compiled.plan.arena_bytes < chain.sketch.inputs[0].bytes / 2
+    result = harness.run_files(compiled.files, machine, samples, options=CHECKED)
+    for found, expected in zip(result.outputs, interpret(graph, samples), strict=True):
+        np.testing.assert_array_equal(found[graph.outputs[0]], expected[graph.outputs[0]])

@@ -45,7 +45,7 @@ void tinyml_profile_record(size_t layer, uint32_t cycles, const char *call)
 {
 	ARG_UNUSED(call);
 	if (layer < ARRAY_SIZE(layer_cycles)) {
-		layer_cycles[layer] = cycles;
+		layer_cycles[layer] += cycles; /* a layer that takes rows is called for each band */
 #ifdef CONFIG_TINYML_SHELL
 		layer_calls[layer] = call;
 #endif

@@ -179,7 +179,10 @@ static int with_claim(const struct shell *sh, const char *name,
 		return -ENOENT;
 	}
 	if (model->run == NULL) {
-		shell_error(sh, "%s is compiled for buffers of the application (io: caller)",
+		shell_error(sh,
+			    model->feed != NULL
+				    ? "%s takes its input in rows from the application (io: rows)"
+				    : "%s is compiled for buffers of the application (io: caller)",
 			    model->name);
 		return -ENOTSUP;
 	}

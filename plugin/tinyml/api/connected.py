@@ -198,7 +198,7 @@ class Device:
     ) -> tuple[Ran, dict[str, Array]]:
         if reset:
             self._session.reset(model.index)
-        self._session.feed(model.index, input_bytes(model, sample, index))
+        self._session.feed(model, input_bytes(model, sample, index), self.timeout_seconds)
         ran = self._session.run(model.index, self.timeout_seconds)
         if ran.status != 0:
             raise ToolError(f"{model.name}_run() returned {ran.status} on sample {index}")

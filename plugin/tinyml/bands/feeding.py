@@ -16,7 +16,7 @@ from tinyml.bands.arrival import Arrival
 from tinyml.bands.banded import row_window
 from tinyml.bands.join import MANY, ROWS, Choice, chains_from, joined, one_more, widened
 from tinyml.errors import UnsupportedError
-from tinyml.goals import Chaining
+from tinyml.goals import BALANCED_CHAINING, Chaining
 from tinyml.ir import Graph, Node, Tensor
 from tinyml.plan import lower_bound_bytes, memory_peaks
 from tinyml.select import Selected
@@ -92,8 +92,11 @@ def _check(graph: Graph, tensor: Tensor, readers: Sequence[Node]) -> None:
         )
 
 
-def from_arrival(graph: Graph, selected: tuple[Selected, ...], target: Target, chaining: Chaining) -> Choice:
-    """The graph with the arrival joined with the layers after it, and other chains where they pay."""
+def from_arrival(
+    graph: Graph, selected: tuple[Selected, ...], target: Target, wanted: Chaining | None
+) -> Choice:
+    """The graph with the arrival joined with the layers after it, and other chains if they are ``wanted``."""
+    chaining = wanted or BALANCED_CHAINING
     step = next(i for i, node in enumerate(graph.nodes) if node.op.by_rows)
     narrow: list[tuple[float, Choice]] = []
     chains = list(chains_from(graph, selected, step, chaining.longest + 1))
@@ -104,7 +107,8 @@ def from_arrival(graph: Graph, selected: tuple[Selected, ...], target: Target, c
             break
         choice = joined(graph, selected, chain, ROWS[-1], target)
         if choice is not None and _least_bytes(choice) < min((s for s, _ in narrow), default=MANY):
-            choice = _with_other_chains(choice, target, chaining)
+            if wanted:
+                choice = _with_other_chains(choice, target, wanted)
             narrow.append((lower_bound_bytes(*choice), choice))
     if not narrow:
         layer = selected[step + 1].layer

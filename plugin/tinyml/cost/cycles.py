@@ -113,7 +113,7 @@ def estimate(image: harness.Image, model: Generated, result: harness.Result) -> 
     if target in BY_MCA and not mca.knows(target):
         raise ToolError(f"llvm-mca, which has a model of the {target}'s pipeline, was not found (llvm-19)")
     symbols = {name: address for address, name in tools.symbols(board.toolchain, image.path)}
-    marks = ("profile_begin", "profile_end") if image.profiled else (f"{model.name}_run", "clock_read")
+    marks = ("profile_begin", "profile_end") if image.profiled else (model.entry, "clock_read")
     begin, end = (symbols[name] & ~1 for name in marks)
     phases = count_blocks(image, begin, end)
     by_mca = target in BY_MCA
@@ -121,9 +121,11 @@ def estimate(image: harness.Image, model: Generated, result: harness.Result) -> 
     code = disassemble(text)
     if not image.profiled:
         return Cycles(weigh_phases(phases[-1:], code, weighing)[0], {}, weighing.how)
-    layers = list(result.layers or {})
-    spent = weigh_phases(phases[-len(layers) :], code, weighing)
-    return Cycles(sum(spent), dict(zip(layers, spent, strict=True)), weighing.how)
+    calls = result.calls or []
+    layers = dict.fromkeys(calls, 0)
+    for layer, spent in zip(calls, weigh_phases(phases[-len(calls) :], code, weighing), strict=True):
+        layers[layer] += spent
+    return Cycles(sum(layers.values()), layers, weighing.how)
 
 
 def weigh_phases(phases: Sequence[Phase], code: dict[int, Instruction], model: Model) -> list[int]:

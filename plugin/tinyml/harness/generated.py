@@ -52,6 +52,11 @@ class Generated:
         return self.folder / f"{self.name}.c"
 
     @property
+    def entry(self) -> str:
+        """The function that the harness measures."""
+        return "feed_rows" if self.row_bytes else f"{self.name}_run"
+
+    @property
     def harness_defines(self) -> tuple[str, ...]:
         """What the harness has to know about the model before it runs."""
         found = [f"TINYML_HARNESS_MODEL={self.name}_model"]

@@ -22,7 +22,12 @@ def read_profile(console: str, clock: Clock) -> dict[int, int]:
         if kind == "empty":
             calling = spent
         else:
-            costs[layer] = spent - calling
+            costs[layer] = costs.get(layer, 0) + spent - calling  # bands of rows that arrive are calls
     if not costs:
         raise ToolError("the program printed no profile", "this is a bug in west-tinyml; please report it")
     return costs
+
+
+def read_calls(console: str) -> list[int]:
+    """The layers in the order in which they were called; one that takes rows is called several times."""
+    return [int(text.split()[0], 16) for kind, text in _LINE.findall(console) if kind == "layer"]

@@ -19,7 +19,7 @@ from tinyml.harness.build import Image, Options, build
 from tinyml.harness.footprint import Footprint
 from tinyml.harness.generated import Generated, read_generated
 from tinyml.harness.objects import excerpt
-from tinyml.harness.profile import read_profile
+from tinyml.harness.profile import read_calls, read_profile
 from tinyml.harness.samples import Cost, Results, decode, encode
 from tinyml.ir import Array
 from tinyml.machines import Board, Machine, find_machine
@@ -38,6 +38,7 @@ class Result:
     footprint: Footprint | None = None
     console: str = ""
     layers: dict[int, int] | None = None  # if profiled: instructions by layer, in the last run
+    calls: list[int] | None = None  # and the layers in the order in which they were called
     cycles: list[int] | None = None  # of hardware, one per sample
 
 
@@ -111,6 +112,7 @@ def execute(
         footprint=image.footprint,
         console=console,
         layers=read_profile(console, machine.clock) if image.profiled else None,
+        calls=read_calls(console) if image.profiled else None,
     )
 
 

@@ -99,6 +99,7 @@ class DeviceModel:
     arena_bytes: int
     runs: bool  # False if its run function takes the caller's buffers, or the slot is empty
     has_state: bool
+    takes_rows: bool  # it computes while its input comes
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
 
@@ -163,6 +164,7 @@ class Session:
             arena_bytes,
             bool(abilities & 1) and inputs > 0,
             bool(abilities & 2),
+            bool(abilities & 4),
             tuple(self._tensor(index, 0, i) for i in range(inputs)),
             tuple(self._tensor(index, 1, i) for i in range(outputs)),
         )
@@ -182,12 +184,13 @@ class Session:
     def reset(self, model: int) -> None:
         self.ask(Command.RESET, bytes([model]))
 
-    def feed(self, model: int, data: bytes) -> None:
-        """The bytes of all inputs."""
+    def feed(self, model: DeviceModel, data: bytes, seconds: float) -> None:
+        """The bytes of all inputs. ``seconds`` limits what a model computes with a part of them."""
         step = self.greeting.payload
         for start in range(0, len(data), step):
-            head = struct.pack("<BI", model, start)
-            self.ask(Command.WRITE, head + data[start : start + step])
+            head = struct.pack("<BI", model.index, start)
+            limit = seconds if model.takes_rows else 0
+            self.ask(Command.WRITE, head + data[start : start + step], limit)
 
     def run(self, model: int, seconds: float) -> Ran:
         """Run once, however often the request has to be repeated."""

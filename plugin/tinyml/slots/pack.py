@@ -57,6 +57,11 @@ def pack_compiled(
 ) -> Packed:
     """A compiled model, with inputs and outputs in its arena, as a pack."""
     _check(slots)
+    if "rows" in compiled.summary:
+        raise ConfigError(
+            "a model in a slot cannot take its input in rows (io rows)",
+            "io arena, or no `io:` in tinyml.yaml",
+        )
     layout = lay_out(compiled)
     target = find_target(str(compiled.summary["target"]))
     objects = Objects(slot_files(compiled, layout), target, optimize)

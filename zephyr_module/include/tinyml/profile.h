@@ -1,8 +1,8 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/** Cycles of every layer of the last run (CONFIG_TINYML_PROFILING), and the clock that counts them.
- */
+/** Cycles of every layer since the last reset (CONFIG_TINYML_PROFILING), and the clock that counts
+ * them. */
 
 #ifndef TINYML_PROFILE_H_
 #define TINYML_PROFILE_H_
@@ -39,14 +39,14 @@ static inline uint32_t tinyml_profile_clock_hz(void)
 #endif
 }
 
-/** Discard the readings of the last run. */
+/** Discard all readings; call it before a run. */
 void tinyml_profile_reset(void);
 
 /** The number of layers that have run since then; layers past CONFIG_TINYML_PROFILING_LAYERS are
  * not counted. */
 size_t tinyml_profile_layers(void);
 
-/** Cycles of the layer with this index, the one in the comment of the generated C. */
+/** Cycles of the layer with this index, the one in the comment of the generated C, in all calls. */
 uint32_t tinyml_profile_cycles(size_t layer);
 
 /** The call of the layer in the generated C, which begins with the name of its function; NULL

@@ -174,7 +174,7 @@ class ZephyrPlace(Place):
         return talk, models[found.index(expected)]
 
     def _run(self, talk: Session, model: DeviceModel, data: bytes, index: int) -> Ran:
-        talk.feed(model.index, data)
+        talk.feed(model, data, self.timeout_seconds)
         ran = talk.run(model.index, self.timeout_seconds)
         if ran.status != 0:
             raise ToolError(f"{model.name}_run() returned {ran.status} on sample {index}")

@@ -138,8 +138,9 @@ static int describe_model(struct tinyml_host *host, const struct tinyml_model *m
 	put_number(host, model->input_count, 1);
 	put_number(host, model->output_count, 1);
 	put_number(host,
-		   (model->run != NULL ? TINYML_HOST_CAN_RUN : 0u) |
-			   (model->reset != NULL ? TINYML_HOST_CAN_RESET : 0u),
+		   (model->run != NULL || model->feed != NULL ? TINYML_HOST_CAN_RUN : 0u) |
+			   (model->reset != NULL ? TINYML_HOST_CAN_RESET : 0u) |
+			   (model->feed != NULL ? TINYML_HOST_TAKES_ROWS : 0u),
 		   1);
 	put(host, model->name, strlen(model->name));
 	return TINYML_HOST_OK;
@@ -176,11 +177,18 @@ static int run(struct tinyml_host *host, const struct tinyml_model *model)
 	uint32_t before, cycles;
 	int returned;
 
-	if (model->run == NULL) {
+	if (model->run == NULL && model->feed == NULL) {
 		return TINYML_HOST_WRONG;
 	}
 	if (host->held != model) {
 		return TINYML_HOST_LOST;
+	}
+	if (model->feed != NULL) { /* it has run while its input came */
+		put_number(host,
+			   (uint32_t)(host->fed_missing > 0 ? TINYML_EINVAL : host->fed_missing),
+			   4);
+		put_number(host, host->fed_cycles, 4);
+		return TINYML_HOST_OK;
 	}
 	if (port->reset_layers != NULL) {
 		port->reset_layers();
@@ -190,6 +198,30 @@ static int run(struct tinyml_host *host, const struct tinyml_model *model)
 	cycles = read_cycles(port) - before;
 	put_number(host, (uint32_t)returned, 4);
 	put_number(host, cycles, 4);
+	return TINYML_HOST_OK;
+}
+
+/* The next bytes of an input that arrives in rows; they have to come in order. */
+static int feed(struct tinyml_host *host, const struct tinyml_model *model, uint32_t offset,
+		const uint8_t *data, size_t bytes)
+{
+	const struct tinyml_host_port *port = host->port;
+	const uint32_t whole = model->inputs[0].bytes;
+	uint32_t before;
+
+	if (offset == 0u) {
+		if (port->reset_layers != NULL) {
+			port->reset_layers();
+		}
+		host->fed_cycles = 0;
+		host->fed_missing = model->begin() == 0 ? (int)whole : TINYML_EINVAL;
+	}
+	if (host->fed_missing <= 0 || offset != whole - (uint32_t)host->fed_missing) {
+		return TINYML_HOST_WRONG;
+	}
+	before = read_cycles(port);
+	host->fed_missing = model->feed(data, bytes);
+	host->fed_cycles += read_cycles(port) - before;
 	return TINYML_HOST_OK;
 }
 
@@ -259,6 +291,10 @@ static int execute_for(struct tinyml_host *host, uint8_t command, const struct t
 		return status;
 	case TINYML_HOST_WRITE:
 		status = hold(host, model);
+		if (status == TINYML_HOST_OK && bytes >= 4u && model->feed != NULL) {
+			return feed(host, model, get_number(arguments, 4), &arguments[4],
+				    bytes - 4u);
+		}
 		if (status == TINYML_HOST_OK &&
 		    (bytes < 4u ||
 		     !copy(model->inputs, model->input_count, get_number(arguments, 4),

@@ -85,6 +85,7 @@ enum tinyml_host_status {
 #define TINYML_HOST_HAS_SLOTS  2u
 #define TINYML_HOST_CAN_RUN    1u
 #define TINYML_HOST_CAN_RESET  2u
+#define TINYML_HOST_TAKES_ROWS 4u /* it computes while its input is written, in order */
 
 /** How long something takes, in cycles of the port's clock. */
 struct tinyml_host_clock {
@@ -125,7 +126,9 @@ struct tinyml_host {
 	uint8_t answer[TINYML_HOST_PACKET];
 	size_t request_bytes;
 	size_t answer_bytes;
-	uint32_t last_crc; /* of the request that the answer belongs to */
+	uint32_t fed_cycles; /* of a model whose input arrives in rows, since its first bytes */
+	int fed_missing;     /* bytes that it still wants, or the error of the last ones */
+	uint32_t last_crc;   /* of the request that the answer belongs to */
 	uint8_t last_number;
 	uint8_t code; /* COBS: of the current block, 0 before the first */
 	uint8_t left; /* bytes of the block that are missing */
