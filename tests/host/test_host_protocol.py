@@ -64,7 +64,7 @@ def test_what_is_not_stuffed(line: bytes) -> None:
 
 def test_models(program: Path) -> None:
     with device(program) as there:
-        assert list(there.models) == ["sum", "same"]  # the third one takes the caller's buffers
+        assert list(there.models) == ["sum", "same", "rows"]  # the last one takes the caller's buffers
         model = there.models["sum"]
         assert (model.sha256, model.arena_bytes, model.has_state) == ("0102030405060708", 100, True)
         assert [(port.name, port.shape, str(port.dtype)) for port in (*model.inputs, *model.outputs)] == [
@@ -74,7 +74,7 @@ def test_models(program: Path) -> None:
             ("runs", (1,), "int32"),
         ]
         assert (model.inputs[1].scale, model.inputs[1].zero_point) == (0.5, -3)
-        assert "sum, same" in repr(there)
+        assert "sum, same, rows" in repr(there)
 
 
 def test_runs(program: Path) -> None:
@@ -88,6 +88,20 @@ def test_runs(program: Path) -> None:
         result = there.run("sum", {"x": x, "q": np.full((2, 5), 1.5, np.float32)}, reset=False)
         assert result["sum"].reshape(-1).tolist() == [10.5, 19.5]
         assert result["runs"].reshape(-1).tolist() == [3, 4]
+
+
+def test_rows_arrive_in_order(program: Path) -> None:
+    """The model computes while its input comes; a part that is missing is noticed."""
+    image = np.arange(1400).reshape(2, 1, 7, 100).astype(np.uint8)
+    with device(program) as there:
+        result = there.run("rows", image)
+        assert np.array_equal(result["sums"], image.astype(np.int32).sum(axis=-1).reshape(2, 7))
+        assert result.cycles == (2000, 2000)  # two parts
+        write = bytes([2, 0, 0, 0, 0])
+        there._session.ask(Command.WRITE, write + bytes(100))
+        with pytest.raises(ToolError, match="refuses 'write': it does not accept these arguments"):
+            there._session.ask(Command.WRITE, bytes([2, 200, 0, 0, 0]) + bytes(100))
+        assert there._session.run(2, 1).status == -22, "rows are missing"
 
 
 def test_profile(program: Path) -> None:
@@ -123,8 +137,8 @@ def test_mistakes(program: Path) -> None:
     with device(program) as there:
         with pytest.raises(ConfigError, match="no model called 'kws'") as caught:
             there.run("kws")
-        assert caught.value.hint == "it has: sum, same"
-        with pytest.raises(ConfigError, match="has 2 models: name one"):
+        assert caught.value.hint == "it has: sum, same, rows"
+        with pytest.raises(ConfigError, match="has 3 models: name one"):
             there.run(None)
         with pytest.raises(ToolError, match=r"same_run\(\) returned -22 on sample 0"):
             there.run("same", np.full((1, 700), 13, np.uint8))
