@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -69,8 +69,29 @@ def moderate_padding(layer: Layer[DepthwiseConv]) -> bool:
     return all(op.pads[i] <= op.dilations[i] * (kernel[i] - 1) for i in range(2))
 
 
+def as_one_row(layer: Layer[DepthwiseConv]) -> Layer[DepthwiseConv]:
+    """A layer whose input is one column, without padding, as one whose input is one row: the same bytes."""
+    op, x, y, weights = layer.op, layer.input(0), layer.output, layer.input(1)
+    if (x.shape[2], weights.shape[2], y.shape[2]) != (1, 1, 1) or any(op.pads):
+        return layer
+
+    def turned(tensor: Tensor) -> Tensor:
+        n, height, width, channels = tensor.shape
+        shape = (n, width, height, channels)
+        return replace(
+            tensor, shape=shape, data=tensor.data if tensor.data is None else tensor.data.reshape(shape)
+        )
+
+    return Layer(
+        layer.name,
+        replace(op, strides=op.strides[::-1], dilations=op.dilations[::-1]),
+        (turned(x), turned(weights), *layer.inputs[2:]),
+        (turned(y),),
+    )
+
+
 class DepthwiseConvHelium(Kernel[DepthwiseConv]):
-    """Sixteen channels at a time, through a ring of rows."""
+    """Sixteen channels at a time, through a ring of rows; a single row is read from the input itself."""
 
     name = "tinyml_depthwise_conv_mve_s8"
     library = Library.PORTABLE
@@ -111,9 +132,11 @@ class DepthwiseConvHelium(Kernel[DepthwiseConv]):
         return rows * max(reach, op.pads[1] + in_w) * channels + self.spare_bytes
 
     def overlays(self, layer: Layer[DepthwiseConv]) -> tuple[Overlay, ...]:
-        """The output may take over rows of the input that are in the ring already."""
+        """The output may take over rows of the input that are in the ring, or positions of a single row."""
         if self.reads_in_place(layer):
-            return ()
+            # The last block of channels may begin with some of the block before, and comes after all others.
+            whole = layer.input(0).shape[3] % helium.LANES == 0
+            return forwards(as_one_row(layer), copied=True) if whole else ()
         op, x, y = layer.op, layer.input(0), layer.output
         batches, in_h, in_w, in_c = x.shape
         _, out_h, out_w, out_c = y.shape
@@ -125,6 +148,7 @@ class DepthwiseConvHelium(Kernel[DepthwiseConv]):
         return (Overlay(0),) if batches == 1 else ()
 
     def emit(self, layer: Layer[DepthwiseConv], sheet: Sheet) -> None:
+        layer = as_one_row(layer) if self.reads_in_place(layer) else layer
         sheet.include("<tinyml/depthwise_conv.h>")
         filters = np.transpose(layer.input(1).value, (3, 0, 1, 2))
         name = sheet.record(self.struct, "params", self.members(layer, sheet, filters))
@@ -141,6 +165,7 @@ class DepthwiseConvHelium(Kernel[DepthwiseConv]):
 
     def reads_in_place(self, layer: Layer[DepthwiseConv]) -> bool:
         """Whether no row need be copied: each is read once, as in streaming models, without padding."""
+        layer = as_one_row(layer)
         op, x, y = layer.op, layer.input(0), layer.output
         kernel = layer.input(1).shape[1:3]
         inside = all(
