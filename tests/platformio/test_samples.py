@@ -12,6 +12,7 @@ from pathlib import Path
 import yaml
 
 from tests.platformio.conftest import REPOSITORY, MakeProject, Project, platform
+from tests.platformio.digits import built
 
 
 def project_of(sample: Path, folders: tuple[str, ...], make_project: MakeProject) -> Project:
@@ -52,8 +53,27 @@ def test_sensor_fusion(make_project: MakeProject) -> None:
 
 
 def test_custom_operator(make_project: MakeProject) -> None:
+    """A change of the operator, of its C or of more C that it calls compiles the model again."""
     sample = REPOSITORY / "samples" / "custom_operator"
-    assert printed(project_of(sample, ("src", "models"), make_project)) == expected(sample)
+    project = project_of(sample, ("src", "models"), make_project)
+    assert printed(project) == expected(sample)
+
+    folder = project.folder
+    with (folder / "tinyml.yaml").open("a") as manifest:
+        manifest.write("    sources: [more/twice.c]\n")
+    project.write("more/twice.c", "static float twice(float x) { return 2.0f * x; }\n")
+    kernel = folder / "mexican_hat.c"
+    kernel.write_text(kernel.read_text().replace("y[i] = ", "y[i] = 0.5f * twice(1.0f) * "))
+    assert built(project.build()) == ["curve.onnx", "curve.o"]  # the same machine code: nothing to link
+
+    project.write("more/twice.c", "static float twice(float x) { return 4.0f * x; }\n")
+    assert built(project.build()) == ["curve.onnx", "curve.o", "program"]
+    assert printed(project) != expected(sample)
+
+    operator = folder / "mexican_hat.py"
+    operator.write_text(operator.read_text() + "\n# another\n")
+    assert built(project.build()) == ["curve.onnx"]
+    assert built(project.build()) == []
 
 
 def test_gesture(make_project: MakeProject) -> None:

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.support import offline
-from tests.zephyr.building import Build, change_model, copy_of_digits, run, symbols, west_build
+from tests.zephyr.building import ROOT, Build, change_model, copy_of_digits, run, symbols, west_build
 
 PLUGIN = Path(__file__).resolve().parents[2] / "plugin" / "tinyml"
 NOTHING_TO_DO = "ninja: no work to do."
@@ -107,6 +108,30 @@ def test_a_changed_option_rebuilds_the_model(build: Build) -> None:
     assert build.compiled(said) <= {"digits.c", "main.c", "arenas.c"}
     build.again()
     assert NOTHING_TO_DO in build.again()
+
+
+def test_changed_operators_and_their_c_rebuild_the_model(build: Build) -> None:
+    """The files of `operators:` and `sources:`, and the C that a kernel names itself."""
+    build.again()
+    manifest = build.app / "tinyml.yaml"
+    before = manifest.read_text()
+    sample = ROOT / "samples" / "custom_operator"
+    files = [shutil.copy(sample / f"mexican_hat.{kind}", build.app) for kind in ("py", "c")]
+    more = build.app / "more" / "twice.c"
+    more.parent.mkdir()
+    more.write_text("static inline int twice(int x) { return 2 * x; }\n")
+    try:
+        lines = "    operators: [mexican_hat.py]\n    sources: [more/twice.c]\n"
+        manifest.write_text(before.rstrip("\n") + f"\n{lines}")
+        build.again()
+        assert "twice" in build.generated("digits.c")
+        for file in (*files, more):
+            path = Path(file)
+            path.write_text(path.read_text() + "\n")
+            assert "TinyML: compiling model digits" in build.again(), path.name
+        assert NOTHING_TO_DO in build.again()
+    finally:
+        manifest.write_text(before)
 
 
 def test_a_model_depends_on_the_whole_compiler(build: Build) -> None:
