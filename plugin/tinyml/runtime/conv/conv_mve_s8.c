@@ -461,8 +461,13 @@ void tinyml_conv_mve_s8(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int
 			  w->pad_top == 0 && w->pad_left == 0;
 	const int32_t images = w->batches * w->out_h;
 	const int32_t rows = flat ? 1 : images, width = flat ? images * w->out_w : w->out_w;
-	/* Windows that start before this column of the input, and not before 0, lie inside. */
-	const int32_t limit = flat ? width : w->in_w - w->kernel_w + 1;
+	/* Positions of a row whose windows lie inside the input: from `begin` on, before `end`. */
+	const int32_t margin = (w->pad_left + w->stride_w - 1) / w->stride_w;
+	const int32_t room = w->in_w + w->pad_left - w->kernel_w;
+	const int32_t fit = flat ? width : room < 0 ? 0 : room / w->stride_w + 1;
+	const int32_t most = fit < width ? fit : width;
+	const int32_t begin = p->from_the_end ? width - most : margin;
+	const int32_t end = p->from_the_end ? width - margin : most;
 	int8_t *const columns = scratch;
 	uint16_t offsets[OFFSETS];
 	struct taking taking = {
@@ -502,27 +507,24 @@ void tinyml_conv_mve_s8(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int
 		const int32_t top = oy * w->stride_h - w->pad_top;
 		const bool inside = simple && top >= 0 && top + w->kernel_h <= w->in_h;
 		const int8_t *first = &from[top * in_bytes];
-		int32_t start = (p->from_the_end ? width - 1 : 0) * w->stride_w - w->pad_left;
+		const int32_t start = (p->from_the_end ? width - 1 : 0) * w->stride_w - w->pad_left;
 
-		for (int32_t left = width; left > 0;) {
-			const int32_t last = start + (WINDOWS - 1) * ahead;
+		for (int32_t j = 0; j < width;) {
 			int8_t *column = &columns[count * TINYML_LANES];
 			int32_t taken = 1;
 
 			/* Always a copy, so that outputs of a 1x1 convolution can be written over
 			 * its inputs. */
-			if (!inside || start < 0 || start >= limit) {
-				const int32_t ox = p->from_the_end ? left - 1 : width - left;
+			if (!inside || j < begin || j >= end) {
+				const int32_t ox = p->from_the_end ? width - 1 - j : j;
 
 				gather_piecewise(p, from, oy, ox, column);
 			} else {
-				if (count == 0 && left >= WINDOWS && last >= 0 && last < limit) {
-					taken = WINDOWS;
-				}
-				take_windows(&taking, column, &first[start * w->in_c], taken);
+				taken = end - j < WINDOWS - count ? end - j : WINDOWS - count;
+				take_windows(&taking, column, &first[(start + j * ahead) * w->in_c],
+					     taken);
 			}
-			start += taken * ahead;
-			left -= taken;
+			j += taken;
 			count += taken;
 			if (count == WINDOWS) {
 				apply_filters(p, &filters, y);

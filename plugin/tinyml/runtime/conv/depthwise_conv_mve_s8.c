@@ -26,10 +26,19 @@ struct row {
 	int32_t pairs;             /* 40: of taps */
 	int32_t odd;               /* 44: whether there is another */
 	const int8_t *end;         /* 48: of the outputs */
-	int8_t last[TINYML_LANES]; /* for the last outputs of a row, fewer than sixteen */
+	int8_t last[TINYML_LANES]; /* 52: for the last outputs of a row, fewer than sixteen */
+	/* What the assembly for 3x3 kernels loads again for the next position. */
+	const int8_t *weights;     /* 68 */
+	const int32_t *bias;       /* 72 */
+	const int32_t *multiplier; /* 76 */
+	const int8_t *shift;       /* 80 */
+	int32_t count;             /* 84: of blocks */
+	int32_t x_next; /* 88: from behind the blocks of the input to the next position */
+	int32_t y_next; /* 92: the same for the output */
 };
 
-/* Blocks at one position, in the order in which the assembly loads them. */
+/* Blocks at one position (for 3x3 kernels: from there on), in the order in which the assembly loads
+ * them. */
 struct blocks {
 	const int8_t *x0, *x1, *x2; /* r1, r2, r3: rows of the input, for 3x3 kernels */
 	const int8_t *weights;      /* r4 */
@@ -128,7 +137,7 @@ struct blocks {
 		__asm__ volatile(                                                                  \
 			"ldm r0!, {r1, r2, r3, r4, r5, r6, r8, r10, r11, r12}\n\t"                 \
 			"ldr r0, [r0]\n\t"                                                         \
-			"dls lr, r12\n\t"                                                          \
+			"mov lr, r12\n"                                                            \
 			"1:\n\t"                                                                   \
 			LOAD_BIAS                                                                  \
 			"add r12, r1, r10\n\t"                                                     \
@@ -153,6 +162,17 @@ struct blocks {
 			ADD_PRODUCTS                                                               \
 			STORE_OUTPUTS(multiply, round, limit)                                      \
 			"le lr, 1b\n\t"                                                            \
+			"ldrd r4, r5, [r11, #68]\n\t"                                              \
+			"ldrd r6, r0, [r11, #76]\n\t"                                              \
+			"ldrd lr, r12, [r11, #84]\n\t"                                             \
+			"add r1, r1, r12\n\t"                                                      \
+			"add r2, r2, r12\n\t"                                                      \
+			"add r3, r3, r12\n\t"                                                      \
+			"ldr r12, [r11, #92]\n\t"                                                  \
+			"add r8, r8, r12\n\t"                                                      \
+			"ldr r12, [r11, #48]\n\t"                                                  \
+			"cmp r8, r12\n\t"                                                          \
+			"bne.w 1b\n\t"                                                             \
 			: "+r"(at)                                                                 \
 			:                                                                          \
 			: "r1", "r2", "r3", "r4", "r5", "r6", "r8", "r10", "r11", "r12", "lr",     \
@@ -268,23 +288,42 @@ row_3x3(const struct tinyml_depthwise_conv_mve_s8 *p, struct row *row, int8_t *y
 	const int32_t next = w->stride_w * step, end = w->out_w * channels;
 	struct blocks blocks = blocks_of(p, row, run);
 
-	blocks.x0 = &row->taps[0][run.channel];
-	blocks.x1 = &row->taps[3][run.channel];
-	blocks.x2 = &row->taps[6][run.channel];
+	const int8_t *x0 = &row->taps[0][run.channel];
+	const int8_t *x1 = &row->taps[3][run.channel];
+	const int8_t *x2 = &row->taps[6][run.channel];
+	/* Outputs of fewer than sixteen channels are followed by some that the next block replaces;
+	 * but nothing is written past the row. */
+	const int32_t width = run.count * TINYML_LANES;
+	int32_t at = run.channel, whole = 0;
+
+	row->weights = blocks.weights;
+	row->bias = blocks.bias;
+	row->multiplier = blocks.multiplier;
+	row->shift = blocks.shift;
+	row->count = run.count;
+	row->x_next = next - width;
+	row->y_next = step - width;
 	blocks.step = w->dilation_w * channels;
-	for (int32_t at = run.channel; at < end; at += step) {
-		/* Outputs of fewer than sixteen channels are followed by some that the next block
-		 * replaces; but nothing is written past the row. */
+	while (at < end) {
 		const bool last = end - at < TINYML_LANES;
 
+		if (!last) {
+			whole = (end - at - TINYML_LANES) / step + 1;
+		}
+		blocks.x0 = x0;
+		blocks.x1 = x1;
+		blocks.x2 = x2;
 		blocks.y = last ? row->last : &y[at];
+		row->end = blocks.y + (last ? 1 : whole) * step;
 		convolve_3x3(&blocks, rounding);
 		if (last) {
 			tinyml_copy(&y[at], row->last, end - at);
+			whole = 1;
 		}
-		blocks.x0 += next;
-		blocks.x1 += next;
-		blocks.x2 += next;
+		at += whole * step;
+		x0 += whole * next;
+		x1 += whole * next;
+		x2 += whole * next;
 	}
 }
 

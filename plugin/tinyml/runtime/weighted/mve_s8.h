@@ -13,27 +13,32 @@
 
 #define TINYML_LANES 16 /* bytes in a vector */
 
+/* In assembly, because compilers do not make loops of this kind, which predicate the last vector.
+ */
 static inline void tinyml_copy(int8_t *to, const int8_t *from, int32_t count)
 {
-	for (; count >= TINYML_LANES; count -= TINYML_LANES) {
-		vstrbq_s8(to, vldrbq_s8(from));
-		to += TINYML_LANES;
-		from += TINYML_LANES;
-	}
-	if (count > 0) {
-		const mve_pred16_t some = vctp8q((uint32_t)count);
-
-		vstrbq_p_s8(to, vldrbq_z_s8(from, some), some);
-	}
+	__asm__ volatile("wlstp.8 lr, %[count], 2f\n"
+			 "1:\n\t"
+			 "vldrb.8 q0, [%[from]], #16\n\t"
+			 "vstrb.8 q0, [%[to]], #16\n\t"
+			 "letp lr, 1b\n"
+			 "2:"
+			 : [to] "+r"(to), [from] "+r"(from)
+			 : [count] "r"(count)
+			 : "lr", "q0", "memory");
 }
 
 static inline void tinyml_fill(int8_t *to, int8_t value, int32_t count)
 {
-	const int8x16_t values = vdupq_n_s8(value);
-
-	for (; count > 0; count -= TINYML_LANES, to += TINYML_LANES) {
-		vstrbq_p_s8(to, values, vctp8q((uint32_t)count));
-	}
+	__asm__ volatile("vdup.8 q0, %[value]\n\t"
+			 "wlstp.8 lr, %[count], 2f\n"
+			 "1:\n\t"
+			 "vstrb.8 q0, [%[to]], #16\n\t"
+			 "letp lr, 1b\n"
+			 "2:"
+			 : [to] "+r"(to)
+			 : [count] "r"(count), [value] "r"(value)
+			 : "lr", "q0", "memory");
 }
 
 /** Four accumulators times their multipliers, as tinyml_rescale() or tinyml_rescale_once().
