@@ -7,6 +7,7 @@ All layers are in one model, so that a machine and a choice of kernels cost one 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -312,3 +313,27 @@ def test_outputs_in_halves_of_words_at_their_limit(machine: str) -> None:
     )
     for x, found in zip(inputs, result.outputs, strict=True):
         assert not different(graph, {"x": x}, found)
+
+
+def test_columns_over_their_own_input() -> None:
+    """Depthwise layers of one column, without padding, need no memory but that of their input on Helium."""
+    sketch = Layers()
+    sketch.weighted("a", Weighted(DepthwiseConv(), (1, 20, 1, 32), (1, 3, 1, 32)), once=False)
+    sketch.weighted("b", Weighted(DepthwiseConv((2, 1), (3, 1)), (1, 18, 1, 32), (1, 4, 1, 32)), once=False)
+    first, second = sketch.nodes
+    nodes = (first, replace(second, inputs=(first.outputs[0], *second.inputs[1:])))
+    tensors = {name: tensor for name, tensor in sketch.tensors.items() if name != second.inputs[0]}
+    graph = Graph("columns", tensors, nodes, first.inputs[:1], second.outputs)
+    compiled = compile_graph(
+        graph,
+        "columns",
+        Provenance("columns", "0" * 64, ""),
+        Options(target="cortex-m55", kernels="portable"),
+    )
+    assert json.loads(compiled.files["columns.json"])["arena_bytes"] == 20 * 32
+    x = np.random.default_rng(11).integers(-128, 128, (1, 20, 1, 32)).astype(np.int8)
+    result = harness.run_files(compiled.files, "qemu-cortex-m55", [{first.inputs[0]: x}], options=CHECKED)
+    for layer in graph.layers():
+        constants = [layer.input(i).value for i in (1, 2)]
+        (x,) = layer.op.evaluate(layer, [x, *constants])
+    np.testing.assert_array_equal(result.outputs[0][second.outputs[0]], x)
