@@ -158,8 +158,9 @@ def test_a_kernel_that_writes_outside_its_output_is_caught(
     file = changed("i < count", "i <= count", "mexican_hat.c")
     assert main(["verify", str(MODEL), "--operators", str(file)]) == 1
     said = capsys.readouterr().err
-    assert "AddressSanitizer" in said
-    assert "mexican_hat_f32" in said
+    assert "mexican_hat_f32 (curve.c:" in said
+    assert "reads 4 bytes outside the inputs, outputs and scratch memory of its layer" in said
+    assert len(said.splitlines()) < 6
 
 
 def test_custom_operators_of_tflite(tmp_path: Path) -> None:

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,10 +13,13 @@ import numpy as np
 import pytest
 
 from tinyml import arrays, harness
+from tinyml.harness import tools
+from tinyml.harness.build import RUNTIME_C, RUNTIME_INCLUDE, WARNINGS
 from tinyml.interpret import interpret
 from tinyml.machines import MACHINES
 from tinyml.pipeline import Options, compile_model
 from tinyml.targets import find_target
+from tinyml.toolchains import ARM
 
 DIGITS = Path(__file__).resolve().parents[2] / "samples" / "digits" / "model.onnx"
 ALIKE = [name for name in MACHINES if name.startswith("qemu-cortex-m33")]
@@ -44,3 +49,22 @@ def test_code_for_the_cortex_m85(monkeypatch: pytest.MonkeyPatch) -> None:
     emulated = replace(MACHINES["qemu-cortex-m55"], target=find_target("cortex-m85"))
     monkeypatch.setitem(MACHINES, emulated.name, emulated)
     assert instructions(emulated.name) == pytest.approx(same, rel=0.05)
+
+
+@pytest.mark.skipif(shutil.which("clang-19") is None, reason="no clang-19, which knows the Cortex-M85")
+def test_a_compiler_that_knows_the_cortex_m85(tmp_path: Path) -> None:
+    """GCC does from version 13 on. All Helium kernels, and a model that uses some of them."""
+    compiled = compile_model(DIGITS, Options(target="cortex-m85", kernels="portable"))
+    for name, text in compiled.files.items():
+        (tmp_path / name).write_text(text)
+    used = {RUNTIME_C / name for name in compiled.summary["sources"]["runtime"]}
+    kernels = sorted(used | set(RUNTIME_C.glob("*/*_mve_*.c")))
+    assert len(kernels) >= 4
+    headers = Path(shutil.which("arm-none-eabi-gcc") or "/").parents[1] / "lib" / "arm-none-eabi" / "include"
+    flags = [
+        *("--target=thumbv8.1m.main-none-eabihf", "-mcpu=cortex-m85", "-O2", "-std=c11", *WARNINGS),
+        *("-isystem", str(headers), f"-I{RUNTIME_INCLUDE}", f"-I{RUNTIME_C}"),
+    ]
+    sources = map(str, (tmp_path / f"{compiled.name}.c", *kernels))
+    subprocess.run(["clang-19", *flags, "-c", *sources], cwd=tmp_path, check=True)
+    assert "tinyml_conv_mve_s8" in tools.defined(ARM, tmp_path / "conv_mve_s8.o")

@@ -104,3 +104,22 @@ def function_at(address: int, symbols: list[tuple[int, str]]) -> str:
     """The function that contains ``address``."""
     before = [name for start, name in symbols if start & ~1 <= address]
     return before[-1] if before else "unknown code"
+
+
+_OUTSIDE = re.compile(r"AddressSanitizer: ([\w-]+).*?^(READ|WRITE) of size (\d+)", re.DOTALL | re.MULTILINE)
+_FRAME = re.compile(r"#\d+ \S+ in (\w+) \S*?([\w.-]+:\d+)")
+
+
+def wrong_access(console: str) -> str | None:
+    """A report of AddressSanitizer in one sentence, if it is about memory that a layer may not use."""
+    found, frames = _OUTSIDE.search(console), _FRAME.findall(console)
+    if found is None or not frames:
+        return None
+    kind, access, size = found.groups()
+    (function, place), callers = frames[0], [name for name, _ in frames[1:2]]
+    by = f", called by {callers[0]}" if callers else ""
+    verb = "reads" if access == "READ" else "writes"
+    return (
+        f"{function} ({place}{by}) {verb} {size} bytes outside the inputs, outputs and scratch memory of its "
+        f"layer (AddressSanitizer: {kind})"
+    )

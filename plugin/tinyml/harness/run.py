@@ -177,6 +177,9 @@ def _start(image: Image, model: Generated, timeout_seconds: float) -> str:
     if machine.board and done.returncode == EXIT_FAULT:
         said = _fault(image.path, machine.board, done.stdout)
         raise ToolError(f"{model.name} crashed on {machine.name}: {said}")
+    LOG.debug("%s", done.stderr)
+    if wrong := faults.wrong_access(done.stderr):
+        raise ToolError(f"{model.name} was ended on {machine.name}: {wrong}", "-v prints the whole report")
     said = excerpt(f"{done.stdout}\n{done.stderr}")
     raise ToolError(f"{model.name} failed on {machine.name} with exit status {done.returncode}:\n{said}")
 
