@@ -37,6 +37,7 @@ def with_arrival(graph: Graph) -> Graph:
     """The graph with an Arrival between its input and the layer that reads it."""
     if len(graph.inputs) != 1:
         raise UnsupportedError(f"io rows: the model has {len(graph.inputs)} inputs", FEASIBLE)
+    graph = _shaped_first(graph)
     name = graph.inputs[0]
     while len(readers := _readers(graph, name)) == 1 and _is_reshape(graph, readers[0]):
         name = readers[0].outputs[0]
@@ -52,6 +53,46 @@ def with_arrival(graph: Graph) -> Graph:
         nodes=(*before, arrival, *rest),
         tensors={**graph.tensors, arrived.name: arrived},
     )
+
+
+def _shaped_first(graph: Graph) -> Graph:
+    """The graph with reshapes of the input before element-wise layers: then rows of the input are seen.
+
+    A quantised ONNX model with one channel has them after its quantisation.
+    """
+    name = graph.inputs[0]
+    while len(readers := _readers(graph, name)) == 1:
+        (first,) = readers
+        (result,) = first.outputs if len(first.outputs) == 1 else ("",)
+        after = _readers(graph, result)
+        if _is_reshape(graph, first):
+            name = result
+        elif _is_scalar(graph, first) and len(after) == 1 and _is_reshape(graph, after[0]):
+            graph = _swapped(graph, first, after[0])
+        else:
+            break
+    return graph
+
+
+def _is_scalar(graph: Graph, node: Node) -> bool:
+    """Whether a layer does the same to every element of its only operand."""
+    tensors = [graph.tensors[name] for name in (*node.inputs, *node.outputs)]
+    kept = any(name in graph.kept() for name in node.outputs)
+    return node.op.elementwise and len(tensors) == 2 and not kept and not any(map(_per_channel, tensors))
+
+
+def _per_channel(tensor: Tensor) -> bool:
+    return tensor.quant is not None and tensor.quant.per_channel
+
+
+def _swapped(graph: Graph, first: Node, reshape: Node) -> Graph:
+    """The reshape after an element-wise layer before it."""
+    x, y = graph.tensors[first.inputs[0]], graph.tensors[reshape.outputs[0]]
+    shaped = replace(x, name=_unused(graph, f"{x.name}/shaped"), shape=y.shape)
+    before = replace(reshape, inputs=first.inputs, outputs=(shaped.name,))
+    after = replace(first, inputs=(shaped.name,), outputs=(y.name,))
+    nodes = [other for node in graph.nodes for other in ([before, after] if node is first else [node])]
+    return graph.with_nodes([node for node in nodes if node is not reshape], [shaped])
 
 
 def _readers(graph: Graph, name: str) -> list[Node]:

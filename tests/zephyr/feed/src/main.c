@@ -5,6 +5,8 @@
  * features with the other sign. Nothing may be lost, and every feature is the one that numpy
  * computes. */
 
+#include <string.h>
+
 #include <zephyr/kernel.h>
 #include <zephyr/ztest.h>
 
@@ -12,6 +14,8 @@
 
 #include "expected.h"
 #include "fed.h"
+#include "rows.h"
+#include "whole.h"
 
 enum {
 	BLOCK = 160,
@@ -72,6 +76,38 @@ ZTEST(feed, test_features)
 	zassert_equal(rows, EXPECTED_ROWS);
 	zassert_true(fits);
 	zassert_equal(tinyml_ring_dropped(&ring), 0);
+}
+
+static int8_t picture[ROWS_ROWS][ROWS_ROW_ELEMENTS];
+
+static void expect_the_same(void)
+{
+	memcpy(whole_input(), picture, sizeof(picture));
+	zassert_ok(whole_run());
+	zassert_mem_equal(rows_output(), whole_output(), ROWS_OUTPUT_BYTES);
+}
+
+/* A camera's rows, one at a time: the model that gets them computes what the other one computes
+ * from the whole picture, which it never has. */
+ZTEST(feed, test_rows)
+{
+	BUILD_ASSERT(sizeof(picture) == WHOLE_INPUT_BYTES);
+	for (int i = 0; i < ROWS_ROWS * ROWS_ROW_ELEMENTS; i++) {
+		(&picture[0][0])[i] = (int8_t)(i * 37 % 128);
+	}
+	zassert_equal(rows_feed_rows(picture[0], 1), TINYML_EINVAL, "before the beginning");
+	zassert_ok(rows_begin());
+	zassert_equal(rows_feed_rows(picture[0], 3), ROWS_ROWS - 3);
+	zassert_ok(rows_begin(), "a picture that is abandoned");
+	for (int row = 0; row < ROWS_ROWS; row++) {
+		zassert_equal(rows_feed_rows(picture[row], 1), ROWS_ROWS - 1 - row);
+	}
+	zassert_equal(rows_feed_rows(picture[0], 1), TINYML_EINVAL, "after the end");
+	expect_the_same();
+
+	picture[3][3] = -100;
+	zassert_ok(rows_run(&picture[0][0]), "from memory that has all of it");
+	expect_the_same();
 }
 
 ZTEST_SUITE(feed, NULL, NULL, NULL, NULL, NULL);
