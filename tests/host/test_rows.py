@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -13,9 +14,13 @@ import pytest
 from tests.support.batch import Item, run_batch
 from tests.support.chains import Chain, random_chain
 from tests.support.sketch import Sketch
+from tinyml.app import cmake, manifest
 from tinyml.bands.arrival import waits
 from tinyml.emit.model import Provenance
-from tinyml.errors import UnsupportedError
+from tinyml.errors import ConfigError, UnsupportedError
+from tinyml.features.settings import from_mapping
+from tinyml.harness.build import RUNTIME_C, RUNTIME_INCLUDE, SANITIZERS, WARNINGS
+from tinyml.harness.tools import host_compiler
 from tinyml.interpret import interpret
 from tinyml.ir import DType, Graph, Quant
 from tinyml.ops.conv.conv import Conv
@@ -25,6 +30,8 @@ from tinyml.ops.reduce.reduce import Reduce
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.transpose import Transpose
 from tinyml.pipeline import Compiled, Options, compile_graph, compile_model
+from tinyml.slots.pack import Slot, pack_compiled
+from tinyml.slots.version import parse_version
 
 
 def compiled(graph: Graph, name: str = "fed", target: str = "host", optimize: str = "balanced") -> Compiled:
@@ -173,3 +180,88 @@ def test_vww_needs_less_than_its_image(models_folder: Path) -> None:
     found = compile_model(model, Options(target="cortex-m4", io="rows"))
     assert found.plan.arena_bytes < 19_000 < 96 * 96 * 3
     assert found.summary["rows"] == {"count": 96, "row_bytes": 288}
+
+
+MAIN = """
+#include <string.h>
+#include "fed.h"
+#include "whole.h"
+
+static int8_t image[FED_ROWS][FED_ROW_ELEMENTS];
+
+static int differ(void)
+{
+	memcpy(whole_input(), image, sizeof(image));
+	return whole_run() != 0 || memcmp(fed_output(), whole_output(), FED_OUTPUT_BYTES) != 0;
+}
+
+int main(void)
+{
+	for (unsigned int i = 0; i < sizeof(image); i++) {
+		image[i / FED_ROW_ELEMENTS][i % FED_ROW_ELEMENTS] = (int8_t)(i * 41u % 251u);
+	}
+	if (fed_feed_rows(image[0], 1) != TINYML_EINVAL || fed_begin() != 0 ||
+		fed_feed_rows(image[0], 5) != FED_ROWS - 5 || fed_begin() != 0) {
+		return 1;
+	}
+	for (int row = 0, count = 1; row < FED_ROWS; row += count, count = count % 3 + 1) {
+		count = count < FED_ROWS - row ? count : FED_ROWS - row;
+		if (fed_feed_rows(image[row], (size_t)(FED_ROWS - row) + 1u) != TINYML_EINVAL ||
+			fed_feed_rows(image[row], (size_t)-1) != TINYML_EINVAL ||
+			fed_feed_rows(NULL, 1) != TINYML_EINVAL || fed_feed_rows(image[row], 0) != FED_ROWS - row ||
+			fed_feed_rows(image[row], (size_t)count) != FED_ROWS - row - count) {
+			return 2;
+		}
+	}
+	if (differ()) {
+		return 3;
+	}
+	image[7][1] ^= 5;
+	return fed_run(&image[0][0]) != 0 || differ() ? 4 : 0;
+}
+"""
+
+
+def test_the_functions_that_an_application_calls(tmp_path: Path) -> None:
+    chain = one_conv()
+    chain.add("depthwise", 0)
+    chain.add("pool", 0)
+    files = {"main.c": MAIN}
+    sources: set[str] = set()
+    for name, io in (("fed", "rows"), ("whole", "arena")):
+        made = compile_graph(
+            chain.graph(), name, Provenance("chain", "0" * 64, ""), Options(target="host", io=io)
+        )
+        files |= made.files
+        sources |= set(made.summary["sources"]["runtime"])
+        long = [line for line in files[f"{name}.c"].splitlines() if len(line.expandtabs(8)) > 100]
+        assert not long
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    flags = ("-std=c11", "-O1", *WARNINGS, *SANITIZERS)
+    mine = [tmp_path / name for name in files if name.endswith(".c")]
+    command = [host_compiler().path, *flags, f"-I{RUNTIME_INCLUDE}", *mine, *(RUNTIME_C / n for n in sources)]
+    subprocess.run([*command, "-lm", "-o", tmp_path / "program"], check=True)
+    subprocess.run([tmp_path / "program"], check=True)
+
+
+def test_a_front_end_computes_the_rows_itself() -> None:
+    options = Options(frontend=from_mapping("micro", "test"), io="rows")
+    with pytest.raises(ConfigError, match="computes the rows of the input itself"):
+        compile_graph(one_conv().graph(), "fed", Provenance("chain", "0" * 64, ""), options)
+
+
+def test_slots_take_no_rows(tmp_path: Path) -> None:
+    slots = (Slot("a", 0x1000),)
+    with pytest.raises(ConfigError, match="cannot take its input in rows"):
+        pack_compiled(compiled(one_conv().graph(), target="cortex-m4"), slots, parse_version("1"))
+
+
+def test_from_tinyml_yaml_to_cmake(tmp_path: Path) -> None:
+    path = tmp_path / "tinyml.yaml"
+    path.write_text("models:\n  - name: a\n    file: a.onnx\n    io: rows,int8\n")
+    (entry,) = manifest.parse(path.read_text(), "x").models
+    assert entry.pipeline_io() == "rows,int8"
+    assert "[=[IO]=] [=[rows,int8]=]" in cmake.calls(path)
+    with pytest.raises(ConfigError, match="'io' cannot be 'columns'"):
+        manifest.parse(path.read_text().replace("rows,int8", "columns"), "x")
