@@ -240,8 +240,9 @@ def test_the_functions_that_an_application_calls(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
     flags = ("-std=c11", "-O1", *WARNINGS, *SANITIZERS)
     mine = [tmp_path / name for name in files if name.endswith(".c")]
-    command = [host_compiler().path, *flags, f"-I{RUNTIME_INCLUDE}", *mine, *(RUNTIME_C / n for n in sources)]
-    subprocess.run([*command, "-lm", "-o", tmp_path / "program"], check=True)
+    parts = [str(path) for path in (*mine, *(RUNTIME_C / name for name in sources))]
+    command = [str(host_compiler().path), *flags, f"-I{RUNTIME_INCLUDE}", *parts]
+    subprocess.run([*command, "-lm", "-o", str(tmp_path / "program")], check=True)
     subprocess.run([tmp_path / "program"], check=True)
 
 
