@@ -57,8 +57,21 @@ class RegistrationError(TinymlError):
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """``; did you mean ...?`` if a known word resembles ``word``, else nothing."""
-    found = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    names = {name.lower(): name for name in known}
+    close = difflib.get_close_matches(word.lower(), names, n=1, cutoff=0.6)
+    parts = sorted((name for name in names if len(word) > 1 and word.lower() in name), key=len)
+    found = [names[name] for name in (close or parts)]
     return f"; did you mean {found[0]}?" if found else ""
+
+
+@contextmanager
+def called(path: Path, name: str) -> Iterator[None]:
+    """Wraps code that reads a temporary file: its errors name what the file was made from."""
+    try:
+        yield
+    except TinymlError as error:
+        error.message, error.hint = (text.replace(str(path), name) for text in (error.message, error.hint))
+        raise
 
 
 @contextmanager

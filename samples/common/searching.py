@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 import tinyml
 
@@ -16,6 +17,21 @@ def arguments(description: str | None) -> argparse.ArgumentParser:
     parser.add_argument("--plot", help="write the plot to this SVG file")
     parser.add_argument("--seed", type=int)
     return parser
+
+
+def search(args: argparse.Namespace, build: Any, train: Any, budget: dict[str, Any], mhz: float) -> None:
+    """Look for models that are accurate and fast on a Cortex-M4 within a budget, and show the best ones."""
+    found = tinyml.search(
+        build,
+        train,
+        budget=budget,
+        mhz=mhz,
+        objectives=("score", "milliseconds"),
+        trials=args.trials,
+        storage=args.storage,
+        seed=args.seed,
+    )
+    show(found, args.plot)
 
 
 def show(found: tinyml.SearchResult, plot: str | None) -> None:

@@ -23,9 +23,7 @@ from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "common"))
 
-from searching import arguments, show
-
-import tinyml
+from searching import arguments, search
 
 PIXELS, CLASSES = 64, 10
 
@@ -78,18 +76,7 @@ def train(trial, _: onnx.ModelProto) -> tuple[float, onnx.ModelProto]:
 
 def main() -> None:
     args = arguments(__doc__).parse_args()
-    found = tinyml.search(
-        build,
-        train,
-        budget={"ram": "2K", "flash": "16K", "milliseconds": 0.25},
-        target="cortex-m4",
-        mhz=80,
-        objectives=("score", "milliseconds"),
-        trials=args.trials,
-        storage=args.storage,
-        seed=args.seed,
-    )
-    show(found, args.plot)
+    search(args, build, train, {"ram": "2K", "flash": "16K", "milliseconds": 0.25}, mhz=80)
 
 
 if __name__ == "__main__":

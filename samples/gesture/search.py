@@ -21,10 +21,8 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "common"))
 
 from network import Conv, Dense, Flatten, Layer, Relu, cross_entropy, forward, to_onnx, train
-from searching import arguments, show
+from searching import arguments, search
 from train import CLASSES, SEED, WINDOW, load
-
-import tinyml
 
 LAYERS = 3
 
@@ -65,18 +63,8 @@ def main() -> None:
             scores = forward(layers, inputs[held_back].astype(np.float64))
         return float(np.mean(scores.argmax(axis=1) == labels[held_back])), as_model(layers)
 
-    found = tinyml.search(
-        lambda trial: as_model(network(trial)),
-        trained,
-        budget={"ram": "8K", "flash": "24K", "milliseconds": 3},
-        target="cortex-m4",
-        mhz=64,
-        objectives=("score", "milliseconds"),
-        trials=args.trials,
-        storage=args.storage,
-        seed=args.seed,
-    )
-    show(found, args.plot)
+    budget = {"ram": "8K", "flash": "24K", "milliseconds": 3}
+    search(args, lambda trial: as_model(network(trial)), trained, budget, mhz=64)
 
 
 if __name__ == "__main__":

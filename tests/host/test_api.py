@@ -136,7 +136,19 @@ def test_quantised_inputs_take_real_numbers_and_stored_integers(tmp_path: Path) 
     "call,error,message",
     [
         (lambda: tinyml.load("nothing.onnx"), tinyml.ModelError, "there is no model file nothing.onnx"),
-        (lambda: tinyml.load(b"nonsense"), tinyml.ModelError, "model.onnx"),
+        (lambda: tinyml.load(b"nonsense"), tinyml.ModelError, r"^model \(in memory\) is not a model"),
+        (
+            lambda: tinyml.quantize(FLOAT, np.zeros((3, 4), np.float32)),
+            tinyml.ConfigError,
+            "^calibration: the data for 'image' has shape 3x4",
+        ),
+        (lambda: tinyml.run(FLOAT, "no.npz"), tinyml.ConfigError, "^there is no data no.npz"),
+        (
+            lambda: tinyml.connect("qemu-cortex-m44"),
+            tinyml.ConfigError,
+            "no serial port qemu-cortex-m44; did you mean qemu-cortex-m4?",
+        ),
+        (lambda: tinyml.cost(FLOAT, "M4"), tinyml.ConfigError, "did you mean cortex-m4?"),
         (lambda: tinyml.load(7), tinyml.ConfigError, "builtins.int is not a model\n.*a path, bytes"),
         (lambda: tinyml.compile(INT8, target="z80"), tinyml.ConfigError, "z80"),
         (lambda: tinyml.run(INT8, np.zeros((1, 3))), tinyml.ConfigError, "has shape 1x3"),

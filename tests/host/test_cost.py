@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,8 @@ def test_energy_is_a_range_where_a_figure_was_published() -> None:
     assert energy.least_microjoules == pytest.approx(found.cycles * 323e-6)
     assert energy.least_microjoules < energy.most_microjoules
     assert energy.source
+    shown = replace(energy, least_microjoules=1487.3, most_microjoules=0.3234)
+    assert str(shown) == "1,490 to 0.323"
     assert energy.unit() in found._repr_html_().replace("&#x27;", "'")
     assert tinyml.cost(DIGITS, "cortex-m3").energies == ()
 

@@ -24,6 +24,7 @@ from tinyml import cli
 from tinyml.accuracy import truth
 from tinyml.accuracy.scores import classify, regress
 from tinyml.api.evaluated import Question, measure
+from tinyml.app.evaluation import accuracy_of
 from tinyml.harness import Place
 from tinyml.harness.run import Result
 from tinyml.quantize.report import LayerNoise, Report
@@ -61,9 +62,17 @@ def test_digits(model: Path, held_back: Path, tmp_path: Path, capsys: pytest.Cap
         assert figures["original"]["changed"] == 0
 
 
-def test_too_low_is_an_exit_code(held_back: Path) -> None:
-    words = ["evaluate", str(INT8), "--data", str(held_back), "--samples", "20", "--min-accuracy", "101"]
-    assert cli.main(words) == EXIT_TOO_LOW
+def test_too_low_is_an_exit_code(held_back: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A share, as in tinyml.yaml, or per cent: 0.99 must not pass as 0.99 %."""
+    words = ["evaluate", str(INT8), "--data", str(held_back), "--min-accuracy"]
+    assert cli.main([*words, "0.99"]) == EXIT_TOO_LOW
+    assert "less than 99 %" in capsys.readouterr().out
+    assert cli.main([*words, "101"]) == 1
+    assert "--min-accuracy: '101' is not an accuracy" in capsys.readouterr().err
+
+
+def test_accuracies() -> None:
+    assert [accuracy_of(text) for text in (0.95, "95%", "95", "95.0 %", 1, ".5")] == [0.95] * 4 + [1, 0.5]
 
 
 def test_labels_in_every_form() -> None:

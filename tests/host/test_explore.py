@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import tinyml
+from tests.support.browser import browser
 from tests.support.quantizing import FLOAT, digits
 from tinyml import cli
 from tinyml.api import exploring
@@ -153,3 +154,15 @@ def test_no_estimate_takes_fewer_cycles_than_instructions() -> None:
     assert all((point.cycles or 0) >= (point.instructions or 0) for point in timed)
     for row, point in zip(found.rows(), found.front, strict=True):
         assert row[3].startswith("~") == bool(point.averaged)
+
+
+def test_plots_are_dark_on_dark_screens(tmp_path: Path) -> None:
+    file = tmp_path / "explored.html"
+    file.write_text(page(points(("speed", 90, 500, 10), ("balanced", 50, 510, 11))), encoding="utf-8")
+    paper = "getComputedStyle(document.querySelector('.plot-paper')).fill"
+    with browser(tmp_path) as chromium:
+        found = []
+        for dark in (False, True):
+            chromium.open(file, dark=dark)
+            found.append(chromium.run(paper))
+    assert found == ["rgb(255, 255, 255)", "rgb(20, 24, 29)"]

@@ -42,6 +42,17 @@ def _optuna() -> None:
     pytest.importorskip("optuna")
 
 
+@pytest.mark.parametrize("returned", ["good", (0.5, None, 1), None])
+def test_what_train_must_return(returned: object) -> None:
+    with pytest.raises(ConfigError, match=r"train returned .*\n.*the score, a number, or"):
+        tinyml.search(build, lambda trial, model: returned, budget={"ram": "64K"}, trials=1)
+
+
+def test_no_trials() -> None:
+    with pytest.raises(ConfigError, match="0 trials are too few"):
+        tinyml.search(build, lambda trial, model: 1.0, budget={"ram": "64K"}, trials=0)
+
+
 def test_what_exceeds_the_budget_is_not_trained() -> None:
     trained: list[int] = []
 

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from tinyml.accuracy.answers import original_answers
 from tinyml.api.compiled import as_compiled
-from tinyml.api.data import DataLike, data_file, test_set
+from tinyml.api.data import DataLike, check_data, data_file, test_set
 from tinyml.api.evaluated import Answers, Evaluation, Question, judge
 from tinyml.api.running import EVERY, RunResult
 from tinyml.api.sources import ModelLike, as_model
 from tinyml.api.tables import table
 from tinyml.arrays import pattern_inputs, real
-from tinyml.errors import ConfigError, ToolError
-from tinyml.harness.links import Link
+from tinyml.errors import ConfigError, ToolError, did_you_mean
+from tinyml.harness.links import Link, MissingPortError
 from tinyml.harness.opening import BareMachine, open_device
 from tinyml.harness.samples import input_bytes, output_arrays
 from tinyml.harness.session import EMULATOR_SECONDS, DeviceModel, Ran, Session
@@ -85,6 +85,7 @@ class Device:
         else:
             with data_file(inputs, "inputs") as path:
                 assert path is not None
+                check_data(path)
                 samples = read_samples(Request(path, samples=EVERY), graph).inputs
         outputs, cycles = [], []
         for index, sample in enumerate(samples):
@@ -227,7 +228,10 @@ def connect(
         return Device(link, str(to), EMULATOR_SECONDS, timeout_seconds)
     if model is not None:
         raise ConfigError(f"{to} has its own models", f"model= is for machines: {', '.join(MACHINES)}")
-    link, seconds = open_device(to, baud)
+    try:
+        link, seconds = open_device(to, baud)
+    except MissingPortError as error:
+        raise MissingPortError(f"{error.message}{did_you_mean(str(to), MACHINES)}", error.hint) from None
     return Device(link, str(to), seconds, timeout_seconds)
 
 

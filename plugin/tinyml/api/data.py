@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tinyml.arrays import UNREADABLE, read_numpy
-from tinyml.errors import ConfigError
+from tinyml.errors import ConfigError, called
 
 DataLike: TypeAlias = Any
 """A path (.npz, .npy, .csv, or a folder of images or WAV files), an array with one row per sample,
@@ -30,7 +30,14 @@ def data_file(data: DataLike | None, stem: str) -> Iterator[Path | None]:
         path = Path(folder) / f"{stem}.npz"
         arrays = data if isinstance(data, Mapping) else {stem: data}
         np.savez(path, **{str(key): np.asarray(value) for key, value in arrays.items()})  # type: ignore[arg-type]
-        yield path
+        with called(path, stem):
+            yield path
+
+
+def check_data(path: Path) -> None:
+    """Raise ConfigError if there is no such file or folder."""
+    if not path.exists():
+        raise ConfigError(f"there is no data {path}", ".npz, .npy, .csv or a folder")
 
 
 @contextmanager

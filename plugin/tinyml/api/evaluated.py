@@ -16,7 +16,7 @@ from tinyml.accuracy import truth
 from tinyml.accuracy.answers import compiled_answers, original_answers
 from tinyml.accuracy.scores import Classification, Regression, classify, regress
 from tinyml.api.compiled import CompiledModel, as_compiled
-from tinyml.api.data import DataLike, test_set
+from tinyml.api.data import DataLike, check_data, test_set
 from tinyml.api.running import EVERY
 from tinyml.api.sources import Model, ModelLike, as_model
 from tinyml.api.tables import table
@@ -186,8 +186,7 @@ def measure(
 ) -> Evaluation:
     """``evaluate`` with the settings of the command line, anywhere a model can run."""
     graph, report = compiled.built.graph, progress or silent
-    if not request.calibration.exists():
-        raise ConfigError(f"there is no data {request.calibration}", ".npz, .npy, .csv or a folder")
+    check_data(request.calibration)
     test = read_samples(request, graph)
     found, measured = compiled_answers(compiled.built, place, test.inputs, test.starts, report)
     with original.file() as path:

@@ -13,6 +13,12 @@ WIDTH, HEIGHT = 640, 400
 LEFT, RIGHT, TOP, BOTTOM = 70, 20, 20, 50
 TICKS = 5
 
+DARK = """<style>@media (prefers-color-scheme: dark) {
+.plot-paper { fill: #14181d; } .plot-words { fill: #c5cdd6; } .plot-grid { stroke: #333b45; }
+.plot-limit { stroke: #ff7b72; } .plot-front { stroke: #58a6ff; } .plot-best { fill: #58a6ff; }
+.plot-other { fill: #6e7681; } }</style>"""
+"""Colours for dark screens; the attributes of the elements are those for light ones and for paper."""
+
 
 @dataclass(frozen=True)
 class Point:
@@ -35,27 +41,31 @@ def scatter(
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" '
         f'height="{HEIGHT}" role="img" font-family="sans-serif" font-size="12">',
         f"<title>{escape(y_title)} over {escape(x_title)}</title>",
-        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
+        DARK,
+        f'<rect class="plot-paper" width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
     ]
     for value in xs.ticks:
-        parts += [_line(xs.at(value), TOP, xs.at(value), HEIGHT - BOTTOM, "#ddd")]
+        parts += [_line(xs.at(value), TOP, xs.at(value), HEIGHT - BOTTOM, "grid", "#ddd")]
         parts += [_text(xs.at(value), HEIGHT - BOTTOM + 18, _short(value), "middle")]
     for value in ys.ticks:
-        parts += [_line(LEFT, ys.at(value), WIDTH - RIGHT, ys.at(value), "#ddd")]
+        parts += [_line(LEFT, ys.at(value), WIDTH - RIGHT, ys.at(value), "grid", "#ddd")]
         parts += [_text(LEFT - 8, ys.at(value) + 4, _short(value), "end")]
     parts += [_text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 10, x_title, "middle")]
     parts += [_text(LEFT, TOP - 6, y_title, "middle")]
     if limit is not None and xs.low <= limit <= xs.high:
-        parts += [_line(xs.at(limit), TOP, xs.at(limit), HEIGHT - BOTTOM, "#c33", 'stroke-dasharray="4 3"')]
+        x = xs.at(limit)
+        parts += [_line(x, TOP, x, HEIGHT - BOTTOM, "limit", "#c33", 'stroke-dasharray="4 3"')]
     front = sorted((point for point in points if point.best), key=lambda point: point.x)
     if joined and len(front) > 1:
         path = " ".join(f"{xs.at(point.x):.1f},{ys.at(point.y):.1f}" for point in front)
-        parts += [f'<polyline points="{path}" fill="none" stroke="#06c" stroke-width="1.5"/>']
-    for point in sorted(points, key=lambda point: point.best):
-        colour, radius = ("#06c", 5) if point.best else ("#999", 3.5)
         parts += [
-            f'<circle cx="{xs.at(point.x):.1f}" cy="{ys.at(point.y):.1f}" r="{radius}" fill="{colour}">'
-            f"<title>{escape(point.title)}</title></circle>"
+            f'<polyline class="plot-front" points="{path}" fill="none" stroke="#06c" stroke-width="1.5"/>'
+        ]
+    for point in sorted(points, key=lambda point: point.best):
+        kind, colour, radius = ("best", "#06c", 5) if point.best else ("other", "#999", 3.5)
+        parts += [
+            f'<circle class="plot-{kind}" cx="{xs.at(point.x):.1f}" cy="{ys.at(point.y):.1f}" r="{radius}" '
+            f'fill="{colour}"><title>{escape(point.title)}</title></circle>'
         ]
     return "\n".join([*parts, "</svg>", ""])
 
@@ -86,9 +96,11 @@ def _short(value: float) -> str:
     return f"{value / 1e3:g} k" if abs(value) >= 1e4 else f"{value:,.4g}"
 
 
-def _line(x1: float, y1: float, x2: float, y2: float, colour: str, more: str = "") -> str:
-    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}" {more}/>'
+def _line(x1: float, y1: float, x2: float, y2: float, kind: str, colour: str, more: str = "") -> str:
+    place = f'x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"'
+    return f'<line class="plot-{kind}" {place} stroke="{colour}" {more}/>'
 
 
 def _text(x: float, y: float, words: str, anchor: str) -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="#333">{escape(words)}</text>'
+    place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
+    return f'<text class="plot-words" {place} fill="#333">{escape(words)}</text>'

@@ -10,7 +10,7 @@ from typing import Any
 
 from tinyml import harness
 from tinyml.api.compiled import CompiledModel, as_compiled
-from tinyml.api.data import DataLike, data_file
+from tinyml.api.data import DataLike, check_data, data_file
 from tinyml.api.sources import ModelLike
 from tinyml.api.tables import table
 from tinyml.arrays import joined, pattern_inputs, preview
@@ -68,6 +68,7 @@ def run(
         return execute(compiled, [pattern_inputs(graph)], on)
     with data_file(inputs, "inputs") as path:
         assert path is not None
+        check_data(path)
         samples = read_samples(Request(path, samples=EVERY), graph).inputs
     return execute(compiled, samples, on)
 

@@ -120,11 +120,13 @@ def search(
         place = find_board(board)
         target, mhz = place.target, mhz or place.mhz
         budget = {**_memory(place), **(budget or {})}
+    if trials < 1:
+        raise ConfigError(f"{trials} trials are too few", "1 or more")
     if budget is None:
         raise ConfigError("the search has no budget", "budget={'ram': '64K'}, or board='nrf52840dk'")
     limits = _limits(budget, mhz)
     wanted = _objectives(objectives, mhz)
-    engine.logging.set_verbosity(engine.logging.WARNING)
+    engine.logging.set_verbosity(engine.logging.ERROR)  # what train raises is raised here
     study = engine.create_study(
         storage=_storage(storage),
         sampler=engine.samplers.TPESampler(seed=seed),
@@ -139,17 +141,29 @@ def search(
         model = build(trial)
         costs = _check(trial, model, limits, target, mhz, example)
         result = train(trial, model)
-        score, trained = result if isinstance(result, tuple) else (result, None)
+        score, trained = _trained(result)
         if trained is not None:
             costs = _check(trial, trained, limits, target, mhz, example)
-        trial.set_user_attr("score", float(score))
-        return tuple(float(score) if key == "score" else costs[key] for key in wanted)
+        trial.set_user_attr("score", score)
+        return tuple(score if key == "score" else costs[key] for key in wanted)
 
     left = trials - len(study.get_trials(deepcopy=False, states=finished))
     if left > 0:
         stop = engine.study.MaxTrialsCallback(trials, states=finished)
         study.optimize(objective, n_trials=left, callbacks=[stop], show_progress_bar=progress)
     return _result(study, wanted, limits, states)
+
+
+def _trained(result: object) -> tuple[float, ModelLike | None]:
+    """What ``train`` returned: the score, and the trained model if there is one."""
+    parts = result if isinstance(result, tuple) else (result, None)
+    try:
+        score, model = parts
+        return float(score), model
+    except (TypeError, ValueError):
+        raise ConfigError(
+            f"train returned {result!r:.80}", "the score, a number, or (score, trained model)"
+        ) from None
 
 
 def _memory(board: Board) -> dict[str, str | float]:

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from tinyml.api import frameworks
 from tinyml.api.tables import table
-from tinyml.errors import ConfigError, writing
+from tinyml.errors import ConfigError, called, writing
 from tinyml.ir import Graph, Shape, Tensor
 from tinyml.naming import model_name
 from tinyml.pipeline import read_graph
@@ -79,7 +79,8 @@ class Model:
             suffix = ".tflite" if self.stored[4:8] == TFLITE_MAGIC else ".onnx"
             path = Path(folder) / f"{self.name}{suffix}"
             path.write_bytes(self.stored)
-            yield path
+            with called(path, f"{self.name} (in memory)"):
+                yield path
 
     @cached_property
     def _graph(self) -> Graph:

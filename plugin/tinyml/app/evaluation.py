@@ -64,7 +64,7 @@ def from_yaml(value: object, where: str) -> Evaluate | None:
         raise ConfigError(f"{where}: evaluate: {rows!r} is not a number of rows", KEYS["rows"])
     return Evaluate(
         value["data"],
-        _share(value["min_accuracy"], where),
+        accuracy_of(value["min_accuracy"], f"{where}: evaluate: "),
         value.get("labels", ""),
         rows,
         value.get("output", ""),
@@ -73,11 +73,13 @@ def from_yaml(value: object, where: str) -> Evaluate | None:
     )
 
 
-def _share(value: object, where: str) -> float:
-    found = re.fullmatch(r"(\d+(?:\.\d*)?)\s*(%?)", str(value).strip())
-    share = float(found[1]) / (100 if found[2] else 1) if found else -1.0
+def accuracy_of(value: object, where: str = "") -> float:
+    """A share of right decisions: ``0.95``, ``95%`` or ``95``."""
+    found = re.fullmatch(r"(\d*\.?\d+|\d+\.)\s*(%?)", str(value).strip())
+    number = float(found[1]) if found else -1.0
+    share = number / 100 if found and (found[2] or number > 1) else number
     if not 0 < share <= 1:
-        raise ConfigError(f"{where}: evaluate: {value!r} is not a min_accuracy", "0.95, or 95%")
+        raise ConfigError(f"{where}{str(value)!r} is not an accuracy", "0.95, or 95%")
     return share
 
 

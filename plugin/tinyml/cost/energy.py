@@ -22,11 +22,19 @@ class Energy:
     source: str
 
     def __str__(self) -> str:
-        return f"{self.least_microjoules:.3g} to {self.most_microjoules:.3g}"
+        return f"{_three_digits(self.least_microjoules)} to {_three_digits(self.most_microjoules)}"
+
+    def per_run(self) -> str:
+        """What the range is, in words."""
+        return f"microjoules per run on an {self.chip} at {self.mhz} MHz"
 
     def unit(self) -> str:
-        """What the range is, in words."""
-        return f"microjoules per run on an {self.chip} at {self.mhz} MHz ({self.source})"
+        """The same with its source."""
+        return f"{self.per_run()} ({self.source})"
+
+
+def _three_digits(value: float) -> str:
+    return f"{value:.3g}" if value < 100 else f"{float(f'{value:.3g}'):,.0f}"
 
 
 @dataclass(frozen=True)

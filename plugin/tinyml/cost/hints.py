@@ -76,9 +76,8 @@ def _remedy(compiled: Compiled, given: Tensor, chain: Sequence[Layer]) -> str:
     if given.dtype not in (DType.UINT8, DType.INT8):
         return "A table would need bytes: give the model uint8 values"
     last = chain[-1].output.name
-    if not any(
-        layer.op.kind == "Quantize" for layer in compiled.graph.layers() if layer.input(0).name == last
-    ):
+    readers = [layer for layer in compiled.graph.layers() if any(t and t.name == last for t in layer.inputs)]
+    if not any(layer.op.kind == "Quantize" for layer in readers):
         return "In a quantised model they become a table: see `tinyml quantize`"
     constants = [t for layer in chain for t in layer.inputs if t is not None and t.is_constant]
     if any(max(t.shape, default=1) > 1 for t in constants):

@@ -71,7 +71,7 @@ class Evaluate(Verb):
         parser.add_argument("--mean", metavar="M[,M..]", help=KEYS["mean"])
         parser.add_argument("--std", metavar="S[,S..]", help=KEYS["std"])
         parser.add_argument(
-            "--min-accuracy", type=float, metavar="PERCENT", help="exit with 3 if the accuracy is lower"
+            "--min-accuracy", metavar="SHARE", help="exit with 3 if the accuracy is lower: 0.95, or 95%%"
         )
         parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures as JSON")
         add_place_arguments(parser)
@@ -81,9 +81,11 @@ class Evaluate(Verb):
         from tinyml.api.data import test_set
         from tinyml.api.evaluated import Question, measure
         from tinyml.api.sources import as_model
+        from tinyml.app.evaluation import accuracy_of
         from tinyml.errors import ConfigError, writing
         from tinyml.verbs.progress import Bars
 
+        wanted = None if args.min_accuracy is None else accuracy_of(args.min_accuracy, "--min-accuracy: ")
         with (
             test_set(args.data, args.labels) as (data, labels),
             placed(args, console) as chosen,
@@ -99,13 +101,13 @@ class Evaluate(Verb):
             with writing(args.json):
                 args.json.write_text(json.dumps(result.as_json(), indent=2) + "\n", encoding="utf-8")
         show(result, console)
-        if args.min_accuracy is None:
+        if wanted is None:
             return 0
         if result.accuracy is None:
             raise ConfigError("--min-accuracy needs classes and labels", "--labels FILE")
-        if 100 * result.accuracy >= args.min_accuracy:
+        if result.accuracy >= wanted:
             return 0
-        console.print(f"less than {args.min_accuracy:g} %", style="bold red", markup=False)
+        console.print(f"less than {100 * wanted:g} %", style="bold red", markup=False)
         return EXIT_TOO_LOW
 
 

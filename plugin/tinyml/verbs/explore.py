@@ -168,7 +168,9 @@ def _show(found: Exploration, console: Console) -> None:
 
     place = found.place
     clock = f" at {place.mhz:g} MHz" if place.mhz else ""
-    console.print(f"[bold]{found.model}[/bold] on {place.name} ({place.target}{clock}), {found.how}")
+    core = f"{place.target}{clock}"
+    where = core if place.name == place.target else f"{place.name} ({core})"
+    console.print(f"[bold]{found.model}[/bold] on {where}, {found.how}")
     rows = found.rows()
     used = [i for i in range(len(HEAD)) if any(row[i] for row in rows)]
     table = Table(box=None, padding=(0, 2, 0, 0))
