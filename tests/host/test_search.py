@@ -43,7 +43,7 @@ def _optuna() -> None:
 
 
 @pytest.mark.parametrize("returned", ["good", (0.5, None, 1), None])
-def test_what_train_must_return(returned: object) -> None:
+def test_what_train_must_return(returned: Any) -> None:
     with pytest.raises(ConfigError, match=r"train returned .*\n.*the score, a number, or"):
         tinyml.search(build, lambda trial, model: returned, budget={"ram": "64K"}, trials=1)
 

@@ -158,9 +158,7 @@ class SerialPort(Link):
         try:
             import serial
         except ImportError:
-            raise ToolError(
-                "pyserial is not installed", "pip install pyserial, or west-tinyml[serial]"
-            ) from None
+            raise ToolError("pyserial is not installed", "pip install 'west-tinyml[serial]'") from None
         self._errors: tuple[Any, ...] = (serial.SerialException, OSError)
         end = time.monotonic() + patience_seconds
         while True:
