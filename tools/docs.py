@@ -50,12 +50,17 @@ def commands() -> str:
     return "\n".join(lines)
 
 
+def _functions_first(name: str) -> tuple[int, str]:
+    """What one calls, then what comes back, then what can go wrong."""
+    found = getattr(tinyml, name)
+    rank = 0 if not isinstance(found, type) else 2 if issubclass(found, Exception) else 1
+    return rank, name
+
+
 def python_api() -> str:
     """The public names of the package."""
     lines = ["# Python API", "", "[](../python.md) introduces it.", "", "```{eval-rst}"]
-    for name in sorted(tinyml.__all__):
-        if name == "__version__":
-            continue
+    for name in sorted(set(tinyml.__all__) - {"__version__"}, key=_functions_first):
         kind = "autoclass" if isinstance(getattr(tinyml, name), type) else "autofunction"
         lines += [f".. {kind}:: tinyml.{name}", "   :members:" if kind == "autoclass" else "", ""]
     return "\n".join([*lines, "```", ""])
