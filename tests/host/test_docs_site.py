@@ -34,9 +34,8 @@ def test_every_page_is_there(site: Path) -> None:
         text = (ROOT / "docs" / page).read_text(encoding="utf-8")
         heading = next(line for line in text.splitlines() if line.startswith("# "))[2:]
         written = html.unescape((site / page.with_suffix(".html")).read_text(encoding="utf-8"))
-        assert f"<title>{re.sub('[`*]', '', heading)} - west-tinyml" in written, (
-            "Sphinx has a page of its own"
-        )
+        title = f"<title>{re.sub('[`*]', '', heading)} "
+        assert title in written, f"{page}: Sphinx has a page of its own with that name"
 
 
 def test_every_page_is_reached(site: Path) -> None:
