@@ -82,6 +82,9 @@ def one_operator(folder: Path, kind: str) -> Path:
         return saved(folder, ([y], Call(f"{kind.upper()}_POOL_2D", ["x"], ["y"], "Pool2DOptions", fields)))
     if kind == "relu":
         return saved(folder, ([], Call("RELU", ["x"], ["y"])))
+    if kind == "softmax":
+        y = Value("y", SHAPE, "int8", Quant((1 / 256,), (-128,)))
+        return saved(folder, ([y], Call("SOFTMAX", ["x"], ["y"], "SoftmaxOptions", {"Beta": 1.0})))
     other = Value.constant("c", np.random.default_rng(4).integers(-128, 128, SHAPE).astype(np.int8), Q)
     table = {"add": "AddOptions", "mul": "MulOptions", "minimum": "MaximumMinimumOptions"}[kind]
     return saved(folder, ([other], Call(kind.upper(), ["x", "c"], ["y"], table)))

@@ -4,8 +4,11 @@
 
 It follows the register interface as Vela's own sources describe it (``ethos_u55_regs``), operator by operator
 and not block by block. Supported: convolution, depthwise convolution, maximum and average pools, element-wise
-operators on int8 with any scales, tables of 256 entries, copies. Anything else raises ``NotExecuted``: int16
-and int32 (softmax computes on int32), upscaling, sums. Ethos-U85 has other commands.
+operators on int8 with any scales, tables of 256 entries, copies; on int32 what softmax is made of. Anything
+else raises ``NotExecuted``: int16, upscaling. Ethos-U85 has other commands.
+
+How int32 values are multiplied, Vela's sources say only by what they make of it: a product whose scale is
+2**30 / 2**31 stands for gemmlowp's doubling high multiplication, and one with the scale 1 is a plain product.
 """
 
 from __future__ import annotations
@@ -44,8 +47,13 @@ WIDE_REGISTERS = {
 SCALES = {0x024: "OFM_SCALE", 0x025: "OPA_SCALE", 0x026: "OPB_SCALE"}  # a factor, and a shift as parameter
 STOP, IRQ, CONV, DEPTHWISE, POOL, ELEMENTWISE, COPY, COPY_WAIT, KERNEL_WAIT = 0, 1, 2, 3, 5, 6, 16, 17, 18
 MAX_POOL, AVERAGE_POOL, SUM_POOL = 0, 1, 2
-MUL, ADD, SUB, MINIMUM, MAXIMUM, LRELU, ABS = range(7)
-TYPES = {0: np.uint8, 1: np.int8}  # by the low bits of a precision register
+MUL, ADD, SUB, MINIMUM, MAXIMUM, LRELU, ABS, CLZ, SHR, SHL = range(10)
+TYPES: dict[tuple[int, int], type[np.integer[Any]]] = {
+    (0, 0): np.uint8,
+    (0, 1): np.int8,
+    (2, 1): np.int32,
+}  # by the bits of a precision register: size, sign
+HALF = 1 << 30  # the factor of scales that are powers of two
 TIE_TWICE, TRUNCATE, TIE_UP = 0, 1, 2
 INSIDE = 0x100  # in a region: the NPU's own memory
 FIRST_TABLE = 16  # activations from here on are look-ups
@@ -113,8 +121,12 @@ class Npu:
         else:
             self.regions[r["DMA_TO_REGION"]][r["DMA_TO"] : r["DMA_TO"] + len(content)] = content
 
-    def _addresses(self, which: str, height: int, width: int, depth: int, blocks: bool) -> Wide:
-        """Of the elements [y, x, channel] of a tensor in four tiles; with ``blocks`` of 16 channels."""
+    def _addresses(
+        self, which: str, shape: tuple[int, int, int], blocks: bool, element: type[np.integer[Any]]
+    ) -> Wide:
+        """Of the bytes [y, x, channel, byte] of a tensor in four tiles; with ``blocks`` of 16 channels."""
+        height, width, depth = shape
+        size = np.dtype(element).itemsize
         r = self.registers
         y, x, c = np.ogrid[:height, :width, :depth]
         right = x > r[f"{which}_WIDTH0"]
@@ -124,18 +136,16 @@ class Npu:
         y = y - np.where(low, np.where(right, r[f"{which}_HEIGHT1"], r[f"{which}_HEIGHT0"]) + 1, 0)
         x = x - np.where(right, r[f"{which}_WIDTH0"] + 1, 0)
         place = base + y * r[f"{which}_STRIDE_Y"] + x * r[f"{which}_STRIDE_X"]
-        if blocks:
-            return np.asarray(place + c // 16 * r[f"{which}_STRIDE_C"] + c % 16, np.int64)
-        return np.asarray(place + c, np.int64)
+        inside = c // 16 * r[f"{which}_STRIDE_C"] + c % 16 * size if blocks else c * size
+        return np.asarray((place + inside)[..., np.newaxis] + np.arange(size), np.int64)
 
     def _read(self, which: str, height: int, width: int, depth: int) -> Wide:
         """A tensor, without its zero point."""
         precision = self.registers[f"{which}_PRECISION"]
-        if precision >> 2 & 0x3:
-            raise NotExecuted("elements of more than a byte")
-        places = self._addresses(which, height, width, depth, bool(precision & 0x40))
-        stored = self.regions[self.registers[f"{which}_REGION"]][places].view(TYPES[precision & 1])
-        return stored.astype(np.int64) - _signed(self.registers[f"{which}_ZERO"])
+        element = _element(precision >> 2 & 3, precision & 1)
+        places = self._addresses(which, (height, width, depth), bool(precision & 0x40), element)
+        stored = np.ascontiguousarray(self.regions[self.registers[f"{which}_REGION"]][places]).view(element)
+        return stored[..., 0].astype(np.int64) - _signed(self.registers[f"{which}_ZERO"])
 
     def _write(self, values: Wide) -> None:
         """Add the zero point, clamp, store."""
@@ -143,15 +153,19 @@ class Npu:
         table = (r["ACTIVATION"] & 0x1F) - FIRST_TABLE
         if r["ACTIVATION"] & 0xFFF and not 0 <= table < 8:
             raise NotExecuted(f"activation {r['ACTIVATION'] & 0xFFF}")
-        if r["OFM_PRECISION"] >> 1 & 0x3:
-            raise NotExecuted("elements of more than a byte")
+        precision = r["OFM_PRECISION"]
+        element = _element(precision >> 1 & 3, precision & 1)
         values = values + _signed(r["OFM_ZERO"])
-        values = np.clip(values, _signed(r["LOWEST"]), _signed(r["HIGHEST"]))
+        if table >= 0 or element is not np.int32:  # the limits have 16 bits
+            values = np.clip(values, _signed(r["LOWEST"]), _signed(r["HIGHEST"]))
         rows, columns, depth = values.shape
-        places = self._addresses("OFM", rows, columns, depth, bool(r["OFM_PRECISION"] & 0x40))
-        stored = values.astype(TYPES[r["OFM_PRECISION"] & 1]).view(np.uint8)
+        places = self._addresses("OFM", (rows, columns, depth), bool(precision & 0x40), element)
         if table >= 0:
-            stored = self.tables[256 * table + values + 128 * (r["OFM_PRECISION"] & 1)]
+            entries = self.tables[256 * table :][: 256 * np.dtype(element).itemsize].view(element)
+            values = entries[values + 128 * (precision & 1)].astype(np.int64)
+        limits = np.iinfo(element)
+        assert limits.min <= values.min() <= values.max() <= limits.max, "an overflow"
+        stored = values.astype(element)[..., np.newaxis].view(np.uint8)
         self.regions[r["OFM_REGION"]][places] = stored
 
     # --- windows ---------------------------------------------------------------------------------------
@@ -245,8 +259,10 @@ class Npu:
         if mode == MAX_POOL:
             lowest = -(1 << 40)
             return np.maximum.reduce([x for _, _, x in self._windows(depth, lowest)])
-        if mode != AVERAGE_POOL:
-            raise NotExecuted("a pool that adds")
+        if mode == SUM_POOL:  # of all channels
+            inputs = self.registers["IFM_DEPTH"] + 1
+            total = sum((x for _, _, x in self._windows(inputs, 0)), np.zeros(1, np.int64))
+            return self._scaled(total.sum(axis=-1, keepdims=True))
         total = sum((x for _, _, x in self._windows(depth, 0)), np.zeros(1, np.int64))
         r = self.registers
         if not r["OFM_PRECISION"] & 0x100:
@@ -259,6 +275,8 @@ class Npu:
         a = self._read("IFM", *shape)
         if mode == ABS:
             return self._scaled(np.abs(a))
+        if mode == CLZ:
+            return np.vectorize(lambda value: 32 - int(value).bit_length(), otypes=[np.int64])(a)
         if mode == LRELU:
             raise NotExecuted("leaky ReLU")
         bits = r["BROADCAST"]
@@ -270,13 +288,30 @@ class Npu:
         if bits & 0x40:
             a, b = b, a
         if mode == MUL:
-            return self._scaled(a * b)
+            wide = r["IFM_PRECISION"] >> 2 & 3 == 2
+            return self._multiplied(a, b) if wide else self._scaled(a * b)
+        if mode == SHL:
+            return a << b
+        if mode == SHR:
+            if r["OFM_PRECISION"] >> 14 != TIE_UP:
+                raise NotExecuted("a shift that rounds otherwise")
+            return (a + (1 << b >> 1)) >> b
         if mode in (MINIMUM, MAXIMUM):
             return self._scaled(np.minimum(a, b) if mode == MINIMUM else np.maximum(a, b))
         if mode in (ADD, SUB):
             a, b = self._operands(a, b)
             return self._scaled(a + b if mode == ADD else a - b)
         raise NotExecuted(f"element-wise operator {mode}")
+
+    def _multiplied(self, a: Wide, b: Wide) -> Wide:
+        """Products of int32."""
+        factor, shift = self.registers["OFM_SCALE"], self.shifts["OFM_SCALE"]
+        product: Any = a.astype(object) * b
+        if (factor, shift) == (1, 0):
+            return np.asarray(product, np.int64)
+        if factor != HALF or shift > 31:
+            raise NotExecuted("a product of int32 that is not scaled by a power of two")
+        return np.asarray(_high(product << (31 - shift)), np.int64)
 
     def _operands(self, a: Wide, b: Wide) -> tuple[Wide, Wide]:
         """Both scaled with 16 bits, or one exactly and the other by a power of two."""
@@ -349,6 +384,12 @@ def traversal(
                                                 yield None
                                             else:
                                                 yield out, top + y, left + x, channel
+
+
+def _element(size: int, signed: int) -> type[np.integer[Any]]:
+    if (size, signed) not in TYPES:
+        raise NotExecuted(f"elements of {8 << size} bits")
+    return TYPES[size, signed]
 
 
 def _signed(value: int) -> int:
