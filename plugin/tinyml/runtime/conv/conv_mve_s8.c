@@ -44,19 +44,26 @@ static inline void put(int8_t *to, const int8_t *from, int32_t count)
 /* Write bytes of a window into its column, from element `at` on. */
 static inline void put_run(int8_t *column, int32_t at, const int8_t *from, int32_t bytes)
 {
-	for (;;) {
-		const int32_t lane = at & (TINYML_LANES - 1), room = TINYML_LANES - lane;
+	const int32_t lane = at & (TINYML_LANES - 1), room = TINYML_LANES - lane;
 
-		column += (at - lane) * WINDOWS;
-		if (bytes <= room) {
-			put(column + lane, from, bytes);
-			return;
-		}
-		put(column + lane, from, room);
-		at = TINYML_LANES;
-		from += room;
-		bytes -= room;
+	column += (at - lane) * WINDOWS;
+	if (lane != 0) {
+		const int32_t some = bytes < room ? bytes : room;
+
+		put(column + lane, from, some);
+		column += NEXT_VECTOR;
+		from += some;
+		bytes -= some;
 	}
+	__asm__ volatile("wlstp.8 lr, %[bytes], 2f\n"
+			 "1:\n\t"
+			 "vldrb.8 q0, [%[from]], #16\n\t"
+			 "vstrb.8 q0, [%[column]], #64\n\t"
+			 "letp lr, 1b\n"
+			 "2:"
+			 : [column] "+r"(column), [from] "+r"(from)
+			 : [bytes] "r"(bytes)
+			 : "lr", "q0", "memory");
 }
 
 /* Copy a window element by element of the kernel: where it extends past the input, the zero point
