@@ -45,10 +45,10 @@ geometry costs: copies of windows and rows, padding, incomplete vectors and tile
 
 - **Convolution.** Products: two loads of filters, four of windows and eight VMLADAV multiply sixteen
   elements of two filters at four windows, 1.75 instructions for 16 MACs. All eight registers that can hold a
-  sum are in use, so a larger tile would spill. Rescaling sixteen outputs takes 44 instructions with ReLU: 8 to
-  move sums into vectors, 4 to add biases, 8 to multiply and shift, 4 for the shifts' bytes, 9 to narrow and
-  add the zero point, 3 to load tables, 8 to store. Other activations take 56, because negative halves round
-  away from zero and limits apply; with one rounding 48.
+  sum are in use, so a larger tile would spill. Rescaling sixteen outputs takes 44 instructions with ReLU:
+  8 to move sums into vectors, 4 to add biases, 8 to multiply and shift, 4 for the shifts' bytes, 9 to narrow
+  and add the zero point, 3 to load tables, 8 to store. Other activations take 56, because negative halves
+  round away from zero and limits apply; with one rounding 48.
 - **Depthwise convolution.** Lanes are channels, so outputs share nothing. For a 3x3 kernel, sixteen outputs
   take 88 instructions: 22 loads, 18 multiplications to 16 bits, 8 additions of two products, 40 to widen and
   add to 32 bits. Three products do not fit into 16 bits. Rescaling takes 30 instructions with ReLU, 46
