@@ -13,6 +13,7 @@ import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
@@ -22,6 +23,7 @@ sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever 
 
 from tinyml import arrays, harness
 from tinyml.ir import Layer
+from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.weighted import helium
 from tinyml.pipeline import Options, compile_model
 
@@ -65,7 +67,7 @@ class Limit:
     why: str
 
 
-def convolution(layer: Layer) -> Limit:
+def convolution(layer: Layer[Convolution]) -> Limit:
     outputs = layer.output.elements
     filters, _, _, channels = layer.input(1).shape
     elements = int(np.prod(layer.input(1).shape[1:]))
@@ -86,7 +88,7 @@ def convolution(layer: Layer) -> Limit:
     )
 
 
-def depthwise(layer: Layer) -> Limit:
+def depthwise(layer: Layer[Convolution]) -> Limit:
     outputs, channels = layer.output.elements, layer.output.shape[3]
     _, height, width, _ = layer.input(1).shape
     pairs, odd = divmod(height * width, 2)
@@ -127,7 +129,8 @@ def section(title: str, path: Path) -> str:
         if find is None or spent < LEAST_SHARE * total:
             others, number = others + spent, number + 1
             continue
-        layer, limit = chosen.layer, find(chosen.layer)
+        layer = cast(Layer[Convolution], chosen.layer)
+        limit = find(layer)
         rest = spent - limit.products - limit.rescaling
         if rest < 0:
             raise SystemExit(f"{path.stem}: layer {step} takes fewer instructions than its limit")
