@@ -22,6 +22,9 @@ class Chaining:
     worthwhile_bytes: int
     slack: float
     side_rows: int  # of a band, at least, in chains with a side where bands cost much: see bands/join.py
+    narrow: float = (
+        0  # divided by the positions of a band: saved and tolerated in addition, if bands cost much
+    )
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ BALANCED_CHAINING = Chaining(
     worthwhile=1 / 16,
     worthwhile_bytes=1024,  # less than that is soon lost again in flash
     slack=1 / 16,
-    side_rows=8,
+    side_rows=2,
 )
 
 BALANCED = Goal(
@@ -78,7 +81,9 @@ GOALS = {
             "rows wherever they save RAM",
             1.25,
             1,
-            Chaining(longest=24, worthwhile=1 / 64, worthwhile_bytes=64, slack=1 / 32, side_rows=1),
+            Chaining(
+                longest=24, worthwhile=1 / 64, worthwhile_bytes=64, slack=1 / 64, side_rows=1, narrow=1 / 3
+            ),
             "-O2",
         ),
     )

@@ -14,7 +14,7 @@ from dataclasses import replace
 from tinyml import limits
 from tinyml.bands.arrival import Arrival
 from tinyml.bands.banded import row_window
-from tinyml.bands.join import MANY, ROWS, Choice, chains_from, joined, one_more, widened
+from tinyml.bands.join import MANY, ROWS, Choice, Found, chains_from, joined, one_more, widened
 from tinyml.errors import UnsupportedError
 from tinyml.goals import BALANCED_CHAINING, Chaining
 from tinyml.ir import Graph, Node, Tensor
@@ -157,9 +157,9 @@ def from_arrival(
             f"io rows: {layer.op.kind} {layer.name!r}, the first layer, cannot be computed in bands of rows",
             FEASIBLE,
         )
-    enough = min(size for size, _ in narrow) * (1 + chaining.slack)
-    shortest = next(choice for size, choice in narrow if size <= enough)
-    return _first(widened(shortest, enough, target, False))
+    least = min(size for size, _ in narrow)
+    shortest = next(choice for size, choice in narrow if size <= least * (1 + chaining.slack))
+    return _first(widened(Found(shortest, least, MANY), target, False, chaining))
 
 
 def _least_bytes(choice: Choice) -> int:
@@ -170,7 +170,7 @@ def _least_bytes(choice: Choice) -> int:
 
 def _with_other_chains(choice: Choice, target: Target, chaining: Chaining) -> Choice:
     while (better := one_more(choice, target, False, chaining)) is not None:
-        choice, _ = better
+        choice = better.choice
     return choice
 
 

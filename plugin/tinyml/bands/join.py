@@ -9,20 +9,21 @@ the size of the arena, and only if the arena becomes clearly smaller.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 from tinyml import limits
 from tinyml.bands.banded import Banded, Link, joins_two, row_window
 from tinyml.goals import BALANCED_CHAINING, Chaining
 from tinyml.ir import Graph, Node
-from tinyml.kernel import kernels_of
+from tinyml.kernel import Kernel, kernels_of
 from tinyml.plan import lower_bound_bytes, memory_peaks
 from tinyml.select import Selected
 from tinyml.targets import Target
 
 ROWS = (8, 4, 2, 1)  # of a band: the more, the fewer rows are moved and the more memory they take
 MANY = float("inf")
+CHEAP_SLACK = 1 / 64  # of the arena, for wider bands where narrow ones cost little
 
 LONGEST_SIDE = 3  # layers between the input of a chain and the sum at its end
 
@@ -38,20 +39,24 @@ def in_bands(
 ) -> Choice:
     """The graph with chains of layers joined, as long as that lowers the peak."""
     best: Choice = (graph, selected)
-    enough = MANY
+    found: Found | None = None
     while (better := one_more(best, target, io_outside, chaining)) is not None:
         limits.check_time()
-        best, enough = better
-    return widened(best, enough, target, io_outside)
+        best, found = better.choice, better
+    return best if found is None else widened(found, target, io_outside, chaining)
 
 
-def one_more(
-    current: Choice, target: Target, io_outside: bool, chaining: Chaining
-) -> tuple[Choice, float] | None:
-    """Join one more chain, in the narrowest bands: of those that save about as much, the shortest.
+@dataclass(frozen=True)
+class Found:
+    """A choice with one more chain."""
 
-    Also returns how much memory is about as much.
-    """
+    choice: Choice
+    least: float  # bytes that the best of the chains needs
+    at_most: float  # bytes with which the chain is worth it
+
+
+def one_more(current: Choice, target: Target, io_outside: bool, chaining: Chaining) -> Found | None:
+    """Join one more chain, in the narrowest bands: of those that save about as much, the shortest."""
     peaks = memory_peaks(*current, io_outside)
     clearly = peaks.bytes - max(peaks.bytes * chaining.worthwhile, chaining.worthwhile_bytes)
     # Steps that stay above the limit however much their tensors share: a chain has to contain them all.
@@ -60,36 +65,57 @@ def one_more(
     narrow = [_narrowest(current, chain, chaining, target) for chain in chains]
     sizes: list[float] = []
     least = MANY
-    for choice in narrow:
-        sizes.append(_sized(choice, io_outside, min(least * (1 + chaining.slack), clearly)))
+    for choice, chain in zip(narrow, chains, strict=True):
+        limit = min(least * (1 + chaining.slack), clearly)
+        if choice is not None and chaining.narrow:
+            share = _share(choice, choice[0].nodes.index(_last_of(choice, current, chain)), chaining)
+            limit = min(limit, peaks.bytes * (1 - chaining.worthwhile - share))
+        sizes.append(_sized(choice, io_outside, limit))
         least = min(least, sizes[-1])
     if least > clearly:
         return None
     enough = min(least * (1 + chaining.slack), clearly)
     found = next(choice for choice, size in zip(narrow, sizes, strict=True) if size <= enough)
     assert found is not None
-    return found, enough
+    return Found(found, least, clearly)
+
+
+def _last_of(joined: Choice, before: Choice, chain: Sequence[int]) -> Node:
+    """The node of a chain that was joined."""
+    (y,) = before[0].nodes[chain[-1]].outputs
+    return next(node for node in joined[0].nodes if y in node.outputs)
+
+
+def _share(choice: Choice, step: int, chaining: Chaining) -> float:
+    """The part of the arena that a chain must save in addition, because its bands have few positions."""
+    layer = choice[1][step].layer
+    widths = [part.output.shape[2] for part in layer.op.layers(layer)][:-1]
+    return chaining.narrow / (layer.op.rows * min(widths))
 
 
 def _narrowest(current: Choice, chain: Sequence[int], chaining: Chaining, target: Target) -> Choice | None:
-    """A chain in the narrowest bands that are worth their instructions.
-
-    Each band costs calls, what a kernel prepares for each channel, and windows that remain after threes. With
-    a side that is too much in narrow bands, except for DSP kernels that prepare nothing.
-    """
+    """A chain in the narrowest bands that are worth their instructions: with a side, they cost more."""
     graph, selected = current
-    costs = [selected[step].kernel.cost for step in chain]
-    dear = target.mve or not target.dsp or any(cost is not None and cost.channel for cost in costs)
+    dear = _dear([selected[step].kernel for step in chain], target)
     has_side = dear and bool(_side(graph, selected, chain, _Neighbours(graph)))
     return joined(graph, selected, chain, chaining.side_rows if has_side else ROWS[-1], target)
 
 
-def widened(narrow: Choice, enough: float, target: Target, io_outside: bool) -> Choice:
+def _dear(kernels: Sequence[Kernel[Any]], target: Target) -> bool:
+    """Whether narrow bands cost much: what kernels prepare for each channel, windows left after threes."""
+    return target.mve or any(kernel.cost is not None and kernel.cost.channel for kernel in kernels)
+
+
+def widened(found: Found, target: Target, io_outside: bool, chaining: Chaining) -> Choice:
     """Every chain in the widest bands with which the arena is small enough: they move the fewest rows."""
-    best = narrow
-    for step, node in enumerate(narrow[0].nodes):
+    best = found.choice
+    for step, node in enumerate(best[0].nodes):
         if not isinstance(node.op, Banded):
             continue
+        slack = CHEAP_SLACK
+        if _dear([link.kernel for link in node.op.links], target):
+            slack = chaining.slack + _share(found.choice, step, chaining)
+        enough = min(found.least * (1 + slack), found.at_most)
         wider = (_with_rows(best, step, node.op, rows, target) for rows in ROWS if rows > node.op.rows)
         best = next(
             (choice for choice in wider if choice and _sized(choice, io_outside, enough) <= enough), best
