@@ -25,6 +25,7 @@ from tinyml.importers import ModelFile as ModelFile
 from tinyml.importers import read_model as read_model
 from tinyml.ir import Array, Graph, Layer, Shape
 from tinyml.kernel import Kernel
+from tinyml.leaner import Leaner
 from tinyml.naming import check_name, model_name
 from tinyml.npu.operator import EthosU, packed
 from tinyml.package.folder import write_depfile, write_files
@@ -34,7 +35,7 @@ from tinyml.passes.int8_interface import int8_interface
 from tinyml.passes.savings import Ledger, Saving
 from tinyml.placing import LIBRARIES as LIBRARIES
 from tinyml.placing import choose_kernels as choose_kernels
-from tinyml.placing import place
+from tinyml.placing import libraries_of, place
 from tinyml.plan import Plan
 from tinyml.progress import Progress, silent
 from tinyml.quantize.request import Request
@@ -277,7 +278,11 @@ def compile_graph(
     feed = feed_code(name, attach(options.frontend, graph)) if options.frontend else None
     selected = choose_kernels(graph, target, options.kernels, options.cmsis_nn, goal)
     chaining = goal.chaining if options.bands else None
-    graph, selected, placed = place(graph, selected, target, chaining, options.io_outside)
+    leaner = None
+    if goal.leaner > 1:
+        libraries = libraries_of(options.kernels, options.cmsis_nn)
+        leaner = Leaner(target, libraries, goal.leaner, options.io_outside)
+    graph, selected, placed = place(graph, selected, target, chaining, options.io_outside, leaner)
     if observe:
         observe("bands", graph)
     LOG.debug("plan: %d bytes of arena in %d steps", placed.arena_bytes, len(selected))

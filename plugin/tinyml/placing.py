@@ -13,6 +13,7 @@ from tinyml.bands.join import in_bands
 from tinyml.goals import BALANCED, Chaining, Goal
 from tinyml.ir import Graph
 from tinyml.kernel import Library
+from tinyml.leaner import Leaner
 from tinyml.plan import Plan, lower_bound_bytes, plan
 from tinyml.schedule import same_order, schedule
 from tinyml.select import Selected, select
@@ -33,10 +34,13 @@ def choose_kernels(
     graph: Graph, target: Target, kernels: str, cmsis_nn: bool, goal: Goal = BALANCED
 ) -> tuple[Selected, ...]:
     """Select kernels for a choice of ``--kernels``; ``cmsis_nn``: whether the build has CMSIS-NN."""
-    if kernels == "auto":
-        libraries = LIBRARIES["cmsis-nn" if cmsis_nn else "portable"]
-        return select(graph, target, libraries, cheapest=True, goal=goal)
-    return select(graph, target, LIBRARIES[kernels], goal=goal)
+    libraries = libraries_of(kernels, cmsis_nn)
+    return select(graph, target, libraries, cheapest=kernels == "auto", goal=goal)
+
+
+def libraries_of(kernels: str, cmsis_nn: bool) -> frozenset[Library]:
+    """The libraries that a choice of ``--kernels`` allows in a build with or without CMSIS-NN."""
+    return LIBRARIES[kernels if kernels != "auto" else "cmsis-nn" if cmsis_nn else "portable"]
 
 
 def place(
@@ -45,26 +49,33 @@ def place(
     target: Target,
     chaining: Chaining | None,
     io_outside: bool,
+    leaner: Leaner | None = None,
 ) -> Placed:
     """Schedule and plan; keep the file's order unless another one needs less memory.
 
-    ``chaining`` None: no chains, except where rows of the input arrive.
+    ``chaining`` None: no chains, except where rows of the input arrive. ``leaner`` replaces kernels if the
+    arena is smaller with others.
     """
     choices = [(graph, selected)]
     if not same_order((other := schedule(graph, selected)).nodes, graph.nodes):
         by_output = {chosen.layer.output.name: chosen for chosen in selected}
         choices.append((other, tuple(by_output[node.outputs[0]] for node in other.nodes)))
     best = _best_order(choices, io_outside)
-    if any(node.op.by_rows for node in graph.nodes):
-        fed, chosen = from_arrival(best.graph, best.selected, target, chaining)
-        verify(fed, "bands")
-        return _Unplanned(fed, chosen, io_outside).planned()
-    if chaining is None:
-        return best.planned()
-    joined, chosen = in_bands(best.graph, best.selected, target, io_outside, chaining)
-    if joined is best.graph:
+    fast = joined, chosen = best.graph, best.selected
+    if leaner is not None:
+        joined, chosen = leaner.everywhere(fast)
+    by_rows = any(node.op.by_rows for node in graph.nodes)
+    if by_rows:
+        joined, chosen = from_arrival(joined, chosen, target, chaining)
+    elif chaining is not None:
+        joined, chosen = in_bands(joined, chosen, target, io_outside, chaining)
+    if leaner is not None:
+        joined, chosen = leaner.undone((joined, chosen), fast)
+    if chosen is best.selected:
         return best.planned()
     verify(joined, "bands")
+    if by_rows:
+        return _Unplanned(joined, chosen, io_outside).planned()
     banded = _Unplanned(joined, chosen, io_outside)
     # the plan without bands takes as long to find, and is seldom better
     if banded.plan.arena_bytes <= best.bound_bytes:

@@ -48,7 +48,7 @@ def select(
     """For each layer the first kernel that the target, the libraries and the layer allow.
 
     With ``cheapest``, CMSIS-NN and our own kernels compete: fewer instructions win, and of two that take
-    about the same, the one with less memory in the arena. ``goal`` may prefer less memory or less code.
+    about the same, the one with less memory in the arena. ``goal`` may prefer less code.
     """
     chosen: list[Selected] = []
     problems: list[str] = []
@@ -59,8 +59,6 @@ def select(
             rival = _first_fit(layer, target, libraries - {Library.CMSIS_NN})
             kernel = _cheaper(kernel, rival, layer, target, goal.tie)
         if isinstance(kernel, Kernel):
-            if goal.tie > BALANCED.tie:
-                kernel = _leanest(kernel, layer, target, libraries, goal.tie)
             chosen.append(Selected(layer, kernel, kernel.scratch_bytes(layer, target)))
         else:
             problems.append(f"  {layer.op.kind} {short(layer.name)!r} ({_types(layer)}): {kernel}")
@@ -93,11 +91,11 @@ def _cheaper(
         return kernel
     ratio = rival.cost.instructions(layer, target) / max(kernel.cost.instructions(layer, target), 1)
     if 1 / tie < ratio < tie:
-        return min(rival, kernel, key=lambda each: _memory_bytes(each, layer, target))
+        return min(rival, kernel, key=lambda each: memory_bytes(each, layer, target))
     return rival if ratio < 1 else kernel
 
 
-def _rivals(
+def rivals(
     kernel: Kernel[Any], layer: Layer, target: Target, libraries: frozenset[Library], factor: float
 ) -> Iterator[Kernel[Any]]:
     """Other kernels for a layer that take at most ``factor`` times as many instructions as ``kernel``."""
@@ -112,26 +110,18 @@ def _rivals(
             yield other
 
 
-def _leanest(
-    kernel: Kernel[Any], layer: Layer, target: Target, libraries: frozenset[Library], tie: float
-) -> Kernel[Any]:
-    """The kernel with the least memory among those that take about as many instructions."""
-    rivals = _rivals(kernel, layer, target, libraries, tie)
-    return min((kernel, *rivals), key=lambda each: _memory_bytes(each, layer, target))
-
-
 def _sharing_code(
     chosen: Sequence[Selected], target: Target, libraries: frozenset[Library], slower: float
 ) -> tuple[Selected, ...]:
     """Replace one kernel after the other by others, in all of its layers, as long as less code is linked."""
-    rivals = [list(_rivals(one.kernel, one.layer, target, libraries, slower)) for one in chosen]
+    others = [list(rivals(one.kernel, one.layer, target, libraries, slower)) for one in chosen]
     best, size = list(chosen), _code_bytes(chosen, target)
     while True:
         limits.check_time()
         smaller = [
             (_code_bytes(other, target), other)
             for name in dict.fromkeys(one.kernel.name for one in best)
-            for other in _without(name, best, rivals, target)
+            for other in _without(name, best, others, target)
         ]
         least, found = min(smaller, key=lambda each: each[0], default=(size, best))
         if least >= size:
@@ -140,12 +130,12 @@ def _sharing_code(
 
 
 def _without(
-    name: str, chosen: Sequence[Selected], rivals: Sequence[Sequence[Kernel[Any]]], target: Target
+    name: str, chosen: Sequence[Selected], others: Sequence[Sequence[Kernel[Any]]], target: Target
 ) -> Iterator[list[Selected]]:
     """The selections that replace kernel ``name`` by one other in all of its layers."""
     layers = [i for i, one in enumerate(chosen) if one.kernel.name == name]
-    for other in rivals[layers[0]]:
-        if all(other in rivals[i] for i in layers):
+    for other in others[layers[0]]:
+        if all(other in others[i] for i in layers):
             scratch = {i: other.scratch_bytes(chosen[i].layer, target) for i in layers}
             yield [
                 replace(one, kernel=other, scratch_bytes=scratch[i]) if i in scratch else one
@@ -158,7 +148,7 @@ def _code_bytes(chosen: Sequence[Selected], target: Target) -> int:
     return code_sizes.linked_bytes(target.name, functions)
 
 
-def _memory_bytes(kernel: Kernel[Any], layer: Layer, target: Target) -> int:
+def memory_bytes(kernel: Kernel[Any], layer: Layer, target: Target) -> int:
     """What a kernel adds to the arena while its layer runs."""
     grown = [_grown_bytes(layer, overlay) for overlay in kernel.overlays(layer)]
     return kernel.scratch_bytes(layer, target) + min(grown, default=layer.output.bytes)

@@ -64,6 +64,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("schedule",),
     ("plan",),
     ("bands",),
+    ("leaner",),
     ("placing",),
     ("emit",),
     ("app",),
@@ -81,7 +82,19 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("__main__",),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
-STAGES = {"importers", "npu", "passes", "schedule", "select", "plan", "bands", "placing", "emit", "package"}
+STAGES = {
+    "importers",
+    "npu",
+    "passes",
+    "schedule",
+    "select",
+    "plan",
+    "bands",
+    "leaner",
+    "placing",
+    "emit",
+    "package",
+}
 """Only pipeline.py calls them."""
 
 QUANTIZE_OPEN = {("quantize", "request"), ("quantize", "report")}

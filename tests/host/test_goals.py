@@ -20,6 +20,7 @@ from tinyml.emit.model import Provenance
 from tinyml.errors import ConfigError
 from tinyml.goals import GOALS
 from tinyml.harness.generated import read_generated
+from tinyml.ops.conv.conv import Conv
 from tinyml.package.folder import write_files
 from tinyml.pipeline import Compiled, Options, compile_graph, compile_model
 
@@ -90,6 +91,29 @@ def test_speed_has_no_bands_and_ram_has_them_for_little() -> None:
     assert not in_bands("little", "balanced")[0]
     assert in_bands("little", "ram")[0]
     assert in_bands("little", "ram")[1] < in_bands("little", "balanced")[1]
+
+
+@pytest.mark.parametrize("target", ["cortex-m0", "cortex-m3", "cortex-m4", "cortex-m55"])
+def test_ram_gives_less_on_every_core(target: str) -> None:
+    assert compiled("ram", target).plan.arena_bytes < 0.75 * compiled("balanced", target).plan.arena_bytes
+
+
+def test_ram_takes_slower_kernels_at_the_peak_alone() -> None:
+    """Without bands: the layer with the most memory gets another kernel, all others the fastest."""
+    chain = Chain(1, extents=(8, 8))
+    for channels in (48, 32, 4, 4):
+        chain._weighted(Conv((1, 1)), (channels, 1, 1, chain.end.shape[3]), 0)
+    origin = Provenance("chain", "0" * 64, "")
+    found = {
+        goal: compile_graph(
+            chain.graph(), goal, origin, Options(target="cortex-m3", optimize=goal, bands=False)
+        )
+        for goal in ("balanced", "ram")
+    }
+    kernels = {goal: [one.kernel.name for one in model.selected] for goal, model in found.items()}
+    assert kernels["balanced"] == ["tinyml_conv_halves_s8"] * 4
+    assert kernels["ram"] == ["tinyml_conv_halves_s8", "tinyml_conv_s8", *["tinyml_conv_halves_s8"] * 2]
+    assert found["ram"].plan.arena_bytes < found["balanced"].plan.arena_bytes
 
 
 def test_the_results_are_the_same() -> None:

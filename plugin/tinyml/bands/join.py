@@ -89,6 +89,7 @@ def _last_of(joined: Choice, before: Choice, chain: Sequence[int]) -> Node:
 def _share(choice: Choice, step: int, chaining: Chaining) -> float:
     """The part of the arena that a chain must save in addition, because its bands have few positions."""
     layer = choice[1][step].layer
+    assert isinstance(layer.op, Banded)
     widths = [part.output.shape[2] for part in layer.op.layers(layer)][:-1]
     return chaining.narrow / (layer.op.rows * min(widths))
 
