@@ -10,6 +10,14 @@ from tinyml.errors import ConfigError, did_you_mean
 
 
 @dataclass(frozen=True)
+class Narrow:
+    """Other limits for chains whose bands have few positions and so cost many instructions."""
+
+    worthwhile: float
+    slack: float
+
+
+@dataclass(frozen=True)
 class Chaining:
     """Which chains of layers are computed in bands: how long, and how much of the arena they must save.
 
@@ -22,9 +30,7 @@ class Chaining:
     worthwhile_bytes: int
     slack: float
     side_rows: int  # of a band, at least, in chains with a side where bands cost much: see bands/join.py
-    narrow: float = (
-        0  # divided by the positions of a band: saved and tolerated in addition, if bands cost much
-    )
+    if_narrow: Narrow
 
 
 @dataclass(frozen=True)
@@ -52,6 +58,7 @@ BALANCED_CHAINING = Chaining(
     worthwhile_bytes=1024,  # less than that is soon lost again in flash
     slack=1 / 16,
     side_rows=2,
+    if_narrow=Narrow(worthwhile=1 / 16, slack=1 / 16),
 )
 
 BALANCED = Goal(
@@ -84,7 +91,12 @@ GOALS = {
             1.03,
             1,
             Chaining(
-                longest=24, worthwhile=1 / 64, worthwhile_bytes=64, slack=1 / 64, side_rows=1, narrow=0.35
+                longest=24,
+                worthwhile=1 / 64,
+                worthwhile_bytes=64,
+                slack=1 / 64,
+                side_rows=1,
+                if_narrow=Narrow(worthwhile=1 / 4, slack=3 / 32),
             ),
             "-O2",
             leaner=1.4,

@@ -23,6 +23,7 @@ from tinyml.targets import Target
 
 ROWS = (8, 4, 2, 1)  # of a band: the more, the fewer rows are moved and the more memory they take
 MANY = float("inf")
+FEW_POSITIONS = 8
 CHEAP_SLACK = 1 / 64  # of the arena, for wider bands where narrow ones cost little
 
 LONGEST_SIDE = 3  # layers between the input of a chain and the sum at its end
@@ -63,13 +64,13 @@ def one_more(current: Choice, target: Target, io_outside: bool, chaining: Chaini
     stubborn = [step for step, size in enumerate(peaks.least_bytes) if size > clearly]
     chains = sorted(_covering(*current, peaks.steps, stubborn, chaining.longest), key=len)
     narrow = [_narrowest(current, chain, chaining, target) for chain in chains]
+    before = current[0].nodes
     sizes: list[float] = []
     least = MANY
     for choice, chain in zip(narrow, chains, strict=True):
         limit = min(least * (1 + chaining.slack), clearly)
-        if choice is not None and chaining.narrow:
-            share = _share(choice, choice[0].nodes.index(_last_of(choice, current, chain)), chaining)
-            limit = min(limit, peaks.bytes * (1 - chaining.worthwhile - share))
+        if choice is not None and _is_narrow(choice, *before[chain[-1]].outputs):
+            limit = min(limit, peaks.bytes * (1 - chaining.if_narrow.worthwhile))
         sizes.append(_sized(choice, io_outside, limit))
         least = min(least, sizes[-1])
     if least > clearly:
@@ -80,18 +81,12 @@ def one_more(current: Choice, target: Target, io_outside: bool, chaining: Chaini
     return Found(found, least, clearly)
 
 
-def _last_of(joined: Choice, before: Choice, chain: Sequence[int]) -> Node:
-    """The node of a chain that was joined."""
-    (y,) = before[0].nodes[chain[-1]].outputs
-    return next(node for node in joined[0].nodes if y in node.outputs)
-
-
-def _share(choice: Choice, step: int, chaining: Chaining) -> float:
-    """The part of the arena that a chain must save in addition, because its bands have few positions."""
-    layer = choice[1][step].layer
+def _is_narrow(choice: Choice, output: str) -> bool:
+    """Whether the bands of a chain, named by its output, have few positions: then each of them costs more."""
+    layer = next(one.layer for one in choice[1] if one.layer.output.name == output)
     assert isinstance(layer.op, Banded)
     widths = [part.output.shape[2] for part in layer.op.layers(layer)][:-1]
-    return chaining.narrow / (layer.op.rows * min(widths))
+    return layer.op.rows * min(widths) < FEW_POSITIONS
 
 
 def _narrowest(current: Choice, chain: Sequence[int], chaining: Chaining, target: Target) -> Choice | None:
@@ -115,7 +110,8 @@ def widened(found: Found, target: Target, io_outside: bool, chaining: Chaining) 
             continue
         slack = CHEAP_SLACK
         if _dear([link.kernel for link in node.op.links], target):
-            slack = chaining.slack + _share(found.choice, step, chaining)
+            is_narrow = _is_narrow(found.choice, *node.outputs)
+            slack = chaining.if_narrow.slack if is_narrow else chaining.slack
         enough = min(found.least * (1 + slack), found.at_most)
         wider = (_with_rows(best, step, node.op, rows, target) for rows in ROWS if rows > node.op.rows)
         best = next(
