@@ -96,7 +96,7 @@ GOALS = {
                 worthwhile_bytes=64,
                 slack=1 / 64,
                 side_rows=1,
-                if_narrow=Narrow(worthwhile=1 / 4, slack=3 / 32),
+                if_narrow=Narrow(worthwhile=1 / 8, slack=3 / 32),
             ),
             "-O2",
             leaner=1.4,
