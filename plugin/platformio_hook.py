@@ -248,6 +248,12 @@ def generate(target: list[Any], source: list[Any], env: Any) -> int:
     if compiled.quantization:
         for line in (f"int8: {compiled.quantization.headline()}", *compiled.quantization.advice()):
             print(f"tinyml: {model.name}: {line}", flush=True)
+    if model.npu:
+        print(
+            f"tinyml: {model.name}: {model.npu} is called through tinyml_ethos_u_run(), which your "
+            "application provides (docs/npu.md, Other systems)",
+            flush=True,
+        )
     return 0
 
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -48,6 +49,13 @@ def test_a_changed_option_regenerates(make_project: MakeProject) -> None:
     project = sample(make_project(HOST))
     project.write("tinyml.yaml", "models:\n  - {name: digits, file: models/digits.onnx}\n")
     project.build()
+    if importlib.util.find_spec("ethosu") is not None:
+        project.write(
+            "tinyml.yaml", "models:\n  - {name: digits, file: models/digits.onnx, npu: ethos-u55-128}\n"
+        )
+        said = project.fail()
+        assert "through tinyml_ethos_u_run(), which your application provides" in said
+        assert "undefined reference to `tinyml_ethos_u_run'" in said
     for option in ("kernels: portable", "shapes: {image: 1x1x8x8}"):
         project.write("tinyml.yaml", f"models:\n  - {{name: digits, file: models/digits.onnx, {option}}}\n")
         assert "digits.onnx" in built(project.build())
