@@ -198,5 +198,7 @@ def test_in_python_and_refused(tmp_path: Path) -> None:
     onnx.save(classifier(), tmp_path / "forest.onnx")
     small = tinyml.quantize(tmp_path / "forest.onnx", features()[:, None], leaves="int8")
     assert small.report.layers[0].kind == "int16, int8 leaves"
+    with pytest.raises(ConfigError, match="compare int16 features anyway"):
+        tinyml.quantize(tmp_path / "forest.onnx", features()[:, None], int16=["trees"])
     with pytest.raises(ConfigError, match="leaves of trees cannot be 'int4'"):
         tinyml.quantize(tmp_path / "forest.onnx", features()[:, None], leaves="int4")

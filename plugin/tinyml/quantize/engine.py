@@ -157,6 +157,8 @@ class _Work:
 
     def _refuse_without_int16(self, ranges: Ranges, int16: Sequence[FloatLayer]) -> None:
         for layer in int16:
+            if quantizing(layer.op_type).trees:
+                raise ConfigError(f"the trees {layer.name} compare int16 features anyway", "--leaves int16")
             if {*layer.nodes} & (self._narrow(ranges) | self.float_anyway):
                 raise ConfigError(
                     f"layer {layer.name} ({layer.op_type}) cannot be computed on int16",
