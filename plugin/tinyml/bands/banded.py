@@ -12,7 +12,6 @@ it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -257,19 +256,16 @@ class BandsOfRows(Kernel[Banded]):
     ) -> None:
         """The band whose number the function gets, as soon as its rows of the input are there."""
         sheet.more_parameters.append(("int32_t band", "band"))
-        runs = self._bands(layer).runs()
-        first = 0
-        for run in runs[:-1]:
-            with sheet.block(f"if (band < {first + len(run)}) {{"):
+        first, count = 0, len(self._bands(layer).bands)
+        for run in self._bands(layer).runs():
+            end = first + len(run)
+            with sheet.block(f"if (band < {end}) {{"):
                 self._at(layer, sheet, parts, layout, run, first)
-                sheet.line("return;")
-            first += len(run)
-        if len(runs) == 1 and not _steps(runs[0])[1]:
-            sheet.line("(void)band;")
-        self._at(layer, sheet, parts, layout, runs[-1], first)
+                if end < count:
+                    sheet.line("return;")
+            first = end
         if layer.op.ends_in_sums(layer):
-            closing = f"if (band == {first + len(runs[-1]) - 1}) {{"
-            with sheet.block(closing) if len(runs[-1]) > 1 else nullcontext():
+            with sheet.block(f"if (band == {count - 1}) {{"):
                 self._means(layer, sheet, parts)
 
     def _at(

@@ -17,6 +17,8 @@ from functools import lru_cache
 _LAYER = re.compile(r"^/\* (\d+): ", re.MULTILINE)
 _CALL = re.compile(r"TINYML_LAYER\((\d+), \w+\((.*)\)\);")
 _LOOP = re.compile(r"for \((?:int32_t|int|size_t) (\w+) = (\d+); \1 < (\d+); \1(?:\+\+| \+= (\d+))\)")
+_BANDS = re.compile(r"^if \(band < (\d+)\) \{$")  # of rows that arrive: one in each call, up to this one
+_ONE_BAND = re.compile(r"^if \(band == \d+\) \{$")
 _COPY = re.compile(r"mem(?:cpy|move|set)\(.*, (\d+)\);")
 _TOKEN = re.compile(r"[A-Za-z_]\w*|\d[\w.]*|<<|>>|[-+*/%<>?\[=&|]")
 _OPERATIONS = {
@@ -82,6 +84,7 @@ def read_function(body: str) -> Reading:
     """Count operations; calls are counted by the name of the function."""
     reading = Reading(body)
     times = [1]
+    bands = 0  # those that were read
     last = 0  # the repetitions of the loop that was opened last, until something of it is closed
     for line in _statements(body):
         loop = _LOOP.search(line)
@@ -93,6 +96,13 @@ def read_function(body: str) -> Reading:
             last = count
             continue
         _count(reading, _operations(line), times[-1])
+        if some := _BANDS.search(line):
+            times.append(int(some[1]) - bands)
+            bands = int(some[1])
+            continue
+        if _ONE_BAND.search(line):
+            times.append(1)
+            continue
         if copy := _COPY.search(line):
             reading.executed["copied byte"] += times[-1] * int(copy[1])
         for _ in range(line.count("{")):
