@@ -50,6 +50,7 @@ WEIGHTED = {
     "pointwise_deep": Weighted(Conv(clamp=RELU), (1, 1, 7, 80), (6, 1, 1, 80), y_zero=-128),
     "pointwise_relu": Weighted(Conv(clamp=RELU), (2, 3, 3, 40), (9, 1, 1, 40), y_zero=-128),
     "square": Weighted(Conv(pads=SAME), (1, 7, 7, 16), (12, 3, 3, 16)),
+    "square_wide": Weighted(Conv(pads=SAME), (1, 5, 6, 12), (5, 3, 3, 12)),
     "square_deep": Weighted(Conv(pads=SAME, clamp=RELU), (1, 3, 6, 32), (4, 3, 3, 32), y_zero=-128),
     "square_stride": Weighted(Conv((2, 2), pads=(0, 0, 1, 1)), (1, 8, 8, 5), (6, 3, 3, 5)),
     "first_of_image": Weighted(

@@ -102,7 +102,8 @@ struct taking {
 	int32_t row_bytes; /* of a window */
 	int32_t rows;
 	int32_t elements;
-	/* Rows that do not start at whole vectors are gathered by the offsets of their elements. */
+	bool straight; /* rows start at whole vectors */
+	/* Others are gathered by the offsets of their elements, if there are few. */
 	const uint16_t *offsets;
 };
 
@@ -210,16 +211,21 @@ NOT_INLINED void take_windows(const struct taking *t, int8_t *column, const int8
 		return;
 	}
 	for (; count > 0; count--, column += TINYML_LANES, from += t->ahead) {
-		if (t->offsets != NULL) {
+		if (t->straight) {
+			take_rows(t, column, from);
+		} else if (t->offsets != NULL) {
 			take_elements(t, column, from);
 		} else {
-			take_rows(t, column, from);
+			for (int32_t i = 0; i < t->rows; i++) {
+				put_run(column, i * t->row_bytes, &from[i * t->in_bytes],
+					t->row_bytes);
+			}
 		}
 	}
 }
 
 /* Offsets of the elements of a window, if there are few. */
-#define OFFSETS 48
+#define OFFSETS 64
 static bool find_offsets(const struct taking *t, uint16_t *offsets)
 {
 	if (t->elements > OFFSETS || t->rows * t->in_bytes > UINT16_MAX) {
@@ -483,17 +489,15 @@ void tinyml_conv_mve_s8(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int
 		.row_bytes = row_bytes,
 		.rows = w->kernel_h,
 		.elements = elements,
+		.straight = row_bytes % TINYML_LANES == 0 || w->kernel_h == 1,
 	};
 	struct filters filters;
-	/* Windows whose rows do not start at whole vectors and which are large are rare. */
-	const bool straight = row_bytes % TINYML_LANES == 0 || w->kernel_h == 1;
-	const bool simple = undilated && (straight || find_offsets(&taking, offsets));
 	int32_t count = 0;
 	bool before = false;
 
 	TINYML_ASSERT(TINYML_ALIGNED(scratch, 4) && p->out_min <= p->out_max);
 	TINYML_ASSERT(p->round_once == (p->loop == &tinyml_conv_mve_once));
-	taking.offsets = straight ? NULL : offsets;
+	taking.offsets = !taking.straight && find_offsets(&taking, offsets) ? offsets : NULL;
 	filters.adjust = elements - vectors * TINYML_LANES; /* the second of a pair is not padded */
 	filters.pair_bytes = 2 * vectors * TINYML_LANES;
 	filters.columns = columns;
@@ -512,7 +516,7 @@ void tinyml_conv_mve_s8(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int
 		const int32_t item = row / w->out_h, oy = row - item * w->out_h;
 		const int8_t *from = &x[item * w->in_h * in_bytes];
 		const int32_t top = oy * w->stride_h - w->pad_top;
-		const bool inside = simple && top >= 0 && top + w->kernel_h <= w->in_h;
+		const bool inside = undilated && top >= 0 && top + w->kernel_h <= w->in_h;
 		const int8_t *first = &from[top * in_bytes];
 		const int32_t start = (p->from_the_end ? width - 1 : 0) * w->stride_w - w->pad_left;
 
