@@ -21,7 +21,7 @@ KCONFIG = ROOT / "zephyr_module" / "Kconfig"
 def key_table(keys: Mapping[str, str] | None = None) -> str:
     """Every key of a model in tinyml.yaml, or of a part of it."""
     sys.path.insert(0, str(ROOT / "plugin"))
-    from tinyml.app.manifest import KEYS
+    from tinyml.app.keys import KEYS
 
     rows = [f"| `{key}` | {words[0].upper()}{words[1:]} |" for key, words in (keys or KEYS).items()]
     return "\n".join(["| key | meaning |", "|---|---|", *rows])

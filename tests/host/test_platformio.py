@@ -19,7 +19,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import tinyml
 from tinyml import requirements
-from tinyml.app.manifest import parse_bytes
+from tinyml.app.keys import parse_bytes
 from tinyml.compiler_sources import fingerprint
 from tinyml.errors import BudgetError, ConfigError
 from tinyml.platformio import build, cmsis_nn

@@ -13,7 +13,7 @@ from tinyml.api import pareto
 from tinyml.api.costs import Cost, cost
 from tinyml.api.sources import ModelLike
 from tinyml.api.tables import table
-from tinyml.app.manifest import parse_bytes
+from tinyml.app.keys import parse_bytes
 from tinyml.boards import Board
 from tinyml.errors import ConfigError, TinymlError, ToolError
 from tinyml.harness.zephyr.boards import find_board

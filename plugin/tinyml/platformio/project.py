@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tinyml import naming
 from tinyml.accelerators import check as check_accelerator
-from tinyml.app import manifest
+from tinyml.app import keys, manifest
 from tinyml.errors import ConfigError
 from tinyml.features import settings as frontends
 from tinyml.goals import BALANCED, GOALS
@@ -24,11 +24,11 @@ from tinyml.targets import find_target
 PREFIX = "custom_tinyml_"
 OPTIONS = {
     "models": "model files, one per line; `name=file` to choose the C prefix",
-    "kernels": f"where the kernels come from: {', '.join(manifest.KERNELS)}",
+    "kernels": f"where the kernels come from: {', '.join(keys.KERNELS)}",
     "cmsis_nn": "folder of CMSIS-NN (default: found among the libraries or in the Zephyr package)",
     "optimize": f"what models may spend: {', '.join(GOALS)} (default: balanced); `image`: balanced, but "
     "compiled with the flags of the rest of the image",
-    "io": manifest.KEYS["io"],
+    "io": keys.KEYS["io"],
     "target": "the core to compile for (default: the board's)",
     "shapes": "shapes of inputs that a model leaves open, as `input=1x16x8`, one per line",
     "quantize": "make float models int8: calibration data, then `key=value` as in tinyml.yaml, one per line",
@@ -122,18 +122,18 @@ def read_models(project: Path, options: Mapping[str, str], board: Board, cmsis_n
     given = _own_options(options)
     shapes = parse_shapes(given.get("shapes", ""))
     wanted = given.get("kernels", "auto")
-    if wanted not in manifest.KERNELS:
+    if wanted not in keys.KERNELS:
         raise ConfigError(
             f"{PREFIX}kernels: unknown kernels {wanted!r}",
-            f"one of: {', '.join(manifest.KERNELS)}",
+            f"one of: {', '.join(keys.KERNELS)}",
         )
-    limit = manifest.parse_bytes(given["arena"], f"{PREFIX}arena") if "arena" in given else None
+    limit = keys.parse_bytes(given["arena"], f"{PREFIX}arena") if "arena" in given else None
     quantize = from_items(_items(given.get("quantize", "")), f"{PREFIX}quantize", project)
     frontend = frontends.from_items(_items(given.get("frontend", "")), f"{PREFIX}frontend")
     operators = tuple(_with_slashes(item) for item in _items(given.get("operators", "")))
     io = given.get("io", "arena")
-    if io not in ("arena", *manifest.IO):
-        raise ConfigError(f"{PREFIX}io: unknown choice {io!r}", " or ".join(manifest.IO))
+    if io not in ("arena", *keys.IO):
+        raise ConfigError(f"{PREFIX}io: unknown choice {io!r}", " or ".join(keys.IO))
     goal = BALANCED.name if _goal(given) in ("", IMAGE) else _goal(given)
     npu = check_accelerator(given["npu"]) if "npu" in given else ""
     entries = _entries(project, given.get("models"))
@@ -270,4 +270,4 @@ def find_by_convention(project: Path) -> list[Path]:
 
 def parse_shapes(text: str) -> dict[str, str]:
     """``audio=1x16x8`` by line, as a mapping."""
-    return manifest.parse_shapes(_items(text), f"{PREFIX}shapes")
+    return keys.parse_shapes(_items(text), f"{PREFIX}shapes")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tinyml.app.manifest import BUDGETS, parse_bytes
+from tinyml.app.keys import BUDGETS, parse_bytes
 from tinyml.errors import BudgetError, ConfigError
 from tinyml.naming import short
 

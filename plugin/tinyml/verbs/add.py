@@ -12,7 +12,7 @@ from shutil import copyfile
 from typing import TYPE_CHECKING
 
 from tinyml import naming, pinned
-from tinyml.app import edit, files, folder, manifest, placing
+from tinyml.app import edit, files, folder, keys, manifest, placing
 from tinyml.errors import ConfigError
 from tinyml.goals import BALANCED
 from tinyml.quantize import request
@@ -63,12 +63,10 @@ class Add(Verb):
             f"One of: {', '.join(TARGETS)} (default: %(default)s)",
         )
         parser.add_argument(
-            "--kernels", choices=manifest.KERNELS, help="write this choice of kernels into tinyml.yaml"
+            "--kernels", choices=keys.KERNELS, help="write this choice of kernels into tinyml.yaml"
         )
         add_optimize_argument(parser, None)
-        parser.add_argument(
-            "--io", choices=manifest.IO, help=f"write this into tinyml.yaml: {manifest.KEYS['io']}"
-        )
+        parser.add_argument("--io", choices=keys.IO, help=f"write this into tinyml.yaml: {keys.KEYS['io']}")
         parser.add_argument(
             "--replace",
             action="store_true",

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tinyml import pinned
-from tinyml.app.manifest import IO
+from tinyml.app.keys import IO
 from tinyml.compiler_sources import compiler_sources
 from tinyml.goals import BALANCED, GOALS
 from tinyml.quantize.request import KEYS, from_items

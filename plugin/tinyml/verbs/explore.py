@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tinyml.app.manifest import KERNELS, parse_bytes
+from tinyml.app.keys import KERNELS, parse_bytes
 from tinyml.errors import ConfigError
 from tinyml.goals import BALANCED
 from tinyml.targets import TARGETS

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from tinyml.app import edit, files
 from tinyml.app.folder import Application
-from tinyml.app.manifest import IO, ModelEntry
+from tinyml.app.keys import IO
+from tinyml.app.manifest import ModelEntry
 from tinyml.harness.zephyr import Build, DevicetreeError, Site, devicetree_options, write_application
 from tinyml.maths import FULL_LIBC
 from tinyml.pipeline import compile_model

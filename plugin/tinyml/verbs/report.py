@@ -8,7 +8,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tinyml.app.manifest import parse_bytes
+from tinyml.app.keys import parse_bytes
 from tinyml.errors import ConfigError, writing
 from tinyml.verbs.base import Verb, add_clock_argument, roomy
 from tinyml.verbs.compile import add_model_arguments, options_from

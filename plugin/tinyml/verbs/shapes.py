@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tinyml.app import manifest
+from tinyml.app import keys
 
 
 def parse_shapes(given: Sequence[str]) -> dict[str, str]:
     """``["audio=1x16x8"]`` as a mapping; checked like the shapes in a manifest."""
-    return manifest.parse_shapes(given, "--shape")
+    return keys.parse_shapes(given, "--shape")
 
 
 def shapes_by_input(given: Sequence[str]) -> dict[str, tuple[int, ...]]:
