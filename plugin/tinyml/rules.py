@@ -22,9 +22,9 @@ def quantisation_problem(type_: TensorType) -> str | None:
     if type_.dtype.is_float or type_.dtype is DType.BOOL:
         return f"is {type_.dtype.value} but quantised"
     low, high = type_.dtype.limits
-    if not quant.scales or not all(scale > 0 and math.isfinite(scale) for scale in quant.scales):
+    if not quant.scales or not all(map(math.isfinite, quant.scales)) or min(quant.scales) <= 0:
         return "has a scale that is not a positive number"
-    if not all(low <= zero <= high for zero in quant.zero_points):
+    if quant.zero_points and not low <= min(quant.zero_points) <= max(quant.zero_points) <= high:
         return f"has a zero point outside the range of {type_.dtype.value}, {low} to {high}"
     if quant.axis is not None and not 0 <= quant.axis < len(type_.shape):
         return f"is quantised along axis {quant.axis}, and has {len(type_.shape)} axes"
