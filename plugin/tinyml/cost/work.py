@@ -38,19 +38,20 @@ def work(layer: Layer) -> dict[str, float]:
 
 
 def _windows(layer: Layer, macs: int) -> dict[str, float]:
-    """For a convolution or a pool: rows of windows, and the multiplications that are not of padding."""
+    """For a convolution or a pool: rows of windows, windows that contain padding, and how much of it."""
     op, x, y = layer.op, layer.inputs[0], layer.output
     strides, pads = getattr(op, "strides", None), getattr(op, "pads", None)
     if x is None or strides is None or pads is None or len(y.shape) != 4 or len(x.shape) != 4:
         return {}
     kernel = getattr(op, "kernel", None) or tuple(layer.input(1).shape[1:3])
     dilations = getattr(op, "dilations", (1, 1))
-    inside = 1.0
+    inside, whole = 1.0, y.shape[0]
     for axis in range(2):
         taps = _inside(
             x.shape[1 + axis], y.shape[1 + axis], kernel[axis], strides[axis], dilations[axis], pads[axis]
         )
-        inside *= taps / (y.shape[1 + axis] * kernel[axis])
+        inside *= sum(taps) / (y.shape[1 + axis] * kernel[axis])
+        whole *= taps.count(kernel[axis])
     amount = macs or y.elements * kernel[0] * kernel[1]
     return {
         "inside": amount * inside,
@@ -58,14 +59,15 @@ def _windows(layer: Layer, macs: int) -> dict[str, float]:
         "taps": float(y.shape[0] * y.shape[1] * y.shape[2] * kernel[0] * kernel[1]),
         "tap_rows": float(y.elements * kernel[0]),
         "plane": float(x.elements),
+        "edges": float(y.shape[0] * y.shape[1] * y.shape[2] - whole),
     }
 
 
-def _inside(size: int, extent: int, kernel: int, stride: int, dilation: int, pad: int) -> int:
-    """The taps of all windows along one axis that are not padding."""
-    return sum(
-        0 <= at * stride - pad + tap * dilation < size for at in range(extent) for tap in range(kernel)
-    )
+def _inside(size: int, extent: int, kernel: int, stride: int, dilation: int, pad: int) -> list[int]:
+    """The taps of each window along one axis that are not padding."""
+    return [
+        sum(0 <= at * stride - pad + tap * dilation < size for tap in range(kernel)) for at in range(extent)
+    ]
 
 
 def _groups(count: float, size: int) -> float:
