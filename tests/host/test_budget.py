@@ -26,13 +26,13 @@ SUMMARY = {
 
 def test_weights_are_in_flash() -> None:
     budget.check_all(SUMMARY, [budget.parse_limit("ram=1200")])
-    with pytest.raises(BudgetError, match="arena and state need 1200 bytes of RAM, the board allows 1199"):
+    with pytest.raises(BudgetError, match="arena and state need 1,200 bytes of RAM, the board allows 1,199"):
         budget.check_all(SUMMARY, [budget.parse_limit("ram=1199,the board")])
 
 
 def test_weights_in_ram_count_there_and_in_flash() -> None:
     budget.check_all(SUMMARY, [budget.parse_limit("ram=1500")], weights_in_ram=True)
-    with pytest.raises(BudgetError, match="arena, state and weights need 1500 bytes of RAM"):
+    with pytest.raises(BudgetError, match="arena, state and weights need 1,500 bytes of RAM"):
         budget.check_all(SUMMARY, [budget.parse_limit("ram=1499")], weights_in_ram=True)
     with pytest.raises(BudgetError, match="the weights need 300 bytes of flash"):
         budget.check_all(SUMMARY, [budget.parse_limit("flash=299")], weights_in_ram=True)

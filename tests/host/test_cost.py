@@ -105,7 +105,7 @@ def test_budgets_count_code(capsys: pytest.CaptureFixture[str], tmp_path: Path) 
     assert cli.main([*command, "--limit", "flash=8K,the board"]) == 1
     said = capsys.readouterr().err
     assert "tables and code need about" in said
-    assert "the board allows 8192" in said
+    assert "the board allows 8,192" in said
     assert not list(tmp_path.iterdir())
     assert cli.main([*command, "--limit", "flash=16K"]) == 0
     report = ["report", str(DIGITS), "--kernels", "portable"]

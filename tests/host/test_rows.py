@@ -34,6 +34,9 @@ from tinyml.slots.pack import Slot, pack_compiled
 from tinyml.slots.version import parse_version
 
 
+WAKE_WORD = Path(__file__).parents[2] / "samples" / "wake_word" / "model.onnx"
+
+
 def compiled(graph: Graph, name: str = "fed", target: str = "host", optimize: str = "balanced") -> Compiled:
     options = Options(target=target, io="rows", optimize=optimize)
     return compile_graph(graph, name, Provenance("chain", "0" * 64, ""), options)
@@ -173,6 +176,12 @@ def test_models_that_need_the_whole_input(graph: Callable[[], Graph], message: s
     with pytest.raises(UnsupportedError, match=message) as raised:
         compiled(graph())
     assert raised.value.hint
+
+
+def test_a_conversion_is_not_blamed_for_the_layer_after_it() -> None:
+    """A streaming model: its few rows are converted and then joined with those of earlier runs."""
+    with pytest.raises(UnsupportedError, match=r"io rows: Concat 'conv1\.joined'"):
+        compile_model(WAKE_WORD, Options(io="rows"))
 
 
 def test_vww_needs_less_than_its_image(models_folder: Path) -> None:

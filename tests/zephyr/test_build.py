@@ -186,7 +186,7 @@ def test_a_model_over_its_budget_stops_the_build(build: Build, kind: str, messag
     finally:
         manifest.write_text(before)
     assert f"digits: {message} " in said
-    assert "the budget of model digits allows 1024; " in said
+    assert "the budget of model digits allows 1,024; " in said
     assert "conv2" in said
     assert "try: " in said
     build.again()

@@ -158,7 +158,9 @@ def test_a_board_without_the_memories_of_the_application(
 
 def test_mistakes(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", MODEL, "-b", "no_such_board"]) == 1
-    assert "Zephyr has no board called 'no_such_board'" in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert "Zephyr has no board called 'no_such_board'" in said.err
+    assert "building" not in said.out
 
 
 @dataclass

@@ -23,8 +23,8 @@ from tinyml.select import Selected
 from tinyml.targets import Target
 
 FEASIBLE = (
-    "rows can be fed to a model with one input, NHWC with a batch of 1, that a convolution, a pool, a table "
-    "or a quantisation reads first; compile other models without `rows`"
+    "rows can be fed to a model with one input, NHWC with a batch of 1, that a convolution or a pool reads "
+    "first, or a table or a quantisation before them; compile other models without `rows`"
 )
 
 CHANNELS_LAST = (
@@ -152,14 +152,23 @@ def from_arrival(
                 choice = _with_other_chains(choice, target, wanted)
             narrow.append((lower_bound_bytes(*choice), choice))
     if not narrow:
-        layer = selected[step + 1].layer
+        first = _first_but_elementwise(graph, graph.nodes[step].outputs[0])
         raise UnsupportedError(
-            f"io rows: {layer.op.kind} {layer.name!r}, the first layer, cannot be computed in bands of rows",
+            f"io rows: {first.op.kind} {first.name!r}, the first layer that does more than convert elements, "
+            "cannot be computed in bands of rows",
             FEASIBLE,
         )
     least = min(size for size, _ in narrow)
     shortest = next(choice for size, choice in narrow if size <= least * (1 + chaining.slack))
     return _first(widened(Found(shortest, least, MANY), target, False, chaining))
+
+
+def _first_but_elementwise(graph: Graph, name: str) -> Node:
+    """The layer that keeps a tensor from being used by rows: conversions before it would not."""
+    node = _readers(graph, name)[0]
+    while node.op.elementwise and (readers := _readers(graph, node.outputs[0])):
+        node = readers[0]
+    return node
 
 
 def _least_bytes(choice: Choice) -> int:

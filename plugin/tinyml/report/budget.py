@@ -56,9 +56,9 @@ def check(
     ):
         for limit in limits:
             if needed > limit.bytes:
-                found = f"{summary['name']}: {what} {needed} bytes of {memory}"
+                found = f"{summary['name']}: {what} {needed:,} bytes of {memory}"
                 raise BudgetError(
-                    f"{found}, {limit.whose} allows {limit.bytes}{_heaviest(summary, memory)}",
+                    f"{found}, {limit.whose} allows {limit.bytes:,}{_heaviest(summary, memory)}",
                     _advice(summary, memory, weights_in_ram, limit.whose),
                 )
 
@@ -87,7 +87,7 @@ def _heaviest(summary: Mapping[str, Any], memory: str) -> str:
     """The largest layers, as the end of a sentence."""
     key, words = ("weights_bytes", "most of it") if memory == "flash" else ("live_bytes", "at its peak")
     layers = sorted(summary["layers"], key=lambda layer: -int(layer[key]))[:SHOWN]
-    named = ", ".join(f"{short(layer['name'])} {layer[key]}" for layer in layers if layer[key])
+    named = ", ".join(f"{short(layer['name'])} {layer[key]:,}" for layer in layers if layer[key])
     return f"; {words}: {named}" if named else ""
 
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -95,8 +96,11 @@ def placed(args: argparse.Namespace, console: Console, profiled: bool = False) -
                 soft_wrap=True,
             )
         else:
+            from tinyml.harness.zephyr.board_check import find_board
             from tinyml.verbs.placing_image import build_image
 
+            if not args.cmake and "BOARD_ROOT" not in os.environ:  # which may add boards
+                find_board(site, args.board)
             port = _port(args, console)
             if port is None and not site.has_emulator(args.board):
                 raise ConfigError(
