@@ -33,7 +33,6 @@ from tinyml.pipeline import Compiled, Options, compile_graph, compile_model
 from tinyml.slots.pack import Slot, pack_compiled
 from tinyml.slots.version import parse_version
 
-
 WAKE_WORD = Path(__file__).parents[2] / "samples" / "wake_word" / "model.onnx"
 
 
