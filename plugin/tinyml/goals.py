@@ -30,6 +30,9 @@ class Chaining:
     worthwhile_bytes: int
     slack: float
     side_rows: int  # of a band, at least, in chains with a side where bands cost much: see bands/join.py
+    columns: int  # of the widest tensor in a band, at least, in chains along the width
+    dear_columns: int  # the same where bands cost much
+    loops_beside_vectors: bool  # generated loops in such chains, on cores with vectors: they cost more there
     if_narrow: Narrow
 
 
@@ -58,6 +61,9 @@ BALANCED_CHAINING = Chaining(
     worthwhile_bytes=1024,  # less than that is soon lost again in flash
     slack=1 / 16,
     side_rows=2,
+    columns=32,
+    dear_columns=128,
+    loops_beside_vectors=False,
     if_narrow=Narrow(worthwhile=1 / 16, slack=1 / 16),
 )
 
@@ -96,6 +102,9 @@ GOALS = {
                 worthwhile_bytes=64,
                 slack=1 / 64,
                 side_rows=1,
+                columns=8,
+                dear_columns=8,
+                loops_beside_vectors=True,
                 if_narrow=Narrow(worthwhile=1 / 8, slack=3 / 32),
             ),
             "-O2",

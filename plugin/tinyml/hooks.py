@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,10 @@ import numpy.typing as npt
 
 @dataclass(frozen=True)
 class RowWindow:
-    """How a window moves down its input, and the number of rows."""
+    """How a window moves along one axis of its input, and the number of rows.
+
+    A row is a slice at one place of that axis: a row of an image, or a column of a tensor of height 1.
+    """
 
     kernel: int
     stride: int
@@ -33,6 +37,12 @@ class RowWindow:
     def row_by_row(rows: int) -> RowWindow:
         """Each output row depends on the input row at its place."""
         return RowWindow(1, 1, 1, 0, rows, rows)
+
+
+def padded_along(axis: int, pads: Sequence[int], before: int, after: int) -> tuple[int, int, int, int]:
+    """The padding of NHWC windows (top, left, bottom, right), with other padding along axis 1 or 2."""
+    top, left, bottom, right = pads
+    return (before, left, after, right) if axis == 1 else (top, before, bottom, after)
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,10 +25,10 @@ from tinyml.pipeline import Compiled, Options, compile_graph
 UNKNOWN = -1
 
 
-def contents(bands: Bands, seed: int, lead: Lead | None) -> Contents:
+def contents(bands: Bands, seed: int, lead: Lead | None, sizes: Sequence[int]) -> Contents:
     rng = random.Random(seed)
     links = len(bands.bands[0].in_order)
-    rows = tuple(rng.choice([8, 16, 24]) for _ in range(links - 1))
+    rows = tuple(rng.choice(sizes) for _ in range(links - 1))
     work = tuple(rng.choice([0, 8, 40]) for _ in range(links))
     return Contents(bands, rows, work, rng.choice([0, 16]), lambda link, stage: lead)
 
@@ -74,15 +74,16 @@ def run(what: Contents, windows: Sequence[RowWindow]) -> None:
 
 
 @pytest.mark.parametrize("gently", [False, True])
+@pytest.mark.parametrize("sizes", [(8, 16, 24), (2, 3, 20)], ids=["rows", "columns"])
 @pytest.mark.parametrize("lead", [None, Lead(0), Lead(-8), Lead(0, exact=True)])
-def test_no_row_is_lost(gently: bool, lead: Lead | None) -> None:
+def test_no_row_is_lost(gently: bool, lead: Lead | None, sizes: Sequence[int]) -> None:
     shared = 0
     for seed in range(60):
         windows = random_windows(seed)
         bands = cut(windows, random.Random(seed).choice([1, 2, 3]), gently=gently)
         if bands is None or len(bands.bands[0].stages) < 2:
             continue
-        what = contents(to_sums(bands) or bands if gently else bands, seed, lead)
+        what = contents(to_sums(bands) or bands if gently else bands, seed, lead, sizes)
         run(what, windows)
         sizes = [rows * size for rows, size in zip(what.bands.buffer_rows, what.row_bytes, strict=True)]
         shared += what.layout().bytes < sum(sizes)

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from tests.support.batch import Item, run_batch
-from tests.support.chains import Chain, join_everything, random_chain
+from tests.support.chains import FLAT, Chain, join_everything, random_chain
 from tinyml import pipeline, placing
-from tinyml.bands.banded import Banded
+from tinyml.bands.banded import HEIGHT, WIDTH, Banded
 from tinyml.bands.join import Choice, in_bands
 from tinyml.bands.rows import cut
 from tinyml.emit.model import Provenance
@@ -24,6 +24,7 @@ from tinyml.ir import DType, Graph
 from tinyml.ops.conv.conv import Conv
 from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.pool.average import AveragePool
+from tinyml.ops.pool.max import MaxPool
 from tinyml.pipeline import Options, compile_graph
 from tinyml.select import Selected
 from tinyml.targets import Target
@@ -90,19 +91,22 @@ def test_a_loop_covers_most_bands() -> None:
 
 
 @pytest.mark.parametrize("dtype", [DType.INT8, DType.FLOAT32])
-def test_numbers(dtype: DType, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("extents, axis", [((29, 9), HEIGHT), (FLAT, WIDTH)], ids=["rows", "columns"])
+def test_numbers(dtype: DType, extents: tuple[int, int], axis: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(placing, "in_bands", join_everything)
     items, wanted, joined = [], {}, 0
-    for seed in range(40):
-        chain = random_chain(seed, dtype)
+    for seed in range(40 if axis == HEIGHT else 14):
+        chain = random_chain(seed, dtype, extents=extents)
         graph, samples = chain.graph(), [chain.sketch.sample() for _ in range(2)]
         name = f"chain{seed}"
         origin = Provenance("chain", "0" * 64, "")
         compiled = compile_graph(graph, name, origin, Options(target="host"))
-        joined += any(isinstance(chosen.layer.op, Banded) for chosen in compiled.selected)
+        chains = [chosen.layer.op for chosen in compiled.selected if isinstance(chosen.layer.op, Banded)]
+        assert all(op.axis == axis for op in chains)
+        joined += bool(chains)
         items.append(Item(name, compiled.files, samples))
         wanted[name] = [values[graph.outputs[0]] for values in interpret(graph, samples)]
-    assert joined > 20
+    assert joined > len(items) / 2
     for name, outcome in run_batch(items).items():
         assert not outcome.failure, outcome.failure
         for found, expected in zip(outcome.outputs, wanted[name], strict=True):
@@ -270,3 +274,54 @@ def test_the_verifier_checks_what_bands_produce(broken: str, monkeypatch: pytest
     monkeypatch.setattr(placing, "in_bands", wrong)
     with pytest.raises(AssertionError, match=r"^after bands: "):
         compiled_chain(bottleneck())
+
+
+def waveform_network(dtype: DType = DType.INT8) -> Chain:
+    """As for sound or an electrocardiogram: one channel, windows along the width, pools that shorten it."""
+    chain = Chain(6, dtype, extents=(1, 1500))
+    chain._weighted(Conv((1, 3), pads=(0, 4, 0, 4)), (16, 1, 9, 4), 0)
+    chain.end = chain.sketch.add(MaxPool((1, 4), (1, 4)), chain.end)
+    chain._weighted(Conv((1, 1), pads=(0, 1, 0, 1)), (16, 1, 3, 16), 0)
+    pool = AveragePool((1, chain.end.shape[2]), (1, 1), pads=(0, 0, 0, 0))
+    chain.end = chain.sketch.add(pool, chain.end, quant=chain.end.quant)
+    return chain
+
+
+@pytest.mark.parametrize("optimize", ["balanced", "ram"])
+def test_a_1d_network_in_bands_of_columns(optimize: str) -> None:
+    """The tensor that is larger than the input is never in memory as a whole."""
+    chain = waveform_network()
+    graph, samples = chain.graph(), [chain.sketch.sample() for _ in range(2)]
+    origin = Provenance("chain", "0" * 64, "")
+    compiled = compile_graph(graph, "flat", origin, Options(target="host", optimize=optimize))
+    op = compiled.selected[0].layer.op
+    assert isinstance(op, Banded)
+    assert op.axis == WIDTH
+    assert op.label().startswith("conv_max_pool")
+    assert f"columns={op.rows}" in dump(compiled.graph)
+    assert compiled.plan.arena_bytes < 1.5 * chain.sketch.inputs[0].bytes
+    outcome = run_batch([Item("flat", compiled.files, samples)])["flat"]
+    assert not outcome.failure, outcome.failure
+    for found, expected in zip(outcome.outputs, interpret(graph, samples), strict=True):
+        np.testing.assert_array_equal(next(iter(found.values())), expected[graph.outputs[0]])
+
+
+def test_loops_stay_outside_where_vectors_compute_the_rest() -> None:
+    """Generated loops of a pool would take more instructions in bands of columns: only `optimize: ram`."""
+    graph, origin = waveform_network().graph(), Provenance("chain", "0" * 64, "")
+    made = {
+        goal: compile_graph(graph, goal, origin, Options(target="cortex-m55", optimize=goal))
+        for goal in ("balanced", "ram")
+    }
+    assert not any(isinstance(one.layer.op, Banded) for one in made["balanced"].selected)
+    assert any(isinstance(one.layer.op, Banded) for one in made["ram"].selected)
+
+
+def test_columns_of_tensors_with_more_rows_are_not_divided() -> None:
+    """A slice of their columns is not contiguous."""
+    chain = Chain(1, extents=(2, 400))
+    chain._weighted(Conv((1, 1)), (32, 1, 1, 4), 0)
+    chain._weighted(Conv((1, 1)), (4, 1, 1, 32), 0)
+    (one,) = compiled_chain(chain).selected
+    assert isinstance(one.layer.op, Banded)
+    assert one.layer.op.axis == HEIGHT

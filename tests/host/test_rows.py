@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.support.batch import Item, run_batch
-from tests.support.chains import Chain, random_chain
+from tests.support.chains import FLAT, Chain, random_chain
 from tests.support.sketch import Sketch
 from tinyml.app import cmake, manifest
 from tinyml.bands.arrival import waits
@@ -74,6 +74,20 @@ def test_numbers(dtype: DType) -> None:
         items.append((Item(name, made.files, [chain.sketch.sample() for _ in range(3)]), graph))
     assert len(items) > 15
     assert refused > 5
+    check(items, exact=dtype is DType.INT8)
+
+
+@pytest.mark.parametrize("dtype", [DType.INT8, DType.FLOAT32])
+def test_steps_of_a_1d_network(dtype: DType) -> None:
+    """Bands of columns: the application feeds one step of the sequence, with all of its channels, or more."""
+    items = []
+    for seed in (1, 2, 5, 8, 11, 14):
+        chain = random_chain(seed, dtype, extents=FLAT)
+        graph, name = chain.graph(), f"step{seed}"
+        made = compiled(graph, name, optimize=("balanced", "ram")[seed % 2])
+        assert f"#define {name.upper()}_ROWS {FLAT[1]}" in made.files[f"{name}.h"]
+        assert f"#define {name.upper()}_ROW_ELEMENTS 4" in made.files[f"{name}.h"]
+        items.append((Item(name, made.files, [chain.sketch.sample() for _ in range(2)]), graph))
     check(items, exact=dtype is DType.INT8)
 
 

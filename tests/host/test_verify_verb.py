@@ -16,7 +16,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from tinyml import importers, pipeline
-from tinyml.bands.banded import BandsOfRows
+from tinyml.bands.kernel import BandsOfRows
 from tinyml.cli import main
 from tinyml.compare.difference import Tolerance, compare, signal_to_noise_db
 from tinyml.compare.reference import LiteRt

@@ -7,10 +7,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support.chains import Chain, join_everything, random_chain
+from tests.support.chains import FLAT, Chain, join_everything, random_chain
 from tests.support.sketch import Sketch
 from tinyml import harness, placing
-from tinyml.bands.banded import Banded
+from tinyml.bands.banded import HEIGHT, WIDTH, Banded
 from tinyml.emit.model import Provenance
 from tinyml.interpret import interpret
 from tinyml.ir import DType, Quant
@@ -23,6 +23,7 @@ CHECKED = harness.Options(check_arena=True)
 
 MACHINES = [name for name, machine in harness.MACHINES.items() if machine.board and not machine.like]
 CHAINS = 12
+FLAT_CHAINS = 6  # along the width
 
 
 @pytest.mark.parametrize("machine", MACHINES)
@@ -30,10 +31,13 @@ def test_chains(machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(placing, "in_bands", join_everything)
     sketch = Sketch(3)
     ends = [random_chain(seed, sketch=sketch).end for seed in range(CHAINS)]
+    ends += [random_chain(seed, sketch=sketch, extents=FLAT).end for seed in range(FLAT_CHAINS)]
     graph, sample = sketch.graph(*ends), sketch.sample()
     options = Options(target=harness.find_machine(machine).target.name)
     compiled = compile_graph(graph, "chains", Provenance("chains", "0" * 64, ""), options)
-    assert sum(isinstance(chosen.layer.op, Banded) for chosen in compiled.selected) > CHAINS / 2
+    axes = [chosen.layer.op.axis for chosen in compiled.selected if isinstance(chosen.layer.op, Banded)]
+    assert axes.count(HEIGHT) > CHAINS / 2
+    assert axes.count(WIDTH) > FLAT_CHAINS / 2
     result = harness.run_files(compiled.files, machine, [sample], options=CHECKED)
     (expected,) = interpret(graph, [sample])
     different = [y for y in graph.outputs if not np.array_equal(result.outputs[0][y], expected[y])]

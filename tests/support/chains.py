@@ -24,6 +24,7 @@ from tinyml.ops.pool.max import MaxPool
 from tinyml.select import Selected
 from tinyml.targets import Target
 
+FLAT = (1, 41)  # extents of 1-D chains
 KINDS = ("conv", "depthwise", "pool", "average", "lookup")
 
 
@@ -48,7 +49,9 @@ class Chain:
         return Quant.per_tensor(self.rng.uniform(0.05, 0.2), zero) if self.dtype is DType.INT8 else None
 
     def _window(self, room: bool) -> tuple[tuple[int, int], tuple[int, int], tuple[int, int, int, int]]:
-        """Kernel, strides and padding: less padding than the kernel has rows."""
+        """Kernel, strides and padding: less padding than the kernel has rows. Of height 1 in 1-D chains."""
+        if self.end.shape[1] == 1:
+            return self._flat_window(room)
         if self.same:
             kernel = (self.rng.choice([1, 3, 5]), self.rng.choice([1, 3]))
             before = (kernel[0] // 2, kernel[1] // 2)
@@ -58,15 +61,28 @@ class Chain:
         top, left, bottom, right = (self.rng.randint(0, k - 1) for k in (*kernel, *kernel))
         return kernel, strides, (top, left, bottom, right)
 
+    def _flat_window(self, room: bool) -> tuple[tuple[int, int], tuple[int, int], tuple[int, int, int, int]]:
+        if self.same:
+            width = self.rng.choice([1, 3, 5])
+            return (1, width), (1, 1), (0, width // 2, 0, width // 2)
+        width = self.rng.randint(1, 5) if room else 1
+        pads = (0, self.rng.randint(0, width - 1), 0, self.rng.randint(0, width - 1))
+        return (1, width), (1, self.rng.randint(1, 2)), pads
+
+    @property
+    def _room(self) -> bool:
+        _, height, width, _ = self.end.shape
+        return min(width, height if height > 1 else width) > 3
+
     def add(self, kind: str, channels: int) -> None:
         getattr(self, f"_{kind}")(channels)
 
     def _conv(self, channels: int) -> None:
-        kernel, strides, pads = self._window(min(self.end.shape[1:3]) > 3)
+        kernel, strides, pads = self._window(self._room)
         self._weighted(Conv(strides, pads=pads), (channels, *kernel, self.end.shape[3]), 0)
 
     def _depthwise(self, channels: int) -> None:
-        kernel, strides, pads = self._window(min(self.end.shape[1:3]) > 3)
+        kernel, strides, pads = self._window(self._room)
         self._weighted(DepthwiseConv(strides, pads=pads), (1, *kernel, self.end.shape[3]), 3)
 
     def _weighted(self, op: Conv | DepthwiseConv, shape: Sequence[int], axis: int) -> None:
@@ -77,11 +93,11 @@ class Chain:
         self.end = self.sketch.add(op, self.end, w, b, quant=self._quant())
 
     def _pool(self, channels: int) -> None:
-        kernel, strides, pads = self._window(min(self.end.shape[1:3]) > 3)
+        kernel, strides, pads = self._window(self._room)
         self.end = self.sketch.add(MaxPool(kernel, strides, pads=pads), self.end)
 
     def _average(self, channels: int) -> None:
-        kernel, strides, pads = self._window(min(self.end.shape[1:3]) > 3)
+        kernel, strides, pads = self._window(self._room)
         op = AveragePool(kernel, strides, pads=pads)
         self.end = self.sketch.add(op, self.end, quant=self.end.quant)
 
@@ -109,9 +125,14 @@ class Chain:
         return self.sketch.graph(self.end)
 
 
-def random_chain(seed: int, dtype: DType = DType.INT8, sketch: Sketch | None = None) -> Chain:
+def random_chain(
+    seed: int,
+    dtype: DType = DType.INT8,
+    sketch: Sketch | None = None,
+    extents: tuple[int, int] = (29, 9),
+) -> Chain:
     """It widens with the first layer. One in three is a residual block, one in six has a side besides."""
-    chain = Chain(seed, dtype, sketch=sketch)
+    chain = Chain(seed, dtype, extents, sketch)
     if seed % 3 == 0:
         x, chain.same = chain.end, True
         for kind, channels in (("conv", 24), ("depthwise", 0), ("conv", x.shape[3])):

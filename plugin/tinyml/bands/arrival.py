@@ -3,7 +3,8 @@
 """Arrival: the model's input as the application feeds it, some rows at a time (``io: rows``).
 
 It is the first link of the chain that reads the input. Its "output" are the rows that the next band needs, in
-the first buffer of the chain; the generated ``NAME_feed_rows()`` puts them there.
+the first buffer of the chain; the generated ``NAME_feed_rows()`` puts them there. In a 1-D network, a row is
+one step of the sequence with all of its channels.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tinyml.bands.banded import Banded, BandsOfRows
+from tinyml.bands.banded import Banded
+from tinyml.bands.kernel import BANDS_OF_ROWS
 from tinyml.hooks import RowWindow
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Sheet, kernels_of, register_kernels
+from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.shared.operands import present
 from tinyml.targets import Target
 
@@ -36,8 +38,8 @@ class Arrival(Op):
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
         return (given(inputs, 0),)
 
-    def row_window(self, layer: Layer) -> RowWindow:
-        return RowWindow.row_by_row(layer.output.shape[1])
+    def row_window(self, layer: Layer, axis: int) -> RowWindow:
+        return RowWindow.row_by_row(layer.output.shape[axis])
 
 
 class ArrivalOfRows(Kernel[Arrival]):
@@ -77,8 +79,12 @@ def waits(layer: Layer) -> list[Wait]:
     return found
 
 
+def rows_to_arrive(layer: Layer) -> int:
+    """The number of rows of the input; of columns, if that is what the bands of the chain consist of."""
+    assert isinstance(layer.op, Banded)
+    return layer.input(0).shape[layer.op.axis]
+
+
 def arrival_offset(layer: Layer[Any], target: Target) -> int:
     """Where the rows arrive, in the scratch memory of such a chain."""
-    (kernel,) = kernels_of(Banded)
-    assert isinstance(kernel, BandsOfRows)
-    return kernel.arrival_offset(layer, target)
+    return BANDS_OF_ROWS.arrival_offset(layer, target)

@@ -13,8 +13,20 @@ from dataclasses import replace
 
 from tinyml import limits
 from tinyml.bands.arrival import Arrival
-from tinyml.bands.banded import row_window
-from tinyml.bands.join import MANY, ROWS, Choice, Found, chains_from, joined, one_more, widened
+from tinyml.bands.banded import WIDTH, row_window
+from tinyml.bands.join import (
+    FEW_POSITIONS,
+    MANY,
+    ROWS,
+    Choice,
+    Found,
+    axis_of,
+    chains_from,
+    joined,
+    least_columns,
+    one_more,
+    widened,
+)
 from tinyml.errors import UnsupportedError
 from tinyml.goals import BALANCED_CHAINING, Chaining
 from tinyml.ir import Graph, Node, Tensor
@@ -23,8 +35,9 @@ from tinyml.select import Selected
 from tinyml.targets import Target
 
 FEASIBLE = (
-    "rows can be fed to a model with one input, NHWC with a batch of 1, that a convolution or a pool reads "
-    "first, or a table or a quantisation before them; compile other models without `rows`"
+    "rows can be fed to a model with one input, NHWC with a batch of 1 (or steps of a 1-D model, channels "
+    "last), that a convolution or a pool reads first, or a table or a quantisation before them; compile other "
+    "models without `rows`"
 )
 
 CHANNELS_LAST = (
@@ -146,7 +159,9 @@ def from_arrival(
         limits.check_time()
         if narrow and chain in whole:  # it would leave all of the input in memory, converted
             break
-        choice = joined(graph, selected, chain, ROWS[-1], target)
+        wide = axis_of(selected, chain) == WIDTH
+        rows = least_columns(selected, chain, FEW_POSITIONS) if wide else ROWS[-1]
+        choice = joined(graph, selected, chain, rows, target)
         if choice is not None and _least_bytes(choice) < min((s for s, _ in narrow), default=MANY):
             if wanted:
                 choice = _with_other_chains(choice, target, wanted)

@@ -13,15 +13,17 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from tinyml import limits
-from tinyml.bands.banded import Banded, Link, joins_two, row_window
+from tinyml.bands.banded import HEIGHT, WIDTH, Banded, Link, divided_axis, joins_two, row_window
+from tinyml.bands.kernel import BANDS_OF_ROWS
 from tinyml.goals import BALANCED_CHAINING, Chaining
-from tinyml.ir import Graph, Node
-from tinyml.kernel import Kernel, kernels_of
+from tinyml.ir import Graph, Layer, Node
+from tinyml.kernel import Kernel, Library
 from tinyml.plan import lower_bound_bytes, memory_peaks
 from tinyml.select import Selected
 from tinyml.targets import Target
 
 ROWS = (8, 4, 2, 1)  # of a band: the more, the fewer rows are moved and the more memory they take
+COLUMNS = (256, 128, 64, 32, 16, *ROWS)  # the same along the width
 MANY = float("inf")
 FEW_POSITIONS = 8
 CHEAP_SLACK = 1 / 64  # of the arena, for wider bands where narrow ones cost little
@@ -82,9 +84,14 @@ def one_more(current: Choice, target: Target, io_outside: bool, chaining: Chaini
 
 
 def _is_narrow(choice: Choice, output: str) -> bool:
-    """Whether the bands of a chain, named by its output, have few positions: then each of them costs more."""
+    """Whether the bands of a chain, named by its output, have few positions: then each of them costs more.
+
+    Bands of columns have as many as ``least_columns`` says, which is enough.
+    """
     layer = next(one.layer for one in choice[1] if one.layer.output.name == output)
     assert isinstance(layer.op, Banded)
+    if layer.op.axis == WIDTH:
+        return False
     widths = [part.output.shape[2] for part in layer.op.layers(layer)][:-1]
     return layer.op.rows * min(widths) < FEW_POSITIONS
 
@@ -92,9 +99,23 @@ def _is_narrow(choice: Choice, output: str) -> bool:
 def _narrowest(current: Choice, chain: Sequence[int], chaining: Chaining, target: Target) -> Choice | None:
     """A chain in the narrowest bands that are worth their instructions: with a side, they cost more."""
     graph, selected = current
-    dear = _dear([selected[step].kernel for step in chain], target)
+    kernels = [selected[step].kernel for step in chain]
+    dear = _dear(kernels, target)
+    if axis_of(selected, chain) == WIDTH:
+        has_loops = any(kernel.library is Library.GENERATED for kernel in kernels)
+        if target.mve and has_loops and not chaining.loops_beside_vectors:
+            return None
+        columns = chaining.dear_columns if dear else chaining.columns
+        return joined(graph, selected, chain, least_columns(selected, chain, columns), target)
     has_side = dear and bool(_side(graph, selected, chain, _Neighbours(graph)))
     return joined(graph, selected, chain, chaining.side_rows if has_side else ROWS[-1], target)
+
+
+def least_columns(selected: Sequence[Selected], chain: Sequence[int], columns: int) -> int:
+    """Columns of the output in a band in which the widest tensor of the chain has ``columns`` of them."""
+    widest = max(selected[step].layer.output.shape[WIDTH] for step in chain[:-1])
+    own = columns * _rows_to_divide(selected[chain[-1]], WIDTH) / widest
+    return min(size for size in COLUMNS if size >= min(own, COLUMNS[0]))
 
 
 def _dear(kernels: Sequence[Kernel[Any]], target: Target) -> bool:
@@ -113,7 +134,8 @@ def widened(found: Found, target: Target, io_outside: bool, chaining: Chaining) 
             is_narrow = _is_narrow(found.choice, *node.outputs)
             slack = chaining.if_narrow.slack if is_narrow else chaining.slack
         enough = min(found.least * (1 + slack), found.at_most)
-        wider = (_with_rows(best, step, node.op, rows, target) for rows in ROWS if rows > node.op.rows)
+        sizes = ROWS if node.op.axis == HEIGHT else COLUMNS
+        wider = (_with_rows(best, step, node.op, rows, target) for rows in sizes if rows > node.op.rows)
         best = next(
             (choice for choice in wider if choice and _sized(choice, io_outside, enough) <= enough), best
         )
@@ -259,9 +281,15 @@ def _is_side(selected: Sequence[Selected], near: _Neighbours, name: str) -> bool
     return window is not None and (window.kernel - 1) * window.dilation < window.stride
 
 
-def _rows_to_divide(last: Selected) -> int:
+def _rows_to_divide(last: Selected, axis: int) -> int:
     """Rows that bands divide: those of the output, or of the input where a kernel sums them up."""
-    return (last.layer.input(0) if last.kernel.sums_rows(last.layer) else last.layer.output).shape[1]
+    return (last.layer.input(0) if last.kernel.sums_rows(last.layer) else last.layer.output).shape[axis]
+
+
+def axis_of(selected: Sequence[Selected], chain: Sequence[int]) -> int:
+    """The axis that bands of a chain divide."""
+    layers = [selected[step].layer for step in chain]
+    return divided_axis([layers[0].input(0).shape, *(layer.output.shape for layer in layers)])
 
 
 def _link(chosen: Selected, node: Node, other: str) -> Link:
@@ -275,8 +303,8 @@ def joined(
     graph: Graph, selected: Sequence[Selected], chain: Sequence[int], rows: int, target: Target
 ) -> Choice | None:
     """The chain as one layer in place of its last; None if it cannot be divided into such bands."""
-    side = _side(graph, selected, chain, _Neighbours(graph))
-    if side is None or rows >= _rows_to_divide(selected[chain[-1]]):
+    side, axis = _side(graph, selected, chain, _Neighbours(graph)), axis_of(selected, chain)
+    if side is None or rows >= _rows_to_divide(selected[chain[-1]], axis):
         return None
     steps = [*chain[:-1], *side, chain[-1]]
     parts = [selected[step] for step in steps]
@@ -287,7 +315,7 @@ def joined(
     operands = [
         name for node, link in zip(nodes, links, strict=True) for name in node.inputs[1 : 1 + link.operands]
     ]
-    node = Node(nodes[-1].name, Banded(links, rows, len(side)), (x, *operands), nodes[-1].outputs)
+    node = Node(nodes[-1].name, Banded(links, rows, len(side), axis), (x, *operands), nodes[-1].outputs)
     kept = [i for i in range(len(graph.nodes)) if i not in steps[:-1]]
     inner = {n.outputs[0] for n in nodes[:-1]}
     result = replace(
@@ -295,9 +323,8 @@ def joined(
         nodes=tuple(node if i == chain[-1] else graph.nodes[i] for i in kept),
         tensors={name: tensor for name, tensor in graph.tensors.items() if name not in inner},
     )
-    (kernel,) = kernels_of(Banded)
-    layer = result.layer(node)
-    if kernel.refusal(layer) is not None:
+    layer: Layer[Any] = result.layer(node)
+    if BANDS_OF_ROWS.refusal(layer) is not None:
         return None
-    one = Selected(layer, kernel, kernel.scratch_bytes(layer, target))
+    one = Selected(layer, BANDS_OF_ROWS, BANDS_OF_ROWS.scratch_bytes(layer, target))
     return result, tuple(one if i == chain[-1] else selected[i] for i in kept)

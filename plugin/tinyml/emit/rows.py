@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tinyml.bands.arrival import Wait, arrival_offset, waits
+from tinyml.bands.arrival import Wait, arrival_offset, rows_to_arrive, waits
 from tinyml.plan import Plan
 from tinyml.select import Selected
 from tinyml.targets import Target
@@ -39,7 +39,8 @@ def rows_code(selected: Sequence[Selected], plan: Plan, target: Target) -> RowsC
     for step, chosen in enumerate(selected):
         if chosen.layer.op.by_rows:
             x = chosen.layer.input(0)
-            row = x.elements // x.shape[1]
+            rows = rows_to_arrive(chosen.layer)
+            row = x.elements // rows
             buffer = plan.scratch[step] + arrival_offset(chosen.layer, target)
-            return RowsCode(step, buffer, waits(chosen.layer), x.shape[1], row, row * x.dtype.bytes)
+            return RowsCode(step, buffer, waits(chosen.layer), rows, row, row * x.dtype.bytes)
     return None

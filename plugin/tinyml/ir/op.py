@@ -139,16 +139,16 @@ class Op:
         """What the operator does to its one variable operand, if that is a factor and an offset."""
         return None
 
-    def row_window(self, layer: Layer) -> RowWindow | None:
-        """How the operator moves down the rows of its NHWC operands; None if it does not.
+    def row_window(self, layer: Layer, axis: int) -> RowWindow | None:
+        """How the operator moves along axis 1 or 2 of its NHWC operands; None if it does not.
 
         With two operands, both are variable and have the shape of the output. With this hook, and a kernel
-        that is ``in_bands``, an operator can be computed a few rows at a time.
+        that is ``in_bands``, an operator can be computed a few rows at a time, or a few columns.
         """
         return None
 
-    def with_row_padding(self, top: int, bottom: int) -> Op:
-        """The operator on a part of the rows, with this much padding before and after them."""
+    def with_padding(self, axis: int, before: int, after: int) -> Op:
+        """The operator on a part of axis 1 or 2, with this much padding before and after that part."""
         return self
 
     @property

@@ -69,9 +69,9 @@ class Pad(Op):
     def channelwise(self, layer: Layer) -> bool:
         return not self.begins[-1] and not self.ends[-1]
 
-    def row_window(self, layer: Layer) -> RowWindow | None:
-        rows_alone = not any((*self.begins[:2], *self.ends[:2]))
-        return RowWindow.row_by_row(layer.output.shape[1]) if rows_alone else None
+    def row_window(self, layer: Layer, axis: int) -> RowWindow | None:
+        within_rows = not any((*self.begins[: axis + 1], *self.ends[: axis + 1]))
+        return RowWindow.row_by_row(layer.output.shape[axis]) if within_rows else None
 
     def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
         begins, ends = (tuple(w[p] for p in perm) for w in (self.begins, self.ends))

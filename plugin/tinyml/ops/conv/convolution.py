@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from tinyml.hooks import Border, RowWindow
+from tinyml.hooks import Border, RowWindow, padded_along
 from tinyml.ir import Array, Layer, Op, OperandRule, Tensor, TensorType, given
 from tinyml.ops.shared.operands import numbers_from, present
 from tinyml.ops.shared.real import layer_weights
@@ -70,13 +70,13 @@ class Convolution(Weighted):
         pads = border.added_to(self.pads)
         return None if pads is None else replace(self, pads=(pads[0], pads[1], pads[2], pads[3]))
 
-    def row_window(self, layer: Layer) -> RowWindow:
-        rows = (layer.input(0).shape[1], layer.output.shape[1])
-        kernel = layer.input(1).shape[1]
-        return RowWindow(kernel, self.strides[0], self.dilations[0], self.pads[0], *rows)
+    def row_window(self, layer: Layer, axis: int) -> RowWindow:
+        rows, i = (layer.input(0).shape[axis], layer.output.shape[axis]), axis - 1
+        kernel = layer.input(1).shape[axis]
+        return RowWindow(kernel, self.strides[i], self.dilations[i], self.pads[i], *rows)
 
-    def with_row_padding(self, top: int, bottom: int) -> Op:
-        return replace(self, pads=(top, self.pads[1], bottom, self.pads[3]))
+    def with_padding(self, axis: int, before: int, after: int) -> Op:
+        return replace(self, pads=padded_along(axis, self.pads, before, after))
 
     def at_one_position(self) -> Convolution:
         return replace(self, strides=(1, 1), dilations=(1, 1), pads=(0, 0, 0, 0))

@@ -61,10 +61,10 @@ class Binary(Clamped):
             result = FUNCTIONS[self.function].numpy(a, b).astype(layer.output.dtype.numpy)
         return (apply_clamp(result, self.clamp, layer.output),)
 
-    def row_window(self, layer: Layer) -> RowWindow | None:
+    def row_window(self, layer: Layer, axis: int) -> RowWindow | None:
         y, operands = layer.output, [layer.input(0), layer.input(1)]
         alike = all(not t.is_constant and t.shape == y.shape for t in operands)
-        return RowWindow.row_by_row(y.shape[1]) if alike else None
+        return RowWindow.row_by_row(y.shape[axis]) if alike else None
 
     def affine(self, layer: Layer) -> Affine | None:
         """One operand is a constant with one value per channel, or with a single value."""

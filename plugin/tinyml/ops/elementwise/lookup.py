@@ -57,8 +57,8 @@ class Lookup(Op):
         found = np.asarray(self.table, np.int16)[index] + y.limits[0]
         return (found.astype(y.numpy),)
 
-    def row_window(self, layer: Layer) -> RowWindow:
-        return RowWindow.row_by_row(layer.output.shape[1])
+    def row_window(self, layer: Layer, axis: int) -> RowWindow:
+        return RowWindow.row_by_row(layer.output.shape[axis])
 
     def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
         return self

@@ -59,14 +59,8 @@ class AveragePool(Window, Clamped):
             return None
         return replace(self, pads=pads, include_pad=True)
 
-    def row_window(self, layer: Layer) -> RowWindow | None:
-        if len(self.kernel) != 2 or self.ceil or self.pads_count:
-            return None
-        rows = (layer.input(0).shape[1], layer.output.shape[1])
-        return RowWindow(self.kernel[0], self.strides[0], self.dilations[0], self.pads[0], *rows)
-
-    def with_row_padding(self, top: int, bottom: int) -> Op:
-        return replace(self, pads=(top, self.pads[1], bottom, self.pads[3]))
+    def row_window(self, layer: Layer, axis: int) -> RowWindow | None:
+        return None if self.ceil or self.pads_count else super().row_window(layer, axis)
 
     def quantized(
         self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
@@ -148,6 +142,9 @@ class AveragePoolQuantized(PoolKernel[AveragePool]):
 
     def emit_sums(self, layer: Layer[AveragePool], sheet: Sheet, sums: str) -> None:
         _, rows, columns, channels = layer.input(0).shape
+        if rows * columns >= MANY_POSITIONS and channels % len(FOUR) == 0:
+            _emit_sums_by_channel(layer, sheet, sums)
+            return
         with (
             sheet.block(f"for (int32_t i = 0; i < {rows * columns}; i++) {{"),
             sheet.block(f"for (int32_t c = 0; c < {channels}; c++) {{"),
@@ -162,6 +159,26 @@ class AveragePoolQuantized(PoolKernel[AveragePool]):
             sheet.line(f"const int32_t sum = {line.c(f'{sums}[c]')};")
             value = limited("sum", *clamp_range(layer.op.clamp, y))
             sheet.line(f"{sheet.y()}[c] = ({y.dtype.c}){value};")
+
+
+FOUR = range(4)  # channels at a time
+MANY_POSITIONS = 16  # from here on, four sums in registers take fewer instructions than sums in memory
+
+
+def _emit_sums_by_channel(layer: Layer[AveragePool], sheet: Sheet, sums: str) -> None:
+    x = layer.input(0)
+    channels = x.shape[3]
+    with sheet.block(f"for (int32_t c = 0; c < {channels}; c += {len(FOUR)}) {{"):
+        sheet.line(f"const {x.dtype.c} *at = &{sheet.x()}[c];")
+        for i in FOUR:
+            sheet.line(f"int32_t sum{i} = 0;")
+        sheet.line()
+        with sheet.block(f"for (int32_t i = 0; i < {x.elements // channels}; i++) {{"):
+            for i in FOUR:
+                sheet.line(f"sum{i} += at[{i}];")
+            sheet.line(f"at += {channels};")
+        for i in FOUR:
+            sheet.line(f"{sums}[c + {i}] += sum{i};")
 
 
 def two_spatial_axes(layer: Layer) -> bool:

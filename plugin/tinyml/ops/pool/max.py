@@ -11,7 +11,7 @@ import numpy as np
 
 from tinyml import c
 from tinyml.errors import UnsupportedError
-from tinyml.hooks import Border, RowWindow
+from tinyml.hooks import Border
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Sheet, register_kernels
 from tinyml.ops.pool.windows import PoolKernel, PoolLoops, Window, read_pool, read_tflite_pool
@@ -71,13 +71,6 @@ class MaxPool(Window, Clamped):
             return None
         sees = all(p < k for p, k in zip(pads, (*self.kernel, *self.kernel), strict=True))
         return replace(self, pads=pads) if sees else None
-
-    def row_window(self, layer: Layer) -> RowWindow:
-        rows = (layer.input(0).shape[1], layer.output.shape[1])
-        return RowWindow(self.kernel[0], self.strides[0], self.dilations[0], self.pads[0], *rows)
-
-    def with_row_padding(self, top: int, bottom: int) -> Op:
-        return replace(self, pads=(top, self.pads[1], bottom, self.pads[3]))
 
     def place_strides(self, shape: Sequence[int]) -> tuple[int, ...]:
         """How far apart neighbours along each (channels-last) axis are in the order of the indices."""

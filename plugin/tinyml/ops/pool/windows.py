@@ -6,12 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, TypeVar
 
 import numpy as np
 
 from tinyml.errors import ModelError
+from tinyml.hooks import RowWindow, padded_along
 from tinyml.ir import Array, Layer, Op, OperandRule, Shape, Tensor
 from tinyml.kernel import Kernel, Overlay, Sheet
 from tinyml.ops.shared.layout import channels_first, channels_last
@@ -82,6 +83,13 @@ class Window(Op):
         chosen = (slice(None), *steps, slice(None), *taps)
         view = view[chosen]
         return np.moveaxis(view, 1 + rank, -1)
+
+    def row_window(self, layer: Layer, axis: int) -> RowWindow | None:
+        rows, i = (layer.input(0).shape[axis], layer.output.shape[axis]), axis - 1
+        return RowWindow(self.kernel[i], self.strides[i], self.dilations[i], self.pads[i], *rows)
+
+    def with_padding(self, axis: int, before: int, after: int) -> Op:
+        return replace(self, pads=padded_along(axis, self.pads, before, after))
 
     @property
     def taps(self) -> tuple[int, ...]:

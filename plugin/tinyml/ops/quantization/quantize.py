@@ -52,8 +52,9 @@ class Quantize(Op):
         low, high = self.dtype.limits
         return (np.clip(rounded.astype(np.float64) + zero_points, low, high).astype(self.dtype.numpy),)
 
-    def row_window(self, layer: Layer) -> RowWindow:
-        return RowWindow.row_by_row(layer.output.shape[1])
+    def row_window(self, layer: Layer, axis: int) -> RowWindow | None:
+        per_row = self.quant.axis == axis
+        return None if per_row else RowWindow.row_by_row(layer.output.shape[axis])
 
     def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
         if self.quant.axis is None:

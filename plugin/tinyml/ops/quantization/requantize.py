@@ -43,10 +43,10 @@ class Requantize(Op):
             centred = multiply(centred, *fp.quantize_multiplier(x.scale / y.scale))
         return (np.clip(centred + y.zero_point, *layer.output.dtype.limits).astype(layer.output.dtype.numpy),)
 
-    def row_window(self, layer: Layer) -> RowWindow | None:
+    def row_window(self, layer: Layer, axis: int) -> RowWindow | None:
         """At the beginning of a model, where bytes change their type."""
         same = layer.input(0).dtype is layer.output.dtype
-        return None if same else RowWindow.row_by_row(layer.output.shape[1])
+        return None if same else RowWindow.row_by_row(layer.output.shape[axis])
 
     def identity_of(self, layer: Layer) -> int | None:
         return 0  # if the quantisations are the same
