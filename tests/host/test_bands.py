@@ -90,12 +90,12 @@ def test_a_loop_covers_most_bands() -> None:
     assert [len(run) for run in found.runs()] == [1, 4, 1]
 
 
-@pytest.mark.parametrize("dtype", [DType.INT8, DType.FLOAT32])
+@pytest.mark.parametrize("dtype", [DType.INT8, DType.INT16, DType.FLOAT32])
 @pytest.mark.parametrize("extents, axis", [((29, 9), HEIGHT), (FLAT, WIDTH)], ids=["rows", "columns"])
 def test_numbers(dtype: DType, extents: tuple[int, int], axis: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(placing, "in_bands", join_everything)
     items, wanted, joined = [], {}, 0
-    for seed in range(40 if axis == HEIGHT else 14):
+    for seed in range(14 if dtype is DType.INT16 else 40 if axis == HEIGHT else 20):
         chain = random_chain(seed, dtype, extents=extents)
         graph, samples = chain.graph(), [chain.sketch.sample() for _ in range(2)]
         name = f"chain{seed}"
@@ -111,7 +111,7 @@ def test_numbers(dtype: DType, extents: tuple[int, int], axis: int, monkeypatch:
         assert not outcome.failure, outcome.failure
         for found, expected in zip(outcome.outputs, wanted[name], strict=True):
             (value,) = found.values()
-            if dtype is DType.INT8:
+            if dtype is not DType.FLOAT32:
                 np.testing.assert_array_equal(value, expected, name)
             else:
                 close = 1e-5 * np.abs(expected).max()

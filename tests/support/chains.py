@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
 
@@ -37,20 +38,23 @@ class Chain:
         dtype: DType = DType.INT8,
         extents: tuple[int, int] = (29, 9),
         sketch: Sketch | None = None,
+        channels: int = 4,
     ) -> None:
         self.rng = random.Random(seed)
         self.sketch = sketch or Sketch(seed)
         self.dtype = dtype
         self.same = False  # whether windows keep the extents
-        self.end: Tensor = self.sketch.input((1, *extents, 4), dtype, self._quant())
+        self.end: Tensor = self.sketch.input((1, *extents, channels), dtype, self._quant())
 
     def _quant(self) -> Quant | None:
-        zero = self.rng.randint(-20, 20)
-        return Quant.per_tensor(self.rng.uniform(0.05, 0.2), zero) if self.dtype is DType.INT8 else None
+        zero, scale = self.rng.randint(-20, 20), self.rng.uniform(0.05, 0.2)
+        if self.dtype is DType.INT16:
+            return Quant.per_tensor(scale / 200, 0)
+        return Quant.per_tensor(scale, zero) if self.dtype is DType.INT8 else None
 
     def _window(self, room: bool) -> tuple[tuple[int, int], tuple[int, int], tuple[int, int, int, int]]:
         """Kernel, strides and padding: less padding than the kernel has rows. Of height 1 in 1-D chains."""
-        if self.end.shape[1] == 1:
+        if self._flat:
             return self._flat_window(room)
         if self.same:
             kernel = (self.rng.choice([1, 3, 5]), self.rng.choice([1, 3]))
@@ -70,26 +74,39 @@ class Chain:
         return (1, width), (1, self.rng.randint(1, 2)), pads
 
     @property
+    def _flat(self) -> bool:
+        return self.end.shape[1] == 1
+
+    @property
     def _room(self) -> bool:
-        _, height, width, _ = self.end.shape
-        return min(width, height if height > 1 else width) > 3
+        return min(self.end.shape[2 if self._flat else 1 : 3]) > 3
 
     def add(self, kind: str, channels: int) -> None:
         getattr(self, f"_{kind}")(channels)
 
     def _conv(self, channels: int) -> None:
         kernel, strides, pads = self._window(self._room)
-        self._weighted(Conv(strides, pads=pads), (channels, *kernel, self.end.shape[3]), 0)
+        inputs = self.end.shape[3]
+        groups = self.rng.choice([1, 1, math.gcd(inputs, channels)]) if self._flat else 1
+        op = Conv(strides, self._dilations(kernel), pads, groups=groups)
+        self._weighted(op, (channels, *kernel, inputs // groups), 0)
 
     def _depthwise(self, channels: int) -> None:
         kernel, strides, pads = self._window(self._room)
-        self._weighted(DepthwiseConv(strides, pads=pads), (1, *kernel, self.end.shape[3]), 3)
+        op = DepthwiseConv(strides, self._dilations(kernel), pads)
+        self._weighted(op, (1, *kernel, self.end.shape[3]), 3)
+
+    def _dilations(self, kernel: tuple[int, int]) -> tuple[int, int]:
+        """As temporal convolutions have them; only in 1-D chains, where the input has room for them."""
+        fits = self._flat and not self.same and self.end.shape[2] > 3 * kernel[1]
+        return (1, self.rng.choice([1, 1, 2, 3]) if fits else 1)
 
     def _weighted(self, op: Conv | DepthwiseConv, shape: Sequence[int], axis: int) -> None:
-        if self.dtype is DType.INT8:
-            w, b = self.sketch.weights(shape, axis), self.sketch.bias(shape[axis])
-        else:
+        if self.dtype is DType.FLOAT32:
             w, b = self.sketch.real(*shape), self.sketch.real(shape[axis])
+        else:
+            w = self.sketch.weights(shape, axis)
+            b = self.sketch.bias(shape[axis], dtype="int64" if self.dtype is DType.INT16 else "int32")
         self.end = self.sketch.add(op, self.end, w, b, quant=self._quant())
 
     def _pool(self, channels: int) -> None:

@@ -44,8 +44,8 @@ class Sketch:
         values = self.rng.integers(-127, 128, shape).astype(np.int8)
         return self.build.constant(values, "w", Quant(scales, (0,) * len(scales), axis))
 
-    def bias(self, channels: int, spread: int = 2000) -> Tensor:
-        return self.build.constant(self.rng.integers(-spread, spread, channels).astype(np.int32), "b")
+    def bias(self, channels: int, spread: int = 2000, dtype: str = "int32") -> Tensor:
+        return self.build.constant(self.rng.integers(-spread, spread, channels).astype(dtype), "b")
 
     def real(self, *shape: int) -> Tensor:
         return self.build.constant(self.rng.normal(0, 1, shape).astype(np.float32), "r")

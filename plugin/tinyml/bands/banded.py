@@ -183,14 +183,16 @@ def joins_two(layer: Layer) -> bool:
 def divisible(layer: Layer[Banded]) -> bool:
     """The kernels support every band, all tensors have one type, and rows have more than one element.
 
-    Types may differ in a chain that starts with rows as they arrive, which no other tensor overlays.
+    In a chain that starts with rows as they arrive, types may differ, because no other tensor overlays these
+    rows, and rows may have one element: samples of sound.
     """
     bands, parts = layer.op.bands(layer), list(layer.op.layers(layer))
-    results = [part.output for part in parts]
-    if bands is None or any(layer.op.row_elements(y) == 1 for y in results):
+    if bands is None:
         return False
-    if not layer.op.by_rows and any(y.dtype is not layer.input(0).dtype for y in results):
-        return False
+    if not layer.op.by_rows:
+        results = [part.output for part in parts]
+        if any(layer.op.row_elements(y) == 1 or y.dtype is not layer.input(0).dtype for y in results):
+            return False
     if layer.op.ends_in_sums(layer):
         parts.pop()
     return all(

@@ -15,6 +15,7 @@ from tinyml import limits
 from tinyml.bands.arrival import Arrival
 from tinyml.bands.banded import WIDTH, row_window
 from tinyml.bands.join import (
+    COLUMNS,
     FEW_POSITIONS,
     MANY,
     ROWS,
@@ -159,9 +160,7 @@ def from_arrival(
         limits.check_time()
         if narrow and chain in whole:  # it would leave all of the input in memory, converted
             break
-        wide = axis_of(selected, chain) == WIDTH
-        rows = least_columns(selected, chain, FEW_POSITIONS) if wide else ROWS[-1]
-        choice = joined(graph, selected, chain, rows, target)
+        choice = _narrowest(graph, selected, chain, target)
         if choice is not None and _least_bytes(choice) < min((s for s, _ in narrow), default=MANY):
             if wanted:
                 choice = _with_other_chains(choice, target, wanted)
@@ -184,6 +183,18 @@ def _first_but_elementwise(graph: Graph, name: str) -> Node:
     while node.op.elementwise and (readers := _readers(graph, node.outputs[0])):
         node = readers[0]
     return node
+
+
+def _narrowest(
+    graph: Graph, selected: tuple[Selected, ...], chain: Sequence[int], target: Target
+) -> Choice | None:
+    """A chain in the narrowest bands that are worth their calls; in narrower ones if the input is short."""
+    sizes: Sequence[int] = ROWS[-1:]
+    if axis_of(selected, chain) == WIDTH:
+        few = least_columns(selected, chain, FEW_POSITIONS)
+        sizes = [size for size in COLUMNS if size <= few]
+    choices = (joined(graph, selected, chain, size, target) for size in sizes)
+    return next((choice for choice in choices if choice is not None), None)
 
 
 def _least_bytes(choice: Choice) -> int:

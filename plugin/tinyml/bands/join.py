@@ -303,10 +303,13 @@ def joined(
     graph: Graph, selected: Sequence[Selected], chain: Sequence[int], rows: int, target: Target
 ) -> Choice | None:
     """The chain as one layer in place of its last; None if it cannot be divided into such bands."""
-    side, axis = _side(graph, selected, chain, _Neighbours(graph)), axis_of(selected, chain)
-    if side is None or rows >= _rows_to_divide(selected[chain[-1]], axis):
+    side = _side(graph, selected, chain, _Neighbours(graph))
+    if side is None:
         return None
     steps = [*chain[:-1], *side, chain[-1]]
+    axis = axis_of(selected, steps)
+    if rows >= _rows_to_divide(selected[chain[-1]], axis):
+        return None
     parts = [selected[step] for step in steps]
     nodes = [graph.nodes[step] for step in steps]
     x = nodes[0].inputs[0]
