@@ -37,8 +37,8 @@ from tinyml.targets import Target
 
 FEASIBLE = (
     "rows can be fed to a model with one input, NHWC with a batch of 1 (or steps of a 1-D model, channels "
-    "last), that a convolution or a pool reads first, or a table or a quantisation before them; compile other "
-    "models without `rows`"
+    "last), that a convolution or a pool reads first, or a table or a quantisation before them; compile "
+    "other models without `rows`"
 )
 
 CHANNELS_LAST = (
@@ -188,11 +188,15 @@ def _first_but_elementwise(graph: Graph, name: str) -> Node:
 def _narrowest(
     graph: Graph, selected: tuple[Selected, ...], chain: Sequence[int], target: Target
 ) -> Choice | None:
-    """A chain in the narrowest bands that are worth their calls; in narrower ones if the input is short."""
+    """A chain in the narrowest bands that are worth their calls; in narrower ones if the input is short.
+
+    Of a short input that is only converted, nothing would be gained.
+    """
     sizes: Sequence[int] = ROWS[-1:]
     if axis_of(selected, chain) == WIDTH:
         few = least_columns(selected, chain, FEW_POSITIONS)
-        sizes = [size for size in COLUMNS if size <= few]
+        computes = not all(graph.nodes[step].op.elementwise for step in chain[1:])
+        sizes = [size for size in COLUMNS if size <= few] if computes else [few]
     choices = (joined(graph, selected, chain, size, target) for size in sizes)
     return next((choice for choice in choices if choice is not None), None)
 
