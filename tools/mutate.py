@@ -167,6 +167,7 @@ SAMPLED = {
     f"{RUNTIME}/conv/conv_loops.h": (KERNELS, "-k", "tinyml_conv_f32"),
     f"{RUNTIME}/conv/conv_dsp_s8.c": DSP,
     f"{RUNTIME}/conv/conv_pairs_s8.c": DSP,
+    f"{RUNTIME}/conv/conv_both_s8.h": DSP,
     f"{RUNTIME}/conv/conv_halves_s8.c": PLAIN_ARM,
     f"{RUNTIME}/conv/conv_mve_s8.c": HELIUM,
     f"{RUNTIME}/conv/plane_s8.h": (KERNELS, "-k", "tinyml_depthwise_conv_s8"),

@@ -47,6 +47,7 @@ WEIGHTED = {
     "pointwise_tiny": Weighted(Conv(), (1, 3, 3, 7), (5, 1, 1, 7)),
     "pointwise_one": Weighted(Conv(), (1, 1, 2, 16), (1, 1, 1, 16), bias=False),
     "pointwise_stride": Weighted(Conv((2, 2)), (1, 6, 6, 16), (8, 1, 1, 16)),
+    "pointwise_padded": Weighted(Conv((2, 2), pads=SAME), (1, 2, 2, 8), (4, 1, 1, 8)),
     "pointwise_deep": Weighted(Conv(clamp=RELU), (1, 1, 7, 80), (6, 1, 1, 80), y_zero=-128),
     "pointwise_relu": Weighted(Conv(clamp=RELU), (2, 3, 3, 40), (9, 1, 1, 40), y_zero=-128),
     "square": Weighted(Conv(pads=SAME), (1, 7, 7, 16), (12, 3, 3, 16)),
@@ -207,9 +208,10 @@ CONVOLUTIONS = {name: case for name, case in WEIGHTED.items() if isinstance(case
             ALIGNED_DENSE,
             ("tinyml_dense_sixes_s8(", "tinyml_dense_pairs_s8(", "tinyml_dense_dsp_s8("),
         ),
+        ("qemu-cortex-m4", CONVOLUTIONS, ("tinyml_conv_pairs_s8(",)),
         ("qemu-cortex-m55", CONVOLUTIONS, ("tinyml_conv_mve_s8(",)),
     ],
-    ids=["dense-qemu-cortex-m4", "conv-qemu-cortex-m55"],
+    ids=["dense-qemu-cortex-m4", "conv-qemu-cortex-m4", "conv-qemu-cortex-m55"],
 )
 def test_layers_without_unaligned_words(
     machine: str,

@@ -10,17 +10,7 @@
 
 #include "../weighted/dsp_s8.h"
 
-#define WINDOWS   2
-#define WORD_STEP 4 /* even bytes of both columns, then odd ones */
-#define OWN_FILTERS
-
-static inline void put_word(uint32_t *to, uint32_t word)
-{
-	to[0] = (uint32_t)tinyml_even_bytes(word);
-	to[2] = (uint32_t)tinyml_odd_bytes(word);
-}
-
-#include "conv_stream_s8.h"
+#include "conv_both_s8.h"
 
 /* Words of a block of four filters, and of a pair. */
 static inline int32_t words_of_four(const struct group *g)

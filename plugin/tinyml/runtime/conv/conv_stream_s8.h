@@ -15,7 +15,8 @@
  *   sum_column()      adds up the elements of a column
  *   rescale_sums()    turns sums into outputs
  *
- * With OWN_FILTERS, it defines apply_filters() and group_words() instead of the last three.
+ * With OWN_FILTERS, it defines apply_filters() and group_words() instead of the last three, and
+ * with OWN_GROUPS convolve_group() as well.
  */
 
 #ifndef TINYML_CONV_STREAM_S8_H_
@@ -75,6 +76,14 @@ static inline void copy_bytes(int8_t *to, const int8_t *from, int32_t count)
 		memcpy(to, from, 4);
 	}
 	memcpy(&to[count - 4], &from[count - 4], 4); /* may overlap what was copied before */
+}
+
+/* Whether the window at a position is just the pixel there. With strides, padding can make the
+ * output as large as the input. */
+static inline bool single_pixels(const struct tinyml_window *w)
+{
+	return w->kernel_h * w->kernel_w * w->stride_h * w->stride_w == 1 &&
+	       w->out_h * w->out_w == w->in_h * w->in_w;
 }
 
 /* Append a piece of a window to a column. */
@@ -142,13 +151,13 @@ __attribute__((noinline)) static void gather_piecewise(const struct tinyml_conv_
 	}
 }
 
-/* Copy the window at (top, left) into a column. */
-static void gather_window(const struct tinyml_conv_stream_s8 *p, const struct group *g,
-			  const int8_t *x, int32_t top, int32_t left, struct column column)
+/* Copy the window at (top, left) into a column, or into its bytes if its pieces are not whole
+ * words. */
+static void collect_window(const struct tinyml_conv_stream_s8 *p, const struct group *g,
+			   const int8_t *x, int32_t top, int32_t left, struct column column)
 {
 	const struct tinyml_window *w = &p->window;
 	const int32_t row_bytes = w->in_w * w->in_c;
-	const int8_t *bytes = column.bytes;
 
 	x += g->first_in;
 	if (top < 0 || left < 0 || top + w->kernel_h > w->in_h || left + w->kernel_w > w->in_w ||
@@ -159,9 +168,6 @@ static void gather_window(const struct tinyml_conv_stream_s8 *p, const struct gr
 		for (int32_t ky = w->kernel_h; ky > 0; ky--, x += row_bytes) {
 			append(&column, x, w->kernel_w * w->in_c);
 		}
-	}
-	if (!column.whole_words) {
-		copy_words(column.to, bytes, g->column);
 	}
 }
 
@@ -226,6 +232,13 @@ __attribute__((noinline)) static void apply_filters(const struct tinyml_conv_str
 
 #endif /* OWN_FILTERS */
 
+#ifdef OWN_GROUPS
+
+static void convolve_group(const struct tinyml_conv_stream_s8 *p, const struct group *g,
+			   const int8_t *x, int8_t *y, void *scratch);
+
+#else
+
 /* One group at all positions of one batch item. */
 static void convolve_group(const struct tinyml_conv_stream_s8 *p, const struct group *g,
 			   const int8_t *x, int8_t *y, void *scratch)
@@ -238,9 +251,7 @@ static void convolve_group(const struct tinyml_conv_stream_s8 *p, const struct g
 		.bytes = (int8_t *)&columns[g->column / 4 * WORD_STEP],
 		.whole_words = g->in_c % 4 == 0,
 	};
-	const bool pointwise = w->kernel_h == 1 && w->kernel_w == 1 &&
-			       positions == w->in_h * w->in_w && p->groups == 1 &&
-			       column.whole_words;
+	const bool pointwise = column.whole_words && p->groups == 1 && single_pixels(w);
 	int32_t at = p->from_the_end ? positions - 1 : 0, count = 0;
 
 	if (!column.whole_words) { /* padding of the last word */
@@ -254,8 +265,11 @@ static void convolve_group(const struct tinyml_conv_stream_s8 *p, const struct g
 		} else {
 			const int32_t row = at / w->out_w, col = at - row * w->out_w;
 
-			gather_window(p, g, x, row * w->stride_h - w->pad_top,
-				      col * w->stride_w - w->pad_left, column);
+			collect_window(p, g, x, row * w->stride_h - w->pad_top,
+				       col * w->stride_w - w->pad_left, column);
+			if (!column.whole_words) {
+				copy_words(column.to, column.bytes, g->column);
+			}
 		}
 		if (count == WINDOWS || left == 1) {
 			apply_filters(p, g, columns, y, count, step);
@@ -264,6 +278,8 @@ static void convolve_group(const struct tinyml_conv_stream_s8 *p, const struct g
 		}
 	}
 }
+
+#endif /* OWN_GROUPS */
 
 static inline void convolve_stream(const struct tinyml_conv_stream_s8 *p, const int8_t *x,
 				   int8_t *y, void *scratch)

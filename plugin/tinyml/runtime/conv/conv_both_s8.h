@@ -1,0 +1,143 @@
+/* Copyright The west-tinyml contributors */
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/**
+ * Convolutions over a stream of filters (conv_stream_s8.h) with DSP instructions, which fill the
+ * columns of two windows at once: that takes half the instructions of one after the other.
+ *
+ * The file that includes this defines apply_filters() and group_words().
+ */
+
+#ifndef TINYML_CONV_BOTH_S8_H_
+#define TINYML_CONV_BOTH_S8_H_
+
+#include "../weighted/dsp_s8.h"
+
+#define WINDOWS   2
+#define WORD_STEP 4 /* even bytes of both columns, then odd ones */
+#define OWN_FILTERS
+#define OWN_GROUPS
+
+static inline void put_word(uint32_t *to, uint32_t word)
+{
+	to[0] = (uint32_t)tinyml_even_bytes(word);
+	to[2] = (uint32_t)tinyml_odd_bytes(word);
+}
+
+#include "conv_stream_s8.h"
+
+/* Copy `count` bytes of two windows, whole words, into both columns; returns what follows there. */
+#ifdef __ARM_FEATURE_UNALIGNED
+
+TINYML_ASSEMBLY static uint32_t *copy_both(uint32_t *to TINYML_UNSEEN,
+					   const int8_t *first TINYML_UNSEEN,
+					   const int8_t *second TINYML_UNSEEN,
+					   int32_t count TINYML_UNSEEN)
+{
+#define WORD                                                                                       \
+	"ldr r6, [r1], #4\n\t"                                                                     \
+	"ldr r7, [r2], #4\n\t"                                                                     \
+	"sxtb16 r4, r6\n\t"                                                                        \
+	"sxtb16 r5, r7\n\t"                                                                        \
+	"sxtb16 r6, r6, ror #8\n\t"                                                                \
+	"sxtb16 r7, r7, ror #8\n\t"                                                                \
+	"stmia r0!, {r4-r7}\n\t"
+	__asm__ volatile("push {r4-r7}\n\t"
+			 "add r12, r1, r3\n\t"
+			 "lsls r3, r3, #29\n\t" /* odd number of words: enter in the middle */
+			 "bmi 2f\n"
+			 "1:\n\t" WORD "2:\n\t" WORD "cmp r1, r12\n\t"
+			 "bne 1b\n\t"
+			 "pop {r4-r7}\n\t"
+			 "bx lr\n\t");
+#undef WORD
+}
+
+#else /* windows can start at any address, and unaligned loads may trap */
+
+static uint32_t *copy_both(uint32_t *to, const int8_t *first, const int8_t *second, int32_t count)
+{
+	for (; count > 0; count -= 4, first += 4, second += 4, to += WORD_STEP) {
+		const uint32_t a = load_word(first), b = load_word(second);
+
+		put_word(to, a); /* after both loads: a column can end in the other one's bytes */
+		put_word(to + 1, b);
+	}
+	return to;
+}
+
+#endif /* __ARM_FEATURE_UNALIGNED */
+
+/* Copy the windows at position `at` and at its neighbour, which is 1, -1 or 0 away, unless one
+ * extends past the input; returns whether it did. */
+static inline bool gather_both(const struct tinyml_window *w, bool pointwise, const int8_t *x,
+			       int32_t at, int32_t neighbour, uint32_t *columns)
+{
+	const int32_t in_c = w->in_c, row_bytes = w->in_w * in_c;
+	int32_t apart = neighbour;
+
+	if (pointwise) { /* a window is a pixel of the input */
+		x += at * in_c;
+	} else {
+		const int32_t row = at / w->out_w, col = at - row * w->out_w;
+		const int32_t top = row * w->stride_h - w->pad_top;
+		const int32_t left = col * w->stride_w - w->pad_left, last = w->in_w - w->kernel_w;
+
+		apart *= w->stride_w;
+		if ((top | left | (left + apart)) < 0 || left > last || left + apart > last ||
+		    top + w->kernel_h > w->in_h || col + neighbour >= w->out_w) {
+			return false;
+		}
+		x += top * row_bytes + left * in_c;
+	}
+	for (int32_t ky = w->kernel_h; ky > 0; ky--, x += row_bytes) {
+		columns = copy_both(columns, x, &x[apart * in_c], w->kernel_w * in_c);
+	}
+	return true;
+}
+
+/* Copy one window, which may extend past the input. */
+static void gather_one(const struct tinyml_conv_stream_s8 *p, const struct group *g,
+		       const int8_t *x, int32_t at, struct column column)
+{
+	const struct tinyml_window *w = &p->window;
+	const int32_t row = at / w->out_w, col = at - row * w->out_w;
+
+	collect_window(p, g, x, row * w->stride_h - w->pad_top, col * w->stride_w - w->pad_left,
+		       column);
+}
+
+/* One group at all positions of one batch item. */
+static void convolve_group(const struct tinyml_conv_stream_s8 *p, const struct group *g,
+			   const int8_t *x, int8_t *y, void *scratch)
+{
+	const struct tinyml_window *w = &p->window;
+	const int32_t positions = w->out_h * w->out_w, direction = p->from_the_end ? -1 : 1;
+	const int32_t step = direction * w->out_c;
+	uint32_t *columns = scratch;
+	const bool whole_words = g->in_c % 4 == 0;
+	const bool adjacent =
+		whole_words && w->dilation_h == 1 && w->dilation_w == 1 && p->groups == 1;
+	const bool pointwise = single_pixels(w);
+	/* Bytes of the second window are where its column ends: copy_both() just does not overtake
+	 * itself. What follows the last byte of a window does not matter: its weights are zero. */
+	int8_t *bytes = (int8_t *)&columns[g->column], *second_bytes = bytes - g->column;
+	int32_t at = p->from_the_end ? positions - 1 : 0;
+
+	y += g->first_out + at * w->out_c;
+	for (int32_t left = positions; left > 0; left -= 2, at += 2 * direction, y += 2 * step) {
+		const int32_t neighbour = left > 1 ? direction : 0;
+
+		if (!adjacent || !gather_both(w, pointwise, x, at, neighbour, columns)) {
+			gather_one(p, g, x, at, (struct column){columns, bytes, whole_words});
+			gather_one(p, g, x, at + neighbour,
+				   (struct column){&columns[1], second_bytes, whole_words});
+			if (!whole_words) {
+				copy_both(columns, bytes, second_bytes, g->column);
+			}
+		}
+		apply_filters(p, g, columns, y, left, step);
+	}
+}
+
+#endif /* TINYML_CONV_BOTH_S8_H_ */
