@@ -3,10 +3,10 @@
 """Trees as a stream of bytes, in which a node is as short as its numbers allow.
 
 A node begins with its head. A head below the number of features is the feature that is compared; the limit
-and the distance to the node after a "no" follow, and the node after a "yes" comes next. Other heads are the
-numbers of leaves; where there are too many for that, the last head means that the number follows. Leaves are
-numbered by how often they occur, so that most of them need no more than their head. Numbers are little-endian
-and not aligned.
+and the distance from this node to the one after a "no" follow, and the node after a "yes" comes next. Other
+heads are the numbers of leaves; where there are too many for that, the last head means that the number
+follows. Leaves are numbered by how often they occur, so that most of them need no more than their head.
+Numbers are little-endian and not aligned.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def packed(inputs: Sequence[Array], features: int, missing: Array | None) -> Str
             numbers[leaf] = rank[others[leaf]]
             sizes = sizes + np.where(leaf & (features + numbers >= last_head), number_bytes, 0)
         places = np.concatenate([[0], np.cumsum(sizes)])
-        distances = np.where(leaf, 0, places[np.where(leaf, 0, others)] - places[1:])
+        distances = np.where(leaf, 0, places[np.where(leaf, 0, others)] - places[:-1])
         if distances.max(initial=0) < 1 << (8 * distance_bytes - 1):  # the highest bit is ``missing``
             break
         distance_bytes = 4

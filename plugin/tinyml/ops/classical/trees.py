@@ -197,11 +197,9 @@ def _walk(sheet: Sheet, stream: Stream, features: int, compared: DType, missing:
             mark = 1 << (8 * stream.distance_bytes - 1)
             sheet.line(f"const uint32_t no = {distance};")
             unknown = "v != v" if compared.is_float else "v == INT32_MAX"
-            yes, distance = f"{yes} || ({unknown} && no >= {mark}u)", f"no & {mark - 1}u"
+            yes, distance = f"({yes} || ({unknown} && no >= {mark}u))", f"(no & {mark - 1}u)"
         sheet.line()
-        with sheet.block(f"if (!({yes})) {{"):
-            sheet.line(f"p += {distance};")
-        sheet.line(f"p += {end};")
+        sheet.line(f"p += {yes} ? {end} : {distance};")
         sheet.line(f"head = {head};")
     sheet.line()
     if not stream.number_bytes:
