@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinyml import __version__, importers, limits, outside
 from tinyml.bands.banded import Banded
-from tinyml.bands.feeding import with_arrival
+from tinyml.bands.feeding import rows_in_vain, with_arrival
 from tinyml.emit import emit
 from tinyml.emit.feed import feed_code
 from tinyml.emit.model import Provenance
@@ -20,7 +20,7 @@ from tinyml.emit.probe import probe_files
 from tinyml.errors import ConfigError
 from tinyml.features.feed import attach, check_training
 from tinyml.features.settings import FrontEnd
-from tinyml.goals import find_goal
+from tinyml.goals import Goal, find_goal
 from tinyml.importers import ModelFile as ModelFile
 from tinyml.importers import read_model as read_model
 from tinyml.ir import Array, Graph, Layer, Shape
@@ -34,14 +34,14 @@ from tinyml.passes import PASSES
 from tinyml.passes.int8_interface import int8_interface
 from tinyml.passes.savings import Ledger, Saving
 from tinyml.placing import LIBRARIES as LIBRARIES
+from tinyml.placing import Placed, libraries_of, place
 from tinyml.placing import choose_kernels as choose_kernels
-from tinyml.placing import libraries_of, place
 from tinyml.plan import Plan
 from tinyml.progress import Progress, silent
 from tinyml.quantize.request import Request
 from tinyml.registration import outside_faults
 from tinyml.select import Selected
-from tinyml.targets import find_target
+from tinyml.targets import Target, find_target
 from tinyml.verify import verify
 
 if TYPE_CHECKING:
@@ -271,18 +271,16 @@ def compile_graph(
     if options.expose:
         graph = replace(graph, outputs=tuple(dict.fromkeys((*graph.outputs, *options.expose))))
     graph = _npu_layers(graph, options)
-    graph = packed(graph, io_outside=options.io == "caller")
-    if options.io_rows and options.bands:
+    graph = whole = packed(graph, io_outside=options.io == "caller")
+    by_rows = options.io_rows and options.bands
+    if by_rows:
         graph = with_arrival(graph)
         verify(graph, "io rows")
     feed = feed_code(name, attach(options.frontend, graph)) if options.frontend else None
-    selected = choose_kernels(graph, target, options.kernels, options.cmsis_nn, goal)
-    chaining = goal.chaining if options.bands else None
-    leaner = None
-    if goal.leaner > 1:
-        libraries = libraries_of(options.kernels, options.cmsis_nn)
-        leaner = Leaner(target, libraries, goal.leaner, options.io_outside)
-    graph, selected, placed = place(graph, selected, target, chaining, options.io_outside, leaner)
+    graph, selected, placed = _placed(graph, target, options, goal)
+    if by_rows and placed.arena_bytes >= sum(graph.tensors[name].bytes for name in graph.inputs):
+        _, _, plain = _placed(whole, target, options, goal)
+        graph = replace(graph, notes=(*graph.notes, *rows_in_vain(placed, plain, goal)))
     if observe:
         observe("bands", graph)
     LOG.debug("plan: %d bytes of arena in %d steps", placed.arena_bytes, len(selected))
@@ -313,6 +311,16 @@ def compile_graph(
         tuple(ledger.entries),
         layer_functions=emitted.layer_functions,
     )
+
+
+def _placed(graph: Graph, target: Target, options: Options, goal: Goal) -> Placed:
+    selected = choose_kernels(graph, target, options.kernels, options.cmsis_nn, goal)
+    chaining = goal.chaining if options.bands else None
+    leaner = None
+    if goal.leaner > 1:
+        libraries = libraries_of(options.kernels, options.cmsis_nn)
+        leaner = Leaner(target, libraries, goal.leaner, options.io_outside)
+    return place(graph, selected, target, chaining, options.io_outside, leaner)
 
 
 def compile_built(graph: Graph, options: Options) -> Compiled:

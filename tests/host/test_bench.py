@@ -16,6 +16,7 @@ from tinyml.bench.peers import peers
 from tinyml.bench.table import COLUMNS, groups, markdown
 from tinyml.cli import main
 from tinyml.errors import ConfigError
+from tinyml.pipeline import Options
 from tools import benchmarks
 
 KWS = next(model for model in peers().models.values() if model.key == "kws")
@@ -126,19 +127,26 @@ def test_command_line(
 def test_models_of_the_application(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    measured: list[Path] = []
+    measured: list[tuple[Path, str]] = []
 
-    def measure(path: Path, *_: object) -> Row:
-        measured.append(path)
-        return ROW
+    def measure(path: Path, machine: str, kernels: str, options: Options, *_: object) -> Row:
+        measured.append((path.resolve(), options.io))
+        return replace(ROW, io=options.io)
 
     monkeypatch.setattr("tinyml.bench.measure.measure", measure)
     monkeypatch.chdir(benchmarks.DIGITS.parent)
     assert main(["bench", "--on", "qemu-cortex-m4"]) == 0
-    assert [path.resolve() for path in measured] == [benchmarks.DIGITS]
     monkeypatch.chdir(tmp_path)
     assert main(["bench", "--on", "qemu-cortex-m4"]) == 1
     assert "error" in capsys.readouterr().err
+    (tmp_path / "CMakeLists.txt").write_text("find_package(Zephyr)\n")
+    (tmp_path / "tinyml.yaml").write_text(
+        "models:\n  - {name: a, file: a.onnx, io: rows}\n  - {name: b, file: b.onnx}\n"
+    )
+    assert main(["bench", "--on", "qemu-cortex-m4"]) == 0
+    assert "io rows" in capsys.readouterr().out
+    files = [(benchmarks.DIGITS, "arena"), (tmp_path / "a.onnx", "rows"), (tmp_path / "b.onnx", "arena")]
+    assert measured == files
 
 
 def test_against_no_commit(tmp_path: Path) -> None:

@@ -219,6 +219,14 @@ def test_a_conversion_is_not_blamed_for_the_layer_after_it() -> None:
         compile_model(WAKE_WORD, Options(io="rows"))
 
 
+@pytest.mark.parametrize("optimize, saves", [("balanced", False), ("ram", True)])
+def test_a_note_if_rows_save_no_memory(optimize: str, saves: bool, models_folder: Path) -> None:
+    """KWS: its input is small beside the tensor after the first layer, unless that is in bands, too."""
+    options = Options(target="cortex-m4", io="rows", optimize=optimize)
+    notes = compile_model(models_folder / "mlperf_kws_int8.tflite", options).graph.notes
+    assert any("`io: rows` saves no RAM in this model" in note for note in notes) is not saves
+
+
 def test_vww_needs_less_than_its_image(models_folder: Path) -> None:
     model = models_folder / "mlperf_vww_int8.tflite"
     found = compile_model(model, Options(target="cortex-m4", io="rows"))

@@ -129,6 +129,41 @@ def test_private_libraries_see_the_headers(make_project: MakeProject) -> None:
     subprocess.run([project.program()], check=True)
 
 
+def test_an_input_that_arrives_in_rows(make_project: MakeProject) -> None:
+    """Fed row by row, or from memory as a whole: the outputs are the same."""
+    project = make_project(f"{HOST}custom_tinyml_io = rows\n")
+    shutil.copytree(SAMPLE / "models", project.folder / "models")
+    project.write(
+        "src/main.c",
+        """
+        #include <digits.h>
+        #include <stdio.h>
+        #include <string.h>
+
+        static const float image[DIGITS_ROWS][DIGITS_ROW_ELEMENTS] = {{1}, {2, 3, 5}, {8, 13}, {9}};
+
+        int main(void)
+        {
+            float fed[DIGITS_OUTPUT_ELEMENTS];
+
+            digits_begin();
+            for (int row = 0; row < DIGITS_ROWS; row++) {
+                printf("%d ", digits_feed_rows(image[row], 1));
+            }
+            memcpy(fed, digits_output(), sizeof(fed));
+            digits_begin();
+            digits_feed_rows(image[1], 2);
+            digits_run(image[0]);
+            printf("%s\\n", memcmp(fed, digits_output(), sizeof(fed)) == 0 ? "alike" : "different");
+            return 0;
+        }
+        """,
+    )
+    project.build()
+    done = subprocess.run([project.program()], capture_output=True, text=True, check=True)
+    assert done.stdout == "7 6 5 4 3 2 1 0 alike\n"
+
+
 def test_float_models_find_the_maths_library(make_project: MakeProject) -> None:
     """Few platforms for the host link it of themselves."""
     project = make_project(HOST)

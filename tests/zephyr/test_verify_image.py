@@ -93,19 +93,22 @@ def test_a_wrong_layer_is_named(builds: Path, capsys: pytest.CaptureFixture[str]
 
 
 def test_layers_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Instructions, as many as without Zephyr: its flags for the compiler must not make models slower."""
-    kernels = ["--kernels", "portable", "--json"]
+    """Instructions, as many as without Zephyr: its flags for the compiler must not make models slower.
+
+    The first layer is a chain that is called for each band, as soon as the rows for it have arrived.
+    """
+    kernels = ["--io", "rows", "--kernels", "portable", "--json"]
     image, bare = tmp_path / "image.json", tmp_path / "bare.json"
     assert main(["profile", MODEL, *kernels, str(image), "-b", "qemu_cortex_m3"]) == 0
     assert "counted by QEMU" in capsys.readouterr().out
     assert main(["profile", MODEL, *kernels, str(bare), "--on", "qemu-cortex-m3"]) == 0
     reports = [json.loads(path.read_text()) for path in (image, bare)]
     counts = [{layer["label"]: layer["instructions"] for layer in report["layers"]} for report in reports]
-    assert abs(counts[0]["quantize"] - counts[1]["quantize"]) < 10
+    assert abs(counts[0]["dense"] - counts[1]["dense"]) < 10
     total = reports[0]["profile"]["total"]
     assert reports[0]["profile"]["unit"] == "instructions"
-    assert abs(sum(layer["instructions"] for layer in reports[0]["layers"]) - total) < 0.01 * total
-    assert abs(total - reports[1]["measured"]["instructions"]) < 0.01 * total
+    assert abs(sum(layer["instructions"] for layer in reports[0]["layers"]) - total) < 0.02 * total
+    assert abs(total - reports[1]["measured"]["instructions"]) < 0.03 * total
 
 
 def test_native_sim_agrees_but_cannot_count(builds: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -29,9 +29,9 @@ from tinyml.bands.join import (
     widened,
 )
 from tinyml.errors import UnsupportedError
-from tinyml.goals import BALANCED_CHAINING, Chaining
+from tinyml.goals import BALANCED_CHAINING, GOALS, Chaining, Goal
 from tinyml.ir import Graph, Node, Tensor
-from tinyml.plan import lower_bound_bytes, memory_peaks
+from tinyml.plan import Plan, lower_bound_bytes, memory_peaks
 from tinyml.select import Selected
 from tinyml.targets import Target
 
@@ -175,6 +175,17 @@ def from_arrival(
     least = min(size for size, _ in narrow)
     shortest = next(choice for size, choice in narrow if size <= least * (1 + chaining.slack))
     return _first(widened(Found(shortest, least, MANY), target, False, chaining))
+
+
+def rows_in_vain(fed: Plan, whole: Plan, goal: Goal) -> tuple[str, ...]:
+    """A note if the arena of a model that is fed in rows is no smaller than with its input as a whole."""
+    if fed.arena_bytes < whole.arena_bytes:
+        return ()
+    other = "" if goal.chaining == GOALS["ram"].chaining else "; `optimize: ram` joins more layers"
+    return (
+        f"`io: rows` saves no RAM in this model: the arena has {fed.arena_bytes:,} bytes, and "
+        f"{whole.arena_bytes:,} without it, where it contains the input{other}",
+    )
 
 
 def _first_but_elementwise(graph: Graph, name: str) -> Node:

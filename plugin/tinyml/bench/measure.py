@@ -16,6 +16,8 @@ from tinyml.harness.footprint import CMSIS_NN, LIBRARY, MODEL, RUNTIME
 from tinyml.pipeline import LIBRARIES, Options, compile_model
 from tinyml.workspace import find_cmsis_nn
 
+ARENA = Options().io
+
 
 @dataclass(frozen=True)
 class Row:
@@ -40,10 +42,11 @@ class Row:
     output: str  # the first bytes of the first output, in hexadecimal
     cycles: int | None = None  # an estimate: see tinyml.cost
     cycles_note: str = ""  # why there is none
+    io: str = ARENA
 
     @property
-    def key(self) -> tuple[str, str, str, str]:
-        return self.sha256, self.machine, self.kernels, self.optimize
+    def key(self) -> tuple[str, str, str, str, str]:
+        return self.sha256, self.machine, self.kernels, self.optimize, self.io
 
     @property
     def code_bytes(self) -> int:
@@ -91,6 +94,7 @@ def measure(path: Path, machine: str, kernels: str, options: Options, optimize: 
         kernels,
         options.shapes,
         cmsis_nn=has_cmsis_nn,
+        io=options.io,
         optimize=optimize if optimize in GOALS else BALANCED.name,
     )
     flag = GOALS[optimize].flag if optimize in GOALS else optimize
@@ -123,6 +127,7 @@ def measure(path: Path, machine: str, kernels: str, options: Options, optimize: 
         output=outputs[compiled.graph.outputs[0]].tobytes()[:OUTPUT_BYTES].hex(),
         cycles=estimate.total if isinstance(estimate, Cycles) else None,
         cycles_note=estimate.why if isinstance(estimate, Unknown) else "",
+        io=options.io,
     )
 
 

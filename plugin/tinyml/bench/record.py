@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tinyml.bench.measure import Row
+from tinyml.bench.measure import ARENA, Row
 from tinyml.errors import ConfigError, writing
 from tinyml.harness import find_machine
 from tinyml.harness.tools import cross_compiler, host_compiler
@@ -49,8 +49,9 @@ class Change:
 
     def __str__(self) -> str:
         row = self.new
+        io = "" if row.io == ARENA else f", io {row.io}"
         return (
-            f"{row.model} on {row.machine} with {row.kernels}: {self.cost.replace('_', ' ')} "
+            f"{row.model} on {row.machine} with {row.kernels}{io}: {self.cost.replace('_', ' ')} "
             f"{self.before:,} -> {self.after:,} ({self.ratio - 1:+.1%})"
         )
 

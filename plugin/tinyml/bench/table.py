@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tinyml.bench.measure import Row
+from tinyml.bench.measure import ARENA, Row
 from tinyml.bench.peers import Figure, peers
 from tinyml.cost.cycles import milliseconds
 
@@ -63,6 +63,7 @@ def groups(rows: Iterable[Row], mhz: float | None = None) -> Iterator[Group]:
 
 def _ours(row: Row, mhz: float | None) -> tuple[str, ...]:
     name = row.kernels if row.optimize == "-O2" else f"{row.kernels} {row.optimize}"
+    name += "" if row.io == ARENA else f", io {row.io}"
     return (
         name,
         f"{row.instructions:,}",

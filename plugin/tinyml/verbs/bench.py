@@ -7,9 +7,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from tinyml.app import folder
+from tinyml.app.keys import IO
 from tinyml.goals import GOALS
 from tinyml.machines import MACHINES
 from tinyml.verbs.base import Verb, add_app_argument, add_clock_argument, roomy
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tinyml.bench.measure import Row
-    from tinyml.bench.record import Change, Record
+    from tinyml.bench.record import Change
+
+Given: TypeAlias = Sequence[tuple[Path, str]]
+"""Models, and how the application passes their inputs and outputs."""
 
 WIDE = 150
 COMPACT = (0, 1, 3, 4, 5, 9, 11)  # columns to show on a narrow terminal
@@ -64,6 +68,11 @@ class Bench(Verb):
             metavar="GOAL|FLAG",
             help=f"what to spend ({', '.join(GOALS)}), or the C compiler's option (default: %(default)s)",
         )
+        parser.add_argument(
+            "--io",
+            choices=("arena", *IO),
+            help="how the application passes inputs and outputs (default: as in tinyml.yaml, or arena)",
+        )
         add_clock_argument(parser)
         parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures to this file")
         parser.add_argument("--against", metavar="FILE|COMMIT", help="show what changed since")
@@ -77,12 +86,15 @@ class Bench(Verb):
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
         from tinyml.bench import record
+        from tinyml.bench.measure import ARENA
 
         if not args.models:
             app = folder.find_application(args.app, Path.cwd())
-            args.models = [entry.path(app.root) for entry in app.manifest().models]
-        before = _before(args) if args.against else None
-        rows, failures = _measure(args, console)
+            given = [(entry.path(app.root), args.io or entry.io or ARENA) for entry in app.manifest().models]
+        else:
+            given = [(model, args.io or ARENA) for model in args.models]
+        before = _before(args, given) if args.against else None
+        rows, failures = _measure(args, given, console)
         _show(rows, roomy(console), args.mhz)
         _explain_cycles(rows, console)
         for failure in failures:
@@ -91,12 +103,12 @@ class Bench(Verb):
             compiler = record.compiler_name(row.machine for row in rows)
             record.save(args.json, record.Record(compiler, tuple(rows)))
         if before is not None:
-            worse = _show_changes(list(record.compare(before.rows, rows)), args, console)
+            worse = _show_changes(list(record.compare(before, rows)), args, console)
             return 1 if worse or failures else 0
         return 1 if failures else 0
 
 
-def _measure(args: argparse.Namespace, console: Console) -> tuple[list[Row], list[str]]:
+def _measure(args: argparse.Namespace, given: Given, console: Console) -> tuple[list[Row], list[str]]:
     """Measure all models; one that fails does not stop the others. Returns rows and failures."""
     from rich.progress import Progress
 
@@ -105,18 +117,18 @@ def _measure(args: argparse.Namespace, console: Console) -> tuple[list[Row], lis
     from tinyml.pipeline import Options
 
     jobs = [
-        (model, machine, kernels)
-        for model in args.models
+        (model, io, machine, kernels)
+        for model, io in given
         for machine in args.on.split(",")
         for kernels in kernel_choices(args.kernels)
     ]
     rows, failures = [], []
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("", total=len(jobs))
-        for model, machine, kernels in jobs:
+        for model, io, machine, kernels in jobs:
             progress.update(task, description=f"{model.stem} on {machine}")
             try:
-                rows.append(measure(model, machine, kernels, Options(), args.optimize))
+                rows.append(measure(model, machine, kernels, Options(io=io), args.optimize))
             except TinymlError as error:
                 failures.append(f"{model.name} on {machine} with {kernels}: {error}")
             progress.advance(task)
@@ -153,14 +165,19 @@ def _explain_cycles(rows: Sequence[Row], console: Console) -> None:
             console.print(f"cycles of {target}: {text}", style="dim", markup=False, soft_wrap=True)
 
 
-def _before(args: argparse.Namespace) -> Record:
+def _before(args: argparse.Namespace, given: Given) -> list[Row]:
     from tinyml.bench import record, revision
+    from tinyml.bench.measure import ARENA
 
     if Path(args.against).is_file():
-        return record.load(Path(args.against))
-    models = [str(model.resolve()) for model in args.models]
+        return list(record.load(Path(args.against)).rows)
     options = ["--on", args.on, "--kernels", args.kernels, f"--optimize={args.optimize}"]
-    return revision.measure_revision(args.against, [*models, *options])
+    rows: list[Row] = []
+    for io in dict.fromkeys(io for _, io in given):
+        models = [str(model.resolve()) for model, own in given if own == io]
+        chosen = [] if io == ARENA else ["--io", io]  # which older revisions do not know
+        rows += revision.measure_revision(args.against, [*models, *options, *chosen]).rows
+    return rows
 
 
 def _show_changes(changes: Sequence[Change], args: argparse.Namespace, console: Console) -> bool:
