@@ -43,10 +43,11 @@ def parts_of(compiled: Compiled) -> list[EthosU]:
 
 
 @needs_vela
-def test_cpu_and_npu_parts_compute_what_the_whole_computes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("npu", [NPU, "ethos-u85-256"])
+def test_cpu_and_npu_parts_compute_what_the_whole_computes(tmp_path: Path, npu: str) -> None:
     path = in_between(tmp_path)
-    split, whole = compile_model(path, Options(npu=NPU)), compile_model(path, Options())
-    assert [node.op.kind for node in split.graph.nodes] == ["EthosU", "Slice", "EthosU"]
+    split, whole = compile_model(path, Options(npu=npu)), compile_model(path, Options())
+    assert [node.op.kind for node in split.graph.nodes] == ["EthosU", "ReverseSequence", "EthosU"]
     x = np.random.default_rng(3).integers(-128, 128, SHAPE).astype(np.int8)
     (ours,), (theirs,) = (interpret(c.graph, [{"x": x}]) for c in (split, whole))
     for name in ("y", "a"):
@@ -59,7 +60,7 @@ def test_the_report_has_velas_estimate_and_its_reasons(tmp_path: Path) -> None:
     compiled = compile_model(in_between(tmp_path), Options(npu=NPU))
     notes = "\n".join(compiled.graph.notes)
     assert f"{NPU} computes 2 of 3 operators in 2 parts" in notes
-    assert "Vela leaves REVERSE_V2 'b' to the CPU: Unsupported reverse mask" in notes
+    assert "Vela leaves REVERSE_SEQUENCE 'b' to the CPU: Unsupported opType" in notes
     facts = compiled.summary["npu"]
     assert [part["operators"] for part in facts] == [["CONV_2D"], ["CONV_2D"]]
     assert all(part["cycles_estimated"] > 0 for part in facts)

@@ -55,9 +55,10 @@ def saved(
 
 
 def in_between(folder: Path) -> Path:
-    """conv -> reverse, which Vela refuses -> conv; the first result is an output, too."""
-    axis = Value.constant("axis", np.array([2], np.int32))
-    reverse = ([axis], Call("REVERSE_V2", ["a", "axis"], ["b"]))
+    """conv -> reverse, which Vela refuses for every NPU -> conv; the first result is an output, too."""
+    length = Value.constant("length", np.array([5], np.int32))
+    fields = {"SeqDim": 2, "BatchDim": 0}
+    reverse = ([length], Call("REVERSE_SEQUENCE", ["a", "length"], ["b"], "ReverseSequenceOptions", fields))
     return saved(folder, conv("x", "a", 1), reverse, conv("b", "y", 2), outputs=("y", "a"))
 
 

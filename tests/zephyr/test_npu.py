@@ -12,16 +12,12 @@ from pathlib import Path
 import pytest
 
 from tests.support.npu_models import in_between
-from tests.zephyr.building import ROOT, run, symbols, west_build
+from tests.zephyr.building import ROOT, Build, symbols, west_build
 from tools import workspace
 
 APP = ROOT / "tests" / "zephyr" / "npu"
 HAL = workspace.location() / "modules" / "hal" / "ethos_u"
-BOARDS = {
-    "mps3/corstone300/fvp": ("ethos-u55-128", "cortex-m55"),
-    "mps4/corstone315/fvp": ("ethos-u65-256", "cortex-m85"),
-    "mps4/corstone320/fvp": ("ethos-u85-256", "cortex-m85"),
-}
+MPS4 = {"mps4/corstone315/fvp": "ethos-u65-256", "mps4/corstone320/fvp": "ethos-u85-256"}
 
 pytestmark = [
     pytest.mark.skipif(importlib.util.find_spec("ethosu") is None, reason="ethos-u-vela is not installed"),
@@ -36,9 +32,13 @@ def application(folder: Path, npu: str) -> Path:
     """A copy with a model in two parts, CPU work between them, and its tables where the NPU reads them."""
     shutil.copytree(APP, folder)
     in_between(folder)
-    text = f"models:\n  - {{name: model, file: model.tflite, npu: {npu}, weights: sram}}\n"
-    (folder / "tinyml.yaml").write_text(text)
+    write_manifest(folder, f"npu: {npu}, ")
     return folder
+
+
+def write_manifest(app: Path, npu: str) -> None:
+    text = f"models:\n  - {{name: model, file: model.tflite, {npu}weights: sram}}\n"
+    (app / "tinyml.yaml").write_text(text)
 
 
 def compiler_knows(core: str) -> bool:
@@ -46,12 +46,8 @@ def compiler_knows(core: str) -> bool:
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
-@pytest.mark.parametrize("board", BOARDS)
-def test_images_have_the_driver_and_aligned_tables(board: str, tmp_path: Path) -> None:
-    npu, core = BOARDS[board]
-    if not compiler_knows(core):
-        pytest.skip(f"arm-none-eabi-gcc does not know {core}")
-    build = west_build(application(tmp_path / "app", npu), tmp_path / "build", board)
+def check_image(build: Build) -> None:
+    """The image has the driver, and memory as the NPU requires it."""
     found = symbols(build.elf)
     tables = {name: place for name, place in found.items() if name.endswith(("_commands", "_weights"))}
     assert len(tables) >= 3  # both parts may have the same commands
@@ -64,8 +60,28 @@ def test_images_have_the_driver_and_aligned_tables(board: str, tmp_path: Path) -
     assert "CONFIG_ETHOS_U_DCACHE=y" in config  # or the NPU would not see what the CPU has written
 
 
-def test_a_driver_for_another_npu(tmp_path: Path) -> None:
-    app = application(tmp_path / "app", "ethos-u55-256")
-    command: list[str | Path] = ["west", "build", "-b", "mps3/corstone300/fvp", "-d", tmp_path / "build", app]
-    said = " ".join(run(command, app, check=False).split())
+@pytest.mark.parametrize("board", MPS4)
+def test_images_for_mps4(board: str, tmp_path: Path) -> None:
+    if not compiler_knows("cortex-m85"):
+        pytest.skip("arm-none-eabi-gcc does not know cortex-m85")
+    check_image(west_build(application(tmp_path / "app", MPS4[board]), tmp_path / "build", board))
+
+
+def test_an_image_for_mps3_follows_tinyml_yaml(tmp_path: Path) -> None:
+    app = application(tmp_path / "app", "ethos-u55-128")
+    build = west_build(app, tmp_path / "build", "mps3/corstone300/fvp")
+    check_image(build)
+
+    write_manifest(app, "npu: ethos-u55-256, ")
+    said = " ".join(build.again(check=False).split())
     assert "is for the NPU ethos-u55-256, and the image's driver is for ethos-u55-128" in said
+
+    write_manifest(app, "")
+    assert "model.c" in build.compiled(build.again())
+    assert not [name for name in symbols(build.elf) if name.endswith("_commands")]
+
+    write_manifest(app, "npu: ethos-u65-256, ")
+    with (app / "prj.conf").open("a") as settings:
+        settings.write("CONFIG_ETHOS_U65_256=y\n")
+    said = " ".join(build.again(check=False).split())
+    assert "this build folder still has the driver for ethos-u55-128" in said

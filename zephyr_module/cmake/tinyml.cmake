@@ -238,6 +238,13 @@ function(tinyml_check_npu name npu)
       "TinyML: model ${name} is for the NPU ${npu}, and the image's driver is for ${CONFIG_ETHOS_U_NPU_NAME}.\n"
       "  try: npu: ${CONFIG_ETHOS_U_NPU_NAME} in tinyml.yaml, or the Kconfig choice for ${npu}")
   endif()
+  # The driver's own cache variable keeps its first value when the Kconfig choice changes.
+  string(REGEX REPLACE "-[0-9]+$" "" family ${npu})
+  if(DEFINED CACHE{ETHOSU_TARGET_NPU_CONFIG} AND NOT $CACHE{ETHOSU_TARGET_NPU_CONFIG} MATCHES "^${family}-")
+    message(FATAL_ERROR
+      "TinyML: model ${name} is for the NPU ${npu}, and this build folder still has the driver for $CACHE{ETHOSU_TARGET_NPU_CONFIG}.\n"
+      "  try: west build -p always")
+  endif()
 endfunction()
 
 #[==[
