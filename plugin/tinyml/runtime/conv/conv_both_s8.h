@@ -119,9 +119,6 @@ static void convolve_group(const struct tinyml_conv_stream_s8 *p, const struct g
 	const bool adjacent =
 		whole_words && w->dilation_h == 1 && w->dilation_w == 1 && p->groups == 1;
 	const bool pointwise = single_pixels(w);
-	/* Bytes of the second window are where its column ends: copy_both() just does not overtake
-	 * itself. What follows the last byte of a window does not matter: its weights are zero. */
-	int8_t *bytes = (int8_t *)&columns[g->column], *second_bytes = bytes - g->column;
 	int32_t at = p->from_the_end ? positions - 1 : 0;
 
 	y += g->first_out + at * w->out_c;
@@ -129,11 +126,19 @@ static void convolve_group(const struct tinyml_conv_stream_s8 *p, const struct g
 		const int32_t neighbour = left > 1 ? direction : 0;
 
 		if (!adjacent || !gather_both(w, pointwise, x, at, neighbour, columns)) {
-			gather_one(p, g, x, at, (struct column){columns, bytes, whole_words});
-			gather_one(p, g, x, at + neighbour,
-				   (struct column){&columns[1], second_bytes, whole_words});
+			/* Bytes of the second window are where its column ends: copy_both() just
+			 * does not overtake itself. What follows the last byte of a window does not
+			 * matter: its weights are zero. */
+			int8_t *bytes = (int8_t *)&columns[g->column];
+
+			for (int32_t i = 0; i < WINDOWS; i++) {
+				const struct column column = {&columns[i], bytes - i * g->column,
+							      whole_words};
+
+				gather_one(p, g, x, at + i * neighbour, column);
+			}
 			if (!whole_words) {
-				copy_both(columns, bytes, second_bytes, g->column);
+				copy_both(columns, bytes, bytes - g->column, g->column);
 			}
 		}
 		apply_filters(p, g, columns, y, left, step);
