@@ -20,12 +20,13 @@ import pytest
 
 from tests.support.npu_models import SHAPE, conv, in_between, one_operator, saved, value
 from tests.support.npu_oracle import Npu
+from tests.support.npu_u85 import NpuU85
 from tests.support.tflite_writer import Call, Value
 from tinyml.app import cmake, manifest
 from tinyml.cli import main
 from tinyml.errors import TinymlError
 from tinyml.interpret import interpret
-from tinyml.ir import Array, Node
+from tinyml.ir import Array, Node, Quant
 from tinyml.npu import vela
 from tinyml.npu.operator import ALIGNMENT, EthosU
 from tinyml.pipeline import Compiled, Options, compile_model
@@ -33,6 +34,7 @@ from tinyml.platformio.boards import Board
 from tinyml.platformio.project import read_models
 
 NPU = "ethos-u55-128"
+U85 = "ethos-u85-256"
 FLOAT = Path(__file__).parents[2] / "samples" / "digits" / "model_float.onnx"
 HAS_VELA = importlib.util.find_spec("ethosu") is not None
 needs_vela = pytest.mark.skipif(not HAS_VELA, reason="ethos-u-vela is not installed")
@@ -43,7 +45,7 @@ def parts_of(compiled: Compiled) -> list[EthosU]:
 
 
 @needs_vela
-@pytest.mark.parametrize("npu", [NPU, "ethos-u85-256"])
+@pytest.mark.parametrize("npu", [NPU, U85])
 def test_cpu_and_npu_parts_compute_what_the_whole_computes(tmp_path: Path, npu: str) -> None:
     path = in_between(tmp_path)
     split, whole = compile_model(path, Options(npu=npu)), compile_model(path, Options())
@@ -67,7 +69,7 @@ def test_the_report_has_velas_estimate_and_its_reasons(tmp_path: Path) -> None:
 
 
 @needs_vela
-@pytest.mark.parametrize("npu", [NPU, "ethos-u65-256", "ethos-u85-256"])
+@pytest.mark.parametrize("npu", [NPU, "ethos-u65-256", U85])
 def test_streams_are_whole_and_aligned(tmp_path: Path, npu: str) -> None:
     compiled = compile_model(saved(tmp_path, conv("x", "y", 1)), Options(npu=npu))
     (part,) = parts_of(compiled)
@@ -226,8 +228,10 @@ def on_npu(compiled: Compiled, node: Node, values: Mapping[str, Array]) -> tuple
         stored = np.frombuffer(values[name].tobytes(), np.uint8)
         blocks[0][slot.offset : slot.offset + len(stored)] = stored
     weights = np.frombuffer(node.op.weights, np.uint8).copy()
-    npu = Npu({0: weights, 1: np.zeros(max(node.op.scratch_bytes, 1), np.uint8), 3: blocks[0], 4: blocks[1]})
-    npu.channels = 4 if node.op.accelerator == "ethos-u55-32" else 8
+    regions = {0: weights, 1: np.zeros(max(node.op.scratch_bytes, 1), np.uint8), 3: blocks[0], 4: blocks[1]}
+    npu = NpuU85(regions) if node.op.accelerator == U85 else Npu(regions)
+    if node.op.accelerator == "ethos-u55-32":
+        npu.channels = 4
     npu.run(node.op.commands)
     results = {}
     for name, slot in zip(node.outputs, node.op.output_slots, strict=True):
@@ -263,6 +267,29 @@ def same_on_npu(path: Path, npu: str = NPU) -> list[str]:
 @pytest.mark.parametrize("kind", ["depthwise", "max", "average", "add", "mul", "minimum", "relu", "softmax"])
 def test_the_commands_compute_what_the_operators_compute(tmp_path: Path, kind: str) -> None:
     assert same_on_npu(one_operator(tmp_path, kind))
+
+
+@needs_vela
+@pytest.mark.parametrize("kind", ["conv", "depthwise", "max", "average", "add", "mul", "minimum", "relu"])
+def test_the_commands_of_an_ethos_u85(tmp_path: Path, kind: str) -> None:
+    assert same_on_npu(one_operator(tmp_path, kind), U85)
+
+
+@needs_vela
+def test_blocks_of_weights_of_an_ethos_u85(models_folder: Path, tmp_path: Path) -> None:
+    ends = [value("x", shape=(1, 8, 8, 24)), value("y", shape=(1, 8, 8, 40))]
+    constants, call = conv("x", "y", 1, inputs=24, outputs=40)
+    assert same_on_npu(saved(tmp_path, ([*ends, *constants], call)), U85) == ["conv"]
+    assert same_on_npu(models_folder / "mlperf_ad_int8.tflite", U85) == ["conv"] * 10
+
+
+@needs_vela
+@pytest.mark.parametrize("kind", ["Add", "Sub", "Mul"])
+def test_scales_of_an_ethos_u85(tmp_path: Path, kind: str) -> None:
+    quants = {"x": Quant((0.0713,), (-7,)), "other": Quant((0.0291,), (12,)), "y": Quant((0.0377,), (4,))}
+    values = [Value(name, (1, 16, 16, 8), "int8", quant) for name, quant in quants.items()]
+    call = Call(kind.upper(), ["x", "other"], ["y"], f"{kind}Options")
+    assert same_on_npu(saved(tmp_path, (values, call), inputs=("x", "other")), U85) == ["elementwise"]
 
 
 @needs_vela

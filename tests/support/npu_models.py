@@ -22,15 +22,15 @@ def value(name: str, dtype: str = "int8", shape: tuple[int, ...] = SHAPE) -> Val
     return Value(name, shape, dtype, None if dtype == "float32" else Q)
 
 
-def conv(x: str, y: str, seed: int) -> tuple[list[Value], Call]:
+def conv(x: str, y: str, seed: int, inputs: int = 8, outputs: int = 8) -> tuple[list[Value], Call]:
     """A 3x3 convolution with a ReLU, and its constants."""
     rng = np.random.default_rng(seed)
-    scales = tuple(0.002 * (channel + 1) for channel in range(8))
-    weights = rng.integers(-127, 128, (8, 3, 3, 8)).astype(np.int8)
-    bias = rng.integers(-500, 500, 8).astype(np.int32)
+    scales, zeros = tuple(0.002 * (channel + 1) for channel in range(outputs)), (0,) * outputs
+    weights = rng.integers(-127, 128, (outputs, 3, 3, inputs)).astype(np.int8)
+    bias = rng.integers(-500, 500, outputs).astype(np.int32)
     constants = [
-        Value.constant(f"{y}/w", weights, Quant(scales, (0,) * 8, 0)),
-        Value.constant(f"{y}/b", bias, Quant(tuple(0.05 * s for s in scales), (0,) * 8, 0)),
+        Value.constant(f"{y}/w", weights, Quant(scales, zeros, 0)),
+        Value.constant(f"{y}/b", bias, Quant(tuple(0.05 * s for s in scales), zeros, 0)),
     ]
     fields = {"Padding": 0, "StrideW": 1, "StrideH": 1, "DilationWFactor": 1, "DilationHFactor": 1}
     call = Call(

@@ -5,7 +5,7 @@
 It follows the register interface as Vela's own sources describe it (``ethos_u55_regs``), operator by operator
 and not block by block. Supported: convolution, depthwise convolution, maximum and average pools, element-wise
 operators on int8 with any scales, tables of 256 entries, copies; on int32 what softmax is made of. Anything
-else raises ``NotExecuted``: int16, upscaling. Ethos-U85 has other commands.
+else raises ``NotExecuted``: int16, upscaling. For Ethos-U85 see ``npu_u85``.
 
 How int32 values are multiplied, Vela's sources say only by what they make of it: a product whose scale is
 2**30 / 2**31 stands for gemmlowp's doubling high multiplication, and one with the scale 1 is a plain product.
@@ -65,12 +65,25 @@ class NotExecuted(Exception):
     """The stream requires something that is not simulated."""
 
 
+@dataclass(frozen=True)
+class Walk:
+    """How an NPU goes through weights."""
+
+    multiple: int = 4  # elements of a kernel are padded to one
+    snake: bool = False  # odd rows of a kernel and odd blocks of outputs are read backwards
+    depth: int = 32  # inputs at a time, if they come before the elements of the kernel
+    inputs: int = INPUTS  # the same if they come after them
+    lanes: int | None = None  # channels of a depthwise micro-block, if they are not those of others
+
+
 @dataclass
 class Npu:
     """Regions of memory and registers."""
 
     regions: dict[int, Bytes]
     channels: int = 8  # outputs of a micro-block: 4 in ethos-u55-32
+    walk: Walk = Walk()
+    bias_bytes: int = 5  # of ten that each channel's bias and scale take
     registers: dict[str, int] = field(default_factory=dict)
     shifts: dict[str, int] = field(default_factory=dict)
     executed: list[str] = field(default_factory=list)
@@ -226,6 +239,7 @@ class Npu:
                 bool(r["KERNEL_STRIDE"] & 4),
                 depthwise,
                 (SUBKERNEL // dilation[0], SUBKERNEL // dilation[1]),
+                self.walk,
             )
         )
         if len(decoded) < len(order):
@@ -245,13 +259,13 @@ class Npu:
             raise NotExecuted("one scale for all channels of a convolution")
         start = r["SCALE_BASE"]
         table = self.regions[r["SCALE_REGION"]][start : start + 10 * total.shape[-1]].reshape(-1, 10)
-        biases = [int.from_bytes(row[:5].tobytes(), "little", signed=True) for row in table]
-        factors = [int.from_bytes(row[5:9].tobytes(), "little") for row in table]
-        shifts = [int(row[9]) & 0x3F for row in table]
+        wide = self.bias_bytes
+        biases = [int.from_bytes(row[:wide].tobytes(), "little", signed=True) for row in table]
+        factors = [int.from_bytes(row[wide : wide + 4].tobytes(), "little") for row in table]
+        shifts = [int(row[wide + 4]) & 0x3F for row in table]
         total = total + np.array(biases, np.int64)
-        columns = [
-            scaled(total[..., i], factors[i], shifts[i], r["OFM_PRECISION"] >> 14) for i in range(len(table))
-        ]
+        scales = zip(factors, shifts, strict=True)
+        columns = [self._rescaled(total[..., i], *scale) for i, scale in enumerate(scales)]
         return np.stack(columns, -1)
 
     def _pooled(self, mode: int) -> Wide:
@@ -267,7 +281,7 @@ class Npu:
         r = self.registers
         if not r["OFM_PRECISION"] & 0x100:
             raise NotExecuted("an average pool without a scale")
-        return scaled(total, r["OFM_SCALE"], self.shifts["OFM_SCALE"], r["OFM_PRECISION"] >> 14)
+        return self._scaled(total)
 
     def _combined(self, mode: int) -> Wide:
         r = self.registers
@@ -325,8 +339,10 @@ class Npu:
         return (exact, shifted) if mode == 1 else (shifted, exact)
 
     def _scaled(self, values: Wide) -> Wide:
-        r = self.registers
-        return scaled(values, r["OFM_SCALE"], self.shifts["OFM_SCALE"], r["OFM_PRECISION"] >> 14)
+        return self._rescaled(values, self.registers["OFM_SCALE"], self.shifts["OFM_SCALE"])
+
+    def _rescaled(self, values: Wide, factor: int, shift: int) -> Wide:
+        return scaled(values, factor, shift, self.registers["OFM_PRECISION"] >> 14)
 
 
 def scaled(values: Wide, factor: int, shift: int, rounding: int) -> Wide:
@@ -354,27 +370,32 @@ def traversal(
     kernel_first: bool,
     depthwise: bool,
     subkernel: tuple[int, int],
+    walk: Walk,
 ) -> Iterator[tuple[int, int, int, int] | None]:
     """The order in which weights are stored; None is padding. ``shape`` as ``Npu._weights`` returns it."""
     outputs, height, width, inputs = shape
-    input_block = 16 if kernel_first else 32
+    input_block = 16 if kernel_first else walk.depth
+    channels = walk.lanes or channels if depthwise else channels
     for first_output in range(0, outputs, block_depth):
         block = min(block_depth, outputs - first_output)
-        for first_input in range(0, inputs, input_block):
+        starts = range(0, inputs, input_block)
+        backwards = walk.snake and first_output // block_depth % 2
+        for first_input in reversed(starts) if backwards else starts:
             depth = min(input_block, inputs - first_input)
             for top in range(0, height, subkernel[0]):
                 for left in range(0, width, subkernel[1]):
                     rows, columns = min(height - top, subkernel[0]), min(width - left, subkernel[1])
                     elements = rows * columns
                     if kernel_first or depthwise:
-                        elements = -(-elements // 4) * 4
-                    outer, inner = (depth, 1) if kernel_first else (1, input_block)
+                        elements = -(-elements // walk.multiple) * walk.multiple
+                    outer, inner = (depth, walk.inputs) if kernel_first else (1, input_block)
                     if depthwise:
                         outer = inner = 1
-                    for outer_at in range(0, outer, INPUTS):
+                    for outer_at in range(0, outer, walk.inputs):
                         for output in range(0, block, channels):
                             for element in range(elements):
                                 y, x = divmod(element, columns)
+                                x = columns - 1 - x if walk.snake and y % 2 else x
                                 for inner_at in range(0, inner, INPUTS):
                                     for o in range(channels):
                                         for i in range(1 if depthwise else INPUTS):
