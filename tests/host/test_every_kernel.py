@@ -54,7 +54,7 @@ def pairs() -> Iterator[tuple[type[Op], Kernel[Any]]]:
 
 
 @pytest.mark.parametrize(
-    "op,candidate", pairs(), ids=lambda value: getattr(value, "name", None) or value.__name__
+    "op,candidate", list(pairs()), ids=lambda value: getattr(value, "name", None) or value.__name__
 )
 def test_kernel(op: type[Op], candidate: Kernel[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(kernel._KERNELS, op, (candidate,))

@@ -48,6 +48,8 @@ WEIGHTED = {
     "pointwise_one": Weighted(Conv(), (1, 1, 2, 16), (1, 1, 1, 16), bias=False),
     "pointwise_stride": Weighted(Conv((2, 2)), (1, 6, 6, 16), (8, 1, 1, 16)),
     "pointwise_padded": Weighted(Conv((2, 2), pads=SAME), (1, 2, 2, 8), (4, 1, 1, 8)),
+    "pointwise_padded_after": Weighted(Conv((2, 2), pads=(0, 0, 2, 2)), (1, 2, 2, 8), (4, 1, 1, 8)),
+    "pointwise_dilated": Weighted(Conv(dilations=(1, 2)), (1, 3, 4, 4), (5, 1, 1, 4)),
     "pointwise_deep": Weighted(Conv(clamp=RELU), (1, 1, 7, 80), (6, 1, 1, 80), y_zero=-128),
     "pointwise_relu": Weighted(Conv(clamp=RELU), (2, 3, 3, 40), (9, 1, 1, 40), y_zero=-128),
     "square": Weighted(Conv(pads=SAME), (1, 7, 7, 16), (12, 3, 3, 16)),

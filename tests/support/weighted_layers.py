@@ -104,7 +104,8 @@ def _sample(rng: np.random.Generator) -> Weighted | None:
         ).fitted()
     kernel = (pick(1, 2, 3, 4, 5), pick(1, 2, 3, 4, 5))
     dilations = (pick(1, 1, 1, 2, 3), pick(1, 1, 1, 2))
-    pads = tuple(int(rng.integers(0, k)) for k in (*kernel, *kernel))
+    wide = pick(0, 0, 0, 1)  # windows that lie in the padding altogether
+    pads = tuple(int(rng.integers(0, k + wide)) for k in (*kernel, *kernel))
     extents = (pick(1, 3, 5, 6, 9), pick(1, 4, 5, 7, 8))
     reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
     if any(e + pads[i] + pads[i + 2] < r for i, (e, r) in enumerate(zip(extents, reach, strict=True))):

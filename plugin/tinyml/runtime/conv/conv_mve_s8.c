@@ -469,9 +469,10 @@ void tinyml_conv_mve_s8(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int
 	const int32_t step = p->from_the_end ? -w->out_c : w->out_c;
 	const int32_t ahead = p->from_the_end ? -w->stride_w : w->stride_w;
 	const bool undilated = w->dilation_h == 1 && w->dilation_w == 1;
-	/* Windows of one element are one row. */
-	const bool flat = elements == w->in_c && w->in_h == w->out_h && w->in_w == w->out_w &&
-			  w->pad_top == 0 && w->pad_left == 0;
+	/* Windows of one element are one row, unless there is padding, with which strides can make
+	 * the output as large as the input. */
+	const bool flat = elements * w->stride_h * w->stride_w == w->in_c && w->in_h == w->out_h &&
+			  w->in_w == w->out_w && undilated;
 	const int32_t images = w->batches * w->out_h;
 	const int32_t rows = flat ? 1 : images, width = flat ? images * w->out_w : w->out_w;
 	/* Positions of a row whose windows lie inside the input: from `begin` on, before `end`. */
