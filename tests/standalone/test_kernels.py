@@ -62,6 +62,7 @@ WEIGHTED = {
     "first_of_audio": Weighted(Conv((2, 2), pads=(4, 1, 5, 1)), (1, 13, 10, 1), (8, 10, 4, 1)),
     "dilated": Weighted(Conv(dilations=(2, 2), pads=(2, 2, 2, 2)), (2, 7, 7, 6), (3, 3, 3, 6)),
     "groups": Weighted(Conv(pads=SAME, groups=2), (1, 5, 5, 6), (10, 3, 3, 3)),
+    "groups_without_bias": Weighted(Conv(groups=2), (1, 5, 5, 8), (8, 3, 2, 4), bias=False),
     "weight_zero": Weighted(Conv(pads=SAME), (1, 5, 5, 6), (3, 3, 3, 6), zero=5),
     "all_weights": Weighted(Conv(pads=SAME), (1, 5, 5, 6), (3, 3, 3, 6), lowest=-128),
     "fine_output": Weighted(Conv(), (1, 3, 3, 20), (6, 1, 1, 20), scale=0.00003),

@@ -110,12 +110,17 @@ def im2col_bytes(layer: Layer, target: Target) -> int:
     return 2 * 2 * 4 * -(-column // 4)
 
 
+def bias_of_groups(layer: Layer[Convolution]) -> bool:
+    """There is a bias, or only one group: without a bias CMSIS-NN reads behind NULL for the second one."""
+    return layer.has_input(2) or layer.input(1).shape[3] == layer.input(0).shape[3]
+
+
 class GeneralConv(ConvolutionKernel):
     """Any convolution, through an im2col buffer."""
 
     name = "arm_convolve_s8"
     sources = GENERAL
-    constraints = COMMON
+    constraints = (*COMMON, bias_of_groups)
     cost = Cost(plain=(2.55, 87), dsp=(1.6, 92), mve=(0.12, 37))
     upscale = True
 
