@@ -68,6 +68,8 @@ WEIGHTED = {
     "fine_output": Weighted(Conv(), (1, 3, 3, 20), (6, 1, 1, 20), scale=0.00003),
     "row": Weighted(Conv(pads=(0, 1, 0, 1)), (1, 1, 12, 8), (8, 1, 3, 8)),
     "depthwise": Weighted(DepthwiseConv(pads=SAME), (1, 6, 5, 64), (1, 3, 3, 64)),
+    "depthwise_narrow": Weighted(DepthwiseConv((3, 1), pads=(1, 1, 0, 2)), (1, 5, 1, 15), (1, 3, 3, 15)),
+    "depthwise_padded_after": Weighted(DepthwiseConv(pads=(1, 1, 1, 2)), (1, 5, 4, 16), (1, 3, 3, 16)),
     "depthwise_stream": Weighted(DepthwiseConv(), (1, 21, 1, 60), (1, 21, 1, 60)),
     "depthwise_one_row": Weighted(DepthwiseConv((1, 2)), (2, 3, 9, 32), (1, 3, 3, 32)),
     "depthwise_relu": Weighted(DepthwiseConv(pads=SAME, clamp=RELU), (1, 6, 5, 21), (1, 3, 3, 21)),

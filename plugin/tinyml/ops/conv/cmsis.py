@@ -135,9 +135,12 @@ def one_filter_per_channel(layer: Layer[Convolution]) -> bool:
 
 
 def three_by_three(layer: Layer[Convolution]) -> bool:
-    """The kernel is 3x3 with at most one row and column of padding before the input."""
-    top, left, _, _ = layer.op.pads
-    return layer.input(1).shape[1:3] == (3, 3) and top <= 1 and left <= 1
+    """The kernel is 3x3 with at most one row and column of padding before the input, and one column after."""
+    op, x, y = layer.op, layer.input(0), layer.output
+    top, left, _, _ = op.pads
+    last = (y.shape[2] - 1) * op.strides[1] - left  # column at which the last windows begin
+    middle_inside = last + 1 < x.shape[2]  # CMSIS-NN reads it without a check
+    return layer.input(1).shape[1:3] == (3, 3) and top <= 1 and left <= 1 and middle_inside
 
 
 class DepthwiseKernel(nn.RoundingKernel[Convolution]):
