@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -70,23 +72,54 @@ CHOSEN = {
 """Geometries that a fault once hid behind."""
 
 
+@dataclass(frozen=True)
+class Ranges:
+    """What samples are drawn from; what is repeated is drawn more often."""
+
+    kinds: Sequence[str] = ("conv",) * 3 + ("depthwise",) * 3 + ("dense",)
+    inputs: Sequence[int] = (1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17)  # channels
+    outputs: Sequence[int] = (1, 2, 3, 4, 5, 7, 8, 9, 16)
+    kernel: Sequence[int] = (1, 2, 3, 4, 5)
+    rows: Sequence[int] = (1, 3, 5, 6, 9)
+    columns: Sequence[int] = (1, 4, 5, 7, 8)
+    most_macs: int = 2**31
+
+
+WIDE = Ranges(
+    kinds=("conv",) * 8 + ("depthwise",) * 8 + ("dense",) * 3 + ("transposed",) * 2,
+    inputs=(*range(1, 41), 1, 3, 4, 8, 16, 16, 32, 64),
+    outputs=(*range(1, 41), 1, 4, 8, 16, 64),
+    kernel=(1, 1, 1, 2, 3, 3, 3, 4, 5, 6, 7, 8, 9, 11),
+    rows=(1, *range(1, 15)),
+    columns=(1, *range(1, 22)),
+    most_macs=150_000,
+)
+"""For campaigns of many layers, each still small enough for an emulated core."""
+
+
 def sampled(count: int, seed: int = 18) -> dict[str, Weighted]:
     """The chosen ones and some of the cross product of what kernels treat differently; always the same."""
     rng = np.random.default_rng(seed)
     found = dict(CHOSEN)
     while len(found) < count:
-        case = _sample(rng)
-        if case is not None:
-            found[f"sampled{len(found)}"] = case
+        found[f"sampled{len(found)}"] = sample(rng)
     return found
 
 
-def _sample(rng: np.random.Generator) -> Weighted | None:
+def sample(rng: np.random.Generator, ranges: Ranges | None = None) -> Weighted:
+    """One of the cross product of what kernels treat differently."""
+    while True:
+        found = _sample(rng, ranges or Ranges())
+        if found is not None:
+            return found
+
+
+def _sample(rng: np.random.Generator, ranges: Ranges) -> Weighted | None:
     def pick(*choices: int) -> int:
         return int(choices[int(rng.integers(len(choices)))])
 
-    kind = pick(0, 0, 0, 1, 1, 1, 2)
-    inputs, outputs = pick(1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17), pick(1, 2, 3, 4, 5, 7, 8, 9, 16)
+    kind = ranges.kinds[int(rng.integers(len(ranges.kinds)))]
+    inputs, outputs = pick(*ranges.inputs), pick(*ranges.outputs)
     zero = pick(0, 0, 0, 0, 5, -128)
     rest: dict[str, Any] = {
         "zero": zero,
@@ -98,16 +131,25 @@ def _sample(rng: np.random.Generator) -> Weighted | None:
         "channels": rng.random() < 0.7,
     }
     clamp = (0.0, np.inf) if rng.random() < 0.3 else (-np.inf, np.inf)
-    if kind == 2:
+    if kind == "dense":
         return Weighted(
             Dense(clamp=clamp), (pick(1, 1, 2, 3), inputs * pick(1, 3)), (outputs, 0), **rest
         ).fitted()
-    kernel = (pick(1, 2, 3, 4, 5), pick(1, 2, 3, 4, 5))
+    kernel = (pick(*ranges.kernel), pick(*ranges.kernel))
     dilations = (pick(1, 1, 1, 2, 3), pick(1, 1, 1, 2))
     wide = pick(0, 0, 0, 1)  # windows that lie in the padding altogether
     pads = tuple(int(rng.integers(0, k + wide)) for k in (*kernel, *kernel))
-    extents = (pick(1, 3, 5, 6, 9), pick(1, 4, 5, 7, 8))
+    extents = (pick(*ranges.rows), pick(*ranges.columns))
     reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
+    if math.prod((*extents, *kernel, inputs, outputs if kind != "depthwise" else 1)) > ranges.most_macs:
+        return None
+    groups = pick(1, 1, 1, 2) if kind == "transposed" else 1
+    if kind == "transposed":
+        op = _transposed(rng, extents, reach, pads, dilations=dilations, clamp=clamp, groups=groups)
+        if op is None or inputs % groups:
+            return None
+        x = (pick(1, 1, 1, 2), *extents, inputs)
+        return Weighted(op, x, (outputs * groups, *kernel, inputs // groups), **rest)
     if any(e + pads[i] + pads[i + 2] < r for i, (e, r) in enumerate(zip(extents, reach, strict=True))):
         return None
     window: dict[str, Any] = {
@@ -116,7 +158,7 @@ def _sample(rng: np.random.Generator) -> Weighted | None:
         "pads": pads,
     }
     x = (pick(1, 1, 1, 2), *extents, inputs)
-    if kind == 1:
+    if kind == "depthwise":
         multiple = pick(1, 1, 1, 2)
         return Weighted(DepthwiseConv(clamp=clamp, **window), x, (1, *kernel, inputs * multiple), **rest)
     groups = pick(1, 1, 1, 2)
@@ -127,11 +169,23 @@ def _sample(rng: np.random.Generator) -> Weighted | None:
     )
 
 
+def _transposed(
+    rng: np.random.Generator, extents: Sequence[int], reach: Sequence[int], pads: Sequence[int], **rest: Any
+) -> ConvTranspose | None:
+    strides = (int(rng.choice((1, 1, 2, 3))), int(rng.choice((1, 1, 2))))
+    full = [(e - 1) * s + r for e, s, r in zip(extents, strides, reach, strict=True)]
+    left = [f - pads[i] - pads[i + 2] for i, f in enumerate(full)]
+    if min(left) < 1:
+        return None
+    rows, columns = (size + int(rng.integers(0, s)) for size, s in zip(left, strides, strict=True))
+    return ConvTranspose(strides=strides, pads=tuple(pads[:2]), outputs=(rows, columns), **rest)
+
+
 class Layers:
     """A graph whose nodes have nothing to do with one another."""
 
-    def __init__(self) -> None:
-        self.rng = np.random.default_rng(7)
+    def __init__(self, rng: np.random.Generator | None = None) -> None:
+        self.rng = rng or np.random.default_rng(7)
         self.tensors: dict[str, Tensor] = {}
         self.nodes: list[Node] = []
 

@@ -1,0 +1,85 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Many random layers as one graph, with inputs and with the outputs that numpy computes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tests.random_layers.plain import plain_layer
+from tests.support.layer_kinds import as_kind, random_values
+from tests.support.weighted_layers import WIDE, Layers, sample
+from tinyml.ir import Array, Graph
+from tinyml.ops.conv.transpose import ConvTranspose
+from tinyml.ops.dense.dense import Dense
+
+SIZE = 200
+"""Layers in a batch: enough to make the start of a machine cheap, few enough for its memory."""
+
+SHARES = {
+    **{"int8": 0.65, "int16": 0.1, "float32": 0.05, "sparse": 0.02, "computed": 0.03},
+    "plain": 0.15,
+}
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Layers that have nothing to do with one another; ``expected`` is by output name."""
+
+    graph: Graph
+    inputs: Mapping[str, Array]
+    expected: Mapping[str, Array]
+
+    def only(self, names: Collection[str]) -> Batch:
+        """The same with fewer layers."""
+        nodes = tuple(node for node in self.graph.nodes if node.name in names)
+        used = {name for node in nodes for name in (*node.inputs, *node.outputs)}
+        graph = replace(
+            self.graph,
+            tensors={name: tensor for name, tensor in self.graph.tensors.items() if name in used},
+            nodes=nodes,
+            inputs=tuple(name for name in self.graph.inputs if name in used),
+            outputs=tuple(name for name in self.graph.outputs if name in used),
+        )
+        return Batch(graph, {n: self.inputs[n] for n in graph.inputs}, self.expected)
+
+
+def batch(seed: int, number: int, size: int = SIZE) -> Batch:
+    """The batch ``number`` of a campaign; always the same for the same arguments."""
+    rng = np.random.default_rng((seed, number))
+    kinds = rng.choice(list(SHARES), size, p=list(SHARES.values()))
+    graph = Graph("layers", {}, (), (), ())
+    for index, kind in enumerate(map(str, kinds)):
+        graph = _joined(graph, _layer(rng, kind, f"{kind}_{index}"))
+    inputs = {name: random_values(rng, graph.tensors[name]) for name in graph.inputs}
+    expected = {}
+    for node in graph.nodes:
+        values = [inputs.get(name, graph.tensors[name].data) for name in node.inputs]
+        (expected[node.outputs[0]],) = node.op.evaluate(graph.layer(node), values)
+    return Batch(graph, inputs, expected)
+
+
+def _layer(rng: np.random.Generator, kind: str, name: str) -> Graph:
+    if kind == "plain":
+        node, tensors = plain_layer(rng, name)
+        by_name = {tensor.name: tensor for tensor in tensors}
+        return Graph("layers", by_name, (node,), node.inputs, node.outputs)
+    made = Layers(rng)
+    case = sample(rng, WIDE)
+    while kind == "computed" and isinstance(case.op, Dense | ConvTranspose):
+        case = sample(rng, WIDE)  # these need constant weights, or are another operator
+    made.weighted(name, case, once=bool(rng.random() < 0.5))
+    return as_kind(made.graph(), kind)
+
+
+def _joined(graph: Graph, more: Graph) -> Graph:
+    return replace(
+        graph,
+        tensors={**graph.tensors, **more.tensors},
+        nodes=graph.nodes + more.nodes,
+        inputs=graph.inputs + more.inputs,
+        outputs=graph.outputs + more.outputs,
+    )

@@ -1,0 +1,100 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Batches of random layers, compiled for a machine, run on it and compared with numpy."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from unittest import mock
+
+from tests.random_layers.batch import Batch
+from tests.support.layer_kinds import same
+from tinyml import harness
+from tinyml.emit.model import Provenance
+from tinyml.errors import TinymlError
+from tinyml.goals import GOALS
+from tinyml.pipeline import Options, compile_graph
+from tinyml.plan.solve import _ORDERS as ORDERS
+
+CHECKED = harness.Options(check_arena=True)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A core, and whose kernels it runs."""
+
+    machine: str
+    kernels: str
+
+    def __str__(self) -> str:
+        return f"{self.machine}, {self.kernels}"
+
+
+@dataclass
+class Tally:
+    """What became of some layers."""
+
+    equal: int = 0
+    kernels: Counter[str] = field(default_factory=Counter)  # that computed them
+    wrong: dict[str, str] = field(default_factory=dict)  # what is wrong, by layer
+
+    def add(self, other: Tally) -> None:
+        self.equal += other.equal
+        self.kernels += other.kernels
+        self.wrong |= other.wrong
+
+
+@dataclass(frozen=True)
+class Choices:
+    """How a batch is compiled. Batches take turns: a goal chooses kernels, an alignment their loops."""
+
+    goal: str
+    alignment: int  # of tensors whose kernel does not ask for more
+
+    @classmethod
+    def of(cls, number: int) -> Choices:
+        goals, alignments = list(GOALS), (16, 4, 1)
+        return cls(goals[number % len(goals)], alignments[number % len(alignments)])
+
+
+def check(batch: Batch, place: Place, choices: Choices) -> Tally:
+    """Run all layers in one image. If that fails as a whole, halves of it find the layers to blame."""
+    try:
+        return _run(batch, place, choices)
+    except TinymlError as error:
+        names = [node.name for node in batch.graph.nodes]
+        if len(names) == 1:
+            return Tally(wrong={names[0]: str(error)})
+    tally = Tally()
+    for half in (names[: len(names) // 2], names[len(names) // 2 :]):
+        tally.add(check(batch.only(half), place, choices))
+    return tally
+
+
+def _run(batch: Batch, place: Place, choices: Choices) -> Tally:
+    target = harness.find_machine(place.machine).target.name
+    options = Options(target=target, kernels=place.kernels, bands=False, optimize=choices.goal)
+    with _any_plan(choices.alignment):
+        compiled = compile_graph(batch.graph, "layers", Provenance("layers", "0" * 64, ""), options)
+    checked = harness.Options(sanitize=True) if place.machine == "host" else CHECKED
+    (found,) = harness.run_files(compiled.files, place.machine, [batch.inputs], options=checked).outputs
+    tally = Tally(kernels=Counter(chosen.kernel.name for chosen in compiled.selected))
+    for node in batch.graph.nodes:
+        (output,) = node.outputs
+        if same(found[output], batch.expected[output]):
+            tally.equal += 1
+        else:
+            elements = int((found[output] != batch.expected[output]).sum())
+            tally.wrong[node.name] = f"{elements} of {found[output].size} elements differ from numpy"
+    return tally
+
+
+@contextmanager
+def _any_plan(alignment: int) -> Iterator[None]:
+    """Layers that do not depend on one another are a hard problem for the planner; any solution will do."""
+    quick = {"PREFERRED_ALIGNMENTS": (alignment,), "_ORDERS": ORDERS[:1], "REPAIRED_BLOCKS": 0, "SEARCH_WORK": 0}
+    with mock.patch.multiple("tinyml.plan.solve", **quick), mock.patch("tinyml.plan.draft.LOOSENED", 0):
+        yield

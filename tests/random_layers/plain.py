@@ -1,0 +1,106 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Layers without weights, of random geometry: pools, means, softmax and arithmetic on two tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tests.support.weighted_layers import WIDE
+from tinyml.ir import DType, Node, Op, Quant, Shape, Tensor
+from tinyml.ops.elementwise.binary import Binary
+from tinyml.ops.pool.average import AveragePool
+from tinyml.ops.pool.max import MaxPool
+from tinyml.ops.reduce.reduce import Reduce
+from tinyml.ops.softmax.softmax import Softmax
+
+Made = tuple[Node, list[Tensor]]
+"""A layer, and its tensors."""
+
+
+class Sampler:
+    """Draws layers, each on a type of its own."""
+
+    def __init__(self, rng: np.random.Generator, name: str) -> None:
+        self.rng, self.name = rng, name
+        self.dtype = (DType.INT8, DType.INT8, DType.INT16, DType.FLOAT32)[self.pick(0, 1, 2, 3)]
+        self.shape = (self.pick(1, 1, 2), self.pick(*WIDE.rows), self.pick(*WIDE.columns), self.channels())
+
+    def pick(self, *choices: int) -> int:
+        return int(self.rng.choice(choices))
+
+    def channels(self) -> int:
+        return self.pick(*WIDE.inputs)
+
+    def tensor(self, place: str, shape: Shape, scale: float = 0.05, zero: int = 3) -> Tensor:
+        """A tensor of this layer; float ones have no scale, and int16 has a zero point of 0."""
+        name = f"{self.name}_{place}"
+        if self.dtype is DType.FLOAT32:
+            return Tensor(name, shape, self.dtype)
+        quant = Quant.per_tensor(scale, zero) if self.dtype is DType.INT8 else Quant.per_tensor(scale / 256, 0)
+        return Tensor(name, shape, self.dtype, quant)
+
+    def made(self, op: Op, inputs: list[Tensor], output: Tensor) -> Made:
+        node = Node(self.name, op, tuple(tensor.name for tensor in inputs), (output.name,))
+        return node, [*inputs, output]
+
+
+def pool(draw: Sampler) -> Made | None:
+    rng, (_, rows, columns, _) = draw.rng, draw.shape
+    kernel = (draw.pick(1, 2, 3, 5, rows), draw.pick(1, 2, 3, 4, columns))
+    pads = tuple(int(rng.integers(0, k)) for k in (*kernel, *kernel)) if rng.random() < 0.4 else (0, 0, 0, 0)
+    if rows + pads[0] + pads[2] < kernel[0] or columns + pads[1] + pads[3] < kernel[1]:
+        return None
+    strides = (draw.pick(1, 2, 3), draw.pick(1, 2))
+    clamp = (0.0, 1.5) if rng.random() < 0.3 else (-np.inf, np.inf)
+    largest = rng.random() < 0.4
+    op: Op
+    if largest:
+        op = MaxPool(kernel, strides, (1, 1), pads, clamp=clamp)
+    else:
+        op = AveragePool(kernel, strides, (1, 1), pads, clamp=clamp, to_even=bool(rng.random() < 0.5))
+    x = draw.tensor("x", draw.shape)
+    alike = largest or any(pads) or draw.dtype is DType.INT16 or rng.random() < 0.5
+    y = draw.tensor("y", op.infer([x])[0].shape, 0.05 if alike else 0.03, 3 if alike else -7)
+    return draw.made(op, [x], y)
+
+
+def mean(draw: Sampler) -> Made | None:
+    rank = draw.pick(2, 3, 4)
+    shape = draw.shape[:rank]
+    axes = tuple(sorted(int(a) for a in draw.rng.choice(rank, draw.pick(1, 2), replace=False)))
+    op = Reduce("mean", axes, round_once=bool(draw.rng.random() < 0.5))
+    x = draw.tensor("x", shape)
+    return draw.made(op, [x], draw.tensor("y", op.infer([x])[0].shape, 0.02, -7))
+
+
+def softmax(draw: Sampler) -> Made | None:
+    scale = float(draw.rng.uniform(0.002, 0.2))
+    x = draw.tensor("x", (draw.pick(1, 2, 5), draw.channels() * draw.pick(1, 7)), scale * draw.pick(1, 30))
+    outputs = 1 / 256 if draw.dtype is DType.INT8 else 256 / 32768
+    return draw.made(Softmax(), [x], draw.tensor("y", x.shape, outputs, -128))
+
+
+def binary(draw: Sampler) -> Made | None:
+    rng, shape = draw.rng, draw.shape
+    function = ("add", "add", "add", "sub", "mul")[draw.pick(*range(5))]
+    other = (shape, shape, shape[-1:], (1,))[draw.pick(*range(4))]
+    clamp = (0.0, np.inf) if rng.random() < 0.3 else (-np.inf, np.inf)
+    a = draw.tensor("a", shape, draw.pick(5, 21, 50) / 1000, draw.pick(3, -128, 127))
+    b = draw.tensor("b", other, draw.pick(2, 5, 21, 50) / 1000, draw.pick(-20, 0, 127))
+    y = draw.tensor("y", shape, draw.pick(6, 21, 60, 100) / 1000, draw.pick(-7, -128, 0))
+    operands = [a, b] if rng.random() < 0.7 else [b, a]
+    return draw.made(Binary(function, clamp=clamp, round_once=bool(rng.random() < 0.5)), operands, y)
+
+
+KINDS: tuple[Callable[[Sampler], Made | None], ...] = (pool, pool, binary, binary, mean, softmax)
+
+
+def plain_layer(rng: np.random.Generator, name: str) -> Made:
+    """A layer of any of these kinds."""
+    while True:
+        made = KINDS[int(rng.integers(len(KINDS)))](Sampler(rng, name))
+        if made is not None:
+            return made
