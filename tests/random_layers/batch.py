@@ -20,7 +20,11 @@ SIZE = 200
 """Layers in a batch: enough to make the start of a machine cheap, few enough for its memory."""
 
 SHARES = {
-    **{"int8": 0.65, "int16": 0.1, "float32": 0.05, "sparse": 0.02, "computed": 0.03},
+    "int8": 0.65,
+    "int16": 0.1,
+    "float32": 0.05,
+    "sparse": 0.02,
+    "computed": 0.03,
     "plain": 0.15,
 }
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 from unittest import mock
 
 from tests.random_layers.batch import Batch
@@ -17,7 +18,7 @@ from tinyml.emit.model import Provenance
 from tinyml.errors import TinymlError
 from tinyml.goals import GOALS
 from tinyml.pipeline import Options, compile_graph
-from tinyml.plan.solve import _ORDERS as ORDERS
+from tinyml.plan.solve import ORDERS
 
 CHECKED = harness.Options(check_arena=True)
 
@@ -95,6 +96,11 @@ def _run(batch: Batch, place: Place, choices: Choices) -> Tally:
 @contextmanager
 def _any_plan(alignment: int) -> Iterator[None]:
     """Layers that do not depend on one another are a hard problem for the planner; any solution will do."""
-    quick = {"PREFERRED_ALIGNMENTS": (alignment,), "_ORDERS": ORDERS[:1], "REPAIRED_BLOCKS": 0, "SEARCH_WORK": 0}
+    quick: dict[str, Any] = {
+        "PREFERRED_ALIGNMENTS": (alignment,),
+        "ORDERS": ORDERS[:1],
+        "REPAIRED_BLOCKS": 0,
+        "SEARCH_WORK": 0,
+    }
     with mock.patch.multiple("tinyml.plan.solve", **quick), mock.patch("tinyml.plan.draft.LOOSENED", 0):
         yield

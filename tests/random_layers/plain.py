@@ -39,7 +39,9 @@ class Sampler:
         name = f"{self.name}_{place}"
         if self.dtype is DType.FLOAT32:
             return Tensor(name, shape, self.dtype)
-        quant = Quant.per_tensor(scale, zero) if self.dtype is DType.INT8 else Quant.per_tensor(scale / 256, 0)
+        quant = (
+            Quant.per_tensor(scale, zero) if self.dtype is DType.INT8 else Quant.per_tensor(scale / 256, 0)
+        )
         return Tensor(name, shape, self.dtype, quant)
 
     def made(self, op: Op, inputs: list[Tensor], output: Tensor) -> Made:

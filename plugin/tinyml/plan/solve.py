@@ -24,7 +24,7 @@ SEARCH_WORK = 600_000
 """How many blocks the search may look at in all. It places one block per node, so that a problem of many
 hundred blocks gets fewer nodes, and none if they would not suffice to place each block once."""
 
-_ORDERS: tuple[Callable[[Block], tuple[int, ...]], ...] = (
+ORDERS: tuple[Callable[[Block], tuple[int, ...]], ...] = (
     lambda b: (-b.bytes, b.first),
     lambda b: (-(b.last - b.first + 1) * b.bytes, b.first),
     lambda b: (b.first, -b.bytes),
@@ -66,7 +66,7 @@ def quick(problem: Problem) -> Solution:
 
 
 def _orders(blocks: Sequence[Block]) -> Iterator[list[int]]:
-    for key in _ORDERS:
+    for key in ORDERS:
         limits.check_time()
         yield sorted(range(len(blocks)), key=lambda i: (*key(blocks[i]), i))
 
