@@ -16,7 +16,7 @@ from tinyml.ir import Array, Graph
 from tinyml.ops.conv.transpose import ConvTranspose
 from tinyml.ops.dense.dense import Dense
 
-SIZE = 200
+SIZE = 100
 """Layers in a batch: enough to make the start of a machine cheap, few enough for its memory."""
 
 SHARES = {
