@@ -15,6 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 from tests.support.tflite_writer import Call, Part, Value, write
 from tinyml import importers
 from tinyml.cli import main
+from tinyml.errors import ModelError
 from tinyml.importers import ModelFile
 
 NOTE = (
@@ -56,6 +57,23 @@ def test_compile_report_and_verify_say_it(
     given = ["--shape", "x=1x3x4"]
     assert main(["verify", str(sequence), "--reference", "numpy", *given]) == 0
     assert "note:" not in capsys.readouterr().out
+
+
+def test_an_error_says_it_before_it_blames_the_file(tmp_path: Path) -> None:
+    value = helper.make_tensor_value_info
+    weights = numpy_helper.from_array(np.ones((2, 1, 5), np.float32), "w")
+    graph = helper.make_graph(
+        [helper.make_node("Conv", ["x", "w"], ["y"], name="conv")],
+        "sound",
+        [value("x", TensorProto.FLOAT, [1, 1, "samples"])],
+        [value("y", TensorProto.FLOAT, None)],
+        [weights],
+    )
+    path = tmp_path / "sound.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
+    with pytest.raises(ModelError, match="not larger than the input") as error:
+        importers.read(ModelFile(path, path.read_bytes()))
+    assert error.value.hint.startswith("input 'x' leaves samples open: taken as 1")
 
 
 def test_add_says_it(

@@ -106,11 +106,10 @@ def _operands() -> dict[str, Made]:
     }  # fmt: skip
 
 
-def _body() -> onnx.GraphProto:
+def _body(*inputs: str) -> onnx.GraphProto:
     value = helper.make_tensor_value_info
-    return helper.make_graph(
-        [helper.make_node("Relu", ["a"], ["b"])], "body", [value("a", 1, [4])], [value("b", 1, [4])]
-    )
+    slices = [value(name, 1, [4]) for name in inputs or "a"]
+    return helper.make_graph([helper.make_node("Relu", ["a"], ["b"])], "body", slices, [value("b", 1, [4])])
 
 
 def _format() -> dict[str, Made]:
@@ -167,6 +166,16 @@ def _format() -> dict[str, Made]:
         "scan_of_nothing": (
             file([helper.make_node("Scan", ["x"], ["y"], "node", num_scan_inputs=7, body=_body())], [1, 4])
             .SerializeToString(), "Scan"),
+        "scan_of_0_steps": (
+            file([helper.make_node("Slice", ["x", "e", "e"], ["z"]),
+                  helper.make_node("Scan", ["z"], ["y"], "node", num_scan_inputs=1, body=_body())],
+                 [1, 4], {"e": np.array([0])}).SerializeToString(), "have 0 steps"),
+        "scan_of_two_lengths": (
+            file([helper.make_node("Scan", ["x", "w"], ["y"], "node", num_scan_inputs=2, body=_body("a", "c"))],
+                 [3, 4], {"w": ones(2, 4)}).SerializeToString(), "have 3, 2 steps"),
+        "extra_output": (
+            file([helper.make_node("Relu", ["x"], ["z", "more"]), helper.make_node("Add", ["z", "more"], ["y"])],
+                 [1, 4]).SerializeToString(), "output"),
         "input_of_0": (file([relu], [0, 4]).SerializeToString(), "extents are 1 or more"),
         "input_of_minus_1": (file([relu], [-1, 4]).SerializeToString(), "extents are 1 or more"),
         "input_huge": (file([relu], [2**31, 2**31]).SerializeToString(), "at most"),

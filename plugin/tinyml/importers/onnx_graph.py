@@ -31,9 +31,12 @@ def read(model: onnx.ModelProto, name: str, shapes: Mapping[str, Shape]) -> Grap
     try:
         return reader.graph(name, shapes)
     except (ModelError, UnsupportedError) as error:
-        if not reader.build.open_inputs or error.hint:
+        if not reader.build.open_inputs or error.hint not in ("", MALFORMED):
             raise
-        raise type(error)(error.message, "; ".join(reader.build.open_inputs.values())) from error
+        hint = "; ".join(
+            reader.build.open_inputs.values()
+        )  # 1 may be too short, which is not the file's fault
+        raise type(error)(error.message, f"{hint}; or {error.hint}" if error.hint else hint) from error
 
 
 class _Reader:
@@ -139,6 +142,11 @@ class _Reader:
             self.complaints.add(domain, node.op_type, error)
             self.complaints.poison(node.output)
             return
+        unread = [name for name in node.output[len(results) :] if name]
+        if unread:
+            refused = UnsupportedError(f"output {unread[0]!r} of a {node.op_type} is not supported")
+            self.complaints.add(domain, node.op_type, refused)
+            self.complaints.poison(unread)
         for name, tensor in zip(node.output, results, strict=False):
             if name:
                 values[name] = tensor.name

@@ -37,6 +37,11 @@ def unroll(node: onnx.NodeProto, inputs: Sequence[Tensor | None], build: Builder
     ]
     backwards = [bool(d) for d in attributes.get("scan_input_directions", [0] * count)]
     steps = sequences[0].shape[axes[0]]
+    if any(x.shape[axis] != steps for axis, x in zip(axes, sequences, strict=True)) or not steps:
+        lengths = ", ".join(str(x.shape[axis]) for axis, x in zip(axes, sequences, strict=True))
+        raise ModelError(
+            f"Scan node {node.name!r}: its sequences have {lengths} steps, not one length of at least 1"
+        )
     if steps > MOST_STEPS:
         raise UnsupportedError(f"a Scan over {steps} steps is too long", f"up to {MOST_STEPS} are supported")
     collected: list[list[Tensor]] = []
