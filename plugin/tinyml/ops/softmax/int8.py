@@ -17,11 +17,15 @@ from tinyml.ops.shared.quant import quant_of
 
 DIFF_INTEGER_BITS = 5
 SUM_INTEGER_BITS = 12
+MOST = (1 << SUM_INTEGER_BITS) - 1
+"""Elements of a row whose sum has these bits, however large they are."""
 
 
-def has_integer_form(x: Tensor | None, y: Tensor | TensorType) -> bool:
+def has_integer_form(x: Tensor | None, y: Tensor | TensorType, beta: float) -> bool:
     """Whether the integer softmax supports these tensors."""
     if x is None or x.quant is None or y.quant is None or x.quant.per_channel or y.quant.per_channel:
+        return False
+    if x.shape[-1] > MOST or _step(x.quant.scale, beta) < 1:
         return False
     signed = x.dtype is y.dtype is DType.INT8 and y.quant.zero_point == -128
     unsigned = x.dtype is y.dtype is DType.UINT8 and y.quant.zero_point == 0
@@ -37,8 +41,13 @@ class Scaling:
     least_difference: int  # exp of anything below counts as 0
 
 
+def _step(scale: float, beta: float) -> float:
+    """A step of the input with five integer bits."""
+    return beta * scale * (1 << (31 - DIFF_INTEGER_BITS))
+
+
 def scaling(layer: Layer, beta: float) -> Scaling:
-    real = beta * quant_of(layer.input(0)).scale * (1 << (31 - DIFF_INTEGER_BITS))
+    real = _step(quant_of(layer.input(0)).scale, beta)
     multiplier, left_shift = fp.quantize_multiplier(min(real, (1 << 31) - 1.0))
     radius = ((1 << DIFF_INTEGER_BITS) - 1) * (1 << (31 - DIFF_INTEGER_BITS)) / (1 << left_shift)
     return Scaling(multiplier, left_shift, -math.floor(radius))

@@ -67,9 +67,9 @@ class Softmax(Op):
         return SoftmaxTable(self.axis % len(y.shape), self.beta), inputs
 
 
-def integer_form(layer: Layer) -> bool:
-    """Input and output are int8; the output has scale 1/256 and zero point -128."""
-    return int8.has_integer_form(layer.input(0), layer.output)
+def integer_form(layer: Layer[Softmax]) -> bool:
+    """Input and output are int8; the output has scale 1/256 and zero point -128, and rows at most 4,095 elements."""
+    return int8.has_integer_form(layer.input(0), layer.output, layer.op.beta)
 
 
 def last_axis(layer: Layer[Softmax]) -> bool:
@@ -147,7 +147,7 @@ register_kernels(Softmax, SoftmaxInt8(), SoftmaxInt16(), SoftmaxLoops())
 def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     x, output = node.input(0), node.outputs[0]
     op = Softmax(beta=node.options.Beta())
-    whole = int8.has_integer_form(x, output) or int16.has_integer_form(x, output)
+    whole = int8.has_integer_form(x, output, op.beta) or int16.has_integer_form(x, output)
     if output.quant is None or whole:
         return [build.add1(op, [x], output)]
     return [in_real_numbers(build, op, [x], output)]

@@ -44,7 +44,8 @@ static void softmax_row(const struct tinyml_softmax_s8 *p, const int8_t *x, int8
 		if (x[i] - largest >= p->least_difference) {
 			value = tinyml_doubling_high_multiply(exp_of_difference(p, x[i] - largest),
 							      factor);
-			value = tinyml_rounding_shift_right(value, shift);
+			/* 512 elements as large as the largest: none has as much as half a step */
+			value = shift > 31 ? 0 : tinyml_rounding_shift_right(value, shift);
 		}
 		y[i] = (int8_t)tinyml_clamp(value + INT8_MIN, INT8_MIN, INT8_MAX);
 	}
