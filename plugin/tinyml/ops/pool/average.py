@@ -16,7 +16,7 @@ from tinyml.errors import UnsupportedError
 from tinyml.hooks import Border, RowWindow
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.kernel import Constraint, Library, Sheet, register_kernels
-from tinyml.ops.pool.integer_mean import alike, from_sum, linear_mean
+from tinyml.ops.pool.integer_mean import alike, from_sum, linear_mean, sums_fit
 from tinyml.ops.pool.windows import PoolKernel, PoolLoops, Window, read_pool, read_tflite_pool
 from tinyml.ops.shared.clamped import Clamped
 from tinyml.ops.shared.constraints import real_numbers
@@ -70,7 +70,9 @@ class AveragePool(Window, Clamped):
 
     def has_integer_form(self, x: Tensor | None, y: Tensor) -> bool:
         """Whether sums of stored integers are enough."""
-        return not self.pads_count and (alike(x, y) or self.line(x, y) is not None)
+        if x is None or self.pads_count or not (alike(x, y) or self.line(x, y) is not None):
+            return False
+        return sums_fit(x, math.prod(self.kernel))
 
     def line(self, x: Tensor | None, y: Tensor) -> Linear | None:
         """From the sum of a window to its mean in one step, if there is one."""
@@ -99,7 +101,9 @@ class AveragePool(Window, Clamped):
 
 
 def integer_form(layer: Layer[AveragePool]) -> bool:
-    """Input and output are quantised alike, or are bytes with windows of one size; padding is not counted."""
+    """Input and output are quantised alike, or are bytes with windows of one size; padding is not counted.
+
+    The sum of a window fits 32 bits."""
     return layer.op.has_integer_form(layer.input(0), layer.output)
 
 
@@ -181,9 +185,13 @@ def _emit_sums_by_channel(layer: Layer[AveragePool], sheet: Sheet, sums: str) ->
             sheet.line(f"{sums}[c + {i}] += sum{i};")
 
 
-def two_spatial_axes(layer: Layer) -> bool:
-    """The input is NHWC with extents below 32768."""
-    return len(layer.input(0).shape) == 4 and max(layer.input(0).shape) < 1 << 15
+def two_spatial_axes(layer: Layer[AveragePool]) -> bool:
+    """The input is NHWC; extents, with their padding, are below 32768, and so are strides and dilations."""
+    op, x = layer.op, layer.input(0).shape
+    if len(x) != 4:
+        return False
+    padded = (x[i + 1] + op.pads[i] + op.pads[i + 2] for i in range(2))
+    return max(*x, *layer.output.shape, *op.strides, *op.dilations, *padded) < 1 << 15
 
 
 def whole_blocks(layer: Layer[AveragePool]) -> bool:

@@ -27,6 +27,13 @@ def alike(x: Tensor | None, y: Tensor) -> bool:
     )
 
 
+def sums_fit(x: Tensor, count: int) -> bool:
+    """Whether 32 bits hold the sum of so many elements, with or without the zero point."""
+    low, high = x.dtype.limits
+    zeros = (0, *(x.quant.zero_points if x.quant is not None else ()))
+    return count * max(max(high - zero, zero - low) for zero in zeros) < 1 << 31
+
+
 def from_sum(total: Array, count: Array | int, x: Quant, y: Quant, to_even: bool) -> Array:
     """The means of windows, before they are clamped."""
     if x == y and not to_even:

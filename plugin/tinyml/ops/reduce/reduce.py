@@ -130,7 +130,7 @@ class Reduce(Op):
         x, y = inputs[0], outputs[0]
         same = x is not None and x.quant == y.quant and x.dtype is y.dtype
         order_kept = self.function in EXTREMES and is_quantized(x, DType.INT8, DType.UINT8, DType.INT16)
-        fits = (same and order_kept) or integers.has_integer_form(self.function, x, y)
+        fits = (same and order_kept) or integers.has_integer_form(self.function, self.axes, x, y)
         return (replace(self, round_once=True), inputs) if fits else None
 
 
@@ -144,8 +144,8 @@ def defined(layer: Layer[Reduce]) -> bool:
 
 
 def integer_form(layer: Layer[Reduce]) -> bool:
-    """The layer is a sum or mean of int8 or int16 tensors that are quantised per tensor."""
-    return integers.has_integer_form(layer.op.function, layer.input(0), layer.output)
+    """The layer is a sum or mean of int8 or int16 tensors that are quantised per tensor; sums fit 32 bits."""
+    return integers.has_integer_form(layer.op.function, layer.op.axes, layer.input(0), layer.output)
 
 
 class ReduceQuantized(Kernel[Reduce]):
@@ -303,7 +303,7 @@ def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     axes = normalized(node.const(1).reshape(-1).tolist(), len(x.shape))
     op = Reduce(TFLITE_NAMES[node.op_type], axes)
     order_kept = op.function in EXTREMES and x.quant == output.quant
-    if output.quant is None or order_kept or integers.has_integer_form(op.function, x, output):
+    if output.quant is None or order_kept or integers.has_integer_form(op.function, axes, x, output):
         y = build.add1(op, [x], output)
     else:
         y = in_real_numbers(build, op, [x], output)

@@ -9,18 +9,22 @@ import numpy as np
 from tinyml import fixed_point as fp
 from tinyml.ir import Array, DType, Layer, Tensor, TensorType
 from tinyml.kernel import Sheet
+from tinyml.ops.pool.integer_mean import sums_fit
 from tinyml.ops.shared.axes import Split, count, inner_loop
 from tinyml.ops.shared.quant import quant_of
 
 FUNCTIONS = ("sum", "mean")
 
 
-def has_integer_form(function: str, x: Tensor | None, y: Tensor | TensorType) -> bool:
+def has_integer_form(
+    function: str, axes: tuple[int, ...], x: Tensor | None, y: Tensor | TensorType
+) -> bool:
     """Whether a reduction of these tensors can be computed on their integers."""
     if function not in FUNCTIONS or x is None or x.quant is None or y.quant is None:
         return False
-    types = (DType.INT8, DType.UINT8, DType.INT16)
-    return x.dtype is y.dtype and x.dtype in types and not x.quant.per_channel and not y.quant.per_channel
+    if x.dtype is not y.dtype or x.dtype not in (DType.INT8, DType.UINT8, DType.INT16):
+        return False
+    return not x.quant.per_channel and not y.quant.per_channel and sums_fit(x, count(x.shape, axes))
 
 
 def rescale(function: str, number: int, layer: Layer, once: bool) -> tuple[int, int]:
