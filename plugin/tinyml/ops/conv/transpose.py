@@ -22,11 +22,11 @@ from tinyml.ops.pool.windows import flat_index, nested
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.shared.layout import channels_first, channels_last
 from tinyml.ops.shared.operands import not_empty, numbers_from, present
-from tinyml.ops.shared.quant import clamp_range, quant_of
+from tinyml.ops.shared.quant import LARGEST_SHIFT_INT16, clamp_range, quant_of
 from tinyml.ops.shared.real import layer_weights
 from tinyml.ops.transpose import Transpose
-from tinyml.ops.weighted.records import constant_weights
-from tinyml.ops.weighted.weighted import Weighted
+from tinyml.ops.weighted.records import constant_weights, one_weight_zero
+from tinyml.ops.weighted.weighted import Weighted, largest_shift
 from tinyml.quantizing import quantizes
 from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.writing import OnnxWriter, onnx_writer
@@ -107,6 +107,11 @@ def quantized_types(layer: Layer) -> bool:
     return alike and all(t.quant is not None for t in (x, w, y)) and w.dtype is DType.INT8
 
 
+def small_factors(layer: Layer[ConvTranspose]) -> bool:
+    """The factor from sums to int16 outputs is below 2**14."""
+    return layer.output.dtype is not DType.INT16 or largest_shift(layer) <= LARGEST_SHIFT_INT16
+
+
 class ConvTransposeLoops(Kernel[ConvTranspose]):
     """Loops over the output; a tap counts where it meets an input element."""
 
@@ -182,7 +187,7 @@ class ConvTransposeQuantized(ConvTransposeLoops):
     """Integer sums, rescaled for each output channel; of 64 bits where activations are int16."""
 
     name = "integer transposed convolution loops"
-    constraints = (quantized_types, constant_weights)
+    constraints = (quantized_types, constant_weights, one_weight_zero, small_factors)
 
     def sum_type(self, layer: Layer[ConvTranspose]) -> str:
         return "int64_t" if layer.output.dtype is DType.INT16 else "int32_t"

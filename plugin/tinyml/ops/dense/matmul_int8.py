@@ -10,18 +10,26 @@ from tinyml import c
 from tinyml import fixed_point as fp
 from tinyml.ir import Array, DType, Layer, Tensor, TensorType
 from tinyml.kernel import Sheet
-from tinyml.ops.shared.quant import quant_of
+from tinyml.ops.shared.quant import LARGEST_SHIFT_INT16, quant_of
+
+MOST_PRODUCTS = 1 << 15
+"""Of differences of bytes, whose sum 32 bits hold."""
 
 
 def has_integer_form(a: Tensor | None, b: Tensor | None, y: Tensor | TensorType) -> bool:
-    """Whether the product can be computed on integers: one type of int8 or int16, per tensor."""
+    """Whether the product can be computed on integers: one type of int8 or int16, per tensor.
+
+    Sums of bytes fit 32 bits, and the factor from sums to int16 is below 2**14.
+    """
     if a is None or b is None or any(t.quant is None or t.quant.per_channel for t in (a, b, y)):
         return False
     if not a.dtype is b.dtype is y.dtype:
         return False
+    assert a.quant is not None and b.quant is not None and y.quant is not None
     if y.dtype is DType.INT16:
-        return not any(quant_of(t).zero_point for t in (a, b)) and y.quant is not None
-    return y.dtype in (DType.INT8, DType.UINT8)
+        _, shift = fp.quantize_multiplier(a.quant.scale * b.quant.scale / y.quant.scale)
+        return not (a.quant.zero_point or b.quant.zero_point) and shift <= LARGEST_SHIFT_INT16
+    return y.dtype in (DType.INT8, DType.UINT8) and a.shape[-1] < MOST_PRODUCTS
 
 
 def rescale(layer: Layer, once: bool) -> tuple[int, int]:

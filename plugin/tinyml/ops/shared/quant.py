@@ -13,6 +13,10 @@ from tinyml.ir import Array, DType, Layer, Quant, Tensor, given
 
 Clamp = tuple[float, float]
 NO_CLAMP: Clamp = (-np.inf, np.inf)
+LARGEST_SHIFT_INT16 = 14
+"""Of the factors from sums of 64 bits to int16: tinyml_narrow_s64() shifts to the right."""
+LARGEST_BIAS = {DType.INT32: 1 << 30, DType.INT64: 1 << 46}
+"""That leaves room for the products: as much again."""
 Multipliers = tuple[Array, Array]
 """Fixed-point factors, one per output channel or one for all: multipliers and shifts."""
 
@@ -109,8 +113,8 @@ def centred(
     return array.astype(np.int64) - zero_points
 
 
-def integer_bias(operands: Sequence[Tensor | None]) -> list[Tensor]:
-    """The bias (operand 2) on the scale of the accumulator, x.scale * w.scale; [] if none.
+def integer_bias(operands: Sequence[Tensor | None]) -> list[Tensor] | None:
+    """The bias (operand 2) on the scale of the accumulator, x.scale * w.scale; [] if none, None if too large.
 
     It is int32 or, for int16 activations with their 64-bit sums, int64.
     """
@@ -123,12 +127,13 @@ def integer_bias(operands: Sequence[Tensor | None]) -> list[Tensor]:
     kind = DType.INT64 if x.dtype is DType.INT16 else DType.INT32
     real = bias.value.astype(np.float64)
     if bias.quant is not None:
-        if bias.dtype is kind and np.allclose(bias.quant.scales, scales, rtol=1e-5):
+        if bias.dtype is kind and np.allclose(bias.quant.scales, scales, rtol=1e-5, atol=0):
             return [bias]
         real = real * np.asarray(bias.quant.scales)  # int32 biases have no zero point
     steps = np.rint(real / np.asarray(scales))
-    stored = np.clip(steps, fp.INT32_MIN, fp.INT32_MAX).astype(kind.numpy)
-    return [Tensor.constant(f"{bias.name}/{kind.value}", stored, quant)]
+    if np.abs(steps).max(initial=0) > LARGEST_BIAS[kind]:
+        return None
+    return [Tensor.constant(f"{bias.name}/{kind.value}", steps.astype(kind.numpy), quant)]
 
 
 def int16_and_int8(x: Tensor, w: Tensor, y: Tensor) -> bool:

@@ -10,7 +10,7 @@ from tinyml.ir import Array, DType, Layer
 from tinyml.kernel import Kernel, Library, Overlay, Sheet
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.shared.overlay import forwards
-from tinyml.ops.shared.quant import int16_and_int8
+from tinyml.ops.shared.quant import LARGEST_SHIFT_INT16, int16_and_int8
 from tinyml.ops.weighted.records import (
     bias_table,
     constant_weights,
@@ -36,7 +36,7 @@ def wide_bias(layer: Layer) -> bool:
 
 def small_factors(layer: Layer[Weighted]) -> bool:
     """The factor from sums to outputs is below 2**14."""
-    return largest_shift(layer) <= 14
+    return largest_shift(layer) <= LARGEST_SHIFT_INT16
 
 
 def _common(layer: Layer[Weighted], sheet: Sheet) -> dict[str, object]:

@@ -22,6 +22,7 @@ from tinyml.ops.shared.quant import (
     is_quantized,
     output_multipliers,
     per_channel,
+    quant_of,
     requantize,
 )
 
@@ -98,11 +99,18 @@ class Weighted(Clamped):
     def quantized(
         self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
     ) -> tuple[Op, Sequence[Tensor | None]] | None:
-        """On int8, or on int16 activations with int8 weights; rounded once, as in ONNX."""
+        """On int8, or on int16 activations with int8 weights; rounded once, as in ONNX.
+
+        A filter whose scale is so small that its bias does not fit into the sums stays float, and so do filters
+        with several zero points.
+        """
         bytes_only = all(is_quantized(t, DType.INT8, DType.UINT8) for t in (*inputs[:2], outputs[0]))
-        if bytes_only or int16_and_int8(given(inputs, 0), given(inputs, 1), outputs[0]):
-            return replace(self, round_once=True), [*inputs[:2], *integer_bias(inputs)]
-        return None
+        if not bytes_only and not int16_and_int8(given(inputs, 0), given(inputs, 1), outputs[0]):
+            return None
+        bias = integer_bias(inputs)
+        if bias is None or len(set(quant_of(given(inputs, 1)).zero_points)) > 1:
+            return None
+        return replace(self, round_once=True), [*inputs[:2], *bias]
 
 
 def channel_multipliers(layer: Layer[Weighted]) -> Multipliers:
