@@ -66,6 +66,16 @@ WEIGHTED = {
     "weight_zero": Weighted(Conv(pads=SAME), (1, 5, 5, 6), (3, 3, 3, 6), zero=5),
     "all_weights": Weighted(Conv(pads=SAME), (1, 5, 5, 6), (3, 3, 3, 6), lowest=-128),
     "fine_output": Weighted(Conv(), (1, 3, 3, 20), (6, 1, 1, 20), scale=0.00003),
+    # factors so large that nearly every sum is out of range
+    **{
+        f"{name}_{scale}": replace(case, scale=scale)
+        for name, case in (
+            ("finest", Weighted(Conv(), (1, 3, 3, 5), (6, 1, 1, 5))),
+            ("finest_depthwise", Weighted(DepthwiseConv(), (1, 5, 4, 9), (1, 2, 3, 9))),
+            ("finest_dense", Weighted(Dense(), (1, 9), (6, 9))),
+        )
+        for scale in (1e-9, 1e-13)
+    },
     "row": Weighted(Conv(pads=(0, 1, 0, 1)), (1, 1, 12, 8), (8, 1, 3, 8)),
     "depthwise": Weighted(DepthwiseConv(pads=SAME), (1, 6, 5, 64), (1, 3, 3, 64)),
     "depthwise_narrow": Weighted(DepthwiseConv((3, 1), pads=(1, 1, 0, 2)), (1, 5, 1, 15), (1, 3, 3, 15)),

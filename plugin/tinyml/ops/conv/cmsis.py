@@ -14,7 +14,7 @@ from tinyml.ops.weighted import cmsis_nn as nn
 from tinyml.ops.weighted.records import constant_weights, int8_tensors, small_extents, symmetric_weights
 from tinyml.targets import Target
 
-COMMON = (int8_tensors, constant_weights, symmetric_weights, small_extents)
+COMMON = (int8_tensors, constant_weights, symmetric_weights, small_extents, nn.moderate_outputs)
 GEMM = f"{nn.SUPPORT}/arm_nn_mat_mult_nt_t_s8.c"
 GENERAL = (
     f"{nn.CONVOLUTION}/arm_convolve_s8.c",

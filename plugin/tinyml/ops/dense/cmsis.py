@@ -62,7 +62,13 @@ class DenseInt8Tensor(DenseKernel):
 
     name = "arm_fully_connected_s8"
     sources = (f"{FULLY_CONNECTED}/arm_fully_connected_s8.c", f"{nn.SUPPORT}/arm_nn_vec_mat_mult_t_s8.c")
-    constraints = (int8_tensors, constant_weights, symmetric_weights, per_tensor_weights)
+    constraints = (
+        int8_tensors,
+        constant_weights,
+        symmetric_weights,
+        nn.moderate_outputs,
+        per_tensor_weights,
+    )
 
     def _quant(self, layer: Layer[Weighted], sheet: Sheet) -> str:
         multiplier, shift = layer.op.multipliers(layer)
@@ -81,7 +87,7 @@ class DenseInt8Channel(DenseKernel):
         f"{FULLY_CONNECTED}/arm_fully_connected_per_channel_s8.c",
         f"{nn.SUPPORT}/arm_nn_vec_mat_mult_t_per_ch_s8.c",
     )
-    constraints = (int8_tensors, constant_weights, symmetric_weights)
+    constraints = (int8_tensors, constant_weights, symmetric_weights, nn.moderate_outputs)
 
 
 DENSE_KERNELS = (DenseInt8Tensor(), DenseInt8Channel())

@@ -51,6 +51,22 @@ class RoundingKernel(Kernel[W]):
         return NEEDED_BY_ONCE if header(layer) == HEADER_ONCE else self.sources
 
 
+LARGEST_OUTPUT = 1 << 30
+"""Of rescaled sums: the library computes them in 32 bits, and adds the zero point before it limits them."""
+
+
+def moderate_outputs(layer: Layer[Weighted]) -> bool:
+    """Sums times the factor to their output are below 2³⁰, whatever the input."""
+    _, shift = channel_multipliers(layer)
+    if shift.max() < 0:
+        return True
+    filters = np.moveaxis(layer.input(1).value, layer.op.channel_axis, 0).astype(np.int64)
+    most = 255 * np.abs(filters.reshape(len(filters), -1)).sum(axis=1)
+    if layer.has_input(2):
+        most = most + np.abs(layer.input(2).value.reshape(-1).astype(np.int64))
+    return bool(np.all(most * 2.0**shift < LARGEST_OUTPUT))
+
+
 def dims(sheet: Sheet, suffix: str, n: int, h: int, w: int, c: int) -> str:
     """A constant cmsis_nn_dims; returns its name."""
     return sheet.record("cmsis_nn_dims", suffix, {".n": n, ".h": h, ".w": w, ".c": c})

@@ -43,9 +43,11 @@ def symmetric_weights(layer: Layer) -> bool:
     return not any(quant_of(layer.input(1)).zero_points)
 
 
-def small_extents(layer: Layer) -> bool:
-    """Every extent is below 32768."""
-    shapes = (layer.input(0).shape, layer.input(1).shape, layer.output.shape)
+def small_extents(layer: Layer[Convolution]) -> bool:
+    """Every extent, with its padding, is below 32768, and so are strides and dilations."""
+    op, x = layer.op, layer.input(0).shape
+    padded = (x[i + 1] + op.pads[i] + op.pads[i + 2] for i in range(2))
+    shapes = (x, layer.input(1).shape, layer.output.shape, op.strides, op.dilations, padded)
     return all(extent < SMALL for shape in shapes for extent in shape)
 
 

@@ -114,7 +114,7 @@ struct fours {
 			multiply " q0, q0, q2\n\t"                                                 \
 			round                                                                      \
 			"vrshl.s32 q0, q0, q3\n\t"                                                 \
-			"vadd.i32 q0, q0, r2\n\t"                                                  \
+			"vqadd.s32 q0, q0, r2\n\t"                                                 \
 			"mov r0, r12\n\t"                                                          \
 			"vmin.s32 q0, q0, q6\n\t"                                                  \
 			"vmax.s32 q0, q0, q5\n\t"                                                  \

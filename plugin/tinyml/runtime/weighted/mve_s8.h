@@ -68,7 +68,7 @@ struct tinyml_limits {
 
 static inline int32x4_t tinyml_limit_4(int32x4_t value, const struct tinyml_limits *to)
 {
-	value = vminq_s32(vaddq_n_s32(value, to->zero), vdupq_n_s32(to->high));
+	value = vminq_s32(vqaddq_n_s32(value, to->zero), vdupq_n_s32(to->high));
 	return vmaxq_s32(value, vdupq_n_s32(to->low));
 }
 

@@ -79,12 +79,15 @@ static inline int32_t tinyml_scale(int32_t acc, int32_t multiplier, int32_t nudg
 #endif
 }
 
-/* Factors of one half and more are rare, so their code is kept out of line. */
+/* Factors of one half and more are rare, so their code is kept out of line. Results are limited, so
+ * that they can be doubled. */
 __attribute__((noinline, unused)) static int32_t
 tinyml_rescale_large(int32_t acc, int32_t multiplier, int32_t shift, bool once)
 {
-	return once ? tinyml_rescale_once(acc, multiplier, shift)
-		    : tinyml_rescale(acc, multiplier, shift);
+	const int32_t scaled = once ? tinyml_rescale_once(acc, multiplier, shift)
+				    : tinyml_rescale(acc, multiplier, shift);
+
+	return tinyml_clamp(scaled, INT16_MIN, INT16_MAX);
 }
 
 static inline int8_t tinyml_output_s8(int32_t acc, int32_t multiplier, int32_t shift,

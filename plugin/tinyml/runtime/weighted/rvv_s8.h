@@ -84,7 +84,7 @@ static inline void tinyml_fill(int8_t *to, int8_t value, int32_t count)
 				sums, __riscv_vsra(__riscv_vand(sums, shift, vl), 31, vl), vl);    \
 		}                                                                                  \
 		sums = __riscv_vssra(sums, exponent, __RISCV_VXRM_RNU, vl);                        \
-		sums = __riscv_vadd(sums, f->zero, vl);                                            \
+		sums = __riscv_vsadd(sums, f->zero, vl);                                           \
 		sums = __riscv_vmin(__riscv_vmax(sums, f->low, vl), f->high, vl);                  \
 		return __riscv_vncvt_x(__riscv_vncvt_x(sums, vl), vl);                             \
 	}

@@ -38,21 +38,37 @@ static inline int32_t tinyml_rescale(int32_t x, int32_t multiplier, int32_t shif
 	return x;
 }
 
-/** The same, rounded once, halves up: for models that are defined by real arithmetic. */
+/** A product that is at most 2^30 in magnitude when it has been shifted by `exponent`; larger ones
+ * are out of the range of int8 and int16 anyway. Exponents of 31 and more need no limit.
+ */
+static inline int64_t tinyml_limit_product(int64_t product, int32_t exponent)
+{
+	if (exponent < 31) {
+		const int64_t most = INT64_C(1) << (exponent + 30);
+
+		return product < -most ? -most : product > most ? most : product;
+	}
+	return product;
+}
+
+/** The same, rounded once, halves up: for models that are defined by real arithmetic. Results are
+ * limited to 2^30.
+ */
 static inline int32_t tinyml_rescale_once(int32_t x, int32_t multiplier, int32_t shift)
 {
 	const int32_t exponent = 31 - shift; /* 1 to 62 */
+	const int64_t product = tinyml_limit_product((int64_t)x * multiplier, exponent);
 
-	return (int32_t)((((int64_t)x * multiplier >> (exponent - 1)) + 1) >> 1);
+	return (int32_t)(((product >> (exponent - 1)) + 1) >> 1);
 }
 
-/** product / 2^exponent, rounded once, halves to even. A result as close to a half as `slack`
+/** product / 2^exponent, rounded once, halves to even, limited to 2^30. A result as close to a half as `slack`
  * allows counts as one: `slack` bounds the error that rounded multipliers left in `product`.
  */
 static inline int32_t tinyml_shift_right_to_even(int64_t product, int32_t exponent, int32_t slack)
 {
 	const int64_t one = INT64_C(1) << exponent;
-	const int64_t raised = product + (one >> 1);
+	const int64_t raised = tinyml_limit_product(product, exponent) + (one >> 1);
 	const int32_t rounded = (int32_t)(raised >> exponent);
 	const int64_t rest = raised & (one - 1);
 
