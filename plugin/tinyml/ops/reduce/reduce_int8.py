@@ -16,9 +16,7 @@ from tinyml.ops.shared.quant import quant_of
 FUNCTIONS = ("sum", "mean")
 
 
-def has_integer_form(
-    function: str, axes: tuple[int, ...], x: Tensor | None, y: Tensor | TensorType
-) -> bool:
+def has_integer_form(function: str, axes: tuple[int, ...], x: Tensor | None, y: Tensor | TensorType) -> bool:
     """Whether a reduction of these tensors can be computed on their integers."""
     if function not in FUNCTIONS or x is None or x.quant is None or y.quant is None:
         return False

@@ -68,7 +68,7 @@ class Softmax(Op):
 
 
 def integer_form(layer: Layer[Softmax]) -> bool:
-    """Input and output are int8; the output has scale 1/256 and zero point -128, and rows at most 4,095 elements."""
+    """Input and output are int8; the output has scale 1/256, zero point -128, and rows of at most 4,095."""
     return int8.has_integer_form(layer.input(0), layer.output, layer.op.beta)
 
 

@@ -101,8 +101,8 @@ class Weighted(Clamped):
     ) -> tuple[Op, Sequence[Tensor | None]] | None:
         """On int8, or on int16 activations with int8 weights; rounded once, as in ONNX.
 
-        A filter whose scale is so small that its bias does not fit into the sums stays float, and so do filters
-        with several zero points.
+        Layers stay float if a filter's scale is so small that its bias does not fit into the sums, or if
+        filters have several zero points.
         """
         bytes_only = all(is_quantized(t, DType.INT8, DType.UINT8) for t in (*inputs[:2], outputs[0]))
         if not bytes_only and not int16_and_int8(given(inputs, 0), given(inputs, 1), outputs[0]):

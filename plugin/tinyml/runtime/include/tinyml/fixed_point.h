@@ -62,8 +62,9 @@ static inline int32_t tinyml_rescale_once(int32_t x, int32_t multiplier, int32_t
 	return (int32_t)(((product >> (exponent - 1)) + 1) >> 1);
 }
 
-/** product / 2^exponent, rounded once, halves to even, limited to 2^30. A result as close to a half as `slack`
- * allows counts as one: `slack` bounds the error that rounded multipliers left in `product`.
+/** product / 2^exponent, rounded once, halves to even, limited to 2^30. A result as close to a half
+ * as `slack` allows counts as one: `slack` bounds the error that rounded multipliers left in
+ * `product`.
  */
 static inline int32_t tinyml_shift_right_to_even(int64_t product, int32_t exponent, int32_t slack)
 {
