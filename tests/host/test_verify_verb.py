@@ -21,7 +21,7 @@ from tinyml.cli import main
 from tinyml.compare.difference import Tolerance, compare, signal_to_noise_db
 from tinyml.compare.reference import LiteRt
 from tinyml.compare.samples import generated
-from tinyml.ir import Graph, Layer, Tensor
+from tinyml.ir import DType, Graph, Layer, Tensor
 from tinyml.kernel import Kernel, Sheet
 from tinyml.ops.elementwise.clamp import Clamp
 from tinyml.ops.pool.max import MaxPoolLoops
@@ -174,6 +174,23 @@ def test_a_model_that_is_quantised_on_the_way(tmp_path: Path, capsys: pytest.Cap
     assert "agrees on host with onnxruntime" in capsys.readouterr().out
 
 
+def test_half_precision(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The C computes float16 in float32, and so does the reference."""
+    value = helper.make_tensor_value_info
+    weights = numpy_helper.from_array(np.linspace(-1, 1, 12).reshape(4, 3).astype(np.float16), "w")
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["a"]), helper.make_node("Sigmoid", ["a"], ["y"])],
+        "half",
+        [value("x", TensorProto.FLOAT16, [1, 4])],
+        [value("y", TensorProto.FLOAT16, [1, 3])],
+        [weights],
+    )
+    path = tmp_path / "half.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
+    assert main(["verify", str(path)]) == 0
+    assert "agrees on host with onnxruntime" in capsys.readouterr().out
+
+
 def test_against_another_model(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", DIGITS, "--against", FLOAT]) == 0
     assert main(["verify", DIGITS, "--against", FLOAT, "--snr", "90"]) == 3
@@ -202,6 +219,17 @@ def test_generated_inputs_are_repeatable_and_in_range() -> None:
         np.testing.assert_array_equal(a["image"], b["image"])
     lowest, highest = (f(sample["image"].min() for sample in first) for f in (min, max))
     assert 0 <= lowest < highest <= 1.01  # the model quantises images from 0 to 1
+
+
+def test_generated_inputs_without_axes_are_arrays() -> None:
+    """onnxruntime does not take numpy's numbers."""
+    tensors = {kind: Tensor(kind.value, (), kind) for kind in (DType.INT64, DType.FLOAT32, DType.BOOL)}
+    names = tuple(tensor.name for tensor in tensors.values())
+    graph = Graph("g", {tensor.name: tensor for tensor in tensors.values()}, (), names, names)
+    for sample in generated(graph, 4):
+        for kind, tensor in tensors.items():
+            assert isinstance(sample[tensor.name], np.ndarray)
+            assert (sample[tensor.name].shape, sample[tensor.name].dtype) == ((), kind.numpy)
 
 
 @pytest.mark.parametrize(

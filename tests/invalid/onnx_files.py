@@ -173,6 +173,9 @@ def _format() -> dict[str, Made]:
         "scan_of_two_lengths": (
             file([helper.make_node("Scan", ["x", "w"], ["y"], "node", num_scan_inputs=2, body=_body("a", "c"))],
                  [3, 4], {"w": ones(2, 4)}).SerializeToString(), "have 3, 2 steps"),
+        "computed_twice": (
+            file([helper.make_node("Relu", ["x"], ["z"]), helper.make_node("Neg", ["z"], ["y"]),
+                  helper.make_node("Abs", ["x"], ["z"])], [1, 4]).SerializeToString(), "two nodes compute 'z'"),
         "extra_output": (
             file([helper.make_node("Relu", ["x"], ["z", "more"]), helper.make_node("Add", ["z", "more"], ["y"])],
                  [1, 4]).SerializeToString(), "output"),

@@ -19,6 +19,7 @@ from tinyml.errors import ConfigError, ToolError
 from tinyml.interpret import initial_state, interpret
 from tinyml.ir import Array, Graph
 from tinyml.pipeline import ModelFile, read_onnx
+from tinyml.reference.halves import widen
 from tinyml.reference.session import Session
 from tinyml.registration import is_from_outside
 from tinyml.states import states_of
@@ -74,6 +75,7 @@ class OnnxRuntime(Reference):
 
         self.name = f"onnxruntime {onnxruntime.__version__}"
         model = read_onnx(file)
+        widen(model.graph)  # float16 is computed in float32, by the C too
         self.states = states_of(model)
         firsts = initial_state(graph).values()
         self.first = {state.input: first for state, first in zip(self.states, firsts, strict=True)}

@@ -33,8 +33,9 @@ def _values(tensor: Tensor, limits: tuple[float, float], index: int, random: np.
     else:
         values = random.choice([low, high], tensor.shape)
     if tensor.dtype is DType.BOOL:
-        return values > (low + high) / 2
-    return (values if tensor.dtype.is_float else np.rint(values)).astype(tensor.dtype.numpy)
+        return np.asarray(values > (low + high) / 2)
+    values = values if tensor.dtype.is_float else np.rint(values)
+    return np.asarray(values, tensor.dtype.numpy)  # an array without axes too, where numpy gives a number
 
 
 def input_range(graph: Graph, tensor: Tensor) -> tuple[float, float]:

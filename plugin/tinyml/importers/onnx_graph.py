@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -101,7 +102,11 @@ class _Reader:
     def _nodes(self, nodes: Iterable[onnx.NodeProto], values: Values, opsets: Mapping[str, int]) -> None:
         """Read nodes in an order that works, even if the file lists them in another."""
         waiting = list(nodes)
-        produced = {name for node in waiting for name in node.output}
+        times = Counter(name for node in waiting for name in node.output if name)
+        twice = [name for name, count in times.items() if count > 1]
+        if twice:
+            raise ModelError(f"two nodes compute {twice[0]!r}", MALFORMED)
+        produced = set(times)
         while waiting:
             later = []
             for node in waiting:

@@ -17,12 +17,12 @@ from tinyml.errors import ConfigError, ModelError, UnsupportedError
 from tinyml.importers import ModelFile, onnx_model, read
 from tinyml.ir import Array, Graph, Shape, State
 from tinyml.quantize import export, export_check
-from tinyml.quantize.halves import widen
 from tinyml.quantize.own_operators import NOTHING, Cut, cut
 from tinyml.quantize.shaping import Input
 from tinyml.quantizing import quantizing
 from tinyml.reading import dtype_of
 from tinyml.reference import session
+from tinyml.reference.halves import widen
 from tinyml.states import Remembered, states_of, without_states
 
 OPSET = 13
