@@ -43,10 +43,9 @@ def unroll(node: onnx.NodeProto, inputs: Sequence[Tensor | None], build: Builder
             f"Scan node {node.name!r}: its sequences have {lengths} steps, not one length of at least 1"
         )
     if steps > MOST_STEPS:
-        raise UnsupportedError(
-            f"a Scan over {steps} steps is too long",
-            f"up to {MOST_STEPS} are supported; scikit-learn's neighbours: to_onnx(options={{'optim': 'cdist'}})",
-        )
+        scikit_learn = "scikit-learn: to_onnx(options={id(model): {'optim': 'cdist'}})"
+        hint = f"up to {MOST_STEPS} are supported; {scikit_learn}"
+        raise UnsupportedError(f"a Scan over {steps} steps is too long", hint)
     collected: list[list[Tensor]] = []
     for step in range(steps):
         slices = [
