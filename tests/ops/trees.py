@@ -127,6 +127,16 @@ CASES: list[Case] = [
         onnx_case(f"normalizer_{norm}", "Normalizer", [real(3, 5)], domain=ML, norm=norm)
         for norm in ("L1", "L2")
     ),
+    onnx_case("imputer", "Imputer", [np.array([[1, np.nan, -2], [np.nan, 0, np.nan]], np.float32)], domain=ML,
+              imputed_value_floats=[0.5, -1.5, 7.0], replaced_value_float=float("nan")),
+    onnx_case("imputer_mark", "Imputer", [np.array([[1, -9, -2], [-9, 0, -9]], np.float32)], domain=ML,
+              imputed_value_floats=[0.25], replaced_value_float=-9.0),
+    onnx_case("imputer_whole", "Imputer", [np.array([[1, -9], [-9, 0]], np.int64)], domain=ML,
+              imputed_value_int64s=[4, 5], replaced_value_int64=-9),
+    onnx_case("one_hot_encoder", "OneHotEncoder", [np.array([[3, 5], [8, -1]], np.int64)], domain=ML,
+              cats_int64s=[5, 3, -1]),
+    onnx_case("one_hot_encoder_real", "OneHotEncoder", [np.array([3, 5.7, 8, -1.2], np.float32)], domain=ML,
+              cats_int64s=[5, 3, -1], zeros=1),
     onnx_case("binarizer", "Binarizer", [samples()], domain=ML, threshold=0.5),
     onnx_case("columns", "ArrayFeatureExtractor", [samples(), Const(np.array([2, 0], np.int64))], domain=ML),
     onnx_case("columns_by_data", "ArrayFeatureExtractor",
