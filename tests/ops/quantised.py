@@ -60,6 +60,21 @@ def int16_mean_of_two() -> Case:
     return onnx_nodes_case("int16_mean_of_two", nodes, operands, ["y"], expected=[even])
 
 
+def one_sided(op_type: str, zero: int, y_zero: int, **attributes: object) -> Case:
+    """Operands of one sign: the results reach one limit of int8 at most, and must be right at the other."""
+    names = ["a", "b"] if op_type == "Add" else ["a"]
+    operands: dict[str, Array | Const] = {"ys": Const(np.array(0.5, np.float32))}
+    operands |= {"yz": Const(np.array(y_zero, np.int8)), "z": Const(np.array(zero, np.int8))}
+    nodes = []
+    for name, scale in zip(names, (0.0625, 0.03125), strict=False):
+        operands[name] = whole(1, 8, 6, 6, low=-128, high=127, dtype="int8")
+        operands[f"{name}_scale"] = Const(np.array(scale, np.float32))
+        nodes.append(helper.make_node("DequantizeLinear", [name, f"{name}_scale", "z"], [f"{name}_real"]))
+    nodes.append(helper.make_node(op_type, [f"{name}_real" for name in names], ["r"], **attributes))
+    nodes.append(helper.make_node("QuantizeLinear", ["r", "ys", "yz"], ["y"]))
+    return onnx_nodes_case(f"{op_type}_one_sided_{zero}_{y_zero}", nodes, operands, ["y"])
+
+
 def axis_of_one_scale() -> Case:
     """A single scale has no axis: whatever the attribute says is ignored, as by onnxruntime and onnx."""
     operands: dict[str, Array | Const] = {
@@ -237,6 +252,11 @@ CASES: list[Case] = [
     between("LeakyRelu_int16_halves", "LeakyRelu", [2.0**-10], 2.0**-8, dtype="int16", lsb=0, alpha=0.25),
     between("clip", "Relu", [0.05], 0.05),
     int16_mean_of_two(),
+    *(
+        one_sided(op, zero, y_zero, **attributes)
+        for op, attributes in (("Add", {}), ("AveragePool", {"kernel_shape": [2, 2]}))
+        for zero, y_zero in ((127, -128), (127, 0), (-128, 127), (-128, -128))
+    ),
     axis_of_one_scale(),
     between("clip_rescaled", "Relu", [0.05], 0.03, -128),
 ]

@@ -129,14 +129,16 @@ def layers(once: bool) -> Graph:
     sketch = Layers()
     for name, case in WEIGHTED.items():
         sketch.weighted(name, case, once)
-    for name, shape, scales in (
-        ("add", (1, 5, 5, 7), (0.05, 0.021, 0.06)),
-        ("add_even", (1, 4, 4, 16), (0.05, 0.05, 0.1)),
-        ("add_small", (1, 1, 1, 3), (0.05, 0.002, 0.04)),
+    for name, shape, scales, zeros in (
+        ("add", (1, 5, 5, 7), (0.05, 0.021, 0.06), (3, -20, -7)),
+        ("add_even", (1, 4, 4, 16), (0.05, 0.05, 0.1), (3, -20, -7)),
+        ("add_small", (1, 1, 1, 3), (0.05, 0.002, 0.04), (3, -20, -7)),
+        ("add_negative", (1, 4, 1, 16), (0.021, 0.005, 0.1), (127, 127, -128)),
+        ("add_positive", (1, 4, 1, 16), (0.021, 0.005, 0.1), (-128, -128, -128)),
     ):
-        a = sketch.tensor(f"{name}_a", shape, scales[0], 3)
-        b = sketch.tensor(f"{name}_b", shape, scales[1], -20)
-        y = sketch.tensor(f"{name}_y", shape, scales[2], -7)
+        a = sketch.tensor(f"{name}_a", shape, scales[0], zeros[0])
+        b = sketch.tensor(f"{name}_b", shape, scales[1], zeros[1])
+        y = sketch.tensor(f"{name}_y", shape, scales[2], zeros[2])
         sketch.nodes.append(Node(name, Binary("add"), (a.name, b.name), (y.name,)))
     for name, shape, kernel, pads, scale in (
         ("pool_all", (1, 7, 5, 35), (7, 5), (0, 0, 0, 0), 0.05),

@@ -148,6 +148,7 @@ def linear_sum(function: str, clamp: Clamp, layer: Layer, once: bool = False) ->
             lambda a, b: evaluate(function, clamp, layer, a, b, once),
             np.arange(low, high + 1),
             (a, b if function == "add" else -b),
+            clamp_range(clamp, y),
         )
     return _LINEAR_SUMS[key]
 

@@ -65,4 +65,5 @@ def _line(
     def mean(total: Array) -> Array:
         return np.clip(from_sum(total, count, x, y, to_even), *limits)
 
-    return linear.find(mean, np.arange(count * low, count * high + 1), [x.scale / (count * y.scale)])
+    sums = np.arange(count * low, count * high + 1)
+    return linear.find(mean, sums, [x.scale / (count * y.scale)], limits)

@@ -41,11 +41,13 @@ def _number(value: int) -> str:
     return str(value) if value >= 0 else f"({value})"
 
 
-def find(function: Callable[..., Array], values: Array, slopes: Sequence[float]) -> Linear | None:
+def find(
+    function: Callable[..., Array], values: Array, slopes: Sequence[float], limits: tuple[int, int]
+) -> Linear | None:
     """The form of ``function``, or None if there is none.
 
-    ``values`` are all that an argument can be; the results are clamped already. There is an argument for
-    each of ``slopes``, the factors in real numbers.
+    ``values`` are all that an argument can be; the results are clamped to ``limits`` already, as those of
+    the form will be. There is an argument for each of ``slopes``, the factors in real numbers.
     """
     arguments = np.ix_(*[values.astype(np.int64)] * len(slopes))
     wanted = function(*arguments).astype(np.int64)
@@ -59,16 +61,16 @@ def find(function: Callable[..., Array], values: Array, slopes: Sequence[float])
             (argument * factor for argument, factor in zip(arguments, factors, strict=True)),
             np.zeros((), np.int64),
         )
-        offset = _offset(products, wanted, shift)
+        offset = _offset(products, wanted, shift, limits)
         if offset is not None and np.abs(products).max() + abs(offset) <= LARGEST:
             return Linear(factors, offset, shift)
     return None
 
 
-def _offset(products: Array, wanted: Array, shift: int) -> int | None:
+def _offset(products: Array, wanted: Array, shift: int, limits: tuple[int, int]) -> int | None:
     """What to add so that all end where they should; at the limits, anything beyond will do as well."""
     first = (wanted << shift) - products
-    low, high = wanted.min(), wanted.max()
+    low, high = limits
     least = int(first[wanted > low].max(initial=-LARGEST))
     most = int(first[wanted < high].min(initial=LARGEST)) + (1 << shift) - 1
     return (least + most) // 2 if least <= most else None
