@@ -30,7 +30,7 @@ def layer(function: str, scales: tuple[float, float, float], zeros: tuple[int, i
 def test_results_that_do_not_reach_both_limits(
     zeros: tuple[int, int, int], clamp: tuple[float, float]
 ) -> None:
-    """The operands have one sign, so the sums do: they are clamped on one side, and the other is exact too."""
+    """Operands and sums have one sign, so they are clamped on one side; the other is exact too."""
     a, b = BYTES[:, None], BYTES[None, :]
     for scales in ((0.021, 0.002, 0.021), (0.05, 0.005, 0.1), (0.005, 0.05, 0.006), (0.02, 0.02, 0.5)):
         case = layer("add", scales, zeros)
@@ -49,7 +49,8 @@ def test_means_that_do_not_reach_both_limits(y_scale: float, zeros: tuple[int, i
         Tensor(name, (1,), DType.INT8, Quant.per_tensor(scale, zero))
         for name, scale, zero in zip("xy", (0.02, y_scale), zeros, strict=True)
     )
-    assert x.quant is not None and y.quant is not None
+    assert x.quant is not None
+    assert y.quant is not None
     sums = np.arange(-128 * count, 127 * count + 1)
     for limits in ((-128, 127), (0, 127), (-7, 20)):
         form = linear_mean(np.array([count]), x, y, limits, to_even=True)

@@ -60,7 +60,7 @@ def int16_mean_of_two() -> Case:
     return onnx_nodes_case("int16_mean_of_two", nodes, operands, ["y"], expected=[even])
 
 
-def one_sided(op_type: str, zero: int, y_zero: int, **attributes: object) -> Case:
+def one_sided(op_type: str, zero: int, y_zero: int, **attributes: Any) -> Case:
     """Operands of one sign: the results reach one limit of int8 at most, and must be right at the other."""
     names = ["a", "b"] if op_type == "Add" else ["a"]
     operands: dict[str, Array | Const] = {"ys": Const(np.array(0.5, np.float32))}
