@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tflite
 
 from tests.support.batch import Item, run_batch
 from tests.support.interpret import interpret
@@ -59,6 +60,22 @@ def test_a_tensor_that_is_an_output_twice_becomes_two() -> None:
     values = interpret(graph, {"a": np.array([-1, 2], np.float32)})
     assert len(graph.outputs) == len(set(graph.outputs)) == 2
     assert all(v.tolist() == [0, 2] for v in values.values())
+
+
+def test_operators_in_the_new_field_only() -> None:
+    """What ai-edge-quantizer inserts has no code in the old field, which then says 0: ADD."""
+    part = Part(
+        [f32("a", (2,)), f32("b", (2,)), f32("y", (2,))],
+        [Call("MUL", ["a", "b"], ["y"], "MulOptions")],
+        ["a", "b"],
+        ["y"],
+    )
+    content = bytearray(write(part))
+    code = tflite.Model.GetRootAs(content).OperatorCodes(0)
+    content[code._tab.Pos + code._tab.Offset(4)] = 0
+    graph = tflite_graph.read(PATH, bytes(content), {})
+    values = interpret(graph, {"a": np.array([3, 2], np.float32), "b": np.array([5, 7], np.float32)})
+    assert [v.tolist() for v in values.values()] == [[15, 14]]
 
 
 def test_half_precision_weights_are_widened() -> None:

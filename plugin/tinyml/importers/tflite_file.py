@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+import flatbuffers
 import numpy as np
 import tflite
 
@@ -125,12 +126,18 @@ def _text(value: bytes | None) -> str:
 
 def _operator_name(code: Any) -> tuple[str, bool, int]:
     """Name, whether it is custom, version. Old files store the code in one byte, new ones in four."""
-    number = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
+    number = max(_four_bytes(code), code.DeprecatedBuiltinCode())
     if number == tflite.BuiltinOperator.CUSTOM:
         return _text(code.CustomCode()) or "CUSTOM", True, code.Version()
     if number not in tflite.BUILTIN_OPCODE2NAME:
         return f"operator number {number}", True, code.Version()
     return tflite.BUILTIN_OPCODE2NAME[number], False, code.Version()
+
+
+def _four_bytes(code: Any) -> int:
+    """The field itself: ``BuiltinCode()`` ignores numbers below 127 here, but some files have no other."""
+    offset = code._tab.Offset(10)
+    return int(code._tab.Get(flatbuffers.number_types.Int32Flags, offset + code._tab.Pos)) if offset else 0
 
 
 def _subgraph(buffers: Buffers, graph: Any, names: list[tuple[str, bool, int]], limit: int) -> Subgraph:
