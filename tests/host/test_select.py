@@ -11,9 +11,12 @@ import pytest
 
 from tests.support.weighted_layers import Layers, Weighted
 from tinyml.emit.model import Provenance
+from tinyml.errors import UnsupportedError
 from tinyml.goals import BALANCED
 from tinyml.kernel import Kernel, Library
 from tinyml.ops.conv.conv import Conv
+from tinyml.ops.conv.convolution import Convolution
+from tinyml.ops.conv.depthwise import DepthwiseConv
 from tinyml.pipeline import Options, compile_graph, compile_model
 from tinyml.select import Selected
 from tinyml.targets import find_target
@@ -85,3 +88,33 @@ def test_wide_convolutions_where_there_are_registers_for_them() -> None:
     assert chosen("riscv32-zve32x", 4, "size") == "tinyml_conv_rvv_s8"
     assert chosen("riscv32", 3) == "tinyml_conv_s8"
     assert chosen("generic", 4) == "tinyml_conv_s8"
+
+
+def selected(case: Weighted, target: str, kernels: str) -> list[Library]:
+    sketch = Layers()
+    sketch.weighted("a", case, once=False)
+    origin = Provenance("a", "0" * 64, "")
+    compiled = compile_graph(sketch.graph(), "a", origin, Options(target=target, kernels=kernels))
+    return [each.kernel.library for each in compiled.selected]
+
+
+@pytest.mark.parametrize("channels, library", [(255, Library.CMSIS_NN), (256, Library.PORTABLE)])
+def test_filters_that_cmsis_nn_cannot_count(channels: int, library: Library) -> None:
+    """On cores without DSP instructions it counts the elements of a filter in 16 bits."""
+    case = Weighted(Conv(), (1, 16, 16, channels), (1, 16, 16, channels))
+    assert selected(case, "cortex-m3", "cmsis-nn") == [library]
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        Conv((1, 19_999), pads=(0, 40_000, 0, 40_000)),
+        Conv((70_000, 65_536)),
+        Conv(dilations=(65_536, 1)),
+        DepthwiseConv((1, 19_999), pads=(0, 40_000, 0, 40_000)),
+    ],
+)
+def test_windows_beyond_16_bits_are_refused(op: Convolution) -> None:
+    kernel = (1, 1, 3, 1)
+    with pytest.raises(UnsupportedError, match="below 32768, and so are strides and dilations"):
+        selected(Weighted(op, (1, 1, 10, 1), kernel), "cortex-m4", "portable")

@@ -115,12 +115,17 @@ def bias_of_groups(layer: Layer[Convolution]) -> bool:
     return layer.has_input(2) or layer.input(1).shape[3] == layer.input(0).shape[3]
 
 
+def short_filters(layer: Layer[Convolution]) -> bool:
+    """A filter has fewer than 65,536 elements, which CMSIS-NN counts in 16 bits."""
+    return layer.input(1).elements // layer.input(1).shape[0] < 1 << 16
+
+
 class GeneralConv(ConvolutionKernel):
     """Any convolution, through an im2col buffer."""
 
     name = "arm_convolve_s8"
     sources = GENERAL
-    constraints = (*COMMON, bias_of_groups)
+    constraints = (*COMMON, bias_of_groups, short_filters)
     cost = Cost(plain=(2.55, 87), dsp=(1.6, 92), mve=(0.12, 37))
     upscale = True
 
