@@ -143,7 +143,12 @@ def _format() -> dict[str, Made]:
             file(quantise, [1, 4], {"s": np.asarray(value, np.float32), "z": np.int8(0)}).SerializeToString()
         )
 
+    norm = helper.make_node("BatchNormalization", ["x", "w", "w", "w", "w"], ["y", "mean", "var", "m", "v"])
+    training = file([norm], [1, 4], {"w": ones(4)})
+    training.opset_import[0].version = 9
+
     return {
+        "old_batch_norm_in_training": (training.SerializeToString(), "training mode"),
         "empty": (b"", "the file is empty"),
         "truncated": (file([relu], [1, 4]).SerializeToString()[:20], "is not a model"),
         "data_too_short": (file([add], [1, 4], {"w": constant(raw_data=b"123")}).SerializeToString(), "3 bytes of data, not 16"),
@@ -178,7 +183,7 @@ def _format() -> dict[str, Made]:
                   helper.make_node("Abs", ["x"], ["z"])], [1, 4]).SerializeToString(), "two nodes compute 'z'"),
         "extra_output": (
             file([helper.make_node("Relu", ["x"], ["z", "more"]), helper.make_node("Add", ["z", "more"], ["y"])],
-                 [1, 4]).SerializeToString(), "output"),
+                 [1, 4]).SerializeToString(), "its output 'more' is not supported"),
         "input_of_0": (file([relu], [0, 4]).SerializeToString(), "extents are 1 or more"),
         "input_of_minus_1": (file([relu], [-1, 4]).SerializeToString(), "extents are 1 or more"),
         "input_huge": (file([relu], [2**31, 2**31]).SerializeToString(), "at most"),

@@ -47,6 +47,7 @@ class _Reader:
         self.functions = {(f.domain, f.name): f for f in model.functions}
         self.build = Builder()
         self.complaints = Complaints()
+        self.unread: dict[str, tuple[str, str]] = {}  # outputs that no reader gives, and whose they are
         self.count = 0  # nodes read, those of functions and subgraphs each time
         self.depth = 0  # functions and subgraphs that are being read
 
@@ -68,6 +69,7 @@ class _Reader:
                 values[value.name] = input_tensor(self.build, value, shapes.get(value.name)).name
         self._initializers(constants, values)
         self._nodes(proto.node, values, self.opsets)
+        self._complain_of_unread(value.name for value in proto.output)
         self.complaints.raise_if_any()
         for value in proto.output:
             if value.name not in values:
@@ -125,6 +127,7 @@ class _Reader:
             waiting = later
 
     def _node(self, node: onnx.NodeProto, values: Values, opsets: Mapping[str, int]) -> None:
+        self._complain_of_unread(node.input)
         if any(name in self.complaints.poisoned for name in node.input):
             self.complaints.poison(node.output)
             return
@@ -147,14 +150,20 @@ class _Reader:
             self.complaints.add(domain, node.op_type, error)
             self.complaints.poison(node.output)
             return
-        unread = [name for name in node.output[len(results) :] if name]
-        if unread:
-            refused = UnsupportedError(f"output {unread[0]!r} of a {node.op_type} is not supported")
-            self.complaints.add(domain, node.op_type, refused)
-            self.complaints.poison(unread)
+        for name in node.output[len(results) :]:  # such as the statistics of an old BatchNormalization
+            self.unread[name] = (domain, node.op_type)
+            self.complaints.poison([name])
         for name, tensor in zip(node.output, results, strict=False):
             if name:
                 values[name] = tensor.name
+
+    def _complain_of_unread(self, names: Iterable[str]) -> None:
+        """An output that its reader does not give matters only where it is used."""
+        for name in names:
+            if name in self.unread:
+                domain, op_type = self.unread[name]
+                error = UnsupportedError(f"its output {name!r} is not supported")
+                self.complaints.add(domain, op_type, error)
 
     @contextmanager
     def _deeper(self, node: onnx.NodeProto) -> Iterator[None]:

@@ -94,7 +94,10 @@ def per_channel(build: Builder, values: Tensor, rank: int) -> Tensor:
 @onnx_op("BatchNormalization")
 def read_batch(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     """x * factor + offset, both known now in every trained model."""
-    if node.attr("training_mode", 0) or (node.opset < 9 and not node.attr("spatial", 1)):
+    # before the attribute existed, asking for the statistics meant training
+    asked = node.opset < 14 and any(node.output_names[1:]) and not node.attr("is_test", 0)
+    training = asked or node.attr("training_mode", 0)
+    if training or (node.opset < 9 and not node.attr("spatial", 1)):
         raise UnsupportedError(
             f"BatchNormalization node {node.name!r} is in training mode or not per channel",
             "export the model for inference: model.eval()",
