@@ -111,6 +111,7 @@ CASES: list[Case] = [
         for op, operands in (("Add", 2), ("Mul", 2), ("Relu", 1), ("ReduceSum", 1))
         for dtype in ("int8", "int16")
     ),
+    between("finest_HardSigmoid_int16", "HardSigmoid", [0.0003], 1e-12, dtype="int16"),
     matmul("int8"),
     matmul("int16"),
     # both scales of the sums are below 1e-8, so an absolute tolerance would take them for the same

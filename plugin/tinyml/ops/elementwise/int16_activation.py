@@ -132,6 +132,10 @@ class SigmoidInt16Loop(InPlace[SigmoidInt16]):
 register_kernels(SigmoidInt16, SigmoidInt16Loop())
 
 
+LARGEST_OFFSET = 1 << 29
+"""In steps of the output: half of what products are limited to, so that 32 bits hold their sum."""
+
+
 @dataclass(frozen=True)
 class LeakyInt16(Int16Activation, Clamped):
     """Two slopes, each a fixed-point factor, within limits. Both slopes alike: a clamp."""

@@ -17,6 +17,7 @@ from tinyml.kernel import Sheet, register_kernels
 from tinyml.ops.elementwise import int16_activation, int16_table, lookup
 from tinyml.ops.elementwise.loops import ElementwiseKernel, Templates, emit_loops, fill
 from tinyml.ops.shared.operands import present
+from tinyml.ops.shared.quant import quant_of
 from tinyml.quantizing import quantizes
 from tinyml.reading import Builder, OnnxNode, onnx_op
 from tinyml.writing import OnnxWriter, onnx_writer
@@ -186,7 +187,8 @@ class Unary(Op):
             return int16_activation.LeakyInt16(-1.0, 1.0 if self.function == "abs" else -1.0, round_once=True)
         if self.function == "hard_sigmoid" and self.parameters[0] > 0:
             alpha, beta = self.parameters
-            return int16_activation.LeakyInt16(alpha, alpha, beta, clamp=(0.0, 1.0), round_once=True)
+            if abs(beta) < int16_activation.LARGEST_OFFSET * quant_of(y).scale:
+                return int16_activation.LeakyInt16(alpha, alpha, beta, clamp=(0.0, 1.0), round_once=True)
         return int16_table.from_function(self.function, self.real, x, y)
 
 
