@@ -191,6 +191,22 @@ def test_half_precision(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert "agrees on host with onnxruntime" in capsys.readouterr().out
 
 
+def test_a_model_that_onnx_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """TopK has two outputs; the compiler needs only the one that is used."""
+    value = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        [helper.make_node("TopK", ["x", "k"], ["y"])],
+        "top",
+        [value("x", TensorProto.FLOAT, [1, 4])],
+        [value("y", TensorProto.FLOAT, [1, 2])],
+        [numpy_helper.from_array(np.array([2]), "k")],
+    )
+    path = tmp_path / "top.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
+    assert main(["verify", str(path)]) == 1
+    assert "error: ONNX's shape inference refuses this model: " in capsys.readouterr().err
+
+
 def test_against_another_model(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", DIGITS, "--against", FLOAT]) == 0
     assert main(["verify", DIGITS, "--against", FLOAT, "--snr", "90"]) == 3

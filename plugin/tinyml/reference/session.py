@@ -55,7 +55,10 @@ class Session:
         options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = FATAL_ONLY
-        copy = exact(onnx.load(model) if isinstance(model, Path) else model)
+        try:
+            copy = exact(onnx.load(model) if isinstance(model, Path) else model)
+        except onnx.shape_inference.InferenceError as error:
+            raise ModelError(f"ONNX's shape inference refuses this model: {_first_line(error)}") from None
         outputs = [value.name for value in copy.graph.output]
         self.names = [*dict.fromkeys([*outputs, *also])]
         copy.graph.output.extend(onnx.ValueInfoProto(name=n) for n in self.names if n not in outputs)
