@@ -78,6 +78,7 @@ WEIGHTED = {
     },
     "row": Weighted(Conv(pads=(0, 1, 0, 1)), (1, 1, 12, 8), (8, 1, 3, 8)),
     "depthwise": Weighted(DepthwiseConv(pads=SAME), (1, 6, 5, 64), (1, 3, 3, 64)),
+    "depthwise_many": Weighted(DepthwiseConv(pads=SAME), (1, 3, 3, 126), (1, 3, 3, 126), bias=False),
     "depthwise_narrow": Weighted(DepthwiseConv((3, 1), pads=(1, 1, 0, 2)), (1, 5, 1, 15), (1, 3, 3, 15)),
     "depthwise_padded_after": Weighted(DepthwiseConv(pads=(1, 1, 1, 2)), (1, 5, 4, 16), (1, 3, 3, 16)),
     "depthwise_stream": Weighted(DepthwiseConv(), (1, 21, 1, 60), (1, 21, 1, 60)),

@@ -175,6 +175,14 @@ class DepthwiseConv3x3(DepthwiseKernel):
         return not target.mve
 
 
+CHANNEL_BLOCK_MVE = 124  # CH_IN_BLOCK_MVE of the library
+
+
+def bias_of_blocks(layer: Layer[Convolution]) -> bool:
+    """There is a bias, or at most 124 channels: without a bias CMSIS-NN reads behind NULL for those after."""
+    return layer.has_input(2) or layer.output.shape[3] <= CHANNEL_BLOCK_MVE
+
+
 class DepthwiseConvBuffered(DepthwiseKernel):
     """Depthwise layers of other sizes, on cores with DSP instructions or Helium."""
 
@@ -187,7 +195,7 @@ class DepthwiseConvBuffered(DepthwiseKernel):
         f"{nn.SUPPORT}/arm_nn_depthwise_conv_nt_t_s8.c",
         f"{nn.SUPPORT}/arm_q7_to_q15_with_offset.c",
     )
-    constraints = (*COMMON, one_filter_per_channel)
+    constraints = (*COMMON, one_filter_per_channel, bias_of_blocks)
 
     def runs_on(self, target: Target) -> bool:
         return target.dsp
@@ -197,9 +205,6 @@ class DepthwiseConvBuffered(DepthwiseKernel):
         if target.mve:
             return 4 * CHANNEL_BLOCK_MVE * kernel_h * kernel_w
         return 2 * channels * kernel_h * kernel_w
-
-
-CHANNEL_BLOCK_MVE = 124  # CH_IN_BLOCK_MVE of the library
 
 
 class DepthwiseConvAny(DepthwiseKernel):
