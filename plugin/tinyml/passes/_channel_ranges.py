@@ -130,7 +130,7 @@ def _linear(layer: Layer, op: Weighted, known: Mapping[str, Ranges]) -> Ranges |
     least, most = bias + small.sum(axis=axes), bias + large.sum(axis=axes)
     if x.quant is not None and (np.any(least < -(1 << 31)) or np.any(most >= 1 << 31)):
         return None  # the accumulator could wrap
-    if not layer.output.dtype.is_float and layer.output.quant is None:
+    if layer.output.dtype.is_integer and layer.output.quant is None:
         limits = layer.output.dtype.limits  # plain integers: ConvInteger, MatMulInteger
         if not (np.all(least >= limits[0]) and np.all(most <= limits[1])):
             return None

@@ -87,7 +87,7 @@ tinyml_rescale_large(int32_t acc, int32_t multiplier, int32_t shift, bool once)
 	const int32_t scaled = once ? tinyml_rescale_once(acc, multiplier, shift)
 				    : tinyml_rescale(acc, multiplier, shift);
 
-	return tinyml_clamp(scaled, INT16_MIN, INT16_MAX);
+	return tinyml_saturate_s16(scaled);
 }
 
 static inline int8_t tinyml_output_s8(int32_t acc, int32_t multiplier, int32_t shift,

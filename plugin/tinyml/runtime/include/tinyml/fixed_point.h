@@ -38,6 +38,21 @@ static inline int32_t tinyml_rescale(int32_t x, int32_t multiplier, int32_t shif
 	return x;
 }
 
+/** The same, rounded once, halves up: for models that are defined by real arithmetic. Results are
+ * less than 2^30 in magnitude: larger ones would be out of the range of int8 and int16 anyway.
+ */
+static inline int32_t tinyml_rescale_once(int32_t x, int32_t multiplier, int32_t shift)
+{
+	const int32_t exponent = 31 - shift; /* 1 to 62 */
+
+	if (shift > 0) {
+		const int32_t most = INT32_C(1) << (30 - shift);
+
+		x = x < -most ? -most : x > most ? most : x;
+	}
+	return (int32_t)((((int64_t)x * multiplier >> (exponent - 1)) + 1) >> 1);
+}
+
 /** A product that is at most 2^30 in magnitude when it has been shifted by `exponent`; larger ones
  * are out of the range of int8 and int16 anyway. Exponents of 31 and more need no limit.
  */
@@ -49,17 +64,6 @@ static inline int64_t tinyml_limit_product(int64_t product, int32_t exponent)
 		return product < -most ? -most : product > most ? most : product;
 	}
 	return product;
-}
-
-/** The same, rounded once, halves up: for models that are defined by real arithmetic. Results are
- * limited to 2^30.
- */
-static inline int32_t tinyml_rescale_once(int32_t x, int32_t multiplier, int32_t shift)
-{
-	const int32_t exponent = 31 - shift; /* 1 to 62 */
-	const int64_t product = tinyml_limit_product((int64_t)x * multiplier, exponent);
-
-	return (int32_t)(((product >> (exponent - 1)) + 1) >> 1);
 }
 
 /** product / 2^exponent, rounded once, halves to even, limited to 2^30. A result as close to a half
@@ -112,6 +116,17 @@ static inline int32_t tinyml_saturate_s8(int32_t x)
 	return x;
 #else
 	return tinyml_clamp(x, INT8_MIN, INT8_MAX);
+#endif
+}
+
+/** x, limited to what int16 holds. */
+static inline int32_t tinyml_saturate_s16(int32_t x)
+{
+#if defined(__ARM_FEATURE_SAT) && __ARM_FEATURE_SAT
+	__asm__("ssat %0, #16, %1" : "=r"(x) : "r"(x));
+	return x;
+#else
+	return tinyml_clamp(x, INT16_MIN, INT16_MAX);
 #endif
 }
 
