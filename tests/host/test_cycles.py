@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tinyml.cost import mca, tables
@@ -94,6 +96,18 @@ def test_phases_are_weighed_without_the_clock() -> None:
     phase = Phase([Block(0x110, 2, 10, 0), Block(0x11A, 1, 10, 9), Block(0x11C, 2, 50, 50)], unaligned=7)
     model = Model(lambda blocks: [tables.m4(one) for one in blocks], "", unaligned=1)
     assert weigh_phases([phase], code, model) == [10 * (1 + 1 + 1) + 10 + 9 * 2 + 7]
+
+
+def test_an_old_llvm_mca_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """LLVM 14 takes the name of a Cortex-M55 and estimates nonsense."""
+    program = tmp_path / "llvm-mca"
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for version, used in (("14.0.6", False), ("21.1.0", True), ("", False)):
+        program.write_text(f"#!/bin/sh\necho 'Debian LLVM version {version}'\n", encoding="utf-8")
+        program.chmod(0o755)
+        mca.find.cache_clear()
+        assert (mca.find() == str(program)) == used
+    mca.find.cache_clear()
 
 
 @pytest.mark.skipif(not mca.knows("cortex-m7"), reason="no llvm-mca here")

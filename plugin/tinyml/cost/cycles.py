@@ -111,7 +111,9 @@ def estimate(image: harness.Image, model: Generated, result: harness.Result) -> 
     if weighing is None or board is None:
         raise ToolError(f"there is no model of the pipeline of {target}")
     if target in BY_MCA and not mca.knows(target):
-        raise ToolError(f"llvm-mca, which has a model of the {target}'s pipeline, was not found (llvm-19)")
+        raise ToolError(
+            f"llvm-mca {mca.OLDEST} or later, which has a model of the {target}'s pipeline, was not found"
+        )
     symbols = {name: address for address, name in tools.symbols(board.toolchain, image.path)}
     marks = ("profile_begin", "profile_end") if image.profiled else (model.entry, "clock_read")
     begin, end = (symbols[name] & ~1 for name in marks)

@@ -15,7 +15,9 @@ from tinyml.cost.instructions import Instruction, Kind
 from tinyml.cost.tables import Weight
 from tinyml.errors import ToolError
 
-NEWEST, OLDEST = 30, 13
+NEWEST, OLDEST = 30, 19
+"""Versions of LLVM. Older ones accept the names of these cores, but have no pipelines for them."""
+
 FALLBACK = 1.3
 """Cycles per instruction of a block that llvm-mca cannot read."""
 
@@ -28,9 +30,16 @@ _LEFT_OUT = frozenset((Kind.LOOP, Kind.TABLE_BRANCH))
 
 @cache
 def find() -> str | None:
-    """The newest llvm-mca here; Debian's have their version in the name."""
-    names = (*(f"llvm-mca-{version}" for version in range(NEWEST, OLDEST, -1)), "llvm-mca")
-    return next((found for name in names if (found := shutil.which(name))), None)
+    """The newest llvm-mca here, if it is new enough; Debian's have their version in the name."""
+    names = (*(f"llvm-mca-{version}" for version in range(NEWEST, OLDEST - 1, -1)), "llvm-mca")
+    found = next((found for name in names if (found := shutil.which(name))), None)
+    return found if found and _version(found) >= OLDEST else None
+
+
+def _version(program: str) -> int:
+    done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+    match = re.search(r"LLVM version (\d+)", done.stdout)
+    return int(match.group(1)) if match else 0
 
 
 @cache
