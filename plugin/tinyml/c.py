@@ -127,14 +127,30 @@ def _numbers(array: npt.NDArray[Any]) -> list[str]:
     if dtype.kind in "iu" and dtype.itemsize < 4:
         return [str(value) for value in flat.tolist()]
     if dtype == np.float32:
-        # numpy prints these identically, ten times as fast
-        plain = (np.abs(flat) > 2e-4) & (np.abs(flat) < 1e6) | (flat == 0)
-        texts = flat.astype("U32").tolist()
-        return [
-            f"{text}f" if simple else floating(value, dtype)
-            for text, simple, value in zip(texts, plain.tolist(), flat, strict=True)
-        ]
+        return _floats(flat)
     return [number(value, dtype) for value in flat]
+
+
+AT_ONCE = 1 << 16
+"""Floats that become text together: numpy's texts take 128 bytes each."""
+
+
+def _floats(flat: npt.NDArray[np.float32]) -> list[str]:
+    """``floating`` of each element."""
+    bits, places = np.unique(flat.view(np.uint32), return_inverse=True)
+    if bits.size < flat.size // 4:  # clustered weights, or those of float16
+        texts = _floats(bits.view(np.float32))
+        return [texts[place] for place in places.tolist()]
+    found: list[str] = []
+    for start in range(0, flat.size, AT_ONCE):
+        part = flat[start : start + AT_ONCE]
+        # numpy prints these identically, ten times as fast
+        plain = (np.abs(part) > 2e-4) & (np.abs(part) < 1e6) | (part == 0)
+        found += [
+            f"{text}f" if simple else floating(value, part.dtype)
+            for text, simple, value in zip(part.astype("U32").tolist(), plain.tolist(), part, strict=True)
+        ]
+    return found
 
 
 def fill(items: Sequence[str], indent: str) -> list[str]:

@@ -190,7 +190,8 @@ def _table_text(model: str, table: Table) -> dict[str, object]:
     array = f"{table.name}[{max(values.size, 1)}]"
     return {
         "declaration": c.code(c.wrap(f"static const {DType.of(values).c} {array} {where} = {{", "")),
-        "rows": c.code(c.table_rows(values) if values.size else [f"{c.TAB}0"]),
+        # one text for all rows, because a model may have a million of them
+        "rows": c.code(["\n".join(c.table_rows(values) if values.size else [f"{c.TAB}0"])]),
         "shape": "x".join(str(extent) for extent in values.shape) or "1",
     }
 
