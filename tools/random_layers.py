@@ -20,6 +20,7 @@ from collections.abc import Iterable
 from tests.random_layers.batch import SIZE, Batch, batch
 from tests.random_layers.check import Choices, Place, Tally, check
 from tinyml import harness
+from tinyml.ir import Tensor
 from tinyml.workspace import find_cmsis_nn
 
 MACHINES = [
@@ -77,10 +78,17 @@ def _report(layers: Batch, place: Place, name: str, why: str, seed: int, number:
     tensors = [layers.graph.tensors[tensor] for tensor in (*node.inputs, *node.outputs)]
     return (
         f"\nwrong on {place} ({Choices.of(number).goal}): {name}: {why}\n  {node.op}\n"
-        + "".join(f"  {t.name}: {t.dtype.name} {t.shape} {t.quant}\n" for t in tensors)
+        + "".join(f"  {t.name}: {t.dtype.name} {t.shape} {_short(t)}\n" for t in tensors)
         + f"  again: python -m tools.random_layers --seed {seed} --batch {number} --layer {name}"
         f" --on {place.machine} --kernels {place.kernels}"
     )
+
+
+def _short(tensor: Tensor) -> str:
+    if tensor.quant is None:
+        return "no scale"
+    several = f" and {len(tensor.quant.scales) - 1} more" if tensor.quant.per_channel else ""
+    return f"scale {tensor.quant.scales[0]:.6g}{several}, zero point {tensor.quant.zero_points[0]}"
 
 
 if __name__ == "__main__":

@@ -55,9 +55,10 @@ def batch(seed: int, number: int, size: int = SIZE) -> Batch:
     """The batch ``number`` of a campaign; always the same for the same arguments."""
     rng = np.random.default_rng((seed, number))
     kinds = rng.choice(list(SHARES), size, p=list(SHARES.values()))
+    once = bool(rng.random() < 0.5)  # as in a model from ONNX, or twice as in one from TFLite; never both
     graph = Graph("layers", {}, (), (), ())
     for index, kind in enumerate(map(str, kinds)):
-        graph = _joined(graph, _layer(rng, kind, f"{kind}_{index}"))
+        graph = _joined(graph, _layer(rng, kind, f"{kind}_{index}", once))
     inputs = {name: random_values(rng, graph.tensors[name]) for name in graph.inputs}
     expected = {}
     for node in graph.nodes:
@@ -66,7 +67,7 @@ def batch(seed: int, number: int, size: int = SIZE) -> Batch:
     return Batch(graph, inputs, expected)
 
 
-def _layer(rng: np.random.Generator, kind: str, name: str) -> Graph:
+def _layer(rng: np.random.Generator, kind: str, name: str, once: bool) -> Graph:
     if kind == "plain":
         node, tensors = plain_layer(rng, name)
         by_name = {tensor.name: tensor for tensor in tensors}
@@ -75,7 +76,7 @@ def _layer(rng: np.random.Generator, kind: str, name: str) -> Graph:
     case = sample(rng, WIDE)
     while kind == "computed" and isinstance(case.op, Dense | ConvTranspose):
         case = sample(rng, WIDE)  # these need constant weights, or are another operator
-    made.weighted(name, case, once=bool(rng.random() < 0.5))
+    made.weighted(name, case, once)
     return as_kind(made.graph(), kind)
 
 
