@@ -15,7 +15,7 @@ from tinyml.compare.reference import Answer
 from tinyml.errors import BudgetError
 from tinyml.harness import Place
 from tinyml.interpret import evaluate, interpret
-from tinyml.ir import Array, Graph
+from tinyml.ir import Array, Graph, Node
 from tinyml.naming import short
 from tinyml.pipeline import Compiled, ModelFile, Options, compile_model
 
@@ -25,6 +25,11 @@ EXPOSED_AT_ONCE = 200
 Samples = Sequence[Mapping[str, Array]]
 
 EXACT = Tolerance(0, 1e-5)
+
+ENLARGED = (
+    "\n  on the reference's own input it computes the same: it enlarges what earlier layers rounded "
+    "differently; --tolerance sets how much is allowed"
+)
 
 
 def first_wrong_layer(
@@ -138,7 +143,22 @@ def first_wrong_node(
                 continue  # imported in another form, for example in another layout
             difference: Difference = compare(found, wanted, None, tolerance)
             if not difference.fine and not np.isnan(difference.distance):
+                alone = _on_their_inputs(graph, node, {**samples[number]}, answer)
+                agrees = alone is not None and compare(alone, wanted, None, tolerance).fine
                 return (
                     f"{node.op.kind} {name!r} is the first node that differs (sample {number}): {difference}"
-                )
+                ) + (ENLARGED if agrees else "")
     return None
+
+
+def _on_their_inputs(graph: Graph, node: Node, theirs: dict[str, Array], answer: Answer) -> Array | None:
+    """What our operator makes of the reference's values, or None if not all of them are known."""
+    made_by = {node.outputs[0]: name for name, node in {n.name: n for n in graph.nodes}.items()}
+    for tensor in graph.layer(node).inputs:
+        if tensor is None or tensor.is_constant or tensor.name in theirs:
+            continue
+        value = answer.inner.get(made_by.get(tensor.name, ""))
+        if value is None or value.shape != tensor.shape or value.dtype != tensor.dtype.numpy:
+            return None
+        theirs[tensor.name] = value
+    return evaluate(graph.layer(node), theirs)[0]
