@@ -52,6 +52,21 @@ def test_features_that_are_not_there() -> None:
         read(features=1)
 
 
+@pytest.mark.parametrize("labels", [{}, {"classlabels_int64s": [0]}], ids=["none", "one of two"])
+def test_classes_without_names(labels: dict[str, Any]) -> None:
+    attributes = forest(1, 2, "class", [0, 1], ["BRANCH_LEQ"], **labels)
+    node = helper.make_node("TreeEnsembleClassifier", ["x"], ["label", "y"], domain=ML, **attributes)
+    graph = helper.make_graph(
+        [node],
+        "trees",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, FEATURES])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 2])],
+    )
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid(ML, 1)]
+    with pytest.raises(ModelError, match=f"names {len(labels)} classes, and has scores of class 1"):
+        onnx_graph.read(helper.make_model(graph, opset_imports=imports), "trees", {})
+
+
 def test_nodes_in_a_circle() -> None:
     attributes = forest(1, 1, "target", [0], ["BRANCH_LEQ"])
     attributes["nodes_modes"][1] = "BRANCH_LEQ"

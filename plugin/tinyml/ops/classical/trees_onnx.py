@@ -171,6 +171,13 @@ def read_regressor(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
 def read_classifier(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     labels = node.attr("classlabels_int64s") or node.attr("classlabels_strings") or ()
     used, base = sorted(set(node.ints("class_ids"))), attribute(node, "base_values")
+    if not labels or not used or used[0] < 0 or used[-1] >= len(labels):
+        raise ModelError(
+            f"TreeEnsembleClassifier node {node.name!r} names {len(labels)} classes, and has scores of "
+            f"class {used[-1] if used else 'none'}",
+            "onnxruntime refuses such files too (CatBoost writes them for regressions of several values): "
+            "export one model for each value",
+        )
     if len(labels) == 2 and len(used) == 1:
         score = added(build, trees(node, build, "class", {used[0]: 0}), base[-1:])
         return _two_classes(node, build, score, labels, used[0])
