@@ -34,9 +34,8 @@ def read(model: onnx.ModelProto, name: str, shapes: Mapping[str, Shape]) -> Grap
     except (ModelError, UnsupportedError) as error:
         if not reader.build.open_inputs or error.hint not in ("", MALFORMED):
             raise
-        hint = "; ".join(
-            reader.build.open_inputs.values()
-        )  # 1 may be too short, which is not the file's fault
+        # an open length was taken as 1, which may be too short: not the file's fault
+        hint = "; ".join(reader.build.open_inputs.values())
         raise type(error)(error.message, f"{hint}; or {error.hint}" if error.hint else hint) from error
 
 
