@@ -4,7 +4,7 @@
 
 python -m tools.random_layers --count 10000                         # every core, our kernels and CMSIS-NN's
 python -m tools.random_layers --count 2000 --on qemu-cortex-m55 --kernels cmsis-nn
-python -m tools.random_layers --seed 3 --batch 17 --layer int8_42   # one layer again, on every core
+python -m tools.random_layers --seed 3 --batch 17 --layer int8_17_42 # one layer again, on every core
 
 Layers are made in batches, one image each. A layer that fails is printed with the command that repeats it
 alone. Put it into WEIGHTED of tests/standalone/test_kernels.py as a case.

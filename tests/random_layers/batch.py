@@ -58,7 +58,7 @@ def batch(seed: int, number: int, size: int = SIZE) -> Batch:
     once = bool(rng.random() < 0.5)  # as in a model from ONNX, or twice as in one from TFLite; never both
     graph = Graph("layers", {}, (), (), ())
     for index, kind in enumerate(map(str, kinds)):
-        graph = _joined(graph, _layer(rng, kind, f"{kind}_{index}", once))
+        graph = _joined(graph, _layer(rng, kind, f"{kind}_{number}_{index}", once))
     inputs = {name: random_values(rng, graph.tensors[name]) for name in graph.inputs}
     expected = {}
     for node in graph.nodes:
