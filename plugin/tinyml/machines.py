@@ -223,6 +223,9 @@ _ALL = (
 
 MACHINES = {machine.name: machine for machine in _ALL}
 
+CORES = [machine.name for machine in _ALL if machine.board and not machine.like]
+"""The emulated machines on which tests and campaigns run everything."""
+
 
 def find_machine(name: str) -> Machine:
     """The machine called ``name``."""

@@ -21,12 +21,11 @@ from tinyml.pipeline import Options, compile_graph
 
 CHECKED = harness.Options(check_arena=True)
 
-MACHINES = [name for name, machine in harness.MACHINES.items() if machine.board and not machine.like]
 CHAINS = 12
 FLAT_CHAINS = 6  # along the width
 
 
-@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("machine", harness.CORES)
 def test_chains(machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(placing, "in_bands", join_everything)
     sketch = Sketch(3)

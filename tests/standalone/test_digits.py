@@ -17,7 +17,6 @@ from tinyml.reference.session import Session
 from tinyml.workspace import find_cmsis_nn
 
 MODEL = Path(__file__).resolve().parents[2] / "samples" / "digits" / "model.onnx"
-QEMU = [name for name, machine in harness.MACHINES.items() if machine.board and not machine.like]
 
 
 @cache
@@ -56,7 +55,7 @@ def test_host_agrees_with_onnxruntime() -> None:
 
 
 @pytest.mark.parametrize("kernels", ["portable", "cmsis-nn"])
-@pytest.mark.parametrize("machine", QEMU)
+@pytest.mark.parametrize("machine", harness.CORES)
 def test_same_numbers_on_every_machine(machine: str, kernels: str) -> None:
     if kernels == "cmsis-nn" and find_cmsis_nn() is None:
         pytest.skip("no CMSIS-NN here (TINYML_CMSIS_NN, or a west workspace)")

@@ -17,10 +17,8 @@ from tinyml.features.settings import from_mapping
 from tinyml.pipeline import Options, compile_frontend, compile_model
 from tools import benchmarks
 
-BOARDS = [name for name, machine in harness.MACHINES.items() if machine.board and not machine.like]
 
-
-@pytest.mark.parametrize("machine", BOARDS)
+@pytest.mark.parametrize("machine", harness.CORES)
 def test_micro_features_are_equal_on_every_core(machine: str) -> None:
     frontend = from_mapping({"kind": "micro", "step_ms": 30}, "test")
     with np.load(RECORDED) as file:

@@ -16,10 +16,7 @@ from tinyml.ops.conv.depthwise import DepthwiseConv
 from tinyml.ops.dense.dense import Dense
 from tinyml.pipeline import Options, compile_graph
 
-MACHINES = [
-    "host",
-    *(name for name, machine in harness.MACHINES.items() if machine.board and not machine.like),
-]
+MACHINES = ["host", *harness.CORES]
 SAME = (1, 1, 1, 1)
 
 # Operator, input, weights, bias. Filters come by eight, by four and one by one.

@@ -16,10 +16,7 @@ from tinyml.pipeline import Options, compile_graph
 
 CHECKED = harness.Options(check_arena=True)
 
-MACHINES = [
-    "host",
-    *(name for name, machine in harness.MACHINES.items() if machine.board and not machine.like),
-]
+MACHINES = ["host", *harness.CORES]
 
 FUNCTIONS: dict[str, tuple[Op, float, float]] = {
     "sigmoid": (Unary("sigmoid"), 2.0**-12, 2.0**-15),

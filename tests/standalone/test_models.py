@@ -23,7 +23,6 @@ from tinyml.ir import Graph
 from tinyml.pipeline import Options, compile_graph
 from tinyml.workspace import find_cmsis_nn
 
-MACHINES = [name for name, machine in harness.MACHINES.items() if machine.board and not machine.like]
 ABSENT = pytest.mark.skip(reason="no published models here (TINYML_MODELS names their folder)")
 LARGE_MACS = 2_000_000  # of a float model on a core that has no FPU
 
@@ -31,7 +30,7 @@ LARGE_MACS = 2_000_000  # of a float model on a core that has no FPU
 def cases() -> Iterator[Any]:
     """Model, machine and kernels."""
     for model in published():
-        for machine in MACHINES:
+        for machine in harness.CORES:
             spared = machine == "qemu-riscv32"
             if spared and not model.is_int8 and int(model.row["macs"]) > LARGE_MACS:
                 continue

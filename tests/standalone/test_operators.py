@@ -17,7 +17,6 @@ from tinyml.pipeline import Options, compile_graph, optimize
 
 CHECKED = harness.Options(check_arena=True)
 
-BOARDS = [name for name, machine in harness.MACHINES.items() if machine.board and not machine.like]
 CHOSEN = {
     "trees": ("mixed_modes", "missing"),
     "movement": ("dynamic_update_1",),
@@ -31,7 +30,7 @@ def find(file: str, name: str) -> Case:
 
 
 @pytest.mark.parametrize("file,name", [(file, name) for file, names in CHOSEN.items() for name in names])
-@pytest.mark.parametrize("machine", BOARDS)
+@pytest.mark.parametrize("machine", harness.CORES)
 def test_operator(machine: str, file: str, name: str) -> None:
     case = find(file, name)
     options = Options(target=harness.find_machine(machine).target.name)

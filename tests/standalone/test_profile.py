@@ -20,10 +20,9 @@ from tinyml.pipeline import Options, compile_model
 from tinyml.report.collect import collect
 
 DIGITS = Path(__file__).resolve().parents[2] / "samples" / "digits" / "model.onnx"
-MACHINES = [name for name, machine in harness.MACHINES.items() if machine.clock and not machine.like]
 
 
-@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("machine", harness.CORES)
 def test_layers_add_up(machine: str) -> None:
     target = harness.find_machine(machine).target.name
     report = collect(DIGITS, Options(target=target, kernels="portable"), machine)
@@ -35,7 +34,7 @@ def test_layers_add_up(machine: str) -> None:
     assert report.measured.other_ram_bytes == 0
 
 
-@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("machine", harness.CORES)
 def test_profiling_changes_no_output_and_costs_nothing_when_off(machine: str) -> None:
     target = harness.find_machine(machine).target.name
     compiled = compile_model(DIGITS, Options(target=target, kernels="portable"))
@@ -99,7 +98,7 @@ def test_trace(tmp_path: Path) -> None:
     assert found[1] == pytest.approx(cycles / 100)
 
 
-@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("machine", harness.CORES)
 def test_connected_to_a_core(machine: str) -> None:
     """`tinyml.connect` without Zephyr: results and, but for the call, instructions of `tinyml.run`."""
     expected = tinyml.run(DIGITS, on=machine)

@@ -19,13 +19,12 @@ from tinyml.harness.footprint import CMSIS_NN, HARNESS, LIBRARY, MODEL
 from tinyml.harness.generated import read_generated
 from tinyml.workspace import find_cmsis_nn
 
-QEMU = [name for name, machine in harness.MACHINES.items() if machine.board and not machine.like]
 ARMV6M = "qemu-cortex-m0"
 """Has neither a register for the causes of faults nor an instruction that divides."""
 STRICT = harness.Options(strict=True)
 
 
-@pytest.fixture(params=QEMU)
+@pytest.fixture(params=harness.CORES)
 def machine(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

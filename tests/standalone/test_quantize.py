@@ -28,7 +28,6 @@ from tests.support.interpret import interpret
 
 DIGITS = Path(__file__).resolve().parents[2] / "samples" / "digits" / "model_float.onnx"
 MACHINE = "qemu-cortex-m3"
-QEMU = [name for name, machine in harness.MACHINES.items() if machine.board and not machine.like]
 
 
 def compiled(result: Quantized, folder: Path, machine: str = MACHINE) -> Compiled:
@@ -111,7 +110,7 @@ def test_mixed_model_on_the_device(tmp_path: Path) -> None:
     np.testing.assert_allclose(answers(model, images), wanted, atol=1.01 * step.scale)
 
 
-@pytest.mark.parametrize("machine", QEMU)
+@pytest.mark.parametrize("machine", harness.CORES)
 def test_int16_on_the_device(machine: str, tmp_path: Path) -> None:
     """int8 and int16 layers in one model: every core computes what numpy does, and what int8 cannot."""
     path, request = spikes.write(tmp_path)

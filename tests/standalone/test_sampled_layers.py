@@ -17,7 +17,6 @@ from tinyml.ir import Array, Graph
 from tinyml.ops.dense.dense import Dense
 from tinyml.pipeline import Options, compile_graph
 
-BOARDS = [name for name, machine in harness.MACHINES.items() if machine.board and not machine.like]
 COUNTS = {"int8": 56, "int16": 24, "float32": 18, "computed": 16}
 
 
@@ -53,7 +52,7 @@ def expected() -> tuple[dict[str, Array], dict[str, Array]]:
     return feed, results
 
 
-@pytest.mark.parametrize("machine", BOARDS)
+@pytest.mark.parametrize("machine", harness.CORES)
 def test_layers(machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tinyml.plan.solve.SEARCH_WORK", 0)  # any plan will do
     feed, wanted = expected()

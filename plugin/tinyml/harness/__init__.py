@@ -6,9 +6,10 @@ from tinyml.harness.build import Image, Options, build
 from tinyml.harness.footprint import Footprint, Sizes
 from tinyml.harness.place import Place, Standalone
 from tinyml.harness.run import Result, command, execute, run, run_files
-from tinyml.machines import MACHINES, Machine, find_machine
+from tinyml.machines import CORES, MACHINES, Machine, find_machine
 
 __all__ = [
+    "CORES",
     "MACHINES",
     "Footprint",
     "Image",
