@@ -75,7 +75,7 @@ static inline int32_t tinyml_scale(int32_t acc, int32_t multiplier, int32_t nudg
 
 	return 2 * (acc_high * high + (a >> 16) + (int32_t)(b >> 16)) + (int32_t)(middle >> 15);
 #else
-	return (int32_t)(((int64_t)acc * multiplier + (uint32_t)nudge / 2u) >> 31);
+	return (int32_t)((tinyml_wide_product(acc, multiplier) + (uint32_t)nudge / 2u) >> 31);
 #endif
 }
 

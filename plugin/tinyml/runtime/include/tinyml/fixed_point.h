@@ -8,10 +8,23 @@
 
 #include <stdint.h>
 
+/** a * b in 64 bits. */
+static inline int64_t tinyml_wide_product(int32_t a, int32_t b)
+{
+	int64_t product = (int64_t)a * b;
+
+#if defined(__clang__) && defined(__riscv_v_elen) && __riscv_v_elen < 64
+	/* Clang 19 crashes when it vectorises loops with such products for vectors of 32-bit
+	 * elements. It does not vectorise a loop with this in it. */
+	__asm__("" : "+r"(product));
+#endif
+	return product;
+}
+
 /** (a * b * 2) >> 32, rounded. Callers never pass INT32_MIN twice, the only case that overflows. */
 static inline int32_t tinyml_doubling_high_multiply(int32_t a, int32_t b)
 {
-	return (int32_t)(((int64_t)a * b + (INT64_C(1) << 30)) >> 31);
+	return (int32_t)((tinyml_wide_product(a, b) + (INT64_C(1) << 30)) >> 31);
 }
 
 /** x / 2^exponent, halves away from zero. */
@@ -50,7 +63,7 @@ static inline int32_t tinyml_rescale_once(int32_t x, int32_t multiplier, int32_t
 
 		x = x < -most ? -most : x > most ? most : x;
 	}
-	return (int32_t)((((int64_t)x * multiplier >> (exponent - 1)) + 1) >> 1);
+	return (int32_t)(((tinyml_wide_product(x, multiplier) >> (exponent - 1)) + 1) >> 1);
 }
 
 /** A product that is at most 2^30 in magnitude when it has been shifted by `exponent`; larger ones
@@ -87,7 +100,8 @@ static inline int32_t tinyml_shift_right_to_even(int64_t product, int32_t expone
  */
 static inline int32_t tinyml_rescale_to_even(int32_t x, int32_t multiplier, int32_t shift)
 {
-	return tinyml_shift_right_to_even((int64_t)x * multiplier, 31 - shift, x < 0 ? -x : x);
+	return tinyml_shift_right_to_even(tinyml_wide_product(x, multiplier), 31 - shift,
+					  x < 0 ? -x : x);
 }
 
 /** x / divisor, rounded to the nearest, halves to even. */
