@@ -41,14 +41,9 @@ def _fold_after(edit: Editor, node: Node) -> bool:
     weights, bias, axis = terms
     shape = [1] * weights.ndim
     shape[axis] = -1
-    _rewrite(
-        edit,
-        [before, node],
-        replace(before, op=op, outputs=node.outputs),
-        weights * found.factor.reshape(shape),
-        bias * found.factor + found.offset,
-    )
-    return True
+    with np.errstate(all="ignore"):
+        scaled = weights * found.factor.reshape(shape), bias * found.factor + found.offset
+    return _rewrite(edit, [before, node], replace(before, op=op, outputs=node.outputs), *scaled)
 
 
 def _fold_before(edit: Editor, node: Node) -> bool:
@@ -71,11 +66,11 @@ def _fold_before(edit: Editor, node: Node) -> bool:
     if not op.mixes_channels:
         times = weights.shape[-1] // factor.size
         factor, offset = np.repeat(factor, times), np.repeat(offset, times)
-    share = (weights * offset).sum(axis=tuple(a for a in range(weights.ndim) if a != axis))
+    with np.errstate(all="ignore"):
+        share = (weights * offset).sum(axis=tuple(a for a in range(weights.ndim) if a != axis))
+        scaled = weights * factor, bias + share
     source = before.inputs[found.operand]
-    new = replace(node, inputs=(source, *node.inputs[1:]))
-    _rewrite(edit, [before, node], new, weights * factor, bias + share)
-    return True
+    return _rewrite(edit, [before, node], replace(node, inputs=(source, *node.inputs[1:])), *scaled)
 
 
 def _terms(layer: Layer) -> tuple[Array, Array, int] | None:
@@ -98,11 +93,18 @@ def _terms(layer: Layer) -> tuple[Array, Array, int] | None:
     return (w.value.astype(np.float64), values, axis) if values.size == outputs else None
 
 
-def _rewrite(edit: Editor, old: list[Node], new: Node, weights: Array, bias: Array) -> None:
-    """Put ``new`` in place of ``old``, with these weights and this bias."""
+def _rewrite(edit: Editor, old: list[Node], new: Node, weights: Array, bias: Array) -> bool:
+    """Put ``new`` in place of ``old``, with these weights and this bias, unless float32 cannot hold them.
+
+    A product with an infinite weight is infinite or not a number, where that of the sums may be neither.
+    """
+    with np.errstate(over="ignore"):
+        weights, bias = weights.astype(np.float32), bias.astype(np.float32)
+    if not (np.all(np.isfinite(weights)) and np.all(np.isfinite(bias))):
+        return False
     name = new.inputs[1]
-    w = edit.constant(f"{name}/scaled", weights.astype(np.float32))
-    names = [new.inputs[0], w.name]
+    names = [new.inputs[0], edit.constant(f"{name}/scaled", weights).name]
     if np.any(bias) or len(new.inputs) > 2:
-        names.append(edit.constant(f"{name}/offset", bias.astype(np.float32)).name)
+        names.append(edit.constant(f"{name}/offset", bias).name)
     edit.replace(old, [replace(new, inputs=tuple(names))])
+    return True
