@@ -7,8 +7,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from onnx import helper
 
-from tests.support.cases import Case, onnx_case
+from tests.support.cases import Case, Const, onnx_case, onnx_nodes_case
 from tests.support.data import real, whole
 
 X1, X2, X3 = real(2, 3, 9), real(2, 3, 8, 7), real(1, 2, 5, 6, 4)
@@ -53,6 +54,24 @@ CASES: list[Case] = [
     ),
     onnx_case("max_places_columns", "MaxPool", [X2], outputs=2, kernel_shape=[3, 2], storage_order=1),
     onnx_case("max_places_1d", "MaxPool", [X1], outputs=2, kernel_shape=[2], strides=[2]),
+    onnx_nodes_case(
+        "max_places_in_a_border",
+        [
+            helper.make_node("Conv", ["x", "w"], ["h"]),
+            helper.make_node("Relu", ["h"], ["r"]),
+            helper.make_node("Pad", ["r", "widths"], ["p"]),
+            helper.make_node("MaxPool", ["p"], ["m", "places"], kernel_shape=[2, 2], strides=[2, 2]),
+            helper.make_node("Clip", ["m", "low", "high"], ["y"]),
+        ],
+        {
+            "x": X2,
+            "w": Const(real(2, 3, 1, 1, seed=1)),
+            "widths": Const(np.array([0, 0, 1, 1, 0, 0, 1, 1])),
+            "low": Const(np.float32(0.1)),
+            "high": Const(np.float32(0.5)),
+        },
+        ["y", "places"],
+    ),
     onnx_case(
         "unpool",
         "MaxUnpool",

@@ -18,7 +18,7 @@ def fuse_activation(graph: Graph) -> Graph:
         if not isinstance(node.op, Clamp):
             continue
         before = edit.producer(node.inputs[0])
-        if before is None or edit.only_reader(node.inputs[0]) is not node:
+        if before is None or edit.only_reader(node.inputs[0]) is not node or len(before.outputs) != 1:
             continue
         if edit.tensors[before.outputs[0]].quant != edit.tensors[node.outputs[0]].quant:
             continue

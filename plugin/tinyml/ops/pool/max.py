@@ -64,9 +64,12 @@ class MaxPool(Window, Clamped):
         return largest, chosen[..., 0]
 
     def bordered(self, x: Tensor, border: Border) -> Op | None:
-        """Zeros never win against what is not negative, as long as each window sees some of the input."""
+        """Zeros never win against what is not negative, as long as each window sees some of the input.
+
+        Indices count the border, and name it where zeros meet.
+        """
         pads = border.added_to(self.pads)
-        plain = not any(self.pads) and not self.ceil and all(d == 1 for d in self.dilations)
+        plain = not (any(self.pads) or self.ceil or self.indices) and all(d == 1 for d in self.dilations)
         if pads is None or not plain or not border.not_negative:
             return None
         sees = all(p < k for p, k in zip(pads, (*self.kernel, *self.kernel), strict=True))
