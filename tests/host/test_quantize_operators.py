@@ -64,6 +64,23 @@ def test_layers_without_an_integer_form_stay_float(tmp_path: Path) -> None:
     compile_model(saved(result, tmp_path), Options("small", "cortex-m3"))
 
 
+@pytest.mark.parametrize("op_type", ["FusedConv", "Gelu"])
+def test_operators_of_onnxruntime_become_standard_ones(op_type: str, tmp_path: Path) -> None:
+    """Its quantiser knows neither their shapes nor their ranges."""
+    nodes = [
+        helper.make_node(op_type, ["x"] if op_type == "Gelu" else ["x", "w"], ["f"], domain="com.microsoft"),
+        helper.make_node("Conv", ["f", "v", "bias"], ["y"], "conv"),
+    ]
+    second = np.random.default_rng(5).normal(size=(4, 3 if op_type == "Gelu" else len(WEIGHTS), 1, 1))
+    constants = {"v": second.astype(np.float32), "bias": np.ones(4, np.float32)}
+    model = model_of(nodes, {"w": WEIGHTS, **constants}, [1, 3, 5, 5])
+    model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    result = quantize_small(model, tmp_path, (3, 5, 5))
+    assert {layer.kind for layer in result.report.layers} == {"int8"}
+    assert not [node for node in result.model.graph.node if node.domain]
+    assert result.report.decibels > 20
+
+
 def test_nothing_is_rounded_between_layers_kept_in_float(tmp_path: Path) -> None:
     """A reshape between two float layers stays float; after an int8 layer it is int8."""
     nodes = [

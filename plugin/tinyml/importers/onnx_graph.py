@@ -200,8 +200,7 @@ class _Reader:
         body = schema_body(node, opset, inputs)
         if body is not None:
             return self._function(body, node, inputs)
-        hint = "for an operator of your own, see docs/operators.md" if domain else ""
-        raise UnsupportedError(f"operator {node.op_type} is not supported", hint)
+        raise UnsupportedError(f"operator {node.op_type} is not supported", _advice(domain))
 
     def _branch(
         self, node: onnx.NodeProto, inputs: Sequence[Tensor | None], values: Values, opsets: Mapping[str, int]
@@ -267,6 +266,12 @@ class _Reader:
             if name not in values:
                 raise ModelError(f"nothing computes {name!r}, an output of a subgraph or function", MALFORMED)
         return [self.build.tensors[values[name]] for name in names]
+
+
+def _advice(domain: str) -> str:
+    if domain.startswith("com.microsoft"):
+        return "onnxruntime's optimiser may have made it: use the model from before the optimisation"
+    return "for an operator of your own, see docs/operators.md" if domain else ""
 
 
 def _subgraph(node: onnx.NodeProto, name: str) -> onnx.GraphProto:

@@ -12,7 +12,7 @@ from tinyml.ir import Graph, State, Tensor
 from tinyml.states import Remembered, with_states
 from tinyml.writing import ONNX_WRITERS, OnnxWriter, element_type
 
-OPSET = 17
+OPSET = 20
 
 
 def to_onnx(graph: Graph) -> onnx.ModelProto:

@@ -46,8 +46,7 @@ class Prepared:
 def prepare(file: ModelFile, shapes: Mapping[str, Shape]) -> Prepared:
     """Read a float model, ONNX or TFLite."""
     graph = read(file, shapes)  # raises an error if the file is malformed or would not compile
-    model = export.to_onnx(graph) if file.is_tflite else onnx_model.parse(file)
-    _refuse_quantized(model, file.path)
+    model, exported = _standard_form(file, graph)
     names = states_of(model)
     without_states(model)
     states = tuple(
@@ -73,8 +72,20 @@ def prepare(file: ModelFile, shapes: Mapping[str, Shape]) -> Prepared:
         Input(name, graph.tensors[name].shape, dtype_of(graph.tensors[name].dtype.value))
         for name in graph.inputs
     )
-    doubted = graph if file.is_tflite and export_check.doubts(graph) else None
+    doubted = graph if exported and export_check.doubts(graph) else None
     return Prepared(model, inputs, states, doubted, own, graph if own.nodes else None)
+
+
+def _standard_form(file: ModelFile, graph: Graph) -> tuple[onnx.ModelProto, bool]:
+    """The model in standard ONNX, and whether it was written anew from ``graph``.
+
+    onnxruntime's own operators have to go: its quantiser does not know what they compute.
+    """
+    model = export.to_onnx(graph) if file.is_tflite else onnx_model.parse(file)
+    _refuse_quantized(model, file.path)
+    if any(node.domain == "com.microsoft" for node in model.graph.node):
+        return export.to_onnx(graph), True
+    return model, file.is_tflite
 
 
 def _first_value(graph: Graph, state: State) -> Array:

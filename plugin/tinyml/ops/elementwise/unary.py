@@ -288,8 +288,16 @@ def write_onnx(op: Unary, layer: Layer, x: list[str], y: str, out: OnnxWriter) -
         out.node("Reciprocal", [out.node("Sqrt", x)], y)
     elif op.function == "square":
         out.node("Mul", [x[0], x[0]], y)
-    elif op.function == "swish" and op.parameters == (1.0,):
-        out.node("Mul", [x[0], out.node("Sigmoid", x)], y)
+    elif op.function == "swish":
+        (alpha,) = op.parameters
+        scaled = (
+            x
+            if alpha == 1.0
+            else [out.node("Mul", [x[0], out.constant(np.asarray(alpha, np.float32), "alpha")])]
+        )
+        out.node("Mul", [x[0], out.node("Sigmoid", scaled)], y)
+    elif op.function in ("gelu", "gelu_tanh"):
+        out.node("Gelu", x, y, approximate="tanh" if op.function == "gelu_tanh" else "none")
     elif op.function in WRITTEN:
         name = WRITTEN[op.function]
         words = [word for word, _ in ONNX_NAMES[name].parameters]

@@ -317,9 +317,6 @@ WRITTEN = {function: name for name, function in ONNX_NAMES.items()}
 
 @onnx_writer(Reduce)
 def write_onnx(op: Reduce, layer: Layer, x: list[str], y: str, out: OnnxWriter) -> None:
-    if op.function == "sum":  # its axes became an input earlier than those of the others
-        out.node("ReduceSum", [x[0], out.integers(op.axes, "axes")], y, keepdims=1)
-    elif op.function in WRITTEN:
-        out.node(WRITTEN[op.function], x, y, axes=list(op.axes), keepdims=1)
-    else:
+    if op.function not in WRITTEN:
         raise UnsupportedError(f"the reduction {op.function} cannot be quantised")
+    out.node(WRITTEN[op.function], [x[0], out.integers(op.axes, "axes")], y, keepdims=1)
