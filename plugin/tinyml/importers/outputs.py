@@ -15,18 +15,19 @@ def finish_outputs(graph: Graph, names: Sequence[str]) -> Graph:
     """Rename output tensors to ``names``; an output that is also an input, a state, a constant or
     another output becomes a copy, so that the caller always finds it in a place of its own."""
     taken = {*graph.inputs, *(state.tensor for state in graph.states)}
+    used = {*graph.tensors, *names}
     rename: dict[str, str] = {}
     copies: list[tuple[str, str]] = []
     for current, wanted in zip(graph.outputs, names, strict=True):
         if current in taken or current in rename or graph.tensors[current].is_constant:
             copies.append((current, wanted))
         else:
-            rename[current] = f"{wanted}/out" if wanted in taken else wanted
+            rename[current] = _unused(f"{wanted}/out", used) if wanted in taken else wanted
     reserved = {*names}
     # a tensor inside the graph must not keep a name that an output claims
     for name in graph.tensors:
         if name in reserved and name not in rename and name not in graph.inputs:
-            rename[name] = f"{name}/inner"
+            rename[name] = _unused(f"{name}/inner", used)
 
     def new(name: str) -> str:
         return rename.get(name, name)
@@ -39,7 +40,7 @@ def finish_outputs(graph: Graph, names: Sequence[str]) -> Graph:
     final = dict(zip(names, (new(current) for current in graph.outputs), strict=True))
     for current, wanted in copies:
         source = tensors[new(current)]
-        name = wanted if wanted not in tensors else f"{wanted}/out"
+        name = wanted if wanted not in tensors else _unused(f"{wanted}/out", used)
         tensors[name] = Tensor.of(name, source.type)
         nodes.append(Node(name, Reshape(source.shape), (source.name,), (name,)))
         final[wanted] = name
@@ -50,3 +51,13 @@ def finish_outputs(graph: Graph, names: Sequence[str]) -> Graph:
         outputs=tuple(final[name] for name in names),
         states=tuple(replace(s, tensor=new(s.tensor), update=new(s.update)) for s in graph.states),
     )
+
+
+def _unused(hint: str, used: set[str]) -> str:
+    """A name that no tensor has, which is then in use."""
+    name, count = hint, 0
+    while name in used:
+        count += 1
+        name = f"{hint}.{count}"
+    used.add(name)
+    return name
