@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from onnx import helper
 
 from tests.support.cases import Case, Const, onnx_nodes_case
@@ -36,6 +37,15 @@ CASES: list[Case] = [
         ],
         {"x": X},
         ["c", "a", "b"],
+    ),
+    onnx_nodes_case(
+        "absent",
+        [
+            helper.make_node("LayerNormalization", ["x", "c"], ["y", "", ""]),
+            helper.make_node("Clip", ["y", "", "high"], ["z"]),
+        ],
+        {"x": X, "c": Const(C[0]), "high": Const(np.float32(0.1))},
+        ["z"],
     ),
     onnx_nodes_case(
         "name_of_another_constant",

@@ -150,8 +150,9 @@ class _Reader:
             self.complaints.poison(node.output)
             return
         for name in node.output[len(results) :]:  # such as the statistics of an old BatchNormalization
-            self.unread[name] = (domain, node.op_type)
-            self.complaints.poison([name])
+            if name:
+                self.unread[name] = (domain, node.op_type)
+                self.complaints.poison([name])
         for name, tensor in zip(node.output, results, strict=False):
             if name:
                 values[name] = tensor.name
