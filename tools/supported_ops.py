@@ -39,6 +39,8 @@ Beyond the operators listed here:
 - Random forests, boosted trees, linear models, naive Bayes and networks from scikit-learn (exported by
   `skl2onnx`), XGBoost and LightGBM (by `onnxmltools`) are supported. Probabilities are an array in the order
   of the model's labels; string labels become their indices in that order.
+- Loops (ONNX `Loop` and `Scan`, TFLite `WHILE`), which Keras makes of recurrent layers, are unrolled if their
+  number of steps is known; code grows with each step.
 - TFLite {special} are read as state that persists between runs. Inputs of ONNX models are state if the
   file's metadata lists them ([docs/quantize.md](quantize.md#models-that-remember)).
 """
@@ -47,7 +49,7 @@ Beyond the operators listed here:
 def page() -> str:
     """The whole page."""
     found = inventory.families()
-    special = [f"`{name}`" for name in inventory.SPECIAL_TFLITE]
+    special = [f"`{name}`" for name in inventory.SPECIAL_TFLITE if name != "WHILE"]
     text = INTRODUCTION.format(special=f"{', '.join(special[:-1])} and {special[-1]}")
     return "\n".join([text, *_index(found), *(line for family in found for line in _section(family))])
 

@@ -16,9 +16,9 @@ from tinyml.importers import read_model
 from tinyml.kernel import Kernel, kernel_table, message
 from tinyml.reading import ONNX_READERS, TFLITE_CUSTOM_READERS, TFLITE_READERS
 
-SPECIAL_ONNX = ("If",)
+SPECIAL_ONNX = ("If", "Loop", "Scan")
 """Read by the importer itself: they have no operator."""
-SPECIAL_TFLITE = ("ASSIGN_VARIABLE", "CALL_ONCE", "READ_VARIABLE", "VAR_HANDLE")
+SPECIAL_TFLITE = ("ASSIGN_VARIABLE", "CALL_ONCE", "READ_VARIABLE", "VAR_HANDLE", "WHILE")
 
 
 @dataclass(frozen=True)

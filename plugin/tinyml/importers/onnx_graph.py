@@ -5,16 +5,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import onnx
 
 from tinyml import limits, ops  # noqa: F401  (ops registers the readers)
 from tinyml.errors import ConfigError, ModelError, UnsupportedError
+from tinyml.importers import onnx_loop, onnx_scan
 from tinyml.importers.onnx_functions import bind_attributes, schema_body
 from tinyml.importers.onnx_integers import operands
-from tinyml.importers.onnx_scan import unroll
 from tinyml.importers.onnx_values import array, attribute_value, check_declared, dtype, input_tensor, opsets
 from tinyml.importers.outputs import finish_outputs
 from tinyml.importers.unsupported import Complaints
@@ -188,7 +188,10 @@ class _Reader:
         if (domain, node.op_type) == ("", "If"):
             return self._branch(node, inputs, values, opsets)
         if (domain, node.op_type) == ("", "Scan"):
-            return self._scan(node, inputs, values, opsets)
+            return onnx_scan.unroll(node, inputs, self.build, self._body(node, values, opsets))
+        if (domain, node.op_type) == ("", "Loop"):
+            step = self._body(node, values, opsets)
+            return onnx_loop.unroll(inputs, len(node.output), self.build, step)
         if (domain, node.op_type) in self.functions:
             return self._function(self.functions[(domain, node.op_type)], node, inputs)
         reader = ONNX_READERS.get((domain, node.op_type))
@@ -217,9 +220,10 @@ class _Reader:
         self._nodes(graph.node, inner, opsets)
         return self._results((value.name for value in graph.output), inner)
 
-    def _scan(
-        self, node: onnx.NodeProto, inputs: Sequence[Tensor | None], values: Values, opsets: Mapping[str, int]
-    ) -> Sequence[Tensor]:
+    def _body(
+        self, node: onnx.NodeProto, values: Values, opsets: Mapping[str, int]
+    ) -> Callable[[Sequence[Tensor]], Sequence[Tensor]]:
+        """One step of a loop."""
         graph = _subgraph(node, "body")
 
         def step(operands: Sequence[Tensor]) -> Sequence[Tensor]:
@@ -229,7 +233,7 @@ class _Reader:
             self._nodes(graph.node, inner, opsets)
             return self._results((value.name for value in graph.output), inner)
 
-        return unroll(node, inputs, self.build, step)
+        return step
 
     def _function(
         self, function: onnx.FunctionProto, node: onnx.NodeProto, inputs: Sequence[Tensor | None]

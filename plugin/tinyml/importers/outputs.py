@@ -61,3 +61,15 @@ def _unused(hint: str, used: set[str]) -> str:
         name = f"{hint}.{count}"
     used.add(name)
     return name
+
+
+def unique(names: Sequence[str]) -> list[str]:
+    """Names of outputs; a tensor may be an output twice."""
+    found: list[str] = []
+    for name in names:
+        candidate, count = name or "output", 0
+        while candidate in found:
+            count += 1
+            candidate = f"{name or 'output'}.{count}"
+        found.append(candidate)
+    return found

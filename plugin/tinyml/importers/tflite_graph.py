@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tinyml import ops  # noqa: F401  (registers the readers)
+from tinyml import limits, ops  # noqa: F401  (ops registers the readers)
 from tinyml.errors import ConfigError, ModelError, UnsupportedError
+from tinyml.importers.loops import goes_on
 from tinyml.importers.open_extents import Extent, closed
-from tinyml.importers.outputs import finish_outputs
+from tinyml.importers.outputs import finish_outputs, unique
 from tinyml.importers.tflite_file import OperatorRecord, Subgraph, TensorRecord, parse
 from tinyml.importers.tflite_values import data_of, type_of
 from tinyml.importers.unsupported import Complaints
@@ -19,6 +20,7 @@ from tinyml.importers.variables import Variables
 from tinyml.ir import Graph, Shape, Tensor, TensorType
 from tinyml.ops.reshape import with_quant
 from tinyml.reading import (
+    MALFORMED,
     TFLITE_CUSTOM_READERS,
     TFLITE_READERS,
     Builder,
@@ -41,11 +43,15 @@ def read_parsed(path: Path, subgraphs: Sequence[Subgraph], shapes: Mapping[str, 
     return _Reader(path, subgraphs).graph(path.stem, shapes)
 
 
+_Carried = Tensor | str | None  # str: a variable
+
+
 @dataclass
 class _Scope:
     """A subgraph being read, with the tensors known so far."""
 
     subgraph: Subgraph
+    number: int = 0
     values: dict[int, Tensor] = field(default_factory=dict)
     handles: dict[int, str] = field(default_factory=dict)  # tensors that name a resource variable
     poisoned: set[int] = field(default_factory=set)  # depend on something unsupported
@@ -59,6 +65,8 @@ class _Reader:
         self.variables = Variables(self.build)
         self.complaints = Complaints()
         self.initialised: set[int] = set()  # subgraphs that were called once
+        self.inside: list[int] = []  # subgraphs of loops that are being read
+        self.constants: dict[int, dict[int, Tensor]] = {}  # of these, for the next step
 
     def graph(self, name: str, shapes: Mapping[str, Shape]) -> Graph:
         main = self.subgraphs[0]
@@ -94,7 +102,7 @@ class _Reader:
             tuple(self.build.notes),
             open_inputs=tuple(self.build.open_inputs),
         )
-        return finish_outputs(graph, _unique([main.tensors[i].name for i in main.outputs]))
+        return finish_outputs(graph, unique([main.tensors[i].name for i in main.outputs]))
 
     def _check_declared(self, record: TensorRecord, tensor: Tensor) -> None:
         """Refuse a model that declares another shape for an output than its operators compute."""
@@ -190,7 +198,7 @@ class _Reader:
         record = scope.subgraph.tensors[index]
         type_ = type_of(record)
         if record.is_variable:
-            return self.variables.read(f"tensor {index}", record.name, type_)
+            return self.variables.read(f"tensor {scope.number}:{index}", record.name, type_)
         if record.data is None and 0 not in type_.shape:
             raise ModelError(f"{self.path}: nothing computes tensor {record.name!r}")
         scope.values[index] = self.build.constant(data_of(record, type_), record.name, type_.quant)
@@ -227,7 +235,52 @@ class _Reader:
             return
         self.initialised.add(index)
         with self.variables.initialising():
-            self._operators(_Scope(self.subgraphs[index]))
+            self._operators(_Scope(self.subgraphs[index], index))
+
+    # --- loops -------------------------------------------------------------------------------------
+
+    def _while(self, scope: _Scope, operator: OperatorRecord) -> None:
+        """Unrolled; what the loop carries are tensors and variables."""
+        condition, body = operator.options.CondSubgraphIndex(), operator.options.BodySubgraphIndex()
+        carried = [scope.handles.get(i) or self._value(scope, i) for i in operator.inputs]
+        steps = 0
+        while goes_on(_tensor(self._called(condition, carried)), steps):
+            carried = self._called(body, carried)
+            steps += 1
+        self._bind(scope, operator.outputs, carried)
+
+    def _called(self, number: int, operands: Sequence[_Carried]) -> list[_Carried]:
+        if not 0 < number < len(self.subgraphs) or number in self.inside:
+            raise ModelError(f"{self.path}: a loop of subgraph {number}, which is not there or contains it")
+        subgraph = self.subgraphs[number]
+        scope = _Scope(subgraph, number, dict(self.constants.get(number, {})))
+        self._bind(scope, subgraph.inputs, operands)
+        self.inside.append(number)
+        limits.check("depth", len(self.inside), f"subgraph {number}")
+        self._operators(scope)
+        self.inside.pop()
+        if any(i in scope.poisoned for i in subgraph.outputs):
+            raise UnsupportedError("a part of the loop is not supported")
+        results = [scope.handles.get(i) or self._value(scope, i) for i in subgraph.outputs]
+        kept = [i for i in scope.values if subgraph.tensors[i].data is not None]
+        self.constants[number] = {i: scope.values[i] for i in kept}
+        return results
+
+    def _bind(self, scope: _Scope, indices: Sequence[int], values: Sequence[_Carried]) -> None:
+        """Give tensors of a subgraph values from outside, whose bytes it may interpret in its own way."""
+        for index, value in zip(indices, values, strict=True):
+            if isinstance(value, str):
+                scope.handles[index] = value
+                continue
+            type_ = type_of(scope.subgraph.tensors[index])
+            if value is None or value.dtype is not type_.dtype:
+                raise ModelError(f"{self.path}: a loop carries something of another type", MALFORMED)
+            scope.values[index] = with_quant(self.build, value, type_.quant)
+
+
+def _tensor(results: Sequence[_Carried]) -> Tensor | None:
+    """The single result of a loop's condition."""
+    return results[0] if len(results) == 1 and isinstance(results[0], Tensor) else None
 
 
 _SPECIAL = {
@@ -235,19 +288,8 @@ _SPECIAL = {
     "READ_VARIABLE": _Reader._read_variable,
     "ASSIGN_VARIABLE": _Reader._assign_variable,
     "CALL_ONCE": _Reader._call_once,
+    "WHILE": _Reader._while,
 }
-
-
-def _unique(names: Sequence[str]) -> list[str]:
-    """Names of outputs; a tensor may be an output twice."""
-    found: list[str] = []
-    for name in names:
-        candidate, count = name or "output", 0
-        while candidate in found:
-            count += 1
-            candidate = f"{name or 'output'}.{count}"
-        found.append(candidate)
-    return found
 
 
 def _reader(operator: OperatorRecord) -> TfliteReader | None:
