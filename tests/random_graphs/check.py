@@ -82,11 +82,9 @@ def check(recipes: Iterable[Recipe], in_c: bool = True, c_every: int = 1) -> Tal
     for number, recipe in enumerate(recipes):
         try:
             model = build(recipe)
-            graph = _read(model)
+            graph = read(model)
             optimized = optimize(graph)
-            samples = [
-                dict(zip(graph.inputs, map(_widened, sample), strict=True)) for sample in model.samples
-            ]
+            samples = [dict(zip(graph.inputs, map(widened, sample), strict=True)) for sample in model.samples]
             found = [list(interpret(optimized, sample).values()) for sample in samples]
             prefix = f"r{number}"
             if in_c and number % c_every == 0:
@@ -120,7 +118,7 @@ def check(recipes: Iterable[Recipe], in_c: bool = True, c_every: int = 1) -> Tal
     return tally
 
 
-def _widened(array: Array) -> Array:
+def widened(array: Array) -> Array:
     return array.astype(np.float32) if array.dtype == np.float16 else array
 
 
@@ -132,7 +130,7 @@ def shrink(recipe: Recipe, in_c: bool = True) -> Recipe:
     return recipe
 
 
-def _read(model: Model) -> Graph:
+def read(model: Model) -> Graph:
     if model.is_tflite:
         return tflite_graph.read(Path("random.tflite"), model.content, {})
     return onnx_graph.read(onnx.load_from_string(model.content), "random", {})
