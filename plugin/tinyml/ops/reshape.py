@@ -96,15 +96,20 @@ def _given_meaning(build: Builder, x: Tensor, quant: Quant) -> Tensor:
     """Plain integers that are quantised from here on, with those that they were moved from.
 
     A Dequantize can then pass the operators that moved them, up to an input of the model. What an operator
-    computed as plain integers stays plain: only a copy of it has the meaning.
+    computed as plain integers, or reads as such, stays plain: only a copy of it has the meaning.
     """
     chain, tensor = [x], x
+    movers: set[int] = set()
     while (node := build.producer(tensor)) is not None:
         tensor = build.tensors[node.inputs[0]] if node.inputs[0] else tensor
         plain = tensor.quant is None and not tensor.is_constant and len(node.outputs) == 1
         if not node.op.movement or quant.per_channel or not plain:
             return build.add1(Reshape(x.shape), [x], TensorType(x.shape, x.dtype, quant))
         chain.append(tensor)
+        movers.add(id(node))
+    names = {tensor.name for tensor in chain}
+    if any(id(node) not in movers and not names.isdisjoint(node.inputs) for node in build.nodes):
+        return build.add1(Reshape(x.shape), [x], TensorType(x.shape, x.dtype, quant))
     for tensor in chain:
         build.tensors[tensor.name] = replace(tensor, quant=quant)
     return build.tensors[x.name]
