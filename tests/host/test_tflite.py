@@ -62,6 +62,24 @@ def test_a_tensor_that_is_an_output_twice_becomes_two() -> None:
     assert all(v.tolist() == [0, 2] for v in values.values())
 
 
+@pytest.mark.parametrize("op_type, shape", [("TRANSPOSE", (3, 2)), ("PAD", (4, 3))])
+def test_moved_bytes_mean_what_the_file_says(op_type: str, shape: tuple[int, int]) -> None:
+    """The bytes are those of the input, on the scale of the output; a border is 0 there."""
+    moved = Quant.per_tensor(0.4, -40)
+    how = ints("how", 1, 0) if op_type == "TRANSPOSE" else ints("how", 1, 1, 0, 0, shape=(2, 2))
+    values = [i8("x", (2, 3), FLAT), how, i8("m", shape, moved), i8("y", shape, FLAT)]
+    calls = [
+        Call(op_type, ["x", "how"], ["m"], f"{op_type.title()}Options"),
+        Call("ADD", ["m", "m"], ["y"], "AddOptions"),
+    ]
+    graph = read(Part(values, calls, ["x"], ["y"]))
+    x = np.array([[-44, -43, -41], [-40, -39, -38]], np.int8)
+    inner = np.pad(x, ((1, 1), (0, 0)), constant_values=-40) if op_type == "PAD" else x.T
+    expected = np.rint(2 * 0.4 * (inner.astype(np.float64) + 40) / 0.1) + 3
+    for found in (graph, optimize(graph)):
+        np.testing.assert_array_equal(interpret(found, {"x": x})["y"], expected)
+
+
 def test_operators_in_the_new_field_only() -> None:
     """What ai-edge-quantizer inserts has no code in the old field, which then says 0: ADD."""
     part = Part(

@@ -17,6 +17,7 @@ from tinyml.errors import ModelError, UnsupportedError
 from tinyml.hooks import RowWindow
 from tinyml.ir import Array, DType, Layer, Op, Shape, Tensor, TensorType, given
 from tinyml.kernel import Kernel, Overlay, Sheet, register_kernels
+from tinyml.ops.reshape import with_quant
 from tinyml.ops.shared.axis import from_front
 from tinyml.ops.shared.operands import not_empty, numbers_from, one_per_axis, present, within_limits
 from tinyml.ops.shared.quant import dequantize
@@ -243,6 +244,8 @@ def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
 @tflite_op("PAD", "PADV2")
 def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     x, widths = node.input(0), node.const(1).astype(np.int64)
+    if x.dtype is node.outputs[0].dtype:  # the border is what means 0 in the output
+        x = with_quant(build, x, node.outputs[0].quant)
     value = 0.0
     if node.optional(2) is not None:
         fill = node.input(2)

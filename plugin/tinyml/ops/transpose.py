@@ -88,7 +88,7 @@ def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
 @tflite_op("TRANSPOSE")
 def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     perm = tuple(int(p) for p in node.const(1))
-    return [build.add1(Transpose(perm), [node.input(0)], node.outputs[0])]
+    return [build.add1(Transpose(perm), [node.input(0)])]
 
 
 @onnx_writer(Transpose)
