@@ -88,6 +88,7 @@ CASES: list[Case] = [
         )
     ),
     onnx_case("matmul_constant", "MatMul", [real(2, 3), Const(real(3, 4))]),
+    onnx_case("gemm_computed_bias", "Gemm", [real(2, 3), Const(real(3, 4)), real(4, seed=2)]),
     onnx_case("matmul_int32", "MatMul", [whole(2, 3), Const(whole(3, 4))]),
     onnx_case("matmul_double", "MatMul", [real(2, 3, dtype="float64"), Const(real(3, 4, dtype="float64"))]),
     onnx_case(

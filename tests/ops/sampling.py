@@ -42,6 +42,17 @@ CASES: list[Case] = [
         onnx_case(f"nearest_{how}", "Resize", [X, EMPTY, UP], mode="nearest", nearest_mode=how)
         for how in ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
     ),
+    *(
+        onnx_case(  # 1/6 in float32 is more than 1/6: the middle of 6 elements is still at 3, not below
+            f"nearest_to_one_{where}",
+            "Resize",
+            [real(1, 2, 7, 6), EMPTY, Const(np.array([1, 1, 1 / 7, 1 / 6], np.float32))],
+            mode="nearest",
+            nearest_mode="floor",
+            coordinate_transformation_mode=where,
+        )
+        for where in ("tf_half_pixel_for_nn", "half_pixel", "asymmetric")
+    ),
     onnx_case(
         "align_corners",
         "Resize",

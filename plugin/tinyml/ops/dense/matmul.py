@@ -133,7 +133,9 @@ def matmul(build: Builder, a: Tensor, b: Tensor, bias: Tensor | None = None) -> 
     """a x b (+ bias), as Dense wherever the right side is two-dimensional and comes from constants."""
     if len(b.shape) == 2 and b.dtype is DType.FLOAT32 and _from_constants(build, b):
         w = build.add1(Transpose((1, 0)), [b])
-        return build.add1(Dense(), [a, w, bias] if bias is not None else [a, w])
+        if bias is None or _from_constants(build, bias):
+            return build.add1(Dense(), [a, w, bias] if bias is not None else [a, w])
+        return build.add1(Binary("add"), [build.add1(Dense(), [a, w]), bias])
     y = build.add1(Binary("mul"), [a, b]) if _is_number(a, b) else build.add1(MatMul(), [a, b])
     return y if bias is None else build.add1(Binary("add"), [y, bias])
 

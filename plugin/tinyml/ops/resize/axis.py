@@ -56,29 +56,37 @@ class Taps:
 
 
 def coordinate(axis: Axis, size: int, index: int, sampling: Sampling) -> float:
-    """The place in the input, a real number, that an output element looks at."""
+    """The place in the input, a real number, that an output element looks at.
+
+    Quotients are float32, as runtimes have them: a scale is rounded (1/6 upwards), and only a quotient that
+    is rounded again is the whole number that was meant.
+    """
     kind, scale = sampling.coordinates, axis.scale
     length = scale * size  # what the output would measure if it could end between two elements
     length = round(length) if abs(length - round(length)) < 1e-6 else length
     if kind in ("half_pixel", "tf_half_pixel_for_nn"):
         shift = 0.0 if kind == "tf_half_pixel_for_nn" else 0.5
-        return (index + 0.5) / scale - shift
+        return _quotient(index + 0.5, scale) - shift
     if kind == "half_pixel_symmetric":
         adjustment = axis.size / (scale * size)
         centre = size / 2
-        return centre * (1 - adjustment) + (index + 0.5) / scale - 0.5
+        return centre * (1 - adjustment) + _quotient(index + 0.5, scale) - 0.5
     if kind == "pytorch_half_pixel":
-        return (index + 0.5) / scale - 0.5 if length != 1 else -0.5
+        return _quotient(index + 0.5, scale) - 0.5 if length != 1 else -0.5
     if kind == "align_corners":
         return index * (size - 1) / (length - 1) if length != 1 else 0.0
     if kind == "asymmetric":
-        return index / scale
+        return _quotient(index, scale)
     if kind == "tf_crop_and_resize":
         start, end = axis.region
         if length != 1:
             return start * (size - 1) + index * (end - start) * (size - 1) / (length - 1)
         return 0.5 * (start + end) * (size - 1)
     raise UnsupportedError(f"resize coordinates {kind!r} are not known", ", ".join(COORDINATES))
+
+
+def _quotient(place: float, scale: float) -> float:
+    return float(np.float32(place) / np.float32(scale))
 
 
 def _round(value: float, rounding: str) -> int:
