@@ -63,3 +63,12 @@ def test_softmax(dtype: str, scale: float, depth: int) -> None:
     x = np.random.default_rng(depth).integers(info.min, info.max + 1, (150, depth)).astype(dtype)
     y = Quant.per_tensor(1 / 256, -128) if dtype == "int8" else Quant.per_tensor(2.0**-15, 0)
     function("SOFTMAX", x, scale, y, "SoftmaxOptions", Beta=1.0)
+
+
+@pytest.mark.parametrize("scale", [0.05, 0.2, 0.0123, 0.25])
+def test_concatenation_of_uint8_rescales(scale: float) -> None:
+    """Files from before int8 have parts with scales of their own."""
+    pytest.importorskip("ai_edge_litert", reason="the reference")
+    x = np.arange(256, dtype=np.uint8).reshape(1, -1)
+    y = Quant.per_tensor(float(np.float32(0.1)), 139)
+    function("CONCATENATION", x, scale, y, "ConcatenationOptions", Axis=1)

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tinyml.ir import Array, Layer, Op, Tensor, TensorType, View, given
+from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, View, given
 from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.elementwise.lookup import Lookup
 from tinyml.ops.quantization.requantize import rescaled
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.shared.axes import kept_shape, normalized
@@ -137,8 +138,21 @@ def concat(build: Builder, parts: Sequence[Tensor], axis: int) -> Tensor:
 
 @tflite_op("CONCATENATION")
 def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
-    parts = [rescaled(build, node.input(i), node.outputs[0]) for i in range(len(node.inputs))]
+    convert = _rescaled_in_float if node.outputs[0].dtype is DType.UINT8 else rescaled
+    parts = [convert(build, node.input(i), node.outputs[0]) for i in range(len(node.inputs))]
     return [concat(build, parts, node.options.Axis())]
+
+
+def _rescaled_in_float(build: Builder, x: Tensor, wanted: TensorType) -> Tensor:
+    """uint8 as LiteRT rescales it: in float32, in this order of operations, halves away from zero."""
+    if x.quant is None or wanted.quant is None or x.quant == wanted.quant:
+        return x
+    factor = np.float32(x.quant.scale) * (np.float32(1) / np.float32(wanted.quant.scale))
+    offset = np.float32(-x.quant.zero_point) * factor
+    steps = np.arange(256, dtype=np.float32) * factor + offset
+    rounded = np.trunc(steps.astype(np.float64) + np.copysign(0.5, steps)) + wanted.quant.zero_point
+    table = tuple(int(value) for value in rounded.clip(0, 255))
+    return build.add1(Lookup(table, "rescale"), [x], TensorType(x.shape, wanted.dtype, wanted.quant))
 
 
 @tflite_op("PACK")
