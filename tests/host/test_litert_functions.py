@@ -55,6 +55,14 @@ def test_every_input(op_type: str, dtype: str, scale: float) -> None:
     function(op_type, x, scale, y)
 
 
+@pytest.mark.parametrize("scale", [2.0**-8, 0.0017, 0.02])
+@pytest.mark.parametrize("step", [2.0**-8, 2.0**-7, 0.0025, 0.04])
+def test_square_root(scale: float, step: float) -> None:
+    pytest.importorskip("ai_edge_litert", reason="the reference")
+    x = np.arange(-128, 128).astype(np.int8).reshape(1, -1)
+    function("SQRT", x, scale, Quant.per_tensor(float(np.float32(step)), -120))
+
+
 @pytest.mark.parametrize("depth", [2, 3, 24, 100])
 @pytest.mark.parametrize("dtype,scale", [("int8", 0.02), ("int8", 0.2), ("int16", 8e-5), ("int16", 4e-6)])
 def test_softmax(dtype: str, scale: float, depth: int) -> None:

@@ -65,7 +65,8 @@ def read_function(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     parameters = (1.0,) if function == "elu" else ()
     if function == "gelu" and node.options is not None and node.options.Approximate():
         function = "gelu_tanh"
-    stored = tables.absolute(x, output) if function == "abs" and lookup.takes(x, output) else None
+    table = {"abs": tables.absolute, "sqrt": tables.square_root}.get(function)
+    stored = table(x, output) if table is not None and lookup.takes(x, output) else None
     return [add_function(build, x, output, Unary(function, parameters), stored)]
 
 

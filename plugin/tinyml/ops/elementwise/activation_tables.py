@@ -77,6 +77,13 @@ def absolute(x: Tensor, y: TensorType) -> Array:
     return size + _out(y).zero_point
 
 
+def square_root(x: Tensor, y: TensorType) -> Array:
+    """In float32, rounded down. What would be the root of a negative number is that of 0."""
+    real = np.maximum(_centred(x), 0).astype(np.float32) * np.float32(quant_of(x).scale)
+    steps = np.sqrt(real) / np.float32(_out(y).scale)
+    return np.asarray(np.trunc(steps).astype(np.int64) + _out(y).zero_point)
+
+
 def _high_multiply_16(a: Array, b: int) -> Array:
     """(a * b * 2) >> 16, rounded, saturated, on 16-bit values."""
     return np.asarray(np.minimum((np.asarray(a, np.int64) * b + (1 << 14)) >> 15, 32767))
