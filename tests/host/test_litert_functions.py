@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ from tests.random_graphs.tflite_model import litert
 from tests.support.interpret import interpret
 from tests.support.tflite_writer import Call, Part, Value, write
 from tinyml.importers import tflite_graph
-from tinyml.ir import Array, Quant
+from tinyml.ir import Array, DType, Quant, Tensor
+from tinyml.ops.elementwise import int16_tflite_table
 from tinyml.pipeline import optimize
 
 SCALES = {  # of the input; results are close to a tie at powers of two
@@ -53,6 +55,25 @@ def test_every_input(op_type: str, dtype: str, scale: float) -> None:
     outputs = {"LOGISTIC": Quant.per_tensor(1 / 256, -128), "TANH": Quant.per_tensor(1 / 128, 0)}
     y = outputs[op_type] if dtype == "int8" else Quant.per_tensor(2.0**-15, 0)
     function(op_type, x, scale, y)
+
+
+@pytest.mark.parametrize("op_type", ["EXP", "LOG", "GELU", "GELU_TANH"])
+@pytest.mark.parametrize("scale,step", [(2.0**-15, 2.0**-14), (0.0003, 0.0007), (1e-4, 1e-4), (0.001, 0.002)])
+def test_interpolated_functions(op_type: str, scale: float, step: float) -> None:
+    """Results beyond the largest int16, and logarithms of 0 and below, as well."""
+    pytest.importorskip("ai_edge_litert", reason="the reference")
+    x = np.arange(-32768, 32768).astype(np.int16).reshape(1, -1)
+    name, _, approximate = op_type.partition("_")
+    options: dict[str, Any] = {"table": "GeluOptions", "Approximate": bool(approximate)}
+    y = Quant.per_tensor(float(np.float32(step)), 0)
+    function(name, x, scale, y, **(options if name == "GELU" else {}))
+
+
+def test_interpolated_function_that_overflows() -> None:
+    """float32 holds no number that large, and TensorFlow Lite leaves the result open."""
+    x = Tensor("x", (1,), DType.INT16, Quant.per_tensor(0.01, 0))
+    table = int16_tflite_table.table("exp", x, replace(x, quant=Quant.per_tensor(0.001, 0)).type)
+    assert (table.table[0], table.table[-1]) == (0, 32767)
 
 
 @pytest.mark.parametrize("scale", [2.0**-8, 0.0017, 0.02])

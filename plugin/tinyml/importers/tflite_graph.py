@@ -255,10 +255,12 @@ class _Reader:
         subgraph = self.subgraphs[number]
         scope = _Scope(subgraph, number, dict(self.constants.get(number, {})))
         self._bind(scope, subgraph.inputs, operands)
+        limits.check("depth", len(self.inside) + 1, f"subgraph {number}")
         self.inside.append(number)
-        limits.check("depth", len(self.inside), f"subgraph {number}")
-        self._operators(scope)
-        self.inside.pop()
+        try:
+            self._operators(scope)
+        finally:
+            self.inside.pop()
         if any(i in scope.poisoned for i in subgraph.outputs):
             raise UnsupportedError("a part of the loop is not supported")
         results = [scope.handles.get(i) or self._value(scope, i) for i in subgraph.outputs]

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from tinyml.ir import Array, Tensor, TensorType
 from tinyml.ops.elementwise import activation_tables as tables
-from tinyml.ops.elementwise import int16_activation, lookup
+from tinyml.ops.elementwise import int16_activation, int16_tflite_table, lookup
 from tinyml.ops.elementwise.unary import Unary
 from tinyml.ops.shared.real import in_real_numbers
 from tinyml.reading import Builder, TfliteNode, tflite_op
@@ -29,6 +29,8 @@ def add_function(
         return build.add1(int16_activation.SigmoidInt16(op.function == "tanh"), [x], output)
     if on_int16 and op.function == "leaky_relu":
         return build.add1(int16_activation.LeakyInt16(op.parameters[0]), [x], output)
+    if on_int16 and op.function in int16_tflite_table.FUNCTIONS:
+        return build.add1(int16_tflite_table.table(op.function, x, output), [x], output)
     if not lookup.takes(x, output):
         return in_real_numbers(build, op, [x], output)
     if stored is None:
