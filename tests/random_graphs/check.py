@@ -29,6 +29,7 @@ from tinyml.emit.model import Provenance
 from tinyml.errors import TinymlError
 from tinyml.importers import onnx_graph, tflite_graph
 from tinyml.ir import Array, Graph
+from tinyml.ops.quantization.quantize import Dequantize
 from tinyml.pipeline import Options, compile_graph, optimize
 from tinyml.reference.session import Session
 
@@ -36,6 +37,7 @@ RELATIVE = 2e-4
 RELATIVE_HALF = 2e-3
 NEAR_TIES = 0.02
 ONE_STEP = 0.1
+C_NEAR_TIES = 0.01
 
 
 @dataclass
@@ -78,7 +80,7 @@ def check(recipes: Iterable[Recipe], in_c: bool = True, c_every: int = 1) -> Tal
     """Build and compare all of them; each ``c_every``-th as compiled C too, which takes most of the time."""
     tally = Tally()
     items: list[Item] = []
-    numpy_results: dict[str, tuple[Recipe, list[list[Array]]]] = {}
+    numpy_results: dict[str, tuple[Recipe, Graph, list[list[Array]]]] = {}
     for number, recipe in enumerate(recipes):
         try:
             model = build(recipe)
@@ -91,7 +93,7 @@ def check(recipes: Iterable[Recipe], in_c: bool = True, c_every: int = 1) -> Tal
                 origin = Provenance("random", "0" * 64, "")
                 compiled = compile_graph(graph, prefix, origin, Options(target="host"))
                 items.append(Item(prefix, compiled.files, samples))
-                numpy_results[prefix] = recipe, found
+                numpy_results[prefix] = recipe, optimized, found
             theirs = in_their_arithmetic(model, graph)
             comparable = [list(interpret(theirs, sample).values()) for sample in samples]
             wanted = _reference(model, graph)
@@ -110,8 +112,9 @@ def check(recipes: Iterable[Recipe], in_c: bool = True, c_every: int = 1) -> Tal
         else:
             tally.equal += 1
     for prefix, outcome in run_batch(items).items():
-        recipe, computed = numpy_results[prefix]
-        complaint = outcome.failure or _c_differs([[*o.values()] for o in outcome.outputs], computed)
+        recipe, optimized, computed = numpy_results[prefix]
+        results = [[*output.values()] for output in outcome.outputs]
+        complaint = outcome.failure or _c_differs(results, computed, _computes_in_float(optimized))
         if complaint and recipe not in tally.wrong:
             tally.equal -= 1
             tally.wrong[recipe] = f"C: {complaint}"
@@ -181,7 +184,19 @@ def _ties(found: Sequence[Sequence[Array]], wanted: Sequence[Sequence[Array]]) -
     return bool(share <= NEAR_TIES or (share <= ONE_STEP and steps.max() <= 1))
 
 
-def _c_differs(found: Sequence[Sequence[Array]], wanted: Sequence[Sequence[Array]]) -> str:
+def _computes_in_float(graph: Graph) -> bool:
+    return any(
+        graph.tensors[name].dtype.is_float
+        for node in graph.nodes
+        if not isinstance(node.op, Dequantize)
+        for name in node.outputs
+    )
+
+
+def _c_differs(
+    found: Sequence[Sequence[Array]], wanted: Sequence[Sequence[Array]], computes_in_float: bool
+) -> str:
+    """Integers are equal. If they come from float layers, a few that are close to a tie may be a step off."""
     for run, (outputs, expected) in enumerate(zip(found, wanted, strict=True)):
         for index, (f, w) in enumerate(zip(outputs, expected, strict=True)):
             if f.dtype.kind == "f":
@@ -189,6 +204,10 @@ def _c_differs(found: Sequence[Sequence[Array]], wanted: Sequence[Sequence[Array
                 same = np.isclose(f, w, rtol=1e-5, atol=2e-5 * scale, equal_nan=True)
             else:
                 same = f == w
+                steps = np.abs(f.astype(np.int64) - w.astype(np.int64))
+                few = np.count_nonzero(steps) <= C_NEAR_TIES * steps.size and steps.max(initial=0) <= 1
+                if computes_in_float and few:
+                    continue
             if not same.all():
                 return f"run {run}, output {index}: {(~same).sum()} of {same.size} differ from numpy"
     return ""
