@@ -96,6 +96,16 @@ def multiply_by_quantized_multiplier_to_even(x: Ints, multiplier: Ints | int, sh
     return shift_right_to_even(x * np.asarray(multiplier, np.int64), 31 - np.asarray(shift), np.abs(x))
 
 
+def multiply_by_quantized_multiplier_away(x: Ints, multiplier: int, shift: int) -> Ints:
+    """x * multiplier * 2**(shift - 31), rounded once, halves away from zero, as TensorFlow Lite's sums round.
+
+    A result as close to a half as the rounded multiplier allows counts as one.
+    """
+    size = np.abs(np.asarray(x, np.int64))
+    half = (1 << (31 - shift)) >> 1
+    return np.sign(x) * ((size * multiplier + size + half) >> (31 - shift))
+
+
 def multiply_int64_by_quantized_multiplier(x: Ints, multiplier: Ints | int, shift: Ints | int) -> Ints:
     """The variant for 64-bit accumulators (int16 activations): 16-bit multiplier, one rounding."""
     shift = np.asarray(shift, np.int64)

@@ -101,3 +101,26 @@ def test_concatenation_of_uint8_rescales(scale: float) -> None:
     x = np.arange(256, dtype=np.uint8).reshape(1, -1)
     y = Quant.per_tensor(float(np.float32(0.1)), 139)
     function("CONCATENATION", x, scale, y, "ConcatenationOptions", Axis=1)
+
+
+@pytest.mark.parametrize("scale,step", [(0.05, 0.05), (0.05, 0.1), (0.05, 0.2), (0.05, 0.4), (0.013, 0.077)])
+@pytest.mark.parametrize("dtype", ["int8", "int16"])
+def test_sum(dtype: str, scale: float, step: float) -> None:
+    """Of LiteRT's kernels only the optimised one is right: the other adds up in 8 bits."""
+    interpreter = pytest.importorskip("ai_edge_litert.interpreter", reason="the reference")
+    zero = -20 if dtype == "int8" else 0
+    info = np.iinfo(dtype)
+    x = np.random.default_rng(4).integers(info.min // 4, info.max // 4, (1, 300, 6)).astype(dtype)
+    kinds = [Quant.per_tensor(float(np.float32(s)), zero) for s in (scale, step)]
+    axes = Value.constant("axes", np.asarray([2], np.int32))
+    values = [Value("x", x.shape, dtype, kinds[0]), axes, Value("y", (1, 300), dtype, kinds[1])]
+    call = Call("SUM", ["x", "axes"], ["y"], "ReducerOptions", {"KeepDims": False})
+    content = write(Part(values, [call], ["x"], ["y"]))
+    kernels = interpreter.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    theirs = interpreter.Interpreter(model_content=content, experimental_op_resolver_type=kernels)
+    theirs.allocate_tensors()
+    theirs.set_tensor(theirs.get_input_details()[0]["index"], x)
+    theirs.invoke()
+    graph = tflite_graph.read(Path("sum.tflite"), content, {})
+    (found,) = interpret(optimize(graph), {graph.inputs[0]: x}).values()
+    np.testing.assert_array_equal(found, theirs.get_tensor(theirs.get_output_details()[0]["index"]))

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.support.cases import Case, Const, onnx_case, op_case
+from tests.support.cases import Case, Const, Stored, onnx_case, op_case
 from tests.support.data import real, truth, whole
+from tinyml.ir import DType, Quant, TensorType
 from tinyml.ops.reduce.reduce import Reduce
 
 NAMES = (
@@ -56,6 +57,21 @@ CASES: list[Case] = [
     ),
     op_case(
         "sum_wraps", Reduce("sum", (0,)), [np.array([127, 1], np.int8)], expected=[np.array([-128], np.int8)]
+    ),
+    # halves away from zero, once: 5 / 2, -5 / 2, and 667 / 8, which two roundings would make 84
+    op_case(
+        "sum_of_steps",
+        Reduce("sum", (1,)),
+        [Stored(np.array([[2, 3], [-2, -3], [120, 120]], np.int8), Quant.per_tensor(0.5, 0))],
+        outputs=[TensorType((3, 1), DType.INT8, Quant.per_tensor(1.0, 0))],
+        expected=[np.array([[3], [-3], [120]], np.int8)],
+    ),
+    op_case(
+        "sum_of_fine_steps",
+        Reduce("sum", (0,)),
+        [Stored(np.array([127, 127, 127, 127, 127, 32], np.int8), Quant.per_tensor(0.125, 0))],
+        outputs=[TensorType((1,), DType.INT8, Quant.per_tensor(1.0, 0))],
+        expected=[np.array([83], np.int8)],
     ),
     op_case("sum_wraps_64", Reduce("prod", (0,)), [np.array([2**62, 4], np.int64)], expected=[np.array([0])]),
 ]

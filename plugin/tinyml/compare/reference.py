@@ -17,7 +17,8 @@ import numpy as np
 
 from tinyml.errors import ConfigError, ToolError
 from tinyml.interpret import initial_state, interpret
-from tinyml.ir import Array, Graph
+from tinyml.ir import Array, Graph, Node
+from tinyml.ops.reduce.reduce import Reduce
 from tinyml.pipeline import ModelFile, read_onnx
 from tinyml.reference.halves import widen
 from tinyml.reference.session import Session
@@ -129,10 +130,14 @@ class LiteRt(Reference):
     def __init__(self, file: ModelFile, graph: Graph) -> None:
         from ai_edge_litert import interpreter
 
+        kernels = interpreter.OpResolverType.BUILTIN_REF
         self.name = "ai-edge-litert with reference kernels"
+        if any(_adds_integers(graph, node) for node in graph.nodes):
+            kernels = interpreter.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+            self.name = "ai-edge-litert with optimised kernels (its reference kernel adds up in 8 bits)"
         self.model: Any = interpreter.Interpreter(
             model_content=file.content,
-            experimental_op_resolver_type=interpreter.OpResolverType.BUILTIN_REF,
+            experimental_op_resolver_type=kernels,
             experimental_preserve_all_tensors=True,
         )
         self.model.allocate_tensors()
@@ -159,6 +164,12 @@ class LiteRt(Reference):
             except ValueError:  # not computed
                 continue
         return found
+
+
+def _adds_integers(graph: Graph, node: Node) -> bool:
+    """A quantised SUM, whose reference kernel in LiteRT is wrong."""
+    quantized = graph.tensors[node.inputs[0]].quant is not None if node.inputs else False
+    return isinstance(node.op, Reduce) and node.op.function == "sum" and quantized
 
 
 def find_reference(file: ModelFile, graph: Graph, choice: str = "auto") -> Reference:

@@ -37,10 +37,21 @@ def rescale(function: str, number: int, layer: Layer, once: bool) -> tuple[int, 
     return (multiplier << raised) // number, shift - raised
 
 
+def _rounding(function: str, once: bool) -> str:
+    """TensorFlow Lite rounds means twice. Its sums are float numbers, rounded once."""
+    if once:
+        return "to_even"
+    return "away" if function == "sum" else "twice"
+
+
 def evaluate(function: str, axes: tuple[int, ...], layer: Layer, x: Array, once: bool) -> Array:
     number = count(x.shape, axes)
     total = x.astype(np.int64).sum(axis=axes, keepdims=True) - quant_of(layer.input(0)).zero_point * number
-    multiply = fp.multiply_by_quantized_multiplier_to_even if once else fp.multiply_by_quantized_multiplier
+    multiply = {
+        "twice": fp.multiply_by_quantized_multiplier,
+        "to_even": fp.multiply_by_quantized_multiplier_to_even,
+        "away": fp.multiply_by_quantized_multiplier_away,
+    }[_rounding(function, once)]
     scaled = multiply(total, *rescale(function, number, layer, once))
     dtype = layer.output.dtype
     found: Array = np.clip(scaled + quant_of(layer.output).zero_point, *dtype.limits).astype(dtype.numpy)
@@ -60,6 +71,7 @@ def emit(function: str, axes: tuple[int, ...], layer: Layer, sheet: Sheet, once:
         sheet.line()
         with inner_loop(sheet, split, index["x"]) as place:
             sheet.line(f"sum += {sheet.x()}[{place}];")
-        scaled = f"tinyml_rescale{'_to_even' if once else ''}(sum, {multiplier}, {shift})"
+        rescaling = {"twice": "rescale", "to_even": "rescale_to_even", "away": "rescale_away"}
+        scaled = f"tinyml_{rescaling[_rounding(function, once)]}(sum, {multiplier}, {shift})"
         value = f"{scaled} + ({quant_of(y).zero_point})"
         sheet.line(f"{sheet.y()}[{index['y']}] = ({y.dtype.c})tinyml_clamp({value}, {low}, {high});")

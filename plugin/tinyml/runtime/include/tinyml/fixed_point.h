@@ -104,6 +104,20 @@ static inline int32_t tinyml_rescale_to_even(int32_t x, int32_t multiplier, int3
 					  x < 0 ? -x : x);
 }
 
+/** The same, halves away from zero, as TensorFlow Lite's sums round. A result as close to a half as
+ * the rounded multiplier allows counts as one.
+ */
+static inline int32_t tinyml_rescale_away(int32_t x, int32_t multiplier, int32_t shift)
+{
+	const int32_t exponent = 31 - shift, size = x < 0 ? -x : x;
+	const int64_t product = tinyml_wide_product(size, multiplier) + size;
+	const int64_t half = (INT64_C(1) << exponent) >> 1;
+	const int32_t rounded =
+		(int32_t)((tinyml_limit_product(product, exponent) + half) >> exponent);
+
+	return x < 0 ? -rounded : rounded;
+}
+
 /** x / divisor, rounded to the nearest, halves to even. */
 static inline int32_t tinyml_divide_to_even(int32_t x, int32_t divisor)
 {
