@@ -22,6 +22,10 @@ orphans.end_with_this_process()
 # Find the programs installed with this Python (west, pio), whether or not its environment is activated.
 os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
 
+# A build starts some twenty Pythons: let them keep their bytecode even where the environment says not to.
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
+    os.environ.setdefault("PYTHONPYCACHEPREFIX", str(workspace.cache_folder() / "bytecode"))
+
 if place := workspace.find():
     # Everything below, including the compiler, uses one workspace and its CMSIS-NN.
     os.environ.setdefault("TINYML_WORKSPACE", str(place))
