@@ -41,7 +41,7 @@ def parse(text: str, where: str) -> Kind:
     """Also accepts ``int8:1x49x10x1``."""
     match = re.fullmatch(r"([a-z]+\d*)\s*(?:\[([\d,\s]*)\]|:([\dx]*))", text.strip())
     sizes = re.findall(r"\d+", match[2] or match[3] or "") if match else []
-    if not match:
+    if not match or any(len(size) > 18 for size in sizes):
         raise ConfigError(f"{where}: {text!r} is not a type with a shape", EXAMPLE)
     return Kind(match[1], tuple(map(int, sizes)))
 

@@ -91,6 +91,26 @@ INVALID = {
     "drive": ("models: [{name: a, file: 'C:\\a.onnx'}]\n", "'file' is an absolute path"),
     "twice": ("models: [{name: a, file: a}, {name: a, file: b}]\n", "x: two models are called 'a'"),
     "case": ("models: [{name: a, file: a}, {name: A, file: b}]\n", "x: 'a' and 'A' differ only in case"),
+    "two lists": ("models: []\nmodels: [{name: a, file: a}]\n", "x: the key 'models' occurs twice, line 2"),
+    "key twice": ("models: [{name: a, file: a, file: b}]\n", "x: the key 'file' occurs twice, line 1"),
+    "no file name": ("models: [{name: a, file: ''}]\n", "x: model 1: 'file' must be a string, found nothing"),
+    "long budget": (
+        f"models: [{{name: a, file: a, budget: {{ram: '{'9' * 5000}'}}}}]\n",
+        "is not a number of bytes",
+    ),
+    "long shape": (
+        f"models: [{{name: a, file: a, shapes: {{x: 1x{'9' * 5000}}}}}]\n",
+        "is not a shape for 'x'",
+    ),
+    "long interface": (
+        f"models: [{{name: a, file: a, interface: {{x: 'int8[{'9' * 5000}]'}}}}]\n",
+        "is not a type with a shape",
+    ),
+    "front end": ("models: [{name: a, file: a, frontend: {kind: [a]}}]\n", "cannot be of kind ['a']"),
+    "no calibration": (
+        "models: [{name: a, file: a, quantize: {calibration: }}]\n",
+        "quantize lacks 'calibration'",
+    ),
     "bad name": ("models: [{name: my-kws, file: a}]\n", "'my-kws' cannot be a model's name"),
     "bad name, where": (
         "models: [{name: my-kws, file: a}]\n",
@@ -104,6 +124,30 @@ def test_errors_in_a_manifest_are_reported(text: str, message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         manifest.parse(text, "x")
     assert message in str(caught.value)
+
+
+def test_yaml_means_what_it_looks_like() -> None:
+    """YAML 1.1 reads -1:1 as -61, 010 as 8 and 2026-01-31 as a date; keys of a merged mapping may repeat."""
+    text = """\
+models:
+  - &first
+    name: kws
+    file: 2026-01-31
+    quantize: {calibration: c.npz, range: -1:1}
+    evaluate: {data: d.npz, min_accuracy: 0.5, range: -1:1}
+    budget: {ram: 010, flash: 1_000}
+  - <<: *first
+    name: other
+"""
+    first, second = manifest.parse(text, "x").models
+    request = first.request(Path())
+    assert request is not None
+    assert (request.scaling.low, request.scaling.high) == (-1, 1)
+    assert first.evaluate is not None
+    assert first.evaluate.scaling == {"range": "-1:1"}
+    assert first.file == second.file == "2026-01-31"
+    assert second.name == "other"
+    assert first.budget == {"ram": 10, "flash": 1000}
 
 
 NEW = ModelEntry("fresh", "m/new.onnx", "portable", {"x:0": "1x2"}, {"ram": 1024}, "dtcm")

@@ -64,7 +64,7 @@ LAUGHS = "a: &a [x]\n" + "".join(
         ("&a [" + "*a, " * 3 + "]", "must be a mapping"),
         (LAUGHS, "unknown"),
         ('models: [{name: kws, file: "a\\0b.onnx"}]', "NUL"),
-        ("models: [{name: kws, file: 2026-13-45}]", "cannot be read"),
+        ("models: [{name: kws, file: !!timestamp 2026-13-45}]", "cannot be read"),
         ("models: !!python/object/apply:os.system [true]", "is not YAML"),
     ],
 )  # fmt: skip

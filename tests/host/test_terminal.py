@@ -59,6 +59,13 @@ def test_mistakes_are_short(
     assert len(said.splitlines()) == 3
 
 
+@pytest.mark.parametrize("option,value", [("--range", "-1:1"), ("--mean", "-0.5,-0.5"), ("--mean", "-.5")])
+def test_values_may_begin_with_a_minus(option: str, value: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["quantize", DIGITS, "-o", "out.onnx", "--calibration", "missing.npz", option, value]
+    assert main(words) == 1
+    assert "there is no calibration data missing.npz" in capsys.readouterr().err
+
+
 def test_targets_and_machines_are_suggested() -> None:
     with pytest.raises(ConfigError, match=r"unknown target 'cortex_m4'; did you mean cortex-m4\?"):
         find_target("cortex_m4")

@@ -122,7 +122,7 @@ def label(item: Mapping[str, object], key: str, what: str, example: str, where: 
 
 def parse_bytes(text: str, where: str = "") -> int:
     """``20480``, ``20K`` or ``1M`` as bytes."""
-    match = re.fullmatch(r"(\d+)\s*(|[kKmM])[iI]?[bB]?", text.strip())
+    match = re.fullmatch(r"(\d{1,18})\s*(|[kKmM])[iI]?[bB]?", text.strip())
     if not match:
         start = f"{where}: " if where else ""
         raise ConfigError(f"{start}{text!r} is not a number of bytes", "for example 24576, 24K or 1M")
@@ -192,7 +192,7 @@ def checked_shapes(value: object, where: str) -> dict[str, str]:
     shapes = {}
     for name, shape in value.items():
         text = "x".join(map(str, shape)) if isinstance(shape, list) else str(shape)
-        if not re.fullmatch(r"[1-9]\d*(x[1-9]\d*)*", text):
+        if not re.fullmatch(r"[1-9]\d{0,17}(x[1-9]\d{0,17})*", text):
             raise ConfigError(f"{where}: {text!r} is not a shape for {name!r}", "1x16x8, or [1, 16, 8]")
         shapes[str(name)] = text
     return shapes

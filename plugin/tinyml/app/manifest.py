@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from tinyml import limits, pinned
-from tinyml.app import evaluation, keys
+from tinyml.app import evaluation, keys, yaml_text
 from tinyml.errors import ConfigError
 from tinyml.goals import find_goal
 from tinyml.naming import check_name, check_unique
@@ -142,11 +142,13 @@ def load(path: Path) -> Manifest:
 def parse(text: str, where: str) -> Manifest:
     """The manifest in ``text``; ``where`` names it in messages."""
     try:
-        document = yaml.safe_load(text)
+        document = yaml_text.read(text)
     except RecursionError:
         raise ConfigError(f"{where} is nested too deeply", "a list of models, each a mapping") from None
-    except ValueError as error:  # such as a date that there is not
+    except ValueError as error:  # such as a number of 5,000 digits
         raise ConfigError(f"{where} has a value that cannot be read: {error}") from None
+    except yaml_text.RepeatedKeyError as error:
+        raise ConfigError(f"{where}: {_with_caret(error)}", "keep one of the two") from None
     except yaml.YAMLError as error:
         raise ConfigError(f"{where} is not YAML: {_with_caret(error)}") from None
     if document is None:
@@ -188,7 +190,7 @@ def _entry(item: object, where: str) -> ModelEntry:
     keys.refuse_unknown(item, tuple(keys.KEYS), where)
     for key in ("name", "file"):
         if not isinstance(item.get(key), str) or not item[key]:
-            found = keys.kind(item[key]) if key in item else "nothing"
+            found = keys.kind(item[key]) if item.get(key, "") != "" else "nothing"
             raise ConfigError(f"{where}: {key!r} must be a string, found {found}", keys.KEYS[key])
     kernels = item.get("kernels")
     if kernels is not None and kernels not in keys.KERNELS:

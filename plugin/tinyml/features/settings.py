@@ -61,7 +61,7 @@ def from_mapping(value: object, where: str) -> FrontEnd:
         raise ConfigError(f"{where}: 'frontend' must be a mapping", "frontend: {kind: micro, step_ms: 10}")
     given = {str(key): item for key, item in value.items()}
     kind = given.pop("kind", None)
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         found = "has no kind" if kind is None else f"cannot be of kind {kind!r}"
         raise ConfigError(f"{where}: the front end {found}", f"one of: {', '.join(KINDS)}")
     own = keys_of(kind)

@@ -147,7 +147,8 @@ def settings(value: object, where: str) -> dict[str, str]:
             close = difflib.get_close_matches(str(key), KEYS, 1)
             hint = f"did you mean {close[0]!r}?" if close else f"one of: {', '.join(KEYS)}"
             raise ConfigError(f"{where}: quantize has no key {str(key)!r}", hint)
-        found[str(key)] = ",".join(map(str, item)) if isinstance(item, list) else str(item)
+        if item is not None:  # `method:` without a value
+            found[str(key)] = ",".join(map(str, item)) if isinstance(item, list) else str(item)
     if "calibration" not in found:
         raise ConfigError(f"{where}: quantize lacks 'calibration'", KEYS["calibration"])
     return found

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -13,6 +14,11 @@ from tinyml.errors import did_you_mean
 
 class Parser(argparse.ArgumentParser):
     """Argparse, but a mistake prints one line of usage instead of every option."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # What begins like a negative number is a value, not an option: -1:1 and -0.5,-0.5 too.
+        self._negative_number_matcher = re.compile(r"-\.?\d")
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.short_usage()}\nerror: {message}\n  try: {self.prog} --help\n")
