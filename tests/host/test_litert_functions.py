@@ -69,6 +69,15 @@ def test_interpolated_functions(op_type: str, scale: float, step: float) -> None
     function(name, x, scale, y, **(options if name == "GELU" else {}))
 
 
+@pytest.mark.parametrize("op_type", ["ABS", "SQRT", "RSQRT"])
+@pytest.mark.parametrize("scale,step", [(2.0**-15, 2.0**-15), (0.0003, 0.0007), (1e-4, 1e-4), (0.0013, 9e-4)])
+def test_int16_of_positive_numbers(op_type: str, scale: float, step: float) -> None:
+    """Roots of negative numbers are errors in LiteRT."""
+    pytest.importorskip("ai_edge_litert", reason="the reference")
+    x = np.arange(-32768 if op_type == "ABS" else 0, 32768).astype(np.int16).reshape(1, -1)
+    function(op_type, x, scale, Quant.per_tensor(float(np.float32(step)), 0))
+
+
 def test_interpolated_function_that_overflows() -> None:
     """float32 holds no number that large, and TensorFlow Lite leaves the result open."""
     x = Tensor("x", (1,), DType.INT16, Quant.per_tensor(0.01, 0))

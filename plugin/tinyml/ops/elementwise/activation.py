@@ -10,11 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from tinyml.ir import Array, Tensor, TensorType
 from tinyml.ops.elementwise import activation_tables as tables
 from tinyml.ops.elementwise import int16_activation, int16_tflite_table, lookup
+from tinyml.ops.elementwise.binary import Binary
+from tinyml.ops.elementwise.cast import Cast
 from tinyml.ops.elementwise.unary import Unary
-from tinyml.ops.shared.real import in_real_numbers
+from tinyml.ops.shared.real import in_real_numbers, to_real
 from tinyml.reading import Builder, TfliteNode, tflite_op
 
 
@@ -29,6 +33,10 @@ def add_function(
         return build.add1(int16_activation.SigmoidInt16(op.function == "tanh"), [x], output)
     if on_int16 and op.function == "leaky_relu":
         return build.add1(int16_activation.LeakyInt16(op.parameters[0]), [x], output)
+    if on_int16 and op.function == "abs":
+        return build.add1(int16_activation.LeakyInt16(-1.0), [x], output)
+    if on_int16 and op.function == "sqrt":
+        return _square_root_rounded_down(build, x, output)
     if on_int16 and op.function in int16_tflite_table.FUNCTIONS:
         return build.add1(int16_tflite_table.table(op.function, x, output), [x], output)
     if not lookup.takes(x, output):
@@ -38,6 +46,14 @@ def add_function(
     else:
         table = lookup.from_integers(op.function, x, output, stored)
     return build.add1(table, [x], output)
+
+
+def _square_root_rounded_down(build: Builder, x: Tensor, output: TensorType) -> Tensor:
+    """In float32. It needs no zero point and has no negative result, so that truncating rounds down."""
+    assert output.quant is not None
+    root = build.add1(Unary("sqrt"), [to_real(build, x)])
+    step = build.constant(np.asarray(output.quant.scale, np.float32), f"{root.name}/step")
+    return build.add1(Cast(output.dtype), [build.add1(Binary("div"), [root, step])], output)
 
 
 NAMES = {

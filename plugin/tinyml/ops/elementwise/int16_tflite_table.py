@@ -33,6 +33,11 @@ def _log(x: Array) -> Array:
         return np.log(x.astype(np.float64)).astype(F32)
 
 
+def _rsqrt(x: Array) -> Array:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(F32(1) / np.sqrt(x))
+
+
 def _gelu(x: Array) -> Array:
     bell = erf((x * F32(SQRT_HALF)).astype(np.float64)).astype(F32)
     return np.asarray(F32(0.5) * x * (F32(1) + bell))
@@ -46,6 +51,7 @@ def _gelu_tanh(x: Array) -> Array:
 FUNCTIONS: dict[str, Callable[[Array], Array]] = {
     "exp": _exp,
     "log": _log,
+    "rsqrt": _rsqrt,
     "gelu": _gelu,
     "gelu_tanh": _gelu_tanh,
 }
@@ -57,13 +63,14 @@ def table(name: str, x: Tensor, y: TensorType) -> Int16Table:
     scale, step_out = F32(quant_of(x).scale), F32(y.quant.scale)
     first, last = scale * F32(LOW), scale * F32(HIGH)
     smallest = step_out * F32(LOW)
+    beyond_zero = {"log": smallest, "rsqrt": step_out * F32(HIGH)}.get(name)
     steps_per_unit = F32(HIGH - LOW + 1) / (step_out * F32(HIGH) - smallest)
 
     def steps(real: Array) -> Array:
         with np.errstate(over="ignore"):
             value = FUNCTIONS[name](real)
-            if name == "log":
-                value = np.where(real > 0, value, smallest)
+            if beyond_zero is not None:
+                value = np.where(real > 0, value, beyond_zero)
             return np.clip(value * steps_per_unit, -FAR, FAR)
 
     step = (last - first) / F32(INTERVALS)
