@@ -70,8 +70,8 @@ def pattern_inputs(graph: Graph) -> dict[str, Array]:
 def load_samples(path: Path | None, graph: Graph) -> list[dict[str, Array]]:
     """The inputs of consecutive runs by tensor name; without a file, one run on a fixed pattern.
 
-    An array has the shape of its input, or one row for each run: for an input of 1x49x40, N runs are an
-    array of Nx49x40 or Nx1x49x40.
+    A .npy file holds the array of the only input. An array has the shape of its input, or one row for each
+    run: for an input of 1x49x40, N runs are an array of Nx49x40 or Nx1x49x40.
     """
     tensors = [graph.tensors[name] for name in graph.inputs]
     if path is None:
@@ -82,12 +82,15 @@ def load_samples(path: Path | None, graph: Graph) -> list[dict[str, Array]]:
         raise ConfigError(f"there is no input file {path}") from None
     except UNREADABLE:
         raise ConfigError(
-            f"{path} is not a .npz file", "save one with numpy.savez(file, in0=array)"
+            f"{path} is not a .npz or .npy file", "save one with numpy.savez(file, in0=array)"
         ) from None
     if "" in stored:
-        raise ConfigError(
-            f"{path} holds one array without a name", "save it with numpy.savez(file, in0=array)"
-        )
+        if len(tensors) != 1:
+            raise ConfigError(
+                f"{path} holds one array, and the model has {len(tensors)} inputs",
+                "save one array for each with numpy.savez(file, in0=array, in1=array)",
+            )
+        stored = {"in0": stored[""]}
     rows = {
         tensor.name: _rows(stored, tensor, i, path, tensor.name in graph.open_inputs)
         for i, tensor in enumerate(tensors)

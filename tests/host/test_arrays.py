@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -89,7 +90,7 @@ def test_inputs_that_do_not_fit(tmp_path: Path, given: dict[str, Array], words: 
 def test_files_that_are_not_npz(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "text.npz"
     path.write_bytes(content)
-    with pytest.raises(ConfigError, match=r"text\.npz is not a \.npz file"):
+    with pytest.raises(ConfigError, match=r"text\.npz is not a \.npz or \.npy file"):
         arrays.load_samples(path, GRAPH)
 
 
@@ -101,12 +102,19 @@ def test_members_that_are_no_arrays_do_not_count(tmp_path: Path) -> None:
         arrays.load_samples(path, GRAPH)
 
 
-def test_missing_file_and_nameless_array(tmp_path: Path) -> None:
+def test_missing_file(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="there is no input file"):
         arrays.load_samples(tmp_path / "missing.npz", GRAPH)
-    np.save(tmp_path / "x.npy", X)
-    with pytest.raises(ConfigError, match="one array without a name"):
+
+
+def test_array_without_a_name_is_that_of_the_only_input(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.stack([X, X + 1]))
+    with pytest.raises(ConfigError, match="holds one array, and the model has 2 inputs"):
         arrays.load_samples(tmp_path / "x.npy", GRAPH)
+    alone = replace(GRAPH, inputs=GRAPH.inputs[:1])
+    first, second = arrays.load_samples(tmp_path / "x.npy", alone)
+    np.testing.assert_array_equal(first["audio/x:0"], X)
+    np.testing.assert_array_equal(second["audio/x:0"], X + 1)
 
 
 def test_outputs_go_by_both_names(tmp_path: Path) -> None:

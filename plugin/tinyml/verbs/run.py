@@ -32,7 +32,9 @@ class Run(Verb):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_model_arguments(parser, target=False)
         parser.add_argument("--on", default="host", choices=MACHINES, help="where (default: %(default)s)")
-        parser.add_argument("--input", type=Path, metavar="X.npz", help="input arrays; N rows are N runs")
+        parser.add_argument(
+            "--input", type=Path, metavar="X.npz", help="input arrays, or X.npy; N rows are N runs"
+        )
         parser.add_argument("--output", type=Path, metavar="Y.npz", help="where to save the results")
 
     def run(self, args: argparse.Namespace, console: Console) -> int:

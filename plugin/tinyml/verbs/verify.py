@@ -49,7 +49,9 @@ class Verify(Verb):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_model_arguments(parser, target=False)
         parser.add_argument("--on", default="host", choices=MACHINES, help="where (default: %(default)s)")
-        parser.add_argument("--input", type=Path, metavar="X.npz", help="input arrays; N rows are N runs")
+        parser.add_argument(
+            "--input", type=Path, metavar="X.npz", help="input arrays, or X.npy; N rows are N runs"
+        )
         parser.add_argument(
             "--samples", type=int, default=4, metavar="N", help="how many to generate (default: %(default)s)"
         )
