@@ -7,16 +7,20 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.support.batch import Item, run_batch
 from tests.support.interpret import interpret
-from tinyml.ir import DType, Layer, Tensor
+from tests.support.sketch import Sketch
+from tinyml.ir import DType, Layer, Tensor, TensorType
 from tinyml.kernel import Sheet, Tables
+from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.reshape import Reshape
-from tinyml.pipeline import Options, compile_model
+from tinyml.pipeline import Options, compile_built, compile_model
 from tinyml.targets import find_target
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -134,3 +138,16 @@ def test_equal_tables_are_printed_once() -> None:
     assert second.table("bias", values.astype(np.int16)) == "m_a2_bias"
     assert [table.name for table in model] == ["m_a1_weights", "m_a2_bias"]
     assert [table.name for table in second.tables] == ["m_a2_bias"]
+
+
+def test_a_tensor_may_be_called_like_the_shape_of_another() -> None:
+    sketch = Sketch()
+    x, y = (sketch.build.tensor(name, TensorType((3,), DType.FLOAT32)) for name in ("x", "x_shape"))
+    sketch.inputs = [x, y]
+    outputs = [sketch.add(Binary("add"), x, y), sketch.add(Binary("sub"), x, y)]
+    compiled = compile_built(replace(sketch.graph(*outputs), name="named"), Options(target="host"))
+    outcome = run_batch(
+        [Item("named", compiled.files, [{n: np.ones(3, np.float32) for n in (x.name, y.name)}])]
+    )
+    assert not outcome["named"].failure
+    assert [value.tolist() for value in outcome["named"].outputs[0].values()] == [[2, 2, 2], [0, 0, 0]]

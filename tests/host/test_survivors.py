@@ -181,7 +181,10 @@ def test_the_range_of_a_sum_is_that_of_its_largest_and_smallest_terms() -> None:
     assert found.high.tolist() == [102, 63]
 
 
-@pytest.mark.parametrize("initial, flag", [(None, False), ([0, 0], False), ([0, 1], True), ([2, 2], True)])
+@pytest.mark.parametrize(
+    "initial, flag",
+    [(None, False), ([0, 0], False), ([0, 1], True), ([2, 2], True), ([-0.0, -0.0], True), ([0, -0.0], True)],
+)
 def test_only_states_that_do_not_start_at_zero_need_a_reset_before_the_first_run(
     initial: list[float] | None, flag: bool
 ) -> None:
@@ -193,6 +196,8 @@ def test_only_states_that_do_not_start_at_zero_need_a_reset_before_the_first_run
     graph = replace(sketch.graph(sketch.add(Unary("abs"), new)), states=(State("total", new.name, first),))
     files = compile_graph(graph, "net", Provenance("net", "0" * 64, ""), Options(target="host")).files
     assert ("net_started" in files["net.c"]) is flag
+    same = initial is None or str(initial[0]) == str(initial[1])
+    assert ("net_state0_initial" in files["net.c"]) is not same
 
 
 def test_passes_leave_a_node_without_operands_alone() -> None:

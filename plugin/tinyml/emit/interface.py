@@ -20,6 +20,7 @@ class Port:
 
     tensor: Tensor
     function: str  # kws_input or kws_input_<name>
+    extents: str  # kws_input_shape or kws_input0_shape: a tensor may be called x_shape beside one called x
     macro: str  # KWS_INPUT or KWS_INPUT_<NAME>
     parameter: str  # of kws_run, if the caller provides the memory: input or input_<name>
     address: str  # NULL if it is in the caller's memory
@@ -81,12 +82,13 @@ def _suffixes(names: Sequence[str], word: str) -> list[str]:
 def ports(model: str, graph: Graph, names: Sequence[str], word: str, addresses: Addresses) -> list[Port]:
     """``word`` is "input" or "output"."""
     result = []
-    for name, suffix in zip(names, _suffixes(names, word), strict=True):
+    for index, (name, suffix) in enumerate(zip(names, _suffixes(names, word), strict=True)):
         tensor = graph.tensors[name]
         result.append(
             Port(
                 tensor,
                 f"{model}_{suffix}",
+                f"{model}_{word}{index if len(names) > 1 else ''}_shape",
                 f"{model}_{suffix}".upper(),
                 suffix,
                 addresses.expression(tensor) if addresses.in_memory(tensor) else "NULL",

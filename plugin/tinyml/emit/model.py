@@ -217,8 +217,8 @@ def _states(name: str, graph: Graph, addresses: Addresses) -> list[dict[str, Any
                 "length": tensor.elements,
                 "bytes": tensor.bytes,
                 "comment": c.printable(tensor.name),
-                "zero": not np.any(initial),
-                "uniform": bool(np.all(initial == initial.reshape(-1)[:1])),
+                "zero": not any(initial.tobytes()),  # of which -0.0 is none
+                "uniform": initial.tobytes() == initial.reshape(-1)[:1].tobytes() * initial.size,
                 "value": c.number(initial.reshape(-1)[0], initial.dtype),
                 "initial": initial,
                 "rows": c.code(c.table_rows(initial)),
