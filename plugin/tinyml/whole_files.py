@@ -10,12 +10,18 @@ from pathlib import Path
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file; on an error the old one is unchanged. Creates missing folders."""
+    path = behind_links(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     finished = staged(path, content)
     try:
         finished.replace(path)
     finally:
         finished.unlink(missing_ok=True)
+
+
+def behind_links(path: Path) -> Path:
+    """The file that a symbolic link leads to: the link itself must stay when the file is replaced."""
+    return path.resolve() if path.is_symlink() else path
 
 
 def staged(path: Path, content: bytes) -> Path:

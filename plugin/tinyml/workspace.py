@@ -15,7 +15,10 @@ CMSIS_NN_MARK = Path("Include", "arm_nnfunctions.h")
 
 def cache_folder() -> Path:
     """Our cache folder: workspaces, compiled objects, quantised models."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    try:
+        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    except RuntimeError:  # a user without a home, as in some containers: a folder that cannot exist
+        base = os.devnull
     return Path(base) / "west-tinyml"
 
 

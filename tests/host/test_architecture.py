@@ -31,6 +31,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "installation",
         "ir",
         "limits",
+        "lock",
         "progress",
         "quantizing",
         "registration",

@@ -26,8 +26,13 @@ def replace_all(contents: Mapping[Path, bytes | None]) -> None:
     """Give every file its new content; ``None`` deletes it.
 
     New content is first written next to each file, so a full disk or a read-only folder is noticed
-    before the first file changes; the renames at the end are undone if one of them fails.
+    before the first file changes; the renames at the end are undone if one of them fails, or if the
+    command is interrupted between two of them.
     """
+    contents = {
+        path if content is None else whole_files.behind_links(path): content
+        for path, content in contents.items()
+    }
     finished: dict[Path, Path] = {}
     before: dict[Path, bytes | None] = {}
     try:
@@ -39,9 +44,9 @@ def replace_all(contents: Mapping[Path, bytes | None]) -> None:
         changed: list[Path] = []
         try:
             for path in contents:
-                _commit(path, finished.pop(path, None))
                 changed.append(path)
-        except OSError:
+                _commit(path, finished.get(path))
+        except BaseException:
             for path in changed:
                 _restore(path, before[path])
             raise
@@ -66,4 +71,4 @@ def _restore(path: Path, content: bytes | None) -> None:
         if content is None:
             path.unlink(missing_ok=True)
         else:
-            path.write_bytes(content)
+            whole_files.write_whole(path, content)

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import hashlib
 import logging
 import os
@@ -37,8 +39,7 @@ class Unit:
 def compile_all(compiler: Compiler, units: Sequence[Unit]) -> list[Path]:
     """The object files of ``units``, in order; cached ones are not compiled again."""
     headers = {folder: _headers_digest(folder) for unit in units for folder in _folders(unit)}
-    folder = cache_folder() / "objects"
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = _folder()
 
     def one(unit: Unit) -> Path:
         digests = [headers[path] for path in _folders(unit)]
@@ -52,6 +53,23 @@ def compile_all(compiler: Compiler, units: Sequence[Unit]) -> list[Path]:
     _prune(folder)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(one, units))
+
+
+def _folder() -> Path:
+    """The cache, or a folder that ends with this process if there is no home that can be written."""
+    folder = cache_folder() / "objects"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return _temporary_folder()
+    return folder if os.access(folder, os.W_OK | os.X_OK) else _temporary_folder()
+
+
+@functools.cache
+def _temporary_folder() -> Path:
+    folder = tempfile.TemporaryDirectory(prefix="west-tinyml-")
+    atexit.register(folder.cleanup)
+    return Path(folder.name)
 
 
 def _folders(unit: Unit) -> tuple[Path, ...]:

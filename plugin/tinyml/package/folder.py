@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tinyml import whole_files
 from tinyml.errors import ConfigError
-from tinyml.package.lock import locked
+from tinyml.lock import locked
 
 
 def write_files(folder: Path, files: Mapping[str, str]) -> list[Path]:

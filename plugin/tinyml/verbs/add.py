@@ -15,6 +15,7 @@ from tinyml import naming, pinned
 from tinyml.app import edit, files, folder, keys, manifest, placing
 from tinyml.errors import ConfigError
 from tinyml.goals import BALANCED
+from tinyml.lock import locked
 from tinyml.quantize import request
 from tinyml.targets import TARGETS, find_target
 from tinyml.verbs import make_test
@@ -133,15 +134,23 @@ class Add(Verb):
         compiled = _compile(model, app, entry, target.name, wanted, must_move=copied)
         pinned.check(compiled.summary, entry.interface)
         differences = _differences(app, replaced, compiled)
-        changes = _changes(app, entry, replaced, copies)
+        tests: dict[Path, bytes | None] = {}
         if args.test:
             place = make_test.place_for(app, name)
             make_test.refuse_existing(
                 place,
                 f"add the model without --test; `west tinyml test {name} --force` then replaces the test",
             )
-            changes |= make_test.contents(app, entry, args.input, place, model, wanted)
-        files.replace_all(changes)
+            tests = make_test.contents(app, entry, args.input, place, model, wanted)
+        with locked(app.root):  # another `add` may have changed the files since they were read
+            now = app.manifest()
+            if now != listed and (replaced is not None or copies):
+                raise ConfigError(
+                    f"{app.manifest_path} has changed since this command began; it changed nothing",
+                    "run the command again",
+                )
+            _refuse_clash(manifest.Manifest(tuple(m for m in now.models if m != replaced)), name, model, app)
+            files.replace_all(_changes(app, entry, replaced, copies) | tests)
         _report(console, app, entry, compiled, copied)
         for line in differences:
             console.print(f"changed: {line}", markup=False, soft_wrap=True)

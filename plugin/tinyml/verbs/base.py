@@ -6,11 +6,15 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import io
 import logging
 import os
+import signal
 import sys
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -20,6 +24,9 @@ from tinyml.verbs.parser import Parser, add_loudness
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+TERMINATED = 143
+"""The exit code of programs that SIGTERM ends."""
 
 INTERRUPTED = 130
 """The exit code of programs that Ctrl-C ends, as shells expect it."""
@@ -125,6 +132,7 @@ def main(verbs: Iterable[Verb], argv: Sequence[str], prog: str, version: str) ->
     args, unknown = parser.parse_known_args(list(argv) or ["--help"])
     if unknown:
         args.parser.unknown(unknown)
+    _expect_any_text()
     from rich.console import Console  # after --help, which works without any installed package
 
     if args.loudness > 0:
@@ -133,20 +141,81 @@ def main(verbs: Iterable[Verb], argv: Sequence[str], prog: str, version: str) ->
         for word in argv:
             if "\0" in word:  # no system passes one, but a program that calls this may
                 raise ConfigError(f"{word!r} has a NUL character and is not a file name")
-        with outside_faults():
+        with outside_faults(), _terminable():
             code: int = args.verb.run(args, Console(highlight=False, quiet=args.loudness < 0))
+            sys.stdout.flush()  # here an error can still be reported
     except TinymlError as error:
-        complaint = Console(stderr=True, highlight=False, soft_wrap=True)
-        complaint.print("error:", style="bold red", end=" ")
-        complaint.print(str(error), markup=False)
-        return 1
+        return _complain(error)
     except KeyboardInterrupt:
         print("\ninterrupted", file=sys.stderr)
         return INTERRUPTED
+    except _Terminated:
+        return TERMINATED
     except BrokenPipeError:  # `tinyml ops | head`: nobody reads the rest
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return 0
+    except OSError as error:  # of the system, and nothing closer to it has explained it
+        logging.getLogger("tinyml").debug("where it happened:", exc_info=True)
+        code = _complain(_of_the_system(error))
+        _drop_output()  # which may be what cannot be written
+    except MemoryError:
+        return _complain(TinymlError("there is not enough memory", "a smaller model, or fewer samples"))
     return code
+
+
+def _complain(error: TinymlError) -> int:
+    from rich.console import Console
+
+    complaint = Console(stderr=True, highlight=False, soft_wrap=True)
+    complaint.print("error:", style="bold red", end=" ")
+    complaint.print(str(error), markup=False)
+    return 1
+
+
+def _of_the_system(error: OSError) -> TinymlError:
+    """An error that the operating system reports: a full disk, a file that may not be read."""
+    try:
+        Path.cwd()
+    except OSError:
+        return ConfigError("the current folder no longer exists", "change into another folder")
+    where = f"{error.filename}: " if error.filename else ""
+    return ConfigError(f"{where}{error.strerror or error}", "-v shows where it happened")
+
+
+def _drop_output() -> None:
+    """Nothing more can be written to stdout, so what waits there would fail when the program ends."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):  # captured in memory
+        return
+
+
+def _expect_any_text() -> None:
+    """Write characters that a terminal's encoding lacks as escapes, instead of failing."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    if os.environ.get("COLUMNS") == "0":  # some consoles say so; rich would print nothing
+        del os.environ["COLUMNS"]
+
+
+class _Terminated(BaseException):
+    """SIGTERM: unlike the system's way, files that are half written and programs that run are tidied up."""
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    def stop(number: int, frame: object) -> None:
+        raise _Terminated
+
+    if threading.current_thread() is not threading.main_thread():  # only there signals can be handled
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _complete(parser: argparse.ArgumentParser) -> None:

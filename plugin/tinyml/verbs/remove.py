@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tinyml.app import edit, files, folder
+from tinyml.lock import locked
 from tinyml.verbs.base import Verb, add_app_argument
 from tinyml.verbs.make_test import place_for
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from tinyml.app.manifest import ModelEntry
 
 
 class Remove(Verb):
@@ -33,14 +36,8 @@ class Remove(Verb):
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
         app = folder.find_application(args.app, Path.cwd())
-        entry = app.model(args.name)
-        left = edit.remove_model(files.read_text(app.manifest_path), entry.name)
-        changes: dict[Path, bytes | None] = {app.manifest_path: None if left is None else left.encode()}
-        config = files.read_text(app.prj_conf_path)
-        last = len(app.manifest().models) == 1
-        if last and edit.switch_off(config) != config:
-            changes[app.prj_conf_path] = edit.switch_off(config).encode()
-        files.replace_all(changes)
+        with locked(app.root):
+            entry, last = self._removed(app, args.name)
         test = place_for(app, entry.name)
         kept = f"file {entry.file} stays where it is"
         if test.is_dir():
@@ -49,3 +46,15 @@ class Remove(Verb):
         if last and "CONFIG_TINYML=y" in files.read_text(app.prj_conf_path):
             console.print("prj.conf still has CONFIG_TINYML=y, which other lines need or `add` did not write")
         return 0
+
+    def _removed(self, app: folder.Application, name: str) -> tuple[ModelEntry, bool]:
+        """Remove the model from the files; returns it, and whether it was the last."""
+        entry = app.model(name)
+        left = edit.remove_model(files.read_text(app.manifest_path), entry.name)
+        changes: dict[Path, bytes | None] = {app.manifest_path: None if left is None else left.encode()}
+        config = files.read_text(app.prj_conf_path)
+        last = len(app.manifest().models) == 1
+        if last and edit.switch_off(config) != config:
+            changes[app.prj_conf_path] = edit.switch_off(config).encode()
+        files.replace_all(changes)
+        return entry, last

@@ -1,0 +1,170 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""The commands where the system does not cooperate: full disks, no home, interruptions, two at once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from tinyml.app import files, manifest
+from tinyml.cli import main
+from tinyml.verbs.base import TERMINATED
+from tinyml.verbs.ops import Ops
+
+ROOT = Path(__file__).parents[2]
+DIGITS = ROOT / "samples" / "digits"
+
+
+def tinyml(words: list[str], stdout: object = subprocess.PIPE, **variables: str) -> tuple[int, str, str]:
+    """Run the command with other environment variables: exit code, stdout and stderr."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "plugin"), **variables}
+    command = [sys.executable, "-m", "tinyml", *words]
+    done = subprocess.run(command, env=environment, stdout=stdout, stderr=subprocess.PIPE, text=True)  # type: ignore[call-overload]
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Path:
+    (tmp_path / "CMakeLists.txt").write_text("find_package(Zephyr REQUIRED)\n")
+    for name in ("model.onnx", "model_float.onnx"):
+        (tmp_path / name).write_bytes((DIGITS / name).read_bytes())
+    return tmp_path
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_a_full_disk_behind_stdout() -> None:
+    with Path("/dev/full").open("w") as full:
+        code, _, said = tinyml(["ops"], stdout=full)
+    assert code == 1
+    assert said.startswith("error: No space left on device\n")
+    assert "Traceback" not in said
+    assert "Exception" not in said
+
+
+def test_a_terminal_without_unicode() -> None:
+    code, listed, said = tinyml(["ops"], PYTHONIOENCODING="ascii", COLUMNS="60")
+    assert (code, said) == (0, "")
+    assert "\\u2026" in listed
+
+
+def test_a_console_without_width() -> None:
+    assert "Softmax" in tinyml(["ops"], COLUMNS="0")[1]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not delete a folder in use")
+def test_a_folder_that_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert main(["list"]) == 1
+    assert "the current folder no longer exists" in capsys.readouterr().err
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("home", ["a_file", "missing/deeply"])
+def test_a_home_that_cannot_be_written(home: str, tmp_path: Path) -> None:
+    (tmp_path / "a_file").write_text("")
+    (tmp_path / "missing").write_text("")
+    code, _, said = tinyml(["run", str(DIGITS / "model.onnx")], XDG_CACHE_HOME=str(tmp_path / home))
+    assert (code, said) == (0, "")
+
+
+def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tinyml.workspace import cache_folder
+
+    def nowhere() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", nowhere)
+    assert not cache_folder().exists()
+
+
+def test_names_that_are_too_long(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", f"{'x' * 300}.onnx"]) == 1
+    assert "File name too long" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM")
+def test_sigterm_tidies_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    tidied = []
+
+    def terminated(*_: object) -> int:
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+        finally:
+            tidied.append(True)
+        return 0
+
+    monkeypatch.setattr(Ops, "run", terminated)
+    assert main(["ops"]) == TERMINATED
+    assert tidied == [True]
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+def test_an_interruption_between_two_files_changes_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.write_text("old")
+    commit = files._commit
+
+    def interrupted(path: Path, finished: Path | None) -> None:
+        commit(path, finished)
+        if path == first:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(files, "_commit", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        files.replace_all({first: b"new", second: b"new"})
+    assert [path.name for path in tmp_path.iterdir()] == ["first"]
+    assert first.read_text() == "old"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links require privileges")
+def test_a_link_stays_a_link(app: Path) -> None:
+    (app / "shared").mkdir()
+    (app / "shared" / "models.yaml").write_text("models: []\n")
+    (app / "tinyml.yaml").symlink_to("shared/models.yaml")
+    assert main(["-q", "add", str(app / "model.onnx"), "--app", str(app)]) == 0
+    assert (app / "tinyml.yaml").is_symlink()
+    assert "name: model" in (app / "shared" / "models.yaml").read_text()
+
+
+def test_two_commands_at_once_lose_nothing(app: Path) -> None:
+    codes = []
+
+    def add(name: str) -> None:
+        words = ["add", str(app / "model.onnx"), "--app", str(app), "--name", name]
+        codes.append(tinyml(words)[0])
+
+    threads = [threading.Thread(target=add, args=(name,)) for name in ("one", "two", "three")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert codes == [0, 0, 0]
+    assert {entry.name for entry in manifest.load(app / "tinyml.yaml").models} == {"one", "two", "three"}
+    assert (app / "prj.conf").read_text().count("CONFIG_TINYML=y") == 1
+
+
+def test_a_name_that_another_command_took_meanwhile(app: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tinyml.verbs import add
+
+    def meanwhile(*_: object) -> list[str]:
+        (app / "tinyml.yaml").write_text("models:\n  - name: model\n    file: model_float.onnx\n")
+        return []
+
+    monkeypatch.setattr(add, "_differences", meanwhile)
+    assert main(["add", str(app / "model.onnx"), "--app", str(app)]) == 1
+    assert "file: model.onnx" not in (app / "tinyml.yaml").read_text()
