@@ -15,6 +15,7 @@ from tinyml.importers import ModelFile, read_model
 from tinyml.ir import Shape
 from tinyml.progress import Progress, silent
 from tinyml.quantize import data, measure, search
+from tinyml.quantize.activations import computed_limits
 from tinyml.quantize.calibrate import SETTINGS, Ranges, calibrate
 from tinyml.quantize.data import Samples
 from tinyml.quantize.export_check import check_export
@@ -86,7 +87,9 @@ class _Work:
             check_export(prepared.doubted, samples, self.reference.results)
         self._int8_only: frozenset[str] | None = None
         nodes = self.float_model.graph.node
-        self.float_anyway = frozenset(n.name for n in nodes if quantizing(n.op_type).stays_float(n))
+        self.float_anyway = computed_limits(self.float_model) | frozenset(
+            n.name for n in nodes if quantizing(n.op_type).stays_float(n)
+        )
 
     def result(self) -> Quantized:
         named = (self.request.keep_float, self.request.int16)

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections import Counter
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
@@ -13,9 +12,10 @@ import numpy as np
 import onnx
 
 from tinyml.errors import ConfigError
+from tinyml.quantize.activations import hide_activations, show_activations
 from tinyml.quantize.calibrate import Ranges
 from tinyml.quantize.precision import overrides
-from tinyml.quantizing import integer_operators, quantizing
+from tinyml.quantizing import integer_operators
 from tinyml.reference import session
 
 
@@ -32,14 +32,18 @@ def insert_qdq(
     from onnxruntime.quantization.qdq_quantizer import QDQQuantizer
     from onnxruntime.quantization.quant_utils import save_and_reload_model_with_shape_infer
 
+    class Quantizer(QDQQuantizer):  # type: ignore[misc]  # the base class is untyped
+        def adjust_tensor_ranges(self) -> None:
+            """Would give the input of a Relu the range of its output, although it may be an output too."""
+
     limits = {name: (np.float32(low), np.float32(high)) for name, (low, high) in ranges.items()}
     present = sorted({node.op_type for node in model.graph.node} & integer_operators())
     with session.quiet():
         copy = onnx.ModelProto()
         copy.CopyFrom(model)
-        hidden = _hide_activations(copy, int16)
+        hidden = hide_activations(copy, ranges, excluded, int16)
         told = overrides(copy, ranges, int16, excluded)
-        quantizer = QDQQuantizer(
+        quantizer = Quantizer(
             save_and_reload_model_with_shape_infer(copy),
             per_channel=True,
             reduce_range=False,
@@ -56,44 +60,10 @@ def insert_qdq(
             path = Path(folder, "int8.onnx")
             quantizer.model.save_model_to_file(str(path), False)
             result = onnx.load(path)
-    _show_activations(result, model, hidden)
+    show_activations(result, model, hidden)
     del result.metadata_props[:]
     result.producer_name, result.producer_version = "west-tinyml", ""
     return result
-
-
-def _hide_activations(model: onnx.ModelProto, int16: Collection[str]) -> dict[str, onnx.NodeProto]:
-    """Remove the activations after int16 layers; returns them by the name of the node they follow.
-
-    onnxruntime replaces a Relu by saturation of the int8 after it, whose lowest number stands for zero.
-    int16 has no such zero point: the Relu must stay, next to its layer.
-    """
-    producers = {name: node for node in model.graph.node for name in node.output}
-    count = Counter(name for node in model.graph.node for name in node.input)
-    count.update(value.name for value in model.graph.output)
-    hidden = {}
-    for node in [n for n in model.graph.node if quantizing(n.op_type).limits and n.name in int16]:
-        source = producers.get(node.input[0])
-        if source is not None and source.name in int16 and count[node.input[0]] == 1:
-            hidden[source.name] = node
-            source.output[0] = node.output[0]
-            model.graph.node.remove(node)
-    return hidden
-
-
-def _show_activations(
-    result: onnx.ModelProto, model: onnx.ModelProto, hidden: Mapping[str, onnx.NodeProto]
-) -> None:
-    """Insert them again, each with its limits as constants."""
-    present = {tensor.name for tensor in result.graph.initializer}
-    for source in [node for node in result.graph.node if node.name in hidden]:
-        again = hidden[source.name]
-        again.input[0], again.output[0] = f"{again.name}/unlimited", source.output[0]
-        source.output[0] = again.input[0]
-        result.graph.node.insert(list(result.graph.node).index(source) + 1, again)
-        limits = [t for t in model.graph.initializer if t.name in again.input and t.name not in present]
-        result.graph.initializer.extend(limits)
-        present |= {tensor.name for tensor in limits}
 
 
 def borders(model: onnx.ModelProto) -> dict[str, str]:
