@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Layers without weights, of random geometry: pools, means, softmax and arithmetic on two tensors."""
+"""Layers without weights, of random geometry: pools, reductions, softmax and arithmetic on two tensors."""
 
 from __future__ import annotations
 
@@ -71,13 +71,20 @@ def pool(draw: Sampler) -> Made | None:
     return draw.made(op, [x], y)
 
 
-def mean(draw: Sampler) -> Made | None:
+def reduction(draw: Sampler) -> Made | None:
     rank = draw.pick(2, 3, 4)
     shape = draw.shape[:rank]
     axes = tuple(sorted(int(a) for a in draw.rng.choice(rank, draw.pick(1, 2), replace=False)))
-    op = Reduce("mean", axes, round_once=bool(draw.rng.random() < 0.5))
-    x = draw.tensor("x", shape)
-    return draw.made(op, [x], draw.tensor("y", op.infer([x])[0].shape, 0.02, -7))
+    function = ("mean", "mean", "sum", "max", "min")[draw.pick(*range(5))]
+    op = Reduce(function, axes, round_once=bool(draw.rng.random() < 0.5))
+    x, shape = draw.tensor("x", shape), op.infer([draw.tensor("x", shape)])[0].shape
+    other_scale = {"mean": 0.02, "sum": draw.pick(5, 50, 200) / 100}
+    y = (
+        draw.tensor("y", shape, other_scale[function], -7)
+        if function in other_scale
+        else draw.tensor("y", shape)
+    )
+    return draw.made(op, [x], y)
 
 
 def softmax(draw: Sampler) -> Made | None:
@@ -99,7 +106,7 @@ def binary(draw: Sampler) -> Made | None:
     return draw.made(Binary(function, clamp=clamp, round_once=bool(rng.random() < 0.5)), operands, y)
 
 
-KINDS: tuple[Callable[[Sampler], Made | None], ...] = (pool, pool, binary, binary, mean, softmax)
+KINDS: tuple[Callable[[Sampler], Made | None], ...] = (pool, pool, binary, binary, reduction, softmax)
 
 
 def plain_layer(rng: np.random.Generator, name: str) -> Made:
