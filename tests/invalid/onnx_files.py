@@ -129,6 +129,10 @@ def _format() -> dict[str, Made]:
 
     name = file([relu], [1, 4]).SerializeToString().replace(b"node", b"n\xff\xfee")
     nul = file([relu], [1, 4]).SerializeToString().replace(b"node", b"n\x00de")
+    labels = helper.make_node(
+        "LabelEncoder", ["x"], ["y"], "node", domain="ai.onnx.ml", keys_strings=["a\0b"], values_floats=[1.0]
+    )
+    partitioned = helper.make_node("StatefulPartitionedCall", ["x"], ["y"], "node", config_proto=b"\x08\0")
     wrong = helper.make_node("Softmax", ["x"], ["y"], "node", axis=1.5)
     self_call = helper.make_function(
         "own", "F", ["a"], ["b"], [helper.make_node("F", ["a"], ["b"], domain="own")], [helper.make_opsetid("own", 1)]
@@ -157,6 +161,8 @@ def _format() -> dict[str, Made]:
         "unknown_type": (file([add], [1, 4], {"w": constant(data_type=77)}).SerializeToString(), "unknown type 77"),
         "name_not_utf8": (name, "not UTF-8"),
         "name_with_nul": (nul, "NUL byte"),
+        "text_with_nul": (file([labels], [1, 4]).SerializeToString(), "attribute 'keys_strings' has a NUL byte"),
+        "binary_attribute_of_an_unknown_operator": (file([partitioned], [1, 4]).SerializeToString(), "operator StatefulPartitionedCall is not supported"),
         "attribute_type": (file([wrong], [1, 4]).SerializeToString(), "attribute 'axis' is FLOAT, not INT"),
         "recursive_function": (file([call], [1, 4], functions=[self_call]).SerializeToString(), "calls inside calls"),
         "if_without_branches": (file([choice], [1, 4], {"w": np.array(True)}).SerializeToString(), "lacks its attribute"),

@@ -97,9 +97,6 @@ class _Check:
                 self.tensor(tensor)
             for inner in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
                 self.graph(inner, depth + 1)
-            for text in (attribute.s, *attribute.strings):
-                if b"\0" in text and node.op_type != "Constant":
-                    raise ModelError(f"{what}: attribute {attribute.name!r} has a NUL byte", HINT)
         for name, rule in known.attributes.items() if known is not None else ():
             if rule.required and all(attribute.name != name for attribute in node.attribute):
                 raise ModelError(f"{what} lacks its attribute {name!r}", HINT)

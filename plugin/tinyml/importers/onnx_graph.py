@@ -15,7 +15,15 @@ from tinyml.errors import ConfigError, ModelError, UnsupportedError
 from tinyml.importers import onnx_loop, onnx_scan
 from tinyml.importers.onnx_functions import bind_attributes, schema_body
 from tinyml.importers.onnx_integers import operands
-from tinyml.importers.onnx_values import array, attribute_value, check_declared, dtype, input_tensor, opsets
+from tinyml.importers.onnx_values import (
+    array,
+    attribute_value,
+    check_declared,
+    check_text,
+    dtype,
+    input_tensor,
+    opsets,
+)
 from tinyml.importers.outputs import finish_outputs
 from tinyml.importers.unsupported import Complaints
 from tinyml.importers.variables import declared_states
@@ -197,6 +205,7 @@ class _Reader:
         reader = ONNX_READERS.get((domain, node.op_type))
         if reader is not None:
             attributes = {a.name: attribute_value(a) for a in node.attribute}
+            check_text(node)
             read = OnnxNode(
                 node.op_type, domain, self.build.scope, opset, inputs, tuple(node.output), attributes
             )

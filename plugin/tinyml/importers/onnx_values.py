@@ -79,6 +79,17 @@ def attribute_value(attribute: onnx.AttributeProto) -> Any:
     return value
 
 
+def check_text(node: onnx.NodeProto) -> None:
+    """Text with a NUL byte would end early in C. Operators that are not supported may have binary data."""
+    for attribute in node.attribute if node.op_type != "Constant" else ():
+        if any(b"\0" in text for text in (attribute.s, *attribute.strings)):
+            raise ModelError(
+                f"{node.op_type} node {node.name or next(iter(node.output), '')!r}: "
+                f"attribute {attribute.name!r} has a NUL byte",
+                MALFORMED,
+            )
+
+
 def array(tensor: onnx.TensorProto) -> np.ndarray[Any, Any]:
     try:
         values = numpy_helper.to_array(tensor)
