@@ -103,6 +103,9 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"kind": "spectral", "statistics": ""}, "without features"),
     ({"kind": "normalize", "mean": [1, 2]}, "2 numbers for 3 axes"),
     ({"kind": "normalize", "std": 0}, "greater than 0"),
+    ({"kind": "normalize", "rate": "inf"}, "rate: 'inf'"),
+    ({"kind": "normalize", "mean": ["nan"]}, "mean: 'nan'"),
+    ({"kind": "micro", "pcan_strength": "nan"}, "pcan_strength: 'nan'"),
 ]
 
 

@@ -201,6 +201,18 @@ def test_still_samples_have_no_kurtosis() -> None:
     np.testing.assert_array_equal(run_batch([item])["still"].outputs[0]["row"], [0, 0, 2])
 
 
+def test_an_offset_does_not_hide_what_deviates_from_it() -> None:
+    """Gravity on an accelerometer: at rest there is no skewness, and a small vibration has the right one."""
+    given = {"statistics": "mean,std,skewness,kurtosis", "window_samples": 256, "step_samples": 256}
+    end = frontend("spectral", {**given, "bands": [0, 100, 500], "log": True})
+    still = np.full((256, 1), 9.81, np.float32)
+    moving = still + np.random.default_rng(4).gamma(2, 0.01, (256, 1)).astype(np.float32)
+    item = Item("offset", compile_frontend(end, "offset", "host"), [{"samples": x} for x in (still, moving)])
+    at_rest, vibrating = (out["row"] for out in run_batch([item])["offset"].outputs)
+    np.testing.assert_array_equal(at_rest, np.array([9.81, 0, 0, 0, -12, -12], np.float32))
+    np.testing.assert_allclose(vibrating, end.compute(moving)[0], rtol=1e-5)
+
+
 @pytest.mark.parametrize(
     "kind,settings,shape",
     [

@@ -47,6 +47,15 @@ def coded(name: str) -> FeedCode:
     return feed_code(name, made(name))
 
 
+def test_a_rate_keeps_all_of_its_digits() -> None:
+    sketch = Sketch()
+    x = sketch.input((1, 3), DType.FLOAT32)
+    graph = sketch.graph(sketch.build.add1(Unary("abs"), [x]))
+    for rate, text in ((16000, "16000"), (3333.333, "3333.333"), (1234567, "1234567"), (0.5, "0.5")):
+        end = from_mapping({"kind": "normalize", "rate": rate}, "test")
+        assert feed_code("m", attach(end, graph)).rate == text
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_arrays_hold_what_passes_through_them(name: str) -> None:
     feed, code = made(name), coded(name)

@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from tinyml import c
 from tinyml.features.feed import Feed, Whole
 from tinyml.features.written import Memory
@@ -113,7 +115,7 @@ def feed_code(model: str, feed: Feed) -> FeedCode:
         sample=sample.c,
         row=row.c,
         feature=feature.c,
-        rate=f"{settings.rate:g}",
+        rate=np.format_float_positional(settings.rate, trim="-"),
         axes=settings.axes,
         window=settings.window,
         step=settings.step,

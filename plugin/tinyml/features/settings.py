@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -110,13 +111,21 @@ def _typed(key: str, value: object, default: object) -> Any:
         if isinstance(default, int):
             return int(text)
         if isinstance(default, float):
-            return float(text)
+            return _finite(text)
         if isinstance(default, tuple):
             parts = [part.strip() for part in text.strip("[]").split(",") if part.strip()]
-            return tuple(parts) if default and isinstance(default[0], str) else tuple(map(float, parts))
+            return tuple(parts) if default and isinstance(default[0], str) else tuple(map(_finite, parts))
     except (ValueError, KeyError):
         kinds: Mapping[type, str] = {bool: "true or false", int: "a whole number", float: "a number"}
         raise ConfigError(
             f"{key}: {text!r}", kinds.get(type(default), "numbers, separated by commas")
         ) from None
     return text
+
+
+def _finite(text: str) -> float:
+    """A number; neither infinite nor none, which float() accepts too."""
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(text)
+    return value

@@ -8,7 +8,8 @@
 #define LEAST_VARIANCE 1.0e-12f /* of the mean square: less is no deviation */
 
 struct moments {
-	float mean;
+	float first; /* the mean in two parts: one of the values, and how far the mean is from it */
+	float from_first;
 	float square; /* mean square of the values themselves */
 	float second; /* means of powers of the deviation */
 	float third;
@@ -16,24 +17,32 @@ struct moments {
 	float peak;
 };
 
+/* How far a value is from the mean. An offset such as gravity is larger than the deviations, so it
+ * is subtracted first, which is exact: of samples that do not move, nothing is left.
+ */
+static float deviation(const struct moments *m, float value)
+{
+	return (value - m->first) - m->from_first;
+}
+
 /* The order of samples does not matter here, so the ring is read from its start. */
 static struct moments moments_of(const struct tinyml_spectral_f32 *p, const float *x)
 {
 	const float count = (float)p->samples;
-	struct moments m = {0};
+	struct moments m = {.first = x[0]};
 
 	for (int32_t i = 0; i < p->samples; i++) {
 		const float value = x[i * p->axes];
 		const float size = tinyml_fabsf(value);
 
-		m.mean += value;
+		m.from_first += value - m.first;
 		m.square += value * value;
 		m.peak = size > m.peak ? size : m.peak;
 	}
-	m.mean /= count;
+	m.from_first /= count;
 	m.square /= count;
 	for (int32_t i = 0; i < p->samples; i++) {
-		const float rest = x[i * p->axes] - m.mean;
+		const float rest = deviation(&m, x[i * p->axes]);
 
 		m.second += rest * rest;
 		m.third += rest * rest * rest;
@@ -51,7 +60,7 @@ static float statistic(const struct moments *m, uint8_t which)
 
 	switch (which) {
 	case TINYML_MEAN:
-		return m->mean;
+		return m->first + m->from_first;
 	case TINYML_RMS:
 		return tinyml_sqrtf(m->square);
 	case TINYML_STD:
@@ -66,12 +75,12 @@ static float statistic(const struct moments *m, uint8_t which)
 }
 
 static void bands_of(const struct tinyml_spectral_f32 *p, const float *ring, uint32_t oldest,
-		     float mean, float *work, float *row)
+		     const struct moments *m, float *work, float *row)
 {
 	const int32_t last = p->fft.points;
 
 	for (uint32_t i = 0; i < p->samples; i++) {
-		const float value = (ring[oldest * p->axes] - mean) * p->window[i];
+		const float value = deviation(m, ring[oldest * p->axes]) * p->window[i];
 
 		work[2u * p->fft.places[i / 2u] + (i & 1u)] = value;
 		oldest = oldest + 1 == p->samples ? 0 : oldest + 1;
@@ -102,7 +111,7 @@ void tinyml_spectral_f32(const struct tinyml_spectral_f32 *p, const float *ring,
 			*row++ = statistic(&m, p->statistics[i]);
 		}
 		if (p->band_count > 0) {
-			bands_of(p, ring + axis, oldest, m.mean, work, row);
+			bands_of(p, ring + axis, oldest, &m, work, row);
 			row += p->band_count;
 		}
 	}
