@@ -127,7 +127,13 @@ def _rows(stored: Mapping[str, Array], tensor: Tensor, index: int, path: Path, i
         array = quantized(array, tensor)
     converted = array
     if castable := np.can_cast(array.dtype, tensor.dtype.numpy, "same_kind"):
-        converted = array.astype(tensor.dtype.numpy)
+        with np.errstate(over="ignore"):
+            converted = array.astype(tensor.dtype.numpy)
+        if tensor.dtype.is_float and np.isinf(converted).sum() > np.isinf(array).sum():
+            raise ConfigError(
+                f"{path}: the array for {tensor.name!r} has values beyond {tensor.dtype.value}",
+                f"at most {np.finfo(tensor.dtype.numpy).max:g}",
+            )
     if not castable or (array.dtype.kind in "iu" and not np.array_equal(converted, array)):
         raise ConfigError(
             f"{path}: the array for {tensor.name!r} is {array.dtype}; the model takes {tensor.dtype.value}"

@@ -40,6 +40,9 @@ DEVICES = frozenset(
 )
 """Names that Windows does not allow for files, whatever their suffix."""
 
+LONGEST = 100
+"""Characters of a name: it begins the names of files and tables, and file systems end them at 255."""
+
 PREFIX = "tinyml"
 """Names that begin with it belong to the runtime."""
 
@@ -60,6 +63,10 @@ def check_name(name: str) -> None:
         raise ConfigError(
             f"{name!r} cannot be a model's name: it becomes a prefix in C",
             f"letters, digits and _ only, starting with a letter; for example {_allowed(name)}",
+        )
+    if len(name) > LONGEST:
+        raise ConfigError(
+            f"{name!r} cannot be a model's name: it has {len(name)} characters", f"at most {LONGEST}"
         )
     if reason := _reserved(name):
         raise ConfigError(f"{name!r} cannot be a model's name: {reason}", f"for example {_allowed(name)}")
@@ -104,7 +111,7 @@ def _reserved(name: str) -> str | None:
 
 def _allowed(text: str) -> str:
     """The allowed name that is closest to ``text``."""
-    name = re.sub(r"\W+", "_", text.lower(), flags=re.ASCII).strip("_")
+    name = re.sub(r"\W+", "_", text.lower(), flags=re.ASCII).strip("_")[: LONGEST - len("model_")].strip("_")
     while name.startswith(PREFIX):
         name = name.removeprefix(PREFIX).strip("_")
     if not name:

@@ -78,6 +78,7 @@ def test_rows_are_consecutive_runs(tmp_path: Path, x: Array, f: Array) -> None:
         ({"in0": np.zeros((1, 4), np.int8), "in1": F}, r"shape \(1, 4\); the model takes \(1, 3\)"),
         ({"in0": X.astype(np.float32), "in1": F}, "is float32; the model takes int8"),
         ({"in0": X.astype(np.int32) + 1000, "in1": F}, "is int32; the model takes int8"),
+        ({"in0": X, "in1": F.astype(np.float64) + 1e300}, "has values beyond float32"),
         ({"in0": np.array([["a", "b", "c"]]), "in1": F}, "is <U1; the model takes int8"),
     ],
 )

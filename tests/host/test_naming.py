@@ -47,6 +47,7 @@ MODEL = ROOT / "samples" / "digits" / "model.onnx"
         ("tinyml_kws.onnx", "kws"),
         ("tinyml-2.onnx", "model_2"),
         ("tinyml_int.onnx", "int_model"),
+        (f"{'long-' * 40}.onnx", ("long_" * 40)[:94].strip("_")),
     ],
 )
 def test_default_names(file: str, name: str) -> None:
@@ -75,6 +76,12 @@ def test_a_bad_name_is_refused_with_a_good_one(name: str, reason: str, suggestio
         naming.check_name(name)
     assert caught.value.hint.endswith(f"for example {suggestion}")
     naming.check_name(suggestion)
+
+
+def test_a_name_that_is_too_long_for_files() -> None:
+    naming.check_name("a" * 100)
+    with pytest.raises(ConfigError, match="it has 101 characters"):
+        naming.check_name("a" * 101)
 
 
 def test_every_reserved_name_gets_an_allowed_default() -> None:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -217,7 +218,7 @@ def parse_range(text: str) -> tuple[float, float]:
         limits = float(low), float(high)
     except ValueError:
         limits = (0.0, 0.0)
-    if not colon or not limits[0] < limits[1]:
+    if not colon or not -math.inf < limits[0] < limits[1] < math.inf:
         raise ConfigError(f"{text!r} is not a range", "0:1, -1:1 or 0:255")
     return limits
 
@@ -226,6 +227,8 @@ def parse_numbers(text: str, what: str) -> tuple[float, ...]:
     """``0.485,0.456,0.406``."""
     try:
         values = tuple(float(part) for part in text.split(","))
+        if not all(map(math.isfinite, values)):
+            raise ValueError
     except ValueError:
         raise ConfigError(f"{what}: {text!r} is not a list of numbers", "0.485,0.456,0.406") from None
     if what == "std" and not all(value > 0 for value in values):

@@ -33,7 +33,8 @@ def real(array: Array, wanted: Input, scaling: Scaling, path: Path) -> Array:
 
 def scaled(array: Array, scaling: Scaling, full: float | None, path: Path) -> Array:
     """Scale numbers in 0..``full`` (None: as found) to the range, mean and deviation used in training."""
-    values: Array = array.astype(np.float32)
+    with np.errstate(over="ignore"):  # what becomes infinite is refused later
+        values: Array = array.astype(np.float32)
     if scaling.low is not None and scaling.high is not None:
         top = float(full) if full is not None else float(values.max(initial=0.0))
         bottom = 0.0 if full is not None else min(0.0, float(values.min(initial=0.0)))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from tinyml import naming, pinned
 from tinyml.app import edit, files, folder, keys, manifest, placing
-from tinyml.errors import ConfigError
+from tinyml.errors import ConfigError, TinymlError
 from tinyml.goals import BALANCED
 from tinyml.lock import locked
 from tinyml.quantize import request
@@ -131,7 +131,15 @@ class Add(Verb):
         if copied:
             copies[app.root / file] = model
         wanted = request.from_items(args.quantize, "--quantize", Path())
-        compiled = _compile(model, app, entry, target.name, wanted, must_move=copied)
+        if wanted is None and replaced is not None:
+            wanted = replaced.request(app.root)  # as the build will
+        try:
+            compiled = _compile(model, app, entry, target.name, wanted, must_move=copied)
+        except TinymlError as error:
+            if wanted is not None and not args.quantize:
+                kept = f"{app.manifest_path.name} has `quantize:` for {name}, which --replace keeps"
+                error.hint = f"{error.hint}; {kept}" if error.hint else kept
+            raise
         pinned.check(compiled.summary, entry.interface)
         differences = _differences(app, replaced, compiled)
         tests: dict[Path, bytes | None] = {}
@@ -209,10 +217,18 @@ def _compile(
     )
     if not must_move:
         return compile_model(model, options)
-    with tempfile.TemporaryDirectory() as alone:  # does it still work without the files next to it?
-        moved = Path(alone) / model.name
-        copyfile(model, moved)
-        return compile_model(moved, options)
+    try:
+        with tempfile.TemporaryDirectory() as alone:  # does it still work without the files next to it?
+            moved = Path(alone) / model.name
+            copyfile(model, moved)
+            return compile_model(moved, options)
+    except TinymlError:
+        compile_model(model, options)  # if the model itself is to blame, with its own path in the message
+        raise ConfigError(
+            f"{model} is outside the application's repository and would be copied, but it has data in other "
+            "files",
+            "copy all of these files into the application, and add the model from there",
+        ) from None
 
 
 def _differences(

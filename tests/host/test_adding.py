@@ -1,0 +1,81 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""`add` promises that the build will work: with the settings it keeps and the files it copies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from tinyml.cli import main
+from tinyml.errors import ConfigError
+from tinyml.quantize import request
+
+DIGITS = Path(__file__).parents[2] / "samples" / "digits"
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Path:
+    folder = tmp_path / "app"
+    folder.mkdir()
+    (folder / "CMakeLists.txt").write_text("find_package(Zephyr REQUIRED)\n")
+    for name in ("model.onnx", "model_float.onnx"):
+        (folder / name).write_bytes((DIGITS / name).read_bytes())
+    return folder
+
+
+def test_replace_checks_the_model_with_the_settings_that_it_keeps(
+    app: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("onnxruntime")
+    samples = np.random.default_rng(1).random((20, 1, 8, 8), dtype=np.float32)
+    np.savez(app / "calib.npz", image=samples)
+    words = ["add", str(app / "model_float.onnx"), "--app", str(app), "--name", "digits"]
+    assert main([*words, "--quantize", str(app / "calib.npz")]) == 0
+    assert "int8:" in capsys.readouterr().out
+    assert main([*words, "--replace"]) == 0
+    assert "int8:" in capsys.readouterr().out
+    before = (app / "tinyml.yaml").read_bytes()
+    words[1] = str(app / "model.onnx")
+    assert main([*words, "--replace"]) == 1
+    said = capsys.readouterr().err
+    assert "is quantised already" in said
+    assert "tinyml.yaml has `quantize:` for digits, which --replace keeps" in said
+    assert (app / "tinyml.yaml").read_bytes() == before
+
+
+def test_data_in_other_files_is_not_left_behind(
+    app: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outside = tmp_path / "downloads"
+    outside.mkdir()
+    model = onnx.load(DIGITS / "model_float.onnx")
+    onnx.save(model, outside / "kws.onnx", save_as_external_data=True, location="kws.bin", size_threshold=0)
+    assert main(["add", str(outside / "kws.onnx"), "--app", str(app)]) == 1
+    said = capsys.readouterr().err
+    assert f"{outside / 'kws.onnx'} is outside the application's repository" in said
+    assert "has data in other files" in said
+    assert not (app / "tinyml.yaml").exists()
+
+
+def test_a_model_that_is_to_be_copied_and_is_none(
+    app: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "kws.onnx").write_text("no model")
+    assert main(["add", str(tmp_path / "kws.onnx"), "--app", str(app)]) == 1
+    assert f"error: {tmp_path / 'kws.onnx'} is not a model" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["0:inf", "-inf:0", "nan:1"])
+def test_ranges_are_finite(text: str) -> None:
+    with pytest.raises(ConfigError, match="is not a range"):
+        request.parse_range(text)
+
+
+@pytest.mark.parametrize("text", ["inf", "0.5,nan"])
+def test_means_and_deviations_are_finite(text: str) -> None:
+    with pytest.raises(ConfigError, match="is not a list of numbers"):
+        request.parse_numbers(text, "std")
