@@ -61,6 +61,13 @@ def test_data_in_other_files_is_not_left_behind(
     assert not (app / "tinyml.yaml").exists()
 
 
+def test_a_name_that_cmake_would_split(app: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (app / "a;b.onnx").write_bytes((app / "model.onnx").read_bytes())
+    assert main(["add", str(app / "a;b.onnx"), "--app", str(app)]) == 1
+    assert "has a semicolon" in capsys.readouterr().err
+    assert not (app / "tinyml.yaml").exists()
+
+
 def test_a_model_that_is_to_be_copied_and_is_none(
     app: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

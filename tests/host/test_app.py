@@ -351,6 +351,12 @@ def test_cmake_gets_the_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert not (tmp_path / "out.cmake").exists()
 
 
+def test_cmake_would_split_at_a_semicolon(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "tinyml.yaml").write_text("models: [{name: kws, file: 'a;b.onnx'}]\n")
+    assert cmake.main([str(tmp_path / "tinyml.yaml"), str(tmp_path / "out.cmake")]) == 1
+    assert "a;b.onnx' has a semicolon" in capsys.readouterr().out
+
+
 def test_cmake_gets_the_names_of_missing_packages(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,6 +22,8 @@ def existing_model(model: Path) -> Path:
 
 def place(model: Path, app: folder.Application) -> tuple[str, bool]:
     """The model's path in the manifest, and whether the file must be copied there first."""
+    if ";" in str(model):
+        raise ConfigError(f"{model} has a semicolon, at which CMake splits words", "rename it without that")
     if folder.shared_root(app.root, model):
         return folder.relative(model, app.root), False
     copy = app.root / "models" / model.name
