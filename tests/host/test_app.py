@@ -333,12 +333,12 @@ def test_files_that_belong_to_an_application(tmp_path: Path) -> None:
 def test_cmake_gets_a_call_for_each_model(tmp_path: Path) -> None:
     path = tmp_path / "tinyml.yaml"
     path.write_text(
-        'models:\n- {name: a, file: "x ;$]=].onnx", kernels: portable, shapes: {"i:0": 1x2}, '
+        'models:\n- {name: a, file: "x $]=].onnx", kernels: portable, shapes: {"i:0": 1x2}, '
         "budget: {ram: 1K}, arena_region: dtcm, weights: ram}\n"
     )
     base = tmp_path.as_posix()
     assert cmake.calls(path) == (
-        f"zephyr_tinyml_model([=[a]=] [==[{base}/x ;$]=].onnx]==] [=[KERNELS]=] [=[portable]=] "
+        f"zephyr_tinyml_model([=[a]=] [==[{base}/x $]=].onnx]==] [=[KERNELS]=] [=[portable]=] "
         "[=[SHAPES]=] [=[i:0=1x2]=] [=[BUDGET]=] [=[ram=1024]=] [=[ARENA_REGION]=] [=[dtcm]=] "
         "[=[WEIGHTS]=] [=[ram]=])\n"
     )

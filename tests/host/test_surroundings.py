@@ -15,6 +15,7 @@ import pytest
 
 from tinyml.app import files, manifest
 from tinyml.cli import main
+from tinyml.package.folder import write_depfile
 from tinyml.verbs.base import TERMINATED
 from tinyml.verbs.ops import Ops
 
@@ -168,3 +169,19 @@ def test_a_name_that_another_command_took_meanwhile(app: Path, monkeypatch: pyte
     monkeypatch.setattr(add, "_differences", meanwhile)
     assert main(["add", str(app / "model.onnx"), "--app", str(app)]) == 1
     assert "file: model.onnx" not in (app / "tinyml.yaml").read_text()
+
+
+def test_ctrl_c_while_the_command_starts(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tinyml.verbs.base.main", interrupted)
+    assert main(["ops"]) == 130
+    assert capsys.readouterr().err == "\ninterrupted\n"
+
+
+def test_rules_name_only_what_ninja_can_read(tmp_path: Path) -> None:
+    write_depfile(tmp_path / "d", Path("kws.c"), [Path("a b.onnx"), Path("we $x'#.onnx"), Path("c.py")])
+    assert (tmp_path / "d").read_text() == "kws.c: \\\n  a\\ b.onnx \\\n  c.py\n"

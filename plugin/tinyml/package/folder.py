@@ -11,6 +11,9 @@ from tinyml import whole_files
 from tinyml.errors import ConfigError
 from tinyml.lock import locked
 
+_NOT_IN_RULES = frozenset("$#'\"&?*<>|;`^")
+"""Ninja's reader of rules stops at them, or CMake's, which rewrites the rules, loses them."""
+
 
 def write_files(folder: Path, files: Mapping[str, str]) -> list[Path]:
     """Write all files, or none if one cannot be written; returns those that changed.
@@ -47,6 +50,11 @@ def _write(folder: Path, files: Sequence[tuple[str, str]]) -> list[Path]:
 
 
 def write_depfile(depfile: Path, target: Path, sources: Sequence[Path]) -> None:
-    """Write a Makefile rule with the dependencies of ``target``, for ninja and make."""
+    """Write a Makefile rule with the dependencies of ``target``, for ninja and make.
+
+    Sources whose names such a rule cannot hold are left out: ninja would look for other files, not find
+    them, and build again every time. The model itself is a dependency without this file, too.
+    """
+    sources = [source for source in sources if not set(str(source)) & _NOT_IN_RULES]
     escaped = [str(p).replace(" ", "\\ ") for p in (target, *sources)]
     depfile.write_text(f"{escaped[0]}: \\\n  " + " \\\n  ".join(escaped[1:]) + "\n", encoding="utf-8")
