@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,16 +32,11 @@ SETTINGS: Mapping[str, tuple[str, dict[str, Any]]] = {
 """Our name of a method -> onnxruntime's, with its options."""
 
 
-LARGEST = 1e37
-"""Larger values leave no finite float32 for scales and sums."""
-
-
 def calibrate(
     model: onnx.ModelProto,
     samples: Sequence[Mapping[str, Array]],
     method: str,
     progress: Progress,
-    states: Sequence[Remembered] = (),
 ) -> Ranges:
     """Ranges by one of onnxruntime's methods; ``samples`` are values of all inputs, states included."""
     session.require()
@@ -82,18 +77,15 @@ def calibrate(
     for tensor, data in found.items():
         low, high = (float(np.min(limit)) for limit in data.range_value)
         ranges[tensor] = (low, float(np.max(data.range_value[1])) if high < low else high)
-        if not all(abs(limit) <= LARGEST for limit in ranges[tensor]):
-            raise ConfigError(
-                f"with the calibration data {tensor!r} has values from {low:g} to {high:g}, "
-                f"beyond {LARGEST:g}",
-                "check that the data is scaled as it was for the training",
-            )
-    return shared(model, ranges, states)
+    return ranges
 
 
-def shared(model: onnx.ModelProto, ranges: Ranges, states: Sequence[Remembered] = ()) -> Ranges:
+def shared(
+    model: onnx.ModelProto, ranges: Ranges, excluded: Collection[str], states: Sequence[Remembered] = ()
+) -> Ranges:
     """Gives tensors that must share a scale one range, also if they pass through a reshape first.
 
+    Nodes that stay float (``excluded``) require nothing.
     A state gets the range of its next value, so that the same integers are kept and not rounded twice.
     """
     parent: dict[str, str] = {}
@@ -108,7 +100,7 @@ def shared(model: onnx.ModelProto, ranges: Ranges, states: Sequence[Remembered] 
         if state.input in ranges and state.output in ranges:
             parent[root(state.output)] = root(state.input)
             joined.add(state.input)
-    for node in model.graph.node:
+    for node in (node for node in model.graph.node if node.name not in excluded):
         group = []
         declared = quantizing(node.op_type)
         if declared.one_scale:

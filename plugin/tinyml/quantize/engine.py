@@ -16,7 +16,8 @@ from tinyml.ir import Shape
 from tinyml.progress import Progress, silent
 from tinyml.quantize import data, measure, search
 from tinyml.quantize.activations import computed_limits
-from tinyml.quantize.calibrate import SETTINGS, Ranges, calibrate
+from tinyml.quantize.biases import other_biases
+from tinyml.quantize.calibrate import SETTINGS, Ranges, calibrate, shared
 from tinyml.quantize.data import Samples
 from tinyml.quantize.export_check import check_export
 from tinyml.quantize.forests import forest_bytes, ignores_missing, shrink_forests
@@ -31,6 +32,7 @@ from tinyml.quantize.request import Request
 from tinyml.quantize.rewrite import insert_qdq, to_int8_interface
 from tinyml.quantize.sequences import store_integers, unrolled
 from tinyml.quantize.sparsity import sparsity_of
+from tinyml.quantize.unbounded import refuse_too_large, too_wide
 from tinyml.quantizing import quantizing
 from tinyml.states import with_states
 
@@ -87,9 +89,8 @@ class _Work:
             check_export(prepared.doubted, samples, self.reference.results)
         self._int8_only: frozenset[str] | None = None
         nodes = self.float_model.graph.node
-        self.float_anyway = computed_limits(self.float_model) | frozenset(
-            n.name for n in nodes if quantizing(n.op_type).stays_float(n)
-        )
+        self.float_anyway = frozenset(n.name for n in nodes if quantizing(n.op_type).stays_float(n))
+        self.float_anyway |= computed_limits(self.float_model) | other_biases(self.float_model)
 
     def result(self) -> Quantized:
         named = (self.request.keep_float, self.request.int16)
@@ -132,8 +133,15 @@ class _Work:
         found: dict[str, tuple[Ranges, float]] = {}
         inputs = unrolled(self.float_model, self.samples, self.states)
         for method in methods:
-            ranges = calibrate(self.float_model, inputs, method, self.progress, self.states)
+            try:
+                ranges = calibrate(self.float_model, inputs, method, self.progress)
+            except ConfigError:
+                if not found:
+                    raise
+                continue  # the first method has ranges for everything, also where there is no histogram
             if not found:
+                self.float_anyway |= too_wide(self.float_model, ranges)
+                refuse_too_large(self.float_model, ranges, self._floats(wanted))
                 self._find_integer_forms(ranges, wanted.floats)
                 self._refuse_without_int16(ranges, wanted.int16)
             outcome = self.reference.compare(self._model(ranges, wanted), self.progress, f"error by {method}")
@@ -154,7 +162,8 @@ class _Work:
         """Nodes whose integer form supports only int8, found by making everything int16 once."""
         if self._int8_only is None:
             everything = {node.name for node in self.float_model.graph.node} - self.float_anyway
-            model = insert_qdq(self.float_model, ranges, self.float_anyway, everything)
+            together = shared(self.float_model, ranges, self.float_anyway, self.states)
+            model = insert_qdq(self.float_model, together, self.float_anyway, everything)
             self._int8_only = frozenset(float_nodes(model) & everything)
         return self._int8_only
 
@@ -183,7 +192,9 @@ class _Work:
 
     def _model(self, ranges: Ranges, wanted: Precision) -> onnx.ModelProto:
         """The quantised model with these layers in higher precision."""
-        model = insert_qdq(self.float_model, ranges, self._floats(wanted), self._int16(ranges, wanted))
+        floats = self._floats(wanted)
+        together = shared(self.float_model, ranges, floats, self.states)
+        model = insert_qdq(self.float_model, together, floats, self._int16(ranges, wanted))
         shrink_weights(model, self._byte_weights(wanted))
         shrink_forests(model, self._forests(wanted), self.request.leaves)
         return model
@@ -228,6 +239,7 @@ class _Work:
                 "the trees know what to do with missing values (NaN), the quantised ones do not: every "
                 "feature must have a value"
             )
+        warnings += self.reference.infinite(outcome)
         if all(layer.kind == "float" for layer in layers):
             warnings.append("no layer is int8: the model stays as it is")
         if outcome.accuracy_float is not None and outcome.accuracy_float < DOUBTFUL:

@@ -20,7 +20,9 @@ from tinyml.quantizing import quantizing
 from tinyml.reference.session import Session
 
 EXACT = 120.0
-"""Upper limit in decibels, where float32 itself is the noise; also the value of a perfect result."""
+"""Upper limit in decibels, where float32 itself is the noise; also the value of a perfect result.
+
+The opposite stands for results that are infinite or not a number where they should be finite."""
 
 
 class Noise:
@@ -31,8 +33,11 @@ class Noise:
 
     def add(self, real: Array, approximate: Array) -> None:
         wanted, found = real.astype(np.float64), approximate.astype(np.float64)
-        self.signal += float(np.square(wanted).sum())
-        difference = found - wanted
+        self.signal += float(np.square(wanted[np.isfinite(wanted)]).sum())
+        with np.errstate(invalid="ignore"):
+            apart = found - wanted
+        same = (found == wanted) | (np.isnan(found) & np.isnan(wanted))
+        difference = np.where(same, 0.0, np.where(np.isnan(apart), np.inf, apart))
         self.noise += float(np.square(difference).sum())
         self.largest = max(self.largest, float(np.abs(difference).max(initial=0.0)))
 
@@ -41,6 +46,8 @@ class Noise:
         """Signal-to-noise ratio; higher is better, 6 dB is one bit."""
         if self.noise <= 0.0:
             return EXACT
+        if self.noise == np.inf:
+            return -EXACT
         if self.signal <= 0.0:
             return 0.0
         return min(10.0 * math.log10(self.signal / self.noise), EXACT)
@@ -84,6 +91,26 @@ class Reference:
         self.watched = [name for name in tensors if name not in self.outputs]
         session = Session(model, self.watched)
         self.results = [found for _, found in runs(session, samples, states)]
+
+    def infinite(self, outcome: Outcome) -> list[str]:
+        """Warnings about results that are infinite or not a number."""
+        bad = sum(
+            not all(np.isfinite(found[name]).all() for name in self.numbers if found[name].dtype.kind == "f")
+            for found in self.results
+        )
+        lines = []
+        if bad:
+            lines.append(
+                f"the float model itself computes results that are infinite or not a number (NaN) for {bad} "
+                f"of {len(self.results)} samples: are the data those of the training?"
+            )
+        if outcome.decibels == -EXACT:
+            lines.append(
+                "the quantised model computes results that are infinite or not a number where those of the "
+                "float model are finite, or the reverse: --keep-float the layers before a division, a "
+                "logarithm or a square root"
+            )
+        return lines
 
     def compare(self, model: onnx.ModelProto, progress: Progress | None = None, what: str = "") -> Outcome:
         """Measure an int8 model whose tensors keep the names of the float model's."""

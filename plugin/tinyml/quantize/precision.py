@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import onnx
 
+from tinyml.quantize.biases import without_channels
 from tinyml.quantize.calibrate import Ranges
 from tinyml.quantize.layers import FloatLayer
 from tinyml.quantizing import FLOAT, quantizing
@@ -94,7 +95,7 @@ def overrides(
 ) -> dict[str, list[Override]]:
     """For all tensors that are not simply int8."""
     constants = {t.name for t in model.graph.initializer if t.data_type == onnx.TensorProto.FLOAT}
-    result = {}
+    result = {name: [_override(INT8, typed=True) | {"symmetric": True}] for name in without_channels(model)}
     for name, place in _places(model, int16, excluded):
         kind = place.kind(int16)
         if name in constants:

@@ -17,6 +17,7 @@ from tinyml.errors import ConfigError, ModelError, UnsupportedError
 from tinyml.importers import ModelFile, onnx_model, read
 from tinyml.ir import Array, Graph, Shape, State
 from tinyml.quantize import export, export_check
+from tinyml.quantize.biases import plain_biases, refuse_infinite_weights
 from tinyml.quantize.own_operators import NOTHING, Cut, cut
 from tinyml.quantize.shaping import Input
 from tinyml.quantizing import quantizing
@@ -66,6 +67,8 @@ def prepare(file: ModelFile, shapes: Mapping[str, Shape]) -> Prepared:
     _activations_first(model)
     _means_for_pools(model)
     _drop_zero_padding(model)
+    refuse_infinite_weights(model)
+    plain_biases(model)
     model = onnx.shape_inference.infer_shapes(model)
     _complete_outputs(model, graph)
     inputs = tuple(

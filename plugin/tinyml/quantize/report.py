@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from math import inf, isfinite
 from typing import Any
 
 from tinyml.quantize.sparsity import Sparsity
@@ -103,14 +104,15 @@ class Report:
         ]
 
     def as_json(self) -> dict[str, Any]:
-        """Plain data, for files."""
-        return asdict(self)
+        """Plain data, for files; JSON has no infinity."""
+        return {**asdict(self), "largest_error": self.largest_error if isfinite(self.largest_error) else None}
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Report:
         return Report(
             **{
                 **data,
+                "largest_error": inf if data["largest_error"] is None else data["largest_error"],
                 "layers": tuple(LayerNoise(**layer) for layer in data["layers"]),
                 "kept_float": tuple(data["kept_float"]),
                 "int16": tuple(data["int16"]),

@@ -15,6 +15,7 @@ from tinyml.errors import ConfigError
 from tinyml.quantize.activations import hide_activations, show_activations
 from tinyml.quantize.calibrate import Ranges
 from tinyml.quantize.precision import overrides
+from tinyml.quantize.unbounded import bounded
 from tinyml.quantizing import integer_operators
 from tinyml.reference import session
 
@@ -36,7 +37,7 @@ def insert_qdq(
         def adjust_tensor_ranges(self) -> None:
             """Would give the input of a Relu the range of its output, although it may be an output too."""
 
-    limits = {name: (np.float32(low), np.float32(high)) for name, (low, high) in ranges.items()}
+    limits = {name: (np.float32(low), np.float32(high)) for name, (low, high) in bounded(ranges).items()}
     present = sorted({node.op_type for node in model.graph.node} & integer_operators())
     with session.quiet():
         copy = onnx.ModelProto()

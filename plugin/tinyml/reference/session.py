@@ -35,9 +35,9 @@ def require() -> Any:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Its Python part prints, and writes advice to the root logger that is no use to our users."""
+    """Its Python part prints, and logs advice and tracebacks; what matters is raised as well."""
     before = logging.root.manager.disable
-    logging.disable(logging.WARNING)
+    logging.disable(logging.CRITICAL)
     try:
         with redirect_stdout(io.StringIO()):
             yield
