@@ -43,6 +43,9 @@ DEVICES = frozenset(
 LONGEST = 100
 """Characters of a name: it begins the names of files and tables, and file systems end them at 255."""
 
+TABLES = "_weights"
+"""After a model's name: the header with its constants."""
+
 PREFIX = "tinyml"
 """Names that begin with it belong to the runtime."""
 
@@ -73,7 +76,9 @@ def check_name(name: str) -> None:
 
 
 def check_unique(names: Iterable[str]) -> None:
-    """Refuse two models whose names differ only in case: C macros and some file systems ignore it."""
+    """Refuse two models whose names differ only in case (C macros and some file systems ignore it), and two
+    that would write the same header: that of one, and the tables of the other."""
+    names = tuple(names)
     seen: dict[str, str] = {}
     for name in names:
         other = seen.get(name.lower())
@@ -84,6 +89,13 @@ def check_unique(names: Iterable[str]) -> None:
                 "give each model a name of its own",
             )
         seen[name.lower()] = name
+    for name in names:
+        if other := seen.get(f"{name}{TABLES}".lower()):
+            raise ConfigError(
+                f"the constants of model {name!r} are in {name}{TABLES}.h, so no other model can be called "
+                f"{other!r}",
+                f"for example {other}_model",
+            )
 
 
 def short(name: str, most: int = 40) -> str:

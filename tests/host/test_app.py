@@ -91,6 +91,7 @@ INVALID = {
     "drive": ("models: [{name: a, file: 'C:\\a.onnx'}]\n", "'file' is an absolute path"),
     "twice": ("models: [{name: a, file: a}, {name: a, file: b}]\n", "x: two models are called 'a'"),
     "case": ("models: [{name: a, file: a}, {name: A, file: b}]\n", "x: 'a' and 'A' differ only in case"),
+    "tables": ("models: [{name: a_weights, file: a}, {name: a, file: b}]\n", "constants of model 'a' are in"),
     "two lists": ("models: []\nmodels: [{name: a, file: a}]\n", "x: the key 'models' occurs twice, line 2"),
     "key twice": ("models: [{name: a, file: a, file: b}]\n", "x: the key 'file' occurs twice, line 1"),
     "no file name": ("models: [{name: a, file: ''}]\n", "x: model 1: 'file' must be a string, found nothing"),

@@ -16,8 +16,10 @@ import pytest
 from tests.support.batch import Item, run_batch
 from tests.support.interpret import interpret
 from tests.support.sketch import Sketch
+from tinyml.errors import UnsupportedError
 from tinyml.ir import DType, Layer, Tensor, TensorType
 from tinyml.kernel import Sheet, Tables
+from tinyml.ops.concat import Concat
 from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.reshape import Reshape
 from tinyml.pipeline import Options, compile_built, compile_model
@@ -151,3 +153,15 @@ def test_a_tensor_may_be_called_like_the_shape_of_another() -> None:
     )
     assert not outcome["named"].failure
     assert [value.tolist() for value in outcome["named"].outputs[0].values()] == [[2, 2, 2], [0, 0, 0]]
+
+
+@pytest.mark.parametrize("count", [255, 256])
+def test_inputs_are_counted_in_a_byte(count: int) -> None:
+    sketch = Sketch()
+    inputs = [sketch.input((1,), DType.FLOAT32) for _ in range(count)]
+    graph = sketch.graph(sketch.add(Concat(0), *inputs))
+    if count == 255:
+        assert ".input_count = 255," in compile_built(graph, Options(target="host")).files[f"{graph.name}.c"]
+        return
+    with pytest.raises(UnsupportedError, match="has 256 inputs, and a compiled one up to 255"):
+        compile_built(graph, Options(target="host"))

@@ -80,6 +80,8 @@ def test_listed_models_replace_both(project: Path) -> None:
 def test_two_models_of_one_name_are_refused(project: Path) -> None:
     with pytest.raises(ConfigError, match=r"models/kws\.onnx and top\.ONNX would both be called 'kws'"):
         read(project, models="models/kws.onnx, kws=top.ONNX")
+    with pytest.raises(ConfigError, match=r"constants of model 'kws' are in kws_weights\.h"):
+        read(project, models="models/kws.onnx, kws_weights=top.ONNX")
 
 
 def test_options_reach_every_model(project: Path) -> None:

@@ -10,8 +10,11 @@ from dataclasses import dataclass
 from tinyml import c
 from tinyml.emit.layers import Addresses
 from tinyml.emit.names import unique_identifiers
+from tinyml.errors import UnsupportedError
 from tinyml.ir import Graph, Tensor
 from tinyml.naming import shape_text
+
+MOST_PORTS = 255  # struct tinyml_model counts them in a byte
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,13 @@ def _suffixes(names: Sequence[str], word: str) -> list[str]:
 
 def ports(model: str, graph: Graph, names: Sequence[str], word: str, addresses: Addresses) -> list[Port]:
     """``word`` is "input" or "output"."""
+    if len(names) > MOST_PORTS:
+        raise UnsupportedError(
+            f"the model has {len(names)} {word}s, and a compiled one up to {MOST_PORTS}",
+            f"export the model with one tensor of {len(names)} elements, which it takes apart itself"
+            if word == "input"
+            else "export the model with outputs that are joined (Concat)",
+        )
     result = []
     for index, (name, suffix) in enumerate(zip(names, _suffixes(names, word), strict=True)):
         tensor = graph.tensors[name]

@@ -219,6 +219,7 @@ def _refuse_clash(entries: list[manifest.ModelEntry]) -> None:
                 f"choose names: {PREFIX}models = {other.name}={other.file}, {entry.name}_2={entry.file}",
             )
         seen[entry.name.lower()] = entry
+    naming.check_unique(entry.name for entry in entries)
 
 
 def _listed(item: str) -> manifest.ModelEntry:
