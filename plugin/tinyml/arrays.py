@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import struct
 import tokenize
@@ -14,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tinyml import limits
-from tinyml.errors import ConfigError, writing
+from tinyml import limits, whole_files
+from tinyml.errors import ConfigError
 from tinyml.ir import Array, DType, Graph, Tensor
 
 UNREADABLE = (
@@ -147,10 +148,12 @@ def save_outputs(path: Path, graph: Graph, runs: Sequence[Mapping[str, Array]]) 
     for i, name in enumerate(graph.outputs):
         arrays[f"out{i}"] = arrays[name] = joined([outputs[name] for outputs in runs])
     # not numpy.savez, which cannot save a tensor called "file"
-    with writing(path), zipfile.ZipFile(path, "w") as archive:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
         for key, array in arrays.items():
             with archive.open(zipfile.ZipInfo(f"{key}.npy"), "w", force_zip64=True) as stream:
                 np.lib.format.write_array(stream, np.asanyarray(array), allow_pickle=False)
+    whole_files.save(path, packed.getvalue())
 
 
 def joined(rows: Sequence[Array]) -> Array:

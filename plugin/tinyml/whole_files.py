@@ -7,11 +7,26 @@ from __future__ import annotations
 import secrets
 from pathlib import Path
 
+from tinyml.errors import writing
+
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file; on an error the old one is unchanged. Creates missing folders."""
-    path = behind_links(path)
     path.parent.mkdir(parents=True, exist_ok=True)
+    replace_whole(path, content)
+
+
+def save(path: Path, content: str | bytes) -> None:
+    """Write a file that the user named, whole or not at all, in a folder that exists."""
+    with writing(path):
+        replace_whole(path, content.encode() if isinstance(content, str) else content)
+
+
+def replace_whole(path: Path, content: bytes) -> None:
+    if path.parent == Path("/dev") or (path.exists() and not path.is_file()):  # /dev/stdout, a pipe, a folder
+        path.write_bytes(content)
+        return
+    path = behind_links(path)
     finished = staged(path, content)
     try:
         finished.replace(path)

@@ -4,17 +4,24 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import signal
 import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+import tinyml as tinyml_api
+from tinyml import arrays, whole_files
 from tinyml.app import files, manifest
 from tinyml.cli import main
+from tinyml.errors import ConfigError
 from tinyml.package.folder import write_depfile
 from tinyml.verbs.base import TERMINATED
 from tinyml.verbs.ops import Ops
@@ -185,3 +192,60 @@ def test_ctrl_c_while_the_command_starts(
 def test_rules_name_only_what_ninja_can_read(tmp_path: Path) -> None:
     write_depfile(tmp_path / "d", Path("kws.c"), [Path("a b.onnx"), Path("we $x'#.onnx"), Path("c.py")])
     assert (tmp_path / "d").read_text() == "kws.c: \\\n  a\\ b.onnx \\\n  c.py\n"
+
+
+@pytest.mark.parametrize("option", ["--html", "--json", "--markdown"])
+def test_a_file_that_cannot_be_finished_stays_as_it_was(
+    option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    out.write_text("before")
+    full_disk(monkeypatch)
+    assert main(["report", str(DIGITS / "model.onnx"), option, str(out)]) == 1
+    assert f"cannot write {out}: No space left on device" in capsys.readouterr().err
+    assert out.read_text() == "before"
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_arrays_and_models_are_written_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = tinyml_api.load(DIGITS / "model.onnx")._graph
+    full_disk(monkeypatch)
+    with pytest.raises(ConfigError, match="No space left"):
+        arrays.save_outputs(tmp_path / "x.npz", graph, [{"logits": np.zeros((1, 10), np.float32)}])
+    with pytest.raises(ConfigError, match="No space left"):
+        tinyml_api.load(DIGITS / "model.onnx").save(tmp_path / "x.onnx")
+    assert list(tmp_path.iterdir()) == []
+
+
+def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files get their first byte only."""
+    opened = Path.open
+
+    class Full(io.FileIO):
+        def write(self, data: Any) -> int:
+            super().write(b"x")
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def open_(path: Path, mode: str = "r", *rest: Any, **more: Any) -> Any:
+        return (
+            Full(path, mode.replace("b", "")) if set(mode) & set("wx") else opened(path, mode, *rest, **more)
+        )
+
+    monkeypatch.setattr(Path, "open", open_)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no /dev")
+def test_devices_are_not_replaced(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    whole_files.save(tmp_path / "pipe", "text")
+    assert os.read(reader, 10) == b"text"
+    os.close(reader)
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_the_float_model_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = tmp_path / "m.onnx"
+    model.write_bytes((DIGITS / "model_float.onnx").read_bytes())
+    assert main(["quantize", str(model), "-o", str(model), "--calibration", "x.npz"]) == 1
+    assert "is the float model, which would be lost" in capsys.readouterr().err

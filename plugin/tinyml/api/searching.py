@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tinyml import whole_files
 from tinyml.api import pareto
 from tinyml.api.costs import Cost, cost
 from tinyml.api.sources import ModelLike
@@ -69,7 +70,7 @@ class SearchResult:
 
     def save_plot(self, path: str | Path, against: str = "") -> None:
         """Write the plot as an SVG file."""
-        Path(path).write_text(self.plot(against), encoding="utf-8")
+        whole_files.save(Path(path), self.plot(against))
 
     def _repr_html_(self) -> str:
         head = ("trial", "score", *BUDGETS, "parameters")

@@ -12,9 +12,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from tinyml import whole_files
 from tinyml.api import frameworks
 from tinyml.api.tables import table
-from tinyml.errors import ConfigError, called, writing
+from tinyml.errors import ConfigError, called
 from tinyml.ir import Graph, Shape, Tensor
 from tinyml.naming import model_name
 from tinyml.pipeline import read_graph
@@ -66,8 +67,7 @@ class Model:
 
     def save(self, path: str | Path) -> None:
         """Write the model file."""
-        with writing(Path(path)):
-            Path(path).write_bytes(self.content)
+        whole_files.save(Path(path), self.content)
 
     @contextmanager
     def file(self) -> Iterator[Path]:

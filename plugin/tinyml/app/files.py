@@ -33,10 +33,12 @@ def replace_all(contents: Mapping[Path, bytes | None]) -> None:
         path if content is None else whole_files.behind_links(path): content
         for path, content in contents.items()
     }
+    current = Path()
     finished: dict[Path, Path] = {}
     before: dict[Path, bytes | None] = {}
     try:
         for path, content in contents.items():
+            current = path
             before[path] = path.read_bytes() if path.exists() else None
             if content is not None:
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -44,6 +46,7 @@ def replace_all(contents: Mapping[Path, bytes | None]) -> None:
         changed: list[Path] = []
         try:
             for path in contents:
+                current = path
                 changed.append(path)
                 _commit(path, finished.get(path))
         except BaseException:
@@ -52,7 +55,7 @@ def replace_all(contents: Mapping[Path, bytes | None]) -> None:
             raise
     except OSError as error:
         raise ConfigError(
-            f"cannot write {error.filename or ''}: {error.strerror}; nothing was changed"
+            f"cannot write {error.filename or current}: {error.strerror}; nothing was changed"
         ) from None
     finally:
         for leftover in finished.values():

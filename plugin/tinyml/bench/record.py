@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tinyml import whole_files
 from tinyml.bench.measure import ARENA, Row
-from tinyml.errors import ConfigError, writing
+from tinyml.errors import ConfigError
 from tinyml.harness import find_machine
 from tinyml.harness.tools import cross_compiler, host_compiler
 
@@ -70,8 +71,7 @@ def compiler_name(machines: Iterable[str]) -> str:
 def save(path: Path, record: Record) -> None:
     rows = [row.to_json() for row in record.rows]
     data = {"schema": SCHEMA, "compiler": record.compiler, "rows": rows}
-    with writing(path):
-        path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    whole_files.save(path, json.dumps(data, indent=1) + "\n")
 
 
 def load(path: Path) -> Record:

@@ -77,12 +77,13 @@ class Evaluate(Verb):
         add_place_arguments(parser)
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
+        from tinyml import whole_files
         from tinyml.api.compiled import build
         from tinyml.api.data import test_set
         from tinyml.api.evaluated import Question, measure
         from tinyml.api.sources import as_model
         from tinyml.app.evaluation import accuracy_of
-        from tinyml.errors import ConfigError, writing
+        from tinyml.errors import ConfigError
         from tinyml.verbs.progress import Bars
 
         wanted = None if args.min_accuracy is None else accuracy_of(args.min_accuracy, "--min-accuracy: ")
@@ -98,8 +99,7 @@ class Evaluate(Verb):
             question = Question(compiled.options.classes, args.task, args.output)
             result = measure(compiled, chosen.place, request, original, question, bars.advance)
         if args.json:
-            with writing(args.json):
-                args.json.write_text(json.dumps(result.as_json(), indent=2) + "\n", encoding="utf-8")
+            whole_files.save(args.json, json.dumps(result.as_json(), indent=2) + "\n")
         show(result, console)
         if wanted is None:
             return 0

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,7 @@ class Features(Verb):
     def run(self, args: argparse.Namespace, console: Console) -> int:
         import numpy as np
 
+        from tinyml import whole_files
         from tinyml.errors import ConfigError, writing
         from tinyml.features import settings as frontends
         from tinyml.features.kinds import KINDS
@@ -53,7 +55,9 @@ class Features(Verb):
         rows = compute_features(args.recording, frontend)
         with writing(args.output):
             args.output.parent.mkdir(parents=True, exist_ok=True)
-            np.savez_compressed(args.output, **rows)  # type: ignore[arg-type]
+        packed = io.BytesIO()
+        np.savez_compressed(packed, **rows)  # type: ignore[arg-type]
+        whole_files.save(args.output, packed.getvalue())
         total = sum(len(found) for found in rows.values())
         console.print(
             f"{total} rows of {frontend.settings.width} features of {len(rows)} recordings -> {args.output}",

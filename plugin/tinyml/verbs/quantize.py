@@ -72,6 +72,7 @@ class Quantize(Verb):
         choice("--leaves", choices=LEAVES, help=f"{KEYS['leaves']} (default: {Request.leaves})")
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
+        from tinyml import whole_files
         from tinyml.api.quantized import convert
         from tinyml.api.sources import as_model
         from tinyml.errors import ConfigError, writing
@@ -83,6 +84,8 @@ class Quantize(Verb):
             raise ConfigError(
                 f"the int8 model is an ONNX file, but {args.output} does not end in .onnx", "-o int8.onnx"
             )
+        if args.output.exists() and args.model.exists() and args.output.samefile(args.model):
+            raise ConfigError(f"{args.output} is the float model, which would be lost", "-o int8.onnx")
         given = {key: getattr(args, key) for key in KEYS if getattr(args, key) is not None}
         request = from_settings(settings(given, "quantize"), Path())
         request = replace(request, frontend=frontends.from_items(args.frontend, "--frontend"))
@@ -94,8 +97,7 @@ class Quantize(Verb):
         quantized.save(args.output)
         if args.report:
             text = json.dumps(quantized.report.as_json(), indent=2)
-            with writing(args.report):
-                args.report.write_text(text + "\n", encoding="utf-8")
+            whole_files.save(args.report, text + "\n")
         show(quantized.report, console)
         console.print(f"saved to {args.output}", markup=False, soft_wrap=True)
         return 0

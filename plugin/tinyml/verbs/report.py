@@ -8,8 +8,9 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tinyml import whole_files
 from tinyml.app.keys import parse_bytes
-from tinyml.errors import ConfigError, writing
+from tinyml.errors import ConfigError
 from tinyml.verbs.base import Verb, add_clock_argument, roomy
 from tinyml.verbs.compile import add_model_arguments, options_from
 from tinyml.verbs.named import add_named_arguments, resolve
@@ -120,8 +121,7 @@ def _options(args: argparse.Namespace) -> Options:
 
 def write(path: Path, content: str) -> None:
     """Write a file that the user named."""
-    with writing(path):
-        path.write_text(content, encoding="utf-8")
+    whole_files.save(path, content)
 
 
 def _size(text: str) -> int:
