@@ -6,16 +6,17 @@ from __future__ import annotations
 
 import json
 import logging
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 from tests.support.quantizing import saved
 from tests.support.small_models import CONV, WEIGHTS, model_of, node, quantize_small
-from tinyml.errors import ModelError, TinymlError
+from tinyml.errors import ConfigError, ModelError, TinymlError
 from tinyml.ir import Array
 from tinyml.pipeline import Options, compile_model
 from tinyml.quantize.engine import Quantized, quantize
@@ -80,13 +81,36 @@ def test_biases_of_gemm(shape: tuple[int, ...], tmp_path: Path) -> None:
     compile_model(saved(result, tmp_path), Options("small", "cortex-m3"))
 
 
-def test_transposed_convolution_in_groups(tmp_path: Path) -> None:
-    transposed = node("ConvTranspose", "x w b", "y", strides=[2, 2], group=2)
+@pytest.mark.parametrize("int16", [(), ("t",)])
+def test_transposed_convolution_in_groups(int16: tuple[str, ...], tmp_path: Path) -> None:
+    transposed = node("ConvTranspose", "x w b", "y", name="t", strides=[2, 2], group=2)
     model = model_of([transposed], {"w": noise(4, 3, 3, 3), "b": noise(6)}, [1, 4, 5, 5])
-    result = quantize_small(model, tmp_path, (4, 5, 5))
-    assert kinds(result) == {"ConvTranspose": "int8"}
+    result = quantize_small(model, tmp_path, (4, 5, 5), lambda r: replace(r, int16=int16))
+    assert kinds(result) == {"ConvTranspose": "int16" if int16 else "int8"}
     assert result.report.decibels > 30
     compile_model(saved(result, tmp_path), Options("small", "cortex-m3"))
+
+
+def test_names_that_the_quantiser_uses_itself(tmp_path: Path) -> None:
+    nodes = [
+        node("Conv", "x w", "x_QuantizeLinear_Output"),
+        node("Sigmoid", "x_QuantizeLinear_Output", "x_scale"),
+        node("Conv", "x_scale w_scale", "y"),
+    ]
+    constants = {"w": WEIGHTS, "w_scale": noise(2, 4, 1, 1)}
+    result = quantize_small(model_of(nodes, constants, [1, 3, 5, 5]), tmp_path, (3, 5, 5))
+    assert {layer.kind for layer in result.report.layers} == {"int8"}
+    assert result.report.decibels > 30
+    compile_model(saved(result, tmp_path), Options("small", "cortex-m3"))
+
+
+def test_outputs_with_such_names(tmp_path: Path) -> None:
+    model = model_of(
+        [CONV, node("Sigmoid", "c", "x_scale"), node("Relu", "c", "y")], {"w": WEIGHTS}, [1, 3, 5, 5]
+    )
+    model.graph.output.append(helper.make_tensor_value_info("x_scale", TensorProto.FLOAT, None))
+    with pytest.raises(ConfigError, match="'x_scale'"):
+        quantize_small(model, tmp_path, (3, 5, 5))
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

@@ -19,6 +19,7 @@ from tinyml.ir import Array, Graph, Shape, State
 from tinyml.quantize import export, export_check
 from tinyml.quantize.biases import plain_biases, refuse_infinite_weights
 from tinyml.quantize.own_operators import NOTHING, Cut, cut
+from tinyml.quantize.reserved import avoid_reserved_names
 from tinyml.quantize.shaping import Input
 from tinyml.quantizing import quantizing
 from tinyml.reading import dtype_of
@@ -69,6 +70,7 @@ def prepare(file: ModelFile, shapes: Mapping[str, Shape]) -> Prepared:
     _drop_zero_padding(model)
     refuse_infinite_weights(model)
     plain_biases(model)
+    avoid_reserved_names(model)
     model = onnx.shape_inference.infer_shapes(model)
     _complete_outputs(model, graph)
     inputs = tuple(
@@ -160,7 +162,8 @@ def _optimized(model: onnx.ModelProto) -> onnx.ModelProto:
             quant_pre_process(source, result, skip_symbolic_shape=True)  # shapes are fixed, not symbolic
         except Exception as error:
             lines = str(error).strip().splitlines() or [type(error).__name__]
-            raise ModelError(f"onnxruntime cannot prepare this model: {lines[0]}") from None
+            old = f"export it with opset_version={OPSET} or later" if opset_of(model) < OPSET else ""
+            raise ModelError(f"onnxruntime cannot prepare this model: {lines[0]}", old) from None
         ready = onnx.load(result)
     used = {node.domain for node in ready.graph.node} | {"", "ai.onnx"}
     kept = {opset.domain: opset for opset in ready.opset_import if opset.domain in used}  # some occur twice

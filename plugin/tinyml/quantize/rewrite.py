@@ -15,9 +15,13 @@ from tinyml.errors import ConfigError
 from tinyml.quantize.activations import hide_activations, show_activations
 from tinyml.quantize.calibrate import Ranges
 from tinyml.quantize.precision import overrides
+from tinyml.quantize.prepare import opset_of
 from tinyml.quantize.unbounded import bounded
 from tinyml.quantizing import integer_operators
 from tinyml.reference import session
+
+INT16_OPSET = 21
+"""Before it, QuantizeLinear to int16 is an operator of onnxruntime."""
 
 
 def insert_qdq(
@@ -54,7 +58,10 @@ def insert_qdq(
             nodes_to_quantize=[],
             nodes_to_exclude=sorted(excluded),
             op_types_to_quantize=present,
-            extra_options={"TensorQuantOverrides": told},
+            extra_options={
+                "TensorQuantOverrides": told,
+                "UseQDQContribOps": bool(int16) and opset_of(model) < INT16_OPSET,
+            },
         )
         quantizer.quantize_model()
         with tempfile.TemporaryDirectory(prefix="tinyml-") as folder:
