@@ -40,7 +40,7 @@ def main(env: Any, as_library: bool) -> None:
 
         install(allowed=may_install(env))
         add_models(env, as_library)
-    except TinymlError as error:
+    except (TinymlError, OSError) as error:
         complain(error)
         env.Exit(1)
 
@@ -242,7 +242,7 @@ def generate(target: list[Any], source: list[Any], env: Any) -> int:
         compiled = compile_model(model.path, options)
         check_budget(compiled.summary, model, env["TINYML_BOARD"], estimated_flash(compiled))
         write_folder(compiled, Path(str(target[0])).parent)
-    except TinymlError as error:
+    except (TinymlError, OSError) as error:
         complain(error)
         return 1
     if compiled.quantization:

@@ -81,7 +81,9 @@ def load_samples(path: Path | None, graph: Graph) -> list[dict[str, Array]]:
         stored = read_numpy(path)
     except FileNotFoundError:
         raise ConfigError(f"there is no input file {path}") from None
-    except UNREADABLE:
+    except UNREADABLE as error:
+        if isinstance(error, OSError) and error.errno is not None and not path.is_dir():
+            raise ConfigError(f"cannot read {path}: {error.strerror}") from None
         raise ConfigError(
             f"{path} is not a .npz or .npy file", "save one with numpy.savez(file, in0=array)"
         ) from None
@@ -147,13 +149,17 @@ def save_outputs(path: Path, graph: Graph, runs: Sequence[Mapping[str, Array]]) 
     arrays: dict[str, Array] = {}
     for i, name in enumerate(graph.outputs):
         arrays[f"out{i}"] = arrays[name] = joined([outputs[name] for outputs in runs])
-    # not numpy.savez, which cannot save a tensor called "file"
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
+    whole_files.save(path, packed(arrays))
+
+
+def packed(arrays: Mapping[str, Array]) -> bytes:
+    """The content of a .npz file. ``numpy.savez`` cannot save a tensor called "file"."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
         for key, array in arrays.items():
             with archive.open(zipfile.ZipInfo(f"{key}.npy"), "w", force_zip64=True) as stream:
                 np.lib.format.write_array(stream, np.asanyarray(array), allow_pickle=False)
-    whole_files.save(path, packed.getvalue())
+    return content.getvalue()
 
 
 def joined(rows: Sequence[Array]) -> Array:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tinyml.api.data import DataLike, data_file
-from tinyml.api.sources import Model, ModelLike, Port, as_model
+from tinyml.api.sources import Model, ModelLike, Port, as_model, paths
 from tinyml.api.tables import frame
 from tinyml.cost.estimate import estimate_for
 from tinyml.cost.hints import hints
@@ -173,7 +173,7 @@ def compile(
             quantize=request,
             cmsis_nn=cmsis_nn,
             classes=tuple(classes),
-            operators=tuple(map(Path, operators)),
+            operators=paths(operators),
             optimize=optimize,
             npu=npu,
         )

@@ -12,8 +12,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tinyml.arrays import UNREADABLE, read_numpy
+from tinyml.arrays import UNREADABLE, packed, read_numpy
 from tinyml.errors import ConfigError, called
+from tinyml.ir import Array
 
 DataLike: TypeAlias = Any
 """A path (.npz, .npy, .csv, or a folder of images or WAV files), an array with one row per sample,
@@ -29,9 +30,29 @@ def data_file(data: DataLike | None, stem: str) -> Iterator[Path | None]:
     with tempfile.TemporaryDirectory(prefix="tinyml-") as folder:
         path = Path(folder) / f"{stem}.npz"
         arrays = data if isinstance(data, Mapping) else {stem: data}
-        np.savez(path, **{str(key): np.asarray(value) for key, value in arrays.items()})  # type: ignore[arg-type]
+        path.write_bytes(packed({str(key): _array(value, stem) for key, value in arrays.items()}))
         with called(path, stem):
             yield path
+
+
+def _array(value: object, what: str) -> Array:
+    try:
+        array = np.asarray(value)
+    except ValueError:  # lists of different lengths
+        array = np.empty(0, object)
+    if array.dtype == object:
+        raise ConfigError(
+            f"{what} is {type(value).__name__}, which is no array of numbers",
+            "a path, an array with one row per sample, or a dictionary of arrays by input name",
+        )
+    return array
+
+
+def given(data: Path | None, what: str) -> Path:
+    """The data, which must not be None."""
+    if data is None:
+        raise ConfigError(f"no {what} was given", "a path, or an array with one row per sample")
+    return data
 
 
 def check_data(path: Path) -> None:
@@ -43,21 +64,21 @@ def check_data(path: Path) -> None:
 @contextmanager
 def test_set(data: DataLike, labels: DataLike | None) -> Iterator[tuple[Path, Path | None]]:
     """Data and labels as files. Labels can also be the name of an array in a .npz file."""
-    with data_file(data, "data") as path, data_file(labels, "labels") as given:
-        assert path is not None
-        if given is None or given.suffix or given.exists():
-            yield path, given
+    with data_file(data, "data") as path, data_file(labels, "labels") as name:
+        path = given(path, "data")
+        if name is None or name.suffix or name.exists():
+            yield path, name
             return
         try:
             arrays = read_numpy(path)
         except UNREADABLE:
             arrays = {}
-        if given.name not in arrays:
+        if name.name not in arrays:
             known = f" ({path.name} has {', '.join(arrays)})" if arrays else ""
             raise ConfigError(
-                f"there are no labels {given.name!r}", f"a file, or the name of an array in the .npz{known}"
+                f"there are no labels {name.name!r}", f"a file, or the name of an array in the .npz{known}"
             )
-        truth = arrays.pop(given.name)
+        truth = arrays.pop(name.name)
         with data_file(arrays, "data") as rest, data_file(truth, "labels") as file:
             assert rest is not None
             yield rest, file

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tinyml.api.data import DataLike, data_file
-from tinyml.api.sources import Model, ModelLike, as_model
+from tinyml.api.data import DataLike, data_file, given
+from tinyml.api.sources import Model, ModelLike, as_model, paths
 from tinyml.api.tables import table
 from tinyml.ir import Shape
 from tinyml.pipeline import quantize_model
@@ -71,9 +71,8 @@ def quantize(
     source = as_model(model, example, shapes=shapes)
     low, high = range if range is not None else (None, None)
     with data_file(calibration, "calibration") as data, data_file(labels, "labels") as truth:
-        assert data is not None
         request = Request(
-            data,
+            given(data, "calibration"),
             method,
             io,
             tuple(keep_float),
@@ -84,7 +83,7 @@ def quantize(
             samples,
             leaves,
         )
-        return convert(source, request, progress, tuple(map(Path, operators)))
+        return convert(source, request, progress, paths(operators))
 
 
 def convert(

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 from tinyml import whole_files
 from tinyml.api import frameworks
 from tinyml.api.tables import table
+from tinyml.app import keys
 from tinyml.errors import ConfigError, called
 from tinyml.ir import Graph, Shape, Tensor
 from tinyml.naming import model_name
@@ -109,11 +110,25 @@ def load(
     return found
 
 
+def paths(files: str | Path | Sequence[str | Path]) -> tuple[Path, ...]:
+    """Files; a single one need not be in a list."""
+    return tuple(map(Path, [files] if isinstance(files, str | Path) else files))
+
+
+def _shapes(shapes: Mapping[str, Shape]) -> dict[str, Shape]:
+    """Shapes by input; those of the command line, "1x16x8", are understood too."""
+    if not isinstance(shapes, Mapping):
+        raise ConfigError(f"shapes is {type(shapes).__name__}, not a dictionary", '{"input": (1, 16, 8)}')
+    texts = keys.checked_shapes({n: shape for n, shape in shapes.items() if isinstance(shape, str)}, "shapes")
+    read = {name: tuple(map(int, text.split("x"))) for name, text in texts.items()}
+    return {name: read.get(name, shape) for name, shape in shapes.items()}
+
+
 def as_model(
     model: ModelLike, example: Any = None, *, name: str = "", shapes: Mapping[str, Shape] | None = None
 ) -> Model:
     """``load`` without reading: the first use of the model reads it."""
-    shapes = dict(shapes or {})
+    shapes = _shapes(shapes or {})
     if isinstance(model, Model):
         return Model(name or model.name, model.path, model.stored, {**model.shapes, **shapes})
     if isinstance(model, str | Path):
