@@ -81,6 +81,20 @@ def test_biases_of_gemm(shape: tuple[int, ...], tmp_path: Path) -> None:
     compile_model(saved(result, tmp_path), Options("small", "cortex-m3"))
 
 
+def test_classes_and_places_have_no_noise(tmp_path: Path) -> None:
+    """The figures are those of the scores, whichever output comes first; a wrong class is no error of 1."""
+    nodes = [
+        node("Gemm", "x w", "scores"),
+        node("ArgMax", "scores", "y", axis=1),
+    ]
+    model = model_of(nodes, {"w": noise(6, 40)}, [1, 6])
+    model.graph.output[0].type.tensor_type.elem_type = TensorProto.INT64
+    model.graph.output.append(helper.make_tensor_value_info("scores", TensorProto.FLOAT, None))
+    report = quantize_small(model, tmp_path, (6,)).report
+    assert [*report.outputs] == ["scores"]
+    assert report.largest_error < 0.1
+
+
 @pytest.mark.parametrize("int16", [(), ("t",)])
 def test_transposed_convolution_in_groups(int16: tuple[str, ...], tmp_path: Path) -> None:
     transposed = node("ConvTranspose", "x w b", "y", name="t", strides=[2, 2], group=2)

@@ -87,10 +87,12 @@ class Reference:
         self.states = states
         inside = {state.output for state in states}
         self.outputs = [value.name for value in model.graph.output if value.name not in inside]
-        self.numbers = [name for name in self.outputs if name not in _labels(model)] or self.outputs
         self.watched = [name for name in tensors if name not in self.outputs]
         session = Session(model, self.watched)
         self.results = [found for _, found in runs(session, samples, states)]
+        real = [name for name in self.outputs if self.results[0][name].dtype.kind == "f"]
+        numbers = real or self.outputs  # classes and places have no noise: one is wrong or right
+        self.numbers = [name for name in numbers if name not in _labels(model)] or numbers
 
     def infinite(self, outcome: Outcome) -> list[str]:
         """Warnings about results that are infinite or not a number."""
