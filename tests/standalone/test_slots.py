@@ -12,11 +12,15 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from tests.support import goldens
+from tests.support.sketch import Sketch
 from tinyml import harness
 from tinyml.compare.samples import generated
-from tinyml.errors import ToolError
-from tinyml.pipeline import Options, compile_model
+from tinyml.errors import ToolError, UnsupportedError
+from tinyml.ir import DType
+from tinyml.ops.elementwise.binary import Binary
+from tinyml.pipeline import Options, compile_built, compile_model
 from tinyml.slots.image import Key
+from tinyml.slots.layout import MAX_RANK
 from tinyml.slots.monocypher import find_monocypher
 from tinyml.slots.pack import Packed, Slot, pack_compiled
 from tinyml.slots.trial import ADDRESSES, SIGNATURES, Trust, open_slot, run_slot
@@ -115,3 +119,23 @@ def test_a_damaged_slot_is_refused() -> None:
     content[len(content) // 2] ^= 0x40
     with pytest.raises(ToolError, match="slot refused: -06"):
         run_slot(packed, "a", "qemu-cortex-m3", samples, content=bytes(content))
+
+
+@pytest.mark.parametrize("axes", [1, 8, 9])
+def test_outputs_that_are_infinite_or_no_numbers_pass_their_test(axes: int) -> None:
+    """The test that travels with a model divides by 0 here; devices accept up to eight axes."""
+    sketch = Sketch()
+    x = sketch.input((1,) * (axes - 1) + (16,), DType.FLOAT32)
+    zeros = sketch.add(Binary("sub"), x, x)
+    outputs = [sketch.add(Binary("div"), x, zeros), sketch.add(Binary("div"), zeros, zeros)]
+    compiled = compile_built(sketch.graph(*outputs), Options(target="cortex-m4"))
+    slots = (Slot("a", ADDRESSES["qemu-cortex-m4"][0]),)
+    if axes > MAX_RANK:
+        with pytest.raises(UnsupportedError, match="9 axes, and devices accept slots with up to 8"):
+            pack_compiled(compiled, slots, Version(1))
+        return
+    packed = pack_compiled(compiled, slots, Version(1))
+    (found,) = run_slot(packed, "a", "qemu-cortex-m4", [{x.name: np.ones(x.shape, np.float32)}]).outputs
+    first, second = found.values()
+    assert np.isposinf(first).all()
+    assert np.isnan(second).all()

@@ -14,6 +14,7 @@ from tinyml.pipeline import Compiled
 from tinyml.slots.image import Port
 
 ALIGNMENT = 16  # TINYML_ARENA_ALIGNMENT
+MAX_RANK = 8  # of slot.c
 TYPES = {dtype: number for number, dtype in enumerate(DType)}
 """enum tinyml_type has the same order."""
 
@@ -59,6 +60,11 @@ def _port(compiled: Compiled, tensor: Tensor, starts: Mapping[int, int]) -> Port
     place: Any = compiled.plan.places.get(tensor.name)
     if place is None or place.region.value not in ("arena", "state"):
         raise UnsupportedError(f"{tensor.name!r} is not computed by the model, so a slot cannot return it")
+    if len(tensor.shape) > MAX_RANK:
+        raise UnsupportedError(
+            f"{tensor.name!r} has {len(tensor.shape)} axes, and devices accept slots with up to {MAX_RANK}",
+            "export the model with fewer axes",
+        )
     in_state = place.region.value == "state"
     quant = tensor.quant if tensor.quant is not None and not tensor.quant.per_channel else None
     return Port(
