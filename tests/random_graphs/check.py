@@ -35,7 +35,7 @@ from tinyml.reference.session import Session
 
 RELATIVE = 2e-4
 RELATIVE_HALF = 2e-3
-NEAR_TIES = 0.02
+NEAR_TIES = 0.03
 ONE_STEP = 0.1
 C_NEAR_TIES = 0.01
 
