@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import errno
 import io
+import json
 import os
 import signal
 import subprocess
@@ -249,3 +250,15 @@ def test_the_float_model_is_not_overwritten(tmp_path: Path, capsys: pytest.Captu
     model.write_bytes((DIGITS / "model_float.onnx").read_bytes())
     assert main(["quantize", str(model), "-o", str(model), "--calibration", "x.npz"]) == 1
     assert "is the float model, which would be lost" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("place", ["arena_bytes", "macs", "deep"])
+def test_reports_that_were_changed_by_hand(
+    place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, old = str(DIGITS / "model.onnx"), tmp_path / "old.json"
+    assert main(["report", model, "--json", str(old)]) == 0
+    written = json.loads(old.read_text())
+    old.write_text("[" * 100_000 if place == "deep" else json.dumps({**written, place: {}}))
+    assert main(["report", model, "--against", str(old)]) == 1
+    assert "old.json is not a report" in capsys.readouterr().err

@@ -82,7 +82,7 @@ def load(path: Path) -> Record:
         return Record(data["compiler"], tuple(Row.from_json(row) for row in data["rows"]))
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise ConfigError(f"{path} is not a record of measurements", "tinyml bench ... --json FILE") from None
 
 

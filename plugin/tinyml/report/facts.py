@@ -221,11 +221,22 @@ def load(path: Path) -> Report:
         data["estimated"] = _read(Estimated, estimated) if estimated else None
         data["profile"] = _read(Profile, data["profile"]) if data.get("profile") else None
         report: Report = _read(Report, data)
+        for facts in (report, report.measured, report.estimated):
+            _check_numbers(facts)
         return report
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise ConfigError(f"{path} is not a report", "tinyml report MODEL --json FILE") from None
+
+
+def _check_numbers(facts: Any) -> None:
+    """What is compared must be numbers, whatever the file has in their places."""
+    for f in fields(facts) if facts is not None else ():
+        value = getattr(facts, f.name)
+        whole = f.type in ("int", "int | None")
+        if whole and not (value is None or isinstance(value, int | float)):
+            raise TypeError(f.name)
 
 
 def _layer(data: Any) -> Any:
