@@ -32,6 +32,9 @@ DEFAULTS = {
 
 VARIABLE = "TINYML_LIMIT_"
 
+MOST_PORTS = 255
+"""Inputs, and outputs, of a compiled model: struct tinyml_model counts them in a byte."""
+
 _DEADLINE: ContextVar[float | None] = ContextVar("deadline", default=None)
 
 

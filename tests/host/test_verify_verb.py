@@ -96,6 +96,30 @@ def test_wrong_kernel_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     assert "at 3: 100 instead of" in printed
 
 
+def test_a_wrong_layer_among_many_outputs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All tensors do not fit into one model, whose outputs are counted in a byte."""
+    pytest.importorskip("onnxruntime")
+    outputs = [f"y{i}" for i in range(240)]
+    nodes = [helper.make_node("Sin", ["x"], ["t0"])]
+    nodes += [helper.make_node("Sin", [f"t{i}"], [f"t{i + 1}"]) for i in range(30)]
+    nodes.append(helper.make_node("MaxPool", ["t30"], ["p"], kernel_shape=[2, 2], name="pool"))
+    nodes.append(helper.make_node("Split", ["p"], outputs, axis=1, num_outputs=len(outputs)))
+    value = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        nodes,
+        "many",
+        [value("x", TensorProto.FLOAT, [1, 240, 2, 2])],
+        [value(name, TensorProto.FLOAT, [1, 1, 1, 1]) for name in outputs],
+    )
+    opset = [helper.make_opsetid("", 18)]
+    onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=9), tmp_path / "many.onnx")
+    spoil(monkeypatch, MaxPoolLoops)
+    assert main(["verify", str(tmp_path / "many.onnx"), "--samples", "1"]) == 3
+    assert "MaxPool 'pool'" in capsys.readouterr().out
+
+
 @pytest.fixture
 def wide_inside(tmp_path: Path) -> str:
     """A float model whose first layer widens and whose second one pools: computed in bands of rows."""

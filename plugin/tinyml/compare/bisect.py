@@ -16,11 +16,9 @@ from tinyml.errors import BudgetError
 from tinyml.harness import Place
 from tinyml.interpret import evaluate, interpret
 from tinyml.ir import Array, Graph, Node
+from tinyml.limits import MOST_PORTS
 from tinyml.naming import short
 from tinyml.pipeline import Compiled, ModelFile, Options, compile_model
-
-EXPOSED_AT_ONCE = 200
-"""A model's description stores the number of outputs in one byte."""
 
 Samples = Sequence[Mapping[str, Array]]
 
@@ -88,8 +86,10 @@ def _all_tensors(
 
     Outputs are kept until the end of a run. If memory is too small, half of them at a time.
     """
-    inner = [t.name for chosen in compiled.selected for t in chosen.layer.outputs]
-    groups = [tuple(inner[i : i + EXPOSED_AT_ONCE]) for i in range(0, len(inner), EXPOSED_AT_ONCE)]
+    known = compiled.graph.outputs
+    inner = [t.name for chosen in compiled.selected for t in chosen.layer.outputs if t.name not in known]
+    at_once = max(1, MOST_PORTS - len(known))
+    groups = [tuple(inner[i : i + at_once]) for i in range(0, len(inner), at_once)] or [()]
     runs: list[dict[str, Array]] = [{} for _ in samples]
     while groups:
         names = groups.pop()
@@ -97,7 +97,7 @@ def _all_tensors(
         try:
             result = place.run(exposed.files, samples)
         except BudgetError:
-            if len(names) == 1:
+            if len(names) <= 1:
                 raise
             half = len(names) // 2
             groups += [names[:half], names[half:]]

@@ -12,9 +12,8 @@ from tinyml.emit.layers import Addresses
 from tinyml.emit.names import unique_identifiers
 from tinyml.errors import UnsupportedError
 from tinyml.ir import Graph, Tensor
+from tinyml.limits import MOST_PORTS
 from tinyml.naming import shape_text
-
-MOST_PORTS = 255  # struct tinyml_model counts them in a byte
 
 
 @dataclass(frozen=True)
