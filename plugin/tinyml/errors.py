@@ -56,10 +56,14 @@ class RegistrationError(TinymlError):
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """``; did you mean ...?`` if a known word resembles ``word``, else nothing."""
-    names = {name.lower(): name for name in known}
-    close = difflib.get_close_matches(word.lower(), names, n=1, cutoff=0.6)
-    parts = sorted((name for name in names if len(word) > 1 and word.lower() in name), key=len)
+    """``; did you mean ...?`` if a known word resembles ``word``, else nothing.
+
+    The dashes of options do not count: all options begin alike.
+    """
+    names = {name.lower().lstrip("-"): name for name in known}
+    word = word.lower().lstrip("-")
+    close = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
+    parts = sorted((name for name in names if len(word) > 1 and word in name), key=len)
     found = [names[name] for name in (close or parts)]
     return f"; did you mean {found[0]}?" if found else ""
 

@@ -135,6 +135,11 @@ def main(verbs: Iterable[Verb], argv: Sequence[str], prog: str, version: str) ->
     _expect_any_text()
     from rich.console import Console  # after --help, which works without any installed package
 
+    class Output(Console):
+        def on_broken_pipe(self) -> None:
+            """Rich would end the program with an error."""
+            raise  # called where BrokenPipeError is handled
+
     if args.loudness > 0:
         _log_to_stderr()
     try:
@@ -142,7 +147,7 @@ def main(verbs: Iterable[Verb], argv: Sequence[str], prog: str, version: str) ->
             if "\0" in word:  # no system passes one, but a program that calls this may
                 raise ConfigError(f"{word!r} has a NUL character and is not a file name")
         with outside_faults(), _terminable():
-            code: int = args.verb.run(args, Console(highlight=False, quiet=args.loudness < 0))
+            code: int = args.verb.run(args, Output(highlight=False, quiet=args.loudness < 0))
             sys.stdout.flush()  # here an error can still be reported
     except TinymlError as error:
         return _complain(error)
