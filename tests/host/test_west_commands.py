@@ -207,6 +207,15 @@ def test_list_says_that_a_file_is_missing(app: Path) -> None:
     assert (code, "missing" in said) == (1, True)
 
 
+def test_list_says_that_other_files_are_missing(app: Path) -> None:
+    (app / "a.onnx").write_bytes(b"")
+    (app / "tinyml.yaml").write_text(
+        "models:\n  - name: a\n    file: a.onnx\n    operators: [b.py]\n    quantize: {calibration: c.npz}\n"
+    )
+    code, said = west(app, "list")
+    assert (code, said.splitlines()[-2:]) == (1, ["missing: b.py of a", "missing: c.npz of a"])
+
+
 def test_list_says_what_the_build_quantises(app: Path) -> None:
     (app / "a.onnx").write_bytes(b"")
     settings = "calibration: calib.npz\n      method: minmax\n      keep_float: [conv1]"

@@ -77,6 +77,11 @@ class ModelEntry:
     def path(self, folder: Path) -> Path:
         return folder / self.file
 
+    def other_files(self) -> tuple[str, ...]:
+        """What the build reads beside the model, relative to the manifest."""
+        calibration = self.quantize.get("calibration")
+        return (*self.operators, *([calibration] if calibration else []))
+
     def request(self, folder: Path) -> request.Request | None:
         """How to quantise the model; None if it is not quantised."""
         return request.from_settings(self.quantize, folder) if self.quantize else None

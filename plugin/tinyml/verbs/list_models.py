@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class ListModels(Verb):
     """List the models in an application's tinyml.yaml.
 
-    The exit code is 1 if a model's file is missing.
+    The exit code is 1 if a model's file is missing, or one with its operators or its calibration data.
     """
 
     name = "list"
@@ -38,11 +38,15 @@ class ListModels(Verb):
             )
             return 0
         table = Table("name", "file", "bytes", "options", box=None, padding=(0, 2, 0, 0))
-        missing = False
+        missing: list[str] = []
         for entry in models:
             path = entry.path(app.root)
             size = f"{path.stat().st_size:,}" if path.is_file() else "missing"
-            missing = missing or not path.is_file()
+            missing += [
+                f"missing: {file} of {entry.name}"
+                for file in (entry.file, *entry.other_files())
+                if not (app.root / file).exists()
+            ]
             options = [f"kernels={entry.kernels}"] if entry.kernels else []
             options += [f"optimize={entry.optimize}"] if entry.optimize else []
             options += [f"io={entry.io}"] if entry.io else []
@@ -52,4 +56,6 @@ class ListModels(Verb):
             options += [f"frontend {entry.frontend.kind}"] if entry.frontend else []
             table.add_row(entry.name, entry.file, size, ", ".join(options))
         console.print(table, markup=False)
+        for line in missing:
+            console.print(line, markup=False, soft_wrap=True)
         return 1 if missing else 0
