@@ -55,6 +55,10 @@ class RegistrationError(TinymlError):
         )
 
 
+INTERRUPTED = 130
+"""The exit code of programs that Ctrl-C ends, as shells expect it."""
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """``; did you mean ...?`` if a known word resembles ``word``, else nothing.
 

@@ -17,11 +17,10 @@ from rich.console import Console
 
 from tinyml import arrays
 from tinyml.cli import main
-from tinyml.errors import ConfigError
+from tinyml.errors import INTERRUPTED, ConfigError
 from tinyml.ir import DType, Tensor
 from tinyml.machines import MACHINES, find_machine
 from tinyml.targets import find_target
-from tinyml.verbs.base import INTERRUPTED
 from tinyml.verbs.doctor import Doctor
 
 ROOT = Path(__file__).parents[2]

@@ -77,7 +77,8 @@ def reduction(draw: Sampler) -> Made | None:
     axes = tuple(sorted(int(a) for a in draw.rng.choice(rank, draw.pick(1, 2), replace=False)))
     function = ("mean", "mean", "sum", "max", "min")[draw.pick(*range(5))]
     op = Reduce(function, axes, round_once=bool(draw.rng.random() < 0.5))
-    x, shape = draw.tensor("x", shape), op.infer([draw.tensor("x", shape)])[0].shape
+    x = draw.tensor("x", shape)
+    shape = op.infer([x])[0].shape
     other_scale = {"mean": 0.02, "sum": draw.pick(5, 50, 200) / 100}
     y = (
         draw.tensor("y", shape, other_scale[function], -7)

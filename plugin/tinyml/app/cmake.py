@@ -50,21 +50,21 @@ def calls(manifest_path: Path) -> str:
             words += ["ARENA_REGION", entry.arena_region]
         if entry.weights:
             words += ["WEIGHTS", entry.weights]
-        _refuse_semicolons(words, entry.name)
+        for word in words:
+            refuse_semicolon(word, f"model {entry.name}: ")
         lines.append(f"zephyr_tinyml_model({' '.join(map(_quoted, words))})\n")
     return "".join(lines)
 
 
-def _refuse_semicolons(words: Sequence[str], name: str) -> None:
-    """A semicolon separates the elements of CMake's lists, however a word is quoted."""
+def refuse_semicolon(word: str, where: str = "") -> None:
+    """It separates the elements of CMake's lists, however a word is quoted."""
     from tinyml.errors import ConfigError
 
-    for word in words:
-        if ";" in word:
-            raise ConfigError(
-                f"model {name}: {word!r} has a semicolon, at which CMake splits words",
-                "rename the file or folder without it",
-            )
+    if ";" in word:
+        raise ConfigError(
+            f"{where}{word!r} has a semicolon, at which CMake splits words",
+            "rename the file or folder without it",
+        )
 
 
 def _absolute(key: str, text: str, manifest_path: Path) -> str:

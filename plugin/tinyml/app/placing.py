@@ -7,6 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tinyml.app import folder
+from tinyml.app.cmake import refuse_semicolon
 from tinyml.errors import ConfigError, ModelError
 from tinyml.quantize import request
 
@@ -22,8 +23,7 @@ def existing_model(model: Path) -> Path:
 
 def place(model: Path, app: folder.Application) -> tuple[str, bool]:
     """The model's path in the manifest, and whether the file must be copied there first."""
-    if ";" in str(model):
-        raise ConfigError(f"{model} has a semicolon, at which CMake splits words", "rename it without that")
+    refuse_semicolon(str(model))
     if folder.shared_root(app.root, model):
         return folder.relative(model, app.root), False
     copy = app.root / "models" / model.name

@@ -21,6 +21,7 @@ from tinyml.emit.rows import rows_code
 from tinyml.errors import ConfigError
 from tinyml.ir import Array, DType, Graph
 from tinyml.kernel import Table, Tables
+from tinyml.naming import TABLES
 from tinyml.plan import Plan
 from tinyml.select import Selected
 from tinyml.targets import Target
@@ -112,7 +113,7 @@ def emit(
     context["weights_set"] = _number(
         *(line for t in context["tables"] for line in (*t["declaration"], *t["rows"]))
     )
-    files = {f"{name}.c": "model.c.j2", f"{name}.h": "model.h.j2", f"{name}_weights.h": "weights.h.j2"}
+    files = {f"{name}.c": "model.c.j2", f"{name}.h": "model.h.j2", f"{name}{TABLES}.h": "weights.h.j2"}
     texts = {file: render("emit", template, context) for file, template in files.items()}
     working = iter(codes)
     functions = tuple("" if step in plan.free else next(working).function for step in range(len(selected)))

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from tinyml.errors import ConfigError, TinymlError
+from tinyml.errors import INTERRUPTED, ConfigError, TinymlError
 from tinyml.registration import outside_faults
 from tinyml.verbs.parser import Parser, add_loudness
 
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 
 TERMINATED = 143
 """The exit code of programs that SIGTERM ends."""
-
-INTERRUPTED = 130
-"""The exit code of programs that Ctrl-C ends, as shells expect it."""
 
 
 class Verb(ABC):

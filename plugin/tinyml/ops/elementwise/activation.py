@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tinyml.ir import Array, Tensor, TensorType
+from tinyml.ir import Array, Op, Tensor, TensorType
 from tinyml.ops.elementwise import activation_tables as tables
 from tinyml.ops.elementwise import int16_activation, int16_tflite_table, lookup
 from tinyml.ops.elementwise.binary import Binary
@@ -28,17 +28,11 @@ def add_function(
     """``op`` on x; ``stored`` are the results for all bytes where they are defined in integers."""
     if output.quant is None and x.quant is None:
         return build.add1(op, [x], output)
-    on_int16 = int16_activation.takes(x, output)
-    if on_int16 and op.function in ("sigmoid", "tanh") and int16_activation.is_unit(output):
-        return build.add1(int16_activation.SigmoidInt16(op.function == "tanh"), [x], output)
-    if on_int16 and op.function == "leaky_relu":
-        return build.add1(int16_activation.LeakyInt16(op.parameters[0]), [x], output)
-    if on_int16 and op.function == "abs":
-        return build.add1(int16_activation.LeakyInt16(-1.0), [x], output)
-    if on_int16 and op.function == "sqrt":
-        return _square_root_rounded_down(build, x, output)
-    if on_int16 and op.function in int16_tflite_table.FUNCTIONS:
-        return build.add1(int16_tflite_table.table(op.function, x, output), [x], output)
+    if int16_activation.takes(x, output):
+        if op.function == "sqrt":
+            return _square_root_rounded_down(build, x, output)
+        if (integers := _on_int16(x, output, op)) is not None:
+            return build.add1(integers, [x], output)
     if not lookup.takes(x, output):
         return in_real_numbers(build, op, [x], output)
     if stored is None:
@@ -46,6 +40,17 @@ def add_function(
     else:
         table = lookup.from_integers(op.function, x, output, stored)
     return build.add1(table, [x], output)
+
+
+def _on_int16(x: Tensor, output: TensorType, op: Unary) -> Op | None:
+    """The function in TensorFlow Lite's integer arithmetic, where it has one."""
+    if op.function in ("sigmoid", "tanh") and int16_activation.is_unit(output):
+        return int16_activation.SigmoidInt16(op.function == "tanh")
+    if op.function in ("leaky_relu", "abs"):
+        return int16_activation.LeakyInt16(-1.0 if op.function == "abs" else op.parameters[0])
+    if op.function in int16_tflite_table.FUNCTIONS:
+        return int16_tflite_table.table(op.function, x, output)
+    return None
 
 
 def _square_root_rounded_down(build: Builder, x: Tensor, output: TensorType) -> Tensor:
