@@ -7,12 +7,12 @@ PYTHON ?= python3
 VENV := $(CURDIR)/.venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format docs doctor clean distclean
+.PHONY: help setup demo test test-deep quick lint format generated docs doctor clean distclean
 
 help: ## print this list
 	@echo "west-tinyml: compiles ONNX and TFLite models to plain C inside west build and pio run"
 	@echo
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
 setup: ## install system packages, .venv and the west workspace (demo and test do this too)
 	@$(PYTHON) -m tools.bootstrap
@@ -24,11 +24,22 @@ test: ## check style and types and run all tests; tiers that cannot run here are
 	@$(PYTHON) -m tools.bootstrap --for-tests
 	@$(VENV)/python -m tools.check
 
+test-deep: ## the same with whole campaigns instead of a tenth of them; takes hours
+	@$(PYTHON) -m tools.bootstrap --for-tests
+	@$(VENV)/python -m tools.check --deep
+
+quick: ## check what has changed and run the host tests that it reaches, within two minutes
+	@$(PYTHON) -m tools.bootstrap
+	@$(VENV)/python -m tools.quick
+
 lint: setup ## check style and types only
 	@$(VENV)/python -m tools.lint
 
 format: setup ## format Python and C
 	@$(VENV)/python -m tools.lint --fix
+
+generated: setup ## write generated files again: those that take seconds; with ALL=1 all of them
+	@$(VENV)/python -m tools.generated $(if $(ALL),--all)
 
 docs: setup ## build the documentation site in build/docs/html
 	@$(VENV)/python -m tools.docs

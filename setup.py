@@ -16,7 +16,7 @@ from setuptools.command.build_py import build_py
 
 sys.path.insert(0, str(Path(__file__).parent / "plugin"))
 
-from tinyml import zephyr_descriptor  # which requires nothing but the standard library
+from tinyml.setup import zephyr_descriptor  # which requires nothing but the standard library
 
 ROOT = Path(__file__).parent
 

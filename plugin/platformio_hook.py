@@ -33,10 +33,10 @@ DONE = "TINYML_ADDED"  # in the default environment: PlatformIO may read this sc
 
 def main(env: Any, as_library: bool) -> None:
     """Add the project's models to the build, or stop it with one message."""
-    from tinyml.errors import TinymlError
+    from tinyml.base.errors import TinymlError
 
     try:
-        from tinyml.platformio.install import install
+        from tinyml.projects.platformio.install import install
 
         install(allowed=may_install(env))
         add_models(env, as_library)
@@ -47,7 +47,7 @@ def main(env: Any, as_library: bool) -> None:
 
 def may_install(env: Any) -> bool:
     """Whether the project lets the build install Python packages."""
-    from tinyml.platformio.install import OPTION
+    from tinyml.projects.platformio.install import OPTION
 
     return dict(env.GetProjectOptions()).get(OPTION, "no").lower() in ("yes", "true", "1")
 
@@ -60,11 +60,11 @@ def complain(error: Exception) -> None:
 
 def add_models(env: Any, as_library: bool) -> None:
     """Add the generated sources as nodes, and their folder to everyone's include path."""
-    from tinyml import requirements
-    from tinyml.platformio import cmsis_nn
-    from tinyml.platformio.build import kernel_sources, remove_stale
-    from tinyml.platformio.install import install
-    from tinyml.platformio.project import SUFFIXES, read_models, read_settings
+    from tinyml.projects.platformio import cmsis_nn
+    from tinyml.projects.platformio.build import kernel_sources, remove_stale
+    from tinyml.projects.platformio.install import install
+    from tinyml.projects.platformio.project import SUFFIXES, read_models, read_settings
+    from tinyml.setup import requirements
 
     default = DefaultEnvironment()
     board = board_of(env)
@@ -75,7 +75,7 @@ def add_models(env: Any, as_library: bool) -> None:
     found = list(library_folders(env))
     library = cmsis_nn.choose(settings.cmsis_nn, found)
     models = read_models(project, options, board, library is not None)
-    if any(model.quantize for model in models):
+    if any(model.options.quantize for model in models):
         install(requirements.QUANTIZE, may_install(env))
     folder = build / "tinyml"
     includes = [str(folder), str(RUNTIME / "include")]
@@ -83,7 +83,7 @@ def add_models(env: Any, as_library: bool) -> None:
         includes.append(str(library / "Include"))
     show_includes(env, includes, as_library)
     debug = "debug" in env.GetBuildType()
-    flags = [] if debug else settings.flags([model.optimize for model in models])
+    flags = [] if debug else settings.flags([model.options.optimize for model in models])
     kernels = kernel_sources()
     if as_library:  # PlatformIO compiles the kernels, as specified in library.json
         env.Append(CCFLAGS=flags)
@@ -97,7 +97,7 @@ def add_models(env: Any, as_library: bool) -> None:
     remove_stale(folder, [model.name for model in models])
     default[DONE] = True
     summaries = [
-        add_model(env, model, board, folder, [] if debug else settings.flags([model.optimize]))
+        add_model(env, model, board, folder, [] if debug else settings.flags([model.options.optimize]))
         for model in models
     ]
     if not as_library:
@@ -118,8 +118,8 @@ def add_models(env: Any, as_library: bool) -> None:
 
 def add_model(env: Any, model: Any, board: Any, folder: Path, flags: list[str]) -> Any:
     """Add a model's C and object to the program; returns the node of its summary."""
-    from tinyml.compiler_sources import fingerprint
-    from tinyml.platformio.build import external_files, generated_files, operator_files
+    from tinyml.projects.platformio.build import external_files, generated_files, operator_files
+    from tinyml.setup.compiler_sources import fingerprint
 
     nodes = env.Command(
         [env.File(str(folder / name)) for name in generated_files(model.name)],
@@ -129,7 +129,7 @@ def add_model(env: Any, model: Any, board: Any, folder: Path, flags: list[str]) 
         TINYML_BOARD=board,
     )
     env.Depends(nodes, env.Value(model.key(fingerprint())))
-    others = external_files(model.path) + (model.quantize.files if model.quantize else [])
+    others = external_files(model.path) + (model.options.quantize.files if model.options.quantize else [])
     others += operator_files(model)
     env.Depends(nodes, [env.File(str(path)) for path in others])
     DefaultEnvironment().Append(PIOBUILDFILES=compiled(env, nodes[0], flags))
@@ -163,7 +163,7 @@ def cmsis_nn_archive(env: Any, folder: Path, summaries: list[Any], flags: list[s
 
 def collect_cmsis_nn(target: list[Any], source: list[Any], env: Any) -> None:
     """SCons' action: the source that includes those of CMSIS-NN."""
-    from tinyml.app.cmsis_nn import write
+    from tinyml.projects.cmsis_nn_source import write
 
     write(Path(str(target[0])), [Path(str(node)) for node in source])
 
@@ -203,7 +203,7 @@ def show_includes(env: Any, includes: list[str], as_library: bool) -> None:
 
 def board_of(env: Any) -> Any:
     """What PlatformIO knows about the board."""
-    from tinyml.platformio.boards import Board
+    from tinyml.projects.platformio.boards import Board
 
     if "BOARD" not in env:
         return Board()
@@ -219,27 +219,13 @@ def board_of(env: Any) -> Any:
 
 def generate(target: list[Any], source: list[Any], env: Any) -> int:
     """SCons' action that compiles one model; its data comes in ``env``, because SCons hashes closures."""
-    from tinyml.errors import TinymlError
-    from tinyml.pipeline import Options, compile_model, write_folder
-    from tinyml.platformio.build import check_budget, estimated_flash
+    from tinyml.base.errors import TinymlError
+    from tinyml.pipeline import compile_model, write_folder
+    from tinyml.projects.platformio.build import check_budget, estimated_flash
 
     model = env["TINYML_MODEL"]
     try:
-        options = Options(
-            name=model.name,
-            target=model.target,
-            kernels=model.kernels,
-            shapes=model.dimensions,
-            quantize=model.quantize,
-            cmsis_nn=model.cmsis_nn,
-            frontend=model.frontend,
-            operators=model.operators,
-            npu=model.npu,
-            classes=model.classes,
-            optimize=model.optimize,
-            io=model.io,
-        )
-        compiled = compile_model(model.path, options)
+        compiled = compile_model(model.path, model.options)
         check_budget(compiled.summary, model, env["TINYML_BOARD"], estimated_flash(compiled))
         write_folder(compiled, Path(str(target[0])).parent)
     except (TinymlError, OSError) as error:
@@ -248,9 +234,9 @@ def generate(target: list[Any], source: list[Any], env: Any) -> int:
     if compiled.quantization:
         for line in (f"int8: {compiled.quantization.headline()}", *compiled.quantization.advice()):
             print(f"tinyml: {model.name}: {line}", flush=True)
-    if model.npu:
+    if model.options.npu:
         print(
-            f"tinyml: {model.name}: {model.npu} is called through tinyml_ethos_u_run(), which your "
+            f"tinyml: {model.name}: {model.options.npu} is called through tinyml_ethos_u_run(), which your "
             "application provides (docs/npu.md, Other systems)",
             flush=True,
         )

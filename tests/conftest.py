@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests import tiers
+from tests import depth, tiers
 from tests.support import orphans
 from tools import workspace
 
@@ -25,6 +26,12 @@ os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get(
 # A build starts some twenty Pythons: let them keep their bytecode even where the environment says not to.
 if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
     os.environ.setdefault("PYTHONPYCACHEPREFIX", str(workspace.cache_folder() / "bytecode"))
+
+# Nothing that is tested allocates memory, and the search for leaks takes seconds per program on aarch64.
+os.environ.setdefault("ASAN_OPTIONS", "detect_leaks=0")
+
+# librosa compiles itself with numba for half a minute at first; the tests give it little to compute.
+os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
 
 if place := workspace.find():
     # Everything below, including the compiler, uses one workspace and its CMSIS-NN.
@@ -41,14 +48,26 @@ def models_folder() -> Path:
     return folder
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--deep", action="store_true", help="run whole campaigns, as `make test-deep` does")
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    for marker in depth.MARKERS:
+        config.addinivalue_line("markers", marker)
+    if config.getoption("--deep"):
+        os.environ[depth.SETTING] = "1"
     try:
         tiers.required()
     except ValueError as error:
         raise pytest.UsageError(str(error)) from None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    leave_to_deep(config, items)
+    if config.getoption("numprocesses", None) or hasattr(config, "workerinput"):
+        # Tests that take minutes first: the many short ones fill the workers evenly at the end.
+        items.sort(key=lambda item: -rank(item))
     for item in items:
         tier = tiers.tier_of(item.path)
         if tier is None:
@@ -57,12 +76,63 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason=f"tier {tier.name}: {reason}"))
 
 
+def pytest_runtest_setup() -> None:
+    """`make quick` stops when its time is over, wherever it is."""
+    end = os.environ.get("TINYML_TEST_DEADLINE")
+    if end and time.time() > float(end):
+        pytest.skip("no time left: `make test` runs it")
+
+
+def rank(item: pytest.Item) -> int:
+    """The place of a test's tier; those that build whole images come last."""
+    tier = tiers.tier_of(item.path)
+    return tiers.TIERS.index(tier) if tier else 0
+
+
+def leave_to_deep(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect what ``make test-deep`` alone runs (see ``depth.py``)."""
+    if depth.is_deep():
+        return
+    named = tuple(
+        argument.replace(os.sep, "/").removeprefix(f"{config.rootpath.as_posix()}/")
+        for argument in map(str, config.args)
+        if "::" in argument
+    )
+    campaigns: dict[str, list[str]] = {}
+    for item in items:
+        if marker := item.get_closest_marker("tenth"):
+            campaign = marker.args[0] if marker.args else item.nodeid.split("[")[0]
+            campaigns.setdefault(campaign, []).append(item.nodeid)
+    kept = set().union(*map(depth.chosen, campaigns.values()))
+
+    def stays(item: pytest.Item) -> bool:
+        if item.nodeid.startswith(named):
+            return True
+        if item.get_closest_marker("deep"):
+            return False
+        return not item.get_closest_marker("tenth") or item.nodeid in kept
+
+    left = [item for item in items if not stays(item)]
+    if left:
+        items[:] = [item for item in items if stays(item)]
+        config.hook.pytest_deselected(items=left)
+        if hasattr(config, "workeroutput"):
+            config.workeroutput["left"] = len(left)
+        elif report := config.pluginmanager.get_plugin("tier-report"):
+            report.left = len(left)
+
+
 class TierReport:
     """Counts how the tests of each tier ended; with xdist, in the process that prints the results."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self.counts: dict[str, tiers.Count] = {}
+        self.left = 0  # to `make test-deep`
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        self.left = max(self.left, getattr(node, "workeroutput", {}).get("left", 0))
 
     def _reasons(self) -> dict[str, str | None]:
         return {tier.name: tiers.reason_missing(tier) for tier in tiers.TIERS}
@@ -88,6 +158,8 @@ class TierReport:
         terminal = session.config.pluginmanager.get_plugin("terminalreporter")
         if terminal is not None:
             terminal.write_line(tiers.summary(self.counts, self._reasons()))
+            if self.left:
+                terminal.write_line(f"left to `make test-deep`: {self.left:,} tests")
             for complaint in complaints:
                 terminal.write_line(complaint, red=True)
 

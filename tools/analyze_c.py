@@ -31,7 +31,7 @@ from tools.environment import ROOT
 sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever is installed
 
 from tinyml.emit.model import Provenance
-from tinyml.harness.build import RUNTIME_C, RUNTIME_INCLUDE, WARNINGS
+from tinyml.harness.program_build import RUNTIME_C, RUNTIME_INCLUDE, WARNINGS
 from tinyml.importers import tflite_graph
 from tinyml.ir import Graph
 from tinyml.pipeline import Options, compile_graph

@@ -23,12 +23,12 @@ from tools.environment import ROOT
 
 sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever is installed
 
+from tinyml.base.errors import TinymlError
 from tinyml.bench import frontends, record, silicon
 from tinyml.bench.measure import CHOICES, Row, measure
 from tinyml.bench.overview import overview
 from tinyml.bench.peers import peers
 from tinyml.bench.table import groups, markdown
-from tinyml.errors import TinymlError
 from tinyml.pipeline import Options
 from tinyml.verbs.bench import CORTEX_M as MACHINES_BY_DEFAULT
 

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """``make test``: check style and types and run all four tiers of tests, even if one of them fails.
 
-``python -m tools.check [arguments for pytest]``
+``python -m tools.check [--deep] [arguments for pytest]``. ``--deep`` (``make test-deep``) runs long campaigns
+in full instead of a fixed tenth of them: see ``tests/depth.py``.
 """
 
 from __future__ import annotations
@@ -10,18 +11,27 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 
 from tools import lint
 from tools.environment import ROOT
 
+SLOWEST = 25
+
+
+def workers() -> str:
+    return str(max(1, min(4, os.cpu_count() or 1)))
+
 
 def main() -> int:
+    start = time.monotonic()
     failed = lint.run()
-    workers = str(max(1, min(4, os.cpu_count() or 1)))
-    pytest = [sys.executable, "-m", "pytest", "-q", "-n", workers, *sys.argv[1:]]
+    options = ["-q", "-n", workers(), f"--durations={SLOWEST}", "--durations-min=1"]
+    pytest = [sys.executable, "-m", "pytest", *options, *sys.argv[1:]]
     if subprocess.run(pytest, cwd=ROOT, check=False).returncode:
         failed.append("pytest")
-    print(f"failed: {', '.join(failed)}" if failed else "all checks passed")
+    minutes = (time.monotonic() - start) / 60
+    print(f"failed: {', '.join(failed)}" if failed else "all checks passed", f"({minutes:.1f} minutes)")
     return 1 if failed else 0
 
 

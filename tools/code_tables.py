@@ -14,15 +14,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tinyml import harness
+from tinyml.cores.machines import Board, Machine
 from tinyml.harness import tools
-from tinyml.harness.build import Options, base_flags, library_units, model_units
 from tinyml.harness.footprint import MODEL, kept_sections
 from tinyml.harness.generated import Generated, read_generated
 from tinyml.harness.objects import compile_all
-from tinyml.kernel import Library, kernel_table
-from tinyml.machines import Board, Machine
+from tinyml.harness.program_build import Options, base_flags, library_units, model_units
+from tinyml.ops.framework.kernel import Library, kernel_table
 from tinyml.pipeline import Compiled
-from tinyml.workspace import find_cmsis_nn
+from tinyml.setup.workspace import find_cmsis_nn
 
 RUNTIME = Path(harness.__file__).parent.parent / "runtime"
 LEFT_OUT = ("slot",)

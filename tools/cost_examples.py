@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever 
 from tinyml import harness
 from tinyml.cost.loops import Reading, read_layers
 from tinyml.ir import Layer
-from tinyml.kernel import Kernel
+from tinyml.ops.framework.kernel import Kernel
 from tinyml.pipeline import Compiled
 
 

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from tinyml import harness
-from tinyml.errors import TinymlError
+from tinyml.base.errors import TinymlError
 from tinyml.ir import Array
 from tools import packages, workspace
 from tools.console import StepError, run_logged, step

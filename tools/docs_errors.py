@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import tinyml
-from tinyml import errors
+from tinyml.base import errors
 
 PACKAGE = Path(tinyml.__file__).parent
 KINDS = {

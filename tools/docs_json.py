@@ -9,8 +9,8 @@ import inspect
 from dataclasses import fields
 from typing import Any
 
-from tinyml.accuracy.scores import Classification, ClassScore, Regression
 from tinyml.api.evaluated import Evaluation, Original, OutputDifference
+from tinyml.compare.accuracy.scores import Classification, ClassScore, Regression
 from tinyml.quantize.report import LayerNoise
 from tinyml.quantize.report import Report as QuantizationReport
 from tinyml.report.facts import (

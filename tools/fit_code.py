@@ -18,11 +18,11 @@ from tools.fit_figures import factors, figures
 sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever is installed
 
 from tinyml import harness
+from tinyml.cores.machines import Machine
 from tinyml.cost.estimate import UNSURE, inner_names, own_amounts
 from tinyml.cost.estimate import functions as functions_of
 from tinyml.cost.loops import read_layers
 from tinyml.cost.model import Code, written
-from tinyml.machines import Machine
 from tinyml.pipeline import banded_layers
 
 

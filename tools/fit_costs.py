@@ -29,12 +29,12 @@ from tools.fit_speed import fit_evenly
 sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever is installed
 
 from tinyml import harness
+from tinyml.base.errors import TinymlError
 from tinyml.bench import record
-from tinyml.code_sizes import DATA
+from tinyml.cores.code_sizes import DATA
 from tinyml.cost import cycles
 from tinyml.cost.estimate import estimate
 from tinyml.cost.model import CostModel, find_model
-from tinyml.errors import TinymlError
 
 
 def fit(machine: str, keep_code: bool = False, keep_functions: bool = False) -> CostModel:

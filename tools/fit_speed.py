@@ -17,7 +17,7 @@ sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever 
 
 from tinyml.cost.model import Speed, executed, library_parts, variant, weighted
 from tinyml.cost.work import Work, work
-from tinyml.kernel import Library
+from tinyml.ops.framework.kernel import Library
 from tinyml.pipeline import banded_layers
 
 ROUNDS = 3  # of sharing out what layers in bands cost among the kernels in them

@@ -21,7 +21,8 @@ from tools.environment import ROOT
 
 sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever is installed
 
-from tinyml import arrays, harness
+from tinyml import harness
+from tinyml.datasets import arrays
 from tinyml.ir import Layer
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.weighted import helium

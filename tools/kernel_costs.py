@@ -27,19 +27,19 @@ from tools.environment import ROOT
 sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever is installed
 
 from tinyml import __version__, harness
+from tinyml.base.errors import TinymlError
+from tinyml.cores.targets import Target
 from tinyml.emit import emit
 from tinyml.emit.model import Provenance
-from tinyml.errors import TinymlError
+from tinyml.emit.summary import summarize
 from tinyml.ir import Graph, Layer, Quant, Shape
-from tinyml.kernel import Cost, Kernel, kernels_of
+from tinyml.memory.plan import plan
+from tinyml.memory.select import Selected
 from tinyml.ops.conv.conv import Conv
 from tinyml.ops.conv.depthwise import DepthwiseConv
 from tinyml.ops.dense.dense import Dense
-from tinyml.package.summary import summarize
+from tinyml.ops.framework.kernel import Cost, Kernel, kernels_of
 from tinyml.pipeline import LIBRARIES, choose_kernels
-from tinyml.plan import plan
-from tinyml.select import Selected
-from tinyml.targets import Target
 
 MACHINES = {"plain": "qemu-cortex-m3", "dsp": "qemu-cortex-m4", "mve": "qemu-cortex-m55"}
 """The machine that each column of a cost is measured on."""

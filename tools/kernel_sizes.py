@@ -15,7 +15,7 @@ from tools.environment import ROOT
 sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever is installed
 
 from tinyml import harness
-from tinyml.code_sizes import kernels_file
+from tinyml.cores.code_sizes import kernels_file
 from tools import code_tables
 
 MACHINES = ("qemu-riscv32", "qemu-riscv32-zve32x")

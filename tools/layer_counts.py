@@ -27,13 +27,14 @@ from tools.environment import ROOT
 
 sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever is installed
 
-from tinyml import arrays, harness
+from tinyml import harness
+from tinyml.base.errors import TinymlError
+from tinyml.base.whole_files import write_whole
 from tinyml.cost.cycles import Cycles, run_files
-from tinyml.errors import TinymlError
+from tinyml.datasets import arrays
 from tinyml.harness.footprint import CMSIS_NN, LIBRARY, MODEL, RUNTIME
 from tinyml.ir import Shape
 from tinyml.pipeline import Compiled, Options, compile_model
-from tinyml.whole_files import write_whole
 
 RECORD = ROOT / "benchmarks" / "layer_counts.json"
 MACHINES = ("qemu-cortex-m4", "qemu-cortex-m3", "qemu-cortex-m55", "qemu-cortex-m0", "qemu-cortex-m7")
@@ -106,7 +107,7 @@ def published() -> list[Path]:
 
 def compiled(path: Path, target: str, cmsis_nn: bool) -> Compiled:
     """A published model; open dimensions are those of its recorded inputs."""
-    return compile_model(path, Options(NAME, target, "auto", _shapes(path), cmsis_nn=cmsis_nn))
+    return compile_model(path, Options(NAME, target, shapes=_shapes(path), cmsis_nn=cmsis_nn))
 
 
 def _shapes(path: Path) -> dict[str, Shape]:

@@ -16,7 +16,7 @@ from tools.console import StepError, run_logged, step
 # The compiler of this tree, whatever is installed.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "plugin"))
 
-from tinyml.toolchains import ARM, RISCV, RISCV_VECTOR, XTENSA, Part, Toolchain
+from tinyml.cores.toolchains import ARM, RISCV, RISCV_VECTOR, XTENSA, Part, Toolchain
 
 
 def _command(name: str) -> Callable[[], bool]:

@@ -27,7 +27,7 @@ from tinyml.ir import Array, Shape
 from tinyml.pipeline import Options, compile_model
 from tinyml.quantize.engine import quantize
 from tinyml.quantize.measure import Noise
-from tinyml.quantize.request import Request
+from tinyml.settings.quantize_request import Request
 
 PAGE = ROOT / "docs" / "quantize.md"
 HEAD = "| Model | Format | What it is | Constants, bytes | Outputs |"

@@ -21,7 +21,7 @@ from tests.random_layers.batch import SIZE, Batch, batch
 from tests.random_layers.check import Choices, Place, Tally, check
 from tinyml import harness
 from tinyml.ir import Tensor
-from tinyml.workspace import find_cmsis_nn
+from tinyml.setup.workspace import find_cmsis_nn
 
 MACHINES = [*harness.CORES, "qemu-riscv32-zve32x"]  # the last has kernels of its own
 KERNELS = ("portable", "cmsis-nn")

@@ -23,7 +23,7 @@ from tools.environment import ROOT
 
 sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever is installed
 
-from tinyml import zephyr_descriptor
+from tinyml.setup import zephyr_descriptor
 
 DESCRIPTORS = ("module.yml", zephyr_descriptor.FILE.as_posix())
 PLACES = {

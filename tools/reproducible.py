@@ -24,7 +24,7 @@ from tools.environment import OLDEST_PYTHON, ROOT
 
 sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever is installed
 
-from tinyml.workspace import cache_folder
+from tinyml.setup.workspace import cache_folder
 
 PACKAGES = "numpy, onnx, tflite, flatbuffers, jinja2, yaml, rich"
 MODELS = ("samples/digits/model.onnx", "samples/digits/model_float.onnx")

@@ -28,9 +28,11 @@ from tools.environment import ROOT
 sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever is installed
 
 from tinyml import harness
-from tinyml.compare.samples import generated
-from tinyml.harness.build import RUNTIME_C, RUNTIME_INCLUDE
+from tinyml.cores.targets import find_target
+from tinyml.cores.toolchains import ARM
+from tinyml.datasets.generated_samples import generated
 from tinyml.harness.objects import Unit, compile_all
+from tinyml.harness.program_build import RUNTIME_C, RUNTIME_INCLUDE
 from tinyml.harness.tools import cross_compiler
 from tinyml.pipeline import Options, compile_model
 from tinyml.slots.image import Key
@@ -39,16 +41,14 @@ from tinyml.slots.monocypher import find_monocypher
 from tinyml.slots.pack import Packed, Slot, pack_compiled
 from tinyml.slots.trial import ADDRESSES, SIGNATURES, Trust, open_slot, run_slot
 from tinyml.slots.version import Version
-from tinyml.targets import find_target
-from tinyml.toolchains import ARM
 
 PAGE = ROOT / "docs" / "slots.md"
 DIGITS = ROOT / "samples" / "digits" / "model.onnx"
 CORES = ("cortex-m0", "cortex-m3", "cortex-m4")
 PARTS = (
-    ("`tinyml_slot_open()` and all checks, `-Os`", "-Os", ("slot", "crc32")),
-    ("the same, `-O2`", "-O2", ("slot", "crc32")),
-    ("two slots, updates, trials, `-Os`", "-Os", ("slots", "update", "marks")),
+    ("`tinyml_slot_open()` and all checks, `-Os`", "-Os", ("slot", "crc32", "sync")),
+    ("the same, `-O2`", "-O2", ("slot", "crc32", "sync")),
+    ("two slots, updates, trials, `-Os`", "-Os", ("slots", "update", "marks", "flash")),
     ("requests of a computer (`receiver.c`), `-Os`", "-Os", ("receiver",)),
 )
 RUNS = (
@@ -65,6 +65,51 @@ STRUCTURES = (
     ("tinyml_update", "an update, while it lasts"),
     ("tinyml_receiver", "requests of a computer, with the update"),
 )
+
+FIRMWARE = Path(__file__).parent / "slot_firmware.c"
+
+
+def linked_rows() -> Iterator[str]:
+    yield f"| | {' | '.join(core.capitalize().replace('-m', '-M') for core in CORES)} |"
+    yield "|---|---|---|---|"
+    found = [linked_sizes(core) for core in CORES]
+    for what in found[0]:
+        yield f"| {what} | {' | '.join(f'{sizes[what]:,}' for sizes in found)} |"
+
+
+def linked_sizes(core: str) -> dict[str, int]:
+    """What slots add to a whole firmware, linked with newlib-nano and ``-Os``."""
+    (text, data, bss), with_slots, with_texts = (
+        linked(core, flags) for flags in ((), ("-DSLOTS",), ("-DSLOTS", "-DTEXTS"))
+    )
+    objects = sum(flash_bytes(core, "-Os", name) for name in LINKED[:-1])
+    flash = with_slots[0] + with_slots[1] - text - data
+    values = with_slots[1] - data
+    return {
+        "flash of a firmware with two slots, more than without": flash,
+        "… of this the code of slots": objects,
+        "… initial values of variables": values,
+        "… the C library's functions for memory, and the flash driver of the measurement": flash
+        - objects
+        - values,
+        "the texts of errors, if it prints them": sum(with_texts[:2]) - sum(with_slots[:2]),
+        "RAM, without arena and state": with_slots[1] + with_slots[2] - data - bss,
+    }
+
+
+def linked(core: str, defines: tuple[str, ...]) -> tuple[int, int, int]:
+    compiler = cross_compiler(ARM)
+    sources = [RUNTIME_C / "slot" / f"{name}.c" for name in LINKED]
+    with tempfile.TemporaryDirectory() as name:
+        program = Path(name) / "firmware"
+        flags = ["-std=c11", "-Os", *find_target(core).gcc_flags, "-ffunction-sections", "-fdata-sections"]
+        link = ["--specs=nosys.specs", "--specs=nano.specs", "-Wl,--gc-sections", "-Wl,--no-warnings"]
+        words = [*flags, *defines, f"-I{RUNTIME_INCLUDE}", str(FIRMWARE), *map(str, sources), *link]
+        subprocess.run([str(compiler.path), *words, "-o", str(program)], check=True, capture_output=True)
+        return sizes_of(program)
+
+
+LINKED = ("slot", "crc32", "sync", "slots", "update", "marks", "flash", "error_text")
 
 
 def flash_rows() -> Iterator[str]:
@@ -86,6 +131,11 @@ def object_sizes(core: str, optimize: str, source: Path) -> tuple[int, int, int]
     compiler = cross_compiler(ARM)
     flags = ("-std=c11", *find_target(core).gcc_flags, *ARM.compile_flags, optimize)
     (path,) = compile_all(compiler, [Unit(source, "slot", flags, (RUNTIME_INCLUDE,))])
+    return sizes_of(path)
+
+
+def sizes_of(path: Path) -> tuple[int, int, int]:
+    compiler = cross_compiler(ARM)
     size = compiler.path.with_name(compiler.path.name.removesuffix("gcc") + "size")
     said = subprocess.run([str(size), str(path)], capture_output=True, text=True, check=True).stdout
     text, data, bss = said.splitlines()[1].split()[:3]
@@ -187,6 +237,7 @@ def main() -> int:
     args = parser.parse_args()
     page = PAGE.read_text(encoding="utf-8")
     page = replaced(page, "flash", flash_rows())
+    page = replaced(page, "linked", linked_rows())
     page = replaced(page, "memory", memory_rows())
     if not args.without_runs:
         page = replaced(page, "opening", open_rows(page))

@@ -23,10 +23,10 @@ from tools.environment import ROOT
 sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever is installed
 
 from tinyml.bench.measure import Row, measure
+from tinyml.cores.machines import find_machine
 from tinyml.cost.small_code import FILE
-from tinyml.goals import GOALS
-from tinyml.machines import find_machine
 from tinyml.pipeline import Options
+from tinyml.settings.optimize import GOALS
 from tinyml.verbs.bench import CORTEX_M
 
 PAGE = ROOT / "docs" / "OPTIMIZE.md"
@@ -56,8 +56,8 @@ may spend. The results are the same to the last bit.
 |---|---|
 {choices}
 
-`balanced` is the default. `-O3` is no choice: it makes the code
-of these models a third larger and not faster. Bands of rows are explained in
+`balanced` is the default. `-O3` is not offered: it makes the
+code of these models a third larger and not faster. Bands of rows are explained in
 [decision 5](adr/0005-bands-of-rows.md). `tinyml explore MODEL -b BOARD` tries all of them on your model.
 
 The compiler's option applies to the model's own source and to the kernels. Zephyr and PlatformIO builds set

@@ -9,15 +9,23 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import onnx
+import tflite
 
 from tools.environment import ROOT
 
 sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever is installed
 
-from tinyml import inventory
+from tinyml.importers import inventory, reasons
 
 PAGE = ROOT / "docs" / "SUPPORTED_OPS.md"
+
+SHARED = 3
+"""A condition of this many kernels gets a number."""
 
 INTRODUCTION = """\
 # Supported operators
@@ -35,7 +43,8 @@ Beyond the operators listed here:
 - The compiler computes operators on constants, so shape arithmetic costs nothing at run time.
 - Quantised ONNX models, both QDQ and QOperator, become integer layers where a kernel below supports them.
   Other layers compute in float, between a dequantisation and a quantisation.
-- ONNX `If` is supported if its condition is a constant.
+- ONNX `If` and TFLite `IF`: a constant condition selects its branch. Otherwise both branches are compiled and
+  one is run; they must give the same shapes.
 - Random forests, boosted trees, linear models, naive Bayes and networks from scikit-learn (exported by
   `skl2onnx`), XGBoost and LightGBM (by `onnxmltools`) are supported. Probabilities are an array in the order
   of the model's labels; string labels become their indices in that order.
@@ -49,9 +58,68 @@ Beyond the operators listed here:
 def page() -> str:
     """The whole page."""
     found = inventory.families()
-    special = [f"`{name}`" for name in inventory.SPECIAL_TFLITE if name != "WHILE"]
+    numbers = _numbers(found)
+    special = [f"`{name}`" for name in inventory.SPECIAL_TFLITE if name not in ("IF", "WHILE")]
     text = INTRODUCTION.format(special=f"{', '.join(special[:-1])} and {special[-1]}")
-    return "\n".join([text, *_index(found), *(line for family in found for line in _section(family))])
+    sections = (line for family in found for line in _section(family, numbers))
+    return "\n".join([text, *_index(found), *_missing(found), *_conditions(numbers), *sections])
+
+
+def _missing(found: Iterable[inventory.Family]) -> Iterator[str]:
+    """Operators without a reader, and why; those with the same reason together."""
+    found = list(found)
+    onnx_names = {name for family in found for name in family.onnx}
+    tflite_names = {name for family in found for name in family.tflite}
+    yield "## Not supported\n"
+    yield "| operators | why, and what to do instead |\n|---|---|"
+    lines = [("ONNX", onnx_without_reader(onnx_names)), ("TFLite", tflite_without_reader(tflite_names))]
+    for title, missing in lines:
+        for reason in dict.fromkeys(missing.values()):
+            names = ", ".join(f"`{name}`" for name, why in missing.items() if why == reason)
+            yield f"| {title}: {names} | {reason} |"
+    yield ""
+
+
+def onnx_without_reader(have: set[str]) -> dict[str, str]:
+    """ONNX's own operators that are neither read nor functions of others; "" where nobody has said why."""
+    missing = {}
+    schemas: list[Any] = sorted(onnx.defs.get_all_schemas(), key=lambda s: (s.domain, s.name))
+    for schema in schemas:
+        name = f"{schema.domain}::{schema.name}" if schema.domain else schema.name
+        function = schema.has_function or schema.has_context_dependent_function
+        if schema.domain in ("", "ai.onnx.ml") and name not in have and not function:
+            missing[name] = reasons.ONNX.get(name, "")
+    return {name: why for name, why in missing.items() if name not in ("If", "Loop", "Scan")}
+
+
+def tflite_without_reader(have: set[str]) -> dict[str, str]:
+    """TFLite's builtin operators without a reader; StableHLO's as one."""
+    known = {*have, *inventory.SPECIAL_TFLITE, "CUSTOM", "DELEGATE", "PLACEHOLDER_FOR_GREATER_OP_CODES"}
+    names = sorted({*tflite.BUILTIN_OPCODE2NAME.values()} - known)
+    others = [name for name in names if not name.startswith("STABLEHLO_")]
+    return {
+        **{name: reasons.TFLITE.get(name, reasons.RARE) for name in others},
+        "STABLEHLO_…": reasons.STABLEHLO,
+    }
+
+
+def _rows(family: inventory.Family) -> Iterable[tuple[str, str, tuple[str, ...]]]:
+    """Name, library and conditions of the kernels, each once."""
+    return dict.fromkeys((k.name, k.library, tuple(k.conditions)) for k in family.kernels)
+
+
+def _numbers(found: Iterable[inventory.Family]) -> dict[str, int]:
+    """The conditions that many kernels share, numbered from the most frequent one on."""
+    counts = Counter(text for family in found for row in _rows(family) for text in row[2])
+    shared = [text for text, count in counts.items() if count >= SHARED and len(text) > len("[C10](#c10).")]
+    return {text: i for i, text in enumerate(sorted(shared, key=lambda t: (-counts[t], t)), 1)}
+
+
+def _conditions(numbers: Mapping[str, int]) -> Iterator[str]:
+    yield "## Shared conditions\n"
+    yield f"Conditions of {SHARED} kernels or more, to which the sections below refer.\n"
+    yield "| | condition |\n|---|---|"
+    yield "\n".join(f"| C{number} | {_escaped(text)} |" for text, number in numbers.items()) + "\n"
 
 
 def _index(found: Iterable[inventory.Family]) -> Iterator[str]:
@@ -64,7 +132,7 @@ def _index(found: Iterable[inventory.Family]) -> Iterator[str]:
         yield ", ".join(f"[{name}](#{names[name].replace('/', '')})" for name in sorted(names)) + "\n"
 
 
-def _section(family: inventory.Family) -> Iterator[str]:
+def _section(family: inventory.Family, numbers: Mapping[str, int]) -> Iterator[str]:
     yield f"## {family.name}\n"
     yield f"{family.title}\n"
     for title, names in (("ONNX", family.onnx), ("TFLite", family.tflite)):
@@ -72,11 +140,23 @@ def _section(family: inventory.Family) -> Iterator[str]:
             yield f"{title}: {', '.join(f'`{name}`' for name in names)}\n"
     if family.kernels:
         yield "| kernel | library | conditions |\n|---|---|---|"
-        rows = dict.fromkeys(
-            f"| {kernel.name} | {kernel.library} | {_escaped(' '.join(kernel.conditions))} |"
-            for kernel in family.kernels
-        )
+        rows = [
+            f"| {name} | {library} | {_listed(conditions, numbers)} |"
+            for name, library, conditions in _rows(family)
+        ]
         yield "\n".join(rows) + "\n"
+
+
+def _listed(conditions: Iterable[str], numbers: Mapping[str, int]) -> str:
+    """Shared conditions by their numbers, then the others in full."""
+    conditions = list(conditions)
+    shared = [f"C{n}" for n in sorted(numbers[t] for t in conditions if t in numbers)]
+    own = [_escaped(text) for text in conditions if text not in numbers]
+    return (
+        ". ".join([", ".join(shared), " ".join(own)])
+        if shared and own
+        else ", ".join(shared) or " ".join(own)
+    )
 
 
 def _escaped(text: str) -> str:

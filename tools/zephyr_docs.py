@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Write the tables of docs/zephyr.md from the code: keys of tinyml.yaml and Kconfig symbols.
+"""Write the tables of the pages on Zephyr from the code: keys of tinyml.yaml and Kconfig symbols.
 
 ``python -m tools.zephyr_docs`` writes them; a test checks that they are up to date.
 """
@@ -14,23 +14,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "zephyr.md"
+PAGES = (ROOT / "docs" / "zephyr_settings.md", ROOT / "docs" / "zephyr_testing.md")
 KCONFIG = ROOT / "zephyr_module" / "Kconfig"
 
 
 def key_table(keys: Mapping[str, str] | None = None) -> str:
     """Every key of a model in tinyml.yaml, or of a part of it."""
     sys.path.insert(0, str(ROOT / "plugin"))
-    from tinyml.app.keys import KEYS
+    from tinyml.settings import table
 
-    rows = [f"| `{key}` | {words[0].upper()}{words[1:]} |" for key, words in (keys or KEYS).items()]
+    rows = [f"| `{key}` | {words[0].upper()}{words[1:]} |" for key, words in (keys or table.keys()).items()]
     return "\n".join(["| key | meaning |", "|---|---|", *rows])
 
 
 def evaluate_table() -> str:
     """Every key below ``evaluate:``."""
     sys.path.insert(0, str(ROOT / "plugin"))
-    from tinyml.app.evaluation import KEYS
+    from tinyml.settings.evaluation import KEYS
 
     return key_table(KEYS)
 
@@ -103,4 +103,5 @@ def page(text: str) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(PAGE.read_text()))
+    for path in PAGES:
+        path.write_text(page(path.read_text(encoding="utf-8")), encoding="utf-8")

@@ -21,7 +21,8 @@ from tools.workspace import cache_folder, environment
 
 sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever is installed
 
-from tinyml import __version__, zephyr_descriptor
+from tinyml import __version__
+from tinyml.setup import zephyr_descriptor
 
 VERSIONS = {"v3.7.0": "cmsis", "v4.0.0": "cmsis", "v4.3.1": "cmsis_6", "v4.4.0": "cmsis_6"}
 """The versions, each with its name for the module that has the Cortex-M headers."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from tinyml.api.exploration import Exploration, Point
     from tinyml.api.exploring import explore
     from tinyml.api.quantized import QuantizedModel, quantize
+    from tinyml.api.reference import reference_session
     from tinyml.api.running import RunResult, run
     from tinyml.api.searching import Candidate, SearchResult, search
     from tinyml.api.sources import Model, load
-    from tinyml.errors import (
+    from tinyml.base.errors import (
         BudgetError,
         ConfigError,
         ModelError,
@@ -62,6 +63,7 @@ __all__ = [
     "explore",
     "load",
     "quantize",
+    "reference_session",
     "run",
     "search",
 ]
@@ -74,10 +76,18 @@ _HOMES = {
     "api.exploration": ("Exploration", "Point"),
     "api.exploring": ("explore",),
     "api.quantized": ("QuantizedModel", "quantize"),
+    "api.reference": ("reference_session",),
     "api.running": ("RunResult", "run"),
     "api.searching": ("Candidate", "SearchResult", "search"),
     "api.sources": ("Model", "load"),
-    "errors": ("BudgetError", "ConfigError", "ModelError", "TinymlError", "ToolError", "UnsupportedError"),
+    "base.errors": (
+        "BudgetError",
+        "ConfigError",
+        "ModelError",
+        "TinymlError",
+        "ToolError",
+        "UnsupportedError",
+    ),
 }
 _HOME = {name: f"tinyml.{module}" for module, names in _HOMES.items() for name in names}
 
@@ -86,7 +96,11 @@ def __getattr__(name: str) -> Any:
     """Import on first use: command lines and builds import this package and must start quickly."""
     if name not in _HOME:
         raise AttributeError(f"module 'tinyml' has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), name)
+    found = getattr(import_module(_HOME[name]), name)
+    if not isinstance(found, FunctionType):
+        return found
+    globals()[name] = import_module("tinyml.api.wording").in_python(found)
+    return globals()[name]
 
 
 def __dir__() -> list[str]:

@@ -2,6 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """``python -m tinyml`` is the ``tinyml`` command."""
 
-from tinyml.cli import main
+from tinyml.verbs.cli import main
 
 raise SystemExit(main())

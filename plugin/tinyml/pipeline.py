@@ -5,113 +5,63 @@
 from __future__ import annotations
 
 import logging
+import os
+import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tinyml import __version__, importers, limits, outside
-from tinyml.bands.banded import Banded
-from tinyml.bands.feeding import rows_in_vain, with_arrival
+from tinyml import __version__, importers
+from tinyml.base import limits
+from tinyml.base.naming import check_name, model_name
+from tinyml.base.progress import Progress, silent
+from tinyml.cores.targets import find_target
 from tinyml.emit import emit
 from tinyml.emit.feed import feed_code
 from tinyml.emit.model import Provenance
+from tinyml.emit.output_folder import write_depfile as write_depfile
+from tinyml.emit.output_folder import write_files
 from tinyml.emit.probe import probe_files
-from tinyml.errors import ConfigError
+from tinyml.emit.summary import summarize
 from tinyml.features.feed import attach, check_training
 from tinyml.features.settings import FrontEnd
-from tinyml.goals import Goal, find_goal
 from tinyml.importers import ModelFile as ModelFile
 from tinyml.importers import read_model as read_model
-from tinyml.ir import Array, Graph, Layer, Shape
-from tinyml.kernel import Kernel
-from tinyml.leaner import Leaner
-from tinyml.naming import check_name, model_name
-from tinyml.npu.operator import EthosU, packed
-from tinyml.package.folder import write_depfile, write_files
-from tinyml.package.summary import summarize
-from tinyml.passes import PASSES
+from tinyml.importers import with_outputs as with_outputs
+from tinyml.ir import Graph, Shape
+from tinyml.ir.verifier import check, verify
+from tinyml.memory.bands.banded import banded_layers as banded_layers
+from tinyml.memory.placement import LIBRARIES as LIBRARIES
+from tinyml.memory.placement import choose_kernels as choose_kernels
+from tinyml.memory.placement import lay_out
+from tinyml.memory.plan import Plan
+from tinyml.memory.select import Selected
+from tinyml.ops.framework import outside
+from tinyml.ops.framework.registration import outside_faults
+from tinyml.passes import PASSES, find_passes
+from tinyml.passes import pass_summaries as pass_summaries
 from tinyml.passes.int8_interface import int8_interface
 from tinyml.passes.savings import Ledger, Saving
-from tinyml.placing import LIBRARIES as LIBRARIES
-from tinyml.placing import Placed, libraries_of, place
-from tinyml.placing import choose_kernels as choose_kernels
-from tinyml.plan import Plan
-from tinyml.progress import Progress, silent
-from tinyml.quantize.request import Request
-from tinyml.registration import outside_faults
-from tinyml.select import Selected
-from tinyml.targets import Target, find_target
-from tinyml.verify import verify
+from tinyml.settings.class_names import with_classes
+from tinyml.settings.optimize import find_goal
+from tinyml.settings.options import Options as Options
+from tinyml.settings.quantize_request import Request
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
+    from tinyml.datasets.reader import Samples
     from tinyml.quantize.cache import Result
-    from tinyml.quantize.data import Samples
     from tinyml.quantize.report import Report
 
 LOG = logging.getLogger(__name__)
-
-IO_CHOICES = ("arena", "caller", "int8", "caller,int8", "rows", "rows,int8")
-"""Inputs and outputs: in the arena or in the caller's memory; or the input in rows, as it arrives.
-
-With ``int8``, they are integers where the model's are float.
-"""
 
 STAGES: tuple[str, ...] = ("import", *dict.fromkeys(step.__name__ for step in PASSES), "bands")
 """The stages after which an observer is called with the graph."""
 
 Observer = Callable[[str, Graph], None]
 """Called with the name of a stage and the graph after it."""
-
-
-@dataclass(frozen=True)
-class Options:
-    """Everything except the model that determines the generated code."""
-
-    name: str = ""  # C prefix; default: the file's name
-    target: str = "cortex-m3"
-    kernels: str = "auto"  # or a key of LIBRARIES: CMSIS-NN wherever it has a kernel, or nowhere
-    shapes: Mapping[str, Shape] = field(default_factory=dict)
-    io: str = "arena"  # one of IO_CHOICES
-    expose: tuple[str, ...] = ()  # inner tensors to expose as outputs, for inspection
-    quantize: Request | None = None  # a float model is made int8 first
-    frontend: FrontEnd | None = None  # what makes the model's input from samples
-    classes: tuple[str, ...] = ()  # names of the classes, for the header
-    operators: tuple[Path, ...] = ()  # files with operators from outside
-    npu: str = ""  # the accelerator that computes what Vela can place on it
-    cmsis_nn: bool = False  # whether the build has CMSIS-NN, so that "auto" may use it
-    bands: bool = (
-        True  # whether layers may be computed a few rows at a time; if not, every tensor exists as a whole
-    )
-
-    optimize: str = "balanced"  # what may be spent: a key of goals.GOALS
-
-    @property
-    def io_outside(self) -> bool:
-        return "caller" in self.io.split(",")
-
-    @property
-    def io_rows(self) -> bool:
-        return "rows" in self.io.split(",")
-
-    @property
-    def io_int8(self) -> bool:
-        return "int8" in self.io.split(",")
-
-    def describe(self) -> str:
-        """Options that are not the default, for the provenance comment."""
-        parts = [f"kernels {self.kernels}"] if self.kernels != "auto" else []
-        parts += ["with CMSIS-NN"] if self.kernels == "auto" and self.cmsis_nn else []
-        parts += [f"io {self.io}"] if self.io != "arena" else []
-        parts += [f"optimize {self.optimize}"] if self.optimize != "balanced" else []
-        parts += [f"shape {name}={'x'.join(map(str, shape))}" for name, shape in self.shapes.items()]
-        parts += [f"operators {file.name}" for file in self.operators]
-        parts += [f"npu {self.npu}"] if self.npu else []
-        parts += [self.frontend.describe()] if self.frontend else []
-        parts += [self.quantize.describe()] if self.quantize else []
-        return ", ".join(parts)
 
 
 @dataclass(frozen=True)
@@ -127,14 +77,20 @@ class Compiled:
     savings: tuple[Saving, ...] = ()  # what each pass saved
     quantization: Report | None = None  # the loss of accuracy, if the model was quantised here
     layer_functions: tuple[str, ...] = ()  # the C of each layer; empty where a layer does no work
+    files_read: tuple[Path, ...] = ()  # the model and its external data
+    read_ns: int = 0  # when, in nanoseconds since 1970
 
 
-def optimize(graph: Graph, observe: Observer | None = None) -> Graph:
-    """All passes; the verifier checks what each changed."""
+def optimize(
+    graph: Graph,
+    observe: Observer | None = None,
+    steps: Sequence[Callable[[Graph], Graph]] | None = None,
+) -> Graph:
+    """All passes, or ``steps``; the verifier checks what each changed."""
     verify(graph, "import")
     if observe:
         observe("import", graph)
-    for step in PASSES:
+    for step in PASSES if steps is None else steps:
         limits.check_time()
         after = step(graph)
         if not after.is_unchanged(graph):
@@ -145,6 +101,13 @@ def optimize(graph: Graph, observe: Observer | None = None) -> Graph:
     return graph
 
 
+def apply_passes(graph: Graph, names: Sequence[str]) -> Graph:
+    """Passes by name, on a graph that a person may have written."""
+    steps = find_passes(names)
+    check(graph)
+    return optimize(graph, steps=steps)
+
+
 def compile_model(model: Path | ModelFile, options: Options, observe: Observer | None = None) -> Compiled:
     """From a model file to C."""
     path = model if isinstance(model, Path) else model.path
@@ -152,7 +115,8 @@ def compile_model(model: Path | ModelFile, options: Options, observe: Observer |
     check_name(name)
     outside.load(options.operators)
     outside.load_installed()
-    file = read_model(model)
+    read_ns = time.time_ns()
+    file = with_outputs(read_model(model), options.outputs)
     if options.frontend:
         check_training(options.frontend, importers.metadata(file))
     quantized = _quantized(file, options)
@@ -160,7 +124,8 @@ def compile_model(model: Path | ModelFile, options: Options, observe: Observer |
         graph = _imported(file, quantized, options)
         origin = Provenance(path.name, file.sha256, options.describe())
         compiled = compile_graph(graph, name, origin, options, observe)
-    return replace(compiled, quantization=quantized.report if quantized else None)
+    report = quantized.report if quantized else None
+    return replace(compiled, quantization=report, files_read=tuple(file.files), read_ns=read_ns)
 
 
 def quantize_model(
@@ -192,7 +157,7 @@ def read_onnx(file: ModelFile) -> ModelProto:
 
 def read_samples(request: Request, graph: Graph) -> Samples:
     """Data for a compiled model, and labels of any kind if there are some."""
-    from tinyml.quantize.rows import rows
+    from tinyml.datasets.model_inputs import rows
 
     return rows(request, graph)
 
@@ -205,7 +170,9 @@ def _quantized(file: ModelFile, options: Options) -> Result | None:
 
 def _imported(file: ModelFile, quantized: Result | None, options: Options) -> Graph:
     if options.npu and file.is_tflite and quantized is None:
-        return _on_npu(file, options)
+        from tinyml.npu.offload import read_for_npu
+
+        return read_for_npu(file, options)
     given = importers.read(file, options.shapes)
     if quantized is None:
         return given
@@ -214,24 +181,10 @@ def _imported(file: ModelFile, quantized: Result | None, options: Options) -> Gr
     return replace(graph, notes=notes, open_inputs=given.open_inputs)  # the int8 file has none any more
 
 
-def _on_npu(file: ModelFile, options: Options) -> Graph:
-    from tinyml.npu.place import placed
+def _on_npu(graph: Graph, options: Options) -> Graph:
+    from tinyml.npu.offload import on_npu
 
-    if options.shapes:
-        raise ConfigError(
-            "npu and shapes exclude each other: Vela compiles for the shapes in the file",
-            "convert the model with the shapes that it runs with",
-        )
-    return placed(file, options.npu, small=find_goal(options.optimize).name in ("ram", "size"))
-
-
-def _npu_layers(graph: Graph, options: Options) -> Graph:
-    """The parts of a graph that came from ONNX; one from TFLite has them already."""
-    from tinyml.npu.place import placed_layers
-
-    if not options.npu or any(isinstance(node.op, EthosU) for node in graph.nodes):
-        return graph
-    graph = placed_layers(graph, options.npu, small=find_goal(options.optimize).name in ("ram", "size"))
+    graph = on_npu(graph, options)
     verify(graph, "npu")
     return graph
 
@@ -241,20 +194,7 @@ def compile_graph(
 ) -> Compiled:
     """From an imported graph to C, with the prefix ``name``."""
     target, goal = find_target(options.target), find_goal(options.optimize)
-    if options.kernels not in ("auto", *LIBRARIES):
-        raise ConfigError(f"unknown kernels {options.kernels!r}", f"auto, {', '.join(LIBRARIES)}")
-    if options.io not in IO_CHOICES:
-        raise ConfigError(f"inputs and outputs cannot be {options.io!r}", " or ".join(IO_CHOICES))
-    if options.frontend and options.io_outside:
-        raise ConfigError(
-            "a front end writes the input itself: it cannot be in the caller's memory", "io arena"
-        )
-    if options.frontend and options.io_rows:
-        raise ConfigError(
-            "a front end computes the rows of the input itself: the application cannot feed them", "io arena"
-        )
-    if options.classes:
-        graph = replace(graph, labels=_checked_labels(graph, options.classes))
+    graph = with_classes(graph, options.classes)
     ledger = Ledger()
 
     def note(stage: str, graph: Graph) -> None:
@@ -264,23 +204,16 @@ def compile_graph(
             observe(stage, graph)
 
     graph = optimize(graph, note)
-    if options.io_int8:
+    if options.io.int8:
         graph = int8_interface(graph)
         verify(graph, "int8_interface")
         note("int8_interface", graph)
     if options.expose:
         graph = replace(graph, outputs=tuple(dict.fromkeys((*graph.outputs, *options.expose))))
-    graph = _npu_layers(graph, options)
-    graph = whole = packed(graph, io_outside=options.io == "caller")
-    by_rows = options.io_rows and options.bands
-    if by_rows:
-        graph = with_arrival(graph)
-        verify(graph, "io rows")
+    if options.npu:
+        graph = _on_npu(graph, options)
     feed = feed_code(name, attach(options.frontend, graph)) if options.frontend else None
-    graph, selected, placed = _placed(graph, target, options, goal)
-    if by_rows and placed.arena_bytes >= sum(graph.tensors[name].bytes for name in graph.inputs):
-        _, _, plain = _placed(whole, target, options, goal)
-        graph = replace(graph, notes=(*graph.notes, *rows_in_vain(placed, plain, goal)))
+    graph, selected, placed = lay_out(graph, target, options)
     if observe:
         observe("bands", graph)
     LOG.debug("plan: %d bytes of arena in %d steps", placed.arena_bytes, len(selected))
@@ -313,36 +246,9 @@ def compile_graph(
     )
 
 
-def _placed(graph: Graph, target: Target, options: Options, goal: Goal) -> Placed:
-    selected = choose_kernels(graph, target, options.kernels, options.cmsis_nn, goal)
-    chaining = goal.chaining if options.bands else None
-    leaner = None
-    if goal.leaner > 1:
-        libraries = libraries_of(options.kernels, options.cmsis_nn)
-        leaner = Leaner(target, libraries, goal.leaner, options.io_outside)
-    return place(graph, selected, target, chaining, options.io_outside, leaner)
-
-
 def compile_built(graph: Graph, options: Options) -> Compiled:
     """Compile a graph that came from no file."""
     return compile_graph(graph, graph.name, Provenance(graph.name, "0" * 64, options.describe()), options)
-
-
-def _checked_labels(graph: Graph, classes: tuple[str, ...]) -> tuple[str, ...]:
-    sizes = [graph.tensors[name].shape[-1] for name in graph.outputs if graph.tensors[name].shape]
-    if len(classes) not in sizes and sizes != [1] * len(sizes):
-        raise ConfigError(
-            f"{len(classes)} names of classes, but no output has {len(classes)} elements",
-            "one name for each element of the output, in its order",
-        )
-    return classes
-
-
-def banded_layers(layer: Layer) -> list[tuple[Layer, Kernel[Any]]] | None:
-    """The layers that are computed a few rows at a time inside a layer, with their kernels; else None."""
-    if not isinstance(layer.op, Banded):
-        return None
-    return [(part, link.kernel) for link, part in zip(layer.op.links, layer.op.layers(layer), strict=True)]
 
 
 def write_folder(
@@ -354,27 +260,17 @@ def write_folder(
 ) -> list[Path]:
     """Write the C, and ``others`` with it; returns the files that changed.
 
-    ``depfile`` lists ``sources`` as the dependencies of the C, for ninja and make.
+    ``depfile`` lists ``sources`` as the dependencies of the C, for ninja and make. The C then gets the time
+    at which the model was read: one that was replaced since is newer, so the next build compiles it.
     """
     changed = write_files(folder, {**compiled.files, **(others or {})})
     if depfile:
-        write_depfile(depfile, folder / f"{compiled.name}.c", sources)
+        source = folder / f"{compiled.name}.c"
+        write_depfile(depfile, source, sources)
+        os.utime(source, ns=(compiled.read_ns, compiled.read_ns))
     return changed
 
 
 def compile_frontend(frontend: FrontEnd, name: str, target: str) -> dict[str, str]:
     """A front end alone, as generated files that the harness can run."""
     return probe_files(name, frontend, find_target(target))
-
-
-def compute_features(path: Path, frontend: FrontEnd) -> dict[str, Array]:
-    """The features of a recording ("features"), or of all in a folder by their paths below it."""
-    from tinyml.quantize import recordings
-
-    if path.is_dir():
-        files = {file.relative_to(path).as_posix(): file for file in recordings.find(path, frontend)}
-    elif path.is_file():
-        files = {"features": path}
-    else:
-        raise ConfigError(f"there is no recording {path}")
-    return {name: frontend.compute(recordings.samples(file, frontend)) for name, file in files.items()}

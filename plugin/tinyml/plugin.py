@@ -9,14 +9,14 @@ files. docs/operators.md explains each. ``INTERFACE`` changes when these names, 
 
 from __future__ import annotations
 
-from tinyml.c import number as c_number
-from tinyml.errors import ConfigError, UnsupportedError
+from tinyml.base.c import number as c_number
+from tinyml.base.errors import ConfigError, UnsupportedError
+from tinyml.cores.targets import Target
 from tinyml.ir import Array, DType, Layer, Op, Quant, Shape, Tensor, TensorType, given
-from tinyml.kernel import InPlace, Kernel, Overlay, Sheet, over_inputs, register_kernels
+from tinyml.ir.constraints import constraint as rule
+from tinyml.ops.framework.kernel import InPlace, Kernel, Overlay, Sheet, over_inputs, register_kernels
+from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_custom_op
 from tinyml.ops.shared.operands import at_least_rank, integers, of_rank, present, same_type
-from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_custom_op
-from tinyml.rules import rule
-from tinyml.targets import Target
 
 INTERFACE = 1
 

@@ -25,6 +25,7 @@ def search(args: argparse.Namespace, build: Any, train: Any, budget: dict[str, A
         build,
         train,
         budget=budget,
+        target="cortex-m4",
         mhz=mhz,
         objectives=("score", "milliseconds"),
         trials=args.trials,

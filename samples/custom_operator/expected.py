@@ -8,7 +8,7 @@ import numpy as np
 from train import HERE, READINGS
 
 import tinyml
-from tinyml.interpret import interpret
+from tinyml.ir.interpreter import interpret
 
 
 def main() -> None:

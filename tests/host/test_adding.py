@@ -10,9 +10,9 @@ import numpy as np
 import onnx
 import pytest
 
-from tinyml.cli import main
-from tinyml.errors import ConfigError
-from tinyml.quantize import request
+from tinyml.base.errors import ConfigError
+from tinyml.settings import quantize_request
+from tinyml.verbs.cli import main
 
 DIGITS = Path(__file__).parents[2] / "samples" / "digits"
 
@@ -54,10 +54,15 @@ def test_data_in_other_files_is_not_left_behind(
     outside.mkdir()
     model = onnx.load(DIGITS / "model_float.onnx")
     onnx.save(model, outside / "kws.onnx", save_as_external_data=True, location="kws.bin", size_threshold=0)
+    assert main(["add", str(outside / "kws.onnx"), "--app", str(app)]) == 0
+    assert (app / "models" / "kws.onnx").read_bytes() == (outside / "kws.onnx").read_bytes()
+    assert (app / "models" / "kws.bin").read_bytes() == (outside / "kws.bin").read_bytes()
+    assert main(["remove", "kws", "--app", str(app)]) == 0
+    (app / "models" / "kws.onnx").unlink()
+    (app / "models" / "kws.bin").write_bytes(b"the weights of another model")
+    capsys.readouterr()
     assert main(["add", str(outside / "kws.onnx"), "--app", str(app)]) == 1
-    said = capsys.readouterr().err
-    assert f"{outside / 'kws.onnx'} is outside the application's repository" in said
-    assert "has data in other files" in said
+    assert "kws.bin holds weights of kws.onnx and would be copied" in capsys.readouterr().err
     assert not (app / "tinyml.yaml").exists()
 
 
@@ -79,10 +84,10 @@ def test_a_model_that_is_to_be_copied_and_is_none(
 @pytest.mark.parametrize("text", ["0:inf", "-inf:0", "nan:1"])
 def test_ranges_are_finite(text: str) -> None:
     with pytest.raises(ConfigError, match="is not a range"):
-        request.parse_range(text)
+        quantize_request.parse_range(text)
 
 
 @pytest.mark.parametrize("text", ["inf", "0.5,nan"])
 def test_means_and_deviations_are_finite(text: str) -> None:
     with pytest.raises(ConfigError, match="is not a list of numbers"):
-        request.parse_numbers(text, "std")
+        quantize_request.parse_numbers(text, "std")

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""A sample of what `python -m tools.analyze_c` checks: all warnings of gcc and clang on some operators."""
+"""What `python -m tools.analyze_c` checks: all analysers on all operators; a part of that in `make test`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from tinyml.harness.build import RUNTIME_C, RUNTIME_INCLUDE
-from tools.analyze_c import ANALYSERS, analyse, generate
+from tinyml.harness.program_build import RUNTIME_C, RUNTIME_INCLUDE
+from tools.analyze_c import ANALYSERS, Analyser, analyse, generate
 
 SOME = r"^softmax: |^pools: "
+
+
+@pytest.mark.deep
+@pytest.mark.timeout(3 * 3600)
+@pytest.mark.parametrize("analyser", ANALYSERS, ids=lambda analyser: analyser.name)
+def test_all_operators(tmp_path: Path, analyser: Analyser) -> None:
+    if shutil.which(analyser.program) is None:
+        pytest.skip(f"{analyser.program} is not installed")
+    sources = [*generate(tmp_path), *sorted(RUNTIME_C.rglob("*.c"))]
+    found = analyse(analyser, sources, (tmp_path, RUNTIME_INCLUDE, RUNTIME_C))
+    assert not found, "\n".join(found)
 
 
 @pytest.mark.parametrize("name", ["gcc", "clang"])

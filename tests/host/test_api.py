@@ -17,7 +17,7 @@ import pytest
 
 import tinyml
 from tests.support.quantizing import FLOAT, digits, write_calibration
-from tinyml import cli
+from tinyml.verbs import cli
 
 INT8 = FLOAT.parent / "model.onnx"
 
@@ -41,9 +41,12 @@ def test_importing_the_package_imports_nothing_else() -> None:
 
 
 def test_functions_survive_the_import_of_subpackages_with_their_names() -> None:
-    code = "import tinyml, tinyml.quantize.request; print(callable(tinyml.quantize))"
+    code = "import tinyml, tinyml.settings.quantize_request; print(callable(tinyml.quantize))"
     assert child(code) == "True\n"
-    assert child("from tinyml.quantize.request import KEYS; from tinyml import *; quantize.__call__") == ""
+    assert (
+        child("from tinyml.settings.quantize_request import KEYS; from tinyml import *; quantize.__call__")
+        == ""
+    )
 
 
 @pytest.mark.parametrize("form", ["path", "text", "bytes", "proto"])

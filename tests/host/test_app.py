@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tinyml import __version__, requirements, zephyr_descriptor
-from tinyml.app import cmake, edit, files, folder, manifest
-from tinyml.app.manifest import Manifest, ModelEntry
-from tinyml.errors import ConfigError
+from tinyml import __version__
+from tinyml.base.errors import ConfigError
+from tinyml.projects import cmake, edit, files, folder, manifest
+from tinyml.projects.manifest import Manifest, ModelEntry
+from tinyml.setup import requirements, zephyr_descriptor
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -35,10 +36,10 @@ def test_a_manifest_is_read() -> None:
     kws = ModelEntry(
         "kws",
         "models/kws.onnx",
-        "portable",
-        {"audio": "1x16x8", "state:0": "1x4"},
-        {"ram": 24576, "flash": 4096},
-        "dtcm",
+        kernels="portable",
+        shapes={"audio": "1x16x8", "state:0": "1x4"},
+        budget={"ram": 24576, "flash": 4096},
+        arena_region="dtcm",
     )
     assert manifest.parse(FULL, "x").models == (kws, ModelEntry("vad", "../shared/vad.tflite"))
 
@@ -91,7 +92,10 @@ INVALID = {
     "drive": ("models: [{name: a, file: 'C:\\a.onnx'}]\n", "'file' is an absolute path"),
     "twice": ("models: [{name: a, file: a}, {name: a, file: b}]\n", "x: two models are called 'a'"),
     "case": ("models: [{name: a, file: a}, {name: A, file: b}]\n", "x: 'a' and 'A' differ only in case"),
-    "tables": ("models: [{name: a_weights, file: a}, {name: a, file: b}]\n", "constants of model 'a' are in"),
+    "tables": (
+        "models: [{name: a_weights, file: a}, {name: a, file: b}]\n",
+        "model 'a' has a_weights in its C",
+    ),
     "two lists": ("models: []\nmodels: [{name: a, file: a}]\n", "x: the key 'models' occurs twice, line 2"),
     "key twice": ("models: [{name: a, file: a, file: b}]\n", "x: the key 'file' occurs twice, line 1"),
     "no file name": ("models: [{name: a, file: ''}]\n", "x: model 1: 'file' must be a string, found nothing"),
@@ -128,7 +132,7 @@ def test_errors_in_a_manifest_are_reported(text: str, message: str) -> None:
 
 
 def test_yaml_means_what_it_looks_like() -> None:
-    """YAML 1.1 reads -1:1 as -61, 010 as 8 and 2026-01-31 as a date; keys of a merged mapping may repeat."""
+    """YAML 1.1 reads -1:1 as -61 and 2026-01-31 as a date; keys of a merged mapping may repeat."""
     text = """\
 models:
   - &first
@@ -136,7 +140,7 @@ models:
     file: 2026-01-31
     quantize: {calibration: c.npz, range: -1:1}
     evaluate: {data: d.npz, min_accuracy: 0.5, range: -1:1}
-    budget: {ram: 010, flash: 1_000}
+    budget: {ram: 10, flash: 1_000}
   - <<: *first
     name: other
 """
@@ -151,7 +155,14 @@ models:
     assert first.budget == {"ram": 10, "flash": 1000}
 
 
-NEW = ModelEntry("fresh", "m/new.onnx", "portable", {"x:0": "1x2"}, {"ram": 1024}, "dtcm")
+NEW = ModelEntry(
+    "fresh",
+    "m/new.onnx",
+    kernels="portable",
+    shapes={"x:0": "1x2"},
+    budget={"ram": 1024},
+    arena_region="dtcm",
+)
 NEW_LINES = """\
 - name: fresh
   file: m/new.onnx

@@ -9,7 +9,7 @@ import pytest
 from tests.support.batch import Item, run_batch
 from tests.support.overflow import SAMPLE, network, spoiled
 from tinyml import harness
-from tinyml.errors import ToolError
+from tinyml.base.errors import ToolError
 from tinyml.pipeline import Compiled
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tinyml.harness.build import RUNTIME_C, RUNTIME_INCLUDE, SANITIZERS, WARNINGS
+from tinyml.harness.program_build import RUNTIME_C, RUNTIME_INCLUDE, SANITIZERS, WARNINGS
 from tinyml.harness.tools import host_compiler
 
 # A dense layer whose stream of filters is not aligned to words.

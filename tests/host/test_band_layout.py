@@ -12,11 +12,11 @@ import pytest
 
 from tests.host.test_bands import random_windows
 from tests.support.chains import Chain
-from tinyml.bands.banded import Banded
-from tinyml.bands.layout import Contents, Lead
-from tinyml.bands.rows import Bands, cut, to_sums
 from tinyml.emit.model import Provenance
-from tinyml.hooks import RowWindow
+from tinyml.ir.hook_types import RowWindow
+from tinyml.memory.bands.band_layout import Contents, Lead
+from tinyml.memory.bands.band_rows import Bands, cut, to_sums
+from tinyml.memory.bands.banded import Banded
 from tinyml.ops.conv.conv import Conv
 from tinyml.ops.conv.depthwise import DepthwiseConv
 from tinyml.ops.pool.average import AveragePool

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from tinyml.base.errors import ConfigError
 from tinyml.bench import record, revision
 from tinyml.bench.measure import Row, kernel_choices, title
 from tinyml.bench.peers import peers
 from tinyml.bench.table import COLUMNS, groups, markdown
-from tinyml.cli import main
-from tinyml.errors import ConfigError
 from tinyml.pipeline import Options
+from tinyml.verbs.cli import main
 from tools import benchmarks
 
 KWS = next(model for model in peers().models.values() if model.key == "kws")
@@ -130,8 +130,8 @@ def test_models_of_the_application(
     measured: list[tuple[Path, str]] = []
 
     def measure(path: Path, machine: str, kernels: str, options: Options, *_: object) -> Row:
-        measured.append((path.resolve(), options.io))
-        return replace(ROW, io=options.io)
+        measured.append((path.resolve(), str(options.io)))
+        return replace(ROW, io=str(options.io))
 
     monkeypatch.setattr("tinyml.bench.measure.measure", measure)
     monkeypatch.chdir(benchmarks.DIGITS.parent)

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tinyml import doctor
-from tinyml.doctor import Row
-from tinyml.errors import ConfigError
+from tinyml.base.errors import ConfigError
 from tinyml.harness.zephyr.board_check import BUILD, EMULATE, FLASH, TALK, check_board
 from tinyml.harness.zephyr.site import Site
+from tinyml.setup import doctor
+from tinyml.setup.doctor import Row
 
 WEST = """
 import sys

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tinyml.errors import BudgetError
+from tinyml.base.errors import BudgetError
 from tinyml.report import budget
 
 SUMMARY = {

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tinyml import c
+from tinyml.base import c
 from tinyml.ir import Array
 
 RNG = np.random.default_rng(5)

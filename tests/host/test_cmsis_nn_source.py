@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from tinyml import ops  # noqa: F401  (registers the kernels)
-from tinyml.app import cmsis_nn
-from tinyml.kernel import Kernel, Library
+from tinyml.ops import catalog  # noqa: F401  (registers the kernels)
 from tinyml.ops.conv.cmsis import GENERAL
+from tinyml.ops.framework.kernel import Kernel, Library
 from tinyml.ops.weighted.cmsis_nn import NEEDED_BY_ONCE
-from tinyml.workspace import find_cmsis_nn
+from tinyml.projects import cmsis_nn_source
+from tinyml.setup.workspace import find_cmsis_nn
 
 
 def kernels_below(kind: type[Any]) -> list[type[Any]]:
@@ -43,12 +43,12 @@ def test_it_includes_what_the_summaries_list(tmp_path: Path) -> None:
         summaries.append(tmp_path / f"{name}.json")
         summaries[-1].write_text(json.dumps({"sources": {"cmsis-nn": sources}}))
     out = tmp_path / "deep" / "out.c"
-    assert cmsis_nn.main([str(out), *map(str, summaries)]) == 0
+    assert cmsis_nn_source.main([str(out), *map(str, summaries)]) == 0
     assert re.findall(r"#include <\.\./(.*)>", out.read_text()) == ["Source/X/x.c", "Source/Y/y.c"]
     stamp = out.stat().st_mtime_ns
-    cmsis_nn.write(out, summaries)
+    cmsis_nn_source.write(out, summaries)
     assert out.stat().st_mtime_ns == stamp, "an unchanged source is not compiled again"
-    cmsis_nn.write(out, summaries[2:])
+    cmsis_nn_source.write(out, summaries[2:])
     assert "#include" not in out.read_text()
 
 
@@ -59,7 +59,7 @@ def test_all_sources_of_kernels_compile_in_one(tmp_path: Path) -> None:
     library = find_cmsis_nn()
     if library is None:
         pytest.skip("no CMSIS-NN here (TINYML_CMSIS_NN, or a west workspace)")
-    (tmp_path / "all.c").write_text(cmsis_nn.text(sources))
+    (tmp_path / "all.c").write_text(cmsis_nn_source.text(sources))
     options = [
         "-O0",
         "-w",

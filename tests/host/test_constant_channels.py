@@ -13,6 +13,7 @@ import pytest
 from tests.support.interpret import interpret
 from tests.support.sketch import Sketch, macs
 from tinyml.ir import Array, DType, Graph, Quant, Tensor
+from tinyml.ir.verifier import verify
 from tinyml.ops.concat import Concat
 from tinyml.ops.conv.conv import Conv
 from tinyml.ops.conv.depthwise import DepthwiseConv
@@ -24,7 +25,6 @@ from tinyml.ops.pool.max import MaxPool
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.softmax.softmax import Softmax
 from tinyml.passes.fold_constant_channels import fold_constant_channels
-from tinyml.verify import verify
 
 X = Quant.per_tensor(0.05, -3)
 Y = Quant.per_tensor(0.06, -128)

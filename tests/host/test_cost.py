@@ -12,12 +12,12 @@ import pytest
 
 import tinyml
 from tests.support.quantizing import FLOAT
-from tinyml import cli
-from tinyml.code_sizes import DATA
+from tinyml.cores.code_sizes import DATA
 from tinyml.cost.estimate import _may_need, estimate_for
 from tinyml.cost.loops import read_function, read_layers
 from tinyml.cost.work import work
 from tinyml.pipeline import Options, compile_model
+from tinyml.verbs import cli
 
 ROOT = Path(__file__).parents[2]
 DIGITS = FLOAT.parent / "model.onnx"
@@ -145,7 +145,7 @@ def test_work_leaves_padding_out() -> None:
 
 def test_names_of_functions_survive_their_subpackages() -> None:
     import tinyml.cost.estimate
-    import tinyml.quantize.request
+    import tinyml.settings.quantize_request
 
     assert callable(tinyml.cost)
     assert callable(tinyml.quantize)

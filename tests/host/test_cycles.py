@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tinyml.cost import mca, tables
+from tinyml.cost import cost_tables, mca
 from tinyml.cost.cycles import Model, milliseconds, weigh_phases
 from tinyml.cost.instructions import Instruction, Kind, disassemble
 from tinyml.cost.plugin import Block, Phase
@@ -79,22 +79,24 @@ def test_listings_are_read() -> None:
     ],
 )
 def test_cortex_m3_and_m4(text: list[str], m3: int, m4: int) -> None:
-    assert (tables.m3(lines(*text)).cycles, tables.m4(lines(*text)).cycles) == (m3, m4)
+    assert (cost_tables.m3(lines(*text)).cycles, cost_tables.m4(lines(*text)).cycles) == (m3, m4)
 
 
 def test_jumps_refill_the_pipeline() -> None:
-    assert tables.m4(lines("bne\t0 <x>")) == tables.Weight(1, 2)
-    assert tables.m4(lines("cmp\tr0, r1")) == tables.Weight(1, 0)
-    assert tables.m0plus(lines("bne\t0 <x>")) == tables.Weight(1, 1)
-    assert tables.m0plus(lines("bl\t0 <x>")) == tables.Weight(1, 2)
-    assert tables.m0plus(lines("ldrb\tr0, [r1, #0]", "muls\tr0, r1", "pop\t{r4, pc}")).cycles == 2 + 1 + 5
+    assert cost_tables.m4(lines("bne\t0 <x>")) == cost_tables.Weight(1, 2)
+    assert cost_tables.m4(lines("cmp\tr0, r1")) == cost_tables.Weight(1, 0)
+    assert cost_tables.m0plus(lines("bne\t0 <x>")) == cost_tables.Weight(1, 1)
+    assert cost_tables.m0plus(lines("bl\t0 <x>")) == cost_tables.Weight(1, 2)
+    assert (
+        cost_tables.m0plus(lines("ldrb\tr0, [r1, #0]", "muls\tr0, r1", "pop\t{r4, pc}")).cycles == 2 + 1 + 5
+    )
 
 
 def test_phases_are_weighed_without_the_clock() -> None:
     """Executions times weight, jumps, and the transfers of unaligned loads; what profiles is left out."""
     code = disassemble(LISTING.replace("<other>", "<clock_read>"))
     phase = Phase([Block(0x110, 2, 10, 0), Block(0x11A, 1, 10, 9), Block(0x11C, 2, 50, 50)], unaligned=7)
-    model = Model(lambda blocks: [tables.m4(one) for one in blocks], "", unaligned=1)
+    model = Model(lambda blocks: [cost_tables.m4(one) for one in blocks], "", unaligned=1)
     assert weigh_phases([phase], code, model) == [10 * (1 + 1 + 1) + 10 + 9 * 2 + 7]
 
 

@@ -14,11 +14,11 @@ import pytest
 
 from tests.support import slot_images as fake
 from tests.support.slot_simulator import build_simulator
-from tinyml.cli import main
-from tinyml.errors import ToolError
+from tinyml.base.errors import ToolError
 from tinyml.slots import container
 from tinyml.slots.deploy import REASONS
 from tinyml.slots.version import Version
+from tinyml.verbs.cli import main
 
 pty = pytest.importorskip("pty", reason="no pseudo terminals on this system", exc_type=ImportError)
 tty = pytest.importorskip("tty", reason="no terminals on this system", exc_type=ImportError)
@@ -119,6 +119,34 @@ def test_an_interrupted_transfer_is_resumed(
     assert "2,048 of them were there already" in capsys.readouterr().out
 
 
+def test_after_a_refusal_all_is_sent_again(
+    device: Served, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once, and only if what is in flash was refused, not what the pack is."""
+    from tinyml.slots import deploy as sending
+
+    assert deploy(device, pack(tmp_path, 1)) == 0
+    finish, begin = sending.Slots.finish, sending.Slots.begin
+    begun: list[bool] = []
+
+    def refused_once(self: sending.Slots) -> None:
+        if len(begun) == 1:
+            raise sending.Refused(6, "finish")
+        finish(self)
+
+    def noted(self: sending.Slots, count: int, resume: bool) -> tuple[int, int]:
+        begun.append(resume)
+        return begin(self, count, resume)
+
+    monkeypatch.setattr(sending.Slots, "finish", refused_once)
+    monkeypatch.setattr(sending.Slots, "begin", noted)
+    assert deploy(device, pack(tmp_path, 2)) == 0
+    assert begun == [True, False]
+    assert deploy(device, pack(tmp_path, 1)) == 1
+    assert begun == [True, False, True], "a version that is not newer stays so"
+    assert "not newer" in capsys.readouterr().err
+
+
 def test_another_devices_pack(device: Served, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     images = {"a": fake.image_of(address=0x8000000)}
     container.save(tmp_path / "x.tmodel", container.Pack(images))
@@ -133,7 +161,7 @@ def test_no_such_port(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_every_error_has_a_reason() -> None:
-    from tinyml.harness.build import RUNTIME_INCLUDE
+    from tinyml.harness.program_build import RUNTIME_INCLUDE
 
     numbers = set(fake.errors(Path(RUNTIME_INCLUDE) / "tinyml" / "slot.h"))
     assert {-number for number in numbers if number} == set(REASONS)

@@ -61,7 +61,7 @@ def test_json_and_errors(site: Path) -> None:
     assert "arena_lower_bound_bytes" in files
     assert "no work: buffer sharing already puts the output in place" in files, "comments of the fields"
     messages = (site / "reference" / "errors.html").read_text(encoding="utf-8")
-    assert "unknown kernels" in messages
+    assert "there is no pass" in messages
 
 
 def test_pictures_are_those_that_the_code_draws() -> None:

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from tinyml import __version__, doctor, installation, workspace, zephyr_descriptor
+from tinyml import __version__
+from tinyml.setup import doctor, installation, workspace, zephyr_descriptor
 
 
 @pytest.fixture

@@ -20,15 +20,15 @@ pytest.importorskip("sklearn", reason="the digits data come with scikit-learn")
 
 import tinyml
 from tests.support.quantizing import FLOAT, digits
-from tinyml import cli
-from tinyml.accuracy import truth
-from tinyml.accuracy.scores import classify, regress
 from tinyml.api.evaluated import Question, measure
-from tinyml.app.evaluation import accuracy_of
-from tinyml.harness import Place
+from tinyml.compare.accuracy import truth
+from tinyml.compare.accuracy.scores import classify, regress
+from tinyml.harness import Runner
 from tinyml.harness.run import Result
 from tinyml.quantize.report import LayerNoise, Report
-from tinyml.quantize.request import Request
+from tinyml.settings.evaluation import accuracy_of
+from tinyml.settings.quantize_request import Request
+from tinyml.verbs import cli
 from tinyml.verbs.evaluate import EXIT_TOO_LOW
 
 INT8 = FLOAT.parent / "model.onnx"
@@ -170,7 +170,7 @@ def test_scikit_learn_with_names() -> None:
     [
         ({"data": "nothing.npz"}, "there is no data nothing.npz"),
         ({"labels": np.zeros(3)}, "has 3 labels for 20 samples"),
-        ({"labels": np.full(20, "cat")}, "labels are names.*--classes"),
+        ({"labels": np.full(20, "cat")}, "labels are names.*classes gives"),
         ({"labels": np.full(20, "cat"), "classes": ("dog",)}, "no class is called 'cat'"),
         ({"labels": np.zeros((20, 2)), "task": "values"}, "2 labels; the model predicts 10 values"),
         ({"output": "nothing"}, "no output 'nothing'"),
@@ -204,7 +204,7 @@ def test_scores() -> None:
         (np.asarray([0, 5]), 1, "values"),
         (np.asarray([0.5, 1]), 1, "values"),
         (np.asarray([0.0, 2.0]), 3, "classes"),
-        (np.asarray([0, 3]), 3, "values"),
+        (np.asarray([0, 3]), 3, "classes"),
         (np.asarray([[0.1, 0.2, 0.3], [0, 0, 1]]), 3, "values"),
         (np.asarray([[0, 1, 0], [0, 0, 1]]), 3, "classes"),
     ],
@@ -213,7 +213,7 @@ def test_labels_say_what_is_asked(labels: Any, width: int, task: str) -> None:
     assert truth.choose_task("auto", np.zeros((2, width)), labels, False) == task
 
 
-class Measuring(Place):
+class Measuring(Runner):
     """A board that takes a thousand cycles and gives nothing but zeros."""
 
     def __init__(self, board: str) -> None:
@@ -229,7 +229,7 @@ def test_energy_is_that_of_the_board(held_back: Path) -> None:
     compiled = tinyml.compile(INT8, target="cortex-m4")
     request = Request(held_back, samples=2)
 
-    def on(place: Place) -> tinyml.Evaluation:
+    def on(place: Runner) -> tinyml.Evaluation:
         return measure(compiled, place, request, compiled.model, Question())
 
     found = on(Measuring("nucleo_l4r5zi"))

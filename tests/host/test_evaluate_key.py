@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import tinyml
-from tinyml.app import manifest
-from tinyml.cli import main
-from tinyml.errors import ConfigError
+from tinyml.base.errors import ConfigError
+from tinyml.projects import manifest
+from tinyml.verbs.cli import main
 
 DIGITS = Path(__file__).parents[2] / "samples" / "digits" / "model.onnx"
 KEY = "evaluate: {data: test.npz, labels: y, min_accuracy: 0.9, rows: 10}"

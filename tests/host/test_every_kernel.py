@@ -16,21 +16,24 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.depth import is_deep
 from tests.support.batch import Item, run_batch
 from tests.support.layer_kinds import KINDS, REAL, as_kind, random_values, same
 from tests.support.weighted_layers import Layers, sampled
-from tinyml import kernel
+from tinyml.cores.targets import find_target
 from tinyml.emit.model import Provenance
-from tinyml.ir import Graph, Op
-from tinyml.kernel import Kernel, Library, kernels_of
+from tinyml.ir import Array, Graph, Op
 from tinyml.ops.conv.conv import Conv
 from tinyml.ops.conv.depthwise import DepthwiseConv
 from tinyml.ops.conv.transpose import ConvTranspose
 from tinyml.ops.dense.dense import Dense
+from tinyml.ops.framework import kernel
+from tinyml.ops.framework.kernel import Kernel, Library, kernels_of
 from tinyml.pipeline import Options, compile_graph
-from tinyml.targets import find_target
 
 COUNT = 50
+FEWER = COUNT if is_deep() else 10
+"""Of them in `make test`; all for a kernel that accepts none of these."""
 HOST = find_target("host")
 
 
@@ -53,16 +56,17 @@ def pairs() -> Iterator[tuple[type[Op], Kernel[Any]]]:
                 yield op, candidate
 
 
-@pytest.mark.parametrize(
-    "op,candidate", list(pairs()), ids=lambda value: getattr(value, "name", None) or value.__name__
-)
-def test_kernel(op: type[Op], candidate: Kernel[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(kernel._KERNELS, op, (candidate,))
+Programs = tuple[list[Item], dict[str, tuple[Graph, dict[str, Array]]]]
+
+
+def programs(op: type[Op], candidate: Kernel[Any], count: int) -> Programs:
+    """The layers that a kernel accepts, of so many geometries, as C; and as graphs with their inputs."""
     rng = np.random.default_rng(1)
-    items, expected = [], {}
+    items: list[Item] = []
+    expected: dict[str, tuple[Graph, dict[str, Array]]] = {}
     for once in (False, True):
         layers = Layers()
-        for name, case in sampled(COUNT).items():
+        for name, case in sampled(count).items():
             layers.weighted(name, case, once)
         for kind in KINDS:
             graph = accepted(as_kind(layers.graph(), kind), candidate, op)
@@ -78,6 +82,17 @@ def test_kernel(op: type[Op], candidate: Kernel[Any], monkeypatch: pytest.Monkey
                 compiled = compile_graph(chosen, name, origin, options)
                 items.append(Item(name, compiled.files, [feed]))
                 expected[name] = (chosen, feed)
+    return items, expected
+
+
+@pytest.mark.parametrize(
+    "op,candidate", list(pairs()), ids=lambda value: getattr(value, "name", None) or value.__name__
+)
+def test_kernel(op: type[Op], candidate: Kernel[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(kernel._KERNELS, op, (candidate,))
+    items, expected = programs(op, candidate, FEWER)
+    if not items:
+        items, expected = programs(op, candidate, COUNT)
     assert items, f"{candidate.name} accepts none of the layers"
     problems = []
     for name, outcome in run_batch(items, group=1).items():

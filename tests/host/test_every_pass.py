@@ -16,11 +16,11 @@ import pytest
 from tests.random_graphs.check import build, read, widened
 from tests.random_graphs.recipe import KINDS, TFLITE_KINDS, recipe
 from tests.support.interpret import interpret
-from tinyml.errors import TinymlError
+from tinyml.base.errors import TinymlError
 from tinyml.ir import Array, Graph
+from tinyml.ir.verifier import verify
 from tinyml.passes import PASSES, Pass
 from tinyml.passes.fuse_qdq import fuse_qdq
-from tinyml.verify import verify
 
 EACH = 14
 STEPS = tuple(dict.fromkeys(PASSES))

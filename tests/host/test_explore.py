@@ -16,15 +16,15 @@ import pytest
 import tinyml
 from tests.support.browser import browser
 from tests.support.quantizing import FLOAT, digits
-from tinyml import cli
 from tinyml.api import exploring
-from tinyml.api.exploration import Exploration, Place, Point
+from tinyml.api.exploration import Board, Exploration, Point
 from tinyml.api.exploration_page import page
 from tinyml.api.sources import as_model
-from tinyml.app import manifest
-from tinyml.errors import ToolError
-from tinyml.goals import GOALS
+from tinyml.base.errors import ToolError
 from tinyml.pipeline import Options
+from tinyml.projects import manifest
+from tinyml.settings.optimize import GOALS
+from tinyml.verbs import cli
 from tinyml.verbs import explore as verb
 
 DIGITS = FLOAT.parent / "model.onnx"
@@ -35,7 +35,7 @@ def points(*costs: tuple[str, int, int, int]) -> Exploration:
         Point(name, "auto", "flash", "", ram, flash, 0, None, cycles) for name, ram, flash, cycles in costs
     ]
     return Exploration(
-        "m", Place("b", "cortex-m4", 100, 1000, 1.0), tuple(found), {}, "estimated"
+        "m", Board("b", "cortex-m4", 100, 1000, 1.0), tuple(found), {}, "estimated"
     ).sorted_out()
 
 
@@ -71,7 +71,7 @@ def test_what_does_not_fit_is_not_suggested() -> None:
 def test_a_quantised_model_is_suggested_only_if_the_other_does_not_fit() -> None:
     small = Point("balanced", "auto", "flash", "int8", 1, 1, 1, None, 1)
     large = Point("balanced", "auto", "flash", "float", 90, 900, 1, None, 90)
-    place = Place("b", "cortex-m4", 100, 1000)
+    place = Board("b", "cortex-m4", 100, 1000)
     for limit, expected in ((place, "float"), (replace(place, ram_bytes=50), "int8")):
         found = Exploration("m", limit, (large, small), {}, "estimated").sorted_out()
         assert len(found.front) == 2
@@ -108,7 +108,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "optimize: size" in capsys.readouterr().out
     assert (tmp_path / "x.html").read_text().startswith("<!DOCTYPE html>")
     assert cli.main(["explore", str(DIGITS), "--ram", "100"]) == 1
-    assert "nothing fits cortex-m4" in capsys.readouterr().out
+    assert "nothing fits cortex-m3" in capsys.readouterr().out
     assert cli.main(["explore", str(DIGITS), "--serial", "/dev/null"]) == 1
     assert "requires the name of the board" in capsys.readouterr().err
 
@@ -133,7 +133,7 @@ def test_the_best_are_measured_on_the_board(monkeypatch: pytest.MonkeyPatch) -> 
     found = exploring.explore_options(
         as_model(DIGITS),
         Options(),
-        Place("b", "cortex-m4"),
+        Board("b", "cortex-m4"),
         measure=verb._on_the_board(args, None),  # type: ignore[arg-type]
     )
     assert ("balanced", "ram") in seen
@@ -145,7 +145,7 @@ def test_the_best_are_measured_on_the_board(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_no_estimate_takes_fewer_cycles_than_instructions() -> None:
     """A Cortex-M4 executes one instruction at a time, whichever kernels were fitted to other layers."""
-    place = Place("m4", "cortex-m4")
+    place = Board("m4", "cortex-m4")
     found = exploring.explore_options(
         as_model(DIGITS), Options("digits"), place, kernels=("auto", "cmsis-nn")
     )
@@ -156,6 +156,7 @@ def test_no_estimate_takes_fewer_cycles_than_instructions() -> None:
         assert row[3].startswith("~") == bool(point.averaged)
 
 
+@pytest.mark.tenth("Chromium")
 def test_plots_are_dark_on_dark_screens(tmp_path: Path) -> None:
     file = tmp_path / "explored.html"
     file.write_text(page(points(("speed", 90, 500, 10), ("balanced", 50, 510, 11))), encoding="utf-8")

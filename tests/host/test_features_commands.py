@@ -17,20 +17,20 @@ from onnx import helper
 import tinyml.features
 from tests.support.feeding import negating
 from tests.support.small_models import model_of
-from tinyml.app import cmake, manifest
-from tinyml.cli import main
-from tinyml.errors import ConfigError
-from tinyml.features.feed import PUBLISHED, Whole, attach
+from tinyml.base.errors import ConfigError
+from tinyml.datasets.reader import load
+from tinyml.datasets.shaping import Input
+from tinyml.features.feed import PUBLISHED, Whole, attach, check_training
 from tinyml.features.micro.compute import features
 from tinyml.features.micro.settings import MicroSettings
 from tinyml.features.settings import from_items, from_mapping
 from tinyml.ir import Array, DType, Graph, Quant, Tensor
-from tinyml.pipeline import Options, compile_model
-from tinyml.platformio import project as projects
-from tinyml.platformio.boards import Board
-from tinyml.quantize.data import load
-from tinyml.quantize.request import Request
-from tinyml.quantize.shaping import Input
+from tinyml.pipeline import Options, compile_model, quantize_model
+from tinyml.projects import cmake, manifest
+from tinyml.projects.platformio import project as projects
+from tinyml.projects.platformio.boards import Board
+from tinyml.settings.quantize_request import Request
+from tinyml.verbs.cli import main
 
 
 def wav(path: Path, samples: Array, rate: int = 16000, channels: int = 1) -> Path:
@@ -70,8 +70,8 @@ def test_platformio_option(tmp_path: Path) -> None:
     for text in ("micro\nstep_ms=10", "kind=micro\nstep_ms=20"):
         options = {"custom_tinyml_frontend": text}
         (model,) = projects.read_models(tmp_path, options, Board("cortex-m4"), False)
-        assert model.frontend is not None
-        assert model.frontend.kind == "micro"
+        assert model.options.frontend is not None
+        assert model.options.frontend.kind == "micro"
         keys.append(model.key("compiler"))
     assert keys[0] != keys[1]  # so that a changed setting builds the model again
 
@@ -100,7 +100,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"kind": "spectral", "statistics": "rms,mode"}, "no 'mode'"),
     ({"kind": "spectral", "bands": [100, 50]}, "rising edges"),
     ({"kind": "spectral", "bands": [0, 600, 700]}, "edges up to 500 Hz"),
-    ({"kind": "spectral", "statistics": ""}, "without features"),
+    ({"kind": "spectral", "statistics": ""}, "computes no features"),
     ({"kind": "normalize", "mean": [1, 2]}, "2 numbers for 3 axes"),
     ({"kind": "normalize", "std": 0}, "greater than 0"),
     ({"kind": "normalize", "rate": "inf"}, "rate: 'inf'"),
@@ -170,9 +170,8 @@ def test_a_front_end_must_be_that_of_the_training(
 
 
 def test_a_front_end_needs_the_arena(tmp_path: Path) -> None:
-    options = Options(frontend=from_mapping("micro", "test"), io="caller")
-    with pytest.raises(ConfigError, match="caller's memory"):
-        compile_model(negating(tmp_path, [1, 40]), options)
+    with pytest.raises(ConfigError, match="cannot be in the caller's memory"):
+        Options(frontend=from_mapping("micro", "test"), io="caller")
 
 
 def graph(dtype: DType, quant: Quant | None) -> Graph:
@@ -298,3 +297,36 @@ def test_calibration_at_another_rate_is_refused(tmp_path: Path) -> None:
     request = Request(tmp_path / "data", frontend=from_mapping("micro", "test"))
     with pytest.raises(ConfigError, match="44100 samples per second"):
         load(request, [Input("x", (1, 5, 40), DType.FLOAT32)])
+
+
+def test_quantizing_keeps_the_front_end_of_the_training(tmp_path: Path) -> None:
+    """From the training to the build: the guard must survive `tinyml quantize`."""
+    path = negating(tmp_path, [1, 40])
+    model = onnx.load(path)
+    helper.set_model_props(model, {"author": "somebody", "tinyml.frontend": "kind=micro step_ms=20"})
+    onnx.save(model, path)
+    data = tmp_path / "data.npy"
+    np.save(data, np.random.default_rng(3).uniform(0, 26, (32, 40)).astype(np.float32))
+    made = quantize_model(path, Request(data))
+    int8 = tmp_path / "int8.onnx"
+    int8.write_bytes(made.content)
+    facts = {entry.key: entry.value for entry in onnx.load(int8).metadata_props}
+    assert facts == {"author": "somebody", "tinyml.frontend": "kind=micro step_ms=20"}
+    compile_model(int8, Options(frontend=from_mapping("micro", "test")))
+    other = from_mapping({"kind": "micro", "step_ms": 10}, "test")
+    with pytest.raises(ConfigError, match=r"step_ms 20 \(here 10\)"):
+        compile_model(int8, Options(frontend=other))
+    with pytest.raises(ConfigError, match=r"step_ms 20 \(here 10\)"):
+        quantize_model(path, Request(data, frontend=other))
+
+
+@pytest.mark.parametrize("sample", ["gesture", "two_models", "vibration", "wake_word"])
+def test_models_of_samples_name_their_front_end(sample: str) -> None:
+    folder = Path(__file__).resolve().parents[2] / "samples" / sample
+    entries = manifest.load(folder / "tinyml.yaml").models
+    for entry in entries:
+        model = onnx.load(folder / entry.file)
+        facts = {item.key: item.value for item in model.metadata_props}
+        assert entry.frontend is not None
+        assert "tinyml.frontend" in facts, entry.file
+        check_training(entry.frontend, facts)

@@ -14,7 +14,7 @@ from tests.support.feeding import compiled_with, negating
 from tinyml.bench import frontends as frames
 from tinyml.features import settings as frontends
 from tinyml.features.kinds import KINDS
-from tinyml.harness.build import RUNTIME_INCLUDE, WARNINGS
+from tinyml.harness.program_build import RUNTIME_INCLUDE, WARNINGS
 from tools import benchmarks
 
 PAGE = (Path(__file__).parents[2] / "docs" / "features.md").read_text(encoding="utf-8")

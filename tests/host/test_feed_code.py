@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from tests.support.sketch import Sketch
-from tinyml.c import COLUMNS, TAB_COLUMNS
+from tinyml.base.c import COLUMNS, TAB_COLUMNS
 from tinyml.emit.feed import FeedCode, feed_code
 from tinyml.features.feed import Feed, Real, Whole, attach
 from tinyml.features.settings import from_mapping
-from tinyml.harness.build import RUNTIME_INCLUDE, WARNINGS
+from tinyml.harness.program_build import RUNTIME_INCLUDE, WARNINGS
 from tinyml.ir import Array, DType, Quant
 from tinyml.ops.elementwise.unary import Unary
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from tinyml.verbs.placing_image import fpu_warning
+from tinyml.verbs.runner_image import fpu_warning
 
 WITH = "CONFIG_CPU_HAS_FPU=y\nCONFIG_FPU=y\n"
 OFF = "CONFIG_CPU_HAS_FPU=y\n# CONFIG_FPU is not set\n"

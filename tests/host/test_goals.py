@@ -11,18 +11,19 @@ import pytest
 
 import tinyml
 from tests.support.chains import Chain
-from tinyml import code_sizes, harness
-from tinyml.app import cmake, edit, manifest
-from tinyml.arrays import pattern_inputs
-from tinyml.bands.banded import Banded
+from tinyml import harness
+from tinyml.base.errors import ConfigError
+from tinyml.cores import code_sizes
 from tinyml.cost.estimate import estimate_for
+from tinyml.datasets.arrays import pattern_inputs
 from tinyml.emit.model import Provenance
-from tinyml.errors import ConfigError
-from tinyml.goals import GOALS
+from tinyml.emit.output_folder import write_files
 from tinyml.harness.generated import read_generated
+from tinyml.memory.bands.banded import Banded
 from tinyml.ops.conv.conv import Conv
-from tinyml.package.folder import write_files
 from tinyml.pipeline import Compiled, Options, compile_graph, compile_model
+from tinyml.projects import cmake, edit, manifest
+from tinyml.settings.optimize import GOALS
 
 DIGITS = Path(__file__).parents[2] / "samples" / "digits" / "model.onnx"
 

@@ -11,10 +11,10 @@ import pytest
 
 from tests.support import depthwise_half_layers
 from tests.support.half_layers import CASES, limited_layers
-from tinyml.kernel import Library
+from tinyml.cores.targets import find_target
+from tinyml.memory.select import select
+from tinyml.ops.framework.kernel import Library
 from tinyml.ops.weighted.stream import quads
-from tinyml.select import select
-from tinyml.targets import find_target
 
 OWN = frozenset((Library.GENERATED, Library.PORTABLE))
 

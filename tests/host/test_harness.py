@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 
 from tests import toy
-from tinyml import harness, workspace
-from tinyml.errors import ConfigError, ToolError
+from tinyml import harness
+from tinyml.base.errors import ConfigError, ToolError
+from tinyml.cores.machines import CmsdkTimer, Stamp, SystemCounter
 from tinyml.harness import faults
 from tinyml.harness.footprint import HARNESS, LIBRARY, MODEL, Sizes, read_map
 from tinyml.harness.objects import Unit, compile_all
 from tinyml.harness.tools import host_compiler
 from tinyml.ir import Array
-from tinyml.machines import CmsdkTimer, Stamp, SystemCounter
+from tinyml.setup import workspace
 
 CHECKED = harness.Options(strict=True, sanitize=True)
 
@@ -205,7 +206,29 @@ def test_objects_are_compiled_once(own_cache: Path, tmp_path: Path) -> None:
     assert compiled() != first
     header.write_text("#define A 1\n")
     assert compiled() == first
-    assert not list(first.parent.glob("*.tmp"))
+    assert not [path for path in first.parent.iterdir() if path.suffix in (".tmp", ".d")]
+
+
+def test_objects_depend_on_all_that_was_included(own_cache: Path, tmp_path: Path) -> None:
+    """`cmsis_nn_once.c` includes sources of CMSIS-NN: an update of the library must be compiled."""
+    library = tmp_path / "a library" / "Source"
+    library.mkdir(parents=True)
+    (library.parent / "Include").mkdir()
+    (library / "b.c").write_text("int b = 1;\n")
+    source = tmp_path / "all.c"
+    source.write_text('#include "../Source/b.c"\n')
+
+    def compiled() -> bytes:
+        unit = Unit(source, MODEL, (), (library.parent / "Include",))
+        return compile_all(host_compiler(), [unit])[0].read_bytes()
+
+    first = compiled()
+    assert compiled() == first
+    (library / "b.c").write_text("int b = 2;\n")
+    assert compiled() != first
+    (library / "b.c").write_text("this is not C\n")
+    with pytest.raises(ToolError, match=r"cannot compile all\.c"):
+        compiled()
 
 
 def test_cmsdk_timer_reads_back_every_count() -> None:

@@ -11,8 +11,8 @@ from typing import ClassVar
 import numpy as np
 
 from tests.support.sketch import Sketch
-from tinyml.hooks import Affine, Border
 from tinyml.ir import Array, DType, Graph, Layer, Op, Tensor, TensorType, given
+from tinyml.ir.hook_types import Affine, Border
 from tinyml.ops.conv.conv import Conv
 from tinyml.ops.elementwise.clamp import Clamp
 from tinyml.ops.pad import Pad

@@ -5,22 +5,24 @@
 from __future__ import annotations
 
 import os
+import struct
 import subprocess
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
 
 import tinyml
-from tinyml.errors import ConfigError, ToolError
-from tinyml.harness import frames, session
-from tinyml.harness.build import RUNTIME_C, RUNTIME_INCLUDE, SANITIZERS, WARNINGS
+from tinyml.base.errors import ConfigError, ToolError
+from tinyml.harness import device_session, packets
+from tinyml.harness.device_session import Command, Session
 from tinyml.harness.links import Link, Program, SerialPort
 from tinyml.harness.objects import Unit, compile_all
 from tinyml.harness.opening import BareMachine
-from tinyml.harness.session import Command, Session
+from tinyml.harness.program_build import RUNTIME_C, RUNTIME_INCLUDE, SANITIZERS, WARNINGS
 from tinyml.harness.tools import host_compiler
 
 FUZZED_INPUTS = 200_000
@@ -51,20 +53,25 @@ def device(program: Path, loss: int = 0) -> tinyml.Device:
 @pytest.mark.parametrize("size", [0, 1, 2, 253, 254, 255, 256, 507, 508, 509, 762])
 def test_stuffing(size: int) -> None:
     for packet in (b"\0" * size, b"\1" * size, bytes(i % 256 for i in range(size))):
-        line = frames.stuff(packet)
+        line = packets.stuff(packet)
         assert b"\0" not in line
         assert len(line) <= size + 2 + size // 254
-        assert frames.unstuff(line) == packet
+        assert packets.unstuff(line) == packet
 
 
 @pytest.mark.parametrize("line", [b"\5abc", b"\2", b"\2a\0", b"\0"])
 def test_what_is_not_stuffed(line: bytes) -> None:
-    assert frames.unstuff(line) is None
+    assert packets.unstuff(line) is None
 
 
 def test_models(program: Path) -> None:
     with device(program) as there:
-        assert list(there.models) == ["sum", "same", "rows"]  # the last one takes the caller's buffers
+        assert list(there.models) == [
+            "sum",
+            "same",
+            "rows",
+            "other",
+        ]  # the last one takes the caller's buffers
         model = there.models["sum"]
         assert (model.sha256, model.arena_bytes, model.has_state) == ("0102030405060708", 100, True)
         assert [(port.name, port.shape, str(port.dtype)) for port in (*model.inputs, *model.outputs)] == [
@@ -74,7 +81,7 @@ def test_models(program: Path) -> None:
             ("runs", (1,), "int32"),
         ]
         assert (model.inputs[1].scale, model.inputs[1].zero_point) == (0.5, -3)
-        assert "sum, same, rows" in repr(there)
+        assert "sum, same, rows, other" in repr(there)
 
 
 def test_runs(program: Path) -> None:
@@ -104,6 +111,49 @@ def test_rows_arrive_in_order(program: Path) -> None:
         assert there._session.run(2, 1).status == -22, "rows are missing"
 
 
+def test_models_with_rows_in_any_order(program: Path) -> None:
+    """Two of them, fed in turns, wholly or not, between requests for other models: each run reports what came
+    of the rows of that model, and of no other."""
+    random, models = Random(5), (2, 3)
+    fed: dict[int, int] = {}  # bytes since the model was held without interruption
+    ran = 0
+    with device(program) as there:
+        model = models[0]
+        for _ in range(3000):
+            kind = random.choice(("reset", "write", "write", "write", "run", "run", "other"))
+            model = random.choice(models) if random.random() < 0.2 else model
+            if kind == "other" and random.random() < 0.5:
+                continue
+            if kind == "other":  # of a model without rows, which releases the one with rows
+                there._session.ask(Command.RESET, bytes([0]))
+                fed.clear()
+                continue
+            if kind == "run":
+                if fed.keys() != {model}:
+                    with pytest.raises(ToolError, match="used the model in between"):
+                        there._session.run(model, 1)
+                    continue
+                ran += fed[model] == 700
+                assert there._session.run(model, 1).status == (0 if fed[model] == 700 else -22)
+                continue
+            if fed.keys() != {model}:
+                fed = {model: -1}  # held, and not begun
+            if kind == "reset":
+                there._session.ask(Command.RESET, bytes([model]))
+                continue
+            offset = (
+                fed[model] if 0 <= fed[model] < 700 and random.random() < 0.8 else random.choice((0, 350))
+            )
+            request = struct.pack("<BI", model, offset) + bytes([model]) * 350
+            if offset == 0 or offset == fed[model]:
+                there._session.ask(Command.WRITE, request)
+                fed[model] = offset + 350
+            else:
+                with pytest.raises(ToolError, match="does not accept these arguments"):
+                    there._session.ask(Command.WRITE, request)
+    assert ran > 100
+
+
 def test_profile(program: Path) -> None:
     with device(program) as there:
         found = there.profile("sum")
@@ -125,7 +175,7 @@ def test_evaluation(program: Path) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_a_line_that_damages_bytes(program: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything arrives in the end, and no run is repeated."""
-    monkeypatch.setattr(session, "ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(device_session, "ANSWER_SECONDS", 0.2)
     image = np.random.default_rng(seed).integers(14, 255, (3, 700)).astype(np.uint8)
     with device(program, loss=1500 + seed) as there:
         assert np.array_equal(there.run("same", image)["same"], image)
@@ -137,8 +187,8 @@ def test_mistakes(program: Path) -> None:
     with device(program) as there:
         with pytest.raises(ConfigError, match="no model called 'kws'") as caught:
             there.run("kws")
-        assert caught.value.hint == "it has: sum, same, rows"
-        with pytest.raises(ConfigError, match="has 3 models: name one"):
+        assert caught.value.hint == "it has: sum, same, rows, other"
+        with pytest.raises(ConfigError, match="has 4 models: name one"):
             there.run(None)
         with pytest.raises(ToolError, match=r"same_run\(\) returned -22 on sample 0"):
             there.run("same", np.full((1, 700), 13, np.uint8))
@@ -171,7 +221,7 @@ class Played(Link):
         self._out = b""
 
     def write(self, data: bytes) -> None:
-        packet = frames.unstuff(data.strip(b"\0"))
+        packet = packets.unstuff(data.strip(b"\0"))
         assert packet is not None
         self._out += self.play(packet[0], packet[2:-4])
 
@@ -184,7 +234,7 @@ class Played(Link):
 
 def answer(number: int, results: bytes) -> bytes:
     content = bytes([number, 0]) + results
-    return b"\0" + frames.stuff(content + zlib.crc32(content).to_bytes(4, "little")) + b"\0"
+    return b"\0" + packets.stuff(content + zlib.crc32(content).to_bytes(4, "little")) + b"\0"
 
 
 def test_another_version() -> None:
@@ -207,7 +257,7 @@ def test_an_answer_to_an_earlier_program_is_not_taken() -> None:
 
 
 def test_a_device_that_is_slower_than_the_question_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "HELLO_SECONDS", 0.02)
+    monkeypatch.setattr(device_session, "HELLO_SECONDS", 0.02)
     late: list[bytes] = []
 
     def play(number: int, nonce: bytes) -> bytes:
@@ -218,7 +268,7 @@ def test_a_device_that_is_slower_than_the_question_is_repeated(monkeypatch: pyte
 
 
 def test_no_more_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "ANSWER_SECONDS", 0.02)
+    monkeypatch.setattr(device_session, "ANSWER_SECONDS", 0.02)
     with pytest.raises(ToolError, match="no longer answers 'reset'"):
         Session(Played(lambda *_: b""), "a board").reset(0)
     with pytest.raises(ToolError, match=r"did not finish a run within 0\.05 seconds"):

@@ -14,17 +14,17 @@ import pytest
 from onnx import helper
 
 from tests.invalid import onnx_files
-from tinyml import limits
-from tinyml.app import manifest
-from tinyml.cli import main
-from tinyml.errors import TinymlError
+from tinyml.base import limits
+from tinyml.base.errors import TinymlError
+from tinyml.datasets import recordings
 from tinyml.features import settings
 from tinyml.importers import ModelFile
 from tinyml.ir import Op
 from tinyml.pipeline import Options, compile_model
-from tinyml.quantize import recordings
+from tinyml.projects import manifest
 from tinyml.quantize.engine import quantize
-from tinyml.quantize.request import Request
+from tinyml.settings.quantize_request import Request
+from tinyml.verbs.cli import main
 
 
 def test_every_operator_states_its_operands() -> None:
@@ -41,7 +41,7 @@ def test_compiling_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     node = helper.make_node("Relu", ["x"], ["y"])
     file = ModelFile(Path("slow.onnx"), onnx_files.file([node], [1, 4]).SerializeToString())
     now = itertools.count(0, 100)
-    monkeypatch.setattr("tinyml.limits.time.monotonic", lambda: next(now))
+    monkeypatch.setattr("tinyml.base.limits.time.monotonic", lambda: next(now))
     monkeypatch.setenv("TINYML_LIMIT_SECONDS", "150")
     with pytest.raises(TinymlError, match="longer than 150 seconds") as found:
         compile_model(file, Options("slow"))

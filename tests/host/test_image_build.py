@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tinyml.app.manifest import ModelEntry, load
-from tinyml.errors import BudgetError, ConfigError, ToolError
-from tinyml.harness.session import Greeting
+from tinyml.base.errors import BudgetError, ConfigError, ToolError
+from tinyml.harness.device_session import Greeting
 from tinyml.harness.zephyr import Build, DevicetreeError, Site, devicetree_options, write_application
-from tinyml.harness.zephyr.place import ZephyrPlace
+from tinyml.harness.zephyr.board_runner import ZephyrPlace
+from tinyml.projects.manifest import ModelEntry, load
 
 # Records its arguments, prints what the test specifies, and fails if that is not empty.
 WEST = """\

@@ -11,15 +11,16 @@ import pytest
 
 import tinyml
 from tests.support.quantizing import FLOAT, digits, write_calibration
-from tinyml import cli, harness
-from tinyml.app import cmake, edit, manifest
-from tinyml.arrays import quantized, real
+from tinyml import harness
+from tinyml.base.errors import ConfigError
 from tinyml.compare import check
 from tinyml.compare.reference import Answer
-from tinyml.compare.samples import generated
-from tinyml.errors import ConfigError
+from tinyml.datasets.arrays import quantized, real
+from tinyml.datasets.generated_samples import generated
 from tinyml.pipeline import Options, compile_model
-from tinyml.quantize.request import Request
+from tinyml.projects import cmake, edit, manifest
+from tinyml.settings.quantize_request import Request
+from tinyml.verbs import cli
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +94,7 @@ def test_a_model_without_quantised_ports_is_refused() -> None:
 
 def test_the_manifest(tmp_path: Path) -> None:
     (entry,) = manifest.parse("models: [{name: a, file: a.onnx, io: int8}]", "x").models
-    assert entry.pipeline_io() == "int8"
+    assert str(entry.io) == "int8"
     assert manifest.parse(edit.add_model("", entry), "x").models == (entry,)
     path = tmp_path / "tinyml.yaml"
     path.write_text("models: [{name: a, file: a.onnx, io: int8}]")

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tinyml import pinned
-from tinyml.app import cmake, edit, manifest
+from tinyml.base.errors import ConfigError
 from tinyml.emit.interface import _suffixes
-from tinyml.errors import ConfigError
-from tinyml.pinned import Kind
 from tinyml.pipeline import Options, compile_model
+from tinyml.projects import cmake, edit, manifest
+from tinyml.settings import interface
+from tinyml.settings.interface import Kind
 from tinyml.verbs import VERBS
 from tinyml.verbs.base import main
 
@@ -27,30 +27,30 @@ def summary(shape: list[int], dtype: str = "int8") -> dict[str, object]:
 
 @pytest.mark.parametrize("text", ["int8[1,49,10,1]", "int8 [1, 49, 10, 1]", "int8:1x49x10x1"])
 def test_text(text: str) -> None:
-    assert pinned.parse(text, "here") == Kind("int8", (1, 49, 10, 1))
-    assert pinned.parse(Kind("int8", (1, 49, 10, 1)).plain, "here") == Kind("int8", (1, 49, 10, 1))
+    assert interface.parse(text, "here") == Kind("int8", (1, 49, 10, 1))
+    assert interface.parse(Kind("int8", (1, 49, 10, 1)).plain, "here") == Kind("int8", (1, 49, 10, 1))
 
 
 @pytest.mark.parametrize("text", ["int8", "[1,2]", "int8[1,x]", "int8(1,2)"])
 def test_other_text_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="is not a type with a shape"):
-        pinned.parse(text, "here")
+        interface.parse(text, "here")
 
 
 def test_a_difference_has_both_values() -> None:
     pins = {"input": Kind("int8", (1, 49, 10, 1)), "scores": Kind("int8", (1, 98))}
-    pinned.check(summary([1, 98]), {"scores": pins["scores"]})
+    interface.check(summary([1, 98]), {"scores": pins["scores"]})
     with pytest.raises(ConfigError) as error:
-        pinned.check(summary([1, 98]), pins)
+        interface.check(summary([1, 98]), pins)
     assert "input is int8[1,98], pinned is int8[1,49,10,1]" in str(error.value)
     assert "scores" not in str(error.value)
     with pytest.raises(ConfigError, match="there is no 'video'"):
-        pinned.check(summary([1, 98]), {"video": pins["input"]})
+        interface.check(summary([1, 98]), {"video": pins["input"]})
 
 
 def test_differences_between_models() -> None:
-    assert pinned.differences(summary([1, 4]), summary([1, 4])) == []
-    assert pinned.differences(summary([1, 4]), summary([1, 4], "float32")) == [
+    assert interface.differences(summary([1, 4]), summary([1, 4])) == []
+    assert interface.differences(summary([1, 4]), summary([1, 4], "float32")) == [
         "input: int8[1,4] -> float32[1,4]",
         "output: int8[1,4] -> float32[1,4]",
     ]
@@ -61,11 +61,11 @@ def test_differences_of_scales_names_and_numbers() -> None:
         tensors = [{"name": n, "shape": [2], "dtype": "int8", "scale": s} for n, s in inputs.items()]
         return {"name": "kws", "inputs": tensors, "outputs": []}
 
-    assert pinned.differences(model(a=0.5), model(b=0.25)) == [
+    assert interface.differences(model(a=0.5), model(b=0.25)) == [
         "input: scale 0.5 -> 0.25",
         "input: its name 'a' -> 'b'",
     ]
-    assert pinned.differences(model(a=0.5, b=1), model(b=2, c=0.5)) == [
+    assert interface.differences(model(a=0.5, b=1), model(b=2, c=0.5)) == [
         "input a: int8[2] is gone",
         "input b: scale 1 -> 2",
         "input c: int8[2] is new",

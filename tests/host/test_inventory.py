@@ -4,17 +4,18 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from tinyml import inventory
-from tinyml.cli import main
+from tinyml.importers import inventory
 from tinyml.importers.tflite_graph import _SPECIAL
-from tinyml.kernel import kernel_table
-from tinyml.reading import ONNX_READERS, TFLITE_CUSTOM_READERS, TFLITE_READERS
+from tinyml.ops.framework.kernel import kernel_table
+from tinyml.ops.framework.reading import ONNX_READERS, TFLITE_CUSTOM_READERS, TFLITE_READERS
+from tinyml.verbs.cli import main
 from tools import supported_ops
 
 DIGITS = Path(__file__).parents[2] / "samples" / "digits" / "model.onnx"
@@ -73,3 +74,17 @@ def test_model_that_does_not(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 def test_missing_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ops", str(tmp_path / "absent.onnx")]) == 1
     assert "there is no model file" in capsys.readouterr().err
+
+
+def test_conditions_of_many_kernels_are_written_once() -> None:
+    """Each has a number, which the sections use; no other condition got lost."""
+    text = supported_ops.page()
+    listed = dict(re.findall(r"^\| (C\d+) \| (.+) \|$", text, re.M))
+    assert len(listed) > 10
+    rows = [line for line in text.splitlines() if line.count(" | ") == 2]
+    for number, condition in listed.items():
+        assert not any(condition in row.split(" | ")[2].split(". ") for row in rows)
+        assert sum(bool(re.search(rf"\b{number}\b", row)) for row in rows) >= supported_ops.SHARED
+    for family in inventory.families():
+        for kernel in family.kernels:
+            assert all(condition.replace("|", r"\|") in text for condition in kernel.conditions)

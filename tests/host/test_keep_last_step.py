@@ -14,8 +14,8 @@ from onnx import NodeProto, TensorProto, helper, numpy_helper
 from tests.support.tflite_writer import Call, Part, Value, write
 from tinyml import harness
 from tinyml.importers import onnx_graph, tflite_graph
-from tinyml.interpret import interpret
 from tinyml.ir import Graph, Quant
+from tinyml.ir.interpreter import interpret
 from tinyml.ops.recurrent.lstm_float import LstmFloat
 from tinyml.ops.recurrent.lstm_int8 import LstmInt8
 from tinyml.ops.recurrent.rnn import Recurrent

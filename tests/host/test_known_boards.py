@@ -10,13 +10,13 @@ import pytest
 
 import tinyml
 from tinyml.api.costs import cost_of
-from tinyml.boards import Board, known_board, known_boards, similar_board
-from tinyml.cli import main
-from tinyml.errors import ConfigError
+from tinyml.base.errors import ConfigError
+from tinyml.cores.boards import Board, known_board, known_boards, similar_board
+from tinyml.cores.machines import find_machine
+from tinyml.cores.targets import TARGETS
 from tinyml.harness.zephyr import kconfig
 from tinyml.harness.zephyr.boards import find_board
-from tinyml.machines import find_machine
-from tinyml.targets import TARGETS
+from tinyml.verbs.cli import main
 from tools import known_boards as page
 
 DIGITS = Path(__file__).parents[2] / "samples" / "digits" / "model.onnx"

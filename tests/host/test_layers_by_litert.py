@@ -32,7 +32,7 @@ from tinyml.ops.shared.quant import quant_of
 COUNT = 80
 SAME, VALID = 0, 1
 RELU = 1
-REFERENCE = {"int8": "tflite_s8", "int16": "tflite_s16"}
+REFERENCE = {"int8": "tflite_s8", "uint8": "tflite_u8", "int16": "tflite_s16"}
 
 
 def transposed() -> dict[str, Weighted]:
@@ -68,8 +68,9 @@ LAYERS = layers()
 def stored(tensor: Tensor, dtype: str) -> Quant:
     """int16 tensors have finer scales and no zero points."""
     quant = quant_of(tensor)
-    if dtype == "int8":
-        return Quant.per_tensor(float(np.float32(quant.scale)), quant.zero_point)
+    if dtype != "int16":
+        zero = quant.zero_point + (128 if dtype == "uint8" else 0)
+        return Quant.per_tensor(float(np.float32(quant.scale)), zero)
     return Quant.per_tensor(float(np.float32(quant.scale / 256)), 0)
 
 
@@ -79,12 +80,17 @@ def file_of(layer: Layer[Any], dtype: str) -> bytes:
     values = [Value("x", layer.input(0).shape, dtype, x), Value("y", layer.output.shape, dtype, y)]
     w_scales = tuple(float(np.float32(scale)) for scale in quant_of(w).scales)
     w_quant = replace(quant_of(w), scales=w_scales)
-    values.append(Value.constant("w", w.value, w_quant))
+    if dtype == "uint8":  # the scale of the first channel serves all
+        w_scales = w_scales[:1]
+        w_quant = Quant.per_tensor(w_scales[0], 128)
+        values.append(Value.constant("w", (w.value.astype(np.int16) + 128).astype(np.uint8), w_quant))
+    else:
+        values.append(Value.constant("w", w.value, w_quant))
     operands = ["x", "w"]
     if layer.has_input(2):
         scales = tuple(float(np.float32(x.scale) * np.float32(s)) for s in w_scales)
         quant = Quant(scales, (0,) * len(scales), 0 if w_quant.per_channel else None)
-        bias = layer.input(2).value.astype("int32" if dtype == "int8" else "int64")
+        bias = layer.input(2).value.astype("int64" if dtype == "int16" else "int32")
         values.append(Value.constant("b", bias, quant))
         operands.append("b")
     fields: dict[str, Any] = {} if isinstance(op, Dense) else {"Padding": VALID}

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 
-from tinyml.report.layout import Placed, layout
+from tinyml.report.text_layout import Placed, layout
 
 WIDTH, GAP = 100.0, 20.0
 

@@ -53,10 +53,10 @@ def test_means_that_do_not_reach_both_limits(y_scale: float, zeros: tuple[int, i
     assert y.quant is not None
     sums = np.arange(-128 * count, 127 * count + 1)
     for limits in ((-128, 127), (0, 127), (-7, 20)):
-        form = linear_mean(np.array([count]), x, y, limits, to_even=True)
+        form = linear_mean(np.array([count]), x, y, limits, halves="even")
         if form is not None:
             found = np.clip((sums * form.factors[0] + form.offset) >> form.shift, *limits)
-            wanted = np.clip(from_sum(sums, count, x.quant, y.quant, to_even=True), *limits)
+            wanted = np.clip(from_sum(sums, count, x.quant, y.quant, halves="even"), *limits)
             assert np.array_equal(found, wanted)
 
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -27,8 +28,10 @@ SCALES = {  # of the input; results are close to a tie at powers of two
 }
 
 
-def function(op_type: str, x: Array, scale: float, y: Quant, table: str = "", **options: Any) -> None:
-    """Whether both compute the same of ``x``."""
+def function(
+    op_type: str, x: Array, scale: float, y: Quant, table: str = "", off: float = 0, **options: Any
+) -> None:
+    """Whether both compute the same of ``x``; ``off``: the share of results that may be one step off."""
     zero = -128 if x.dtype == np.int8 and op_type != "SOFTMAX" else 0
     values = [
         Value("x", x.shape, x.dtype.name, Quant.per_tensor(float(np.float32(scale)), zero)),
@@ -38,7 +41,9 @@ def function(op_type: str, x: Array, scale: float, y: Quant, table: str = "", **
     ((wanted,),) = litert(Model(Recipe("tflite_s8", 1, 1, 1, ()), content, [[x]]))
     graph = tflite_graph.read(Path("function.tflite"), content, {})
     (found,) = interpret(optimize(graph), {graph.inputs[0]: x}).values()
-    np.testing.assert_array_equal(found, wanted)
+    steps = np.abs(found.astype(np.int64) - wanted)
+    assert steps.max() <= (1 if off else 0)
+    assert np.count_nonzero(steps) <= off * steps.size
 
 
 def cases() -> Iterator[tuple[str, str, float]]:
@@ -60,13 +65,18 @@ def test_every_input(op_type: str, dtype: str, scale: float) -> None:
 @pytest.mark.parametrize("op_type", ["EXP", "LOG", "GELU", "GELU_TANH"])
 @pytest.mark.parametrize("scale,step", [(2.0**-15, 2.0**-14), (0.0003, 0.0007), (1e-4, 1e-4), (0.001, 0.002)])
 def test_interpolated_functions(op_type: str, scale: float, step: float) -> None:
-    """Results beyond the largest int16, and logarithms of 0 and below, as well."""
+    """Results beyond the largest int16, and logarithms of 0 and below, as well.
+
+    LiteRT computes the entries of its tables in float32 when it loads a model, and its build for aarch64
+    fuses products and sums: single entries are a step off there, each of which is part of 256 results.
+    """
     pytest.importorskip("ai_edge_litert", reason="the reference")
     x = np.arange(-32768, 32768).astype(np.int16).reshape(1, -1)
     name, _, approximate = op_type.partition("_")
     options: dict[str, Any] = {"table": "GeluOptions", "Approximate": bool(approximate)}
     y = Quant.per_tensor(float(np.float32(step)), 0)
-    function(name, x, scale, y, **(options if name == "GELU" else {}))
+    off = 0.02 if platform.machine() in ("aarch64", "arm64") else 0
+    function(name, x, scale, y, off=off, **(options if name == "GELU" else {}))
 
 
 @pytest.mark.parametrize("op_type", ["ABS", "SQRT", "RSQRT"])

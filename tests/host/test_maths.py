@@ -11,10 +11,10 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from tinyml import maths
-from tinyml.harness.build import RUNTIME_C, RUNTIME_INCLUDE, WARNINGS
 from tinyml.harness.objects import Unit, compile_all
+from tinyml.harness.program_build import RUNTIME_C, RUNTIME_INCLUDE, WARNINGS
 from tinyml.harness.tools import host_compiler
+from tinyml.ops.framework import maths
 from tinyml.pipeline import Options, compile_model
 
 PROGRAM = Path(__file__).parents[1] / "support" / "maths_accuracy.c"

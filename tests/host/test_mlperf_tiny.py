@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from tests.support.mlperf import SAMPLE, results, run_official
-from tinyml.harness.build import RUNTIME_INCLUDE, SANITIZERS, WARNINGS
+from tinyml.harness.program_build import RUNTIME_INCLUDE, SANITIZERS, WARNINGS
 from tinyml.harness.tools import host_compiler
 
 FUZZED_COMMANDS = 200_000

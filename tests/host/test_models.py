@@ -19,7 +19,7 @@ import pytest
 from tests.support.interpret import interpret
 from tinyml import importers
 from tinyml.harness import run_files
-from tinyml.harness.build import Options as BuildOptions
+from tinyml.harness.program_build import Options as BuildOptions
 from tinyml.ir import Array, Graph, Shape
 from tinyml.pipeline import Options, compile_model, optimize
 
@@ -106,7 +106,14 @@ def read_golden(model: Path) -> Golden:
         return Golden({key: file[key] for key in file.files})
 
 
-@pytest.mark.parametrize("name", [*TFLITE, *ONNX])
+LARGE = {"efinix_yolo_person_int8", "efinix_blazeface_int8", "d_st_mbv2_qdq_s8", "mcunet_vww_int8"}
+"""They take as long as the other models together; the emulated cores run them too."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.deep if name in LARGE else ()) for name in (*TFLITE, *ONNX)],
+)
 def test_outputs(name: str, models_folder: Path) -> None:
     """All samples and all steps, in C."""
     model = find(models_folder, name)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tinyml.boards import emulated_boards
-from tinyml.cli import main
-from tinyml.machines import MACHINES
+from tinyml.cores.boards import emulated_boards
+from tinyml.cores.machines import MACHINES
+from tinyml.verbs.cli import main
 from tinyml.verbs.named import machine_of
 
 APP = Path(__file__).parents[2] / "samples" / "digits"

@@ -12,16 +12,16 @@ from pathlib import Path
 import pytest
 
 from tests.support.sketch import Sketch
-from tinyml import naming
-from tinyml.app import manifest
-from tinyml.c_keywords import KEYWORDS
+from tinyml.base import naming
+from tinyml.base.c_keywords import KEYWORDS
+from tinyml.base.errors import ConfigError
 from tinyml.emit.model import Provenance
-from tinyml.errors import ConfigError
 from tinyml.ir import DType
 from tinyml.ops.elementwise.unary import Unary
 from tinyml.pipeline import Options, compile_graph, compile_model
-from tinyml.platformio import project
-from tinyml.platformio.boards import Board
+from tinyml.projects import manifest
+from tinyml.projects.platformio import project
+from tinyml.projects.platformio.boards import Board
 
 ROOT = Path(__file__).parents[2]
 MODEL = ROOT / "samples" / "digits" / "model.onnx"

@@ -22,16 +22,16 @@ from tests.support.npu_models import SHAPE, conv, in_between, one_operator, save
 from tests.support.npu_oracle import Npu
 from tests.support.npu_u85 import NpuU85
 from tests.support.tflite_writer import Call, Value
-from tinyml.app import cmake, manifest
-from tinyml.cli import main
-from tinyml.errors import TinymlError
-from tinyml.interpret import interpret
+from tinyml.base.errors import TinymlError
 from tinyml.ir import Array, Node, Quant
+from tinyml.ir.interpreter import interpret
 from tinyml.npu import vela
 from tinyml.npu.operator import ALIGNMENT, EthosU
 from tinyml.pipeline import Compiled, Options, compile_model
-from tinyml.platformio.boards import Board
-from tinyml.platformio.project import read_models
+from tinyml.projects import cmake, manifest
+from tinyml.projects.platformio.boards import Board
+from tinyml.projects.platformio.project import read_models
+from tinyml.verbs.cli import main
 
 NPU = "ethos-u55-128"
 U85 = "ethos-u85-256"
@@ -149,7 +149,7 @@ def test_the_option_of_platformio(tmp_path: Path) -> None:
     saved(tmp_path, conv("x", "y", 1))
     given = {"custom_tinyml_npu": NPU}
     (model,) = read_models(tmp_path, given, Board(), cmsis_nn=False)
-    assert model.npu == NPU
+    assert model.options.npu == NPU
     assert NPU in model.key("")
     with pytest.raises(TinymlError, match="there is no accelerator 'u55'"):
         read_models(tmp_path, {"custom_tinyml_npu": "u55"}, Board(), cmsis_nn=False)

@@ -13,10 +13,10 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from tests.support.interpret import interpret
+from tinyml.cores.targets import find_target
 from tinyml.importers import ModelFile, read
 from tinyml.pipeline import choose_kernels, optimize
 from tinyml.reference import session
-from tinyml.targets import find_target
 
 SHAPE = (1, 2, 5, 5)
 

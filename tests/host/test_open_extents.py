@@ -14,9 +14,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tests.support.tflite_writer import Call, Part, Value, write
 from tinyml import importers
-from tinyml.cli import main
-from tinyml.errors import ModelError
+from tinyml.base.errors import ModelError
 from tinyml.importers import ModelFile
+from tinyml.verbs.cli import main
 
 NOTE = (
     "note: input 'x' leaves batch and sequence_length open: taken as 1, so its shape is 1x1x4; "
@@ -92,7 +92,7 @@ def test_an_input_of_another_length_hints_at_shape(
     np.savez(tmp_path / "x.npz", x=np.zeros((1, 16, 4), np.float32))
     words = ["verify", str(sequence), "--reference", "numpy", "--input", str(tmp_path / "x.npz")]
     assert main(words) == 1
-    assert "for one run on all of it --shape x=1x16x4" in capsys.readouterr().err
+    assert "for one run on all of the data --shape x=1x16x4" in capsys.readouterr().err
     assert main([*words, "--shape", "x=1x16x4"]) == 0
 
 

@@ -14,6 +14,7 @@ import pytest
 from tests.support.batch import Item, run_batch
 from tests.support.cases import Case, Report
 from tests.support.interpret import interpret
+from tests.support.precedence import marked_expressions, torn
 from tinyml.emit.model import Provenance
 from tinyml.pipeline import Compiled, Options, compile_graph, optimize
 
@@ -42,9 +43,14 @@ def check(cases: list[Case]) -> list[str]:
         report.compare(case, "numpy", found, wanted)
         computed[prefix] = (case, wanted)
         origin = Provenance(case.name, hashlib.sha256(case.name.encode()).hexdigest(), "")
-        compiled = compile_graph(graph, prefix, origin, Options(target="host"))
+        with marked_expressions():
+            compiled = compile_graph(graph, prefix, origin, Options(target="host"))
+        torn_lines = torn(compiled.files[f"{prefix}.c"])
+        report.problems += [f"{case.name}: C: parentheses are missing in {line}" for line in torn_lines]
         if includes_math(compiled) != uses_math(compiled):
             report.problems.append(f"{case.name}: C: <math.h> is included for nothing, or missing")
+        bare = re.findall(r"^/\* [\dx]+ \*/\n.*?(\w+)\[", compiled.files[f"{prefix}_weights.h"], re.MULTILINE)
+        report.problems += [f"{case.name}: C: no comment says what {table} holds" for table in bare]
         items.append(Item(prefix, compiled.files, [case.inputs]))
     for prefix, outcome in run_batch(items).items():
         case, wanted = computed[prefix]

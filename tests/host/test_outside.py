@@ -18,15 +18,15 @@ import pytest
 
 import tinyml
 from tests.support.tflite_writer import Call, Part, Value, write
-from tinyml import outside
-from tinyml.app import cmake, manifest
-from tinyml.cli import main
-from tinyml.errors import ConfigError, RegistrationError, UnsupportedError
-from tinyml.interpret import interpret
-from tinyml.platformio import build as platformio_build
-from tinyml.platformio import project as projects
-from tinyml.platformio.boards import Board
-from tinyml.reading import ONNX_READERS
+from tinyml.base.errors import ConfigError, RegistrationError, UnsupportedError
+from tinyml.ir.interpreter import interpret
+from tinyml.ops.framework import outside
+from tinyml.ops.framework.reading import ONNX_READERS
+from tinyml.projects import cmake, manifest
+from tinyml.projects.platformio import build as platformio_build
+from tinyml.projects.platformio import project as projects
+from tinyml.projects.platformio.boards import Board
+from tinyml.verbs.cli import main
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "samples" / "custom_operator"
@@ -97,6 +97,11 @@ BROKEN = {
     "infer": ("return (TensorType(x.shape, x.dtype),)", "return x.shapes", r"mexican_hat.py:\d+: Attribute"),
     "reader": ('node.attr("width", 1.0)', "node.width", r"mexican_hat.py:\d+: AttributeError"),
     "emit": ("sheet.x()}", "sheet.inputs}", r"mexican_hat.py:\d+: AttributeError"),
+    "reserved name": (
+        "        sheet.line(",
+        '        sheet.line("float y = 0;")\n        sheet.line(',
+        r"mexican_hat.py:\d+: ValueError: 'y' is reserved in 'float y = 0;': x, x0,",
+    ),
     "c file": ('("mexican_hat.c",)', '("other.c",)', r"cannot read .*other.c"),
     "rule": ("(present(1),)", "(present(2),)", "at least 2 inputs"),
 }
@@ -231,10 +236,10 @@ def test_platformio(tmp_path: Path) -> None:
     shutil.copytree(SAMPLE, tmp_path / "app")
     project = tmp_path / "app"
     (model,) = projects.read_models(project, {}, Board(), cmsis_nn=False)
-    assert model.operators == (project / "mexican_hat.py",)
+    assert model.options.operators == (project / "mexican_hat.py",)
     assert project / "mexican_hat.c" in platformio_build.operator_files(model)
     given = {"custom_tinyml_models": "models/curve.onnx", "custom_tinyml_operators": "none.py"}
-    with pytest.raises(ConfigError, match=r"no file none\.py with operators"):
+    with pytest.raises(ConfigError, match=r"no operator file none\.py"):
         projects.read_models(project, given, Board(), cmsis_nn=False)
 
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from tinyml.ir import DType, Layer, Tensor
-from tinyml.kernel import Overlay
 from tinyml.ops.conv.conv import Conv
+from tinyml.ops.framework.kernel import Overlay
 from tinyml.ops.shared.overlay import WORD, backwards, forwards, sliding
 
 

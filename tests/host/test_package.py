@@ -17,14 +17,14 @@ import pytest
 
 from tests.support import offline
 from tinyml import importers
-from tinyml.errors import ConfigError
+from tinyml.base.errors import ConfigError
+from tinyml.emit.output_folder import write_files
 from tinyml.harness import objects
 from tinyml.harness.tools import host_compiler
 from tinyml.importers import model_file
-from tinyml.package.folder import write_files
 from tinyml.pipeline import Options, compile_model
 from tinyml.quantize import cache
-from tinyml.quantize.request import Request
+from tinyml.settings.quantize_request import Request
 from tools import reproducible
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -61,7 +61,7 @@ def test_sources_are_written_last(tmp_path: Path) -> None:
 
 def test_two_processes_never_mix_their_files(tmp_path: Path) -> None:
     script = (
-        "import sys; from pathlib import Path; from tinyml.package.folder import write_files\n"
+        "import sys; from pathlib import Path; from tinyml.emit.output_folder import write_files\n"
         "for _ in range(40): write_files(Path(sys.argv[1]), {f'{i}.h': sys.argv[2] for i in range(8)})\n"
     )
     running = [subprocess.Popen([sys.executable, "-c", script, tmp_path, word]) for word in ("one", "two")]

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from tests.support.pair_layers import FIRST, LIMIT, limited_layer, only_layer, single_layer
+from tinyml.cores.targets import find_target
 from tinyml.ir import Array
-from tinyml.kernel import Library
+from tinyml.memory.select import select
 from tinyml.ops.conv.conv import Conv
 from tinyml.ops.dense.dense import Dense
+from tinyml.ops.framework.kernel import Library
 from tinyml.ops.shared.quant import quant_of
 from tinyml.ops.weighted.pairs import pair_stream, pairs_are_exact, six_stream, sum_limits
-from tinyml.select import select
-from tinyml.targets import find_target
 
 
 def kernel_of(name: str) -> str:

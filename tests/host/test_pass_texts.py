@@ -11,14 +11,14 @@ from textwrap import dedent
 import numpy as np
 import pytest
 
-import tinyml.ops  # noqa: F401  the parser knows operators that are imported
+import tinyml.ops.catalog  # noqa: F401  the parser knows operators that are imported
 from tests.support.interpret import interpret
 from tests.support.layer_kinds import random_values
-from tinyml.errors import ModelError
+from tinyml.base.errors import ModelError
+from tinyml.ir.text import dump
+from tinyml.ir.text_parser import parse
+from tinyml.ir.verifier import verify
 from tinyml.passes import PASSES, Pass
-from tinyml.text import dump
-from tinyml.text_parser import parse
-from tinyml.verify import verify
 
 FOLDER = Path(__file__).parents[1] / "passes"
 """A file for each pass. A case is a comment, a graph, and what it becomes, unless it stays the same."""
@@ -103,10 +103,10 @@ def test_every_file_belongs_to_a_pass() -> None:
 
 def test_parser_reads_states_and_absent_operands() -> None:
     text = normal("""
-        input x: float32[1x4]
-        state s: float32[1x4] <- y
-        a: float32[1x4] = Binary(x, s; clamp=-infxinf, function=add, round_once=False)
-        y: float32[1x4] = Dense(a, const float32[4x4], -; clamp=-infxinf, round_once=False)
+        input x: float32[4]
+        state s: float32[4] <- y
+        a: float32[4] = Binary(x, s; clamp=-infxinf, function=add, round_once=False)
+        y: float32[4] = Dense(a, const float32[4x4], -; clamp=-infxinf, round_once=False, single_scales=False)
         output y
         """)
     assert dump(parse(text)) == text

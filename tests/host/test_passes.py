@@ -14,6 +14,7 @@ from tests.support.interpret import interpret
 from tests.support.sketch import Sketch, kinds
 from tinyml import pipeline
 from tinyml.ir import DType, Graph, Quant, Tensor
+from tinyml.ir.verifier import verify
 from tinyml.ops.conv.conv import Conv
 from tinyml.ops.conv.depthwise import DepthwiseConv
 from tinyml.ops.conv.transpose import ConvTranspose
@@ -38,7 +39,6 @@ from tinyml.passes.join_casts import join_casts
 from tinyml.passes.merge_common import merge_common
 from tinyml.passes.remove_no_ops import remove_no_ops
 from tinyml.passes.use_dilation import use_dilation
-from tinyml.verify import verify
 
 Make = Callable[[Sketch], Tensor]
 BYTES = Quant.per_tensor(0.05, -7)

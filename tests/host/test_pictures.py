@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from tinyml.harness.build import WARNINGS
+from tinyml.harness.program_build import WARNINGS
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = ROOT / "zephyr_module" / "scripts"

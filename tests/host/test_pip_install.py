@@ -11,7 +11,7 @@ import pytest
 
 from tests import wheel
 from tests.wheel import ROOT
-from tinyml import zephyr_descriptor
+from tinyml.setup import zephyr_descriptor
 
 DIGITS = ROOT / "samples" / "digits" / "model.onnx"
 

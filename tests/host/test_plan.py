@@ -14,14 +14,14 @@ import numpy as np
 import pytest
 
 from tinyml.ir import DType, Graph, Layer, Node, Op, State, Tensor, View
-from tinyml.kernel import Kernel, Overlay, Sheet, over_inputs
-from tinyml.plan import Place, Plan, Region, plan
-from tinyml.plan.problem import Block, Piece, Problem, Solution
-from tinyml.plan.search import Packing, search
-from tinyml.plan.solve import _better, solve
-from tinyml.plan.validate import Machine, PlanError
-from tinyml.schedule import schedule
-from tinyml.select import Selected
+from tinyml.memory.plan import Location, Plan, Region, plan
+from tinyml.memory.plan.problem import Block, Piece, Problem, Solution
+from tinyml.memory.plan.search import Packing, search
+from tinyml.memory.plan.solve import _better, solve
+from tinyml.memory.plan.validate import Machine, PlanError
+from tinyml.memory.schedule import schedule
+from tinyml.memory.select import Selected
+from tinyml.ops.framework.kernel import Kernel, Overlay, Sheet, over_inputs
 
 # --- small graphs of operators that only have a memory behaviour ---------------------------------
 
@@ -294,7 +294,7 @@ def test_elements_stay_aligned() -> None:
 
 # --- states --------------------------------------------------------------------------------------
 
-STATE0, STATE1 = Place(Region.STATE, 0, 0), Place(Region.STATE, 1, 0)
+STATE0, STATE1 = Location(Region.STATE, 0, 0), Location(Region.STATE, 1, 0)
 
 
 def test_update_is_written_into_its_state() -> None:
@@ -352,8 +352,8 @@ def test_caller_brings_inputs_and_outputs() -> None:
     graph = graph_of("x", "y", [("a", WORK, "x"), ("b", WORK, "a"), ("y", WORK, "b")])
     result = planned(graph, io_outside=True)
     assert result.arena_bytes == 32
-    assert result.places["x"] == Place(Region.INPUT, 0, 0)
-    assert result.places["y"] == Place(Region.OUTPUT, 0, 0)
+    assert result.places["x"] == Location(Region.INPUT, 0, 0)
+    assert result.places["y"] == Location(Region.OUTPUT, 0, 0)
 
 
 def test_callers_input_is_never_written() -> None:
@@ -366,7 +366,7 @@ def test_callers_input_is_never_written() -> None:
 def test_parts_of_an_output_are_written_there() -> None:
     graph = graph_of("x", "y", [("a", WORK, "x"), ("b", WORK, "x"), ("y", JOIN, "a b")], sizes={"y": 32})
     result = planned(graph, io_outside=True)
-    assert result.places["b"] == Place(Region.OUTPUT, 0, 16)
+    assert result.places["b"] == Location(Region.OUTPUT, 0, 16)
     assert result.arena_bytes == 0
 
 
@@ -399,8 +399,8 @@ def check(
     graph: Graph, places: dict[str, int], arena: int, scratch: dict[int, tuple[int, int]] | None = None
 ) -> None:
     """Run a hand-made plan; offsets in the arena."""
-    spots = {name: Place(Region.ARENA, 0, at) for name, at in places.items()}
-    spots |= {state.tensor: Place(Region.STATE, i, 0) for i, state in enumerate(graph.states)}
+    spots = {name: Location(Region.ARENA, 0, at) for name, at in places.items()}
+    spots |= {state.tensor: Location(Region.STATE, i, 0) for i, state in enumerate(graph.states)}
     Machine(graph, list(graph.layers()), in_place(graph), spots, scratch or {}, arena, {}).run()
 
 
@@ -458,14 +458,14 @@ def test_a_wrong_plan_is_found(
 
 def test_layer_that_is_wrongly_skipped_is_found() -> None:
     graph = graph_of("x", "c", [("c", JOIN, "x")])
-    places = {"x": Place(Region.ARENA, 0, 0), "c": Place(Region.ARENA, 0, 16)}
+    places = {"x": Location(Region.ARENA, 0, 0), "c": Location(Region.ARENA, 0, 16)}
     with pytest.raises(PlanError, match="overwritten before the end of Join"):
         Machine(graph, list(graph.layers()), in_place(graph), places, {}, 32, {0: frozenset({"c"})}).run()
 
 
 def test_state_that_was_changed_too_early_is_found() -> None:
     graph = graph_of("x", "y", [("u", WORK, "x"), ("y", WORK, "s")], "s=u")
-    places = {"x": Place(Region.ARENA, 0, 0), "y": Place(Region.ARENA, 0, 0), "s": STATE0, "u": STATE0}
+    places = {"x": Location(Region.ARENA, 0, 0), "y": Location(Region.ARENA, 0, 0), "s": STATE0, "u": STATE0}
     with pytest.raises(PlanError, match=r"'s' has been overwritten before Work 'y' reads it"):
         Machine(graph, list(graph.layers()), in_place(graph), places, {}, 32, {}).run()
 

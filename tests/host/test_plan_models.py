@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from tinyml import importers
+from tinyml.cores.targets import find_target
 from tinyml.ir import Graph, Shape
+from tinyml.memory.plan import plan
+from tinyml.memory.schedule import schedule
+from tinyml.memory.select import select
 from tinyml.pipeline import LIBRARIES, optimize
-from tinyml.plan import plan
-from tinyml.schedule import schedule
-from tinyml.select import select
-from tinyml.targets import find_target
 
 NAMES = (
     *("alibaba_ic_float", "coral_lstm_int8", "d_espdl_stream_qop_u8", "d_st_mbv2_qdq_s8", "d_tinyvit_qdq_s8"),

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import venv
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,16 +19,17 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import tinyml
-from tinyml import requirements
-from tinyml.app.keys import parse_bytes
-from tinyml.compiler_sources import fingerprint
-from tinyml.errors import BudgetError, ConfigError
-from tinyml.platformio import build, cmsis_nn
-from tinyml.platformio import project as projects
-from tinyml.platformio.boards import Board
-from tinyml.platformio.project import Model
+from tinyml.base.errors import BudgetError, ConfigError
+from tinyml.projects.platformio import build, cmsis_nn
+from tinyml.projects.platformio import project as projects
+from tinyml.projects.platformio.boards import Board
+from tinyml.projects.platformio.project import Model
 from tinyml.report.describe import describe
-from tinyml.workspace import CMSIS_NN_MARK
+from tinyml.settings.options import Options
+from tinyml.settings.written import parse_bytes
+from tinyml.setup import requirements
+from tinyml.setup.compiler_sources import fingerprint
+from tinyml.setup.workspace import CMSIS_NN_MARK
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 RUNTIME = REPOSITORY / "plugin" / "tinyml" / "runtime"
@@ -63,7 +65,11 @@ def test_a_manifest_replaces_the_convention(project: Path) -> None:
         "models:\n  - {name: hey, file: model/wake.tflite, kernels: cmsis-nn}\n"
     )
     (model,) = read(project)
-    assert (model.name, model.path, model.kernels) == ("hey", project / "model/wake.tflite", "cmsis-nn")
+    assert (model.name, model.path, model.options.kernels) == (
+        "hey",
+        project / "model/wake.tflite",
+        "cmsis-nn",
+    )
 
 
 def test_listed_models_replace_both(project: Path) -> None:
@@ -80,7 +86,7 @@ def test_listed_models_replace_both(project: Path) -> None:
 def test_two_models_of_one_name_are_refused(project: Path) -> None:
     with pytest.raises(ConfigError, match=r"models/kws\.onnx and top\.ONNX would both be called 'kws'"):
         read(project, models="models/kws.onnx, kws=top.ONNX")
-    with pytest.raises(ConfigError, match=r"constants of model 'kws' are in kws_weights\.h"):
+    with pytest.raises(ConfigError, match=r"model 'kws' has kws_weights in its C"):
         read(project, models="models/kws.onnx, kws_weights=top.ONNX")
 
 
@@ -88,8 +94,10 @@ def test_options_reach_every_model(project: Path) -> None:
     models = read(
         project, target="cortex-m7", kernels="cmsis-nn", shapes="audio=1x16x8\nstate = 4", arena="2K"
     )
-    assert {(m.target, m.kernels, m.arena_limit_bytes) for m in models} == {("cortex-m7", "cmsis-nn", 2048)}
-    assert models[0].dimensions == {"audio": (1, 16, 8), "state": (4,)}
+    assert {(m.options.target, m.options.kernels, m.arena_limit_bytes) for m in models} == {
+        ("cortex-m7", "cmsis-nn", 2048)
+    }
+    assert models[0].options.shapes == {"audio": (1, 16, 8), "state": (4,)}
 
 
 @pytest.mark.parametrize(
@@ -116,7 +124,7 @@ def test_options_reach_every_model(project: Path) -> None:
     ids=lambda value: value if isinstance(value, str) else value.cpu or value.mcu or "none",
 )
 def test_target_follows_the_board(project: Path, board: Board, target: str) -> None:
-    assert {model.target for model in read(project, board)} == {target}
+    assert {model.options.target for model in read(project, board)} == {target}
 
 
 @pytest.mark.parametrize("mcu", ["atmega328p", "attiny85", "at90can128", "avr128db48"])
@@ -167,16 +175,21 @@ def test_cmsis_nn_cannot_be_requested_if_it_is_missing(project: Path) -> None:
 
 
 def test_key_changes_with_everything_that_matters() -> None:
-    base = Model("kws", Path("kws.onnx"), "host", "portable")
+    path, plain = Path("kws.onnx"), Options("kws", "host", "portable")
+    base = Model("kws", path, plain)
+    others = [
+        replace(plain, target="cortex-m4"),
+        replace(plain, kernels="cmsis-nn"),
+        replace(plain, shapes={"x": (1, 2)}),
+        replace(plain, npu="ethos-u55-64"),
+    ]
     keys = {
         base.key("a"),
         base.key("b"),
-        Model("kws", Path("kws.onnx"), "cortex-m4", "portable").key("a"),
-        Model("kws", Path("kws.onnx"), "host", "cmsis-nn").key("a"),
-        Model("kws", Path("kws.onnx"), "host", "portable", {"x": "1x2"}).key("a"),
-        Model("kws", Path("kws.onnx"), "host", "portable", {}, 100).key("a"),
+        Model("kws", path, plain, 100).key("a"),
+        *(Model("kws", path, other).key("a") for other in others),
     }
-    assert len(keys) == 6
+    assert len(keys) == 7
 
 
 @pytest.mark.parametrize("text, size", [("100", 100), ("24K", 24576), ("24 KiB", 24576), ("1m", 1048576)])
@@ -185,9 +198,9 @@ def test_amounts_of_memory(text: str, size: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["audio", "=1x2", "audio=1x0", "audio=1,2"])
-def test_bad_shapes_are_refused(text: str) -> None:
+def test_bad_shapes_are_refused(project: Path, text: str) -> None:
     with pytest.raises(ConfigError, match=r"does not name an input|is not a shape for 'audio'"):
-        projects.parse_shapes(text)
+        read(project, shapes=text)
 
 
 def test_external_weights_are_found(tmp_path: Path) -> None:
@@ -246,20 +259,20 @@ SUMMARY = {"name": "kws", "arena_bytes": 1000, "state_bytes": 200, "weights_byte
     ],
 )
 def test_over_budget(limit: int | None, board: Board, message: str) -> None:
-    model = Model("kws", Path("kws.onnx"), "host", "portable", {}, limit)
+    model = Model("kws", Path("kws.onnx"), Options(), limit)
     with pytest.raises(BudgetError, match=message) as caught:
         build.check_budget(SUMMARY, model, board)
     assert "an int8 model instead of a float one" in caught.value.hint
 
 
 def test_over_the_budget_of_the_manifest() -> None:
-    model = Model("kws", Path("kws.onnx"), "host", "portable", {}, None, {"flash": 199})
+    model = Model("kws", Path("kws.onnx"), Options(), None, {"flash": 199})
     with pytest.raises(BudgetError, match=r"200 bytes of flash, tinyml\.yaml allows 199"):
         build.check_budget(SUMMARY, model, Board())
 
 
 def test_within_budget() -> None:
-    model = Model("kws", Path("kws.onnx"), "host", "portable", {}, 1000)
+    model = Model("kws", Path("kws.onnx"), Options(), 1000)
     build.check_budget(SUMMARY, model, Board("", 1200, 200))
 
 
@@ -287,7 +300,9 @@ def test_requirements_agree_with_pyproject() -> None:
 
 # In a virtual environment of its own: what happens where the requirements are missing.
 
-INSTALL = "from tinyml.platformio.install import install\nprint('installed', len(install(allowed={})))\n"
+INSTALL = (
+    "from tinyml.projects.platformio.install import install\nprint('installed', len(install(allowed={})))\n"
+)
 
 
 def run_in(environment: Path, wheels: Path, allowed: bool = True) -> subprocess.CompletedProcess[str]:
@@ -355,3 +370,9 @@ def test_the_report_fits_a_terminal() -> None:
         assert max(map(len, lines)) <= columns
         assert len(lines) == 4 + 2 + 1 + len(LAYERS)
         assert all("..." in line and "c/c/c/ " in line for line in lines[-3:])
+
+
+def test_a_setting_with_one_value_gets_all_of_the_text(project: Path) -> None:
+    """Only lists are split: of two values, the first must not be lost without a word."""
+    with pytest.raises(ConfigError, match="unknown kernels 'portable, auto'"):
+        read(project, kernels="portable, auto")

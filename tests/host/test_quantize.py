@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from tests.support.quantizing import FLOAT, SAMPLE, digits, kinds, run_host, saved, write_calibration
-from tinyml.errors import ConfigError
+from tinyml.base.errors import ConfigError
 from tinyml.ir import DType
 from tinyml.pipeline import Options, compile_model
 from tinyml.quantize.engine import Quantized, quantize
-from tinyml.quantize.request import Goal, Request
 from tinyml.reference.session import Session
+from tinyml.settings.quantize_request import Goal, Request
 
 pytest.importorskip("onnxruntime", reason="the quantiser is onnxruntime's")
 pytest.importorskip("sklearn", reason="the digits data come with scikit-learn")

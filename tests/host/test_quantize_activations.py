@@ -14,8 +14,8 @@ from onnx import helper
 
 from tests.support.quantizing import saved
 from tests.support.small_models import CONV, WEIGHTS, model_of, node, quantize_small
-from tinyml.interpret import interpret
 from tinyml.ir import Array
+from tinyml.ir.interpreter import interpret
 from tinyml.pipeline import Options, compile_model
 from tinyml.reference.session import Session
 

@@ -14,11 +14,11 @@ import pytest
 from onnx import TensorProto
 
 from tests.support.quantizing import FLOAT, GUIDE, digits, snippet, write_calibration
-from tinyml import cli
-from tinyml.errors import ConfigError
+from tinyml.base.errors import ConfigError
 from tinyml.quantize import cache
 from tinyml.quantize.engine import Quantized, quantize
-from tinyml.quantize.request import KEYS, Request
+from tinyml.settings.quantize_request import KEYS, Request
+from tinyml.verbs import cli
 
 pytest.importorskip("onnxruntime", reason="the quantiser is onnxruntime's")
 pytest.importorskip("sklearn", reason="the digits data come with scikit-learn")
@@ -109,7 +109,7 @@ def test_verb_refuses_in_words(
 def test_add_writes_the_manifest(
     calibration: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from tinyml.app import cmake, manifest
+    from tinyml.projects import cmake, manifest
 
     app = tmp_path / "app"
     (app / "src").mkdir(parents=True)
@@ -138,7 +138,7 @@ def test_add_writes_the_manifest(
     ],
 )
 def test_manifest_refuses_in_words(text: str, message: str) -> None:
-    from tinyml.app import manifest
+    from tinyml.projects import manifest
 
     with pytest.raises(ConfigError) as refusal:
         manifest.parse(f"models:\n  - name: kws\n    file: kws.onnx\n    {text}\n", "tinyml.yaml")
@@ -147,8 +147,8 @@ def test_manifest_refuses_in_words(text: str, message: str) -> None:
 
 
 def test_platformio_option(tmp_path: Path) -> None:
-    from tinyml.platformio.boards import Board
-    from tinyml.platformio.project import read_models
+    from tinyml.projects.platformio.boards import Board
+    from tinyml.projects.platformio.project import read_models
 
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / "a.onnx").touch()
@@ -156,7 +156,7 @@ def test_platformio_option(tmp_path: Path) -> None:
     (tmp_path / "data" / "calib.npz").touch()
     options = {"custom_tinyml_quantize": "\ndata/calib.npz\nio=int8"}
     (model,) = read_models(tmp_path, options, Board(), cmsis_nn=False)
-    assert model.quantize == Request(tmp_path / "data" / "calib.npz", io="int8")
+    assert model.options.quantize == Request(tmp_path / "data" / "calib.npz", io="int8")
     (plain,) = read_models(tmp_path, {}, Board(), cmsis_nn=False)
     assert plain.key("x") != model.key("x")
 

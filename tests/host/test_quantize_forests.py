@@ -19,14 +19,14 @@ import tinyml
 from tests.ops.trees import FEATURES, ML, forest
 from tests.support.quantizing import saved
 from tinyml import harness
-from tinyml.errors import ConfigError
+from tinyml.base.errors import ConfigError
 from tinyml.ir import Array, DType, Layer
 from tinyml.ops.classical.trees import LIMITS, WEIGHTS, Trees
 from tinyml.pipeline import Compiled, Options, compile_model
 from tinyml.quantize.engine import Quantized, quantize
 from tinyml.quantize.measure import EXACT
-from tinyml.quantize.request import Request
 from tinyml.reference.session import Session
+from tinyml.settings.quantize_request import Request
 
 FAR = np.array([0, 0, 101325, 0], np.float32)
 """A feature, such as a pressure, whose limits are far from zero and close to each other."""
@@ -198,7 +198,7 @@ def test_in_python_and_refused(tmp_path: Path) -> None:
     onnx.save(classifier(), tmp_path / "forest.onnx")
     small = tinyml.quantize(tmp_path / "forest.onnx", features()[:, None], leaves="int8")
     assert small.report.layers[0].kind == "int16, int8 leaves"
-    with pytest.raises(ConfigError, match="compare int16 features anyway"):
+    with pytest.raises(ConfigError, match="always compare int16 features"):
         tinyml.quantize(tmp_path / "forest.onnx", features()[:, None], int16=["trees"])
     with pytest.raises(ConfigError, match="leaves of trees cannot be 'int4'"):
-        tinyml.quantize(tmp_path / "forest.onnx", features()[:, None], leaves="int4")
+        tinyml.quantize(tmp_path / "forest.onnx", features()[:, None], leaves="int4")  # type: ignore[arg-type]

@@ -16,17 +16,18 @@ from tests.support import spikes
 from tests.support.interpret import interpret
 from tests.support.quantizing import kinds, saved
 from tests.support.small_models import AFTER, CONV, WEIGHTS, after_conv, model_of, quantize_small
-from tinyml import cli, harness
-from tinyml.errors import ConfigError
-from tinyml.fixed_point import multiply_int64_by_quantized_multiplier_once, quantize_multiplier
+from tinyml import harness
+from tinyml.base.errors import ConfigError
 from tinyml.ir import Array, DType, Graph, Node, Quant, Tensor, TensorType
 from tinyml.ops.elementwise.int16_table import LARGEST_ERROR
 from tinyml.ops.elementwise.unary import Unary
+from tinyml.ops.framework.fixed_point import multiply_int64_by_quantized_multiplier_once, quantize_multiplier
 from tinyml.pipeline import Compiled, Options, compile_model
 from tinyml.quantize.engine import Quantized, quantize
 from tinyml.quantize.measure import Noise
-from tinyml.quantize.request import Goal
 from tinyml.reference.session import Session
+from tinyml.settings.quantize_request import Goal
+from tinyml.verbs import cli
 
 pytest.importorskip("onnxruntime", reason="the quantiser is onnxruntime's")
 

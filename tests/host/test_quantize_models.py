@@ -16,6 +16,7 @@ from tools.quantized_models import WHAT, golden, measure
 STATED = quantized_models.stated()
 
 
+@pytest.mark.tenth
 @pytest.mark.parametrize("name", STATED)
 def test_published_model(name: str, models_folder: Path, tmp_path: Path) -> None:
     found, said = measure(golden(models_folder, name), tmp_path), STATED[name]

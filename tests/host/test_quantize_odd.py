@@ -16,12 +16,12 @@ from onnx import TensorProto, helper
 
 from tests.support.quantizing import saved
 from tests.support.small_models import CONV, WEIGHTS, model_of, node, quantize_small
-from tinyml.errors import ConfigError, ModelError, TinymlError
+from tinyml.base.errors import ConfigError, ModelError, TinymlError
 from tinyml.ir import Array
 from tinyml.pipeline import Options, compile_model
 from tinyml.quantize.engine import Quantized, quantize
 from tinyml.quantize.report import Report
-from tinyml.quantize.request import Request
+from tinyml.settings.quantize_request import Request
 
 pytest.importorskip("onnxruntime", reason="the quantiser is onnxruntime's")
 
@@ -131,7 +131,7 @@ def test_outputs_with_such_names(tmp_path: Path) -> None:
 def test_weights_that_are_not_numbers(value: float, tmp_path: Path) -> None:
     weights = WEIGHTS.copy()
     weights[1, 0, 0, 0] = value
-    with pytest.raises(ModelError, match="'w' has values that are not finite"):
+    with pytest.raises(ModelError, match=r"its constant .w. has 1 (NaN|infinite)"):
         quantize_small(
             model_of([CONV, node("Relu", "c", "y")], {"w": weights}, [1, 3, 5, 5]), tmp_path, (3, 5, 5)
         )

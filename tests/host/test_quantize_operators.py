@@ -25,14 +25,14 @@ from tests.support.small_models import (
 )
 from tests.support.tflite_writer import Call, Part, Value, write
 from tinyml import importers
-from tinyml.errors import UnsupportedError
+from tinyml.base.errors import UnsupportedError
 from tinyml.ir import Array, DType, Graph, Node, Op, Tensor
 from tinyml.pipeline import Options, compile_model
 from tinyml.quantize import export
 from tinyml.quantize.engine import quantize
 from tinyml.quantize.measure import EXACT
-from tinyml.quantize.request import Request
 from tinyml.reference.session import Session
+from tinyml.settings.quantize_request import Request
 
 pytest.importorskip("onnxruntime", reason="the quantiser is onnxruntime's")
 

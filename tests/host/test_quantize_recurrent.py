@@ -16,7 +16,7 @@ from onnx import helper
 from tests.support.quantizing import saved
 from tests.support.small_models import model_of, quantize_small
 from tinyml import harness
-from tinyml.errors import ConfigError
+from tinyml.base.errors import ConfigError
 from tinyml.ir import Array
 from tinyml.pipeline import Options, compile_model
 from tinyml.quantize.measure import EXACT

@@ -16,22 +16,23 @@ pytest.importorskip("onnxruntime", reason="the quantiser is onnxruntime's")
 
 from tests.support import stateful
 from tests.support.quantizing import kinds, saved
-from tinyml import cli, harness
+from tinyml import harness
+from tinyml.base.errors import ConfigError, ModelError, UnsupportedError
 from tinyml.compare.reference import OnnxRuntime
-from tinyml.errors import ConfigError, ModelError, UnsupportedError
+from tinyml.datasets.consecutive import flatten, pick
+from tinyml.datasets.reader import Samples
+from tinyml.datasets.reader import load as load_data
+from tinyml.datasets.shaping import Input
 from tinyml.importers import load, read_model
-from tinyml.interpret import interpret
+from tinyml.importers.states import KEY
 from tinyml.ir import Array, Shape
+from tinyml.ir.interpreter import interpret
+from tinyml.ops.framework.reading import dtype_of
 from tinyml.pipeline import Compiled, Options, compile_model
-from tinyml.quantize.consecutive import flatten, pick
-from tinyml.quantize.data import Samples
-from tinyml.quantize.data import load as load_data
 from tinyml.quantize.engine import Quantized, quantize
 from tinyml.quantize.measure import Noise
-from tinyml.quantize.request import Request
-from tinyml.quantize.shaping import Input
-from tinyml.reading import dtype_of
-from tinyml.states import KEY
+from tinyml.settings.quantize_request import Request
+from tinyml.verbs import cli
 
 SEQUENCES, STEPS = 5, 16
 

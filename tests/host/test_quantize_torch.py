@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from tests.support.quantizing import digits, run_host, snippet
-from tinyml import cli
 from tinyml.pipeline import Options, compile_model
+from tinyml.verbs import cli
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("onnxruntime", reason="the quantiser is onnxruntime's")

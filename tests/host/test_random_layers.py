@@ -12,7 +12,7 @@ import pytest
 from tests.random_layers import check as checking
 from tests.random_layers.batch import Batch, batch
 from tests.random_layers.check import Choices, Place, Tally, check
-from tinyml.errors import ToolError
+from tinyml.base.errors import ToolError
 from tools import random_layers
 
 HOST = Place("host", "portable")

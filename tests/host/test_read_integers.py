@@ -12,10 +12,10 @@ from tests.ops.trees import FEATURES, ML, forest
 from tests.support.interpret import interpret
 from tinyml.importers import onnx_graph
 from tinyml.ir import DType, Graph, Quant
+from tinyml.ir.verifier import verify
 from tinyml.ops.classical.tree_integers import integer_limits, integer_weights
 from tinyml.ops.classical.trees import LIMITS, WEIGHTS, Trees
 from tinyml.passes.read_integers import read_integers
-from tinyml.verify import verify
 
 
 def behind_dequantize(scale: float, pure: bool) -> Graph:

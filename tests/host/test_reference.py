@@ -16,12 +16,12 @@ pytest.importorskip("onnxruntime", reason="it is what is tested")
 
 from tests.ops.quantised import unsigned_matmul
 from tests.support.integer_models import DEPTH, MODELS, Exact, operand, qdq
-from tinyml.cli import main
 from tinyml.ir import Array
 from tinyml.reference import session
 from tinyml.reference.exact import exact
 from tinyml.reference.session import Session
 from tinyml.reference.unsigned import FORMS
+from tinyml.verbs.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
 DOOR = ROOT / "plugin" / "tinyml" / "reference" / "session.py"

@@ -14,14 +14,23 @@ from typing import Any
 
 import pytest
 
-from tinyml import kernel, ops, quantizing, reading, writing  # ops registers everything
-from tinyml.errors import RegistrationError
+from tinyml.base.errors import RegistrationError
 from tinyml.ir import Layer, Op, Tensor
-from tinyml.kernel import Kernel, Sheet, kernels_of, register_kernels
+from tinyml.ops import catalog
 from tinyml.ops.conv.conv import Conv
-from tinyml.quantizing import quantizes
-from tinyml.reading import ONNX_READERS, TFLITE_READERS, Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
-from tinyml.writing import OnnxWriter, onnx_writer
+from tinyml.ops.framework import kernel, quantization_facts, reading, writing
+from tinyml.ops.framework.kernel import Kernel, Sheet, kernels_of, register_kernels
+from tinyml.ops.framework.quantization_facts import quantizes
+from tinyml.ops.framework.reading import (
+    ONNX_READERS,
+    TFLITE_READERS,
+    Builder,
+    OnnxNode,
+    TfliteNode,
+    onnx_op,
+    tflite_op,
+)
+from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 
 
 @pytest.fixture(autouse=True)
@@ -31,8 +40,8 @@ def registries(monkeypatch: pytest.MonkeyPatch) -> None:
         (reading, "ONNX_READERS"),
         (reading, "TFLITE_READERS"),
         (writing, "ONNX_WRITERS"),
-        (quantizing, "_DECLARED"),
-        (quantizing, "_PLACES"),
+        (quantization_facts, "_DECLARED"),
+        (quantization_facts, "_PLACES"),
         (kernel, "_KERNELS"),
         (kernel, "_PLACES"),
     ):
@@ -75,15 +84,15 @@ def test_a_second_writer_is_refused() -> None:
 
 def test_facts_for_the_quantiser_are_declared_once() -> None:
     quantizes("Invented", moves=True)
-    assert quantizing.quantizing("Invented").moves
-    assert not quantizing.quantizing("Unknown").activations
+    assert quantization_facts.quantizing("Invented").moves
+    assert not quantization_facts.quantizing("Unknown").activations
     with pytest.raises(RegistrationError, match="the quantising of Conv is registered twice"):
         quantizes("Conv")
 
 
 def test_what_is_quantised_can_be_read() -> None:
     names = {op_type for _, op_type in ONNX_READERS}
-    assert names >= set(quantizing._DECLARED)
+    assert names >= set(quantization_facts._DECLARED)
 
 
 def test_a_module_may_be_imported_again() -> None:
@@ -133,7 +142,7 @@ def can_succeed(reader: Callable[..., Any]) -> bool:
 
 @pytest.mark.parametrize("formats", [ONNX_READERS, TFLITE_READERS], ids=["onnx", "tflite"])
 def test_no_reader_always_refuses(formats: dict[Any, Callable[..., Any]]) -> None:
-    assert len(formats) > 100, ops.__name__
+    assert len(formats) > 100, catalog.__name__
     assert [name for name, reader in formats.items() if not can_succeed(reader)] == []
 
 

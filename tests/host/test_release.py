@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 import tinyml
-from tinyml import zephyr_descriptor
+from tinyml.setup import zephyr_descriptor
 from tools import release
 from tools.environment import ROOT
 

@@ -16,13 +16,13 @@ import pytest
 from onnx import helper
 
 from tests.support.small_models import CONV, WEIGHTS, model_of
-from tinyml.cli import main
-from tinyml.errors import ConfigError
+from tinyml.base.errors import ConfigError
 from tinyml.pipeline import Options
-from tinyml.quantize.request import Request
 from tinyml.report import changes, comparison, facts, html, palette
 from tinyml.report.collect import collect
 from tinyml.report.facts import Report
+from tinyml.settings.quantize_request import Request
+from tinyml.verbs.cli import main
 
 DIGITS = Path(__file__).parents[2] / "samples" / "digits" / "model.onnx"
 

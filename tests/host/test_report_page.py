@@ -21,6 +21,8 @@ SELECTED = "Array.from(document.querySelectorAll('.selected[data-layer]'), e => 
 ORDER = "Array.from(document.querySelectorAll('#layers tbody tr:not(.miss)'), r => Number(r.dataset.layer))"
 ARTICLE = "Array.from(document.querySelectorAll('article'), a => a.offsetHeight ? a.id : '').join('')"
 
+IN_CHROMIUM = pytest.mark.tenth("Chromium")
+
 
 @pytest.fixture(scope="module")
 def report() -> Report:
@@ -50,6 +52,7 @@ def conv(report: Report) -> int:
     return next(layer.step for layer in report.layers if layer.label == "conv")
 
 
+@IN_CHROMIUM
 @pytest.mark.parametrize("place", ["svg.graph", "svg.memory", "svg.flash", "#layers"])
 def test_a_click_selects_the_layer_everywhere(
     chromium: Browser, page: Path, report: Report, place: str
@@ -67,6 +70,7 @@ def test_a_click_selects_the_layer_everywhere(
     assert selected_views(chromium) == set()
 
 
+@IN_CHROMIUM
 def test_pointing_marks_the_layer_everywhere(chromium: Browser, page: Path, report: Report) -> None:
     chromium.open(page)
     chromium.point(f'#layers [data-layer="{conv(report)}"] td')
@@ -75,6 +79,7 @@ def test_pointing_marks_the_layer_everywhere(chromium: Browser, page: Path, repo
     assert set(marked) == {str(conv(report))}
 
 
+@IN_CHROMIUM
 def test_columns_sort(chromium: Browser, page: Path, report: Report) -> None:
     chromium.open(page)
     assert chromium.run(ORDER) == [layer.step for layer in report.layers]
@@ -88,6 +93,7 @@ def test_columns_sort(chromium: Browser, page: Path, report: Report) -> None:
     assert [report.layers[step].macs for step in chromium.run(ORDER)] == by_macs[::-1]
 
 
+@IN_CHROMIUM
 def test_search_leaves_what_it_finds(chromium: Browser, page: Path, report: Report) -> None:
     chromium.open(page)
     chromium.key("/")
@@ -98,6 +104,7 @@ def test_search_leaves_what_it_finds(chromium: Browser, page: Path, report: Repo
     assert chromium.run("document.getElementById('found').textContent").startswith(f"{len(found)} of ")
 
 
+@IN_CHROMIUM
 def test_the_graph_zooms_and_moves(chromium: Browser, page: Path, report: Report) -> None:
     chromium.open(page)
     box = "document.querySelector('svg.graph').getAttribute('viewBox').split(' ').map(Number)"
@@ -112,6 +119,7 @@ def test_the_graph_zooms_and_moves(chromium: Browser, page: Path, report: Report
     assert chromium.run(box)[2] == pytest.approx(before[2])
 
 
+@IN_CHROMIUM
 def test_keys_go_from_layer_to_layer(chromium: Browser, page: Path) -> None:
     chromium.open(page)
     for view in ("svg.graph", "svg.flash", "#layers"):
@@ -128,12 +136,14 @@ def test_keys_go_from_layer_to_layer(chromium: Browser, page: Path) -> None:
     assert chromium.run(ARTICLE) == ""
 
 
+@IN_CHROMIUM
 def test_an_address_names_a_layer(chromium: Browser, page: Path) -> None:
     chromium.open(page)
     chromium.run("location.hash = '#layer-3'; new Promise(done => setTimeout(done, 100))")
     assert chromium.run(ARTICLE) == "layer-3"
 
 
+@IN_CHROMIUM
 @pytest.mark.parametrize("width", [320, 385, 1180])
 def test_nothing_is_wider_than_the_screen(chromium: Browser, page: Path, width: int) -> None:
     chromium.open(page, width, 800)
@@ -142,6 +152,7 @@ def test_nothing_is_wider_than_the_screen(chromium: Browser, page: Path, width: 
     assert chromium.run("document.documentElement.scrollWidth") <= width
 
 
+@IN_CHROMIUM
 @pytest.mark.parametrize("dark", [False, True])
 def test_text_has_contrast(chromium: Browser, page: Path, dark: bool) -> None:
     """4.5 to 1 for ordinary text, as WCAG 2 requires for level AA."""
@@ -164,6 +175,7 @@ def test_text_has_contrast(chromium: Browser, page: Path, dark: bool) -> None:
     assert min(chromium.run(ratio)) >= 4.5
 
 
+@IN_CHROMIUM
 def test_tables_and_pictures_have_names(chromium: Browser, page: Path) -> None:
     chromium.open(page)
     assert chromium.run("document.querySelectorAll('table:not(:has(caption))').length") == 0

@@ -14,15 +14,14 @@ import pytest
 from tests.support.batch import Item, run_batch
 from tests.support.chains import FLAT, Chain, random_chain
 from tests.support.sketch import Sketch
-from tinyml.app import cmake, manifest
-from tinyml.bands.arrival import waits
+from tinyml.base.errors import ConfigError, UnsupportedError
 from tinyml.emit.model import Provenance
-from tinyml.errors import ConfigError, UnsupportedError
 from tinyml.features.settings import from_mapping
-from tinyml.harness.build import RUNTIME_C, RUNTIME_INCLUDE, SANITIZERS, WARNINGS
+from tinyml.harness.program_build import RUNTIME_C, RUNTIME_INCLUDE, SANITIZERS, WARNINGS
 from tinyml.harness.tools import host_compiler
-from tinyml.interpret import interpret
 from tinyml.ir import DType, Graph, Quant
+from tinyml.ir.interpreter import interpret
+from tinyml.memory.bands.arrival import waits
 from tinyml.ops.conv.conv import Conv
 from tinyml.ops.pool.average import AveragePool
 from tinyml.ops.quantization.quantize import Quantize
@@ -30,6 +29,8 @@ from tinyml.ops.reduce.reduce import Reduce
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.transpose import Transpose
 from tinyml.pipeline import Compiled, Options, compile_graph, compile_model
+from tinyml.projects import cmake, manifest
+from tinyml.settings.passing import Io
 from tinyml.slots.pack import Slot, pack_compiled
 from tinyml.slots.version import parse_version
 
@@ -299,9 +300,8 @@ def test_the_functions_that_an_application_calls(tmp_path: Path) -> None:
 
 
 def test_a_front_end_computes_the_rows_itself() -> None:
-    options = Options(frontend=from_mapping("micro", "test"), io="rows")
     with pytest.raises(ConfigError, match="computes the rows of the input itself"):
-        compile_graph(one_conv().graph(), "fed", Provenance("chain", "0" * 64, ""), options)
+        Options(frontend=from_mapping("micro", "test"), io="rows")
 
 
 def test_slots_take_no_rows(tmp_path: Path) -> None:
@@ -314,7 +314,7 @@ def test_from_tinyml_yaml_to_cmake(tmp_path: Path) -> None:
     path = tmp_path / "tinyml.yaml"
     path.write_text("models:\n  - name: a\n    file: a.onnx\n    io: rows,int8\n")
     (entry,) = manifest.parse(path.read_text(), "x").models
-    assert entry.pipeline_io() == "rows,int8"
+    assert entry.io == Io(rows=True, int8=True)
     assert "[=[IO]=] [=[rows,int8]=]" in cmake.calls(path)
     with pytest.raises(ConfigError, match="'io' cannot be 'columns'"):
         manifest.parse(path.read_text().replace("rows,int8", "columns"), "x")

@@ -12,10 +12,10 @@ import pytest
 from tests.support.stateful import FRAME, stream
 from tests.support.tflite_writer import Call, Part, Value, write
 from tinyml import importers
-from tinyml.cli import main
-from tinyml.interpret import interpret
 from tinyml.ir import Array, Quant
+from tinyml.ir.interpreter import interpret
 from tinyml.quantize.measure import decision
+from tinyml.verbs.cli import main
 
 
 @pytest.fixture

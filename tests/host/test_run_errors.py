@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from tinyml.emit.checksum import crc_of, stored_bytes
-from tinyml.harness.build import RUNTIME_C, RUNTIME_INCLUDE, SANITIZERS, WARNINGS
+from tinyml.harness.program_build import RUNTIME_C, RUNTIME_INCLUDE, SANITIZERS, WARNINGS
 from tinyml.harness.tools import host_compiler
 from tinyml.pipeline import Options, compile_model
 

@@ -8,8 +8,8 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
-from tinyml.kernel import Library, kernel_table
 from tinyml.ops import __name__ as _registers_the_kernels
+from tinyml.ops.framework.kernel import Library, kernel_table
 
 RUNTIME = Path(__file__).parents[2] / "plugin" / "tinyml" / "runtime"
 DECLARATION = re.compile(r"^(?!static)[a-z_][\w \t\*]*?\b(tinyml_\w+)\(", re.MULTILINE)

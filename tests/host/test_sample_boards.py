@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.zephyr import test_mlperf_tiny, test_slots, test_twister
+from tests.zephyr import applications, test_mlperf_tiny, test_slots
 from tools import samples
 
 PAIRS = samples.outside()
@@ -23,13 +23,13 @@ def test_boards_outside_the_suite_were_run() -> None:
 
 
 def test_the_suite_runs_every_sample_on_a_core_and_on_native_sim() -> None:
-    """``tests/zephyr/test_samples.py`` takes tests and boards from the files; some samples have their own."""
+    """``tests/zephyr/applications.py`` takes tests and boards from the files; some samples have their own."""
     boards: dict[str, set[str]] = {}
     for pair in samples.named():
         boards.setdefault(pair.sample.name, set()).update({pair.board} if pair.in_suite else ())
     assert boards.pop("model_update") == set(test_slots.BOARDS)
     assert boards["mlperf_tiny"] == set(test_mlperf_tiny.BOARDS)
-    assert boards["digits"] <= set(test_twister.BOARDS)
+    assert boards["digits"] <= set(applications.DIGITS_BOARDS)
     assert all(found == {"qemu_cortex_m3", "native_sim/native/64"} for found in boards.values()), boards
 
 

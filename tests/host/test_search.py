@@ -19,7 +19,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import tinyml
-from tinyml.errors import ConfigError, ToolError
+from tinyml.base.errors import ConfigError, ToolError
 
 ROOT = Path(__file__).resolve().parents[2]
 TRIALS = 3

@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 
 from tests.support.weighted_layers import Layers, Weighted
+from tinyml.base.errors import UnsupportedError
+from tinyml.cores.targets import find_target
 from tinyml.emit.model import Provenance
-from tinyml.errors import UnsupportedError
-from tinyml.goals import BALANCED
-from tinyml.kernel import Kernel, Library
+from tinyml.memory.select import Selected
 from tinyml.ops.conv.conv import Conv
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.conv.depthwise import DepthwiseConv
+from tinyml.ops.framework.kernel import Kernel, Library
 from tinyml.pipeline import Options, compile_graph, compile_model
-from tinyml.select import Selected
-from tinyml.targets import find_target
+from tinyml.settings.optimize import BALANCED
 
 DIGITS = Path(__file__).parents[2] / "samples" / "digits" / "model.onnx"
 
@@ -116,5 +116,5 @@ def test_filters_that_cmsis_nn_cannot_count(channels: int, library: Library) -> 
 )
 def test_windows_beyond_16_bits_are_refused(op: Convolution) -> None:
     kernel = (1, 1, 3, 1)
-    with pytest.raises(UnsupportedError, match="below 32768, and so are strides and dilations"):
+    with pytest.raises(UnsupportedError, match="strides and dilations are all below 32,768"):
         selected(Weighted(op, (1, 1, 10, 1), kernel), "cortex-m4", "portable")

@@ -14,7 +14,7 @@ from tests.support.micro_reference import RECORDED
 from tests.support.signal_models import flexible, one_call, preprocessor
 from tests.support.tflite_writer import Value
 from tinyml import harness
-from tinyml.errors import TinymlError
+from tinyml.base.errors import TinymlError
 from tinyml.features.micro.settings import MicroSettings
 from tinyml.importers import load
 from tinyml.ir import Array
@@ -91,29 +91,29 @@ ZEROS, ONES = np.zeros(4, np.int16), np.ones(4, np.int16)
 NO_KEYS = b"T\0fft_length\0\x02\x0e\r\x02\0\x01\0\x02\0\x07\0\0\x02\x05\x05\x06\x13\x01"
 WRONG: dict[str, tuple[str, list[Value], list[Value], dict[str, int] | bytes, str]] = {
     "no options": ("Rfft", [SAMPLES], [SPECTRUM], b"", "has no option 'fft_length'"),
-    "options cut off": ("Rfft", [SAMPLES], [SPECTRUM], flexible({"fft_length": 16})[:9], "broken options"),
-    "keys of no kind": ("Rfft", [SAMPLES], [SPECTRUM], NO_KEYS, "broken options"),
+    "options cut off": ("Rfft", [SAMPLES], [SPECTRUM], flexible({"fft_length": 16})[:9], "malformed options"),
+    "keys of no kind": ("Rfft", [SAMPLES], [SPECTRUM], NO_KEYS, "malformed options"),
     "odd length": ("Rfft", [SAMPLES], [SPECTRUM], {"fft_length": 24}, "in int16 with a length of 24"),
     "too short": ("Rfft", [SAMPLES], [SPECTRUM], {"fft_length": 8}, "at most as long as the transform"),
-    "too long": ("Rfft", [SAMPLES], [SPECTRUM], {"fft_length": 1 << 20}, "4 to 65536 make sense"),
+    "too long": ("Rfft", [SAMPLES], [SPECTRUM], {"fft_length": 1 << 20}, "from 4 to 65536"),
     "int32": ("Rfft", [Value("x", (16,), "int32")], [SPECTRUM], {"fft_length": 16}, "on int32"),
     "half a spectrum": ("Irfft", [SAMPLES], [SPECTRUM], {"fft_length": 16}, "2 \\+ 1 complex numbers"),
     "window": ("Window", [SAMPLES, *constants(ZEROS)], [SAMPLES], {"shift": 12}, "one weight for each"),
-    "shift": ("Window", [SAMPLES, *constants(ZEROS)], [SAMPLES], {"shift": 40}, "0 to 31 make sense"),
-    "bins": ("Energy", [SAMPLES], [ROW], {"start_index": 3, "end_index": 9}, "Start and end are numbers"),
+    "shift": ("Window", [SAMPLES, *constants(ZEROS)], [SAMPLES], {"shift": 40}, "from 0 to 31"),
+    "bins": ("Energy", [SAMPLES], [ROW], {"start_index": 3, "end_index": 9}, "Start and end count"),
     "filters": (
         "FilterBank",
         [WORDS, *constants(ZEROS, ZEROS, ONES * 14, ZEROS, ONES * 3)],
         [ROW],
         {"num_channels": 3},
-        "negative or beyond their tables",
+        "negative or out of range",
     ),
     "few filters": (
         "FilterBank",
         [WORDS, *constants(ZEROS, ZEROS, ZEROS, ZEROS, ONES)],
         [ROW],
         {"num_channels": 4},
-        "negative or beyond their tables",
+        "negative or out of range",
     ),
     "gains": ("PCAN", [WORDS, WORDS, *constants(ZEROS)], [WORDS], {"snr_shift": 6}, "has 4 numbers of int16"),
     "type": (

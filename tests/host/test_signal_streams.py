@@ -14,7 +14,7 @@ import pytest
 from tests.support.batch import Item, run_batch
 from tests.support.signal_models import one_call
 from tests.support.tflite_writer import Value
-from tinyml.errors import TinymlError
+from tinyml.base.errors import TinymlError
 from tinyml.importers import load
 from tinyml.ir import Array
 from tinyml.pipeline import Options, compile_model

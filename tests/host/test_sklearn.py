@@ -16,11 +16,12 @@ pytest.importorskip("onnxruntime", reason="it is the reference")
 from skl2onnx import to_onnx
 from sklearn import datasets, ensemble, linear_model, naive_bayes, neural_network, pipeline, preprocessing
 
-from tinyml import cli, harness
+from tinyml import harness
+from tinyml.base.errors import ConfigError
 from tinyml.compare.reference import OnnxRuntime
-from tinyml.errors import ConfigError
 from tinyml.importers import load, read_model
 from tinyml.pipeline import Options, compile_model
+from tinyml.verbs import cli
 
 SMALL: dict[str, Any] = {"n_estimators": 6, "max_depth": 4, "random_state": 0}
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tinyml.cli import main
-from tinyml.errors import ConfigError
+from tinyml.base.errors import ConfigError
 from tinyml.slots import container, image, keys
 from tinyml.slots.version import Version, parse_version
+from tinyml.verbs.cli import main
 
 DIGITS = Path(__file__).parents[2] / "samples" / "digits" / "model.onnx"
 SLOTS = "--slots=a=0x60000,b=0x70000"

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from tinyml.errors import ToolError
+from tinyml.base.errors import ToolError
 from tinyml.harness.stack import INDIRECT, Calls, deepest, read_calls
 
 GRAPH = """graph: { title: "m.c"

@@ -9,13 +9,12 @@ from dataclasses import replace
 import pytest
 
 from tinyml.ir import DType, Tensor
-from tinyml.kernel import Overlay
-from tinyml.plan.content import Segment, _filled, own, part
-from tinyml.plan.planner import _covers
-from tinyml.plan.problem import Block, Piece
-from tinyml.plan.regions import Home, Region
-from tinyml.plan.search import Packing, _united
-from tinyml.plan.storage import (
+from tinyml.memory.plan.content import Segment, _filled, own, part
+from tinyml.memory.plan.planner import _covers
+from tinyml.memory.plan.problem import Block, Piece
+from tinyml.memory.plan.regions import Home, Region
+from tinyml.memory.plan.search import Packing, _united
+from tinyml.memory.plan.storage import (
     Group,
     Member,
     Storage,
@@ -25,6 +24,7 @@ from tinyml.plan.storage import (
     _join,
     _joined_bytes,
 )
+from tinyml.ops.framework.kernel import Overlay
 
 
 def member(name: str, first: int, last: int, size: int = 8, dtype: DType = DType.INT8) -> Member:

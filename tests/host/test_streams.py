@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tinyml.harness.build import RUNTIME_C, RUNTIME_INCLUDE, SANITIZERS, WARNINGS
+from tinyml.harness.program_build import RUNTIME_C, RUNTIME_INCLUDE, SANITIZERS, WARNINGS
 
 PROGRAM = Path(__file__).parents[1] / "streams" / "streams.c"
 SOURCES = [RUNTIME_C / "signal" / f"{name}.c" for name in ("sliding", "ring", "decision")]

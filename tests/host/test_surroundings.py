@@ -19,12 +19,13 @@ import numpy as np
 import pytest
 
 import tinyml as tinyml_api
-from tinyml import arrays, whole_files
-from tinyml.app import files, manifest
-from tinyml.cli import main
-from tinyml.errors import ConfigError
-from tinyml.package.folder import write_depfile
+from tinyml.base import whole_files
+from tinyml.base.errors import ConfigError
+from tinyml.datasets import arrays
+from tinyml.emit.output_folder import write_depfile
+from tinyml.projects import files, manifest
 from tinyml.verbs.base import TERMINATED
+from tinyml.verbs.cli import main
 from tinyml.verbs.ops import Ops
 
 ROOT = Path(__file__).parents[2]
@@ -89,7 +90,7 @@ def test_a_home_that_cannot_be_written(home: str, tmp_path: Path) -> None:
 
 
 def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tinyml.workspace import cache_folder
+    from tinyml.setup.workspace import cache_folder
 
     def nowhere() -> Path:
         raise RuntimeError("Could not determine home directory.")

@@ -12,24 +12,24 @@ import pytest
 from tests.support.batch import Item, run_batch
 from tests.support.interpret import interpret
 from tests.support.sketch import Sketch
-from tinyml import c
-from tinyml.bands.join import _Neighbours
+from tinyml.base import c
+from tinyml.cores.targets import find_target
 from tinyml.emit.model import Provenance
 from tinyml.ir import DType, Graph, Quant, State
-from tinyml.kernel import Table, Tables
+from tinyml.memory.bands.join import _Neighbours
+from tinyml.memory.plan.storage import Group, _aligned, _copied
+from tinyml.memory.schedule import _acyclic, _freed, _model, _Step
+from tinyml.memory.select import select
 from tinyml.ops.concat import Concat
 from tinyml.ops.conv.conv import Conv
 from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.elementwise.unary import Unary
+from tinyml.ops.framework.kernel import Table, Tables
 from tinyml.passes._channel_ranges import analyse, is_channelwise
 from tinyml.passes._reshape_axes import carried
 from tinyml.passes.fuse_pad import fuse_pad
 from tinyml.passes.fuse_qdq import _same_constant
 from tinyml.pipeline import LIBRARIES, Options, compile_graph
-from tinyml.plan.storage import Group, _aligned, _copied
-from tinyml.schedule import _acyclic, _freed, _model, _Step
-from tinyml.select import select
-from tinyml.targets import find_target
 
 
 @pytest.mark.parametrize("name", ["a */ b", "*//*", "/* a", "**//", 'a " b \\', "\u00e4*/\n"])

@@ -12,14 +12,15 @@ import onnx
 import pytest
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
-from tinyml import cli, harness
+from tinyml import harness
 from tinyml.cost.hints import hints
 from tinyml.importers import onnx_graph
-from tinyml.interpret import interpret
 from tinyml.ir import Array, Graph
+from tinyml.ir.interpreter import interpret
 from tinyml.ops.elementwise.channel_lookup import ChannelLookup
 from tinyml.ops.elementwise.lookup import Lookup
 from tinyml.pipeline import Options, compile_built, optimize
+from tinyml.verbs import cli
 
 SHAPE = (1, 3, 16, 16)
 CONSTANTS: dict[str, Array] = {

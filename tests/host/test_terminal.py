@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from tinyml import arrays
-from tinyml.cli import main
-from tinyml.errors import INTERRUPTED, ConfigError
+from tinyml.base.errors import INTERRUPTED, ConfigError
+from tinyml.cores.machines import MACHINES, find_machine
+from tinyml.cores.targets import find_target
+from tinyml.datasets import arrays
 from tinyml.ir import DType, Tensor
-from tinyml.machines import MACHINES, find_machine
-from tinyml.targets import find_target
+from tinyml.verbs.cli import main
 from tinyml.verbs.doctor import Doctor
 
 ROOT = Path(__file__).parents[2]

@@ -15,14 +15,14 @@ from tests.support.interpret import interpret
 from tests.support.tflite_case import Cases, f32, i8, ints
 from tests.support.tflite_writer import Call, Part, Value, write
 from tinyml import importers
+from tinyml.base.errors import ConfigError, ModelError, UnsupportedError
 from tinyml.emit.model import Provenance
-from tinyml.errors import ConfigError, ModelError, UnsupportedError
 from tinyml.importers import tflite_graph
 from tinyml.ir import DType, Graph, Quant
+from tinyml.ir.verifier import verify
 from tinyml.ops.dense.dense import Dense
 from tinyml.ops.reshape import Reshape
 from tinyml.pipeline import Options, compile_graph, optimize
-from tinyml.verify import verify
 
 PATH = Path("model.tflite")
 ORIGIN = Provenance("model.tflite", "00" * 32, "")

@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from tests.ops.trees import FEATURES, ML, forest
-from tinyml.errors import ModelError, UnsupportedError
+from tinyml.base.errors import ModelError, UnsupportedError
 from tinyml.importers import onnx_graph
 from tinyml.ir import Graph
 from tinyml.ops.classical.trees import STARTS, TARGETS, WEIGHTS, Trees
@@ -38,7 +38,7 @@ def read(
     [
         ({"mode": "BRANCH_EQ"}, "has nodes of mode BRANCH_EQ"),
         ({"kind": TensorProto.DOUBLE}, "FloatTensorType"),
-        ({"aggregate_function": "MAX"}, "takes the MAX of its trees"),
+        ({"aggregate_function": "MAX"}, "aggregates its trees by MAX"),
         ({"post_transform": "PROBIT"}, "post_transform PROBIT"),
     ],
 )

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tinyml.harness.build import SANITIZERS
+from tinyml.harness.program_build import SANITIZERS
 
 RUNTIME = Path(__file__).resolve().parents[2] / "plugin" / "tinyml" / "runtime" / "include"
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Wpedantic", "-Werror"]

@@ -18,17 +18,17 @@ from onnx import TensorProto, helper, numpy_helper
 from tests.support.tflite_case import Q, i8, ints
 from tests.support.tflite_writer import Call, Part, write
 from tinyml import importers, pipeline
-from tinyml.bands.kernel import BandsOfRows
-from tinyml.cli import main
 from tinyml.compare.difference import Tolerance, compare, signal_to_noise_db
 from tinyml.compare.reference import LiteRt
-from tinyml.compare.samples import generated
+from tinyml.datasets.generated_samples import generated
 from tinyml.ir import DType, Graph, Layer, Tensor
-from tinyml.kernel import Kernel, Sheet
+from tinyml.memory.bands.band_kernel import BandsOfRows
 from tinyml.ops.elementwise.clamp import Clamp
+from tinyml.ops.framework.kernel import Kernel, Sheet
+from tinyml.ops.framework.reading import ONNX_READERS, Builder, OnnxNode
 from tinyml.ops.pool.max import MaxPoolLoops
 from tinyml.passes import PASSES
-from tinyml.reading import ONNX_READERS, Builder, OnnxNode
+from tinyml.verbs.cli import main
 
 SAMPLES = Path(__file__).parents[2] / "samples" / "digits"
 DIGITS = str(SAMPLES / "model.onnx")

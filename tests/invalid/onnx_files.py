@@ -59,32 +59,32 @@ def _operands() -> dict[str, Made]:
     scales = {"s": ones(3), "z": np.zeros(3, np.int8)}
     return {
         **{
-            f"quantize_axis_{axis}": one("QuantizeLinear", "x s z", [3, 3], f"axis {axis} of", scales, axis=axis)
+            f"quantize_axis_{axis}": one("QuantizeLinear", "x s z", [3, 3], f"axis {axis} is out of range", scales, axis=axis)
             for axis in (2, 7, -3)
         },
         "conv_short_bias": one("Conv", "x w b", image, short, {**conv, "b": ones(2)}),
         "conv_long_bias": one("Conv", "x w b", image, short, {**conv, "b": ones(9)}),
-        "conv_channels": one("Conv", "x w", image, "Groups divide the output channels", {"w": ones(3, 5, 3, 3)}),
+        "conv_channels": one("Conv", "x w", image, "The number of groups must divide the output channels", {"w": ones(3, 5, 3, 3)}),
         "conv_kernel_too_large": one("Conv", "x w", image, "not larger than the input", {"w": ones(3, 2, 9, 9)}),
-        "conv_stride_0": one("Conv", "x w", image, "1 or more", conv, strides=[0, 1]),
-        "conv_dilation_0": one("Conv", "x w", image, "1 or more", conv, dilations=[0, 1]),
-        "conv_negative_pads": one("Conv", "x w", image, "0 or more", conv, pads=[-1, 0, 0, 0]),
+        "conv_stride_0": one("Conv", "x w", image, "at least 1", conv, strides=[0, 1]),
+        "conv_dilation_0": one("Conv", "x w", image, "at least 1", conv, dilations=[0, 1]),
+        "conv_negative_pads": one("Conv", "x w", image, "at least 0", conv, pads=[-1, 0, 0, 0]),
         "depthwise_short_bias": one(
             "Conv", "x w b", image, short, {"w": ones(2, 1, 3, 3), "b": ones(1)}, group=2
         ),
         "transpose_short_bias": one(
             "ConvTranspose", "x w b", image, short, {"w": ones(2, 3, 2, 2), "b": ones(1)}
         ),
-        "matmul_1x4_9x8": one("MatMul", "x w", [1, 4], "the second one as long as", {"w": ones(9, 8)}),
+        "matmul_1x4_9x8": one("MatMul", "x w", [1, 4], "the second is as long as", {"w": ones(9, 8)}),
         "matmul_of_inputs": one("MatMul", "x w", [3, 1, 4], "as long as the second's columns", {"w": ones(3, 9, 8)}),
         "concat_axis_9": one("Concat", "x w", [1, 4], "axis 9", {"w": ones(1, 4)}, axis=9),
-        "pool_kernel_0": one("MaxPool", "x", image, "1 or more", kernel_shape=[0, 2]),
+        "pool_kernel_0": one("MaxPool", "x", image, "at least 1", kernel_shape=[0, 2]),
         "lstm_weights": one("LSTM", "x w r", [4, 1, 5], "gates * hidden", lstm, hidden_size=3),
         "lstm_bias": one("LSTM", "x w r b", [4, 1, 2], "The bias has", {**lstm, "b": ones(1, 5)}, hidden_size=3),
         "gru_weights": one("GRU", "x w r", [4, 1, 2], "gates * hidden", lstm, hidden_size=3),
         "transpose_axis_twice": one("Transpose", "x", [2, 3], "every axis of the input once", perm=[0, 0]),
         "scatter_updates": one(
-            "ScatterND", "x i u", [4, 4], "one piece", {"i": np.array([[1]]), "u": ones(1, 9)}
+            "ScatterND", "x i u", [4, 4], "one slice", {"i": np.array([[1]]), "u": ones(1, 9)}
         ),
         "gather_outside": one("Gather", "x i", [4, 4], "outside", {"i": np.array([7])}),
         "add_shapes": one("Add", "x w", [2, 3], "broadcast to one", {"w": ones(4)}),
@@ -92,16 +92,16 @@ def _operands() -> dict[str, Made]:
         "where_shapes": one("Where", "c x w", [2, 3], "broadcast to one", {"c": np.ones(5, bool), "w": ones(1)}),
         "where_types": one("Where", "c x w", [2, 3], "same element type", {"c": np.ones(1, bool), "w": np.ones(1, np.int8)}),
         "einsum_axes": one("Einsum", "x w", [2, 3], "axis for each letter", {"w": ones(4)}, equation="ab,ab->a"),
-        "einsum_extents": one("Einsum", "x w", [2, 3], "axes of one letter agree", {"w": ones(4, 5)}, equation="ab,bc->ac"),
-        "einsum_result": one("Einsum", "x", [2, 3], "each at most once", equation="ab->aa"),
+        "einsum_extents": one("Einsum", "x w", [2, 3], "axes with the same letter have the same extent", {"w": ones(4, 5)}, equation="ab,bc->ac"),
+        "einsum_result": one("Einsum", "x", [2, 3], "each occurs once", equation="ab->aa"),
         "det_not_square": one("Det", "x", [2, 3], "square matrices"),
         "reshape_elements": one("Reshape", "x s", [2, 3], "cannot reshape", {"s": np.array([4, 2])}),
         "pad_value": (
             file([helper.make_node("Cast", ["x"], ["c"], to=TensorProto.INT32),
                   helper.make_node("Pad", ["c", "p", "v"], ["d"]), helper.make_node("Cast", ["d"], ["y"], to=1)],
-                 [2, 3], {"p": np.array([0, 1, 0, 1]), "v": np.float32(np.inf)}).SerializeToString(), "one that the elements can have"),
+                 [2, 3], {"p": np.array([0, 1, 0, 1]), "v": np.float32(np.inf)}).SerializeToString(), "The padding value is representable"),
         "resize_nothing": one(
-            "Resize", "x e s", [1, 1, 4, 4], "extent of 1 or more", {"e": ones(0), "s": np.array([1, 1, 0, 1.0], np.float32)}
+            "Resize", "x e s", [1, 1, 4, 4], "Every output extent is between 1 and", {"e": ones(0), "s": np.array([1, 1, 0, 1.0], np.float32)}
         ),
     }  # fmt: skip
 

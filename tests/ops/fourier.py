@@ -52,6 +52,20 @@ def sparse(outputs: int, inputs: int, share: float) -> Array:
     return weights
 
 
+def filter_bank(outputs: int, inputs: int, gap: int, coarse: bool = False) -> Array:
+    """Each output has two runs of weights with ``gap`` zeros between them; the last two have less."""
+    weights = np.zeros((outputs, inputs), np.float32)
+    values = np.rint(real(outputs, 10) * 20) / 64 if coarse else real(outputs, 10)
+    for output in range(outputs):
+        first = (3 * output) % (inputs - 10 - gap)
+        weights[output, first : first + 6] = values[output, :6]
+        weights[output, first + 6 + gap : first + 10 + gap] = values[output, 6:]
+    weights[-2] = 0
+    weights[-1, : inputs - 1] = 0
+    weights[-1, inputs - 1] = values[0, 0] or 1
+    return weights
+
+
 CASES: list[Case] = [
     *(op_case(f"half_{n}", Dft(1, n, False, True), [real(2, n, 1)], atol=2e-5) for n in LENGTHS),
     *(op_case(f"half_{n}", Dft(1, n, False, True), [real(1, n, 1, low=-1, high=1)], atol=5e-5) for n in LONG),
@@ -75,5 +89,14 @@ CASES: list[Case] = [
             (0.45, (-np.inf, np.inf), None),
             (0.0, (-np.inf, np.inf), Const(real(10))),
         )
+    ),
+    *(
+        op_case(
+            f"{'int8_' if coarse else ''}filters_{gap}_apart",
+            Dense(clamp=(-1.0, np.inf) if gap else (-np.inf, np.inf)),
+            [real(2, 60), Const(filter_bank(9, 60, gap, coarse)), Const(real(9)) if gap else None],
+        )
+        for gap in (0, 1, 2, 4, 5, 13)
+        for coarse in (False, True)
     ),
 ]

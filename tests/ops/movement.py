@@ -23,6 +23,13 @@ def indices(values: object, dtype: str = "int64") -> Array:
     return np.array(values, dtype)
 
 
+def _positions(batch: int, count: int, depth: int) -> Array:
+    """Positions in X after ``batch`` of its axes, some counted from the end."""
+    found = whole(*X.shape[:batch], count, depth, low=0, high=1 << 20).astype(np.int64)
+    sizes = np.array(X.shape[batch : batch + depth])
+    return found % (2 * sizes) - sizes
+
+
 SLICES = {
     "rows": (ints(1), ints(3), ints(0), ints(1)),
     "steps": (ints(0, 1), ints(3, 5), ints(0, 2), ints(2, 3)),
@@ -58,6 +65,17 @@ CASES: list[Case] = [
     onnx_case("gather_elements", "GatherElements", [X, indices([[[0, -1, 2, 1, 0]] * 2] * 3)], axis=1),
     onnx_case("gather_nd", "GatherND", [X, indices([[0, 1], [2, -1]])]),
     onnx_case("gather_nd_batch", "GatherND", [X, indices([[0], [2], [-1]])], batch_dims=1),
+    *(
+        onnx_case(
+            f"gather_nd_batch{batch}_count{count}_depth{depth}",
+            "GatherND",
+            [X, _positions(batch, count, depth)],
+            batch_dims=batch,
+        )
+        for batch in range(3)
+        for count in (1, 3)
+        for depth in range(1, 4 - batch)
+    ),
     *(
         onnx_case(
             f"scatter_elements_{how}",

@@ -118,6 +118,21 @@ CASES: list[Case] = [
         for mode in ("avg", "max")
         for where in ("half_pixel", "output_half_pixel")
     ),
+    *(
+        onnx_case(
+            f"max_regions_{number}",
+            "MaxRoiPool",
+            [X, np.array(regions, np.float32)],
+            pooled_shape=[3, 2],
+            spatial_scale=scale,
+        )
+        for number, (scale, regions) in enumerate(
+            (
+                (1.0, [[0, 0, 0, 3, 2], [0, 1, 1, 9, 9], [0, 2, 2, 2, 2]]),
+                (0.7, [[0, -3, -2, 4.4, 2.6], [0, 5, 4, 1, 1], [0, 20, 20, 30, 30]]),
+            )
+        )
+    ),
     onnx_case(
         "deformed",
         "DeformConv",

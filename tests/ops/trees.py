@@ -35,6 +35,7 @@ def forest(
     held: dict[str, list[Any]] = {name: [] for name in ("treeids", "nodeids", "ids", "weights")}
     low, high = more.pop("low", -1.0), more.pop("high", 1.0)
     tracks, pure = more.pop("tracks", False), more.pop("pure", False)
+    extreme = more.pop("extreme", False)
     inner = 2**depth - 1
     for tree in range(count):
         for number in range(2 * inner + 1):
@@ -42,7 +43,7 @@ def forest(
             row = (
                 tree, number, 0 if leaf else int(random.integers(FEATURES)),
                 "LEAF" if leaf else modes[number % len(modes)],
-                0.0 if leaf else float(np.float32(random.integers(-3, 4) / 2)),
+                0.0 if leaf else _limit(random, extreme),
                 0 if leaf else 2 * number + 1, 0 if leaf else 2 * number + 2,
                 int(tracks and not leaf and number % 2 == 0),
             )  # fmt: skip
@@ -56,6 +57,27 @@ def forest(
                     held[name].append(value)
     named = {f"nodes_{name}": values for name, values in nodes.items()}
     return {**named, **{f"{word}_{name}": values for name, values in held.items()}, **more}
+
+
+def _base(values: list[float]) -> Any:
+    return {"base_values": values} if values else {}
+
+
+EXTREMES = (-np.inf, np.inf, -0.0, 3.4028235e38, -3.4028235e38, 1e-45)
+
+
+def _limit(random: np.random.Generator, extreme: bool) -> float:
+    if extreme and random.random() < 0.6:
+        return float(random.choice(EXTREMES))
+    return float(np.float32(random.integers(-3, 4) / 2))
+
+
+def extreme_samples(rows: int = 24) -> Array:
+    """Numbers at the ends of float32, and some that are not numbers."""
+    random, x = np.random.default_rng(6), np.tile(samples(8), (rows // 8, 1))
+    chosen = random.random(x.shape) < 0.6
+    x[chosen] = random.choice([*EXTREMES, np.nan], int(chosen.sum()))
+    return x
 
 
 def samples(rows: int = 9) -> Array:
@@ -100,6 +122,21 @@ CASES: list[Case] = [
     classifier("mixed_modes", [0, 1, 2], [7, 3, -2], modes=MODES),
     classifier("missing", [0, 1, 2], [0, 1, 2], odd(), tracks=True),
     classifier("missing_no", [0, 1, 2], [0, 1, 2], odd(), modes=["BRANCH_GT", "BRANCH_LEQ"]),
+    *(
+        classifier(f"extreme_{mode}_{tracks}", [0, 1, 2], [0, 1, 2], extreme_samples(), modes=[mode],
+                   extreme=True, tracks=tracks)
+        for mode in MODES
+        for tracks in (False, True)
+    ),
+    *(
+        classifier(
+            f"two_{transform.lower()}_{sign}_{len(base)}", [0], [0, 1], post_transform=transform, low=low,
+            high=high, **_base(base),
+        )
+        for transform in ("NONE", "LOGISTIC")
+        for sign, low, high in (("positive", 0.0, 3.0), ("negative", -3.0, -0.1), ("mixed", -3.0, 3.0))
+        for base in ([], [-0.75])
+    ),
     classifier("pure", [0, 1, 2], [0, 1, 2], pure=True),
     regressor("zero", [0], low=0.0, high=0.0),
     classifier("softmax", [0, 1, 2], [0, 1, 2], post_transform="SOFTMAX", base_values=[0.5, 0.1, -0.3]),

@@ -14,7 +14,7 @@ import pytest
 
 from tests.platformio.conftest import REPOSITORY, MakeProject, platform
 from tests.platformio.digits import GOLDEN, HOST, QEMU, SAMPLE, answers, require, sample
-from tinyml.workspace import find_cmsis_nn
+from tinyml.setup.workspace import find_cmsis_nn
 
 RISCV = f"[env:rv32]\n{platform('qemu_riscv')}\nboard = virt\n"
 ANSWERS = ["this is a 0", "this is a 3", "this is a 4"]

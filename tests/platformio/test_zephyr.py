@@ -20,7 +20,7 @@ import yaml
 
 from tests.platformio.conftest import REPOSITORY, MakeProject, Project, describe_package
 from tests.platformio.digits import GOLDEN, QEMU, SAMPLE, built, require
-from tinyml.workspace import find_cmsis_nn
+from tinyml.setup.workspace import find_cmsis_nn
 
 INPUTS = REPOSITORY / "samples" / "digits" / "src"
 IMAGES = 40

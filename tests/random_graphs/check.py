@@ -21,12 +21,12 @@ import numpy as np
 import onnx
 
 from tests.random_graphs.onnx_model import onnx_model
-from tests.random_graphs.recipe import NNSMITH, TFLITE_KINDS, Model, Recipe
+from tests.random_graphs.recipe import NNSMITH, TFLITE_KINDS, TFLITE_OPS, Model, Recipe
 from tests.random_graphs.their_arithmetic import in_their_arithmetic
 from tests.support.batch import Item, run_batch
 from tests.support.interpret import interpret
+from tinyml.base.errors import TinymlError
 from tinyml.emit.model import Provenance
-from tinyml.errors import TinymlError
 from tinyml.importers import onnx_graph, tflite_graph
 from tinyml.ir import Array, Graph
 from tinyml.ops.quantization.quantize import Dequantize
@@ -69,6 +69,10 @@ def build(recipe: Recipe) -> Model:
         from tests.random_graphs.tflite_model import tflite_model
 
         return tflite_model(recipe)
+    if recipe.kind == TFLITE_OPS:
+        from tests.random_graphs.tflite_ops import tflite_op_model
+
+        return tflite_op_model(recipe)
     if recipe.kind == NNSMITH:
         from tests.random_graphs.nnsmith_model import nnsmith_model
 
@@ -99,7 +103,7 @@ def check(recipes: Iterable[Recipe], in_c: bool = True, c_every: int = 1) -> Tal
             wanted = _reference(model, graph)
             complaints = [c for c in map(_compare, comparable, wanted) if c]
         except TinymlError as error:
-            tally.refused[str(error).splitlines()[0]] += 1
+            tally.refused[" ".join(str(error).split()[:40])] += 1
             continue
         except Exception:  # a crash of the compiler is a finding as well
             tally.wrong[recipe] = traceback.format_exc(limit=-4)
@@ -141,9 +145,9 @@ def read(model: Model) -> Graph:
 
 def _reference(model: Model, graph: Graph) -> list[list[Array]]:
     if model.is_tflite:
-        from tests.random_graphs.tflite_model import litert
+        from tests.random_graphs.tflite_ops import run
 
-        return litert(model)
+        return run(model.content, model.samples)
     session = Session(onnx.load_from_string(model.content))
     return [
         list(session.run(dict(zip(graph.inputs, sample, strict=True))).values()) for sample in model.samples

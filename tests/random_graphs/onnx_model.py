@@ -15,6 +15,7 @@ from onnx import helper, numpy_helper
 
 from tests.random_graphs.float_graph import FloatGraph, Step, float_graph
 from tests.random_graphs.recipe import Model, Recipe
+from tests.support.weighted_layers import extreme_biases
 from tinyml.ir import Array
 from tinyml.reference.session import Session
 
@@ -22,6 +23,8 @@ SAMPLES = 4
 OPSET = 21
 MICROSOFT = "com.microsoft"
 SAME_SCALE = ("MaxPool", "GlobalMaxPool", "Reshape", "Transpose", "Slice")
+EXTREME_BIASES = 0.03
+"""The share of layers with biases up to the limits of int32."""
 DTYPES = {"s8": "int8", "u8": "uint8", "s16": "int16"}
 
 
@@ -140,7 +143,13 @@ class _Quantizer:
         sums = np.float32(self.params[x][0]) * scales
         count = self.graph.constants[name].size
         stored = np.rint(self.graph.constants[name].astype(np.float64) / sums).clip(-(2**30), 2**30)
-        self.constants[f"{name}_q"] = stored.reshape(count).astype(np.int32)
+        whole = stored.reshape(count).astype(np.int32)
+        extreme = np.random.default_rng(zlib.crc32(f"{name} {whole.tolist()}".encode()))
+        if extreme.random() < EXTREME_BIASES:
+            whole = extreme_biases(extreme, whole)
+            if self.operators:  # QLinearConv adds in 32 bits, and wraps around
+                whole = np.clip(whole, -(1 << 30), 1 << 30)
+        self.constants[f"{name}_q"] = whole
         return (f"{name}_q", *self._numbers(name, sums, np.zeros_like(sums, np.int32), "int32"))
 
     def _activation(self, name: str) -> tuple[str, str, str]:

@@ -12,8 +12,10 @@ import numpy as np
 from tinyml.ir import Array
 
 ONNX_KINDS = ("float", "qdq_s8", "qdq_u8", "qdq_s16", "qop_s8", "qop_u8")
-TFLITE_KINDS = ("tflite_float", "tflite_s8", "tflite_s16")
-KINDS = (*ONNX_KINDS, *TFLITE_KINDS)
+TFLITE_KINDS = ("tflite_float", "tflite_s8", "tflite_u8", "tflite_s16")
+TFLITE_OPS = "tflite_ops"
+"""Single operators with all their options."""
+KINDS = (*ONNX_KINDS, *TFLITE_KINDS, TFLITE_OPS)
 NNSMITH = "nnsmith"
 """A kind that is not among KINDS, because its generator is not installed with the tests."""
 
@@ -50,7 +52,7 @@ class Model:
 
     @property
     def is_tflite(self) -> bool:
-        return self.recipe.kind in TFLITE_KINDS
+        return self.recipe.kind in (*TFLITE_KINDS, TFLITE_OPS)
 
 
 def recipe(number: int, seed: int = 0, kinds: Sequence[str] = KINDS) -> Recipe:

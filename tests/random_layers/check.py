@@ -14,11 +14,11 @@ from unittest import mock
 from tests.random_layers.batch import Batch
 from tests.support.layer_kinds import same
 from tinyml import harness
+from tinyml.base.errors import TinymlError
 from tinyml.emit.model import Provenance
-from tinyml.errors import TinymlError
-from tinyml.goals import GOALS
+from tinyml.memory.plan.solve import ORDERS
 from tinyml.pipeline import Options, compile_graph
-from tinyml.plan.solve import ORDERS
+from tinyml.settings.optimize import GOALS
 
 CHECKED = harness.Options(check_arena=True)
 
@@ -102,5 +102,8 @@ def _any_plan(alignment: int) -> Iterator[None]:
         "REPAIRED_BLOCKS": 0,
         "SEARCH_WORK": 0,
     }
-    with mock.patch.multiple("tinyml.plan.solve", **quick), mock.patch("tinyml.plan.draft.LOOSENED", 0):
+    with (
+        mock.patch.multiple("tinyml.memory.plan.solve", **quick),
+        mock.patch("tinyml.memory.plan.draft.LOOSENED", 0),
+    ):
         yield

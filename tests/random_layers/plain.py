@@ -62,7 +62,9 @@ def pool(draw: Sampler) -> Made | None:
     if largest:
         op = MaxPool(kernel, strides, (1, 1), pads, clamp=clamp)
     else:
-        op = AveragePool(kernel, strides, (1, 1), pads, clamp=clamp, to_even=bool(rng.random() < 0.5))
+        op = AveragePool(
+            kernel, strides, (1, 1), pads, clamp=clamp, halves=("away", "even")[int(rng.random() < 0.5)]
+        )
     x = draw.tensor("x", draw.shape)
     shape = op.infer([x])[0].shape
     y = draw.tensor("y", shape) if largest or rng.random() < 0.5 else draw.tensor("y", shape, 0.03, -7)

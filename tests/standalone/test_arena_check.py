@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.overflow import SAMPLE, network, spoiled
 from tinyml import harness
-from tinyml.errors import ToolError
+from tinyml.base.errors import ToolError
 
 CHECKED = harness.Options(check_arena=True)
 

@@ -12,14 +12,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tinyml import arrays, harness
+from tinyml import harness
+from tinyml.cores.machines import MACHINES
+from tinyml.cores.targets import find_target
+from tinyml.cores.toolchains import ARM
+from tinyml.datasets.model_inputs import load_samples
 from tinyml.harness import tools
-from tinyml.harness.build import RUNTIME_C, RUNTIME_INCLUDE, WARNINGS
-from tinyml.interpret import interpret
-from tinyml.machines import MACHINES
+from tinyml.harness.program_build import RUNTIME_C, RUNTIME_INCLUDE, WARNINGS
+from tinyml.ir.interpreter import interpret
 from tinyml.pipeline import Options, compile_model
-from tinyml.targets import find_target
-from tinyml.toolchains import ARM
 
 DIGITS = Path(__file__).resolve().parents[2] / "samples" / "digits" / "model.onnx"
 ALIKE = [name for name in MACHINES if name.startswith("qemu-cortex-m33")]
@@ -28,7 +29,7 @@ ALIKE = [name for name in MACHINES if name.startswith("qemu-cortex-m33")]
 def instructions(machine: str) -> int:
     """Of one run of the digits sample, whose results must be those of the interpreter."""
     compiled = compile_model(DIGITS, Options(target=MACHINES[machine].target.name))
-    samples = arrays.load_samples(None, compiled.graph)[:2]
+    samples = load_samples(None, compiled.graph)[:2]
     found = harness.run_files(compiled.files, machine, samples, options=harness.Options(strict=True))
     for outputs, expected in zip(found.outputs, interpret(compiled.graph, samples), strict=True):
         for name, value in outputs.items():

@@ -9,11 +9,12 @@ import pytest
 
 from tests.support.chains import FLAT, Chain, join_everything, random_chain
 from tests.support.sketch import Sketch
-from tinyml import harness, placing
-from tinyml.bands.banded import HEIGHT, WIDTH, Banded
+from tinyml import harness
 from tinyml.emit.model import Provenance
-from tinyml.interpret import interpret
 from tinyml.ir import DType, Quant
+from tinyml.ir.interpreter import interpret
+from tinyml.memory import placement
+from tinyml.memory.bands.banded import HEIGHT, WIDTH, Banded
 from tinyml.ops.conv.conv import Conv
 from tinyml.ops.pool.average import AveragePool
 from tinyml.ops.quantization.quantize import Quantize
@@ -27,7 +28,7 @@ FLAT_CHAINS = 6  # along the width
 
 @pytest.mark.parametrize("machine", harness.CORES)
 def test_chains(machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(placing, "in_bands", join_everything)
+    monkeypatch.setattr(placement, "in_bands", join_everything)
     sketch = Sketch(3)
     ends = [random_chain(seed, sketch=sketch).end for seed in range(CHAINS)]
     ends += [random_chain(seed, sketch=sketch, extents=FLAT).end for seed in range(FLAT_CHAINS)]

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from sklearn.datasets import load_digits
 
-from tinyml.cli import main
+from tinyml.verbs.cli import main
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")

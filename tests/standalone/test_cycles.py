@@ -8,14 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from tinyml import arrays, harness
-from tinyml.cli import main
+from tinyml import harness
+from tinyml.base.errors import ToolError
 from tinyml.cost import mca, plugin
 from tinyml.cost.cycles import BY_MCA, MODELS, Cycles, Unknown, run_files
-from tinyml.errors import ToolError
+from tinyml.datasets import arrays
 from tinyml.harness import tools
 from tinyml.pipeline import Compiled, Options, compile_model
 from tinyml.report.collect import collect
+from tinyml.verbs.cli import main
 
 DIGITS = Path(__file__).resolve().parents[2] / "samples" / "digits" / "model.onnx"
 MACHINES = [name for name, m in harness.MACHINES.items() if m.clock and m.target.name in MODELS]

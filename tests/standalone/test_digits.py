@@ -14,7 +14,7 @@ from tinyml import harness
 from tinyml.ir import Array
 from tinyml.pipeline import Compiled, Options, compile_model
 from tinyml.reference.session import Session
-from tinyml.workspace import find_cmsis_nn
+from tinyml.setup.workspace import find_cmsis_nn
 
 MODEL = Path(__file__).resolve().parents[2] / "samples" / "digits" / "model.onnx"
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 import pytest
 
 from tinyml import harness
-from tinyml.kernel import kernel_table
-from tinyml.workspace import find_cmsis_nn
+from tinyml.ops.framework.kernel import kernel_table
+from tinyml.setup.workspace import find_cmsis_nn
 from tools.kernel_costs import LAYERS, MACHINES, Count, contenders, count, sketched, wrong_choices
 
 REPRESENTATIVE = (

@@ -19,15 +19,16 @@ from tests.support.weighted_layers import Layers, Weighted
 from tinyml import harness
 from tinyml.emit.model import Provenance
 from tinyml.ir import Array, Graph, Node
+from tinyml.memory.plan import Plan, plan
+from tinyml.memory.select import Selected
 from tinyml.ops.conv.conv import Conv
 from tinyml.ops.conv.depthwise import DepthwiseConv
 from tinyml.ops.dense.dense import Dense
 from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.pool.average import AveragePool
+from tinyml.passes.bound_sums import bound_sums
 from tinyml.pipeline import Options, compile_graph
-from tinyml.plan import Plan, plan
-from tinyml.select import Selected
-from tinyml.workspace import find_cmsis_nn
+from tinyml.setup.workspace import find_cmsis_nn
 
 CHECKED = harness.Options(check_arena=True)
 
@@ -155,11 +156,18 @@ def layers(once: bool) -> Graph:
 @pytest.fixture(autouse=True)
 def quick_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     """Layers that do not depend on one another are a hard problem for the planner; any solution will do."""
-    monkeypatch.setattr("tinyml.plan.solve.SEARCH_WORK", 0)
+    monkeypatch.setattr("tinyml.memory.plan.solve.SEARCH_WORK", 0)
 
 
-@pytest.mark.parametrize("once", [False, True], ids=["rounds-twice", "rounds-once"])
-@pytest.mark.parametrize("kernels", ["portable", "cmsis-nn"])
+@pytest.mark.parametrize(
+    "kernels, once",
+    [
+        pytest.param("portable", True, id="portable-rounds-once"),
+        pytest.param("cmsis-nn", False, id="cmsis-nn-rounds-twice"),
+        pytest.param("portable", False, id="portable-rounds-twice", marks=pytest.mark.deep),
+        pytest.param("cmsis-nn", True, id="cmsis-nn-rounds-once", marks=pytest.mark.deep),
+    ],
+)
 @pytest.mark.parametrize("machine", MACHINES)
 def test_layers(machine: str, kernels: str, once: bool) -> None:
     if kernels == "cmsis-nn" and machine == VECTORS:
@@ -190,13 +198,24 @@ def test_layers_with_longer_vectors(machine: str, monkeypatch: pytest.MonkeyPatc
 
 
 def different(graph: Graph, feed: Mapping[str, Array], outputs: Mapping[str, Array]) -> list[str]:
-    """The layers whose outputs are not those of numpy."""
+    """The layers whose outputs are not those of numpy.
+
+    A layer whose sums leave 32 bits when they are scaled is computed in float (``passes/bound_sums.py``). Its
+    output has so fine a scale that sums of 0, which float rounds, are not compared.
+    """
     found = []
+    kept = {node.name: node for node in bound_sums(graph).nodes}
     for node in graph.nodes:
         layer = graph.layer(node)
         values = [feed.get(n, graph.tensors[n].data) for n in node.inputs]
         (expected,) = node.op.evaluate(layer, values)
-        if not np.array_equal(outputs[node.outputs[0]], expected):
+        computed = outputs[node.outputs[0]]
+        if kept[node.name] != node:
+            assert layer.output.quant is not None
+            assert layer.output.quant.scale < 1e-6
+            compared = expected != layer.output.quant.zero_point
+            expected, computed = expected[compared], computed[compared]
+        if not np.array_equal(computed, expected):
             found.append(node.name)
     return found
 
@@ -268,8 +287,8 @@ def test_layers_from_the_end(machine: str, kernels: str, monkeypatch: pytest.Mon
         return replace(plan(graph, selected, io_outside), backwards=frozenset(steps))
 
     for module in ("storage", "draft"):  # inputs and outputs stay apart, so that the order is free
-        monkeypatch.setattr(f"tinyml.plan.{module}.overlay_pairs", lambda *_: {})
-    monkeypatch.setattr("tinyml.placing.plan", backwards)
+        monkeypatch.setattr(f"tinyml.memory.plan.{module}.overlay_pairs", lambda *_: {})
+    monkeypatch.setattr("tinyml.memory.placement.plan", backwards)
     graph = layers(once=True)
     rng = np.random.default_rng(10)
     feed = {name: rng.integers(-128, 128, graph.tensors[name].shape).astype(np.int8) for name in graph.inputs}

@@ -4,7 +4,8 @@
 
 ``Check`` in ``tests/support/goldens.py`` defines what must agree and how closely. Integer models run on
 all of their samples and steps, float models on the first; the host runs all (``tests/host/test_models.py``).
-RISC-V, which runs the same C as Cortex-M3, skips CMSIS-NN and large float models.
+RISC-V, which runs the same C as Cortex-M3, skips CMSIS-NN and large float models; `make test` runs a tenth of
+its others.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ import pytest
 
 from tests.support.goldens import Check, Published, feeds, in_order, published
 from tinyml import harness
+from tinyml.base.errors import BudgetError
 from tinyml.emit.model import Provenance
-from tinyml.errors import BudgetError
 from tinyml.ir import Graph
 from tinyml.pipeline import Options, compile_graph
-from tinyml.workspace import find_cmsis_nn
+from tinyml.setup.workspace import find_cmsis_nn
 
 ABSENT = pytest.mark.skip(reason="no published models here (TINYML_MODELS names their folder)")
 LARGE_MACS = 2_000_000  # of a float model on a core that has no FPU
@@ -34,8 +35,9 @@ def cases() -> Iterator[Any]:
             spared = machine == "qemu-riscv32"
             if spared and not model.is_int8 and int(model.row["macs"]) > LARGE_MACS:
                 continue
+            marks = pytest.mark.tenth("RISC-V") if spared else ()
             for kernels in ("portable",) if spared else ("portable", "cmsis-nn"):
-                yield pytest.param(model, machine, kernels, id=f"{model}-{machine}-{kernels}")
+                yield pytest.param(model, machine, kernels, id=f"{model}-{machine}-{kernels}", marks=marks)
 
 
 CASES = [*cases()] or [pytest.param(None, "", "", id="models", marks=ABSENT)]

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tinyml import outside
-from tinyml.cli import main
+from tinyml.ops.framework import outside
+from tinyml.verbs.cli import main
 
 SAMPLE = Path(__file__).resolve().parents[2] / "samples" / "custom_operator"
 MODEL = [str(SAMPLE / "models" / "curve.onnx"), "--operators", str(SAMPLE / "mexican_hat.py")]

@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 
 import tinyml
-from tinyml import arrays, harness
-from tinyml.cli import main
-from tinyml.errors import ConfigError
+from tinyml import harness
+from tinyml.base.errors import ConfigError
+from tinyml.datasets import arrays
 from tinyml.pipeline import Options, compile_model
 from tinyml.report.collect import collect
+from tinyml.verbs.cli import main
 
 DIGITS = Path(__file__).resolve().parents[2] / "samples" / "digits" / "model.onnx"
 

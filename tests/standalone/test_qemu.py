@@ -14,10 +14,10 @@ import pytest
 
 from tests import toy
 from tinyml import harness
-from tinyml.errors import BudgetError, ConfigError, ToolError
+from tinyml.base.errors import BudgetError, ConfigError, ToolError
 from tinyml.harness.footprint import CMSIS_NN, HARNESS, LIBRARY, MODEL
 from tinyml.harness.generated import read_generated
-from tinyml.workspace import find_cmsis_nn
+from tinyml.setup.workspace import find_cmsis_nn
 
 ARMV6M = "qemu-cortex-m0"
 """Has neither a register for the causes of faults nor an instruction that divides."""

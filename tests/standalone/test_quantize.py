@@ -17,8 +17,8 @@ from tinyml.ir import Array
 from tinyml.pipeline import Compiled, Options, compile_model
 from tinyml.quantize.engine import Quantized, quantize
 from tinyml.quantize.measure import Noise
-from tinyml.quantize.request import Request
 from tinyml.reference.session import Session
+from tinyml.settings.quantize_request import Request
 
 pytest.importorskip("onnxruntime", reason="the quantiser is onnxruntime's")
 pytest.importorskip("sklearn", reason="the digits data come with scikit-learn")

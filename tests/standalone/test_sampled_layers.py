@@ -54,7 +54,7 @@ def expected() -> tuple[dict[str, Array], dict[str, Array]]:
 
 @pytest.mark.parametrize("machine", harness.CORES)
 def test_layers(machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tinyml.plan.solve.SEARCH_WORK", 0)  # any plan will do
+    monkeypatch.setattr("tinyml.memory.plan.solve.SEARCH_WORK", 0)  # any plan will do
     feed, wanted = expected()
     options = Options(target=harness.find_machine(machine).target.name, kernels="portable", bands=False)
     compiled = compile_graph(layers(), "layers", Provenance("layers", "0" * 64, ""), options)

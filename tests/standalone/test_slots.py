@@ -4,30 +4,38 @@
 
 from __future__ import annotations
 
+import os
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
+from typing import Any
 
 import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+import tests.ops
 from tests.support import goldens
+from tests.support.cases import Case
 from tests.support.sketch import Sketch
 from tinyml import harness
-from tinyml.compare.samples import generated
-from tinyml.errors import ToolError, UnsupportedError
-from tinyml.ir import DType
+from tinyml.base.errors import ToolError, UnsupportedError
+from tinyml.datasets.generated_samples import generated
+from tinyml.emit.model import Provenance
+from tinyml.ir import Array, DType, Graph
 from tinyml.ops.elementwise.binary import Binary
-from tinyml.pipeline import Options, compile_built, compile_model
+from tinyml.pipeline import Options, compile_built, compile_graph, compile_model
 from tinyml.slots.image import Key
-from tinyml.slots.layout import MAX_RANK
+from tinyml.slots.image_layout import MAX_RANK
 from tinyml.slots.monocypher import find_monocypher
 from tinyml.slots.pack import Packed, Slot, pack_compiled
-from tinyml.slots.trial import ADDRESSES, SIGNATURES, Trust, open_slot, run_slot
+from tinyml.slots.trial import ADDRESSES, SIGNATURES, Trust, open_slot, run_slot, try_self_test
 from tinyml.slots.version import Version
 
 DIGITS = Path(__file__).parents[2] / "samples" / "digits" / "model.onnx"
 MACHINES = list(ADDRESSES)
+EVERY = int(os.environ.get("TINYML_SELF_TESTS", "120"))
 
 
 def packed_for(machine: str, model: Path = DIGITS, key: Key | None = None) -> Packed:
@@ -139,3 +147,61 @@ def test_outputs_that_are_infinite_or_no_numbers_pass_their_test(axes: int) -> N
     first, second = found.values()
     assert np.isposinf(first).all()
     assert np.isnan(second).all()
+
+
+def cases_with_integers() -> list[Case]:
+    """Of ``tests/ops``: all that compute integers, with and without real numbers on the way."""
+    modules = [import_module(f"tests.ops.{module.name}") for module in iter_modules(tests.ops.__path__)]
+    cases = [case for module in modules for case in getattr(module, "CASES", ())]
+    return [case for case in cases if any(value.dtype.kind != "f" for value in outputs_of(case))]
+
+
+def outputs_of(case: Case) -> list[Array]:
+    graph = case.graph()
+    return [np.zeros(0, graph.tensors[name].dtype.numpy) for name in graph.outputs]
+
+
+def test_right_models_pass_their_self_test() -> None:
+    """Cases of all operators with integer outputs, on cores with and without an FPU, under the noise that
+    travels with a pack: a few of them, or with ``TINYML_SELF_TESTS=1`` every one, =10 every tenth."""
+    tried = 0
+    for index, case in enumerate(cases_with_integers()):
+        if index % EVERY != 0:
+            continue
+        machine = MACHINES[index // EVERY % len(MACHINES)]
+        options = Options(target=harness.find_machine(machine).target.name)
+        compiled = compile_graph(case.graph(), "case", Provenance(case.name, "0" * 64, ""), options)
+        try:
+            packed = pack_compiled(compiled, (Slot("a", ADDRESSES[machine][0]),), Version(1))
+        except UnsupportedError:
+            continue  # more axes than devices accept, or the C library's functions for double
+        said = try_self_test(packed)
+        assert "passed" in said, f"{case.name}: {said}"
+        tried += 1
+    assert tried >= 5
+
+
+def test_a_step_is_no_failure_and_two_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The expected outputs are changed, which is what a device that rounds differently looks like."""
+    from tinyml.ir.interpreter import interpret
+    from tinyml.slots import golden
+
+    compiled = compile_model(DIGITS, Options(name="model", target="cortex-m4", io="int8"))
+    for steps, fine in ((1, True), (2, False)):
+
+        def changed(graph: Graph, samples: Any, steps: int = steps) -> Any:
+            return [
+                {
+                    name: (value + steps * np.sign(-value)).astype(value.dtype)
+                    for name, value in answer.items()
+                }
+                for answer in interpret(graph, samples)
+            ]
+
+        monkeypatch.setattr(golden, "interpret", changed)
+        packed = pack_compiled(compiled, (Slot("a", ADDRESSES["qemu-cortex-m4"][0]),), Version(1))
+        if fine:
+            assert try_self_test(packed) == "self-test passed on qemu-cortex-m4"
+        else:
+            with pytest.raises(ToolError, match="fails its self-test on qemu-cortex-m4"):
+                try_self_test(packed)

@@ -12,7 +12,8 @@ import pytest
 from onnx import helper
 
 from tests.invalid.onnx_files import file, ones
-from tinyml import arrays, harness
+from tinyml import harness
+from tinyml.datasets import arrays
 from tinyml.harness import stack
 from tinyml.pipeline import Options, compile_model
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tinyml.cli import main
-from tinyml.harness.build import RUNTIME_INCLUDE, WARNINGS
+from tinyml.harness.program_build import RUNTIME_INCLUDE, WARNINGS
+from tinyml.verbs.cli import main
 
 ROOT = Path(__file__).parents[2]
 TUTORIALS = {

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from tinyml import harness
-from tinyml.cli import main
 from tinyml.ir import Layer
-from tinyml.kernel import Sheet, kernels_of
+from tinyml.ops.framework.kernel import Sheet, kernels_of
 from tinyml.ops.pool.max import MaxPool
+from tinyml.verbs.cli import main
 
 DIGITS = str(Path(__file__).resolve().parents[2] / "samples" / "digits" / "model.onnx")
 

@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 
 from tests import toy
-from tinyml import arrays, harness
-from tinyml.errors import ToolError
+from tinyml import harness
+from tinyml.base.errors import ToolError
+from tinyml.cores.toolchains import XTENSA
+from tinyml.datasets.model_inputs import load_samples
 from tinyml.harness import tools
-from tinyml.harness.build import HARNESS_C
-from tinyml.interpret import interpret
+from tinyml.harness.program_build import HARNESS_C
+from tinyml.ir.interpreter import interpret
 from tinyml.pipeline import Options, compile_model
-from tinyml.toolchains import XTENSA
 
 MACHINES = [name for name in harness.MACHINES if name.startswith("qemu-xtensa")]
 DIGITS = Path(__file__).resolve().parents[2] / "samples" / "digits" / "model.onnx"
@@ -37,7 +38,7 @@ def folder(tmp_path: Path, compiler: None) -> Path:
 
 def check(model: Path, machine: str) -> None:
     compiled = compile_model(model, Options(target="generic"))
-    samples = arrays.load_samples(None, compiled.graph)
+    samples = load_samples(None, compiled.graph)
     found = harness.run_files(compiled.files, machine, samples, options=harness.Options(strict=True))
     for outputs, expected in zip(found.outputs, interpret(compiled.graph, samples), strict=True):
         for name, value in outputs.items():

@@ -24,10 +24,10 @@ from typing import Any
 
 import numpy as np
 
-from tinyml.errors import ToolError
+from tinyml.base.errors import ToolError
 from tinyml.harness.arena_check import port_header, ranges_of
-from tinyml.harness.build import HARNESS_C, RUNTIME_C, RUNTIME_INCLUDE, SANITIZERS, WARNINGS
 from tinyml.harness.objects import Unit, compile_all, excerpt
+from tinyml.harness.program_build import HARNESS_C, RUNTIME_C, RUNTIME_INCLUDE, SANITIZERS, WARNINGS
 from tinyml.harness.tools import host_compiler
 from tinyml.ir import Array
 

@@ -11,10 +11,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from tests.support.sketch import Sketch
-from tinyml.bands import join
-from tinyml.bands.join import Choice
-from tinyml.goals import Chaining
+from tinyml.cores.targets import Target
 from tinyml.ir import DType, Graph, Quant, Tensor
+from tinyml.memory.bands import join
+from tinyml.memory.bands.join import Choice
+from tinyml.memory.select import Selected
 from tinyml.ops.conv.conv import Conv
 from tinyml.ops.conv.depthwise import DepthwiseConv
 from tinyml.ops.elementwise.binary import Binary
@@ -22,8 +23,7 @@ from tinyml.ops.elementwise.lookup import from_function
 from tinyml.ops.pad import Pad
 from tinyml.ops.pool.average import AveragePool
 from tinyml.ops.pool.max import MaxPool
-from tinyml.select import Selected
-from tinyml.targets import Target
+from tinyml.settings.optimize import Chaining
 
 FLAT = (1, 41)  # extents of 1-D chains
 KINDS = ("conv", "depthwise", "pool", "average", "lookup")

@@ -15,8 +15,8 @@ import onnx
 from onnx import TensorProto, helper
 
 from tinyml.features.settings import FrontEnd
-from tinyml.harness.build import RUNTIME_C, RUNTIME_INCLUDE, SANITIZERS, WARNINGS
 from tinyml.harness.objects import Unit, compile_all
+from tinyml.harness.program_build import RUNTIME_C, RUNTIME_INCLUDE, SANITIZERS, WARNINGS
 from tinyml.harness.tools import host_compiler
 from tinyml.ir import Array
 from tinyml.pipeline import Compiled, Options, compile_model

@@ -24,16 +24,16 @@ from onnx import helper, numpy_helper
 from tests.support import stateful, tflite_cases
 from tests.support.mutations import changed_bytes, changed_onnx
 from tinyml import importers
-from tinyml.app import manifest
+from tinyml.base.errors import TinymlError
+from tinyml.base.limits import VARIABLE
+from tinyml.datasets import reader
+from tinyml.datasets.shaping import Input
 from tinyml.emit.model import Provenance
-from tinyml.errors import TinymlError
 from tinyml.importers import ModelFile
 from tinyml.ir import Array, DType
-from tinyml.limits import VARIABLE
 from tinyml.pipeline import Options, compile_graph
-from tinyml.quantize import data
-from tinyml.quantize.request import Request
-from tinyml.quantize.shaping import Input
+from tinyml.projects import manifest
+from tinyml.settings.quantize_request import Request
 
 SMALL = {
     "tensor_elements": 2**16,
@@ -92,7 +92,7 @@ def _calibration(suffix: str) -> Callable[[bytes], object]:
             path = Path(folder) / (f"a{suffix}" if suffix in (".npy", ".npz", ".csv") else f"data/a{suffix}")
             path.parent.mkdir(exist_ok=True)
             path.write_bytes(content)
-            return data.load(Request(path if path.parent == Path(folder) else path.parent), inputs)
+            return reader.load(Request(path if path.parent == Path(folder) else path.parent), inputs)
 
     return use
 

@@ -79,13 +79,25 @@ static struct tinyml_tensor row_in[] = {
 	{.name = "rows", .shape = rows, .bytes = 700, .type = TINYML_UINT8, .rank = 3}};
 static struct tinyml_tensor row_out[] = {
 	{.name = "sums", .shape = seven, .bytes = 28, .type = TINYML_INT32, .rank = 1}};
-static int32_t sums[7];
-static int missing;
+/* Another one of the same kind: it subtracts. */
+static struct tinyml_tensor other_out[] = {
+	{.name = "sums", .shape = seven, .bytes = 28, .type = TINYML_INT32, .rank = 1}};
+static struct {
+	int32_t sums[7];
+	int missing;
+} adding, subtracting;
 
 static int begin_rows(void)
 {
-	memset(sums, 0, sizeof(sums));
-	missing = 700;
+	memset(&adding, 0, sizeof(adding));
+	adding.missing = 700;
+	return 0;
+}
+
+static int begin_other(void)
+{
+	memset(&subtracting, 0, sizeof(subtracting));
+	subtracting.missing = 700;
 	return 0;
 }
 
@@ -93,16 +105,32 @@ static int feed_rows(const void *data, size_t bytes)
 {
 	const uint8_t *from = data;
 
-	if (missing == 0 || bytes > (size_t)missing) {
+	if (adding.missing == 0 || bytes > (size_t)adding.missing) {
 		return TINYML_EINVAL;
 	}
 	for (size_t i = 0; i < bytes; i++) {
-		sums[(700 - missing--) / 100] += from[i];
+		adding.sums[(700 - adding.missing--) / 100] += from[i];
 	}
-	if (missing == 0) {
-		memcpy(row_out[0].data, sums, sizeof(sums));
+	if (adding.missing == 0) {
+		memcpy(row_out[0].data, adding.sums, sizeof(adding.sums));
 	}
-	return missing;
+	return adding.missing;
+}
+
+static int feed_other(const void *data, size_t bytes)
+{
+	const uint8_t *from = data;
+
+	if (subtracting.missing == 0 || bytes > (size_t)subtracting.missing) {
+		return TINYML_EINVAL;
+	}
+	for (size_t i = 0; i < bytes; i++) {
+		subtracting.sums[(700 - subtracting.missing--) / 100] -= from[i];
+	}
+	if (subtracting.missing == 0) {
+		memcpy(other_out[0].data, subtracting.sums, sizeof(subtracting.sums));
+	}
+	return subtracting.missing;
 }
 
 static const struct tinyml_model models[] = {
@@ -137,6 +165,17 @@ static const struct tinyml_model models[] = {
 		.arena_bytes = 28,
 		.begin = begin_rows,
 		.feed = feed_rows,
+	},
+	{
+		.name = "other",
+		.inputs = row_in,
+		.outputs = other_out,
+		.input_count = 1,
+		.output_count = 1,
+		.sha256 = {11},
+		.arena_bytes = 28,
+		.begin = begin_other,
+		.feed = feed_other,
 	},
 	{
 		.name = "callers",
@@ -355,6 +394,7 @@ int main(int argc, char **argv)
 	give_memory(outputs, 2);
 	give_memory(wide_in, 1);
 	give_memory(row_out, 1);
+	give_memory(other_out, 1);
 	give_memory(wide_out, 1); /* and not the second one: the caller's */
 	if (argc == 4 && strcmp(argv[1], "fuzz") == 0) {
 		return fuzz((uint32_t)strtoul(argv[2], NULL, 0), strtoul(argv[3], NULL, 0));

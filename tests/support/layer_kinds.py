@@ -17,7 +17,7 @@ REAL = ("float32", "sparse", "computed")
 def as_kind(graph: Graph, kind: str) -> Graph:
     """The same layers on other types, or with weights that are inputs of the model."""
     tensors = dict(graph.tensors)
-    for node in graph.nodes:
+    for number, node in enumerate(graph.nodes):
         x, w, *bias = (tensors[name] for name in node.inputs)
         y = tensors[node.outputs[0]]
         if kind == "int16":
@@ -25,7 +25,11 @@ def as_kind(graph: Graph, kind: str) -> Graph:
             w_zeros = replace(w.quant, zero_points=(0,) * len(w.quant.zero_points)) if w.quant else None
             tensors[w.name] = Tensor.constant(w.name, w.value, w_zeros)
             for b in bias:
-                tensors[b.name] = Tensor.constant(b.name, b.value.astype(np.int64))
+                wide = b.value.astype(np.int64)
+                extreme = np.abs(wide) > 1 << 20
+                tensors[b.name] = Tensor.constant(
+                    b.name, np.where(extreme, np.sign(wide) * np.iinfo(np.int64).max, wide)
+                )
         elif kind == "computed_int8":
             for tensor in (w, *bias):
                 tensors[tensor.name] = Tensor(tensor.name, tensor.shape, tensor.dtype, tensor.quant)
@@ -35,7 +39,8 @@ def as_kind(graph: Graph, kind: str) -> Graph:
             for tensor in (w, *bias):
                 values = (tensor.value / 64).astype(np.float32)
                 if kind == "sparse":
-                    values = np.where(np.arange(values.size).reshape(values.shape) % 7 == 0, values, 0)
+                    place = np.arange(values.size).reshape(values.shape)
+                    values = np.where(place % 7 == 0 if number % 2 else place % 32 < 8, values, 0)
                 tensors[tensor.name] = Tensor.constant(tensor.name, values)
                 if kind == "computed":
                     tensors[tensor.name] = Tensor(tensor.name, tensor.shape, DType.FLOAT32)

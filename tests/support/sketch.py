@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tinyml.ir import Array, DType, Graph, Op, Quant, Tensor, TensorType
-from tinyml.reading import Builder
+from tinyml.ops.framework.reading import Builder
 
 
 class Sketch:

@@ -45,8 +45,20 @@ def image_of(
         outputs=tuple(port(f"y{i}", 32 + 4 * i) for i in range(ports)),
     )
     start = image.code_offset(facts)
-    code = b"R" + bytes([value]) + test + bytes((7 * i + value) % 251 for i in range(size))
+    code = b"R" + bytes([value]) + test + body(start + 4, size, value)
     return image.build(facts, address, image.Entries(start, 0, start + 2), code, key)
+
+
+def body(start: int, size: int, value: int) -> bytes:
+    """Every value of a byte; erased bytes across each boundary of a sector, zeros in each middle of one."""
+
+    def at(position: int) -> int:
+        place = (position + 12) % SECTOR
+        if place < 24:
+            return 0xFF
+        return 0 if SECTOR // 2 <= place < SECTOR // 2 + 24 else (7 * position + value) % 256
+
+    return bytes(at(start + i) for i in range(size))
 
 
 def payload_bytes(content: bytes | bytearray) -> int:

@@ -242,8 +242,13 @@ static void make_device(uint32_t image_bytes, const char *written)
 	memory = aligned_alloc(SECTOR, 2u * slot_bytes);
 	for (uint32_t i = 0; i < 2; i++) {
 		flash[i] = (struct tinyml_flash){
-			erase_flash, write_flash, (void *)(uintptr_t)(i * slot_bytes),
-			SECTOR,      unit,        stream.bytes != 0u ? &stream : NULL};
+			.erase = erase_flash,
+			.write = write_flash,
+			.context = (void *)(uintptr_t)(i * slot_bytes),
+			.erase_bytes = SECTOR,
+			.write_bytes = unit,
+			.stream = stream.bytes != 0u ? &stream : NULL,
+		};
 	}
 }
 

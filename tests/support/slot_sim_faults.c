@@ -135,12 +135,18 @@ static long update_with_fault(const struct file *old, const struct file *new, lo
 	return operation;
 }
 
+static uint32_t units_that_end_too_late(void *context, uint32_t offset)
+{
+	(void)context;
+	return offset == 0u ? 128u : 256u;
+}
+
 void faults(const struct file *old, const struct file *new)
 {
 	struct tinyml_update update = {0};
 	static const struct tinyml_flash_stream no_buffer = {0}, odd_buffer = {.bytes = 12},
 						large_buffer = {.bytes = 512};
-	struct tinyml_flash right, wrong[9];
+	struct tinyml_flash right, wrong[12];
 	long last = 0;
 
 	for (long fault = 1; fault == 1 || fault <= last; fault++) {
@@ -148,7 +154,7 @@ void faults(const struct file *old, const struct file *new)
 	}
 	/* Nothing is written to flash that is described wrongly. */
 	right = flash[0];
-	for (int i = 0; i < 9; i++) {
+	for (int i = 0; i < 12; i++) {
 		wrong[i] = right;
 	}
 	wrong[0].erase_bytes = 0;
@@ -160,16 +166,26 @@ void faults(const struct file *old, const struct file *new)
 	wrong[6].stream = &no_buffer;
 	wrong[7].stream = &odd_buffer;   /* not a number of write units */
 	wrong[8].stream = &large_buffer; /* larger than an erase unit */
-	for (int i = 0; i < 9; i++) {
+	wrong[9].unit = units_that_end_too_late;
+	wrong[10].erase = NULL;
+	wrong[11].write = NULL;
+	for (int i = 0; i < 12; i++) {
 		flash[0] = wrong[i];
 		flash[1] = wrong[i];
 		operation = 0;
 		demand(tinyml_update_begin(&update, &slots, 100, false) == TINYML_SLOT_REGION &&
-			       operation == 0,
+			       tinyml_slots_open(&slots, &model) == TINYML_SLOT_REGION &&
+			       tinyml_slots_free(&slots) == TINYML_SLOT_ORDER && operation == 0,
 		       "flash that cannot be");
+		flash[0] = flash[1] = right;
+		demand(tinyml_slots_open(&slots, &model) == 0, "no model");
 	}
-	slots.region[0].flash = NULL;
-	slots.region[1].flash = NULL;
-	demand(tinyml_update_begin(&update, &slots, 100, false) == TINYML_SLOT_REGION, "no flash");
+	for (int i = 0; i < 2; i++) {
+		slots.region[i].flash = NULL;
+		demand(tinyml_slots_open(&slots, &model) == TINYML_SLOT_REGION, "no flash");
+		slots.region[i].flash = &right;
+	}
+	slots.region[0].flash = slots.region[1].flash = NULL;
+	demand(tinyml_update_begin(&update, &slots, 100, false) == TINYML_SLOT_ORDER, "not open");
 	printf("operations %ld\n", last);
 }

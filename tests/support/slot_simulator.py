@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support import slot_images as fake
-from tinyml.harness.build import RUNTIME_C, RUNTIME_INCLUDE, SANITIZERS, WARNINGS
 from tinyml.harness.objects import Unit, compile_all
+from tinyml.harness.program_build import RUNTIME_C, RUNTIME_INCLUDE, SANITIZERS, WARNINGS
 from tinyml.harness.tools import host_compiler
 
 SOURCES = sorted(Path(__file__).parent.glob("slot_sim*.c"))

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tinyml.ir import Array
 from tinyml.quantize.engine import Quantized, quantize
-from tinyml.quantize.request import Request
+from tinyml.settings.quantize_request import Request
 
 
 def model_of(

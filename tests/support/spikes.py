@@ -15,7 +15,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from tinyml.ir import Array
-from tinyml.quantize.request import Request
+from tinyml.settings.quantize_request import Request
 
 WEAK = "gain"
 

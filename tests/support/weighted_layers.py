@@ -37,6 +37,7 @@ class Weighted:
     x_zero: int = 3
     y_zero: int = -7
     channels: bool = True  # whether weights have a scale for each channel
+    extreme: bool = False  # whether biases reach the limits of int32
 
     def fitted(self) -> Weighted:
         """With weights for as many inputs as x has (dense layers)."""
@@ -83,6 +84,7 @@ class Ranges:
     rows: Sequence[int] = (1, 3, 5, 6, 9)
     columns: Sequence[int] = (1, 4, 5, 7, 8)
     most_macs: int = 2**31
+    extreme_biases: float = 0.0  # the share of layers with biases up to the limits of int32
 
 
 WIDE = Ranges(
@@ -93,6 +95,7 @@ WIDE = Ranges(
     rows=(1, *range(1, 15)),
     columns=(1, *range(1, 22)),
     most_macs=150_000,
+    extreme_biases=0.06,
 )
 """For campaigns of many layers, each still small enough for an emulated core."""
 
@@ -130,6 +133,8 @@ def _sample(rng: np.random.Generator, ranges: Ranges) -> Weighted | None:
         "y_zero": pick(-7, -128, 127),
         "channels": rng.random() < 0.7,
     }
+    if ranges.extreme_biases:
+        rest["extreme"] = rng.random() < ranges.extreme_biases
     clamp = (0.0, np.inf) if rng.random() < 0.3 else (-np.inf, np.inf)
     if kind == "dense":
         return Weighted(
@@ -181,6 +186,16 @@ def _transposed(
     return ConvTranspose(strides=strides, pads=tuple(pads[:2]), outputs=(rows, columns), **rest)
 
 
+def extreme_biases(rng: np.random.Generator, bias: Array) -> Array:
+    """Some biases at the limits of their type, and some at other powers of two, a little more or less."""
+    info = np.iinfo(bias.dtype)
+    powers = (1 << rng.integers(15, info.bits - 1, bias.shape)) * rng.choice([-1, 1], bias.shape)
+    near = np.clip(powers + rng.integers(-2, 3, bias.shape), info.min, info.max)
+    choice = rng.integers(0, 4, bias.shape)
+    found = np.choose(choice, [bias, np.full_like(bias, info.min), np.full_like(bias, info.max), near])
+    return found.astype(bias.dtype)
+
+
 class Layers:
     """A graph whose nodes have nothing to do with one another."""
 
@@ -213,6 +228,8 @@ class Layers:
         inputs = [x.name, w.name]
         if case.bias:
             bias = self.rng.integers(-3000, 3000, channels).astype(np.int32)
+            if case.extreme:
+                bias = extreme_biases(self.rng, bias)
             inputs.append(self.constant(f"{name}_b", bias).name)
         y = self.tensor(f"{name}_y", op.infer([x, w])[0].shape, case.scale, case.y_zero)
         self.nodes.append(Node(name, op, tuple(inputs), (y.name,)))

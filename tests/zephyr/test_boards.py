@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.zephyr.building import DIGITS, TWISTER_SECONDS, run, twister
-from tinyml.cli import main
+from tinyml.verbs.cli import main
 
 pytestmark = pytest.mark.timeout(TWISTER_SECONDS)
 

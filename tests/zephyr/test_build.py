@@ -55,6 +55,11 @@ def test_the_arena_has_its_place(build: Build) -> None:
 
 def test_only_kernels_in_use_are_in_the_image(build: Build) -> None:
     assert (build.folder / "libtinyml_cmsis_nn.a").exists()
+    commands = json.loads((build.folder / "compile_commands.json").read_text())
+    compiled = {command["file"] for command in commands if "/tinyml/runtime/" in command["file"]}
+    compiled = {file for file in compiled if "/runtime/signal/" not in file}  # applications call them too
+    needed = json.loads(build.generated("digits.json"))["sources"]["runtime"]
+    assert compiled == {str(PLUGIN / "runtime" / name) for name in needed}
     assert not [
         name for name in symbols(build.elf) if name.startswith(("arm_lstm", "arm_svdf", "arm_transpose"))
     ]
@@ -168,6 +173,7 @@ def test_a_broken_manifest_stops_the_build_with_words(build: Build) -> None:
     build.again()
 
 
+@pytest.mark.tenth
 @pytest.mark.parametrize(
     "kind,message",
     [
@@ -185,6 +191,7 @@ def test_a_model_over_its_budget_stops_the_build(build: Build, kind: str, messag
         said = build.again(check=False)
     finally:
         manifest.write_text(before)
+    assert "model digits cannot be compiled" in said, "when CMake configures, before anything is built"
     assert f"digits: {message} " in said
     assert "the budget of model digits allows 1,024; " in said
     assert "conv2" in said
@@ -215,6 +222,7 @@ def test_models_can_be_named_in_cmake(tmp_path: Path) -> None:
     assert not list(built.folder.rglob("libtinyml_cmsis_nn.a"))
 
 
+@pytest.mark.deep
 def test_beside_cmsis_nn_of_the_application(tmp_path: Path) -> None:
     """CONFIG_CMSIS_NN compiles some of its functions. Models get these, and the others from our library."""
     dsp = tmp_path / "cmsis-dsp"  # which CONFIG_CMSIS_NN selects, and nothing here calls

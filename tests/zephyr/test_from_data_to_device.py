@@ -18,6 +18,7 @@ PAGE = (ROOT / "docs" / "from_data_to_device.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^    ((?:west|python|tinyml|build/).*)$", PAGE, re.MULTILINE)
 
 
+@pytest.mark.deep
 def test_commands(tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime", reason="the quantiser is onnxruntime's")
     pytest.importorskip("sklearn", reason="the training script uses threadpoolctl, which comes with it")

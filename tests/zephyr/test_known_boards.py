@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tinyml.errors import ConfigError
+from tinyml.base.errors import ConfigError
 from tinyml.harness.zephyr.boards import workspace_board
 from tinyml.harness.zephyr.site import Site
 from tools import known_boards, workspace

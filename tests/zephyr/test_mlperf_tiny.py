@@ -106,6 +106,7 @@ def streaming(folder: Path, *settings: str) -> Path:
     return build.folder / "zephyr" / "zephyr.exe"
 
 
+@pytest.mark.deep
 def test_streaming(tmp_path: Path) -> None:
     """Another wake word's model: between start and stop, every 512 samples of the recording are used."""
     with wave.open(str(RECORDING)) as recording:

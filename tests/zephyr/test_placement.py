@@ -106,6 +106,7 @@ def test_weights_go_elsewhere(build: Build) -> None:
         manifest.write_text(before)
 
 
+@pytest.mark.deep
 def test_the_linker_script_that_cmake_writes(tmp_path: Path) -> None:
     """Zephyr's other way to write it knows our sections, too."""
     app = copy_of_digits(tmp_path / "app")

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from tests.zephyr.building import DIGITS, TWISTER_SECONDS, environment, twister
-from tinyml.cli import main
+from tinyml.cores.toolchains import RISCV
 from tinyml.harness.zephyr.compilers import compiler_for
-from tinyml.toolchains import RISCV
+from tinyml.verbs.cli import main
 
 pytestmark = pytest.mark.timeout(TWISTER_SECONDS)
 
@@ -26,6 +26,7 @@ if ABSENT:
     pytest.skip(f"{BOARD}: no {', '.join(ABSENT)}; see `tinyml doctor`", allow_module_level=True)
 
 
+@pytest.mark.deep
 def test_digits(tmp_path: Path) -> None:
     # Debian's linker warns of what Zephyr's linker script does, which Twister would take for an error.
     options, more = "--disable-warnings-as-errors", compiler_for(BOARD, environment())

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Slots on Zephyr: the sample model_update, the life of models in slots, power failures, `deploy`."""
+"""Slots on Zephyr: packs for partitions, and `deploy`. ``test_twister.py`` has updates and power failures."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.zephyr.building import ROOT, TWISTER_SECONDS, run, twister
+from tests.zephyr.building import ROOT, TWISTER_SECONDS, run
+from tinyml.harness.device_session import EMULATOR_SECONDS, Session
 from tinyml.harness.links import SerialPort
-from tinyml.harness.session import EMULATOR_SECONDS, Session
 from tinyml.slots import container
 from tinyml.slots.deploy import Refused, Slots, deploy
 from tinyml.slots.places import slots_of_build, target_of_build
@@ -21,52 +21,7 @@ from tools import workspace
 pytestmark = pytest.mark.timeout(2 * TWISTER_SECONDS)
 
 SAMPLE = ROOT / "samples" / "model_update"
-LIFE = ROOT / "tests" / "zephyr" / "slots"
 BOARDS = ["mps2/an385", "native_sim/native/64"]
-
-
-@pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], str]:
-    return twister([SAMPLE, LIFE], BOARDS, tmp_path_factory.mktemp("twister"))
-
-
-@pytest.mark.parametrize(
-    "test,board",
-    [
-        *((test, board) for test in ("tinyml.slots", "tinyml.slots.stream") for board in BOARDS),
-        ("tinyml.slots.user", BOARDS[0]),
-    ],
-)
-def test_life_of_a_model(results: dict[tuple[str, str], str], test: str, board: str) -> None:
-    """On Zephyr's flash simulator: updates, trials, hostile images, a power failure at each write and erase,
-    through the flash map and through stream flash; user mode, with memory protection."""
-    found = [status for (name, place), status in results.items() if name == test and place.startswith(board)]
-    assert found == ["passed"], results
-
-
-@pytest.mark.parametrize("board", BOARDS)
-def test_updates(results: dict[tuple[str, str], str], board: str) -> None:
-    """On native_sim packs are received, checked and chosen, but cannot be run."""
-    found = [
-        status
-        for (name, place), status in results.items()
-        if name == "sample.tinyml.model_update" and place.startswith(board)
-    ]
-    assert found == ["passed"], results
-
-
-@pytest.mark.parametrize("board", BOARDS)
-def test_signed_updates(results: dict[tuple[str, str], str], board: str) -> None:
-    if not (workspace.location() / "modules" / "crypto" / "monocypher").is_dir():
-        pytest.skip(
-            "no Monocypher in the workspace (west config manifest.group-filter -- +slots; west update)"
-        )
-    found = [
-        status
-        for (name, place), status in results.items()
-        if name == "sample.tinyml.model_update.signed" and place.startswith(board)
-    ]
-    assert found == ["passed"], results
 
 
 def test_pack_for_partitions(tmp_path: Path) -> None:

@@ -130,6 +130,7 @@ def test_application_as_manifest_without_cmsis_nn(tmp_path: Path) -> None:
     assert b"of 40 right" in image.stdout
 
 
+@pytest.mark.deep
 def test_manifest_that_imports_ours(tmp_path: Path) -> None:
     """T3: a manifest repository of its own imports ours, and with it Zephyr, CMSIS-NN and our command."""
     top = tmp_path / "t3"

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Twister runs: outputs on the device against those of the host, byte for byte, and our own tests."""
+"""One run of Twister over all applications: outputs on the device are those of the host; our own tests."""
 
 from __future__ import annotations
 
@@ -11,46 +11,76 @@ import numpy as np
 import pytest
 import yaml
 
-from tests.zephyr.building import DIGITS, ROOT, TWISTER_SECONDS, change_model, copy_of_digits, run, twister
+from tests.depth import is_deep
+from tests.zephyr.applications import LEFT_TO_DEEP, NATIVE, Pair, left_out, pairs, why_not
+from tests.zephyr.building import DIGITS, TWISTER_SECONDS, change_model, copy_of_digits, run, twister
+from tests.zephyr.feed import make_expected
+from tests.zephyr.userspace import make_model
 
 pytestmark = pytest.mark.timeout(2 * TWISTER_SECONDS)
 
-# A 64-bit host without 32-bit libraries can only build the 64-bit variant; there, they are the same code.
-NATIVE = "native_sim/native/64"
-BOARDS = [
-    "qemu_cortex_m3",  # mps2/an385, with the same core, runs the tests of threads and slots
-    "qemu_cortex_m4",  # DSP instructions; ours, as is the next
-    "qemu_cortex_m7",
-    "mps2/an521/cpu0",  # Cortex-M33 without DSP
-    "mps3/corstone300/an547",  # Cortex-M55 with MVE
-    NATIVE,
-]
+PAIRS = [pytest.param(pair, id=str(pair), marks=() if pair.always else pytest.mark.deep) for pair in pairs()]
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], str]:
-    """The sample names the boards that every workspace has; here it runs on ours, too."""
+def results(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> dict[tuple[str, str], str]:
+    """The sample digits names the boards that every workspace has; here it runs on ours, too."""
+    chosen = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
+    wanted = [parameters["pair"] for parameters in chosen if "pair" in parameters]
+    wanted = [pair for pair in wanted if why_not(pair) is None]
     folder = tmp_path_factory.mktemp("twister")
     app = copy_of_digits(folder / "digits")
     sample = yaml.safe_load((DIGITS / "sample.yaml").read_text())
-    sample["tests"]["sample.tinyml.digits"]["platform_allow"] = BOARDS
+    of_digits = [pair.board for pair in wanted if pair.folder == DIGITS]
+    sample["tests"] = {
+        "sample.tinyml.digits": {"platform_allow": of_digits, "integration_platforms": of_digits}
+    }
     (app / "sample.yaml").write_text(yaml.safe_dump(sample))
-    return twister([app, ROOT / "tests" / "zephyr" / "shell"], BOARDS, folder)
+    quarantine = folder / "quarantine.yaml"
+    quarantine.write_text(yaml.safe_dump(left_out(wanted)))
+    folders = sorted({app if pair.folder == DIGITS else pair.folder for pair in wanted})
+    options = ["--quarantine-list", str(quarantine), "--timeout-multiplier", "3"]
+    return twister(folders, sorted({pair.board for pair in wanted}), folder, *options)
 
 
-def ended(results: dict[tuple[str, str], str], test: str, board: str) -> list[str]:
-    """Twister names a platform in full, with the SoC where a board has only one."""
-    return [status for (name, place), status in results.items() if name == test and place.startswith(board)]
+@pytest.mark.parametrize("pair", PAIRS)
+def test_application(results: dict[tuple[str, str], str], pair: Pair) -> None:
+    """Samples with emulated devices, also with data that are lost, counted and reported; the shell; threads
+    with shared and exclusive arenas and with the check of claims; user mode; a front end in an interrupt; and
+    slots: updates, trials, hostile images, a power failure at each write and erase, signatures.
+
+    Twister names a platform in full, with the SoC where a board has only one.
+    """
+    if reason := why_not(pair):
+        pytest.skip(reason)
+    ended = [
+        status
+        for (test, place), status in results.items()
+        if test == pair.test and place.startswith(pair.board)
+    ]
+    assert ended == ["passed"], results
 
 
-@pytest.mark.parametrize("board", BOARDS)
-def test_digits(results: dict[tuple[str, str], str], board: str) -> None:
-    assert ended(results, "sample.tinyml.digits", board) == ["passed"], results
+def test_every_board_runs_something_in_make_test() -> None:
+    """What `make test` leaves out is the same application on another board, or has its parts elsewhere."""
+    always = {pair.test for pair in pairs() if pair.always}
+    assert always == {pair.test for pair in pairs()} - LEFT_TO_DEEP.keys()
+    assert {pair.folder for pair in pairs() if pair.folder.parent.name == "zephyr"} <= {
+        pair.folder for pair in pairs() if pair.always
+    }
+    boards = {pair.board for pair in pairs() if pair.always}
+    assert boards == {pair.board for pair in pairs()} - {"qemu_cortex_m7"}  # Cortex-M4's C
+    assert left_out(pairs()[:1]) == []
 
 
-@pytest.mark.parametrize("board", ["qemu_cortex_m3", NATIVE])
-def test_registry_shell_and_profile(results: dict[tuple[str, str], str], board: str) -> None:
-    assert ended(results, "tinyml.shell", board) == ["passed"], results
+def test_the_expected_features_are_those_of_numpy() -> None:
+    assert (make_expected.FOLDER / "src" / "expected.h").read_text(encoding="utf-8") == make_expected.header()
+
+
+def test_the_model_with_state_is_the_one_that_is_described() -> None:
+    assert make_model.FILE.read_bytes() == make_model.model()
 
 
 def test_a_written_test_guards_a_model(tmp_path: Path) -> None:
@@ -62,10 +92,12 @@ def test_a_written_test_guards_a_model(tmp_path: Path) -> None:
     with (app / "tinyml.yaml").open("a") as manifest:
         manifest.write("    evaluate: {data: test.npz, labels: y, min_accuracy: 0.95, rows: 32}\n")
     run(["west", "tinyml", "test", "digits"], app)
-    right = twister([app / "tests"], ["qemu_cortex_m3", NATIVE], tmp_path)
-    assert sorted(right.values()) == ["passed", "passed"], right
+    boards = ["qemu_cortex_m3", NATIVE] if is_deep() else [NATIVE]
+    right = twister([app / "tests"], boards, tmp_path)
+    assert sorted(right.values()) == ["passed"] * len(boards), right
     said = [path.read_text(errors="replace") for path in tmp_path.rglob("handler.log")]
-    assert len(re.findall(r"3[12] of 32 decisions are right; 31 are required", "".join(said))) == 2
+    counted = re.findall(r"3[12] of 32 decisions are right; 31 are required", "".join(said))
+    assert len(counted) == len(boards)
     change_model(app / "model.onnx")
     wrong = twister([app / "tests"], [NATIVE], tmp_path)
     assert [status.split()[0] for status in wrong.values()] == ["failed"]

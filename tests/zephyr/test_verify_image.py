@@ -21,9 +21,9 @@ import pytest
 
 import tinyml
 from tests.zephyr.building import DIGITS, change_model, copy_of_digits, run, symbols
-from tinyml.cli import main
-from tinyml.errors import ConfigError
+from tinyml.base.errors import ConfigError
 from tinyml.harness.zephyr import Build
+from tinyml.verbs.cli import main
 
 NATIVE = "native_sim/native/64"
 MODEL = str(DIGITS / "model.onnx")
@@ -80,6 +80,7 @@ def emulated_by_hand(build: Path) -> Iterator[str]:
             emulator.kill()
 
 
+@pytest.mark.deep
 def test_a_wrong_layer_is_named(builds: Path, capsys: pytest.CaptureFixture[str]) -> None:
     fault = builds / "fault.h"
     fault.write_text(SKIPS_A_LAYER)
@@ -120,6 +121,7 @@ def test_native_sim_agrees_but_cannot_count(builds: Path, capsys: pytest.Capture
     assert "clock does not advance" in capsys.readouterr().err
 
 
+@pytest.mark.deep
 def test_the_image_has_the_memories_of_the_application(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -146,6 +148,7 @@ def test_the_image_has_the_memories_of_the_application(
     assert "tinyml_weights_PSRAM" in {section for _, _, section in names.values()}
 
 
+@pytest.mark.deep
 def test_a_board_without_the_memories_of_the_application(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -246,6 +249,7 @@ def test_a_wrong_port_is_found_before_anything_is_built(
     assert "ports here: " in said
 
 
+@pytest.mark.deep
 def test_a_wrong_layer_over_a_serial_port(
     bench: Bench, builds: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

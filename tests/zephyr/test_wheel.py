@@ -12,7 +12,7 @@ import pytest
 
 from tests import wheel
 from tests.zephyr.building import DIGITS, TWISTER_SECONDS, run
-from tinyml.workspace import find_cmsis_nn
+from tinyml.setup.workspace import find_cmsis_nn
 from tools import workspace
 
 pytestmark = pytest.mark.timeout(TWISTER_SECONDS)

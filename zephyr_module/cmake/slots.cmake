@@ -99,7 +99,9 @@ function(zephyr_tinyml_pack file)
     OUTPUT ${output}
     COMMAND ${CMAKE_COMMAND} -E env ZEPHYR_BASE=${ZEPHYR_BASE} ${python} -m tinyml pack ${model}
       --slots ${arg_SLOTS} --build-dir ${APPLICATION_BINARY_DIR} --target ${target} ${options} -o ${output}
-    DEPENDS ${model} ${arg_KEY} ${compiler_sources}
+      --depfile ${output}.d
+    DEPENDS ${model} ${arg_KEY} ${compiler_sources} ${EDT_PICKLE} # the partitions
+    DEPFILE ${output}.d
     COMMENT "TinyML: packing ${file}"
     VERBATIM
   )

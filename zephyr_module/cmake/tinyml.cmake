@@ -6,6 +6,7 @@
 
 include_guard(GLOBAL)
 include(${CMAKE_CURRENT_LIST_DIR}/memory.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/compile.cmake)
 
 get_filename_component(TINYML_MODULE_DIR ${CMAKE_CURRENT_LIST_DIR}/../.. ABSOLUTE)
 set(TINYML_PLUGIN_DIR  ${TINYML_MODULE_DIR}/plugin)
@@ -13,6 +14,7 @@ if(NOT EXISTS ${TINYML_PLUGIN_DIR}/tinyml) # installed by pip: the module is in 
   get_filename_component(TINYML_PLUGIN_DIR ${TINYML_MODULE_DIR}/../.. ABSOLUTE)
 endif()
 set(TINYML_RUNTIME_DIR ${TINYML_PLUGIN_DIR}/tinyml/runtime)
+set_property(GLOBAL PROPERTY TINYML_RUNTIME_DIR ${TINYML_RUNTIME_DIR})
 set_property(GLOBAL PROPERTY TINYML_REGISTRY_ENTRY ${TINYML_MODULE_DIR}/zephyr_module/src/registry_entry.c.in)
 
 # How to run the compiler: from this module, whether or not it is installed in Python.
@@ -106,12 +108,9 @@ function(tinyml_has_cmsis_nn out out_why_not)
   set(${out_why_not} ${why_not} PARENT_SCOPE)
 endfunction()
 
-# The kernel libraries. Ordinary archives: the linker takes only what the models call, and without a
-# model they are not compiled at all.
+# The kernel libraries: what the models call, and without a model nothing.
 function(tinyml_add_kernels)
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${TINYML_RUNTIME_DIR}/*.c)
-  list(FILTER sources EXCLUDE REGEX "/runtime/(host|slot)/") # not kernels
-  add_library(tinyml_kernels STATIC EXCLUDE_FROM_ALL ${sources})
+  add_library(tinyml_kernels STATIC EXCLUDE_FROM_ALL) # its sources follow when all models are known
   tinyml_configure_library(tinyml_kernels)
   # Zephyr 3.7 names the compiler's own library before those of the application, which need it, too.
   target_link_libraries(tinyml_kernels PUBLIC ${TOOLCHAIN_LIBS})
@@ -142,7 +141,7 @@ function(tinyml_add_cmsis_nn)
   endforeach()
   add_custom_command(
     OUTPUT ${source}
-    COMMAND ${python} -m tinyml.app.cmsis_nn ${source} ${summaries}
+    COMMAND ${python} -m tinyml.projects.cmsis_nn_source ${source} ${summaries}
     DEPENDS ${summaries} ${compiled}
     VERBATIM
   )
@@ -176,7 +175,7 @@ function(tinyml_add_models_of_application)
   set(calls ${PROJECT_BINARY_DIR}/tinyml/manifest.cmake)
   get_property(python GLOBAL PROPERTY TINYML_PYTHON)
   execute_process(
-    COMMAND ${python} -m tinyml.app.cmake ${manifest} ${calls}
+    COMMAND ${python} -m tinyml.projects.cmake ${manifest} ${calls}
     RESULT_VARIABLE result OUTPUT_VARIABLE said ERROR_VARIABLE said
   )
   if(result)
@@ -195,6 +194,7 @@ function(tinyml_check_models)
       "${APPLICATION_SOURCE_DIR}, and its CMakeLists.txt does not call zephyr_tinyml_model().\n"
       "  try: west tinyml add MODEL")
   endif()
+  tinyml_choose_kernels()
   # Kernels serve all models: they are compiled for size if every model is.
   set(small ${models})
   foreach(model IN LISTS models)
@@ -250,50 +250,27 @@ endfunction()
 #[==[
 Compile a model into the application.
 
-  zephyr_tinyml_model(<name> <file>
-    [KERNELS auto|cmsis-nn|portable]
-    [OPTIMIZE balanced|speed|size|ram]
-    [IO int8|rows|rows,int8]
-    [SHAPES <input>=1x16x8 ...]
-    [BUDGET arena|ram|flash=<bytes> ...]
-    [INTERFACE <input or output>=<type>:1x16x8 ...]
-    [CLASSES <name>,<name>...]
-    [ARENA_REGION <label>]
-    [WEIGHTS flash|ram|<label>]
-    [QUANTIZE calibration=<data> [<key>=<value> ...]]
-    [FRONTEND kind=<kind> [<key>=<value> ...]]
-    [OPERATORS <file> ...]
-    [NPU <accelerator>]
-  )
+  zephyr_tinyml_model(<name> <file> [<SETTING> <value>...]...)
 
 <name>        the model's prefix in C: kws gives <kws.h> with kws_run(), kws_input(), kws_output()
 <file>        the .onnx or .tflite file, relative to the current source directory
-KERNELS       where the kernels come from; auto takes, for each layer, the one with fewer instructions
-OPTIMIZE      what the model may spend, instead of CONFIG_TINYML_OPTIMIZE_...
-IO            int8: inputs and outputs of a quantised model with a float interface become integers;
-              rows: the application feeds the input in rows to <name>_feed_rows() as they arrive
-SHAPES        shapes of inputs that the model leaves open
-BUDGET        upper limits, in addition to the memories of the board
-INTERFACE     types and shapes of inputs and outputs that the application relies on; others are an error
-CLASSES       names of the classes in the order of the outputs, for <NAME>_LABELS in the header
-ARENA_REGION  devicetree label of a zephyr,memory-region for the arena, instead of chosen tinyml,arena
-WEIGHTS       where the weights go: flash, RAM (copied at boot), or the zephyr,memory-region of that label
-QUANTIZE      make a float model int8, calibrated on <data>; keys as in tinyml.yaml. Absolute paths
-FRONTEND      what makes the input from samples, so that there is <name>_feed(); keys as in tinyml.yaml
-OPERATORS     Python files with operators of your own that the model uses, and C files that their
-              kernels call. Absolute paths
-NPU           the Arm Ethos-U that computes what it can of an int8 model, as ethos-u55-128
+<SETTING>     as a key of tinyml.yaml, in capitals: KERNELS portable, OPTIMIZE ram, SHAPES audio=1x16x8.
+              A mapping is a list of <key>=<value>; names are separated by commas; paths are absolute.
+              docs/settings.md lists all settings. Python knows them (plugin/tinyml/settings/), checks their
+              values and tells this function their names: those that need nothing of CMake pass through.
 
 The generated files are in <build>/tinyml/<name>. The model is a separate library,
 tinyml_model_<name>, linked to the application.
 ]==]
 function(zephyr_tinyml_model name file)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "KERNELS;OPTIMIZE;IO;ARENA_REGION;WEIGHTS;CLASSES;NPU" "SHAPES;BUDGET;INTERFACE;QUANTIZE;FRONTEND;OPERATORS")
-  if(arg_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "zephyr_tinyml_model(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
-  endif()
   if(NOT CONFIG_TINYML)
     message(FATAL_ERROR "zephyr_tinyml_model(${name}): CONFIG_TINYML is off. Put CONFIG_TINYML=y into prj.conf.")
+  endif()
+  get_property(with_one GLOBAL PROPERTY TINYML_ARGUMENTS_WITH_ONE_VALUE)
+  get_property(with_many GLOBAL PROPERTY TINYML_ARGUMENTS_WITH_MANY_VALUES)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "${with_one}" "${with_many}")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "zephyr_tinyml_model(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
   if(TARGET tinyml_model_${name})
     message(FATAL_ERROR "zephyr_tinyml_model(${name}): there is already a model called ${name}")
@@ -303,20 +280,17 @@ function(zephyr_tinyml_model name file)
     message(FATAL_ERROR "TinyML: the file of model ${name} does not exist: ${model}")
   endif()
   tinyml_has_cmsis_nn(has_cmsis_nn why_not)
-  set(kernels auto)
   set(library)
   if(has_cmsis_nn)
     set(library --cmsis-nn)
-    if(CONFIG_TINYML_KERNELS_CMSIS_NN)
-      set(kernels cmsis-nn)
+    if(CONFIG_TINYML_KERNELS_CMSIS_NN AND NOT arg_KERNELS)
+      set(arg_KERNELS cmsis-nn)
     endif()
   endif()
   if(arg_KERNELS STREQUAL cmsis-nn AND NOT has_cmsis_nn)
     message(FATAL_ERROR
       "TinyML: model ${name} requires CMSIS-NN, which this build does not have.\n"
       "  try: add the project cmsis-nn (version 7 or later) to the west manifest, and remove CONFIG_TINYML_KERNELS_PORTABLE=y")
-  elseif(arg_KERNELS)
-    set(kernels ${arg_KERNELS})
   endif()
   set(goal balanced)
   foreach(choice speed size ram)
@@ -325,23 +299,15 @@ function(zephyr_tinyml_model name file)
       set(goal ${choice})
     endif()
   endforeach()
-  if(arg_OPTIMIZE)
-    set(goal ${arg_OPTIMIZE})
+  if(NOT arg_OPTIMIZE)
+    set(arg_OPTIMIZE ${goal})
   endif()
   tinyml_target(target)
-  set(shapes ${arg_SHAPES})
-  list(TRANSFORM shapes PREPEND --shape=)
-  set(quantize ${arg_QUANTIZE})
-  list(TRANSFORM quantize PREPEND --quantize=)
-  set(frontend ${arg_FRONTEND})
-  list(TRANSFORM frontend PREPEND --frontend=)
-  set(operators ${arg_OPERATORS})
-  foreach(operator IN LISTS operators)
+  foreach(operator IN LISTS arg_OPERATORS)
     if(NOT EXISTS ${operator})
       message(FATAL_ERROR "TinyML: the file with operators of model ${name} does not exist: ${operator}")
     endif()
   endforeach()
-  list(TRANSFORM operators PREPEND --operators=)
   tinyml_calibration_files(calibration ${arg_QUANTIZE})
   tinyml_arena_node(arena_node arena_node_in_c ${name} "${arg_ARENA_REGION}")
   tinyml_weights_node(weights_node ${name} "${arg_WEIGHTS}")
@@ -352,38 +318,40 @@ function(zephyr_tinyml_model name file)
   if(CONFIG_CPU_HAS_FPU AND NOT CONFIG_FPU AND NOT CONFIG_ARCH_POSIX)
     list(APPEND limits --no-fpu)
   endif()
-  foreach(pin IN LISTS arg_INTERFACE)
-    list(APPEND limits --interface=${pin})
-  endforeach()
-  if(arg_CLASSES)
-    list(APPEND limits "--classes=${arg_CLASSES}")
-  endif()
-  if(arg_IO)
-    list(APPEND limits --io=${arg_IO})
-  endif()
   if(arg_NPU)
     tinyml_check_npu(${name} ${arg_NPU})
-    list(APPEND limits --npu=${arg_NPU})
   endif()
   foreach(budget IN LISTS arg_BUDGET)
     list(APPEND limits "--limit=${budget},the budget of model ${name}")
+  endforeach()
+  set(settings)
+  foreach(keyword IN LISTS with_one with_many)
+    get_property(option GLOBAL PROPERTY TINYML_OPTION_${keyword})
+    if(option)
+      foreach(value IN LISTS arg_${keyword})
+        list(APPEND settings "${option}=${value}")
+      endforeach()
+    endif()
   endforeach()
 
   get_property(python GLOBAL PROPERTY TINYML_PYTHON)
   get_property(compiler_sources GLOBAL PROPERTY TINYML_COMPILER_SOURCES)
   set(dir ${APPLICATION_BINARY_DIR}/tinyml/${name})
   set(generated ${dir}/${name}.c ${dir}/${name}.h ${dir}/${name}_weights.h)
+  get_property(script GLOBAL PROPERTY TINYML_COMPILE_SCRIPT)
+  set(command ${script} ${dir} ${name} compile ${model} -o ${dir} --name ${name} --report
+    --target ${target} ${library} ${settings} ${limits} --depfile ${dir}/${name}.d)
+  set(comment "TinyML: compiling model ${name} for ${target}")
+  tinyml_compile_now(${name} ${dir} "${comment}" ${command})
   add_custom_command(
     OUTPUT ${generated}
-    BYPRODUCTS ${dir}/${name}.json ${dir}/${name}_report.html ${dir}/${name}_report.json
-    COMMAND ${python} -m tinyml compile ${model} -o ${dir} --name ${name} --report
-            --target ${target} --kernels ${kernels} ${library} --optimize ${goal} ${shapes} ${quantize} ${frontend} ${operators} ${limits} --depfile ${dir}/${name}.d
-    # Unchanged headers keep their time stamps, so that files that include them are not rebuilt.
-    # The source must be newer than the model, or a Makefile would run this every time.
-    COMMAND ${CMAKE_COMMAND} -E touch ${dir}/${name}.c
-    DEPENDS ${model} ${calibration} ${arg_OPERATORS} ${compiler_sources}
+    BYPRODUCTS ${dir}/${name}.json ${dir}/${name}.kernels ${dir}/${name}_report.html ${dir}/${name}_report.json
+    COMMAND ${python} ${command}
+    # Unchanged headers keep their time stamps, so that files that include them are not rebuilt. The source
+    # gets the time at which the model was read, so a model that is replaced meanwhile is compiled next time.
+    DEPENDS ${model} ${calibration} ${arg_OPERATORS} ${compiler_sources} ${script}
     DEPFILE ${dir}/${name}.d
-    COMMENT "TinyML: compiling model ${name} for ${target}"
+    COMMENT "${comment}"
     VERBATIM
   )
   set_property(GLOBAL APPEND PROPERTY TINYML_MODELS ${name})
@@ -391,7 +359,7 @@ function(zephyr_tinyml_model name file)
   add_library(tinyml_model_${name} STATIC ${generated})
   add_dependencies(tinyml_model_${name} tinyml_compile_${name})
   tinyml_configure_library(tinyml_model_${name})
-  string(COMPARE EQUAL ${goal} size is_small)
+  string(COMPARE EQUAL ${arg_OPTIMIZE} size is_small)
   set_target_properties(tinyml_model_${name} PROPERTIES TINYML_SMALL ${is_small})
   target_include_directories(tinyml_model_${name} PUBLIC ${dir})
   tinyml_place_weights(${name} "${arg_WEIGHTS}" "${weights_node}")

@@ -111,6 +111,11 @@ static void describe_clock(struct tinyml_host_clock *clock)
 }
 
 #ifdef CONFIG_TINYML_SLOTS
+static bool is_replaced(const struct tinyml_model *model)
+{
+	return model == &tinyml_slot_model.model;
+}
+
 static size_t receive_slot(const uint8_t *request, size_t bytes, uint8_t *answer, size_t room)
 {
 	static struct tinyml_receiver receiver = {
@@ -141,6 +146,7 @@ static const struct tinyml_host_port port = {
 	.layer_cycles = tinyml_profile_cycles,
 #endif
 #ifdef CONFIG_TINYML_SLOTS
+	.is_replaced = is_replaced,
 	.slot = receive_slot,
 #endif
 };

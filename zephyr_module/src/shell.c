@@ -13,6 +13,9 @@
 #include <tinyml/values.h>
 #include <zephyr/kernel.h>
 #include <zephyr/shell/shell.h>
+#ifdef CONFIG_TINYML_SLOTS
+#include <tinyml/device_slots.h>
+#endif
 
 #define SHOWN_ELEMENTS 8
 #define CLAIM_TIMEOUT  K_SECONDS(5)
@@ -110,14 +113,8 @@ static int cmd_list(const struct shell *sh, size_t argc, char **argv)
 	return 0;
 }
 
-static int cmd_info(const struct shell *sh, size_t argc, char **argv)
+static int show(const struct shell *sh, const struct tinyml_model *model)
 {
-	const struct tinyml_model *model = find(sh, argv[1]);
-
-	ARG_UNUSED(argc);
-	if (model == NULL) {
-		return -ENOENT;
-	}
 	shell_fprintf(sh, SHELL_NORMAL, "%s: arena %u bytes, model file SHA-256 ", model->name,
 		      (unsigned int)model->arena_bytes);
 	for (size_t i = 0; i < sizeof(model->sha256); i++) {
@@ -136,10 +133,20 @@ static int cmd_info(const struct shell *sh, size_t argc, char **argv)
 /* Run a model on the current inputs; returns the cycles, or a negative error. */
 static int64_t timed_run(const struct shell *sh, const struct tinyml_model *model)
 {
-	uint32_t start = tinyml_profile_clock();
-	int status = model->run();
-	uint32_t cycles = tinyml_profile_clock() - start;
+	uint32_t start, cycles;
+	int status;
 
+	if (model->run == NULL) {
+		shell_error(sh,
+			    model->feed != NULL
+				    ? "%s takes its input in rows from the application (io: rows)"
+				    : "%s is compiled for buffers of the application (io: caller)",
+			    model->name);
+		return -ENOTSUP;
+	}
+	start = tinyml_profile_clock();
+	status = model->run();
+	cycles = tinyml_profile_clock() - start;
 	if (status != 0) {
 		shell_error(sh, "%s failed to run: %d", model->name, status);
 		return -EIO;
@@ -178,14 +185,6 @@ static int with_claim(const struct shell *sh, const char *name,
 	if (model == NULL) {
 		return -ENOENT;
 	}
-	if (model->run == NULL) {
-		shell_error(sh,
-			    model->feed != NULL
-				    ? "%s takes its input in rows from the application (io: rows)"
-				    : "%s is compiled for buffers of the application (io: caller)",
-			    model->name);
-		return -ENOTSUP;
-	}
 	if (tinyml_claim(model, CLAIM_TIMEOUT) != 0) {
 		shell_error(sh, "%s is in use by another thread", model->name);
 		return -EBUSY;
@@ -195,6 +194,20 @@ static int with_claim(const struct shell *sh, const char *name,
 
 	tinyml_release(model);
 	return status;
+}
+
+/* Only a model in a slot can be replaced while it is described. */
+static int cmd_info(const struct shell *sh, size_t argc, char **argv)
+{
+	const struct tinyml_model *model = find(sh, argv[1]);
+
+	ARG_UNUSED(argc);
+#ifdef CONFIG_TINYML_SLOTS
+	if (model == &tinyml_slot_model.model) {
+		return with_claim(sh, argv[1], show);
+	}
+#endif
+	return model == NULL ? -ENOENT : show(sh, model);
 }
 
 static int cmd_run(const struct shell *sh, size_t argc, char **argv)

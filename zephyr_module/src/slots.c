@@ -4,6 +4,7 @@
 /* Slots in partitions of Zephyr's flash map. */
 
 #include <zephyr/app_memory/app_memdomain.h>
+#include <zephyr/cache.h>
 #include <zephyr/devicetree.h>
 #include <zephyr/drivers/flash.h>
 #include <zephyr/init.h>
@@ -52,6 +53,15 @@ LOG_MODULE_DECLARE(tinyml, CONFIG_TINYML_LOG_LEVEL);
 		    (DT_REG_ADDR(FLASH(id))))
 #define SLOT_START(id) (FLASH_START(id) + DT_REG_ADDR(id))
 
+BUILD_ASSERT(DT_PROP_OR(FLASH(SLOT_A), write_block_size, 1) <= TINYML_FLASH_WRITE_MAX &&
+		     DT_PROP_OR(FLASH(SLOT_B), write_block_size, 1) <= TINYML_FLASH_WRITE_MAX,
+	     "the flash of a slot is written in larger units than CONFIG_TINYML_SLOTS_WRITE_BYTES");
+
+/* Flash that faults when the core reads it erased: the driver looks before it reads. */
+#if defined(CONFIG_CHECK_BEFORE_READING) || defined(CONFIG_FLASH_RENESAS_RA_HP_CHECK_BEFORE_READING)
+#define READS_FAULT 1
+#endif
+
 #ifdef CONFIG_USERSPACE
 K_APPMEM_PARTITION_DEFINE(tinyml_slot_partition);
 #endif
@@ -86,6 +96,36 @@ static int write_area(void *context, uint32_t offset, const void *data, uint32_t
 {
 	return flash_area_write(context, (off_t)offset, data, bytes);
 }
+
+/* Where it starts, an erase unit of its own size: they differ on STM32F4, F7 and others. */
+static uint32_t unit_at(void *context, uint32_t offset)
+{
+	const struct flash_area *area = context;
+	struct flash_pages_info page;
+	off_t start = area->fa_off + (off_t)offset;
+	int error = flash_get_page_info_by_offs(flash_area_get_device(area), start, &page);
+
+	return error == 0 && page.start_offset == start ? page.size : 0u; /* 0: not supported */
+}
+
+#ifdef READS_FAULT
+static int read_area(void *context, uint32_t offset, void *data, uint32_t bytes)
+{
+	return flash_area_read(context, (off_t)offset, data, bytes);
+}
+#endif
+
+#ifdef CONFIG_CACHE_MANAGEMENT
+/* Also caches outside of the core, which have a driver. */
+static void sync_caches(const void *start, uint32_t bytes)
+{
+	(void)sys_cache_data_flush_and_invd_range((void *)start, bytes);
+	if (sys_cache_instr_invd_range((void *)start, bytes) != 0) {
+		(void)sys_cache_instr_invd_all(); /* all that Cortex-M and others offer */
+	}
+	tinyml_slot_sync(start, bytes);
+}
+#endif
 
 static struct tinyml_flash flash[2];
 #ifdef CONFIG_TINYML_SLOTS_STREAM_FLASH
@@ -127,6 +167,7 @@ static int open_area(int index, uint8_t id)
 	}
 	if (error != 0) {
 		LOG_ERR("slot %d: its partition has no flash device (%d)", index, error);
+		tinyml_device_slots.region[index].flash = NULL; /* TINYML_SLOT_REGION */
 		return error;
 	}
 	flash[index] = (struct tinyml_flash){
@@ -135,6 +176,10 @@ static int open_area(int index, uint8_t id)
 		.context = (void *)area,
 		.erase_bytes = page.size,
 		.write_bytes = flash_get_write_block_size(device),
+		.unit = unit_at,
+#ifdef READS_FAULT
+		.read = read_area,
+#endif
 	};
 #ifdef CONFIG_TINYML_SLOTS_STREAM_FLASH
 	streams[index] = tinyml_stream_for(page.size);
@@ -154,6 +199,9 @@ static int prepare(void)
 	int error = open_area(0, DT_FIXED_PARTITION_ID(SLOT_A));
 
 	tinyml_slot_model.model.lock = (void *)&tinyml_slot_lock;
+#ifdef CONFIG_CACHE_MANAGEMENT
+	tinyml_slot_model.sync = sync_caches;
+#endif
 #ifdef CONFIG_USERSPACE
 	tinyml_slot_partition.attr = K_MEM_PARTITION_P_RW_U_RO;
 #endif

@@ -14,7 +14,8 @@
 #define BUFFER_BYTES CONFIG_TINYML_SLOTS_STREAM_BUFFER
 
 BUILD_ASSERT(IS_POWER_OF_TWO(BUFFER_BYTES) && BUFFER_BYTES >= TINYML_FLASH_WRITE_MAX,
-	     "CONFIG_TINYML_SLOTS_STREAM_BUFFER must be a power of two, and at least 32");
+	     "CONFIG_TINYML_SLOTS_STREAM_BUFFER must be a power of two, and at least "
+	     "CONFIG_TINYML_SLOTS_WRITE_BYTES");
 
 /* One for both slots: only the slot that is not in use is written. */
 static uint8_t buffer[BUFFER_BYTES] __aligned(4);

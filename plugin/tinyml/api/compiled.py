@@ -10,18 +10,20 @@ from pathlib import Path
 from typing import Any
 
 from tinyml.api.data import DataLike, data_file
-from tinyml.api.sources import Model, ModelLike, Port, as_model, paths
-from tinyml.api.tables import frame
+from tinyml.api.printed_tables import frame
+from tinyml.api.sources import Model, ModelLike, Port, as_model
+from tinyml.base.errors import ConfigError, did_you_mean
 from tinyml.cost.estimate import estimate_for
 from tinyml.cost.hints import hints
-from tinyml.goals import BALANCED
 from tinyml.ir import Graph, Shape
 from tinyml.pipeline import Compiled, Observer, Options, compile_model, write_folder
 from tinyml.quantize.report import Report as QuantizationReport
-from tinyml.quantize.request import Request
 from tinyml.report.collect import Watch, describe, report_files
 from tinyml.report.facts import Report, StageFacts
 from tinyml.report.html import page
+from tinyml.settings import table
+from tinyml.settings.quantize_request import Request
+from tinyml.settings.setting import PYTHON
 
 
 @dataclass(frozen=True)
@@ -137,45 +139,34 @@ def compile(
     example: Any = None,
     *,
     name: str = "",
-    target: str = "cortex-m3",
-    kernels: str = "auto",
-    io: str = "arena",
-    optimize: str = BALANCED.name,
     shapes: Mapping[str, Shape] | None = None,
     cmsis_nn: bool = False,
-    classes: Sequence[str] = (),
-    operators: Sequence[str | Path] = (),
-    npu: str = "",
     calibration: DataLike | None = None,
+    **settings: Any,
 ) -> CompiledModel:
     """Compile a model to C.
 
-    ``target``: a core, such as ``cortex-m4``. ``kernels``: ``auto``, ``portable`` or ``cmsis-nn``;
-    ``cmsis_nn``: whether the firmware has CMSIS-NN, so that ``auto`` may choose from it. ``io``: inputs and
-    outputs in the ``arena``, or in buffers of the ``caller``; ``int8`` (or ``caller,int8``): those of a
-    quantised model with a float interface become integers; ``rows`` (or ``rows,int8``): the application feeds
-    the input in rows, so that it is never in RAM as a whole. ``optimize``: what to spend, ``balanced``,
-    ``speed``, ``size`` or ``ram``. ``classes``: names for the header
-    (``NAME_LABELS``), in the order of the outputs. ``operators``: Python files with operators of your own
-    that the model uses. ``npu``: an Arm Ethos-U, such as ``ethos-u55-128``, which computes what it can of an
-    int8 model. ``calibration``: real inputs; a float model becomes int8 first (``tinyml.quantize`` has
-    more settings).
+    ``settings`` are those of docs/settings.md as keywords: ``target="cortex-m4"``, ``optimize="ram"``,
+    ``io="rows"``, ``npu="ethos-u55-128"``. ``shapes``: shapes of inputs that the model leaves open.
+    ``cmsis_nn``: whether the firmware has CMSIS-NN, so that ``kernels="auto"`` may choose from it.
+    ``calibration``: real inputs; a float model becomes int8 first (``tinyml.quantize`` has more settings).
     """
+    known = table.settings(PYTHON)
+    for key in settings:
+        if key not in known:
+            raise ConfigError(
+                f"compile() has no setting {key!r}{did_you_mean(key, known)}", f"one of: {', '.join(known)}"
+            )
     source = as_model(model, example, name=name, shapes=shapes)
+    if source.chosen:
+        settings = {"outputs": source.chosen, **settings}
     with data_file(calibration, "calibration") as path:
-        request = Request(path) if path else None
         options = Options(
             source.name,
-            target,
-            kernels,
-            source.shapes,
-            io,
-            quantize=request,
+            shapes=source.shapes,
+            quantize=Request(path) if path else None,
             cmsis_nn=cmsis_nn,
-            classes=tuple(classes),
-            operators=paths(operators),
-            optimize=optimize,
-            npu=npu,
+            **settings,
         )
         return build(source, options)
 

@@ -10,24 +10,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tinyml.accuracy.answers import original_answers
 from tinyml.api.compiled import as_compiled
 from tinyml.api.data import DataLike, check_data, data_file, test_set
 from tinyml.api.evaluated import Answers, Evaluation, Question, judge
+from tinyml.api.printed_tables import table
 from tinyml.api.running import EVERY, RunResult
 from tinyml.api.sources import ModelLike, as_model
-from tinyml.api.tables import table
-from tinyml.arrays import pattern_inputs, real
-from tinyml.errors import ConfigError, ToolError, did_you_mean
+from tinyml.base.errors import ConfigError, ToolError, did_you_mean
+from tinyml.base.progress import Progress, silent
+from tinyml.compare.accuracy.answers import original_answers
+from tinyml.cores.machines import MACHINES, find_machine
+from tinyml.datasets.arrays import pattern_inputs, real
+from tinyml.harness.device_session import EMULATOR_SECONDS, DeviceModel, Ran, Session
 from tinyml.harness.links import Link, MissingPortError
 from tinyml.harness.opening import BareMachine, open_device
 from tinyml.harness.samples import input_bytes, output_arrays
-from tinyml.harness.session import EMULATOR_SECONDS, DeviceModel, Ran, Session
 from tinyml.ir import Array, DType, Graph, Quant, State, Tensor
-from tinyml.machines import MACHINES, find_machine
 from tinyml.pipeline import read_samples
-from tinyml.progress import Progress, silent
-from tinyml.quantize.request import Request, Scaling
+from tinyml.settings.quantize_request import Request, Scaling
 
 if TYPE_CHECKING:
     from tinyml.slots.deploy import Deployed

@@ -9,16 +9,16 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tinyml.api.compiled import CompiledModel, compile
+from tinyml.api.printed_tables import table
 from tinyml.api.sources import ModelLike
-from tinyml.api.tables import table
-from tinyml.boards import Board
+from tinyml.cores.boards import Board
 from tinyml.cost import cycles as cycle_models
 from tinyml.cost.energy import Energy, energies
 from tinyml.cost.estimate import errors_of, estimate_for
 from tinyml.cost.model import find_model
-from tinyml.goals import BALANCED
 from tinyml.harness.zephyr.boards import find_board
 from tinyml.ir import Shape
+from tinyml.settings.optimize import BALANCED
 
 
 @dataclass(frozen=True)

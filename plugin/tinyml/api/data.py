@@ -12,13 +12,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tinyml.arrays import UNREADABLE, packed, read_numpy
-from tinyml.errors import ConfigError, called
-from tinyml.ir import Array
+from tinyml.base.errors import ConfigError, called, did_you_mean
+from tinyml.datasets.arrays import UNREADABLE, packed, read_numpy
+from tinyml.ir import Array, Graph
 
 DataLike: TypeAlias = Any
 """A path (.npz, .npy, .csv, or a folder of images or WAV files), an array with one row per sample,
-or arrays by input name."""
+arrays by input name, or a loader of batches: PyTorch's DataLoader, tf.data, a list of (inputs, labels)."""
 
 
 @contextmanager
@@ -27,12 +27,35 @@ def data_file(data: DataLike | None, stem: str) -> Iterator[Path | None]:
     if data is None or isinstance(data, str | Path):
         yield None if data is None else Path(data)
         return
+    data = _batches(data)
     with tempfile.TemporaryDirectory(prefix="tinyml-") as folder:
         path = Path(folder) / f"{stem}.npz"
         arrays = data if isinstance(data, Mapping) else {stem: data}
         path.write_bytes(packed({str(key): _array(value, stem) for key, value in arrays.items()}))
         with called(path, stem):
             yield path
+
+
+def _batches(data: Any) -> Any:
+    """The rows of a loader (PyTorch's DataLoader, tf.data) or of a list of (inputs, labels), as arrays.
+
+    Labels are kept if they are one number for each row.
+    """
+    pairs = isinstance(data, list) and bool(data) and all(isinstance(x, tuple) and len(x) == 2 for x in data)
+    loader = hasattr(data, "__iter__") and not hasattr(data, "__array__") and not isinstance(data, Mapping)
+    if not pairs and (not loader or isinstance(data, str | bytes | list | tuple | Iterator)):
+        return data
+    inputs, labels = [], []
+    for batch in data:
+        rows, truth = batch if isinstance(batch, tuple | list) and len(batch) == 2 else (batch, None)
+        inputs.append(np.asarray(rows))
+        if truth is not None:
+            labels.append(np.asarray(truth).reshape(-1))
+    if not inputs:
+        raise ConfigError("the data has no batches", "an array with one row per sample")
+    rows = np.concatenate(inputs)
+    truth = np.concatenate(labels) if labels else np.empty(0)
+    return {"data": rows, "labels": truth} if len(truth) == len(rows) else {"data": rows}
 
 
 def _array(value: object, what: str) -> Array:
@@ -42,10 +65,23 @@ def _array(value: object, what: str) -> Array:
         array = np.empty(0, object)
     if array.dtype == object:
         raise ConfigError(
-            f"{what} is {type(value).__name__}, which is no array of numbers",
+            f"{what} is {type(value).__name__}, which is not an array of numbers",
             "a path, an array with one row per sample, or a dictionary of arrays by input name",
         )
     return array
+
+
+def check_names(data: DataLike | None, graph: Graph) -> None:
+    """Arrays by name must be those of inputs; ``in0``, ``in1``, … are the inputs in their order."""
+    if not isinstance(data, Mapping):
+        return
+    known = {*graph.inputs, *(f"in{index}" for index in range(len(graph.inputs)))}
+    wrong = next((str(name) for name in data if str(name) not in known), None)
+    if wrong is not None:
+        raise ConfigError(
+            f"the model has no input {wrong!r}{did_you_mean(wrong, graph.inputs)}",
+            f"its inputs: {', '.join(graph.inputs)}",
+        )
 
 
 def given(data: Path | None, what: str) -> Path:

@@ -12,25 +12,25 @@ from typing import Any
 import numpy as np
 
 from tinyml import harness
-from tinyml.accuracy import truth
-from tinyml.accuracy.answers import compiled_answers, original_answers
-from tinyml.accuracy.scores import Classification, Regression, classify, regress
 from tinyml.api.compiled import CompiledModel, as_compiled
 from tinyml.api.data import DataLike, check_data, test_set
+from tinyml.api.printed_tables import table
 from tinyml.api.running import EVERY
 from tinyml.api.sources import Model, ModelLike, as_model
-from tinyml.api.tables import table
-from tinyml.arrays import is_quantized
-from tinyml.boards import known_board, similar_board
+from tinyml.base.errors import ConfigError
+from tinyml.base.progress import Progress, silent
+from tinyml.compare.accuracy import truth
+from tinyml.compare.accuracy.answers import compiled_answers, original_answers
+from tinyml.compare.accuracy.scores import Classification, Regression, classify, regress
 from tinyml.compare.difference import signal_to_noise_db
+from tinyml.cores.boards import known_board, similar_board
 from tinyml.cost.energy import Energy, energies
 from tinyml.cost.estimate import estimate_for
-from tinyml.errors import ConfigError
-from tinyml.harness import Place, Standalone
+from tinyml.datasets.arrays import is_quantized
+from tinyml.harness import Runner, Standalone
 from tinyml.ir import Array, Graph
 from tinyml.pipeline import read_samples
-from tinyml.progress import Progress, silent
-from tinyml.quantize.request import Request, Scaling
+from tinyml.settings.quantize_request import Request, Scaling
 
 UNKNOWN_CHIP = "?"
 """Of a board that is not known: no energy was published for it."""
@@ -178,7 +178,7 @@ def evaluate(
 
 def measure(
     compiled: CompiledModel,
-    place: Place,
+    place: Runner,
     request: Request,
     original: Model,
     question: Question,
@@ -202,7 +202,7 @@ def measure(
     return replace(result, cycles=cycles, cycles_measured=measured is not None, energies=spent)
 
 
-def _chip(place: Place) -> str:
+def _chip(place: Runner) -> str:
     """That of a board; none, and so any chip with the same core, for an emulated core."""
     if not place.board:
         return ""

@@ -10,16 +10,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tinyml.api import pareto
-from tinyml.api.tables import table
+from tinyml.api.printed_tables import table
 from tinyml.cost import cycles as cycle_models
-from tinyml.goals import BALANCED
-from tinyml.quantize.request import Request
+from tinyml.settings.optimize import BALANCED
+from tinyml.settings.quantize_request import Request
 
 HEAD = ("", "RAM", "flash", "instructions", "cycles", "ms", "fits", "tinyml.yaml")
 
 
 @dataclass(frozen=True)
-class Place:
+class Board:
     """What a model is built for. What is not known is None."""
 
     name: str  # of the board, or of the core
@@ -107,7 +107,7 @@ class Exploration:
     """All points of a model on a board."""
 
     model: str
-    place: Place
+    place: Board
     points: tuple[Point, ...]
     failures: Mapping[str, str]  # why a point cannot be built, by its settings
     how: str  # estimated, counted on a machine, or measured on a board

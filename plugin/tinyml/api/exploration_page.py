@@ -7,7 +7,7 @@ from __future__ import annotations
 from markupsafe import Markup
 
 from tinyml.api.exploration import Exploration
-from tinyml.templates import environment
+from tinyml.base.templates import environment
 
 
 def page(explored: Exploration) -> str:

@@ -8,22 +8,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tinyml import arrays
 from tinyml.api.compiled import CompiledModel, build
 from tinyml.api.costs import cost_of
 from tinyml.api.data import DataLike, data_file
-from tinyml.api.exploration import Exploration, Place, Point
+from tinyml.api.exploration import Board, Exploration, Point
 from tinyml.api.sources import Model, ModelLike, as_model
+from tinyml.base.errors import ConfigError, TinymlError, ToolError
+from tinyml.base.progress import Progress, silent
 from tinyml.cost import cycles as cycle_models
 from tinyml.cost.cycles import Cycles
-from tinyml.errors import ConfigError, TinymlError, ToolError
-from tinyml.goals import GOALS
+from tinyml.datasets import arrays
 from tinyml.harness.zephyr.boards import find_board
 from tinyml.ir import Shape
 from tinyml.pipeline import Options
-from tinyml.progress import Progress, silent
-from tinyml.quantize.request import Request
-from tinyml.workspace import find_cmsis_nn
+from tinyml.settings.optimize import GOALS
+from tinyml.settings.quantize_request import Request
+from tinyml.setup.workspace import find_cmsis_nn
 
 KERNELS = ("auto", "portable", "cmsis-nn")
 PRECISIONS = ("float", "int8", "int16")
@@ -37,7 +37,7 @@ def explore(
     model: ModelLike,
     board: str = "",
     *,
-    target: str = "cortex-m4",
+    target: str = "cortex-m3",
     on: str = "",
     mhz: float | None = None,
     calibration: DataLike | None = None,
@@ -54,7 +54,7 @@ def explore(
     """
     source = as_model(model, example, shapes=shapes)
     found = find_board(board) if board else None
-    place = Place(board or target, found.target if found else target)
+    place = Board(board or target, found.target if found else target)
     if found:
         place = replace(place, ram_bytes=found.ram_bytes, flash_bytes=found.flash_bytes, mhz=found.mhz)
     if mhz is not None:
@@ -67,7 +67,7 @@ def explore(
 def explore_options(
     model: Model,
     options: Options,
-    place: Place,
+    place: Board,
     on: str = "",
     kernels: Sequence[str] = (),
     measure: Measure | None = None,

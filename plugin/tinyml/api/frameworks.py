@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import re
 import sys
 import warnings
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tinyml.errors import ConfigError, ModelError, ToolError
+from tinyml.base.errors import ConfigError, ModelError, ToolError
 from tinyml.reference.session import quiet
 
 OPSET = 17
@@ -49,9 +50,9 @@ def _torch(torch: Any, model: Any, example: Any) -> bytes | None:
     if not program and example is None:
         raise ConfigError(
             "a PyTorch module needs example inputs: they determine the shapes",
-            "tinyml.load(module, torch.zeros(1, 3, 32, 32)), or a tuple of tensors",
+            "tinyml.load(module, torch.zeros(1, 3, 32, 32)), or its shape, or a tuple of tensors",
         )
-    inputs = example if isinstance(example, tuple) else (example,)
+    inputs = _examples(torch, example)
     try:
         with warnings.catch_warnings(), quiet():
             warnings.simplefilter("ignore")
@@ -64,11 +65,27 @@ def _torch(torch: Any, model: Any, example: Any) -> bytes | None:
                 torch.onnx.export(model, inputs, stream, opset_version=OPSET, dynamo=False)
                 return stream.getvalue()
     except Exception as error:
-        first = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ModelError(
-            f"PyTorch cannot export this module: {first}",
+            f"PyTorch cannot export this module: {innermost(error)}",
             "torch.onnx.export(...) shows the details; tinyml.load() takes the file it writes",
         ) from error
+
+
+def _examples(torch: Any, example: Any) -> tuple[Any, ...]:
+    """Tensors from what a user may give: tensors, arrays, or one shape; one for each input."""
+    if isinstance(example, tuple | list) and example and all(isinstance(size, int) for size in example):
+        return (torch.zeros(*example),)
+    given = example if isinstance(example, tuple) else (example,)
+    return tuple(torch.from_numpy(item) if isinstance(item, np.ndarray) else item for item in given)
+
+
+def innermost(error: BaseException) -> str:
+    """What went wrong first: PyTorch wraps it in exceptions that say only which step failed."""
+    while (cause := error.__cause__ or error.__context__) is not None:
+        error = cause
+    text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
+    first = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return f"{type(error).__name__}: {first}" if first else type(error).__name__
 
 
 def _bytes(program: Any) -> bytes:

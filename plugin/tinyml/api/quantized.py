@@ -7,16 +7,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from tinyml.api.data import DataLike, data_file, given
+from tinyml.api.printed_tables import table
 from tinyml.api.sources import Model, ModelLike, as_model, paths
-from tinyml.api.tables import table
+from tinyml.base.progress import Progress
 from tinyml.ir import Shape
-from tinyml.pipeline import quantize_model
-from tinyml.progress import Progress
+from tinyml.pipeline import quantize_model, read_model, with_outputs
 from tinyml.quantize.report import Report
-from tinyml.quantize.request import Request, Scaling, parse_goal
+from tinyml.settings.quantize_request import Request, Scaling, parse_goal
+
+Method: TypeAlias = Literal["auto", "minmax", "entropy", "percentile"]
+Interface: TypeAlias = Literal["float", "int8"]
+Leaves: TypeAlias = Literal["int16", "int8"]
 
 
 @dataclass(frozen=True)
@@ -46,8 +50,8 @@ def quantize(
     *,
     example: Any = None,
     labels: DataLike | None = None,
-    method: str = Request.method,
-    io: str = Request.io,
+    method: Method = "auto",
+    io: Interface = "float",
     keep_float: Sequence[str] = (),
     int16: Sequence[str] = (),
     auto: str | float | None = None,
@@ -55,7 +59,7 @@ def quantize(
     mean: Sequence[float] = (),
     std: Sequence[float] = (),
     samples: int = Request.samples,
-    leaves: str = Request.leaves,
+    leaves: Leaves = "int16",
     shapes: Mapping[str, Shape] | None = None,
     operators: Sequence[str | Path] = (),
     progress: Progress | None = None,
@@ -91,5 +95,7 @@ def convert(
 ) -> QuantizedModel:
     """Quantise with the settings of the command line and of manifests."""
     with model.file() as path:
-        result = quantize_model(path, request, model.shapes, progress, operators)
+        result = quantize_model(
+            with_outputs(read_model(path), model.chosen), request, model.shapes, progress, operators
+        )
     return QuantizedModel(model.name, stored=result.content, report=result.report)

@@ -10,13 +10,13 @@ from typing import Any
 
 from tinyml import harness
 from tinyml.api.compiled import CompiledModel, as_compiled
-from tinyml.api.data import DataLike, check_data, data_file
+from tinyml.api.data import DataLike, check_data, check_names, data_file
+from tinyml.api.printed_tables import table
 from tinyml.api.sources import ModelLike
-from tinyml.api.tables import table
-from tinyml.arrays import joined, pattern_inputs, preview
+from tinyml.datasets.arrays import joined, pattern_inputs, preview
 from tinyml.ir import Array
 from tinyml.pipeline import read_samples
-from tinyml.quantize.request import Request
+from tinyml.settings.quantize_request import Request
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,7 @@ def run(
     graph = compiled.built.graph
     if inputs is None:
         return execute(compiled, [pattern_inputs(graph)], on)
+    check_names(inputs, graph)
     with data_file(inputs, "inputs") as path:
         assert path is not None
         check_data(path)

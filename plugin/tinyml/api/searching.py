@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tinyml import whole_files
 from tinyml.api import pareto
 from tinyml.api.costs import Cost, cost
+from tinyml.api.printed_tables import table
 from tinyml.api.sources import ModelLike
-from tinyml.api.tables import table
-from tinyml.app.keys import parse_bytes
-from tinyml.boards import Board
-from tinyml.errors import ConfigError, TinymlError, ToolError
+from tinyml.base import whole_files
+from tinyml.base.errors import ConfigError, TinymlError, ToolError
+from tinyml.cores.boards import Board
 from tinyml.harness.zephyr.boards import find_board
+from tinyml.settings.written import parse_bytes
 
 if TYPE_CHECKING:
     import optuna
@@ -91,7 +91,7 @@ def search(
     train: Callable[[optuna.Trial, ModelLike], TrainResult],
     *,
     budget: Mapping[str, str | float] | None = None,
-    target: str = "cortex-m4",
+    target: str = "cortex-m3",
     mhz: float | None = None,
     board: str = "",
     objectives: Sequence[str] = ("score",),

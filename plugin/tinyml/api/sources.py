@@ -7,19 +7,19 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from tinyml import whole_files
 from tinyml.api import frameworks
-from tinyml.api.tables import table
-from tinyml.app import keys
-from tinyml.errors import ConfigError, called
+from tinyml.api.printed_tables import table
+from tinyml.base import whole_files
+from tinyml.base.errors import ConfigError, called
+from tinyml.base.naming import model_name
 from tinyml.ir import Graph, Shape, Tensor
-from tinyml.naming import model_name
-from tinyml.pipeline import read_graph
+from tinyml.pipeline import read_graph, read_model, with_outputs
+from tinyml.settings.options import of_options
 
 ModelLike: TypeAlias = Any
 """A path, the bytes of a file, an ``onnx.ModelProto``, a ``Model``, a ``torch.nn.Module`` with example
@@ -52,6 +52,7 @@ class Model:
     path: Path | None = None
     stored: bytes = field(default=b"", repr=False)
     shapes: Mapping[str, Shape] = field(default_factory=dict)
+    chosen: tuple[str, ...] = ()  # the outputs to keep; none: all
 
     @property
     def content(self) -> bytes:
@@ -86,7 +87,7 @@ class Model:
     @cached_property
     def _graph(self) -> Graph:
         with self.file() as path:
-            return read_graph(path, self.shapes)
+            return read_graph(with_outputs(read_model(path), self.chosen), self.shapes)
 
     def _repr_html_(self) -> str:
         rows = [("input", str(port)) for port in self.inputs]
@@ -99,13 +100,17 @@ def load(
     *,
     name: str = "",
     shapes: Mapping[str, Shape] | None = None,
+    outputs: Sequence[str] = (),
 ) -> Model:
     """Read a model and check that the compiler understands it.
 
     ``example``: example inputs of a PyTorch module (a tensor, or a tuple of tensors). ``name``: the prefix
-    in C (default: the file's name). ``shapes``: shapes of inputs that the model leaves open.
+    in C (default: the file's name). ``shapes``: shapes of inputs that the model leaves open. ``outputs``:
+    those to keep, with what they need (default: all).
     """
     found = as_model(model, example, name=name, shapes=shapes)
+    if outputs:
+        found = replace(found, chosen=(outputs,) if isinstance(outputs, str) else tuple(outputs))
     found._graph  # noqa: B018 (reports a broken or unsupported model now)
     return found
 
@@ -119,9 +124,9 @@ def _shapes(shapes: Mapping[str, Shape]) -> dict[str, Shape]:
     """Shapes by input; those of the command line, "1x16x8", are understood too."""
     if not isinstance(shapes, Mapping):
         raise ConfigError(f"shapes is {type(shapes).__name__}, not a dictionary", '{"input": (1, 16, 8)}')
-    texts = keys.checked_shapes({n: shape for n, shape in shapes.items() if isinstance(shape, str)}, "shapes")
-    read = {name: tuple(map(int, text.split("x"))) for name, text in texts.items()}
-    return {name: read.get(name, shape) for name, shape in shapes.items()}
+    texts = {name: shape for name, shape in shapes.items() if isinstance(shape, str)}
+    form = of_options()["shapes"].form
+    return {**shapes, **form.option(form.read(texts, "shapes"), Path())}
 
 
 def as_model(
@@ -130,7 +135,7 @@ def as_model(
     """``load`` without reading: the first use of the model reads it."""
     shapes = _shapes(shapes or {})
     if isinstance(model, Model):
-        return Model(name or model.name, model.path, model.stored, {**model.shapes, **shapes})
+        return Model(name or model.name, model.path, model.stored, {**model.shapes, **shapes}, model.chosen)
     if isinstance(model, str | Path):
         return Model(name or model_name(Path(model)), Path(model), shapes=shapes)
     if isinstance(model, bytes | bytearray | memoryview):

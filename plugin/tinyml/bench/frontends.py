@@ -16,7 +16,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from tinyml import harness
-from tinyml.errors import ConfigError, ToolError, writing
+from tinyml.base.errors import ConfigError, ToolError, writing
 from tinyml.features.settings import from_mapping
 from tinyml.ir import Array, DType, Graph, Node, Op, Tensor, TensorType
 from tinyml.ops.signal.dft import Dft
@@ -24,6 +24,7 @@ from tinyml.ops.signal.real_fft import RealFft
 from tinyml.pipeline import Options, compile_built, compile_frontend, compile_model
 
 GRAPH = "ONNX graph: DFT of 512 points, 40 mel bands, log"
+COARSE_GRAPH = "the same ONNX graph with filters of int8"
 FRAMES: Mapping[str, Mapping[str, Any]] = {
     "micro: 480 samples, 40 bands": {"kind": "micro"},
     "mfcc: 512 samples, 40 mel bands, 13 coefficients": {"kind": "mfcc"},
@@ -61,14 +62,14 @@ class Frame:
 
 
 def measure(name: str, machine: str) -> Frame:
-    """Compile one of ``FRAMES`` or ``TRANSFORMS``, or the graph, and run it on noise."""
+    """Compile one of ``FRAMES`` or ``TRANSFORMS``, or a graph, and run it on noise."""
     target = harness.find_machine(machine).target.name
     generator = np.random.default_rng(0)
     sample: dict[str, Array]
-    if name == GRAPH:
+    if name in (GRAPH, COARSE_GRAPH):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "mel.onnx"
-            onnx.save(mel_bands(), path)
+            onnx.save(mel_bands(coarse=name == COARSE_GRAPH), path)
             files = compile_model(path, Options(name="mel", target=target)).files
         sample = {"x": generator.normal(0, 1, (1, 480, 1)).astype(np.float32)}
     elif name in TRANSFORMS:
@@ -83,25 +84,35 @@ def measure(name: str, machine: str) -> Frame:
         sample = {"samples": noise.astype(frontend.of.sample)}
     result = harness.run_files(files, machine, [sample])
     if result.instructions is None or result.footprint is None or result.stack_bytes is None:
-        raise ToolError(f"{machine} gave no measurements")
+        raise ToolError(f"{machine} returned no measurements")
     size = result.footprint.total
     return Frame(name, machine, result.instructions[0], size.flash, size.ram, result.stack_bytes)
 
 
-def mel_bands() -> onnx.ModelProto:
-    """480 samples, a transform of 512 points, the power in 40 mel bands, its logarithm."""
+def mel_bands(coarse: bool = False) -> onnx.ModelProto:
+    """480 samples, a transform of 512 points, the power in 40 mel bands, its logarithm.
+
+    ``coarse``: the filters are int8 with a scale, as tools that quantise weights leave them.
+    """
+    quantized = [
+        helper.make_node("QuantizeLinear", ["filters", "step", "zero"], ["int8_filters"]),
+        helper.make_node("DequantizeLinear", ["int8_filters", "step", "zero"], ["coarse_filters"]),
+    ]
     nodes = [
         helper.make_node("DFT", ["x", "length"], ["spectrum"], onesided=1, axis=1),
         helper.make_node("Mul", ["spectrum", "spectrum"], ["squares"]),
         helper.make_node("ReduceSum", ["squares", "parts"], ["power"], keepdims=0),
         helper.make_node("MelWeightMatrix", ["bands", "length", "rate", "low", "high"], ["filters"]),
-        helper.make_node("MatMul", ["power", "filters"], ["mel"]),
+        *(quantized if coarse else ()),
+        helper.make_node("MatMul", ["power", "coarse_filters" if coarse else "filters"], ["mel"]),
         helper.make_node("Add", ["mel", "floor"], ["positive"]),
         helper.make_node("Log", ["positive"], ["y"]),
     ]
     constants: dict[str, Array] = {"parts": np.array([2], np.int64)}
     for key, whole in {"length": 512, "bands": 40, "rate": 16000}.items():
         constants[key] = np.array(whole, np.int64)
+    if coarse:
+        constants |= {"step": np.array(1 / 127, np.float32), "zero": np.array(0, np.int8)}
     for key, real in {"low": 125.0, "high": 7500.0, "floor": 1e-6}.items():
         constants[key] = np.array(real, np.float32)
     graph = helper.make_graph(
@@ -123,7 +134,7 @@ def alone(op: Op, type_: TensorType) -> Graph:
 
 def everything(machines: Sequence[str]) -> list[tuple[str, str]]:
     """What is measured, and where."""
-    rows = [(name, machine) for name in (*FRAMES, GRAPH) for machine in machines]
+    rows = [(name, machine) for name in (*FRAMES, GRAPH, COARSE_GRAPH) for machine in machines]
     return rows + [(name, machine) for name in TRANSFORMS for machine in TRANSFORM_MACHINES]
 
 

@@ -8,15 +8,16 @@ from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from tinyml import arrays, harness
+from tinyml import harness
+from tinyml.base.errors import ConfigError, ToolError
 from tinyml.cost.cycles import Cycles, Unknown, run_files
-from tinyml.errors import ConfigError, ToolError
-from tinyml.goals import BALANCED, GOALS
+from tinyml.datasets import arrays
 from tinyml.harness.footprint import CMSIS_NN, LIBRARY, MODEL, RUNTIME
 from tinyml.pipeline import LIBRARIES, Options, compile_model
-from tinyml.workspace import find_cmsis_nn
+from tinyml.settings.optimize import BALANCED, GOALS
+from tinyml.setup.workspace import find_cmsis_nn
 
-ARENA = Options().io
+ARENA = str(Options().io)
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ def measure(path: Path, machine: str, kernels: str, options: Options, optimize: 
         options.name,
         place.target.name,
         kernels,
-        options.shapes,
+        shapes=options.shapes,
         cmsis_nn=has_cmsis_nn,
         io=options.io,
         optimize=optimize if optimize in GOALS else BALANCED.name,
@@ -104,7 +105,7 @@ def measure(path: Path, machine: str, kernels: str, options: Options, optimize: 
         compiled.files, machine, [inputs], reset_before={0}, options=harness.Options(optimize=flag)
     )
     if result.instructions is None or result.footprint is None or result.stack_bytes is None:
-        raise ToolError(f"{machine} gave no measurements")
+        raise ToolError(f"{machine} returned no measurements")
     parts, summary = result.footprint, compiled.summary
     outputs = result.outputs[0]
     return Row(
@@ -127,7 +128,7 @@ def measure(path: Path, machine: str, kernels: str, options: Options, optimize: 
         output=outputs[compiled.graph.outputs[0]].tobytes()[:OUTPUT_BYTES].hex(),
         cycles=estimate.total if isinstance(estimate, Cycles) else None,
         cycles_note=estimate.why if isinstance(estimate, Unknown) else "",
-        io=options.io,
+        io=str(options.io),
     )
 
 

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tinyml import whole_files
+from tinyml.base import whole_files
+from tinyml.base.errors import ConfigError
 from tinyml.bench.measure import ARENA, Row
-from tinyml.errors import ConfigError
 from tinyml.harness import find_machine
 from tinyml.harness.tools import cross_compiler, host_compiler
 

@@ -12,8 +12,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from tinyml.base.errors import ConfigError, ToolError
 from tinyml.bench import record
-from tinyml.errors import ConfigError, ToolError
 
 ROOT = Path(__file__).resolve().parents[3]
 

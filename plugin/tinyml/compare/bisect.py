@@ -9,15 +9,15 @@ from dataclasses import replace
 
 import numpy as np
 
+from tinyml.base.errors import BudgetError
+from tinyml.base.limits import MOST_PORTS
+from tinyml.base.naming import short
 from tinyml.compare.difference import Difference, Tolerance, compare
 from tinyml.compare.interface import as_stored, fitting
 from tinyml.compare.reference import Answer
-from tinyml.errors import BudgetError
-from tinyml.harness import Place
-from tinyml.interpret import evaluate, interpret
+from tinyml.harness import Runner
 from tinyml.ir import Array, Graph, Node
-from tinyml.limits import MOST_PORTS
-from tinyml.naming import short
+from tinyml.ir.interpreter import evaluate, interpret
 from tinyml.pipeline import Compiled, ModelFile, Options, compile_model
 
 Samples = Sequence[Mapping[str, Array]]
@@ -34,7 +34,7 @@ def first_wrong_layer(
     file: ModelFile,
     options: Options,
     compiled: Compiled,
-    place: Place,
+    place: Runner,
     samples: Sequence[Mapping[str, Array]],
 ) -> str | None:
     """The first layer whose C differs from its operator in numpy on the same inputs.
@@ -51,7 +51,7 @@ def _first_wrong(
     file: ModelFile,
     options: Options,
     compiled: Compiled,
-    place: Place,
+    place: Runner,
     samples: Sequence[Mapping[str, Array]],
 ) -> str | None:
     runs = _all_tensors(file, options, compiled, place, samples)
@@ -79,7 +79,7 @@ def _all_tensors(
     file: ModelFile,
     options: Options,
     compiled: Compiled,
-    place: Place,
+    place: Runner,
     samples: Sequence[Mapping[str, Array]],
 ) -> list[dict[str, Array]]:
     """The C's value of every tensor: the model is rebuilt with all of them as outputs.

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tinyml.harness import Place
+from tinyml.harness import Runner
 from tinyml.harness.run import Result
-from tinyml.interpret import interpret
 from tinyml.ir import Array, Graph
+from tinyml.ir.interpreter import interpret
 
 
-class InNumpy(Place):
+class InNumpy(Runner):
     """Every operator by its definition, those of the NPU's parts too."""
 
     name = "numpy"

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from tinyml.arrays import is_quantized, quantized, real
+from tinyml.datasets.arrays import is_quantized, quantized, real
 from tinyml.ir import Array, Graph, Tensor
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from tinyml.arrays import real, stored
+from tinyml.base.errors import ConfigError
 from tinyml.compare.check import Subject, subject
 from tinyml.compare.difference import signal_to_noise_db
 from tinyml.compare.reference import find_reference
-from tinyml.errors import ConfigError
-from tinyml.harness import Place
+from tinyml.datasets.arrays import real, stored
+from tinyml.harness import Runner
 from tinyml.ir import Array
 from tinyml.pipeline import Options
 
@@ -28,7 +28,7 @@ class Likeness:
 
 
 def compare_models(
-    model: Subject, place: Place, samples: Sequence[Mapping[str, Array]], other: Path
+    model: Subject, place: Runner, samples: Sequence[Mapping[str, Array]], other: Path
 ) -> Iterator[Likeness]:
     """Compare ``model`` as C on ``place`` with ``other`` in its reference runtime, as real numbers."""
     ours = model.compiled.graph
@@ -41,7 +41,7 @@ def compare_models(
     for a, b in inputs:
         if ours.tensors[a].elements != theirs.tensors[b].elements:
             raise ConfigError(
-                f"{other.name} takes {theirs.tensors[b].shape} where {model.file.path.name} takes "
+                f"{other.name} takes {theirs.tensors[b].shape}, and {model.file.path.name} takes "
                 f"{ours.tensors[a].shape}"
             )
     feeds = [

@@ -15,16 +15,21 @@ from typing import Any
 
 import numpy as np
 
-from tinyml.errors import ConfigError, ToolError
-from tinyml.interpret import initial_state, interpret
+from tinyml.base.errors import ConfigError, ToolError
+from tinyml.compare.litert_dense import with_their_dense_layers
+from tinyml.importers.states import states_of
 from tinyml.ir import Array, Graph, Node
+from tinyml.ir.interpreter import initial_state, interpret
+from tinyml.ops.framework.registration import is_from_outside
 from tinyml.ops.reduce.reduce import Reduce
 from tinyml.pipeline import ModelFile, read_onnx
 from tinyml.reference.halves import widen
 from tinyml.reference.session import Session
-from tinyml.registration import is_from_outside
-from tinyml.states import states_of
 
+DENSE_NOTE = (
+    "its fully connected layers round once, ours twice, as CMSIS-NN and TensorFlow Lite Micro do (computed "
+    "with one rounding, ours are equal too); --reference numpy rounds twice"
+)
 CHOICES = ("auto", "onnxruntime", "litert", "numpy")
 
 
@@ -41,12 +46,15 @@ class Reference(ABC):
 
     name: str
     exact: bool  # integer models must agree to the last bit
-    note: str = ""  # why it may not be equal
     hint: str = ""  # how to get a better one
 
     @abstractmethod
     def run(self, samples: Sequence[Mapping[str, Array]]) -> list[Answer]:
         """Consecutive runs; inputs by the names that the imported graph gives them."""
+
+    def note(self, graph: Graph, samples: Sequence[Mapping[str, Array]], answers: Sequence[Answer]) -> str:
+        """Why ``answers`` are not equal to ours: a cause that was checked, or nothing."""
+        return ""
 
 
 class Numpy(Reference):
@@ -122,10 +130,6 @@ class LiteRt(Reference):
     """Google's interpreter with its reference kernels; the optimised ones round differently."""
 
     exact = False
-    note = (
-        "its fully connected layers round once, ours twice, as CMSIS-NN and TensorFlow Lite Micro do; "
-        "--reference numpy rounds twice too"
-    )
 
     def __init__(self, file: ModelFile, graph: Graph) -> None:
         from ai_edge_litert import interpreter
@@ -141,17 +145,34 @@ class LiteRt(Reference):
             experimental_preserve_all_tensors=True,
         )
         self.model.allocate_tensors()
-        self.inputs = graph.inputs
+        details = self.model.get_input_details()
+        if file.outputs:  # the graph has the inputs that these need, and no others
+            details = [d for d in details if d["name"] in graph.inputs]
+        self.inputs = list(zip(details, graph.inputs, strict=True))
+        self.outputs = self.model.get_output_details()
+        if file.outputs:
+            by_name = {detail["name"]: detail for detail in self.outputs}
+            self.outputs = [by_name[name] for name in file.outputs]
 
     def run(self, samples: Sequence[Mapping[str, Array]]) -> list[Answer]:
         answers = []
         for sample in samples:
-            for detail, name in zip(self.model.get_input_details(), self.inputs, strict=True):
+            for detail, name in self.inputs:
                 self.model.set_tensor(detail["index"], sample[name].reshape(detail["shape"]))
             self.model.invoke()
-            outputs = [self.model.get_tensor(d["index"]).copy() for d in self.model.get_output_details()]
+            outputs = [self.model.get_tensor(d["index"]).copy() for d in self.outputs]
             answers.append(Answer(outputs, self._inner()))
         return answers
+
+    def note(self, graph: Graph, samples: Sequence[Mapping[str, Array]], answers: Sequence[Answer]) -> str:
+        theirs = with_their_dense_layers(graph)
+        if theirs is graph:
+            return ""
+        for values, answer in zip(interpret(theirs, samples), answers, strict=True):
+            for name, wanted in zip(graph.outputs, answer.outputs, strict=True):
+                if not np.array_equal(values[name], wanted):
+                    return ""
+        return DENSE_NOTE
 
     def _inner(self) -> dict[str, Array]:
         found = {}
@@ -164,6 +185,21 @@ class LiteRt(Reference):
             except ValueError:  # not computed
                 continue
         return found
+
+
+def _foreign(file: ModelFile) -> list[str]:
+    """Operators of a file that are neither ONNX's nor onnxruntime's nor functions of the file, as QONNX's."""
+    model = read_onnx(file)
+    functions = {(function.domain, function.name) for function in model.functions}
+    return sorted(
+        {
+            node.op_type
+            for node in model.graph.node
+            if not node.domain.startswith(("ai.onnx", "com.microsoft"))
+            and node.domain
+            and (node.domain, node.op_type) not in functions
+        }
+    )
 
 
 def _adds_integers(graph: Graph, node: Node) -> bool:
@@ -182,6 +218,9 @@ def find_reference(file: ModelFile, graph: Graph, choice: str = "auto") -> Refer
     own = sorted({node.op.kind for node in graph.nodes if is_from_outside(type(node.op))})
     if own and choice == "auto":
         return Numpy(graph, f"numpy, because {fitting} does not know {', '.join(own)}")
+    foreign = _foreign(file) if choice == "auto" and not file.is_tflite else []
+    if foreign:
+        return Numpy(graph, f"numpy, because onnxruntime does not know {', '.join(foreign)}")
     if choice not in ("auto", fitting):
         raise ConfigError(f"{choice} does not read {file.path.name}", f"auto, {fitting} or numpy")
     try:

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tinyml import harness
-from tinyml.cost import mca, tables
+from tinyml.base.errors import TinymlError, ToolError
+from tinyml.cost import cost_tables, mca
+from tinyml.cost.cost_tables import Weight
 from tinyml.cost.instructions import Instruction, block, disassemble
 from tinyml.cost.plugin import Block, Phase, count_blocks
-from tinyml.cost.tables import Weight
-from tinyml.errors import TinymlError, ToolError
 from tinyml.harness import tools
 from tinyml.harness.generated import Generated, read_generated
 from tinyml.ir import Array
@@ -58,13 +58,13 @@ def _table(rule: Callable[[Sequence[Instruction]], Weight]) -> Callable[..., lis
 ZERO_WAIT = "estimate for memory without wait states"
 MODELS = {
     "cortex-m0": Model(
-        _table(tables.m0plus), f"{ZERO_WAIT}: Arm's timings of the Cortex-M0+, not calibrated on silicon"
+        _table(cost_tables.m0plus), f"{ZERO_WAIT}: Arm's timings of the Cortex-M0+, not calibrated on silicon"
     ),
     "cortex-m3": Model(
-        _table(tables.m3), f"{ZERO_WAIT}: Arm's timings of the Cortex-M3, not calibrated on silicon", 1
+        _table(cost_tables.m3), f"{ZERO_WAIT}: Arm's timings of the Cortex-M3, not calibrated on silicon", 1
     ),
     "cortex-m4": Model(
-        _table(tables.m4),
+        _table(cost_tables.m4),
         f"{ZERO_WAIT}: Arm's timings of the Cortex-M4; with CMSIS-NN's kernels within 3 % of published "
         "measurements for three convolutional networks, 25 % too low for dense layers read from flash",
         1,

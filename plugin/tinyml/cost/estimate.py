@@ -10,15 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tinyml.code_sizes import SAME_CODE
+from tinyml.cores.code_sizes import SAME_CODE
+from tinyml.cores.targets import Target, find_target
 from tinyml.cost.loops import Reading, read_layers
 from tinyml.cost.model import Code, CostModel, Speed, find_model, weighted
 from tinyml.cost.small_code import ratios
-from tinyml.goals import BALANCED
 from tinyml.ir import Layer
-from tinyml.kernel import Kernel, Library
+from tinyml.ops.framework.kernel import Kernel, Library
 from tinyml.pipeline import Compiled, banded_layers
-from tinyml.targets import Target, find_target
+from tinyml.settings.optimize import BALANCED
 
 _NAME = re.compile(r"\b(?<!struct )[A-Za-z_]\w*")
 _COPY = re.compile(r"\b(mem(?:cpy|move|set))\(.*?, ([^;]*)\);", re.DOTALL)

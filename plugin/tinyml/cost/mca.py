@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
+from tinyml.base.errors import ToolError
+from tinyml.cost.cost_tables import Weight
 from tinyml.cost.instructions import Instruction, Kind
-from tinyml.cost.tables import Weight
-from tinyml.errors import ToolError
 
 NEWEST, OLDEST = 30, 19
 """Versions of LLVM. Older ones accept the names of these cores, but have no pipelines for them."""

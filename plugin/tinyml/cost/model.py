@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from tinyml.code_sizes import data_file
+from tinyml.cores.code_sizes import data_file
 from tinyml.cost.loops import Reading
 from tinyml.cost.work import Work, work
 from tinyml.ir import Layer
-from tinyml.kernel import Kernel, Library
+from tinyml.ops.framework.kernel import Kernel, Library
 from tinyml.pipeline import banded_layers
 
 Figures = Mapping[str, float]

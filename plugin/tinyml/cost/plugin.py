@@ -10,7 +10,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tinyml.errors import ToolError
+from tinyml.base.errors import ToolError
 from tinyml.harness import Image, command, tools
 from tinyml.harness.footprint import HARNESS
 from tinyml.harness.objects import Unit, compile_all, excerpt

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinyml import c
+from tinyml.base import c
 from tinyml.features.feed import Feed, Whole
 from tinyml.features.written import Memory
 from tinyml.ir import DType
-from tinyml.kernel import Record, Table
+from tinyml.ops.framework.kernel import Record, Table
 
 WINDOW_SOURCE = "signal/sliding.c"
 

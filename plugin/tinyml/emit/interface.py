@@ -7,13 +7,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tinyml import c
+from tinyml.base import c
+from tinyml.base.errors import UnsupportedError
+from tinyml.base.limits import MOST_PORTS
+from tinyml.base.naming import shape_text
 from tinyml.emit.layers import Addresses
 from tinyml.emit.names import unique_identifiers
-from tinyml.errors import UnsupportedError
 from tinyml.ir import Graph, Tensor
-from tinyml.limits import MOST_PORTS
-from tinyml.naming import shape_text
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def ports(model: str, graph: Graph, names: Sequence[str], word: str, addresses: 
     """``word`` is "input" or "output"."""
     if len(names) > MOST_PORTS:
         raise UnsupportedError(
-            f"the model has {len(names)} {word}s, and a compiled one up to {MOST_PORTS}",
+            f"the model has {len(names)} {word}s; at most {MOST_PORTS} are supported",
             f"export the model with one tensor of {len(names)} elements, which it takes apart itself"
             if word == "input"
             else "export the model with outputs that are joined (Concat)",

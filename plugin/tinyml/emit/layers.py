@@ -7,14 +7,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tinyml import c
+from tinyml.base import c
+from tinyml.base.naming import shape_text
+from tinyml.cores.targets import Target
 from tinyml.emit.names import layer_names
 from tinyml.ir import Graph, Tensor
-from tinyml.kernel import Record, Sheet, Table, Tables, input_parameter, output_parameter
-from tinyml.naming import shape_text
-from tinyml.plan import Place, Plan, Region
-from tinyml.select import Selected
-from tinyml.targets import Target
+from tinyml.ir.branches import guards, ordered
+from tinyml.memory.plan import Location, Plan, Region
+from tinyml.memory.select import Selected
+from tinyml.ops.framework.kernel import Record, Sheet, Table, Tables, input_parameter, output_parameter
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Addresses:
         array = self._array(place)
         return f"&{array}[{place.offset // tensor.dtype.bytes}]" if place.offset else array
 
-    def _array(self, place: Place) -> str:
+    def _array(self, place: Location) -> str:
         if place.region is Region.STATE:
             return f"{self.model}_state{place.index}"
         names = self.graph.inputs if place.region is Region.INPUT else self.graph.outputs
@@ -84,15 +85,39 @@ def layer_codes(
     The constants that they need are added to ``tables``.
     """
     names = layer_names(model, [s.layer for s in selected])
+    conditions = _conditions(selected, addresses)
     return [
-        _code(step, name, chosen, addresses, target, tables)
+        _code(step, name, chosen, addresses, target, tables, conditions[step])
         for step, (chosen, name) in enumerate(zip(selected, names, strict=True))
         if step not in plan.free
     ]
 
 
+def _conditions(selected: Sequence[Selected], addresses: Addresses) -> list[str]:
+    """For each layer, the C expression that says whether its results are used; empty for most.
+
+    A condition that is computed after the layer cannot spare it.
+    """
+    position = {t.name: step for step, chosen in enumerate(selected) for t in chosen.layer.outputs}
+    found = []
+    for step, guard in enumerate(guards(addresses.graph)):
+        known = [pair for pair in ordered(guard, position) if position.get(pair[0], -1) < step]
+        terms = []
+        for name, truth in known:
+            place = addresses.expression(addresses.graph.tensors[name])
+            terms.append(f"{'' if truth else '!'}*{place}")
+        found.append(" && ".join(terms))
+    return found
+
+
 def _code(
-    step: int, name: str, chosen: Selected, addresses: Addresses, target: Target, tables: Tables
+    step: int,
+    name: str,
+    chosen: Selected,
+    addresses: Addresses,
+    target: Target,
+    tables: Tables,
+    condition: str = "",
 ) -> LayerCode:
     layer = chosen.layer
     shared = addresses.plan.shared.get(step, frozenset())
@@ -123,7 +148,7 @@ def _code(
     return LayerCode(
         comment=c.code(_comment(step, chosen, addresses)),
         signature=c.code(c.wrap(f"static {'int' if sheet.may_fail else 'void'} {name}({declarations})", "")),
-        call=c.code(_call(step, f"{name}({arguments})", sheet.may_fail)),
+        call=c.code(_call(step, f"{name}({arguments})", sheet.may_fail, condition)),
         body=c.code(sheet.lines),
         tables=sheet.tables,
         records=sheet.records,
@@ -133,7 +158,10 @@ def _code(
     )
 
 
-def _call(step: int, call: str, may_fail: bool) -> list[str]:
+def _call(step: int, call: str, may_fail: bool, condition: str = "") -> list[str]:
+    if condition:
+        inner = [f"{c.TAB}{line}" for line in _call(step, call, may_fail)]
+        return [*c.wrap(f"if ({condition}) {{", c.TAB), *inner, f"{c.TAB}}}"]
     if not may_fail:
         return c.wrap(f"TINYML_LAYER({step}, {call});", c.TAB)
     lines = c.wrap(f"TINYML_LAYER({step}, status = {call});", c.TAB)

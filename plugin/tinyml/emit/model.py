@@ -5,27 +5,34 @@
 from __future__ import annotations
 
 import hashlib
+import re
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tinyml import __version__, c
+from tinyml import __version__
+from tinyml.base import c
+from tinyml.base.errors import ConfigError
+from tinyml.base.naming import TABLES
+from tinyml.base.templates import render
+from tinyml.cores.targets import Target
 from tinyml.emit.checksum import crc_of
+from tinyml.emit.fed_rows import rows_code
 from tinyml.emit.feed import FeedCode
 from tinyml.emit.interface import Port, parameters, ports
 from tinyml.emit.layers import Addresses, LayerCode, layer_codes
-from tinyml.emit.rows import rows_code
-from tinyml.errors import ConfigError
 from tinyml.ir import Array, DType, Graph
-from tinyml.kernel import Table, Tables
-from tinyml.naming import TABLES
-from tinyml.plan import Plan
-from tinyml.select import Selected
-from tinyml.targets import Target
-from tinyml.templates import render
+from tinyml.memory.plan import Plan
+from tinyml.memory.select import Selected
+from tinyml.ops.framework import table_words
+from tinyml.ops.framework.kernel import Table, Tables
+
+RUNTIME_HEADER = Path(__file__).parents[1] / "runtime" / "include" / "tinyml" / "tinyml.h"
 
 
 @dataclass(frozen=True)
@@ -49,6 +56,14 @@ class Emitted:
     libm: list[str]  # functions of <math.h> that only a full C library has
     set: str  # identifies the C, which names the header and the tables that belong to it
     layer_functions: tuple[str, ...] = ()  # the C of each layer; empty where a layer does no work
+
+
+@cache
+def runtime_interface() -> int:
+    """The interface number of the runtime, as its header defines it."""
+    match = re.search(r"^#define TINYML_RUNTIME_INTERFACE (\d+)$", RUNTIME_HEADER.read_text("utf-8"), re.M)
+    assert match is not None, f"{RUNTIME_HEADER} does not define TINYML_RUNTIME_INTERFACE"
+    return int(match[1])
 
 
 def emit(
@@ -78,6 +93,7 @@ def emit(
         "name": name,
         "NAME": name.upper(),
         "version": __version__,
+        "runtime_interface": runtime_interface(),
         "origin": _in_a_comment(origin),
         "target": target,
         "arena_bytes": plan.arena_bytes,
@@ -93,6 +109,7 @@ def emit(
         "io_outside": plan.io_outside,
         "run_parameters": _run_parameters(inputs, outputs) if plan.io_outside else "void",
         "layers": codes,
+        "without_code": c.code(_without_code(plan, selected)),
         "initializer": lambda members: c.code(c.initializer(members)),
         "tables": [_table_text(name, table) for table in all_tables],
         "checked": c.code(line for table in checked for line in _crc_of_table(table)),
@@ -163,6 +180,15 @@ def _in_a_comment(origin: Provenance) -> Provenance:
     )
 
 
+def _without_code(plan: Plan, selected: Sequence[Selected]) -> list[str]:
+    """Why the numbers of some layers are missing in the C."""
+    missing = [f"{step} ({selected[step].layer.op.label()})" for step in sorted(plan.free)]
+    if not missing:
+        return []
+    text = f"Layers whose output shares the memory of an input have no code: {', '.join(missing)}."
+    return textwrap.wrap(text, c.COLUMNS, initial_indent=" * ", subsequent_indent=" * ")
+
+
 def _layer_bytes(plan: Plan, layers: int, codes: Sequence[LayerCode]) -> tuple[int, ...]:
     found = [0] * layers
     working = [step for step in range(layers) if step not in plan.free]
@@ -193,8 +219,16 @@ def _table_text(model: str, table: Table) -> dict[str, object]:
         "declaration": c.code(c.wrap(f"static const {DType.of(values).c} {array} {where} = {{", "")),
         # one text for all rows, because a model may have a million of them
         "rows": c.code(["\n".join(c.table_rows(values) if values.size else [f"{c.TAB}0"])]),
-        "shape": "x".join(str(extent) for extent in values.shape) or "1",
+        "comment": c.code(_table_comment(table)),
     }
+
+
+def _table_comment(table: Table) -> list[str]:
+    """The shape of a table, and what its numbers mean."""
+    shape = "x".join(str(extent) for extent in table.values.shape) or "1"
+    words = table.holds or table_words.holds(table.name)
+    text = f"/* {shape}: {c.printable(words, 400)} */" if words else f"/* {shape} */"
+    return textwrap.wrap(text, c.COLUMNS, subsequent_indent=" * ")
 
 
 def _crc_of_table(name: str) -> list[str]:

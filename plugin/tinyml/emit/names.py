@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from tinyml import c
+from tinyml.base import c
 from tinyml.ir import Layer
 
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tinyml import c
+from tinyml.base import c
+from tinyml.base.templates import render
+from tinyml.cores.targets import Target
 from tinyml.features.settings import FrontEnd
 from tinyml.ir import DType
-from tinyml.targets import Target
-from tinyml.templates import render
 
 
 def probe_files(name: str, frontend: FrontEnd, target: Target) -> dict[str, str]:

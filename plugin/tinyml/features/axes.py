@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tinyml.errors import ConfigError
+from tinyml.base.errors import ConfigError
 
 
 @dataclass(frozen=True)

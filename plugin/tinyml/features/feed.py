@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from tinyml.errors import ConfigError
+from tinyml.base.errors import ConfigError
 from tinyml.features.settings import FrontEnd, from_items
 from tinyml.ir import Array, DType, Graph, Tensor
 
@@ -179,6 +179,14 @@ def check_training(frontend: FrontEnd, metadata: Mapping[str, str]) -> None:
     theirs, ours = (asdict(end.settings) for end in (trained, frontend))  # type: ignore[call-overload]
     wrong = {key: value for key, value in theirs.items() if ours[key] != value}
     if wrong:
-        listed = ", ".join(f"{key} {value} (here {ours[key]})" for key, value in wrong.items())
-        hint = ", ".join(f"{key}: {value}" for key, value in wrong.items())
+        listed = ", ".join(f"{key} {_text(value)} (here {_text(ours[key])})" for key, value in wrong.items())
+        hint = ", ".join(f"{key}: {_text(value)}" for key, value in wrong.items())
         raise ConfigError(f"the model was trained with other settings of its front end: {listed}", hint)
+
+
+def _text(value: object) -> str:
+    """A setting as tinyml.yaml has it: a list with one element is that element."""
+    if not isinstance(value, tuple):
+        return f"{value:g}" if isinstance(value, float) else str(value)
+    items = [_text(item) for item in value]
+    return items[0] if len(items) == 1 else f"[{', '.join(items)}]"

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinyml import c
-from tinyml.errors import ConfigError
+from tinyml.base import c
+from tinyml.base.errors import ConfigError
 from tinyml.features.frames import frames_of
 from tinyml.features.written import Memory, Written, fft_members
 from tinyml.ir import Array
-from tinyml.kernel import Record, Table
+from tinyml.ops.framework.kernel import Record, Table
 from tinyml.ops.signal.fft import FftTables, radices
 
 STYLES = ("librosa", "torchaudio")

@@ -9,11 +9,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from tinyml.errors import ConfigError
+from tinyml.base.errors import ConfigError
 from tinyml.features.axes import AxesSettings
 from tinyml.features.written import Written
 from tinyml.ir import Array
-from tinyml.kernel import Table
+from tinyml.ops.framework.kernel import Table
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tinyml.errors import ConfigError
+from tinyml.base.errors import ConfigError
 from tinyml.features.kinds import KINDS, Kind, Settings
 from tinyml.ir import Array
 

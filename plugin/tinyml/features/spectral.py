@@ -14,13 +14,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinyml import c
-from tinyml.errors import ConfigError
+from tinyml.base import c
+from tinyml.base.errors import ConfigError
 from tinyml.features.axes import AxesSettings
 from tinyml.features.frames import frames_of
 from tinyml.features.written import Memory, Written, fft_members
 from tinyml.ir import Array
-from tinyml.kernel import Record, Table
+from tinyml.ops.framework.kernel import Record, Table
 from tinyml.ops.signal.fft import FftTables, radices
 
 FLOOR = 1e-12
@@ -96,7 +96,7 @@ class SpectralSettings(AxesSettings):
                 f"edges up to {self.rate / 2:g} Hz",
             )
         if not self.width:
-            raise ConfigError("a spectral front end without features", "statistics, or bands")
+            raise ConfigError("the spectral front end computes no features", "statistics, or bands")
 
 
 def features(samples: Array, settings: SpectralSettings | None = None) -> Array:

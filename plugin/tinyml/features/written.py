@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tinyml.kernel import Record, Table
+from tinyml.ops.framework.kernel import Record, Table
 from tinyml.ops.signal.fft import FftTables
 
 

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generated C as a program: on the host, on bare-metal QEMU with exact instruction counts, in Zephyr."""
 
-from tinyml.harness.build import Image, Options, build
+from tinyml.cores.machines import CORES, MACHINES, Machine, find_machine
 from tinyml.harness.footprint import Footprint, Sizes
-from tinyml.harness.place import Place, Standalone
+from tinyml.harness.program_build import Image, Options, build
 from tinyml.harness.run import Result, command, execute, run, run_files
-from tinyml.machines import CORES, MACHINES, Machine, find_machine
+from tinyml.harness.runner import Runner, Standalone
 
 __all__ = [
     "CORES",
@@ -15,8 +15,8 @@ __all__ = [
     "Image",
     "Machine",
     "Options",
-    "Place",
     "Result",
+    "Runner",
     "Sizes",
     "Standalone",
     "build",

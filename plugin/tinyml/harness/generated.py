@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from tinyml.errors import ConfigError
-from tinyml.goals import BALANCED
+from tinyml.base.errors import ConfigError
 from tinyml.harness.arena_check import Ranges, ranges_of
+from tinyml.settings.optimize import BALANCED
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tinyml.errors import ConfigError, ToolError
+from tinyml.base.errors import ConfigError, ToolError
 
 START_SECONDS = 20
 

@@ -1,14 +1,21 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""A cache of compiled objects: the same source, flags and compiler are compiled once."""
+"""A cache of compiled objects: the same source, flags and compiler are compiled once.
+
+The name of an object is a hash of its source, its flags, the compiler and all headers in its include path. A
+source may include files that are not headers, as ``cmsis_nn_once.c`` includes the sources of CMSIS-NN: the
+compiler lists these, and an object is used only while they are what they were.
+"""
 
 from __future__ import annotations
 
 import atexit
 import functools
 import hashlib
+import json
 import logging
 import os
+import re
 import shlex
 import subprocess
 import tempfile
@@ -17,10 +24,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from tinyml.errors import ToolError
+from tinyml.base.errors import ToolError
+from tinyml.base.whole_files import write_whole
 from tinyml.harness.tools import Compiler
-from tinyml.whole_files import write_whole
-from tinyml.workspace import cache_folder
+from tinyml.setup.workspace import cache_folder
 
 LOG = logging.getLogger(__name__)
 MAX_CACHE_BYTES = 512 * 2**20
@@ -44,7 +51,7 @@ def compile_all(compiler: Compiler, units: Sequence[Unit]) -> list[Path]:
     def one(unit: Unit) -> Path:
         digests = [headers[path] for path in _folders(unit)]
         path = folder / f"{_key(compiler, unit, digests)}.o"
-        if _whole(path):
+        if _whole(path) and _current(path, unit):
             os.utime(path)  # used now: the last to be pruned
         else:
             _compile(compiler, unit, path)
@@ -86,7 +93,7 @@ def _headers_digest(folder: Path) -> str:
 
 
 def _key(compiler: Compiler, unit: Unit, headers: Iterable[str]) -> str:
-    source = hashlib.sha256(unit.source.read_bytes()).hexdigest()
+    source = _digest(unit.source)
     text = "\0".join((compiler.identity, unit.source.name, source, *unit.flags, *headers))
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -97,7 +104,9 @@ def _compile(compiler: Compiler, unit: Unit, path: Path) -> None:
     os.close(handle)
     partial = Path(name)
     includes = [f"-I{folder}" for folder in unit.includes]
+    rule = partial.with_suffix(".d")
     command = [str(compiler.path), *unit.flags, *includes, "-c", str(unit.source), "-o", name]
+    command += ["-MD", "-MF", str(rule)]
     try:
         LOG.debug("%s", shlex.join(command))
         done = subprocess.run(command, capture_output=True, text=True)
@@ -106,11 +115,52 @@ def _compile(compiler: Compiler, unit: Unit, path: Path) -> None:
                 f"{compiler.path.name} cannot compile {unit.source.name}:\n{excerpt(done.stderr)}",
                 "the command was: " + " ".join(command),
             )
-        digest = hashlib.sha256(partial.read_bytes()).hexdigest()
+        digest = _digest(partial)
+        write_whole(_included_in(path), json.dumps(_included(rule, unit)).encode())
         partial.replace(path)
         write_whole(_digest_of(path), digest.encode("ascii"))
     finally:
         partial.unlink(missing_ok=True)
+        rule.unlink(missing_ok=True)
+
+
+def _included(rule: Path, unit: Unit) -> list[tuple[int, str, str]]:
+    """The files that a source includes and that are no headers, from the compiler's rule for make.
+
+    Each is a number of a folder of the unit, the path from there, and a hash: another clone with the same
+    headers looks for its own file.
+    """
+    text = rule.read_text(encoding="utf-8", errors="surrogateescape").replace("\\\n", " ")
+    words = re.findall(r"(?:\\.|[^\s\\])+", text.split(": ", 1)[1])
+    paths = [Path(re.sub(r"\\(.)", r"\1", word).replace("$$", "$")) for word in words]
+    found = []
+    for path in paths:
+        if path.suffix == ".h" or path == unit.source:
+            continue
+        folders = [folder.absolute() for folder in _folders(unit)]
+        shared = [len(os.path.commonpath((folder, path.absolute()))) for folder in folders]
+        index = shared.index(max(shared))
+        found.append((index, os.path.relpath(path, folders[index]), _digest(path)))
+    return found
+
+
+def _current(path: Path, unit: Unit) -> bool:
+    """Whether the files that an object was made from, besides its source and headers, are still the same."""
+    folders = _folders(unit)
+    try:
+        included = json.loads(_included_in(path).read_text(encoding="utf-8"))
+        return all(_digest(folders[index] / name) == digest for index, name, digest in included)
+    except (OSError, ValueError, LookupError, TypeError):
+        return False
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _included_in(path: Path) -> Path:
+    """The file next to an object that lists the other files that it was made from."""
+    return path.with_suffix(".json")
 
 
 def _digest_of(path: Path) -> Path:
@@ -122,7 +172,7 @@ def _whole(path: Path) -> bool:
     """Whether the cache has an object, all of it: one that was cut off or changed is compiled again."""
     try:
         wanted = _digest_of(path).read_text(encoding="ascii")
-        return hashlib.sha256(path.read_bytes()).hexdigest() == wanted
+        return _digest(path) == wanted
     except (OSError, ValueError):
         return False
 
@@ -142,6 +192,7 @@ def _prune(folder: Path) -> None:
             break
         path.unlink(missing_ok=True)
         _digest_of(path).unlink(missing_ok=True)
+        _included_in(path).unlink(missing_ok=True)
         excess -= size
 
 

@@ -10,13 +10,13 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from tinyml.errors import ConfigError, ToolError
-from tinyml.harness.build import Options, build
+from tinyml.base.errors import ConfigError, ToolError
+from tinyml.cores.machines import find_machine
+from tinyml.harness.device_session import EMULATOR_SECONDS, HARDWARE_SECONDS
 from tinyml.harness.generated import read_generated
 from tinyml.harness.links import Link, NativeSim, Program, SerialPort
+from tinyml.harness.program_build import Options, build
 from tinyml.harness.run import command
-from tinyml.harness.session import EMULATOR_SECONDS, HARDWARE_SECONDS
-from tinyml.machines import find_machine
 
 
 def open_device(to: str | Path, baud: int) -> tuple[Link, float]:
@@ -47,7 +47,7 @@ class BareMachine(Program):
             if image.machine.board is not None:
                 if not hasattr(os, "mkfifo"):
                     raise ToolError(
-                        "Windows has no pipes that are files", "connect to a Zephyr image instead"
+                        "named pipes are not available on Windows", "connect to a Zephyr image instead"
                     )
                 os.mkfifo(pipe)
             super().__init__(command(image), place, os.environ)

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import re
 
-from tinyml.errors import ToolError
-from tinyml.machines import Clock, Stamp
+from tinyml.base.errors import ToolError
+from tinyml.cores.machines import Clock, Stamp
 
 _LINE = re.compile(r"^(empty|layer) ((?:[0-9a-f]{8} ){5})$", re.MULTILINE)
 

@@ -13,16 +13,16 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tinyml.errors import ConfigError, ToolError
+from tinyml.base.errors import ConfigError, ToolError
+from tinyml.cores.machines import Board, Machine, find_machine
 from tinyml.harness import faults, tools
-from tinyml.harness.build import Image, Options, build
 from tinyml.harness.footprint import Footprint
 from tinyml.harness.generated import Generated, read_generated
 from tinyml.harness.objects import excerpt
 from tinyml.harness.profile import read_calls, read_profile
+from tinyml.harness.program_build import Image, Options, build
 from tinyml.harness.samples import Cost, Results, decode, encode
 from tinyml.ir import Array
-from tinyml.machines import Board, Machine, find_machine
 
 LOG = logging.getLogger(__name__)
 EXIT_FAULT = 3

@@ -11,10 +11,10 @@ from typing import Protocol
 
 import numpy as np
 
-from tinyml.errors import ConfigError, ToolError
+from tinyml.base.errors import ConfigError, ToolError
+from tinyml.cores.machines import Stamp
 from tinyml.harness.generated import Generated, Port
 from tinyml.ir import Array
-from tinyml.machines import Stamp
 
 MAGIC = 0x314C4D54
 FLAG_RESET = 1

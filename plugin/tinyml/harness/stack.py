@@ -19,12 +19,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tinyml.errors import ToolError
-from tinyml.harness.build import Options, model_units
+from tinyml.base.errors import ToolError
+from tinyml.cores.machines import Machine, find_machine
 from tinyml.harness.generated import Generated, read_generated
 from tinyml.harness.objects import Unit, excerpt
+from tinyml.harness.program_build import Options, model_units
 from tinyml.harness.tools import Compiler, cross_compiler, host_compiler
-from tinyml.machines import Machine, find_machine
 
 LIBRARY_BYTES = 256
 """For calls into the C library. The deepest of newlib that kernels call, powf without an FPU, needs less."""

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tinyml.errors import ToolError
-from tinyml.toolchains import Toolchain
+from tinyml.base.errors import ToolError
+from tinyml.cores.toolchains import Toolchain
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from tinyml.importers.model_file import TFLITE_MAGIC, ModelFile, read_model
+from tinyml.importers import finite
+from tinyml.importers.model_file import TFLITE_MAGIC, ModelFile, read_model, with_outputs
 from tinyml.ir import Graph, Shape
 
-__all__ = ["TFLITE_MAGIC", "ModelFile", "load", "metadata", "read", "read_model"]
+__all__ = ["TFLITE_MAGIC", "ModelFile", "load", "metadata", "read", "read_model", "with_outputs"]
 
 
 def load(model: Path | ModelFile, shapes: Mapping[str, Shape] | None = None) -> Graph:
@@ -20,13 +21,19 @@ def load(model: Path | ModelFile, shapes: Mapping[str, Shape] | None = None) -> 
 
 def read(file: ModelFile, shapes: Mapping[str, Shape] | None = None) -> Graph:
     """``load`` for a model whose bytes are here already."""
+    graph = _read(file, dict(shapes or {}))
+    finite.check(graph)
+    return graph
+
+
+def _read(file: ModelFile, shapes: dict[str, Shape]) -> Graph:
     if file.is_tflite:
         from tinyml.importers import tflite_graph
 
-        return tflite_graph.read(file.path, file.content, dict(shapes or {}))
+        return tflite_graph.read(file.path, file.content, shapes, file.outputs)
     from tinyml.importers import onnx_graph, onnx_model
 
-    return onnx_graph.read(onnx_model.parse(file), file.path.stem, dict(shapes or {}))
+    return onnx_graph.read(onnx_model.parse(file), file.path.stem, shapes)
 
 
 def metadata(file: ModelFile) -> dict[str, str]:

@@ -11,13 +11,13 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from tinyml import limits
-from tinyml.errors import ModelError
+from tinyml.base import limits
+from tinyml.base.errors import ModelError
 
 TFLITE_MAGIC = b"TFL3"
 
@@ -29,6 +29,13 @@ class ModelFile:
     path: Path
     content: bytes
     beside: Mapping[str, bytes] = field(default_factory=dict)  # external data of ONNX, by location
+    outputs: tuple[str, ...] = ()  # those to keep, with what they need; none: all
+
+    @property
+    def files(self) -> list[Path]:
+        """Every file that was read: a build depends on all of them."""
+        folder = self.path.resolve().parent
+        return [self.path, *(folder / location for location in sorted(self.beside))]
 
     @property
     def is_tflite(self) -> bool:
@@ -67,6 +74,11 @@ def read_model(model: Path | ModelFile) -> ModelFile:
     return ModelFile(path, content, beside)
 
 
+def with_outputs(file: ModelFile, outputs: Sequence[str]) -> ModelFile:
+    """The model of which only these outputs are wanted; none: as it is."""
+    return replace(file, outputs=tuple(outputs)) if outputs else file
+
+
 def _inside(folder: Path, location: str, path: Path, tensor: str) -> Path:
     """The file at a location, which has to be in the model's own folder."""
     try:
@@ -81,10 +93,15 @@ def _inside(folder: Path, location: str, path: Path, tensor: str) -> Path:
     return target
 
 
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
 def _content(path: Path, missing: str, hint: str) -> bytes:
     """All bytes of a regular file that is not larger than the limit."""
     try:
-        with path.open("rb") as stream:
+        # A pipe that nobody writes to would keep a plain open() waiting for ever.
+        with open(path, "rb", opener=_without_waiting) as stream:
             status = os.fstat(stream.fileno())
             if not stat.S_ISREG(status.st_mode):
                 raise ModelError(f"{path} is not a file", "give an .onnx or .tflite file")

@@ -12,8 +12,8 @@ from typing import Any
 import onnx
 from onnx import defs
 
-from tinyml import limits
-from tinyml.errors import ModelError
+from tinyml.base import limits
+from tinyml.base.errors import ModelError
 
 HINT = "the file is malformed: export the model again"
 UNKNOWN_SIZE = -1
@@ -38,7 +38,7 @@ def check(model: onnx.ModelProto, path: Path) -> None:
     except UnicodeDecodeError:
         raise ModelError(f"{path} has a name that is not UTF-8 text", HINT) from None
     except RecursionError:
-        raise ModelError(f"{path} has graphs too deep inside one another", HINT) from None
+        raise ModelError(f"{path} has graphs that are nested too deeply", HINT) from None
 
 
 class _Check:

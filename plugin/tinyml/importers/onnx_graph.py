@@ -10,11 +10,12 @@ from contextlib import contextmanager
 
 import onnx
 
-from tinyml import limits, ops  # noqa: F401  (ops registers the readers)
-from tinyml.errors import ConfigError, ModelError, UnsupportedError
+from tinyml.base import limits
+from tinyml.base.errors import ConfigError, ModelError, UnsupportedError
 from tinyml.importers import onnx_loop, onnx_scan
 from tinyml.importers.onnx_functions import bind_attributes, schema_body
 from tinyml.importers.onnx_integers import operands
+from tinyml.importers.onnx_outputs import free_names
 from tinyml.importers.onnx_values import (
     array,
     attribute_value,
@@ -25,11 +26,14 @@ from tinyml.importers.onnx_values import (
     opsets,
 )
 from tinyml.importers.outputs import finish_outputs
+from tinyml.importers.reasons import onnx_reason
+from tinyml.importers.states import states_of
 from tinyml.importers.unsupported import Complaints
 from tinyml.importers.variables import declared_states
 from tinyml.ir import Graph, Shape, Tensor
-from tinyml.reading import MALFORMED, ONNX_READERS, Builder, OnnxNode, reported
-from tinyml.states import states_of
+from tinyml.ops import catalog  # noqa: F401  (registers the readers)
+from tinyml.ops.control.choose import chosen
+from tinyml.ops.framework.reading import MALFORMED, ONNX_READERS, Builder, OnnxNode, reported
 
 Values = dict[str, str]  # ONNX value name -> IR tensor name
 
@@ -77,13 +81,13 @@ class _Reader:
         self._initializers(constants, values)
         self._nodes(proto.node, values, self.opsets)
         self._complain_of_unread(value.name for value in proto.output)
-        self.complaints.raise_if_any()
+        updates = {state.output for state in remembered.values()}
+        names = [value.name for value in proto.output if value.name not in updates]
+        self.complaints.raise_if_any(names)
         for value in proto.output:
             if value.name not in values:
                 raise ModelError(f"no node computes the model's output {value.name!r}")
         states = declared_states(self.build, list(remembered.values()), values)
-        updates = {state.output for state in remembered.values()}
-        names = [value.name for value in proto.output if value.name not in updates]
         if len(set(names)) != len(names):
             raise ModelError("two outputs of the model have the same name", "export the model again")
         for value in proto.output:
@@ -119,7 +123,7 @@ class _Reader:
         while waiting:
             later = []
             for node in waiting:
-                free = _free_names(node)
+                free = free_names(node)
                 if any(
                     name in produced and name not in values and name not in self.complaints.poisoned
                     for name in free
@@ -213,21 +217,30 @@ class _Reader:
         body = schema_body(node, opset, inputs)
         if body is not None:
             return self._function(body, node, inputs)
-        raise UnsupportedError(f"operator {node.op_type} is not supported", _advice(domain))
+        advice = onnx_reason(domain, node.op_type) or _advice(domain)
+        raise UnsupportedError(f"operator {node.op_type} is not supported", advice)
 
     def _branch(
         self, node: onnx.NodeProto, inputs: Sequence[Tensor | None], values: Values, opsets: Mapping[str, int]
     ) -> Sequence[Tensor]:
-        """An If with a constant condition is replaced by the branch it takes."""
+        """An If with a constant condition is replaced by the branch it takes; else both are read."""
         condition = inputs[0]
-        if condition is None or condition.data is None:
-            raise UnsupportedError("If is supported only if its condition is a constant")
-        wanted = "then_branch" if bool(condition.data.reshape(())) else "else_branch"
-        graph = _subgraph(node, wanted)
-        inner = dict(values)
-        self._initializers(graph.initializer, inner)
-        self._nodes(graph.node, inner, opsets)
-        return self._results((value.name for value in graph.output), inner)
+        if condition is None:
+            raise ModelError(f"If node {node.name!r} has no condition", MALFORMED)
+
+        def results(name: str) -> list[Tensor]:
+            graph = _subgraph(node, name)
+            inner = dict(values)
+            self._initializers(graph.initializer, inner)
+            self._nodes(graph.node, inner, opsets)
+            return self._results((value.name for value in graph.output), inner)
+
+        if condition.data is not None:
+            return results("then_branch" if bool(condition.data.reshape(-1).all()) else "else_branch")
+        scope = self.build.scope
+        then, other = results("then_branch"), results("else_branch")
+        self.build.scope = scope
+        return chosen(self.build, condition, then, other)
 
     def _body(
         self, node: onnx.NodeProto, values: Values, opsets: Mapping[str, int]
@@ -293,13 +306,3 @@ def _subgraph(node: onnx.NodeProto, name: str) -> onnx.GraphProto:
         if attribute.name == name and attribute.type == onnx.AttributeProto.GRAPH:
             return attribute.g
     raise ModelError(f"{node.op_type} node {node.name!r} has no {name}", MALFORMED)
-
-
-def _free_names(node: onnx.NodeProto) -> set[str]:
-    """Names that a node reads, including those inside its subgraphs."""
-    names = {name for name in node.input if name}
-    for attribute in node.attribute:
-        for graph in [attribute.g, *attribute.graphs] if attribute.type in (5, 10) else []:
-            for inner in graph.node:
-                names |= _free_names(inner)
-    return names

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tinyml.ir import Tensor
+from tinyml.ops.framework.reading import Builder
 from tinyml.ops.reshape import with_quant
-from tinyml.reading import Builder
 
 KEPT = frozenset(
     """ArgMax ArgMin Compress Concat DepthToSpace DequantizeLinear Dropout Expand Flatten Gather

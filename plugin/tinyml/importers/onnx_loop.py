@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tinyml.errors import ModelError, UnsupportedError
-from tinyml.importers.loops import goes_on
+from tinyml.base.errors import ModelError, UnsupportedError
+from tinyml.importers.unrolling import goes_on
 from tinyml.ir import Tensor
 from tinyml.ops.concat import concat
+from tinyml.ops.framework.reading import Builder
 from tinyml.ops.reshape import Reshape
-from tinyml.reading import Builder
 
 Body = Callable[[Sequence[Tensor]], Sequence[Tensor]]
 
@@ -23,7 +23,7 @@ def unroll(inputs: Sequence[Tensor | None], outputs: int, build: Builder, body: 
     most, condition, *given = inputs
     carried = [tensor for tensor in given if tensor is not None]
     if len(carried) != len(given):
-        raise ModelError("a Loop lacks the first value of something that it carries")
+        raise ModelError("a Loop lacks the initial value of a carried variable")
     if condition is None:
         condition = build.constant(np.asarray(True))
     collected: list[Sequence[Tensor]] = []
@@ -37,7 +37,7 @@ def unroll(inputs: Sequence[Tensor | None], outputs: int, build: Builder, body: 
     if outputs < len(carried):
         raise ModelError(f"a Loop carries {len(carried)} values and has {outputs} outputs")
     if not collected and outputs > len(carried):
-        raise UnsupportedError("a Loop without steps that collects outputs is not supported")
+        raise UnsupportedError("a Loop with zero steps that collects outputs is not supported")
     return [*carried, *(_joined(build, rows) for rows in zip(*collected, strict=True))]
 
 

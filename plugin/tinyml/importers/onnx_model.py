@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import onnx
 
-from tinyml.errors import ModelError
+from tinyml.base.errors import ModelError
 from tinyml.importers.model_file import ModelFile
 from tinyml.importers.onnx_check import check
+from tinyml.importers.onnx_outputs import keep_outputs
 from tinyml.importers.onnx_proto import all_tensors, decoded, entries_of
 
 OLDEST_OPSET = 7
@@ -32,6 +33,8 @@ def parse(file: ModelFile) -> onnx.ModelProto:
             f"{file.path} uses ONNX opset {opset}; {OLDEST_OPSET} is the oldest supported",
             "convert it with onnx.version_converter.convert_version(model, 13)",
         )
+    if file.outputs:
+        keep_outputs(model, file.outputs)
     return model
 
 

@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 import onnx
 from onnx import helper
 
-from tinyml.errors import ModelError, UnsupportedError
+from tinyml.base.errors import ModelError, UnsupportedError
 from tinyml.ir import Tensor
 from tinyml.ops.concat import concat
+from tinyml.ops.framework.reading import Builder
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.shared.axis import from_front
 from tinyml.ops.slice import take
-from tinyml.reading import Builder
 
 MOST_STEPS = 64
 """Code grows with every step; longer loops should be LSTM, GRU or RNN."""

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,10 +12,10 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from tinyml.errors import ConfigError, ModelError, UnsupportedError
+from tinyml.base.errors import ConfigError, ModelError, UnsupportedError
 from tinyml.importers.open_extents import closed
 from tinyml.ir import DType, Shape, Tensor, TensorType
-from tinyml.reading import MALFORMED, Builder, dtype_of
+from tinyml.ops.framework.reading import MALFORMED, Builder, dtype_of
 
 
 def input_tensor(build: Builder, value: onnx.ValueInfoProto, wanted: Shape | None) -> Tensor:
@@ -51,7 +52,11 @@ def input_tensor(build: Builder, value: onnx.ValueInfoProto, wanted: Shape | Non
 
 
 def check_declared(build: Builder, value: onnx.ValueInfoProto, tensor: Tensor) -> None:
-    """Refuse a model that declares another shape for an output than its nodes compute."""
+    """Refuse a model that declares another shape for an output than its nodes compute.
+
+    Exporters of forests and linear models write a wrong number of axes (``[N]`` for ``[N, 1]``), which
+    onnxruntime accepts with a warning: where the elements can be the same, that is a note.
+    """
     kind = value.type.tensor_type
     if not kind.HasField("shape") or build.open_inputs:
         return
@@ -62,6 +67,10 @@ def check_declared(build: Builder, value: onnx.ValueInfoProto, tensor: Tensor) -
     if not agrees:
         declared = "x".join("?" if d is None else str(d) for d in dims) or "a scalar"
         computed = "x".join(map(str, tensor.shape)) or "a scalar"
+        known = math.prod(d for d in dims if d is not None)
+        if len(dims) != len(tensor.shape) and (tensor.elements == known or None in dims):
+            build.note(f"the file declares its output {value.name!r} as {declared}; it is {computed}")
+            return
         raise ModelError(
             f"the model declares its output {value.name!r} as {declared}; its nodes compute {computed}",
             "run onnx.shape_inference.infer_shapes, or export the model again",

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tinyml.reading import Builder
+from tinyml.ops.framework.reading import Builder
 
 Extent = int | str
 """A number, or the name of an open extent; empty if it has none."""

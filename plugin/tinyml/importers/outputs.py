@@ -1,12 +1,13 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Give a graph's outputs the names the model file gives them, each a tensor of its own."""
+"""A model's outputs: those that the user chooses, with the file's names, each a tensor of its own."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
+from tinyml.base.errors import ConfigError
 from tinyml.ir import Graph, Node, Tensor
 from tinyml.ops.reshape import Reshape
 
@@ -73,3 +74,13 @@ def unique(names: Sequence[str]) -> list[str]:
             candidate = f"{name or 'output'}.{count}"
         found.append(candidate)
     return found
+
+
+def check_chosen(chosen: Sequence[str], offered: Sequence[str]) -> None:
+    unknown = [name for name in chosen if name not in offered]
+    if unknown:
+        raise ConfigError(
+            f"the model has no output called {', '.join(unknown)}", f"its outputs are {', '.join(offered)}"
+        )
+    if len(set(chosen)) != len(chosen):
+        raise ConfigError("an output is chosen twice", f"the outputs are {', '.join(offered)}")

@@ -18,7 +18,7 @@ from typing import Any
 
 import tflite
 
-from tinyml import limits
+from tinyml.base import limits
 
 POINTER = 4
 """Bytes of a pointer, and of the length before a vector or a text."""
@@ -30,6 +30,8 @@ TABLES = {
     ("SubGraph", "Tensors"): "Tensor",
     ("SubGraph", "Operators"): "Operator",
     ("Tensor", "Quantization"): "QuantizationParameters",
+    ("Tensor", "Sparsity"): "SparsityParameters",
+    ("SparsityParameters", "DimMetadata"): "DimensionMetadata",
 }
 """Fields of the schema that hold a table, or a vector of them, which the importer reads."""
 
@@ -37,7 +39,6 @@ UNREAD = {
     ("Model", "Metadata"),
     ("Model", "SignatureDefs"),
     ("QuantizationParameters", "Details"),
-    ("Tensor", "Sparsity"),
     ("Tensor", "VariantTensors"),
     ("Operator", "BuiltinOptions2"),
 }
@@ -45,6 +46,16 @@ UNREAD = {
 
 OPTIONS = {number: name for name, number in vars(tflite.BuiltinOptions).items() if isinstance(number, int)}
 """The class of an operator's options by the number beside them."""
+
+INDICES = {number: name for name, number in vars(tflite.SparseIndexVector).items() if isinstance(number, int)}
+"""The same for the indices of a sparse axis."""
+
+UNIONS = {
+    "Operator.BuiltinOptions": OPTIONS,
+    "DimensionMetadata.ArraySegments": INDICES,
+    "DimensionMetadata.ArrayIndices": INDICES,
+}
+"""Fields whose table is named by the field of the same name with ``Type`` after it."""
 
 
 @dataclass(frozen=True)
@@ -163,8 +174,8 @@ class _Walk:
             what = f"{table}.{field.name}"
             target = self.pointer(place, what)
             inner = TABLES.get((table, field.name))
-            if what == "Operator.BuiltinOptions":
-                self.options(found, target)
+            if what in UNIONS:
+                self.union(what, found, target)
             elif inner is None:
                 self.vector(target, field.size, what)
             elif f"{table}Start{field.name}Vector" in vars(tflite):
@@ -174,10 +185,11 @@ class _Walk:
             else:
                 self.table(inner, target)
 
-    def options(self, found: dict[Field, int], target: int) -> None:
-        """The options of an operator, as the table that the number beside them names."""
-        kinds = [place for field, place in found.items() if field.name == "BuiltinOptionsType"]
-        kind = self.number("<B", kinds[0], "Operator.BuiltinOptionsType") if kinds else 0
-        name = OPTIONS.get(kind, "NONE")
+    def union(self, what: str, found: dict[Field, int], target: int) -> None:
+        """Such as the options of an operator, as the table that the number beside them names."""
+        wanted = f"{what.split('.')[1]}Type"
+        kinds = [place for field, place in found.items() if field.name == wanted]
+        kind = self.number("<B", kinds[0], f"{what}Type") if kinds else 0
+        name = UNIONS[what].get(kind, "NONE")
         if name != "NONE":
             self.table(name, target)

@@ -15,10 +15,11 @@ import flatbuffers
 import numpy as np
 import tflite
 
-from tinyml.errors import ModelError
-from tinyml.importers import tflite_check
+from tinyml.base.errors import ModelError
+from tinyml.importers import tflite_check, tflite_sparse
+from tinyml.importers.tflite_sparse import Sparsity
 from tinyml.ir import Quant
-from tinyml.reading import BROKEN
+from tinyml.ops.framework.reading import BROKEN
 
 T = TypeVar("T")
 
@@ -33,7 +34,7 @@ class TensorRecord:
     quant: Quant | None
     data: bytes | None
     is_variable: bool
-    is_sparse: bool
+    sparsity: Sparsity | None
     signature: tuple[int, ...] = ()  # like ``shape``, with -1 for extents that the model leaves open
 
 
@@ -180,7 +181,7 @@ def _tensor(buffers: Buffers, tensor: Any, limit: int) -> TensorRecord:
         _quant(tensor.Quantization(), limit),
         buffers.data(tensor.Buffer()),
         bool(tensor.IsVariable()),
-        tensor.Sparsity() is not None,
+        tflite_sparse.read(tensor.Sparsity()),
         tuple(int(d) for d in _all(limit, tensor.ShapeSignatureLength(), tensor.ShapeSignature)),
     )
 

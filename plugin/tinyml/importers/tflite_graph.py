@@ -8,34 +8,43 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tinyml import limits, ops  # noqa: F401  (ops registers the readers)
-from tinyml.errors import ConfigError, ModelError, UnsupportedError
-from tinyml.importers.loops import goes_on
+from tinyml.base import limits
+from tinyml.base.errors import ConfigError, ModelError, UnsupportedError
 from tinyml.importers.open_extents import Extent, closed
 from tinyml.importers.outputs import finish_outputs, unique
+from tinyml.importers.reasons import tflite_reason
 from tinyml.importers.tflite_file import OperatorRecord, Subgraph, TensorRecord, parse
+from tinyml.importers.tflite_outputs import EFFECTS, with_outputs
+from tinyml.importers.tflite_results import check_activation, check_output, check_result
 from tinyml.importers.tflite_values import data_of, type_of
+from tinyml.importers.unrolling import goes_on
 from tinyml.importers.unsupported import Complaints
 from tinyml.importers.variables import Variables
 from tinyml.ir import Graph, Shape, Tensor, TensorType
-from tinyml.ops.reshape import with_quant
-from tinyml.reading import (
+from tinyml.ops import catalog  # noqa: F401  (registers the readers)
+from tinyml.ops.control.choose import chosen
+from tinyml.ops.framework.reading import (
     MALFORMED,
     TFLITE_CUSTOM_READERS,
     TFLITE_READERS,
     Builder,
+    NoOptions,
     TfliteNode,
     TfliteReader,
     reported,
 )
+from tinyml.ops.reshape import with_quant
 
 VELA = "ethos-u"
 """The custom operator by which Vela replaces what an NPU computes; ``npu/`` puts ours in the same place."""
 
 
-def read(path: Path, content: bytes, shapes: Mapping[str, Shape]) -> Graph:
-    """The whole model as a graph with the file's name."""
-    return read_parsed(path, parse(path, content), shapes)
+def read(path: Path, content: bytes, shapes: Mapping[str, Shape], outputs: Sequence[str] = ()) -> Graph:
+    """The whole model as a graph with the file's name; or some of its outputs, and what they need."""
+    subgraphs = parse(path, content)
+    if outputs:
+        subgraphs = (with_outputs(subgraphs[0], outputs), *subgraphs[1:])
+    return read_parsed(path, subgraphs, shapes)
 
 
 def read_parsed(path: Path, subgraphs: Sequence[Subgraph], shapes: Mapping[str, Shape]) -> Graph:
@@ -67,10 +76,12 @@ class _Reader:
         self.initialised: set[int] = set()  # subgraphs that were called once
         self.inside: list[int] = []  # subgraphs of loops that are being read
         self.constants: dict[int, dict[int, Tensor]] = {}  # of these, for the next step
+        self.fixed_shapes = True  # else the user gave other shapes than the file declares
 
     def graph(self, name: str, shapes: Mapping[str, Shape]) -> Graph:
         main = self.subgraphs[0]
         scope = _Scope(main)
+        self.fixed_shapes = not shapes
         records = [main.tensors[i] for i in main.inputs]
         unknown = set(shapes) - {record.name for record in records}
         if unknown:
@@ -81,7 +92,9 @@ class _Reader:
         for index, record in zip(main.inputs, records, strict=True):
             scope.values[index] = self._input(record, shapes.get(record.name))
         self._operators(scope)
-        self.complaints.raise_if_any()
+        names = {main.tensors[i].name: i for i in main.outputs}
+        self.complaints.poison(name for name, i in names.items() if i in scope.poisoned)
+        self.complaints.raise_if_any(list(names))
         inputs = tuple(scope.values[i].name for i in main.inputs)
         outputs = []
         for index in main.outputs:
@@ -89,7 +102,7 @@ class _Reader:
             if found is None:
                 raise ModelError(f"nothing computes the model's output {main.tensors[index].name!r}")
             if not shapes:
-                self._check_declared(main.tensors[index], found)
+                check_output(self.path, main.tensors[index], found)
             outputs.append(found.name)
         states = self.variables.states()
         graph = Graph(
@@ -103,15 +116,6 @@ class _Reader:
             open_inputs=tuple(self.build.open_inputs),
         )
         return finish_outputs(graph, unique([main.tensors[i].name for i in main.outputs]))
-
-    def _check_declared(self, record: TensorRecord, tensor: Tensor) -> None:
-        """Refuse a model that declares another shape for an output than its operators compute."""
-        if record.shape and min(record.shape) > 0 and record.shape != tensor.shape:
-            raise ModelError(
-                f"{self.path} declares its output {record.name!r} as {'x'.join(map(str, record.shape))}, "
-                f"and its operators compute {'x'.join(map(str, tensor.shape)) or 'a scalar'}",
-                "convert the model again",
-            )
 
     def _input(self, record: TensorRecord, wanted: Shape | None) -> Tensor:
         type_ = type_of(record)
@@ -169,24 +173,25 @@ class _Reader:
             raise _unknown(operator)
         if operator.is_custom and operator.op_type == VELA and operator.options is None:
             raise UnsupportedError(
-                "the file was compiled by Vela, and what its NPU computes is no longer in it",
-                "give the file that Vela was given, with npu: in tinyml.yaml or --npu",
+                "the file was compiled by Vela: the operators that the NPU computes are no longer in it",
+                "use the file from before Vela, with npu: in tinyml.yaml or --npu",
             )
         node = TfliteNode(
             operator.op_type,
             self.build.scope,
             tuple(self._value(scope, i) for i in operator.inputs),
             tuple(type_of(scope.subgraph.tensors[i]) for i in operator.outputs),
-            operator.options,
+            NoOptions() if operator.options is None and not operator.is_custom else operator.options,
             operator.version,
             operator.custom_options,
         )
         with reported(describe):
             results = reader(node, self.build)
+        check_activation(node)
         for index, tensor, declared in zip(operator.outputs, results, node.outputs, strict=False):
-            if tensor.dtype is declared.dtype:  # operators that move bytes may give them a new meaning
-                tensor = with_quant(self.build, tensor, declared.quant)
-            scope.values[index] = tensor
+            check_result(node, scope.subgraph.tensors[index], tensor, self.fixed_shapes)
+            # operators that move bytes may give them a new meaning
+            scope.values[index] = with_quant(self.build, tensor, declared.quant)
         self.variables.take_updates()
 
     def _value(self, scope: _Scope, index: int) -> Tensor | None:
@@ -249,9 +254,31 @@ class _Reader:
             steps += 1
         self._bind(scope, operator.outputs, carried)
 
+    def _if(self, scope: _Scope, operator: OperatorRecord) -> None:
+        """The branch that a constant condition takes; or both, of which a run takes one."""
+        condition, *inputs = operator.inputs
+        operands = [scope.handles.get(i) or self._value(scope, i) for i in inputs]
+        numbers = operator.options.ThenSubgraphIndex(), operator.options.ElseSubgraphIndex()
+        truth = self._value(scope, condition)
+        if truth is None:
+            raise ModelError(f"{self.path}: an IF without a condition", MALFORMED)
+        if truth.data is not None:
+            number = numbers[0] if truth.data.reshape(-1).all() else numbers[1]
+            self._bind(scope, operator.outputs, self._called(number, operands))
+            return
+        for number in numbers:
+            if 0 < number < len(self.subgraphs) and any(
+                inner.op_type in EFFECTS for inner in self.subgraphs[number].operators
+            ):
+                raise UnsupportedError("an IF whose branches assign variables is not supported")
+        then, other = (_tensors(self._called(number, operands)) for number in numbers)
+        self._bind(scope, operator.outputs, chosen(self.build, truth, then, other))
+
     def _called(self, number: int, operands: Sequence[_Carried]) -> list[_Carried]:
         if not 0 < number < len(self.subgraphs) or number in self.inside:
-            raise ModelError(f"{self.path}: a loop of subgraph {number}, which is not there or contains it")
+            raise ModelError(
+                f"{self.path}: a loop runs subgraph {number}, which does not exist or contains the loop"
+            )
         subgraph = self.subgraphs[number]
         scope = _Scope(subgraph, number, dict(self.constants.get(number, {})))
         self._bind(scope, subgraph.inputs, operands)
@@ -276,7 +303,7 @@ class _Reader:
                 continue
             type_ = type_of(scope.subgraph.tensors[index])
             if value is None or value.dtype is not type_.dtype:
-                raise ModelError(f"{self.path}: a loop carries something of another type", MALFORMED)
+                raise ModelError(f"{self.path}: a variable changes its type in a loop", MALFORMED)
             scope.values[index] = with_quant(self.build, value, type_.quant)
 
 
@@ -285,7 +312,16 @@ def _tensor(results: Sequence[_Carried]) -> Tensor | None:
     return results[0] if len(results) == 1 and isinstance(results[0], Tensor) else None
 
 
+def _tensors(results: Sequence[_Carried]) -> list[Tensor]:
+    """The results of a branch; variables are not among them."""
+    found = [result for result in results if isinstance(result, Tensor)]
+    if len(found) != len(results):
+        raise UnsupportedError("an IF whose branches return variables is not supported")
+    return found
+
+
 _SPECIAL = {
+    "IF": _Reader._if,
     "VAR_HANDLE": _Reader._var_handle,
     "READ_VARIABLE": _Reader._read_variable,
     "ASSIGN_VARIABLE": _Reader._assign_variable,
@@ -305,4 +341,4 @@ def _unknown(operator: OperatorRecord) -> UnsupportedError:
             "no reader for this custom operator",
             "convert the model with builtin operators only, or write one: docs/operators.md",
         )
-    return UnsupportedError(f"operator {operator.op_type} is not supported")
+    return UnsupportedError(f"operator {operator.op_type} is not supported", tflite_reason(operator.op_type))

@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 import tflite
 
-from tinyml import limits
-from tinyml.errors import ModelError, UnsupportedError
+from tinyml.base import limits
+from tinyml.base.errors import ModelError, UnsupportedError
 from tinyml.importers.tflite_file import TensorRecord
 from tinyml.ir import Array, DType, Quant, TensorType
 
@@ -44,10 +44,6 @@ def type_of(record: TensorRecord) -> TensorType:
         raise UnsupportedError(
             f"tensor {record.name!r} has elements of type {name}",
             "float32, float16, integers and booleans are supported",
-        )
-    if record.is_sparse:
-        raise UnsupportedError(
-            f"tensor {record.name!r} is stored in sparse form", "convert the model with dense weights"
         )
     dtype = _STORED[record.type_code][1]
     shape = tuple(1 if extent == -1 else extent for extent in record.shape)  # -1: dynamic
@@ -91,9 +87,16 @@ def data_of(record: TensorRecord, type_: TensorType) -> Array:
         if len(content) % stored.itemsize:
             raise ModelError(f"the data of tensor {record.name!r} ends in the middle of an element")
         array = np.frombuffer(content, stored).astype(type_.dtype.numpy)
+    if record.sparsity is not None:
+        try:
+            return record.sparsity.dense(array, type_.shape)
+        except (ValueError, IndexError) as error:
+            raise ModelError(
+                f"tensor {record.name!r} is broken: {error}", "convert the model again"
+            ) from None
     count = int(np.prod(type_.shape, dtype=np.int64))
     if array.size < count:
-        raise ModelError(f"tensor {record.name!r} has {array.size} of its {count} elements")
+        raise ModelError(f"tensor {record.name!r} has data for {array.size} of its {count} elements")
     return array[:count].reshape(type_.shape)
 
 

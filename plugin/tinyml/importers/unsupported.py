@@ -4,9 +4,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from tinyml.errors import UnsupportedError
+from tinyml.base.errors import UnsupportedError
 
 
 class Complaints:
@@ -26,9 +26,11 @@ class Complaints:
         if text not in self._found[kind]:
             self._found[kind].append(text)
 
-    def raise_if_any(self) -> None:
+    def raise_if_any(self, outputs: Sequence[str] = ()) -> None:
+        """``outputs`` of the model: those that nothing unsupported leads to could be compiled alone."""
         if not self._found:
             return
+        possible = [name for name in outputs if name not in self.poisoned]
         lines = []
         for (domain, op_type), texts in sorted(self._found.items()):
             title = f"{domain}::{op_type}" if domain else op_type
@@ -37,5 +39,7 @@ class Complaints:
                 lines.append(f"  {title}: and {len(texts) - 3} more")
         raise UnsupportedError(
             "the model requires features that are not supported yet:\n" + "\n".join(lines),
-            "`tinyml ops` lists what is supported",
+            f"these outputs do not need them: --outputs {','.join(possible)}"
+            if possible
+            else "`tinyml ops` lists what is supported",
         )

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinyml.errors import ModelError, UnsupportedError
+from tinyml.base.errors import ModelError, UnsupportedError
+from tinyml.importers.states import EXAMPLE, Remembered
 from tinyml.ir import Array, Node, State, Tensor, TensorType
+from tinyml.ops.framework.reading import MALFORMED, Builder
 from tinyml.ops.reshape import Reshape
-from tinyml.reading import MALFORMED, Builder
-from tinyml.states import EXAMPLE, Remembered
 
 
 @dataclass

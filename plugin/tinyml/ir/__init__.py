@@ -9,17 +9,17 @@ of the run, takes the value of another tensor.
 """
 
 from tinyml.ir.graph import Graph, State
-from tinyml.ir.op import Layer, Node, Op, OperandRule, View, given
+from tinyml.ir.op import Constraint, Layer, Node, Op, View, given
 from tinyml.ir.tensor import Array, DType, Quant, Shape, Tensor, TensorType
 
 __all__ = [
     "Array",
+    "Constraint",
     "DType",
     "Graph",
     "Layer",
     "Node",
     "Op",
-    "OperandRule",
     "Quant",
     "Shape",
     "State",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
-from tinyml.hooks import Affine, Border, RowWindow, Steps
+from tinyml.ir.hook_types import Affine, Border, RowWindow, Steps
 from tinyml.ir.tensor import Array, Tensor, TensorType
 
 T = TypeVar("T")
@@ -27,20 +27,21 @@ class View:
     offset_bytes: int = 0
 
 
-OperandRule: TypeAlias = Callable[["Layer[Any]"], bool]
-"""Returns whether the inputs of a layer, whose outputs are not known yet, are fine. Its docstring is the
-message and the documentation. Rules are checked in order, so one may rely on those before it."""
+Constraint: TypeAlias = Callable[["Layer[Any]"], bool]
+"""Returns whether a layer is supported. Its docstring is the message and the documentation. Constraints are
+checked in order, so one may rely on those before it. Those of operands see a layer without outputs."""
 
 
 @dataclass(frozen=True)
 class Op:
     """Base of all operators. A subclass in ``ops/`` holds the attributes as dataclass fields."""
 
-    operands: ClassVar[tuple[OperandRule, ...]] = ()  # what the inputs must be: see ``rules``
+    operands: ClassVar[tuple[Constraint, ...]] = ()  # what the inputs must be: see ``constraints``
     folds: ClassVar[bool] = True  # may be computed at import when all inputs are constants
     depends_on_cpu: ClassVar[bool] = False  # the last bit of its float32 in numpy: BLAS, vectorised functions
     movement: ClassVar[bool] = False  # outputs are elements of input 0, unchanged: works on any type
     elementwise: ClassVar[bool] = False  # an output element depends on the operands at its place alone
+    chooses: ClassVar[bool] = False  # the truth of input 0 decides whether input 1 or input 2 is used
 
     @property
     def kind(self) -> str:
@@ -132,6 +133,13 @@ class Op:
         """The input whose elements the output has, all and in order; None if the operator changes any.
 
         Types and quantisations may still differ.
+        """
+        return None
+
+    def told_apart(self, layer: Layer, index: int) -> tuple[int, int] | None:
+        """The integers that input ``index`` has a meaning for, if not any: indices, lengths, axes.
+
+        Samples are drawn from them. Integers that mean nothing are among them where a model may have them.
         """
         return None
 

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""EthosU: operators that an Arm Ethos-U NPU computes together. ``npu/place.py`` creates it.
+"""EthosU: operators that an Arm Ethos-U NPU computes together. ``npu/offload.py`` creates it.
 
 Its meaning in numpy is that of the operators it replaces. In C it is a call of the NPU's driver with the
 commands and constants that Vela made of them.
@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from tinyml.interpret import interpret
+from tinyml.cores.targets import Target
 from tinyml.ir import Array, Graph, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Library, Sheet, register_kernels
-from tinyml.reading import Builder, TfliteNode, tflite_custom_op
-from tinyml.targets import Target
+from tinyml.ir.interpreter import interpret
+from tinyml.ops.framework.kernel import Kernel, Library, Sheet, register_kernels
+from tinyml.ops.framework.reading import Builder, TfliteNode, tflite_custom_op
 
 ALIGNMENT = 16  # of everything whose address the driver hands to the NPU
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tinyml.errors import ToolError
+from tinyml.base.errors import ToolError
 from tinyml.importers.tflite_file import OperatorRecord, Subgraph, parse
 from tinyml.npu.operator import Slot
 

@@ -12,6 +12,7 @@ import flatbuffers
 import numpy as np
 import tflite
 
+from tinyml.importers.tflite_sparse import Level, Sparsity
 from tinyml.ir import Array, Quant
 
 TYPES = {
@@ -40,6 +41,7 @@ class Value:
     data: Array | None = None
     variable: bool = False
     signature: tuple[int, ...] = ()  # -1 for extents that the file leaves open
+    sparsity: Sparsity | None = None  # then ``data`` are the values that are stored
 
     @staticmethod
     def constant(name: str, data: Array, quant: Quant | None = None) -> Value:
@@ -141,6 +143,7 @@ def _tensor(b: Any, value: Value, buffers: list[bytes]) -> int:
     shape = _numbers(b, value.shape, "int32")
     quant = _quant(b, value.quant) if value.quant is not None else None
     signature = _numbers(b, value.signature, "int32") if value.signature else None
+    sparsity = _sparsity(b, value.sparsity) if value.sparsity is not None else None
     tflite.TensorStart(b)
     tflite.TensorAddShape(b, shape)
     if signature is not None:
@@ -151,7 +154,41 @@ def _tensor(b: Any, value: Value, buffers: list[bytes]) -> int:
     if quant is not None:
         tflite.TensorAddQuantization(b, quant)
     tflite.TensorAddIsVariable(b, value.variable)
+    if sparsity is not None:
+        tflite.TensorAddSparsity(b, sparsity)
     return int(tflite.TensorEnd(b))
+
+
+def _sparsity(b: Any, sparsity: Sparsity) -> int:
+    levels = _vector(b, [_level(b, level) for level in sparsity.levels])
+    order, blocks = _numbers(b, sparsity.order, "int32"), _numbers(b, sparsity.blocks, "int32")
+    tflite.SparsityParametersStart(b)
+    tflite.SparsityParametersAddTraversalOrder(b, order)
+    tflite.SparsityParametersAddBlockMap(b, blocks)
+    tflite.SparsityParametersAddDimMetadata(b, levels)
+    return int(tflite.SparsityParametersEnd(b))
+
+
+def _level(b: Any, level: Level) -> int:
+    tables = []
+    for values in (level.segments, level.indices):
+        if values is None:
+            continue
+        numbers = _numbers(b, values.tolist(), "int32")
+        tflite.Int32VectorStart(b)
+        tflite.Int32VectorAddValues(b, numbers)
+        tables.append(tflite.Int32VectorEnd(b))
+    tflite.DimensionMetadataStart(b)
+    if tables:
+        kind = tflite.SparseIndexVector.Int32Vector
+        tflite.DimensionMetadataAddFormat(b, tflite.DimensionType.SPARSE_CSR)
+        tflite.DimensionMetadataAddArraySegmentsType(b, kind)
+        tflite.DimensionMetadataAddArraySegments(b, tables[0])
+        tflite.DimensionMetadataAddArrayIndicesType(b, kind)
+        tflite.DimensionMetadataAddArrayIndices(b, tables[1])
+    else:
+        tflite.DimensionMetadataAddDenseSize(b, level.size)
+    return int(tflite.DimensionMetadataEnd(b))
 
 
 def _quant(b: Any, quant: Quant) -> int:

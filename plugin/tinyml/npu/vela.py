@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tinyml.accelerators import system
-from tinyml.errors import ToolError
+from tinyml.base.errors import ToolError
+from tinyml.cores.accelerators import system
 
 INSTALL = "pip install 'west-tinyml[npu]', or pip install 'ethos-u-vela>=5.2,<6'"
 SECONDS = 600

@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import InPlace, Sheet, register_kernels
+from tinyml.ops.framework.kernel import InPlace, Sheet, register_kernels
+from tinyml.ops.framework.reading import Builder, TfliteNode, tflite_op
 from tinyml.ops.shared.operands import numbers, present
-from tinyml.reading import Builder, TfliteNode, tflite_op
 
 
 def ascending(layer: Layer[Any]) -> bool:

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinyml import c
-from tinyml.errors import ModelError
+from tinyml.base import c
+from tinyml.base.errors import ModelError
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.framework.reading import Builder, OnnxNode, onnx_op
 from tinyml.ops.shared.constraints import real_numbers
 from tinyml.ops.shared.operands import numbers_from, of_rank, present
-from tinyml.reading import Builder, OnnxNode, onnx_op
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,9 @@ class Col2Im(Op):
         x = given(inputs, 0)
         taps = int(np.prod(self.kernel))
         if len(x.shape) != 3 or x.shape[1] % taps or x.shape[2] != int(np.prod(self.positions())):
-            raise ModelError(f"{x.name!r} {x.shape} holds no patches of {self.kernel} of {self.image}")
+            raise ModelError(
+                f"{x.name!r} {x.shape} does not hold patches of {self.kernel} from an image of {self.image}"
+            )
         return (TensorType((x.shape[0], x.shape[1] // taps, *self.image), x.dtype),)
 
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:

@@ -9,16 +9,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tinyml.base.errors import UnsupportedError
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, View, given
-from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.elementwise.lookup import Lookup
+from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.framework.quantization_facts import quantizes
+from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.quantization.requantize import rescaled
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.shared.axes import kept_shape, normalized
 from tinyml.ops.shared.operands import present
-from tinyml.quantizing import quantizes
-from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
-from tinyml.writing import OnnxWriter, onnx_writer
 
 
 def joinable(layer: Layer[Concat]) -> bool:
@@ -139,6 +140,12 @@ def concat(build: Builder, parts: Sequence[Tensor], axis: int) -> Tensor:
 @tflite_op("CONCATENATION")
 def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     convert = _rescaled_in_float if node.outputs[0].dtype is DType.UINT8 else rescaled
+    scales = {node.input(i).quant for i in range(len(node.inputs))} | {node.outputs[0].quant}
+    if node.outputs[0].dtype is DType.INT16 and len(scales) > 1:
+        raise UnsupportedError(
+            f"CONCATENATION operator {node.name!r} joins int16 tensors of different scales",
+            "inputs and output of one scale: LiteRT copies their integers, whatever they mean",
+        )
     parts = [convert(build, node.input(i), node.outputs[0]) for i in range(len(node.inputs))]
     return [concat(build, parts, node.options.Axis())]
 

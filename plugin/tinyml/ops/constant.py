@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tinyml.errors import UnsupportedError
+from tinyml.base.errors import UnsupportedError
 from tinyml.ir import Tensor
-from tinyml.quantizing import quantizes
-from tinyml.reading import Builder, OnnxNode, onnx_op
+from tinyml.ops.framework.quantization_facts import quantizes
+from tinyml.ops.framework.reading import Builder, OnnxNode, onnx_op
 
 _KINDS = {
     "value_float": np.float32,

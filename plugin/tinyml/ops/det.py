@@ -9,17 +9,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tinyml.cores.targets import Target
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.framework.reading import Builder, OnnxNode, onnx_op
 from tinyml.ops.shared.axes import count
 from tinyml.ops.shared.constraints import real_numbers
 from tinyml.ops.shared.operands import present
-from tinyml.reading import Builder, OnnxNode, onnx_op
-from tinyml.targets import Target
 
 
 def square(layer: Layer) -> bool:
-    """Its input is square matrices."""
+    """Its input consists of square matrices."""
     shape = layer.input(0).shape
     return len(shape) >= 2 and shape[-1] == shape[-2]
 

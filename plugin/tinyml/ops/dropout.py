@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tinyml.errors import UnsupportedError
+from tinyml.base.errors import UnsupportedError
 from tinyml.ir import Tensor
-from tinyml.reading import Builder, OnnxNode, onnx_op
+from tinyml.ops.framework.reading import Builder, OnnxNode, onnx_op
 
 
 @onnx_op("Dropout")

@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from tinyml import c
-from tinyml.errors import UnsupportedError
+from tinyml.base import c
+from tinyml.base.errors import UnsupportedError
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Sheet, register_kernels
-from tinyml.ops.shared.axes import joined
-from tinyml.reading import Builder, OnnxNode, onnx_op
+from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.framework.reading import Builder, OnnxNode, onnx_op
 
 
 def letters_fit(layer: Layer[Any]) -> bool:
-    """There is an operand for each term, with an axis for each letter; axes of one letter agree."""
+    """There is an operand for each term, with an axis for each letter; axes with the same letter have the
+    same extent."""
     terms = layer.op.terms
     if len(layer.inputs) != len(terms) or any(tensor is None for tensor in layer.inputs):
         return False
@@ -35,7 +35,7 @@ def letters_fit(layer: Layer[Any]) -> bool:
 
 
 def result_fits(layer: Layer[Any]) -> bool:
-    """The letters of the result are among the operands', each at most once."""
+    """The letters of the result occur in the operands, and each occurs once in the result."""
     result = layer.op.result
     return len(set(result)) == len(result) and set(result) <= set("".join(layer.op.terms))
 
@@ -98,7 +98,7 @@ class EinsumLoops(Kernel[Einsum]):
         with sheet.loops(c.nest(y.shape, outer)) as kept:
             sheet.line(f"{y.dtype.c if y.dtype.is_float else wide} acc = 0;")
             with sheet.loops(inner_nest) as running:
-                places = [joined(kept[str(i)], running[str(i)]) for i in range(len(op.terms))]
+                places = [kept[str(i)] + running[str(i)] for i in range(len(op.terms))]
                 factors = [f"{cast}{sheet.x(i)}[{place}]" for i, place in enumerate(places)]
                 sheet.line(f"acc += {' * '.join(factors)};")
             sheet.line(f"{sheet.y()}[{kept['y']}] = {back}acc;")
@@ -122,7 +122,9 @@ def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     left, arrow, right = equation.partition("->")
     terms = left.split(",")
     if len(terms) != len(operands) or not re.fullmatch(r"[a-zA-Z.,]*", left + right):
-        raise UnsupportedError(f"Einsum node {node.name!r}: {equation!r} for {len(operands)} operands")
+        raise UnsupportedError(
+            f"Einsum node {node.name!r}: the equation {equation!r} does not fit {len(operands)} operands"
+        )
     if any(term.count(".") not in (0, 3) or ("." in term and "..." not in term) for term in (*terms, right)):
         raise UnsupportedError(f"Einsum node {node.name!r}: {equation!r}", "write an ellipsis as three dots")
     # the dots are axes without a name: give them letters that the equation does not use

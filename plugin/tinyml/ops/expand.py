@@ -10,16 +10,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from tinyml import c
-from tinyml.errors import ModelError
+from tinyml.base import c
+from tinyml.base.errors import ModelError
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType, View, given
-from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.framework.quantization_facts import quantizes
+from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.shared.operands import numbers_from, one_per_axis, present
 from tinyml.ops.slice import copy_strided
-from tinyml.quantizing import quantizes
-from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
-from tinyml.writing import OnnxWriter, onnx_writer
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from tinyml.errors import UnsupportedError
+from tinyml.base.errors import UnsupportedError
 from tinyml.ir import Tensor
 from tinyml.ops.dense.matmul import swapped
 from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.elementwise.unary import Unary
-from tinyml.reading import ONNX_READERS, Builder, OnnxNode, onnx_op
+from tinyml.ops.framework.reading import ONNX_READERS, Builder, OnnxNode, onnx_op
 
 MICROSOFT = "com.microsoft"
 STANDARD_OPSET = 17  # whose attributes these operators share
@@ -58,7 +58,9 @@ def read_gemm(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
 def read_matmul(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     """alpha * a x b; a matrix may be transposed, a vector cannot be."""
     if node.attr("transBatchA", 0) or node.attr("transBatchB", 0):
-        raise UnsupportedError(f"{node.op_type} node {node.name!r} transposes batches")
+        raise UnsupportedError(
+            f"{node.op_type} node {node.name!r} transposes batch axes, which is not supported"
+        )
     operands = [
         swapped(build, x) if node.attr(name, 0) and len(x.shape) > 1 else x
         for name, x in (("transA", node.input(0)), ("transB", node.input(1)))
@@ -101,7 +103,7 @@ def _skip(
     bias: Tensor | None,
 ) -> Sequence[Tensor]:
     if node.wants(1) or node.wants(2):
-        raise UnsupportedError(f"{node.op_type} with its second or third output")
+        raise UnsupportedError(f"the second and third outputs of {node.op_type} are not supported")
     total = build.add1(Binary("add"), [node.input(0), node.input(1)])
     if bias is not None:
         total = build.add1(Binary("add"), [total, bias])

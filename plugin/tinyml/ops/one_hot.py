@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.elementwise.cast import cast
+from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.ops.shared.axes import count
 from tinyml.ops.shared.axis import from_front
 from tinyml.ops.shared.operands import integers, numbers_from, present
-from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 
 def two_values(layer: Layer[OneHot]) -> bool:
@@ -25,11 +25,18 @@ def two_values(layer: Layer[OneHot]) -> bool:
 
 @dataclass(frozen=True)
 class OneHot(Op):
-    """Inputs: int64 indices and the two values, off and on. Indices count from the end if negative."""
+    """Inputs: int64 indices and the two values, off and on. An index out of range leaves all off.
+
+    Negative indices count from the end in ONNX; in TFLite they are out of range.
+    """
 
     operands = (present(2), integers(0), two_values, numbers_from(0, "depth"))
     depth: int = 1
     axis: int = 0
+    from_end: bool = True
+
+    def told_apart(self, layer: Layer, index: int) -> tuple[int, int] | None:
+        return (-self.depth - 2, self.depth + 1) if index == 0 else None  # also those that set no class
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         shape = given(inputs, 0).shape
@@ -37,7 +44,7 @@ class OneHot(Op):
 
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
         indices, (off, on) = given(inputs, 0), given(inputs, 1)
-        wanted = np.where(indices < 0, indices + self.depth, indices)
+        wanted = np.where(indices < 0, indices + self.depth, indices) if self.from_end else indices
         classes = np.arange(self.depth).reshape(-1, *(1,) * (indices.ndim - self.axis))
         hot = np.expand_dims(wanted, self.axis) == classes
         return (np.where(hot, on, off).astype(layer.output.dtype.numpy),)
@@ -52,15 +59,17 @@ class OneHotLoops(Kernel[OneHot]):
         op, shape = layer.op, layer.output.shape
         before, after = count(shape, range(op.axis)), count(shape, range(op.axis + 1, len(shape)))
         x, values, y = sheet.x(0), sheet.x(1), sheet.y()
+        hot = "hot" if op.from_end else "index"
         with (
             sheet.block(f"for (int32_t i = 0; i < {before}; i++) {{"),
             sheet.block(f"for (int32_t j = 0; j < {after}; j++) {{"),
         ):
             sheet.line(f"const int64_t index = {x}[i * {after} + j];")
-            sheet.line(f"const int64_t hot = index < 0 ? index + {op.depth} : index;")
+            if op.from_end:
+                sheet.line(f"const int64_t hot = index < 0 ? index + {op.depth} : index;")
             sheet.line()
             with sheet.block(f"for (int32_t k = 0; k < {op.depth}; k++) {{"):
-                sheet.line(f"{y}[(i * {op.depth} + k) * {after} + j] = {values}[k == hot ? 1 : 0];")
+                sheet.line(f"{y}[(i * {op.depth} + k) * {after} + j] = {values}[k == {hot} ? 1 : 0];")
 
 
 register_kernels(OneHot, OneHotLoops())
@@ -82,4 +91,4 @@ def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     depth = int(node.const(1).reshape(()))
     values = build.constant(np.stack([node.const(3).reshape(()), node.const(2).reshape(())]))
     axis = len(indices.shape) if axis == -1 else axis
-    return [build.add1(OneHot(depth, axis), [indices, values])]
+    return [build.add1(OneHot(depth, axis, from_end=False), [indices, values])]

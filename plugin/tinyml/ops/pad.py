@@ -11,28 +11,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tinyml import c
-from tinyml import fixed_point as fp
-from tinyml.errors import ModelError, UnsupportedError
-from tinyml.hooks import RowWindow
+from tinyml.base import c
+from tinyml.base.errors import ModelError, UnsupportedError
 from tinyml.ir import Array, DType, Layer, Op, Shape, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Overlay, Sheet, register_kernels
+from tinyml.ir.hook_types import RowWindow
+from tinyml.ops.framework import fixed_point as fp
+from tinyml.ops.framework.kernel import Kernel, Overlay, Sheet, register_kernels
+from tinyml.ops.framework.quantization_facts import quantizes
+from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.reshape import with_quant
 from tinyml.ops.shared.axis import from_front
 from tinyml.ops.shared.operands import not_empty, numbers_from, one_per_axis, present, within_limits
 from tinyml.ops.shared.quant import dequantize
 from tinyml.ops.shared.take import Picks, Take, TakeLoops
 from tinyml.ops.slice import take
-from tinyml.quantizing import quantizes
-from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
-from tinyml.writing import OnnxWriter, onnx_writer
 
 if TYPE_CHECKING:  # operators can be read from TFLite without importing onnx
     import onnx
 
 
 def value_fits(layer: Layer[Any]) -> bool:
-    """The value is one that the elements can have."""
+    """The padding value is representable in the element type."""
     dtype, value = layer.input(0).dtype, layer.op.value
     if layer.input(0).quant is not None:
         return math.isfinite(value)

@@ -10,15 +10,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from tinyml.errors import ModelError
+from tinyml.base.errors import ModelError
 from tinyml.ir import Array, Layer, Op, Quant, Shape, Tensor, TensorType, View, given
-from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ir.constraints import quantisation_problem
+from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.framework.quantization_facts import quantizes
+from tinyml.ops.framework.reading import MALFORMED, Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.shared.axis import from_front
 from tinyml.ops.shared.operands import present
-from tinyml.quantizing import quantizes
-from tinyml.reading import MALFORMED, Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
-from tinyml.rules import quantisation_problem
-from tinyml.writing import OnnxWriter, onnx_writer
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from tinyml import c
+from tinyml.base import c
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.ops.shared.operands import integers, present
-from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 
 def one_length_per_batch(layer: Layer[ReverseSequence]) -> bool:
@@ -32,6 +32,9 @@ class ReverseSequence(Op):
     movement: ClassVar[bool] = True
     batch_axis: int = 1
     time_axis: int = 0
+
+    def told_apart(self, layer: Layer, index: int) -> tuple[int, int] | None:
+        return (1, layer.input(0).shape[self.time_axis]) if index == 1 else None
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         x = given(inputs, 0)
@@ -58,8 +61,7 @@ class ReverseSequenceLoops(Kernel[ReverseSequence]):
         walk = c.Walk(tuple(strides[a] for a in rest))
         with sheet.block(f"for (int32_t b = 0; b < {x.shape[op.batch_axis]}; b++) {{"):
             extent = x.shape[op.time_axis]
-            sheet.line(f"const int64_t wanted = {sheet.x(1)}[b];")
-            sheet.line(f"const int32_t length = wanted < {extent} ? (int32_t)wanted : {extent};")
+            sheet.line(f"const int32_t length = {sheet.limited(f'{sheet.x(1)}[b]', 0, extent)};")
             sheet.line()
             with sheet.block(f"for (int32_t t = 0; t < {x.shape[op.time_axis]}; t++) {{"):
                 sheet.line("const int32_t from = t < length ? length - 1 - t : t;")

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tinyml import limits
+from tinyml.base import limits
 from tinyml.ir import Tensor
 from tinyml.ops.elementwise.cast import onnx_type
 from tinyml.ops.expand import expand
-from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 
 @onnx_op("Shape")

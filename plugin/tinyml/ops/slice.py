@@ -10,16 +10,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from tinyml import c
-from tinyml.errors import ModelError
+from tinyml.base import c
+from tinyml.base.errors import ModelError
 from tinyml.ir import Array, Layer, Op, Shape, Tensor, TensorType, View, given
-from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.framework.quantization_facts import quantizes
+from tinyml.ops.framework.reading import MALFORMED, Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.shared.axis import from_front
 from tinyml.ops.shared.operands import numbers_from, one_per_axis, present
-from tinyml.quantizing import quantizes
-from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
-from tinyml.writing import OnnxWriter, onnx_writer
 
 
 @dataclass(frozen=True)
@@ -238,10 +238,22 @@ def read_strided_slice(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
             continue
         size = x.shape[axis]
         if options.ShrinkAxisMask() & bit:
+            begin = (0 if step > 0 else size - 1) if options.BeginMask() & bit else begin
+            if not -size <= begin < size or step != 1:
+                raise ModelError(
+                    f"STRIDED_SLICE operator {node.name!r} takes element {begin} of the {size} of "
+                    f"{x.name!r}, with a step of {step}",
+                    MALFORMED,
+                )
             chosen[axis] = (begin % size, 1, 1)
         else:
-            end = begin + end if offset else end
             begin = (0 if step > 0 else size - 1) if options.BeginMask() & bit else begin
+            if offset:  # the end counts from where the slice begins
+                begin = begin + size if begin < 0 else begin
+                begin = min(max(begin, 0), size) if step > 0 else min(max(begin, -1), size - 1)
+                end = begin + end
+                if begin < 0:  # before the first element, going down
+                    begin, end = 0, 0
             end = (size if step > 0 else -size - 1) if options.EndMask() & bit else end
             chosen[axis] = (*bounds(size, begin, end, step), step)
             kept.append(axis)

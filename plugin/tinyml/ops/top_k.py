@@ -9,14 +9,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinyml import c
-from tinyml.errors import ModelError
+from tinyml.base import c
+from tinyml.base.errors import ModelError
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.elementwise.cast import cast
+from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.ops.shared.axis import from_front
 from tinyml.ops.shared.operands import axis_exists, present
-from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,9 @@ class TopK(Op):
             order = x.shape[self.axis] - 1 - order
         else:
             order = np.argsort(x, axis=self.axis, kind="stable")
+        if x.dtype.kind == "f":  # what is not a number comes last
+            unknown = np.take_along_axis(np.isnan(x), order, axis=self.axis)
+            order = np.take_along_axis(order, np.argsort(unknown, axis=self.axis, kind="stable"), self.axis)
         best = np.take(order, range(self.k), axis=self.axis)
         return np.take_along_axis(x, best, axis=self.axis), best.astype(np.int64)
 
@@ -61,6 +64,12 @@ class TopKLoops(Kernel[TopK]):
         inner = c.contiguous(x.shape)[axis]
         outer = x.elements // (inner * x.shape[axis])
         sign = ">" if op.largest else "<"
+
+        def before_it(other: str) -> str:
+            """Whether v ranks before another element; numbers rank before what is not one."""
+            better = f"v {sign} {other}"
+            return f"({better} || ({other} != {other} && v == v))" if x.dtype.is_float else better
+
         place = f"j * {inner}" if inner > 1 else "j"
         before = f"(j - 1) * {inner}" if inner > 1 else "j - 1"
         walks = {
@@ -78,12 +87,12 @@ class TopKLoops(Kernel[TopK]):
                 sheet.line("int32_t j = count;")
                 sheet.line()
                 with sheet.block(f"if (count == {op.k}) {{"):
-                    with sheet.block(f"if (!(v {sign} best[{(op.k - 1) * inner}])) {{"):
+                    with sheet.block(f"if (!({before_it(f'best[{(op.k - 1) * inner}]')})) {{"):
                         sheet.line("continue;")
                     sheet.line("j--;")
                     sheet.line("count--;")
                 sheet.line("count++;")
-                with sheet.block(f"for (; j > 0 && v {sign} best[{before}]; j--) {{"):
+                with sheet.block(f"for (; j > 0 && {before_it(f'best[{before}]')}; j--) {{"):
                     sheet.line(f"best[{place}] = best[{before}];")
                     sheet.line(f"place[{place}] = place[{before}];")
                 sheet.line(f"best[{place}] = v;")

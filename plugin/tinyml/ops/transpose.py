@@ -10,13 +10,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from tinyml import c
+from tinyml.base import c
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType, View, given
-from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.framework.quantization_facts import quantizes
+from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.shared.operands import present
-from tinyml.quantizing import quantizes
-from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
-from tinyml.writing import OnnxWriter, onnx_writer
 
 
 def every_axis_once(layer: Layer[Transpose]) -> bool:

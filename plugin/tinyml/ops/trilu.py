@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import InPlace, Sheet, register_kernels
+from tinyml.ops.framework.kernel import InPlace, Sheet, register_kernels
+from tinyml.ops.framework.reading import Builder, OnnxNode, onnx_op
 from tinyml.ops.shared.axes import count
 from tinyml.ops.shared.operands import at_least_rank, integers, present
-from tinyml.reading import Builder, OnnxNode, onnx_op
 
 
 @dataclass(frozen=True)
@@ -24,13 +24,24 @@ class Trilu(Op):
     upper: bool = True
     k: int = 0
 
+    def told_apart(self, layer: Layer, index: int) -> tuple[int, int] | None:
+        rows, columns = layer.input(0).shape[-2:]
+        return (-rows - 1, columns + 1) if index == 1 else None
+
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         x = given(inputs, 0)
         return (TensorType(x.shape, x.dtype),)
 
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        x = given(inputs, 0)
         k = int(given(inputs, 1).reshape(())) if len(inputs) > 1 else self.k
-        return ((np.triu if self.upper else np.tril)(given(inputs, 0), k),)
+        inside = _inside(k, x.shape)
+        return ((np.triu if self.upper else np.tril)(x, inside),)
+
+
+def _inside(k: int, shape: Sequence[int]) -> int:
+    """k may be any int64, but makes no difference beyond the ends of the matrix."""
+    return max(min(k, shape[-1] + 1), -shape[-2] - 1)
 
 
 class TriluLoops(InPlace[Trilu]):
@@ -42,8 +53,7 @@ class TriluLoops(InPlace[Trilu]):
         op, shape = layer.op, layer.output.shape
         rows, columns = shape[-2:]
         matrices = count(shape, range(len(shape) - 2))
-        # k may be any int64, but makes no difference beyond the ends of the matrix
-        limit = f"{sheet.x(1)}[0]" if layer.has_input(1) else str(max(min(op.k, columns + 1), -rows - 1))
+        limit = f"{sheet.x(1)}[0]" if layer.has_input(1) else str(_inside(op.k, shape))
         sign = f"c - r {'>=' if op.upper else '<='} {limit}"
         with (
             sheet.block(f"for (int32_t m = 0; m < {matrices}; m++) {{"),

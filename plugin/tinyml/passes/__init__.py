@@ -4,9 +4,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 
+from tinyml.base.errors import ConfigError, did_you_mean
 from tinyml.ir import Graph
+from tinyml.passes.bound_sums import bound_sums
 from tinyml.passes.cancel_transposes import cancel_transposes
 from tinyml.passes.fold_constant_channels import fold_constant_channels
 from tinyml.passes.fold_constants import fold_constants
@@ -62,7 +65,25 @@ PASSES: tuple[Pass, ...] = (
     sink_reshape,
     remove_no_ops,
     fuse_activation,
+    bound_sums,
     fold_constant_channels,
     merge_common,
     remove_dead_code,
 )
+
+
+def find_passes(names: Sequence[str]) -> list[Pass]:
+    """Passes by name."""
+    known = {step.__name__: step for step in PASSES}
+    for name in names:
+        if name not in known:
+            raise ConfigError(
+                f"there is no pass {name!r}{did_you_mean(name, known)}", f"one of: {', '.join(known)}"
+            )
+    return [known[name] for name in names]
+
+
+def pass_summaries() -> dict[str, str]:
+    """The passes in their order, each with the first line of its module's documentation."""
+    modules = {step.__name__: sys.modules[step.__module__].__doc__ or "" for step in PASSES}
+    return {name: text.partition("\n")[0] for name, text in modules.items()}

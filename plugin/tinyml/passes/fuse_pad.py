@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tinyml.hooks import Border
 from tinyml.ir import Graph, Node, Tensor
+from tinyml.ir.hook_types import Border
 from tinyml.ops.pad import Pad
 from tinyml.ops.reshape import Reshape
 from tinyml.passes._reshape_axes import unit_axes_only

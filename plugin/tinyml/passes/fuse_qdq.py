@@ -7,11 +7,11 @@ from __future__ import annotations
 import numpy as np
 
 from tinyml.ir import DType, Graph, Node, Tensor
+from tinyml.ir.constraints import operand_problem
 from tinyml.ops.quantization.quantize import Dequantize, Quantize
 from tinyml.ops.quantization.requantize import Requantize
 from tinyml.passes.editor import Editor
 from tinyml.passes.remove_dead_code import remove_dead_code
-from tinyml.rules import operand_problem
 
 SHORT = (DType.INT8, DType.UINT8, DType.INT16)
 """Types that 32-bit rescaling supports."""

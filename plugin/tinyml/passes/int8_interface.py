@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tinyml.errors import ConfigError
+from tinyml.base.errors import ConfigError
 from tinyml.ir import Graph, Node, Tensor
 from tinyml.ops.quantization.quantize import Dequantize, Quantize
 

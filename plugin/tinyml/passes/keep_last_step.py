@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from tinyml.hooks import Steps
 from tinyml.ir import Array, Graph, Node
+from tinyml.ir.hook_types import Steps
 from tinyml.ops.reshape import Reshape
 from tinyml.passes.editor import Editor
 

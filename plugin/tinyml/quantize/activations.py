@@ -19,8 +19,8 @@ import onnx
 from onnx import numpy_helper
 
 from tinyml.ir import Array
+from tinyml.ops.framework.quantization_facts import quantizing
 from tinyml.quantize.calibrate import Ranges
-from tinyml.quantizing import quantizing
 
 Constants = Mapping[str, onnx.TensorProto]
 

@@ -8,8 +8,8 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from tinyml.errors import ModelError
-from tinyml.quantizing import quantizing
+from tinyml.base.errors import ModelError
+from tinyml.ops.framework.quantization_facts import quantizing
 
 BIAS = 2
 """The place of the bias among the inputs of a layer with weights."""

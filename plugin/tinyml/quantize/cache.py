@@ -12,16 +12,16 @@ from pathlib import Path
 
 import onnx
 
-from tinyml.errors import ConfigError
+from tinyml.base.errors import ConfigError
+from tinyml.base.progress import Progress, silent
+from tinyml.base.whole_files import write_whole
 from tinyml.importers import ModelFile, onnx_model
 from tinyml.ir import Shape
-from tinyml.progress import Progress, silent
+from tinyml.ops.framework.registration import OUTSIDE
 from tinyml.quantize.engine import quantize
 from tinyml.quantize.report import Report
-from tinyml.quantize.request import Request
-from tinyml.registration import OUTSIDE
-from tinyml.whole_files import write_whole
-from tinyml.workspace import cache_folder
+from tinyml.settings.quantize_request import Request
+from tinyml.setup.workspace import cache_folder
 
 
 @dataclass(frozen=True)
@@ -89,13 +89,13 @@ def _key(file: ModelFile, request: Request, shapes: Mapping[str, Shape]) -> str:
         onnx.__version__,
         request.describe(),
         str(sorted(shapes.items())),
+        str(file.outputs),
         file.sha256,
     ):
         digest.update(text.encode() + b"\0")
     compiler = Path(__file__).parents[1]
-    parts = ("importers", "ops", "passes", "quantize", "reference")
+    parts = ("datasets", "importers", "ops", "passes", "quantize", "reference")
     own = [file for part in parts for file in (compiler / part).rglob("*.py")]
-    own += [compiler / f"{module}.py" for module in ("quantizing", "reading", "states", "writing")]
     for source in (*sorted(own), *sorted(OUTSIDE.values()), *request.files):
         digest.update(source.name.encode() + b"\0")
         try:

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import onnx
 
-from tinyml.errors import ConfigError
+from tinyml.base.errors import ConfigError
+from tinyml.base.progress import Progress
+from tinyml.importers.states import Remembered
 from tinyml.ir import Array
-from tinyml.progress import Progress
-from tinyml.quantizing import integer_operators, quantizing
+from tinyml.ops.framework.quantization_facts import integer_operators, quantizing
 from tinyml.reference import session
-from tinyml.states import Remembered
 
 Ranges = dict[str, tuple[float, float]]
 """Tensor name -> smallest and largest value that int8 must represent."""

@@ -10,15 +10,19 @@ from pathlib import Path
 
 import onnx
 
-from tinyml.errors import ConfigError
-from tinyml.importers import ModelFile, read_model
+from tinyml.base.errors import ConfigError
+from tinyml.base.progress import Progress, silent
+from tinyml.datasets import reader
+from tinyml.datasets.reader import Samples
+from tinyml.features.feed import check_training
+from tinyml.importers import ModelFile, metadata, read_model, states
+from tinyml.importers.states import with_states
 from tinyml.ir import Shape
-from tinyml.progress import Progress, silent
-from tinyml.quantize import data, measure, search
+from tinyml.ops.framework.quantization_facts import quantizing
+from tinyml.quantize import measure, search
 from tinyml.quantize.activations import computed_limits
 from tinyml.quantize.biases import other_biases
 from tinyml.quantize.calibrate import SETTINGS, Ranges, calibrate, shared
-from tinyml.quantize.data import Samples
 from tinyml.quantize.export_check import check_export
 from tinyml.quantize.forests import forest_bytes, ignores_missing, shrink_forests
 from tinyml.quantize.integer_forms import float_nodes
@@ -28,13 +32,11 @@ from tinyml.quantize.precision import Precision, int16_nodes
 from tinyml.quantize.prepare import Prepared, float_bytes, prepare
 from tinyml.quantize.recurrent import shrink_weights
 from tinyml.quantize.report import LayerNoise, Report
-from tinyml.quantize.request import Request
 from tinyml.quantize.rewrite import insert_qdq, to_int8_interface
 from tinyml.quantize.sequences import store_integers, unrolled
 from tinyml.quantize.sparsity import sparsity_of
 from tinyml.quantize.unbounded import refuse_too_large, too_wide
-from tinyml.quantizing import quantizing
-from tinyml.states import with_states
+from tinyml.settings.quantize_request import Request
 
 WATCHED_SAMPLES = 32
 """Number of samples whose activations are kept in memory to compare layers."""
@@ -62,13 +64,26 @@ def quantize(
 ) -> Quantized:
     """Quantise a float model file."""
     file = read_model(model)
+    facts = metadata(file)
+    if request.frontend is not None:
+        check_training(request.frontend, facts)
     progress("reading the model", 0, 1)
     prepared = prepare(file, dict(shapes or {}))
-    samples = data.load(request, prepared.inputs, bool(prepared.states))
+    samples = reader.load(request, prepared.inputs, bool(prepared.states))
     if prepared.whole is not None:
         samples = completed(samples, prepared.whole, prepared.own)
     progress("reading the model", 1, 1)
-    return _Work(prepared, samples, request, progress).result()
+    result = _Work(prepared, samples, request, progress).result()
+    _keep_metadata(result.model, facts)
+    return result
+
+
+def _keep_metadata(model: onnx.ModelProto, facts: Mapping[str, str]) -> None:
+    """What the training wrote down about the model holds for the quantised one: its front end, its rate."""
+    written = {entry.key for entry in model.metadata_props}  # the states, whose tensors may have new names
+    for key, value in facts.items():
+        if key not in written and key != states.KEY:
+            model.metadata_props.add(key=key, value=value)
 
 
 class _Work:
@@ -170,7 +185,7 @@ class _Work:
     def _refuse_without_int16(self, ranges: Ranges, int16: Sequence[FloatLayer]) -> None:
         for layer in int16:
             if quantizing(layer.op_type).trees:
-                raise ConfigError(f"the trees {layer.name} compare int16 features anyway", "--leaves int16")
+                raise ConfigError(f"the trees {layer.name} always compare int16 features", "--leaves int16")
             if {*layer.nodes} & (self._narrow(ranges) | self.float_anyway):
                 raise ConfigError(
                     f"layer {layer.name} ({layer.op_type}) cannot be computed on int16",

@@ -7,10 +7,10 @@ from __future__ import annotations
 import onnx
 from onnx import helper
 
-from tinyml.errors import ConfigError, UnsupportedError
+from tinyml.base.errors import ConfigError, UnsupportedError
+from tinyml.importers.states import Remembered, with_states
 from tinyml.ir import Graph, State, Tensor
-from tinyml.states import Remembered, with_states
-from tinyml.writing import ONNX_WRITERS, OnnxWriter, element_type
+from tinyml.ops.framework.writing import ONNX_WRITERS, OnnxWriter, element_type
 
 OPSET = 20
 

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from tinyml.errors import UnsupportedError
-from tinyml.interpret import interpret
+from tinyml.base.errors import UnsupportedError
+from tinyml.datasets.reader import Samples
 from tinyml.ir import Array, Graph
-from tinyml.quantize.data import Samples
-from tinyml.writing import doubt_about
+from tinyml.ir.interpreter import interpret
+from tinyml.ops.framework.writing import doubt_about
 
 CHECKED_SAMPLES = 64
 CLOSE = 1e-3

@@ -18,11 +18,11 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from tinyml.cores.targets import find_target
 from tinyml.ir import Array
-from tinyml.kernel import Sheet, kernels_of
+from tinyml.ops.framework.kernel import Sheet, kernels_of
+from tinyml.ops.framework.quantization_facts import quantizing
 from tinyml.quantize.integer_forms import optimized
-from tinyml.quantizing import quantizing
-from tinyml.targets import find_target
 
 STEPS = 32766
 """On either side of zero, so that there are integers beyond the lowest and the highest limit."""

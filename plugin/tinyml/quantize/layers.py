@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import onnx
 
-from tinyml.errors import ConfigError
-from tinyml.quantizing import quantizing
+from tinyml.base.errors import ConfigError
+from tinyml.ops.framework.quantization_facts import quantizing
 
 
 @dataclass(frozen=True)

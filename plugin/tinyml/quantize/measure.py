@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 import onnx
 
+from tinyml.base.progress import Progress
+from tinyml.datasets.reader import Samples
 from tinyml.ir import Array
-from tinyml.progress import Progress
-from tinyml.quantize.data import Samples
+from tinyml.ops.framework.quantization_facts import quantizing
 from tinyml.quantize.rewrite import borders
 from tinyml.quantize.sequences import States, runs
-from tinyml.quantizing import quantizing
 from tinyml.reference.session import Session
 
 EXACT = 120.0

@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 import onnx
 from onnx import helper
 
-from tinyml.errors import ModelError, UnsupportedError
-from tinyml.interpret import interpret
+from tinyml.base.errors import ModelError, UnsupportedError
+from tinyml.datasets.reader import Samples
 from tinyml.ir import Graph
-from tinyml.quantize.data import Samples
-from tinyml.registration import is_from_outside, outside_faults
+from tinyml.ir.interpreter import interpret
+from tinyml.ops.framework.registration import is_from_outside, outside_faults
 
 KNOWN_DOMAINS = ("", "ai.onnx", "ai.onnx.ml", "com.microsoft")
 """Those of onnxruntime."""

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import onnx
 
+from tinyml.importers.states import Remembered
+from tinyml.ops.framework.quantization_facts import FLOAT, quantizing
 from tinyml.quantize.biases import without_channels
 from tinyml.quantize.calibrate import Ranges
 from tinyml.quantize.layers import FloatLayer
-from tinyml.quantizing import FLOAT, quantizing
-from tinyml.states import Remembered
 
 INT8, INT16 = np.dtype(np.int8), np.dtype(np.int16)
 

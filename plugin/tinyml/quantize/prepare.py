@@ -13,19 +13,19 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from tinyml.errors import ConfigError, ModelError, UnsupportedError
+from tinyml.base.errors import ConfigError, ModelError, UnsupportedError
+from tinyml.datasets.shaping import Input
 from tinyml.importers import ModelFile, onnx_model, read
+from tinyml.importers.states import Remembered, states_of, without_states
 from tinyml.ir import Array, Graph, Shape, State
+from tinyml.ops.framework.quantization_facts import quantizing
+from tinyml.ops.framework.reading import dtype_of
 from tinyml.quantize import export, export_check
 from tinyml.quantize.biases import plain_biases, refuse_infinite_weights
 from tinyml.quantize.own_operators import NOTHING, Cut, cut
 from tinyml.quantize.reserved import avoid_reserved_names
-from tinyml.quantize.shaping import Input
-from tinyml.quantizing import quantizing
-from tinyml.reading import dtype_of
 from tinyml.reference import session
 from tinyml.reference.halves import widen
-from tinyml.states import Remembered, states_of, without_states
 
 OPSET = 13
 """The oldest opset in which weights can be quantised per channel."""

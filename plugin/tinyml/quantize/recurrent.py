@@ -15,7 +15,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from tinyml.ir import Array
-from tinyml.quantizing import quantizing
+from tinyml.ops.framework.quantization_facts import quantizing
 
 LARGEST = 127
 ROWS = 1

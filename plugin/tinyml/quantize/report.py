@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass, field
 from math import inf, isfinite
 from typing import Any
 
+from tinyml.ops.framework.quantization_facts import quantizing
 from tinyml.quantize.sparsity import Sparsity
-from tinyml.quantizing import quantizing
 
 LOW_DECIBELS = 15.0
 """Below this, a layer's output has lost too much: fewer than three accurate bits remain."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import onnx
 
-from tinyml.errors import ConfigError
+from tinyml.base.errors import ConfigError
 
 ENDINGS = (
     "_scale",
@@ -32,7 +32,7 @@ def avoid_reserved_names(model: onnx.ModelProto) -> None:
     for name in ends:
         if name in taken:
             raise ConfigError(
-                f"the input or output {name!r} has a name that the quantiser gives to a part of another",
+                f"the input or output {name!r} has a name that the quantiser uses for another tensor",
                 "rename it, or export the model with other names",
             )
     new = {name: f"{name}/own" for name in taken}

@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 import onnx
 
-from tinyml.errors import ConfigError
+from tinyml.base.errors import ConfigError
+from tinyml.ops.framework.quantization_facts import integer_operators
 from tinyml.quantize.activations import hide_activations, show_activations
 from tinyml.quantize.calibrate import Ranges
 from tinyml.quantize.precision import overrides
 from tinyml.quantize.prepare import opset_of
 from tinyml.quantize.unbounded import bounded
-from tinyml.quantizing import integer_operators
 from tinyml.reference import session
 
 INT16_OPSET = 21

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tinyml.errors import ConfigError
-from tinyml.progress import Progress
+from tinyml.base.errors import ConfigError
+from tinyml.base.progress import Progress
 from tinyml.quantize.layers import FloatLayer
 from tinyml.quantize.measure import Outcome
 from tinyml.quantize.precision import Precision
-from tinyml.quantize.request import Goal
+from tinyml.settings.quantize_request import Goal
 
 Trial = Callable[[Precision], Outcome]
 """Quantise with these layers in higher precision, and measure."""

@@ -15,10 +15,10 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from tinyml.datasets.reader import Samples
+from tinyml.importers.states import Remembered
 from tinyml.ir import Array
-from tinyml.quantize.data import Samples
 from tinyml.reference.session import Session
-from tinyml.states import Remembered
 
 States = Sequence[Remembered]
 

@@ -10,8 +10,8 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from tinyml.ops.framework.quantization_facts import quantizing
 from tinyml.quantize.prepare import constants
-from tinyml.quantizing import quantizing
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from tinyml.importers.states import states_of
 from tinyml.ir import Array
-from tinyml.states import states_of
 
 OFFSET = 128
 """What makes an int8 a uint8."""

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import logging
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +14,7 @@ from typing import Any
 
 import onnx
 
-from tinyml.errors import ModelError, ToolError
+from tinyml.base.errors import ModelError, ToolError
 from tinyml.ir import Array
 from tinyml.reference.exact import exact
 
@@ -25,9 +26,14 @@ def require() -> Any:
     try:
         import onnxruntime
         import onnxruntime.quantization  # (a part of it that a minimal build may lack)
-    except ImportError:
+    except ImportError as error:
+        if importlib.util.find_spec("onnxruntime") is None:
+            raise ToolError(
+                "quantising needs onnxruntime, which is not installed", "pip install 'west-tinyml[quantize]'"
+            ) from None
         raise ToolError(
-            "quantising needs onnxruntime, which is not installed", "pip install 'west-tinyml[quantize]'"
+            f"onnxruntime is installed, but cannot be imported: {_first_line(error)}",
+            "python -c 'import onnxruntime' shows the details",
         ) from None
     onnxruntime.set_default_logger_severity(FATAL_ONLY)
     return onnxruntime

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tinyml.app.keys import BUDGETS, parse_bytes
-from tinyml.errors import BudgetError, ConfigError
-from tinyml.naming import short
+from tinyml.base.errors import BudgetError, ConfigError
+from tinyml.base.naming import short
+from tinyml.settings.model_forms import BUDGETS
+from tinyml.settings.written import parse_bytes
 
 SHOWN = 3  # layers that a message names
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tinyml.naming import short
+from tinyml.base.naming import short
 from tinyml.report.facts import LayerFacts, Report
 
 TOTALS = (

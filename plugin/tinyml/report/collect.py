@@ -7,11 +7,12 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from tinyml import arrays, harness
+from tinyml import harness
+from tinyml.base.errors import ToolError
 from tinyml.cost.cycles import Cycles, run_files
 from tinyml.cost.estimate import errors_of, estimate_for
 from tinyml.cost.hints import hints
-from tinyml.errors import ToolError
+from tinyml.datasets.model_inputs import load_samples
 from tinyml.harness import stack
 from tinyml.harness.footprint import CMSIS_NN, LIBRARY, MODEL, RUNTIME
 from tinyml.harness.zephyr import Cost
@@ -96,7 +97,7 @@ def _estimated(compiled: Compiled) -> Estimated | None:
 
 def measured(report: Report, compiled: Compiled, machine: str, inputs: Path | None = None) -> Report:
     """The report with the cost of a run on ``machine``. Builds twice, because profiling adds instructions."""
-    samples = arrays.load_samples(inputs, compiled.graph)[:1]
+    samples = load_samples(inputs, compiled.graph)[:1]
     plain = harness.run_files(compiled.files, machine, samples, reset_before={0})
     if plain.instructions is None or plain.footprint is None or plain.stack_bytes is None:
         raise ToolError(

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tinyml.naming import shape_text, short
+from tinyml.base.naming import shape_text, short
 
 LEAST_NAME = 12  # characters of a layer's name, however narrow the terminal
 

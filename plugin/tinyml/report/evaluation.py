@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tinyml.errors import ConfigError
+from tinyml.base.errors import ConfigError
 
 
 def lines(path: Path) -> list[str]:

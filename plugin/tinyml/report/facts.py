@@ -12,9 +12,9 @@ from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from tinyml.base.errors import ConfigError
 from tinyml.cost.cycles import milliseconds
 from tinyml.cost.energy import Energy, energies
-from tinyml.errors import ConfigError
 
 SCHEMA = 1
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from tinyml.naming import shape_text
+from tinyml.base.naming import shape_text
 from tinyml.report.facts import LayerFacts, Report
-from tinyml.report.layout import layout
 from tinyml.report.palette import color
+from tinyml.report.text_layout import layout
 
 BOX_WIDTH, BOX_HEIGHT, ROW, GAP, MARGIN = 190, 38, 62, 22, 12
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tinyml.naming import shape_text, short
+from tinyml.base.naming import shape_text, short
+from tinyml.base.templates import environment
 from tinyml.report.comparison import compare
 from tinyml.report.facts import Report
 from tinyml.report.flash_svg import flash_svg
@@ -18,7 +19,6 @@ from tinyml.report.graph_svg import graph_svg
 from tinyml.report.layer_table import columns, details, rows
 from tinyml.report.memory_svg import memory_svg
 from tinyml.report.palette import color
-from tinyml.templates import environment
 
 
 def page(report: Report, earlier: Sequence[tuple[str, Report]] = ()) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from html import escape
 
-from tinyml.naming import shape_text
+from tinyml.base.naming import shape_text
 from tinyml.report.facts import LayerFacts, Report, TensorFacts
 from tinyml.report.palette import color
 

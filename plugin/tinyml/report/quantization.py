@@ -8,7 +8,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from tinyml.errors import ConfigError
+from tinyml.base.errors import ConfigError
 from tinyml.quantize.report import Report as QuantizeReport
 from tinyml.report.facts import Report
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from tinyml.naming import shape_text
+from tinyml.base.naming import shape_text
 from tinyml.report.changes import Changed
 from tinyml.report.facts import Estimated, Report
 

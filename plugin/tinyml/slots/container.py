@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tinyml.errors import ConfigError, writing
+from tinyml.base.errors import ConfigError, writing
+from tinyml.base.whole_files import write_whole
 from tinyml.slots import image
-from tinyml.whole_files import write_whole
 
 MAGIC = b"TMODEL\0\1"
 _COUNT = struct.Struct("<I")

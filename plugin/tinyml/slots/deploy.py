@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 
-from tinyml.errors import ConfigError, ToolError
-from tinyml.harness.session import Session
+from tinyml.base.errors import ConfigError, ToolError
+from tinyml.harness.device_session import Session
 from tinyml.slots.container import Pack
 from tinyml.slots.image import read
 from tinyml.slots.version import Version
@@ -21,7 +21,7 @@ ERASE_SECONDS = 60.0  # a whole slot, and later checking a signature
 
 REASONS = {
     1: "the slot is empty",
-    2: "the slot is misaligned or too small",
+    2: "the slot is misaligned or too small, or its flash is not supported",
     3: "what arrived is not a model",
     4: "the image is longer than the slot",
     5: "the image is linked for another address",
@@ -44,8 +44,12 @@ REASONS = {
     22: "the model in use is on trial: confirm or reject it first",
     23: "the device did not expect this now",
     24: "this machine cannot run models from slots",
+    25: "another update has begun since",
 }
 """enum tinyml_slot_error in words, by its number without the sign."""
+
+CURABLE = {1, 3, 4, 6, 7, 21, 23, 25}
+"""Reasons that concern what is in flash, not what was sent: another attempt may succeed."""
 
 _STATE = struct.Struct("<4IB")
 
@@ -146,15 +150,12 @@ def deploy(
     image = pack.image_at(before.address)
     if len(image) > before.bytes:
         raise ConfigError(f"the image has {len(image):,} bytes, and the slot {before.bytes:,}")
-    done, crc = slots.begin(len(image), resume=True)
-    if done and crc != zlib.crc32(image[:done]):
-        done, _ = slots.begin(len(image), resume=False)
-    resumed = done
-    step = min(DATA_BYTES, slots.session.greeting.payload - 8)
-    while done < len(image):
-        done = slots.send(done, image[done : done + step])
-        progress(done, len(image))
-    slots.finish()
+    try:
+        resumed = _send(slots, image, progress, resume=True)
+    except Refused as refused:
+        if refused.code not in CURABLE:
+            raise
+        resumed = _send(slots, image, progress, resume=False)
     after = slots.open()
     if after.version != read(image).version:
         raise ToolError(
@@ -164,3 +165,17 @@ def deploy(
     if confirm:
         slots.confirm()
     return Deployed(before, after, len(image), resumed)
+
+
+def _send(slots: Slots, image: bytes, progress: Callable[[int, int], None], resume: bool) -> int:
+    """Send all that the device does not have, and let it check the whole; how much it had."""
+    done, crc = slots.begin(len(image), resume)
+    if done and crc != zlib.crc32(image[:done]):
+        done, _ = slots.begin(len(image), resume=False)
+    resumed = done
+    step = min(DATA_BYTES, slots.session.greeting.payload - 8)
+    while done < len(image):
+        done = slots.send(done, image[done : done + step])
+        progress(done, len(image))
+    slots.finish()
+    return resumed

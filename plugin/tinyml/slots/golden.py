@@ -13,24 +13,29 @@ from typing import Any
 
 import numpy as np
 
-from tinyml import c
-from tinyml.compare.samples import input_range
-from tinyml.interpret import interpret
+from tinyml.base import c
+from tinyml.compare.difference import slack_of, step_of
+from tinyml.datasets.generated_samples import input_range
 from tinyml.ir import Array, DType, Graph, Tensor
+from tinyml.ir.interpreter import interpret
 from tinyml.pipeline import Compiled
 from tinyml.slots.image import Port
-from tinyml.slots.layout import Layout
+from tinyml.slots.image_layout import Layout
+
+LEAST_TOLERANCE = 1e-3
+"""Of floats, relative to the largest value."""
 
 
 def golden(compiled: Compiled, layout: Layout) -> dict[str, Any]:
     """For the template: how to fill each input, and the table of each output."""
     graph = compiled.graph
     (answer,) = interpret(graph, [golden_inputs(graph)])
-    outputs = [_output(i, port, answer[port.name]) for i, port in enumerate(layout.outputs)]
+    outputs = [_output(graph, i, port, answer[port.name]) for i, port in enumerate(layout.outputs)]
     return {
         "inputs": [_input(graph, port) for port in layout.inputs],
         "outputs": outputs,
         "float_types": sorted({output["c_type"] for output in outputs if output["is_float"]}),
+        "step_types": sorted({output["c_type"] for output in outputs if output["steps"]}),
     }
 
 
@@ -81,14 +86,23 @@ def _input(graph: Graph, port: Port) -> dict[str, Any]:
     return {"address": _address(port, dtype), "length": tensor.elements, "c_type": dtype, "value": value}
 
 
-def _output(index: int, port: Port, values: Array) -> dict[str, Any]:
+def _output(graph: Graph, index: int, port: Port, values: Array) -> dict[str, Any]:
+    """What must come out, and how far from it a device may be: as far as `tinyml verify` allows, or further.
+
+    Layers that compute in float, such as a Resize of int8, round differently with and without an FPU, and the
+    integer that they make of it may be the next one.
+    """
     dtype = DType.of(values)
+    relative, step = max(LEAST_TOLERANCE, slack_of(graph, port.name)), step_of(graph, port.name) or 0.0
     return {
         "table": f"golden_output_{index}",
         "c_type": dtype.c,
         "rows": c.code(c.table_rows(np.ascontiguousarray(values)) if values.size else [f"{c.TAB}0"]),
         "length": values.size,
         "is_float": dtype.is_float,
+        "steps": not dtype.is_float and dtype is not DType.BOOL,
+        "relative": c.number(dtype.numpy.type(relative), dtype.numpy) if dtype.is_float else "",
+        "absolute": c.number(dtype.numpy.type(1.01 * step), dtype.numpy) if dtype.is_float else "",
         "address": _address(port, dtype.c),
     }
 

@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tinyml.errors import ConfigError
+from tinyml.base.errors import ConfigError
 from tinyml.slots.version import Version
 
 MCUBOOT_MAGIC = 0x96F3B83D

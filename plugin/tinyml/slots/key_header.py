@@ -7,7 +7,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tinyml.errors import TinymlError
+from tinyml.base.errors import TinymlError
 from tinyml.slots.keys import public_key_header
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tinyml.errors import ConfigError, ToolError
+from tinyml.base.errors import ConfigError, ToolError
 from tinyml.slots.image import Key
 
 _MAKE_ONE = "imgtool keygen -t ed25519 -k key.pem, or openssl genpkey -algorithm ed25519 -out key.pem"

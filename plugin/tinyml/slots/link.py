@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tinyml.errors import ConfigError, ToolError, UnsupportedError
+from tinyml.base.errors import ConfigError, ToolError, UnsupportedError
+from tinyml.cores.targets import Target
+from tinyml.cores.toolchains import ARM, RISCV, Toolchain
 from tinyml.harness import tools
-from tinyml.harness.build import SECTIONS, Options, library_units, link
 from tinyml.harness.generated import read_generated
 from tinyml.harness.objects import Unit, compile_all
+from tinyml.harness.program_build import SECTIONS, Options, library_units, link
 from tinyml.slots.image import INTERFACE, Entries
-from tinyml.targets import Target
-from tinyml.toolchains import ARM, RISCV, Toolchain
 
 SLOT_C = Path(__file__).parent / "c"
 _VARIABLES = "tinyml: variables"  # how slot.ld begins its complaints
@@ -71,7 +71,7 @@ class Objects:
             except ToolError as error:
                 if _VARIABLES in error.message:
                     raise UnsupportedError(
-                        "this model needs a variable outside its arena and state, which a slot does not have",
+                        "this model needs a variable outside its arena and state, which slots do not have",
                         "an int8 or float32 model; on RISC-V the C library's functions for double keep one",
                     ) from None
                 raise

@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tinyml.workspace import find_zephyr
+from tinyml.setup.workspace import find_zephyr
 
 
 def find_monocypher() -> Path | None:

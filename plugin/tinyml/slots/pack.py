@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tinyml.errors import ConfigError
+from tinyml.base.errors import ConfigError
+from tinyml.base.templates import render
+from tinyml.cores.targets import find_target
 from tinyml.pipeline import Compiled, Options, compile_model
 from tinyml.slots import image
 from tinyml.slots.container import Pack
 from tinyml.slots.golden import golden
-from tinyml.slots.layout import ALIGNMENT, Layout, lay_out
+from tinyml.slots.image_layout import ALIGNMENT, Layout, lay_out
 from tinyml.slots.link import Objects
 from tinyml.slots.version import Version
-from tinyml.targets import find_target
-from tinyml.templates import render
 
 MAX_NAME = 24  # bytes, in the pack's table
 

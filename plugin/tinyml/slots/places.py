@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tinyml.errors import ConfigError, ToolError
+from tinyml.base.errors import ConfigError, ToolError
+from tinyml.setup.workspace import find_zephyr
 from tinyml.slots.pack import Slot
-from tinyml.workspace import find_zephyr
 
 _FORM = (
     "--slots a=0x60000,b=0x70000, with sizes as in a=0x60000+0x10000; or names of partitions with -b or -d"

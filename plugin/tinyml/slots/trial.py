@@ -10,8 +10,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tinyml.compare.samples import generated
-from tinyml.harness.build import (
+from tinyml.base.errors import ToolError
+from tinyml.cores.machines import Machine, find_machine
+from tinyml.datasets.generated_samples import generated
+from tinyml.harness.generated import read_generated
+from tinyml.harness.objects import Unit
+from tinyml.harness.program_build import (
     HARNESS_C,
     RUNTIME_C,
     RUNTIME_INCLUDE,
@@ -22,13 +26,10 @@ from tinyml.harness.build import (
     harness_units,
     port_sources,
 )
-from tinyml.harness.generated import read_generated
-from tinyml.harness.objects import Unit
 from tinyml.harness.run import Result, execute
 from tinyml.ir import Array
-from tinyml.machines import Machine, find_machine
 from tinyml.slots.link import SLOT_C
-from tinyml.slots.pack import Packed
+from tinyml.slots.pack import Packed, Slot, pack_compiled
 
 ADDRESSES = {
     "qemu-cortex-m3": (0x200000, 0x300000),
@@ -39,7 +40,8 @@ ADDRESSES = {
 }
 """Room for two slots on each machine, in memory that code can run from."""
 
-SLOT_SOURCES = ("slot/slot.c", "slot/crc32.c")
+SLOT_SOURCES = ("slot/slot.c", "slot/crc32.c", "slot/sync.c")
+SELF_TEST_FAILED = "self-test: slot refused"  # what trial.c prints
 SIGNATURES = "monocypher"  # the part of the footprint
 
 
@@ -70,6 +72,37 @@ def run_slot(
 def open_slot(packed: Packed, slot: str, on: str, trust: Trust | None = None) -> Result:
     """The cost of tinyml_slot_open(), as that of one run; with ``trust``, it checks the signature."""
     return _run(packed, slot, on, generated(packed.compiled.graph, 1), opening=True, trust=trust)
+
+
+def try_self_test(packed: Packed) -> str:
+    """Run the self-test of a pack in an emulator of its core, if there is one; what came of it, in words.
+
+    A pack whose test fails is a ToolError: every device would reject it. Addresses are those of the emulator;
+    all else is as in the pack.
+    """
+    target = str(packed.compiled.summary["target"])
+    name = next((name for name in ADDRESSES if find_machine(name).target.name == target), "")
+    if not name:
+        return f"self-test not run: there is no emulator for {target}"
+    board = find_machine(name).board
+    assert board is not None
+    missing = [part.name for part in board.toolchain.missing()]
+    if missing:
+        return f"self-test not run: {', '.join(missing)} is not installed"
+    first, second = ADDRESSES[name]
+    if len(next(iter(packed.pack.images.values()))) > second - first:
+        return f"self-test not run: the model is too large for {name}"
+    there = pack_compiled(packed.compiled, (Slot("trial", first),), packed.facts.version)
+    try:
+        open_slot(there, "trial", name)
+    except ToolError as error:
+        if SELF_TEST_FAILED not in error.message:
+            return f"self-test not run: {name} cannot run this model"
+        raise ToolError(
+            f"the model fails its self-test on {name}: it computes something else than the compiler expects",
+            f"tinyml verify MODEL --on {name} shows where; --no-trial packs it all the same",
+        ) from None
+    return f"self-test passed on {name}"
 
 
 def _run(

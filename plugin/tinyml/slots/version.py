@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from tinyml.errors import ConfigError
+from tinyml.base.errors import ConfigError
 
 _FORM = re.compile(r"(\d+)(?:\.(\d+))?(?:\.(\d+))?(?:\+(\d+))?")
 _LIMITS = (2**8 - 1, 2**8 - 1, 2**16 - 1, 2**32 - 1)

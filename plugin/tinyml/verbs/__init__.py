@@ -11,6 +11,7 @@ from __future__ import annotations
 from tinyml.verbs.add import Add
 from tinyml.verbs.base import Verb
 from tinyml.verbs.bench import Bench
+from tinyml.verbs.build_systems import PlatformioHook, ZephyrModule
 from tinyml.verbs.compile import Compile
 from tinyml.verbs.completion import Completion
 from tinyml.verbs.cost import Cost
@@ -23,6 +24,7 @@ from tinyml.verbs.list_models import ListModels
 from tinyml.verbs.make_test import MakeTest
 from tinyml.verbs.new_operator import NewOperator
 from tinyml.verbs.ops import Ops
+from tinyml.verbs.opt import Opt
 from tinyml.verbs.pack import Pack
 from tinyml.verbs.profile import Profile
 from tinyml.verbs.quantize import Quantize
@@ -30,7 +32,6 @@ from tinyml.verbs.remove import Remove
 from tinyml.verbs.report import Report
 from tinyml.verbs.run import Run
 from tinyml.verbs.verify import Verify
-from tinyml.verbs.where import PlatformioHook, ZephyrModule
 
 VERBS: tuple[Verb, ...] = (
     Add(),
@@ -44,6 +45,7 @@ VERBS: tuple[Verb, ...] = (
     Quantize(),
     Features(),
     Ops(),
+    Opt(),
     NewOperator(),
     Cost(),
     Explore(),

@@ -5,38 +5,26 @@
 from __future__ import annotations
 
 import argparse
-import tempfile
-from dataclasses import replace
 from pathlib import Path
-from shutil import copyfile
 from typing import TYPE_CHECKING
 
-from tinyml import naming, pinned
-from tinyml.app import edit, files, folder, keys, manifest, placing
-from tinyml.errors import ConfigError, TinymlError
-from tinyml.goals import BALANCED
-from tinyml.lock import locked
-from tinyml.quantize import request
-from tinyml.targets import TARGETS, find_target
+from tinyml.base import naming
+from tinyml.base.errors import ConfigError, TinymlError
+from tinyml.base.lock import locked
+from tinyml.cores.targets import TARGETS, find_target
+from tinyml.projects import edit, files, folder, manifest, model_files
+from tinyml.settings import interface, table
+from tinyml.settings.model_forms import IN_PROJECTS
+from tinyml.settings.setting import COMMAND, YAML
 from tinyml.verbs import make_test
-from tinyml.verbs.base import Verb, add_app_argument, add_shape_argument, print_notes
-from tinyml.verbs.compile import (
-    accelerator,
-    add_classes_argument,
-    add_frontend_argument,
-    add_npu_argument,
-    add_operators_argument,
-    add_optimize_argument,
-    add_quantize_argument,
-    class_names,
-)
-from tinyml.verbs.shapes import parse_shapes
+from tinyml.verbs.base import Verb, add_app_argument, print_notes
+from tinyml.verbs.settings import add_setting, chosen, given_settings, words_of
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tinyml.features.settings import FrontEnd
     from tinyml.pipeline import Compiled
+    from tinyml.settings.quantize_request import Request
 
 
 class Add(Verb):
@@ -64,21 +52,14 @@ class Add(Verb):
             f"One of: {', '.join(TARGETS)} (default: %(default)s)",
         )
         parser.add_argument(
-            "--kernels", choices=keys.KERNELS, help="write this choice of kernels into tinyml.yaml"
-        )
-        add_optimize_argument(parser, None)
-        parser.add_argument("--io", choices=keys.IO, help=f"write this into tinyml.yaml: {keys.KEYS['io']}")
-        parser.add_argument(
             "--replace",
             action="store_true",
             help="replace the model of this name and keep its settings; prints what differs",
         )
-        add_shape_argument(parser)
-        add_quantize_argument(parser)
-        add_frontend_argument(parser)
-        add_operators_argument(parser)
-        add_npu_argument(parser)
-        add_classes_argument(parser)
+        for key, setting in table.settings(COMMAND).items():
+            if key != "name" and YAML in setting.places and (not setting.verbs or self.name in setting.verbs):
+                written = f"write this into tinyml.yaml: {setting.about}" if setting.form.choices else ""
+                add_setting(parser, key, IN_PROJECTS if key == "io" else None, written, default="")
         parser.add_argument(
             "--test", action="store_true", help="also write a Twister test for it, as `test` does"
         )
@@ -91,7 +72,7 @@ class Add(Verb):
             raise ConfigError("--input requires --test, which writes a test with these inputs", "add --test")
         app = folder.find_application(args.app, Path.cwd())
         target = find_target(args.target)
-        model = placing.existing_model(args.model)
+        model = model_files.existing_model(args.model)
         name = args.name or naming.model_name(model)
         listed = app.manifest()
         replaced = listed.find(name) if args.replace else None
@@ -99,48 +80,28 @@ class Add(Verb):
             raise ConfigError(f"there is no model called {name!r} to replace", "--name, or no --replace")
         others = manifest.Manifest(tuple(entry for entry in listed.models if entry is not replaced))
         _refuse_clash(others, name, model, app)
-        file, copied = placing.place(model, app)
-        settings, copies = placing.calibration(args.quantize, app)
-        entry = manifest.ModelEntry(
-            name,
-            file,
-            args.kernels,
-            parse_shapes(args.shape),
-            quantize=settings,
-            frontend=_frontend(args.frontend),
-            operators=placing.operators(args.operators, app),
-            classes=class_names(args.classes),
-            optimize=args.optimize,
-            io=args.io,
-            npu=accelerator(args),
-        )
-        if replaced is not None:
-            entry = replace(
-                replaced,
-                file=file,
-                kernels=entry.kernels or replaced.kernels,
-                shapes=entry.shapes or replaced.shapes,
-                quantize=entry.quantize or replaced.quantize,
-                frontend=entry.frontend or replaced.frontend,
-                operators=entry.operators or replaced.operators,
-                classes=entry.classes or replaced.classes,
-                optimize=entry.optimize or replaced.optimize,
-                io=entry.io or replaced.io,
-                npu=accelerator(args) if args.npu else replaced.npu,
-            )
+        file, copied = model_files.place(model, app)
+        quantize, copies = model_files.calibration(words_of(args, "quantize"), app)
+        given = given_settings(args, table.settings(YAML))
+        given |= {"quantize": quantize} if quantize else {}
+        operators = [Path(word) for word in words_of(args, "operators")]
+        given |= {"operators": model_files.operators(operators, app)} if operators else {}
+        entry = (replaced or manifest.ModelEntry(name, file)).having(file=file, **given)
         if copied:
             copies[app.root / file] = model
-        wanted = request.from_items(args.quantize, "--quantize", Path())
+        wanted = chosen(args, ("quantize",)).quantize
         if wanted is None and replaced is not None:
             wanted = replaced.request(app.root)  # as the build will
         try:
-            compiled = _compile(model, app, entry, target.name, wanted, must_move=copied)
+            compiled = _compile(model, app, entry, target.name, wanted)
         except TinymlError as error:
-            if wanted is not None and not args.quantize:
+            if wanted is not None and not quantize:
                 kept = f"{app.manifest_path.name} has `quantize:` for {name}, which --replace keeps"
                 error.hint = f"{error.hint}; {kept}" if error.hint else kept
             raise
-        pinned.check(compiled.summary, entry.interface)
+        if copied:
+            copies |= model_files.external_data(model, compiled.files_read, app.root / file)
+        interface.check(compiled.summary, entry.interface)
         differences = _differences(app, replaced, compiled)
         tests: dict[Path, bytes | None] = {}
         if args.test:
@@ -167,12 +128,6 @@ class Add(Verb):
         return 0
 
 
-def _frontend(items: list[str]) -> FrontEnd | None:
-    from tinyml.features.settings import from_items
-
-    return from_items(items, "--frontend")
-
-
 def _refuse_clash(listed: manifest.Manifest, name: str, model: Path, app: folder.Application) -> None:
     naming.check_name(name)
     known = listed.find(name)
@@ -194,41 +149,14 @@ def _compile(
     app: folder.Application,
     entry: manifest.ModelEntry,
     target: str,
-    wanted: request.Request | None,
-    must_move: bool,
+    wanted: Request | None,
 ) -> Compiled:
     """Compile the model as the build will."""
-    from tinyml.pipeline import Options, compile_model
-    from tinyml.workspace import find_cmsis_nn
+    from tinyml.pipeline import compile_model
+    from tinyml.setup.workspace import find_cmsis_nn
 
-    options = Options(
-        name=entry.name,
-        target=target,
-        kernels=entry.kernels or "auto",
-        shapes={name: tuple(map(int, shape.split("x"))) for name, shape in entry.shapes.items()},
-        quantize=wanted,
-        frontend=entry.frontend,
-        operators=tuple(app.root / file for file in entry.operators),
-        classes=entry.classes,
-        npu=entry.npu,
-        cmsis_nn=find_cmsis_nn() is not None,
-        optimize=entry.optimize or BALANCED.name,
-        io=entry.pipeline_io(),
-    )
-    if not must_move:
-        return compile_model(model, options)
-    try:
-        with tempfile.TemporaryDirectory() as alone:  # does it still work without the files next to it?
-            moved = Path(alone) / model.name
-            copyfile(model, moved)
-            return compile_model(moved, options)
-    except TinymlError:
-        compile_model(model, options)  # if the model itself is to blame, with its own path in the message
-        raise ConfigError(
-            f"{model} is outside the application's repository and would be copied, but it has data in other "
-            "files",
-            "copy all of these files into the application, and add the model from there",
-        ) from None
+    options = entry.options(app.root, target=target, quantize=wanted, cmsis_nn=find_cmsis_nn() is not None)
+    return compile_model(model, options)
 
 
 def _differences(
@@ -238,10 +166,8 @@ def _differences(
     if replaced is None or not replaced.path(app.root).is_file():
         return []
     wanted = replaced.request(app.root)
-    before = _compile(
-        replaced.path(app.root), app, replaced, compiled.summary["target"], wanted, must_move=False
-    )
-    return pinned.differences(before.summary, compiled.summary) or ["nothing in the interface"]
+    before = _compile(replaced.path(app.root), app, replaced, compiled.summary["target"], wanted)
+    return interface.differences(before.summary, compiled.summary) or ["nothing in the interface"]
 
 
 def _changes(
@@ -304,7 +230,7 @@ def _report(
             soft_wrap=True,
         )
     if summary["libm"]:
-        from tinyml.maths import FULL_LIBC
+        from tinyml.ops.framework.maths import FULL_LIBC
 
         console.print(
             f"{entry.name} computes {', '.join(summary['libm'])} in double: it needs {FULL_LIBC} in prj.conf",

@@ -18,8 +18,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from tinyml.errors import INTERRUPTED, ConfigError, TinymlError
-from tinyml.registration import outside_faults
+from tinyml.base.errors import INTERRUPTED, ConfigError, TinymlError
+from tinyml.ops.framework.registration import outside_faults
 from tinyml.verbs.parser import Parser, add_loudness
 
 if TYPE_CHECKING:
@@ -51,17 +51,6 @@ def add_app_argument(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="DIR",
         help="the application's folder (default: the one that contains the current folder)",
-    )
-
-
-def add_shape_argument(parser: argparse.ArgumentParser) -> None:
-    """`--shape`, the same for all verbs that read a model."""
-    parser.add_argument(
-        "--shape",
-        action="append",
-        default=[],
-        metavar="INPUT=1x16x8",
-        help="fix the shape of an input that the model leaves open (repeatable; default: 1 for each)",
     )
 
 

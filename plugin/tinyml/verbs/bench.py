@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from tinyml.app import folder
-from tinyml.app.keys import IO
-from tinyml.goals import GOALS
-from tinyml.machines import MACHINES
+from tinyml.cores.machines import MACHINES
+from tinyml.projects import folder
+from tinyml.settings.optimize import GOALS
 from tinyml.verbs.base import Verb, add_app_argument, add_clock_argument, roomy
+from tinyml.verbs.settings import IN_ARENA
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -70,7 +70,7 @@ class Bench(Verb):
         )
         parser.add_argument(
             "--io",
-            choices=("arena", *IO),
+            choices=IN_ARENA,
             help="how the application passes inputs and outputs (default: as in tinyml.yaml, or arena)",
         )
         add_clock_argument(parser)
@@ -90,7 +90,9 @@ class Bench(Verb):
 
         if not args.models:
             app = folder.find_application(args.app, Path.cwd())
-            given = [(entry.path(app.root), args.io or entry.io or ARENA) for entry in app.manifest().models]
+            given = [
+                (entry.path(app.root), args.io or str(entry.io or ARENA)) for entry in app.manifest().models
+            ]
         else:
             given = [(model, args.io or ARENA) for model in args.models]
         before = _before(args, given) if args.against else None
@@ -112,8 +114,8 @@ def _measure(args: argparse.Namespace, given: Given, console: Console) -> tuple[
     """Measure all models; one that fails does not stop the others. Returns rows and failures."""
     from rich.progress import Progress
 
+    from tinyml.base.errors import TinymlError
     from tinyml.bench.measure import kernel_choices, measure
-    from tinyml.errors import TinymlError
     from tinyml.pipeline import Options
 
     jobs = [

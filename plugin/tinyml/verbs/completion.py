@@ -7,7 +7,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from tinyml.errors import ToolError
+from tinyml.base.errors import ToolError
 from tinyml.verbs.base import Verb
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tinyml.verbs.base import Verb, add_clock_argument, roomy
-from tinyml.verbs.compile import add_model_arguments, options_from
 from tinyml.verbs.named import add_named_arguments, resolve_board, resolve_model
+from tinyml.verbs.settings import add_model_arguments, options_from
 
 if TYPE_CHECKING:
     from rich.console import Console

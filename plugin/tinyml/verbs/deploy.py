@@ -32,14 +32,16 @@ class Deploy(Verb):
         parser.add_argument("--serial", required=True, metavar="PORT", help="the device's serial port")
         parser.add_argument("--baud", type=int, default=115200, metavar="N", help="default: %(default)s")
         parser.add_argument(
-            "--no-confirm", action="store_true", help="leave it to the device's application to keep the model"
+            "--no-confirm",
+            action="store_true",
+            help="do not confirm the model: the device's application decides whether to keep it",
         )
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
         from rich.progress import Progress
 
+        from tinyml.harness.device_session import HARDWARE_SECONDS, Session
         from tinyml.harness.links import SerialPort
-        from tinyml.harness.session import HARDWARE_SECONDS, Session
         from tinyml.slots import container
         from tinyml.slots.deploy import Slots, deploy
 

@@ -29,7 +29,7 @@ class Doctor(Verb):
         parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
-        from tinyml import doctor
+        from tinyml.setup import doctor
 
         if not args.board:
             return doctor.run(console, args.json)

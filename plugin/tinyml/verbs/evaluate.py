@@ -9,18 +9,18 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tinyml.machines import MACHINES
-from tinyml.quantize.request import KEYS
+from tinyml.cores.machines import MACHINES
+from tinyml.settings.quantize_request import KEYS
 from tinyml.verbs.base import Verb, roomy
-from tinyml.verbs.compile import add_model_arguments
-from tinyml.verbs.placing import add_place_arguments, placed
+from tinyml.verbs.runner import add_place_arguments, placed
+from tinyml.verbs.settings import add_model_arguments
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tinyml.accuracy.scores import Classification
     from tinyml.api.evaluated import Evaluation
-    from tinyml.quantize.request import Request
+    from tinyml.compare.accuracy.scores import Classification
+    from tinyml.settings.quantize_request import Request
 
 EXIT_TOO_LOW = 3
 MOST_CLASSES = 16
@@ -50,7 +50,9 @@ class Evaluate(Verb):
         parser.add_argument(
             "--labels", type=Path, metavar="FILE", help="labels: .npy, .npz, .csv, or an array in DATA"
         )
-        parser.add_argument("--on", default="host", choices=MACHINES, help="where (default: %(default)s)")
+        parser.add_argument(
+            "--on", default="host", choices=MACHINES, help="the machine to run on (default: %(default)s)"
+        )
         parser.add_argument("--against", type=Path, metavar="MODEL", help="the original model")
         parser.add_argument(
             "--classes",
@@ -66,7 +68,9 @@ class Evaluate(Verb):
             help="what the first output is (default: by the labels)",
         )
         parser.add_argument("--output", default="", metavar="NAME", help="the output that decides")
-        parser.add_argument("--samples", type=int, metavar="N", help="use at most N, evenly spread")
+        parser.add_argument(
+            "--samples", type=int, metavar="N", help="use at most N samples, evenly spread over the data"
+        )
         parser.add_argument("--range", metavar="LOW:HIGH", help=f"{KEYS['range']}, -1:1 ...")
         parser.add_argument("--mean", metavar="M[,M..]", help=KEYS["mean"])
         parser.add_argument("--std", metavar="S[,S..]", help=KEYS["std"])
@@ -77,13 +81,13 @@ class Evaluate(Verb):
         add_place_arguments(parser)
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
-        from tinyml import whole_files
         from tinyml.api.compiled import build
         from tinyml.api.data import test_set
         from tinyml.api.evaluated import Question, measure
         from tinyml.api.sources import as_model
-        from tinyml.app.evaluation import accuracy_of
-        from tinyml.errors import ConfigError
+        from tinyml.base import whole_files
+        from tinyml.base.errors import ConfigError
+        from tinyml.settings.evaluation import accuracy_of
         from tinyml.verbs.progress import Bars
 
         wanted = None if args.min_accuracy is None else accuracy_of(args.min_accuracy, "--min-accuracy: ")
@@ -113,7 +117,7 @@ class Evaluate(Verb):
 
 def _request(args: argparse.Namespace, data: Path, labels: Path | None) -> Request:
     from tinyml.api.running import EVERY
-    from tinyml.quantize.request import from_settings
+    from tinyml.settings.quantize_request import from_settings
 
     given = {"calibration": str(data), "samples": str(EVERY if args.samples is None else args.samples)}
     if labels is not None:

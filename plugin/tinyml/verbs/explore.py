@@ -9,24 +9,23 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tinyml.app.keys import KERNELS, parse_bytes
-from tinyml.errors import ConfigError
-from tinyml.goals import BALANCED
-from tinyml.targets import TARGETS
-from tinyml.verbs.base import Verb, add_clock_argument, add_shape_argument, roomy
-from tinyml.verbs.compile import (
-    add_frontend_argument,
-    add_operators_argument,
-    add_quantize_argument,
-    options_from,
-)
+from tinyml.base.errors import ConfigError
+from tinyml.cores.targets import TARGETS
+from tinyml.settings import table
+from tinyml.settings.setting import COMMAND
+from tinyml.settings.written import parse_bytes
+from tinyml.verbs.base import Verb, add_clock_argument, roomy
 from tinyml.verbs.named import resolve_board, resolve_model
-from tinyml.verbs.placing import add_place_arguments, placed
+from tinyml.verbs.runner import add_place_arguments, placed
+from tinyml.verbs.settings import IN_ARENA, add_setting, options_from, words_of
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tinyml.api.exploration import Exploration, Place, Point
+    from tinyml.api.exploration import Board, Exploration, Point
+
+EXPLORED = ("optimize", "kernels")
+"""Settings that are tried in all ways."""
 
 
 class Explore(Verb):
@@ -44,36 +43,32 @@ class Explore(Verb):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("model", type=Path, metavar="MODEL", help="the model file, .onnx or .tflite")
         parser.add_argument(
-            "--name", default="", metavar="N", help="its prefix in C (default: the file's name)"
-        )
-        parser.add_argument(
             "--target",
-            default="cortex-m4",
+            default="cortex-m3",
             metavar="T",
             help=f"the core, without a board: one of {', '.join(TARGETS)} (default: %(default)s)",
         )
-        parser.add_argument(
-            "--kernels",
-            default="auto",
-            choices=KERNELS,
-            help="try only these kernels (default: all that are available)",
-        )
-        parser.set_defaults(optimize=BALANCED.name, io="arena")
-        add_shape_argument(parser)
-        add_quantize_argument(parser)
-        add_frontend_argument(parser)
-        add_operators_argument(parser)
+        for name, setting in table.settings(COMMAND).items():
+            if name not in ("target", *EXPLORED) and not setting.verbs:
+                add_setting(parser, name, choices=IN_ARENA if name == "io" else None)
+        only = "try only these kernels (default: all that are available)"
+        add_setting(parser, "kernels", help=only, default="")
         add_place_arguments(parser)
         parser.add_argument(
-            "--on", default="", metavar="MACHINE", help="count on this machine, for example qemu-cortex-m4"
+            "--on",
+            default="",
+            metavar="MACHINE",
+            help="count instructions on this machine, for example qemu-cortex-m4",
         )
         parser.add_argument(
-            "--measure", action="store_true", help="count on the machine that emulates the core"
+            "--measure", action="store_true", help="count instructions on the machine that emulates the core"
         )
         add_clock_argument(parser)
-        parser.add_argument("--ram", metavar="BYTES", help="the RAM that is left for it, for example 64k")
         parser.add_argument(
-            "--flash", metavar="BYTES", help="the flash that is left for it, for example 256k"
+            "--ram", metavar="BYTES", help="the RAM that is left for the model, for example 64k"
+        )
+        parser.add_argument(
+            "--flash", metavar="BYTES", help="the flash that is left for the model, for example 256k"
         )
         parser.add_argument(
             "--json", type=Path, metavar="FILE", help="write all points as JSON (-: to the console)"
@@ -93,7 +88,7 @@ class Explore(Verb):
         place = _place(args)
         resolve_model(args)
         options = options_from(args, place.target)
-        kernels = () if args.kernels == "auto" else (args.kernels,)
+        kernels = [word for word in words_of(args, "kernels") if word != "auto"]
         on = args.on or (_machine(place.target) if args.measure else "")
         with Bars() as bars:
             measure = _on_the_board(args, console) if args.serial else None
@@ -112,12 +107,12 @@ class Explore(Verb):
         return 0 if found.suggested else 1
 
 
-def _place(args: argparse.Namespace) -> Place:
-    from tinyml.api.exploration import Place
+def _place(args: argparse.Namespace) -> Board:
+    from tinyml.api.exploration import Board
 
     board = resolve_board(args)
     ram, flash = board.ram_bytes if board else None, board.flash_bytes if board else None
-    return Place(
+    return Board(
         board.name if board else args.target,
         args.target,
         parse_bytes(args.ram, "--ram") if args.ram else ram,
@@ -127,8 +122,8 @@ def _place(args: argparse.Namespace) -> Place:
 
 
 def _machine(target: str) -> str:
-    from tinyml.code_sizes import SAME_CODE
-    from tinyml.machines import MACHINES
+    from tinyml.cores.code_sizes import SAME_CODE
+    from tinyml.cores.machines import MACHINES
 
     for name, machine in MACHINES.items():
         if machine.clock is not None and machine.target.name == target:
@@ -143,7 +138,7 @@ def _on_the_board(args: argparse.Namespace, console: Console) -> Callable[[Point
     """Build, flash and profile one point after the other."""
 
     def measure(point: Point) -> int:
-        from tinyml.errors import ToolError
+        from tinyml.base.errors import ToolError
         from tinyml.verbs.profile import report_of
 
         wanted = argparse.Namespace(**vars(args))
@@ -151,7 +146,7 @@ def _on_the_board(args: argparse.Namespace, console: Console) -> Callable[[Point
         if not point.quantize:
             wanted.quantize = []
         elif point.quantize.int16:
-            wanted.quantize = [*args.quantize, f"int16={','.join(point.quantize.int16)}"]
+            wanted.quantize = [*words_of(args, "quantize"), f"int16={','.join(point.quantize.int16)}"]
         with placed(wanted, console, profiled=True) as chosen:
             report = report_of(wanted.model, chosen)
         if report.profile is None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tinyml.verbs.base import Verb
-from tinyml.verbs.compile import add_frontend_argument
+from tinyml.verbs.settings import add_setting, chosen
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,29 +30,30 @@ class Features(Verb):
     help = "compute a front end's features of recordings"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("recording", type=Path, metavar="FILE|DIR", help="what to compute features of")
+        parser.add_argument(
+            "recording", type=Path, metavar="FILE|DIR", help="the recording, or a folder of recordings"
+        )
         parser.add_argument(
             "-o", "--output", type=Path, required=True, metavar="FILE.npz", help="where to write them"
         )
-        add_frontend_argument(parser)
+        add_setting(parser, "frontend")
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
         import numpy as np
 
-        from tinyml import whole_files
-        from tinyml.errors import ConfigError, writing
-        from tinyml.features import settings as frontends
+        from tinyml.base import whole_files
+        from tinyml.base.errors import ConfigError, writing
+        from tinyml.datasets import recordings
         from tinyml.features.kinds import KINDS
-        from tinyml.pipeline import compute_features
 
-        frontend = frontends.from_items(args.frontend, "--frontend")
+        frontend = chosen(args, ("frontend",)).frontend
         if frontend is None:
             raise ConfigError("no front end is given", f"--frontend {' | '.join(KINDS)}")
         if args.output.suffix.lower() != ".npz":
             raise ConfigError(
                 f"features are written as .npz, but {args.output} does not end in .npz", "-o features.npz"
             )
-        rows = compute_features(args.recording, frontend)
+        rows = recordings.features(args.recording, frontend)
         with writing(args.output):
             args.output.parent.mkdir(parents=True, exist_ok=True)
         packed = io.BytesIO()

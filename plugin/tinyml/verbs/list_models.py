@@ -5,10 +5,13 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tinyml.app import folder
+from tinyml.projects import folder
+from tinyml.projects.manifest import ModelEntry
+from tinyml.settings.options import of_options
 from tinyml.verbs.base import Verb, add_app_argument
 
 if TYPE_CHECKING:
@@ -47,15 +50,22 @@ class ListModels(Verb):
                 for file in (entry.file, *entry.other_files())
                 if not (app.root / file).exists()
             ]
-            options = [f"kernels={entry.kernels}"] if entry.kernels else []
-            options += [f"optimize={entry.optimize}"] if entry.optimize else []
-            options += [f"io={entry.io}"] if entry.io else []
-            options += [f"shape {name}={shape}" for name, shape in entry.shapes.items()]
-            request = entry.request(app.root)
-            options += [f"quantised: {request.describe()}"] if request else []
-            options += [f"frontend {entry.frontend.kind}"] if entry.frontend else []
-            table.add_row(entry.name, entry.file, size, ", ".join(options))
+            table.add_row(entry.name, entry.file, size, ", ".join(_settings(entry, app.root)))
         console.print(table, markup=False)
         for line in missing:
             console.print(line, markup=False, soft_wrap=True)
         return 1 if missing else 0
+
+
+def _settings(entry: ModelEntry, root: Path) -> Iterator[str]:
+    for name, setting in of_options().items():
+        if name not in entry.given:
+            continue
+        if (request := entry.request(root)) and name == "quantize":
+            yield f"quantised: {request.describe()}"
+        elif name == "frontend":
+            yield f"frontend {entry.frontend.kind}"
+        elif setting.form.keyed:
+            yield from (f"{setting.flag.strip('-')} {word}" for word in setting.form.words(entry.given[name]))
+        else:
+            yield f"{name}={','.join(setting.form.words(entry.given[name]))}"

@@ -5,13 +5,12 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tinyml.app import files, folder
-from tinyml.app.manifest import ModelEntry
-from tinyml.errors import ConfigError
+from tinyml.base.errors import ConfigError
+from tinyml.projects import files, folder
+from tinyml.projects.manifest import ModelEntry
 from tinyml.verbs.base import Verb, add_app_argument
 
 if TYPE_CHECKING:
@@ -19,11 +18,11 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from tinyml.app.evaluation import Evaluate
-    from tinyml.app.twister import Accuracy, Golden
     from tinyml.ir import Array, Graph
     from tinyml.pipeline import Compiled
-    from tinyml.quantize.request import Request
+    from tinyml.projects.twister import Accuracy, Golden
+    from tinyml.settings.evaluation import Evaluate
+    from tinyml.settings.quantize_request import Request
 
 MOST_SAMPLES = 8
 ENOUGH_BYTES = 24 * 1024  # of flash for samples; at least one is always used
@@ -91,30 +90,19 @@ def contents(
     platforms: Sequence[str] = (),
 ) -> dict[Path, bytes | None]:
     """The files of the test. ``model``, ``quantize``: the current files, if they have not been copied yet."""
-    from tinyml.app.twister import test_files
-    from tinyml.pipeline import Options, compile_model
-    from tinyml.quantize.request import PATHS
+    from tinyml.pipeline import compile_model
+    from tinyml.projects.twister import test_files
+    from tinyml.settings.optimize import BALANCED
 
-    shapes = {name: tuple(map(int, shape.split("x"))) for name, shape in entry.shapes.items()}
-    options = Options(
-        name=entry.name, target="host", kernels="portable", shapes=shapes, frontend=entry.frontend
-    )
-    options = replace(
-        options,
-        quantize=quantize or entry.request(app.root),
-        operators=tuple(app.root / operator for operator in entry.operators),
-        io=entry.pipeline_io(),
+    wanted = {"classes": (), "optimize": BALANCED.name, "npu": ""}  # what the outputs do not depend on
+    options = entry.options(
+        app.root, target="host", kernels="portable", quantize=quantize or entry.request(app.root), **wanted
     )
     compiled = compile_model(model or entry.path(app.root), options)
     golden = _golden(compiled.graph, compiled.files, given)
     file = folder.relative(app.root / entry.file, place)
-    operators = tuple(folder.relative(app.root / operator, place) for operator in entry.operators)
-    calibrated = {
-        key: folder.relative(app.root / text, place) if key in PATHS else text
-        for key, text in entry.quantize.items()
-    }
     accuracy = _accuracy(compiled, entry.evaluate, entry.classes, app.root) if entry.evaluate else None
-    moved = replace(entry, operators=operators, quantize=calibrated)
+    moved = entry.relocated(file, lambda path: folder.relative(app.root / path, place))
     texts = test_files(moved, file, compiled.summary, golden, platforms, accuracy)
     return {place / path: text.encode() for path, text in texts.items()}
 
@@ -130,11 +118,12 @@ def said(console: Console, app: folder.Application, place: Path) -> None:
 
 def _golden(graph: Graph, files: Mapping[str, str], given: Path | None) -> Golden:
     """Inputs and the corresponding outputs."""
-    from tinyml import arrays, harness
-    from tinyml.app.twister import Golden
-    from tinyml.compare.samples import generated
+    from tinyml import harness
+    from tinyml.datasets.generated_samples import generated
+    from tinyml.datasets.model_inputs import load_samples
+    from tinyml.projects.twister import Golden
 
-    samples = arrays.load_samples(given, graph) if given else generated(graph, _count(graph))
+    samples = load_samples(given, graph) if given else generated(graph, _count(graph))
     inputs = [[sample[name] for name in graph.inputs] for sample in samples]
     expected = _given_outputs(graph, given, len(samples)) if given else None
     if expected is not None:
@@ -150,15 +139,15 @@ def _accuracy(compiled: Compiled, wanted: Evaluate, classes: Sequence[str], root
 
     import numpy as np
 
-    from tinyml.accuracy import truth
-    from tinyml.accuracy.answers import compiled_answers
     from tinyml.api.data import test_set
     from tinyml.api.evaluated import deciding_output, rows_of
-    from tinyml.app.twister import Accuracy
+    from tinyml.base.progress import silent
+    from tinyml.compare.accuracy import truth
+    from tinyml.compare.accuracy.answers import compiled_answers
     from tinyml.harness import Standalone
     from tinyml.pipeline import read_samples
-    from tinyml.progress import silent
-    from tinyml.quantize.request import from_settings
+    from tinyml.projects.twister import Accuracy
+    from tinyml.settings.quantize_request import from_settings
 
     graph = compiled.graph
     one = sum(graph.tensors[name].bytes for name in graph.inputs)
@@ -202,7 +191,7 @@ def _count(graph: Graph) -> int:
 
 def _given_outputs(graph: Graph, given: Path, runs: int) -> list[list[Array]] | None:
     """The outputs of each run in the user's file; None if it has none."""
-    from tinyml import arrays
+    from tinyml.datasets import arrays
 
     try:
         stored = arrays.read_numpy(given)

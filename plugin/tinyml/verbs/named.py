@@ -7,14 +7,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from tinyml.app import folder
-from tinyml.app.manifest import ModelEntry
-from tinyml.boards import Board, emulated_boards, known_board, similar_board
-from tinyml.errors import ConfigError, ModelError, did_you_mean
-from tinyml.goals import BALANCED
-from tinyml.machines import MACHINES, find_machine
-from tinyml.quantize.request import PATHS
+from tinyml.base.errors import ConfigError, ModelError, did_you_mean
+from tinyml.cores.boards import Board, emulated_boards, known_board, similar_board
+from tinyml.cores.machines import MACHINES, find_machine
+from tinyml.projects import folder
+from tinyml.projects.manifest import ModelEntry
 from tinyml.verbs.base import add_app_argument
+from tinyml.verbs.settings import add_from_entry
 
 
 def add_named_arguments(parser: argparse.ArgumentParser) -> None:
@@ -87,25 +86,7 @@ def resolve_model(args: argparse.Namespace) -> tuple[folder.Application, ModelEn
         )
     args.model = entry.path(listed.root)
     args.name = args.name or entry.name
-    args.shape = [f"{name}={shape}" for name, shape in entry.shapes.items()] + args.shape
-    if args.kernels == "auto" and entry.kernels:
-        args.kernels = entry.kernels
-    if args.optimize == BALANCED.name and entry.optimize:
-        args.optimize = entry.optimize
-    if entry.io and getattr(args, "io", "") == "arena":
-        args.io = entry.io
-    if not args.quantize:
-        args.quantize = [
-            f"{key}={listed.root / text if key in PATHS else text}" for key, text in entry.quantize.items()
-        ]
-    if entry.classes and not getattr(args, "classes", ""):
-        args.classes = ",".join(entry.classes)
-    if entry.frontend and not getattr(args, "frontend", None):
-        args.frontend = [f"{key}={value}" for key, value in entry.frontend.given]
-    if entry.operators and not getattr(args, "operators", None):
-        args.operators = [listed.root / file for file in entry.operators]
-    if entry.npu and not getattr(args, "npu", ""):
-        args.npu = entry.npu
+    add_from_entry(args, entry, listed.root)
     return listed, entry
 
 

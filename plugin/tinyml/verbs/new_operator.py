@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tinyml.errors import ConfigError
+from tinyml.base.errors import ConfigError
 from tinyml.verbs.base import Verb
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ class NewOperator(Verb):
         )
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
-        from tinyml.app.files import replace_all
-        from tinyml.templates import render
+        from tinyml.base.templates import render
+        from tinyml.projects.files import replace_all
 
         name: str = args.operator
         if not re.fullmatch(r"[A-Z][A-Za-z0-9]*", name):
@@ -61,7 +61,7 @@ class NewOperator(Verb):
             f"test_{stem}.py": "operator_test.py.j2",
         }
         contents: dict[Path, bytes | None] = {
-            args.output / file: render("app", template, context).encode()
+            args.output / file: render("projects", template, context).encode()
             for file, template in templates.items()
         }
         for path in contents:

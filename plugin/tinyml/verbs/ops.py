@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tinyml.verbs.base import Verb
-from tinyml.verbs.compile import add_option_arguments, options_from
+from tinyml.verbs.settings import add_option_arguments, options_from
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -37,7 +37,7 @@ class Ops(Verb):
 
 
 def _list_as_json(console: Console) -> int:
-    from tinyml import inventory
+    from tinyml.importers import inventory
 
     families = [
         {
@@ -56,7 +56,7 @@ def _list_as_json(console: Console) -> int:
 def _list(console: Console) -> int:
     from rich.table import Table
 
-    from tinyml import inventory
+    from tinyml.importers import inventory
 
     table = Table("operator", "ONNX", "TFLite", "kernels", box=None, padding=(0, 2, 0, 0))
     for family in inventory.families():
@@ -74,8 +74,8 @@ def _list(console: Console) -> int:
 def _needs(args: argparse.Namespace, console: Console) -> int:
     from rich.table import Table
 
-    from tinyml import inventory
-    from tinyml.errors import UnsupportedError
+    from tinyml.base.errors import UnsupportedError
+    from tinyml.importers import inventory
     from tinyml.pipeline import compile_model
 
     uses = inventory.used(args.model)

@@ -9,8 +9,9 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tinyml.setup.compiler_sources import compiler_sources
 from tinyml.verbs.base import Verb, add_app_argument
-from tinyml.verbs.compile import add_model_arguments, options_from
+from tinyml.verbs.settings import add_model_arguments, options_from
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,6 +29,9 @@ class Pack(Verb):
 
     Slots are given by address (--slots a=0x60000,b=0x70000), or by the labels of their partitions with the
     Zephyr build of the firmware (-d BUILD), or with a board and application to take them from (-b BOARD).
+
+    The self-test that travels with the model runs in QEMU first, if it is installed and has the core: a model
+    that fails it would be rejected by every device.
 
     With --key the pack is signed (Ed25519). The images in it are MCUboot images: imgtool reads them.
     """
@@ -47,17 +51,25 @@ class Pack(Verb):
             "--version",
             default="1",
             metavar="N[.N[.N]][+N]",
-            help="a device takes only newer ones (default: 1)",
+            help="the version of the model; a device accepts only newer ones (default: 1)",
         )
         parser.add_argument("--key", type=Path, metavar="PEM", help="sign with this private Ed25519 key")
+        parser.add_argument(
+            "--depfile", type=Path, metavar="FILE", help="also write a Makefile-style dependency file"
+        )
+        parser.add_argument(
+            "--no-trial", action="store_true", help="do not run the model's self-test in an emulator"
+        )
         group = parser.add_argument_group("partitions of a Zephyr firmware")
         group.add_argument("-d", "--build-dir", type=Path, metavar="DIR", help="its build")
         group.add_argument("-b", "--board", metavar="BOARD", help="configure it for this board")
         add_app_argument(parser)
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
+        from tinyml.pipeline import write_depfile
         from tinyml.slots import container, image, keys
         from tinyml.slots.pack import pack_model
+        from tinyml.slots.trial import try_self_test
         from tinyml.slots.version import parse_version
 
         version = parse_version(args.version)
@@ -66,7 +78,13 @@ class Pack(Verb):
         options = options_from(args, target)
         _refuse_npu(options)
         packed = pack_model(args.model, options, slots, version, key)
+        tested = "" if args.no_trial else try_self_test(packed)
         container.save(args.output, packed.pack)
+        if args.depfile:
+            data = options.quantize.files if options.quantize else []
+            write_depfile(
+                args.depfile, args.output, [*packed.compiled.files_read, *data, *compiler_sources()]
+            )
         images = list(packed.pack.images.values())
         facts = packed.facts
         console.print(
@@ -78,13 +96,15 @@ class Pack(Verb):
         )
         for slot in slots:
             console.print(f"  {slot.name} at {slot.address:#010x}", markup=False)
+        if tested:
+            console.print(f"  {tested}", markup=False, soft_wrap=True)
         if len(images) > 1:
             console.print(f"  the images differ in {image.differing_bytes(images)} bytes", markup=False)
         return 0
 
 
 def _refuse_npu(options: Options) -> None:
-    from tinyml.errors import ConfigError
+    from tinyml.base.errors import ConfigError
 
     if options.npu:
         raise ConfigError(
@@ -94,7 +114,7 @@ def _refuse_npu(options: Options) -> None:
 
 def _where(args: argparse.Namespace) -> tuple[tuple[Slot, ...], str]:
     """The slots and the core."""
-    from tinyml.errors import ConfigError
+    from tinyml.base.errors import ConfigError
     from tinyml.slots.places import parse_slots
 
     found = parse_slots(args.slots)
@@ -102,8 +122,8 @@ def _where(args: argparse.Namespace) -> tuple[tuple[Slot, ...], str]:
     if args.build_dir:
         return _of_build(args, args.build_dir, found)
     if args.board:
-        from tinyml.app.folder import find_application
         from tinyml.harness.zephyr import Build, find_site
+        from tinyml.projects.folder import find_application
 
         with tempfile.TemporaryDirectory(prefix="tinyml-") as scratch:
             app = find_application(args.app, Path.cwd()).root

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from tinyml.errors import did_you_mean
+from tinyml.base.errors import did_you_mean
 
 
 class Parser(argparse.ArgumentParser):

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tinyml.verbs.base import Verb, add_clock_argument, roomy
-from tinyml.verbs.compile import add_model_arguments
-from tinyml.verbs.placing import Placed, add_place_arguments, placed
+from tinyml.verbs.runner import Placed, add_place_arguments, placed
+from tinyml.verbs.settings import add_model_arguments
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -65,7 +65,7 @@ class Profile(Verb):
 
 def report_of(model: Path, chosen: Placed) -> Report:
     """The report of a model with the cost of its layers at a place."""
-    from tinyml import arrays
+    from tinyml.datasets import arrays
     from tinyml.harness.zephyr import ZephyrPlace
     from tinyml.pipeline import compile_model
     from tinyml.report import collect

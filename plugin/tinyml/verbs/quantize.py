@@ -10,14 +10,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tinyml.quantize.request import IO, KEYS, LEAVES, METHODS, Request, from_settings, settings
-from tinyml.verbs.base import Verb, add_shape_argument
-from tinyml.verbs.compile import add_frontend_argument, add_operators_argument
+from tinyml.settings.quantize_request import IO, KEYS, LEAVES, METHODS, Request, from_settings, settings
+from tinyml.verbs.base import Verb
+from tinyml.verbs.settings import add_setting, chosen
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from tinyml.quantize.report import Report
+
+SETTINGS = ("shapes", "frontend", "operators")
 
 
 class Quantize(Verb):
@@ -44,9 +46,8 @@ class Quantize(Verb):
             "-o", "--output", type=Path, required=True, metavar="FILE.onnx", help="the int8 model to write"
         )
         parser.add_argument("--report", type=Path, metavar="FILE.json", help="also write the report as JSON")
-        add_shape_argument(parser)
-        add_frontend_argument(parser)
-        add_operators_argument(parser)
+        for name in SETTINGS:
+            add_setting(parser, name)
         choice = parser.add_argument
         choice("--method", choices=METHODS, help="how ranges are found (default: closest to float)")
         choice("--io", choices=IO, help="inputs and outputs of the int8 model (default: float)")
@@ -72,13 +73,11 @@ class Quantize(Verb):
         choice("--leaves", choices=LEAVES, help=f"{KEYS['leaves']} (default: {Request.leaves})")
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
-        from tinyml import whole_files
         from tinyml.api.quantized import convert
         from tinyml.api.sources import as_model
-        from tinyml.errors import ConfigError, writing
-        from tinyml.features import settings as frontends
+        from tinyml.base import whole_files
+        from tinyml.base.errors import ConfigError, writing
         from tinyml.verbs.progress import Bars
-        from tinyml.verbs.shapes import shapes_by_input
 
         if args.output.suffix.lower() != ".onnx":
             raise ConfigError(
@@ -88,10 +87,11 @@ class Quantize(Verb):
             raise ConfigError(f"{args.output} is the float model, which would be lost", "-o int8.onnx")
         given = {key: getattr(args, key) for key in KEYS if getattr(args, key) is not None}
         request = from_settings(settings(given, "quantize"), Path())
-        request = replace(request, frontend=frontends.from_items(args.frontend, "--frontend"))
-        model = as_model(args.model, shapes=shapes_by_input(args.shape))
+        own = chosen(args, SETTINGS)
+        request = replace(request, frontend=own.frontend)
+        model = as_model(args.model, shapes=own.shapes)
         with Bars() as bars:
-            quantized = convert(model, request, bars.advance, args.operators)
+            quantized = convert(model, request, bars.advance, own.operators)
         with writing(args.output):
             args.output.parent.mkdir(parents=True, exist_ok=True)
         quantized.save(args.output)

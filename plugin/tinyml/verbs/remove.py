@@ -8,15 +8,15 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tinyml.app import edit, files, folder
-from tinyml.lock import locked
+from tinyml.base.lock import locked
+from tinyml.projects import edit, files, folder
 from tinyml.verbs.base import Verb, add_app_argument
 from tinyml.verbs.make_test import place_for
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tinyml.app.manifest import ModelEntry
+    from tinyml.projects.manifest import ModelEntry
 
 
 class Remove(Verb):

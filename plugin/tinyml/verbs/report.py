@@ -8,12 +8,12 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tinyml import whole_files
-from tinyml.app.keys import parse_bytes
-from tinyml.errors import ConfigError
+from tinyml.base import whole_files
+from tinyml.base.errors import ConfigError
+from tinyml.settings.written import parse_bytes
 from tinyml.verbs.base import Verb, add_clock_argument, roomy
-from tinyml.verbs.compile import add_model_arguments, options_from
 from tinyml.verbs.named import add_named_arguments, resolve
+from tinyml.verbs.settings import add_model_arguments, options_from
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -67,7 +67,7 @@ class Report(Verb):
             help="add the loss of each layer that tinyml quantize wrote with --report",
         )
         parser.add_argument("--ram", type=_size, metavar="BYTES", help="budget, for example 64k")
-        parser.add_argument("--flash", type=_size, metavar="BYTES", help="budget, for example 256k")
+        parser.add_argument("--flash", type=_size, metavar="BYTES", help="the budget, for example 256k")
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
         from dataclasses import replace

@@ -8,10 +8,10 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tinyml.machines import MACHINES
-from tinyml.naming import shape_text
+from tinyml.base.naming import shape_text
+from tinyml.cores.machines import MACHINES
 from tinyml.verbs.base import Verb
-from tinyml.verbs.compile import add_model_arguments, options_from
+from tinyml.verbs.settings import add_model_arguments, options_from
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Run(Verb):
     """Run a model as compiled C, on this machine or on a Cortex-M or RISC-V core in QEMU.
 
-    The input file holds one array per input, by tensor name or as in0, in1, ... in the model's order. Arrays
+    A .npz file holds one array per input, by tensor name or as in0, in1, ... in the model's order. Arrays
     with N rows are N runs, one after the other: a model with state steps through them as a sequence.
     The output file gets every output under both names, with one row per run. Without an input file, a fixed
     pattern is used.
@@ -31,23 +31,29 @@ class Run(Verb):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_model_arguments(parser, target=False)
-        parser.add_argument("--on", default="host", choices=MACHINES, help="where (default: %(default)s)")
         parser.add_argument(
-            "--input", type=Path, metavar="X.npz", help="input arrays, or X.npy; N rows are N runs"
+            "--on", default="host", choices=MACHINES, help="the machine to run on (default: %(default)s)"
         )
-        parser.add_argument("--output", type=Path, metavar="Y.npz", help="where to save the results")
+        parser.add_argument(
+            "--input",
+            type=Path,
+            metavar="DATA",
+            help="inputs: .npz, .npy, .csv or a folder; N rows are N runs",
+        )
+        parser.add_argument("--output", type=Path, metavar="Y.npz", help="the file for the results")
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
         from rich.table import Table
 
-        from tinyml import arrays
         from tinyml.api.compiled import build
         from tinyml.api.running import execute
         from tinyml.api.sources import as_model
+        from tinyml.datasets import arrays
+        from tinyml.datasets.model_inputs import load_samples
 
         compiled = build(as_model(args.model), options_from(args, args.on.removeprefix("qemu-")))
         graph = compiled.built.graph
-        result = execute(compiled, arrays.load_samples(args.input, graph), args.on)
+        result = execute(compiled, load_samples(args.input, graph), args.on)
         several = len(result.runs) > 1
         table = Table(
             *(["row"] if several else []), "output", "shape", "values", box=None, padding=(0, 2, 0, 0)

@@ -8,10 +8,10 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tinyml.machines import MACHINES
+from tinyml.cores.machines import MACHINES
 from tinyml.verbs.base import Verb, print_notes
-from tinyml.verbs.compile import add_model_arguments
-from tinyml.verbs.placing import Placed, add_place_arguments, placed
+from tinyml.verbs.runner import Placed, add_place_arguments, placed
+from tinyml.verbs.settings import add_model_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tinyml.compare.check import Subject, Verdict
-    from tinyml.harness import Place
+    from tinyml.harness import Runner
     from tinyml.ir import Array, Graph
 
 EXIT_DIFFERS = 3
@@ -48,12 +48,21 @@ class Verify(Verb):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_model_arguments(parser, target=False)
-        parser.add_argument("--on", default="host", choices=MACHINES, help="where (default: %(default)s)")
         parser.add_argument(
-            "--input", type=Path, metavar="X.npz", help="input arrays, or X.npy; N rows are N runs"
+            "--on", default="host", choices=MACHINES, help="the machine to run on (default: %(default)s)"
         )
         parser.add_argument(
-            "--samples", type=int, default=4, metavar="N", help="how many to generate (default: %(default)s)"
+            "--input",
+            type=Path,
+            metavar="DATA",
+            help="inputs: .npz, .npy, .csv or a folder; N rows are N runs",
+        )
+        parser.add_argument(
+            "--samples",
+            type=int,
+            default=4,
+            metavar="N",
+            help="how many samples to generate (default: %(default)s)",
         )
         parser.add_argument(
             "--reference",
@@ -79,10 +88,10 @@ class Verify(Verb):
         add_place_arguments(parser)
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
-        from tinyml import arrays
+        from tinyml.base.errors import ConfigError
         from tinyml.compare import check
-        from tinyml.compare.samples import generated
-        from tinyml.errors import ConfigError
+        from tinyml.datasets.generated_samples import generated
+        from tinyml.datasets.model_inputs import load_samples
         from tinyml.ops.shared.real import HYBRID  # which the verdict explains itself
 
         if args.samples < 1:
@@ -92,7 +101,7 @@ class Verify(Verb):
             chosen.check(model.compiled)
             graph = model.compiled.graph
             print_notes(console, (note for note in graph.notes if note != HYBRID))
-            samples = arrays.load_samples(args.input, graph) if args.input else generated(graph, args.samples)
+            samples = load_samples(args.input, graph) if args.input else generated(graph, args.samples)
             place = _place(chosen, graph, console)
             if args.against:
                 return _against(args, model, place, samples, console)
@@ -100,7 +109,7 @@ class Verify(Verb):
             return _show(verdict, place.name, console)
 
 
-def _place(chosen: Placed, graph: Graph, console: Console) -> Place:
+def _place(chosen: Placed, graph: Graph, console: Console) -> Runner:
     """Where the model runs: numpy instead of the host, which has no NPU."""
     from tinyml.compare.in_numpy import InNumpy
 
@@ -150,7 +159,7 @@ def _show(verdict: Verdict, machine: str, console: Console) -> int:
 def _against(
     args: argparse.Namespace,
     model: Subject,
-    place: Place,
+    place: Runner,
     samples: Sequence[Mapping[str, Array]],
     console: Console,
 ) -> int:

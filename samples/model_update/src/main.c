@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 
+#include <tinyml/claim.h>
 #include <tinyml/device_slots.h>
 
 #ifndef CONFIG_TINYML_HOST
@@ -19,10 +20,14 @@
 int main(void)
 {
 #ifdef CONFIG_TINYML_HOST
-	int error = tinyml_slots_open(&tinyml_device_slots, &tinyml_slot_model);
+	int error;
 
+	/* The thread of the host opens models, too. */
+	tinyml_claim(&tinyml_slot_model.model, K_FOREVER);
+	error = tinyml_slots_open(&tinyml_device_slots, &tinyml_slot_model);
 	printf("model: %s\n",
 	       error == 0 ? tinyml_slot_model.model.name : tinyml_slot_error_text(error));
+	tinyml_release(&tinyml_slot_model.model);
 #else
 	int wrong = tell_story();
 

@@ -33,7 +33,9 @@
 #error "digits.h or digits_weights.h is not of the same compilation as digits.c: generate all again"
 #endif
 
-/* All tensors of a run; the comment of each layer gives their offsets. */
+/* All tensors of a run; the comment of each layer gives their offsets.
+ * Layers whose output shares the memory of an input have no code: 1 (reshape), 5 (reshape).
+ */
 TINYML_ARENA(digits, 1680);
 
 #define AT(type, offset) ((type *)(void *)&digits_arena[offset])

@@ -6,7 +6,8 @@
 
 #define DIGITS_WEIGHTS_SET 0xb3a31a21f5a1fdd
 
-/* 48 */
+/* 48: for each filter: bias; weights, four in a word; factor (multiplier times 2); exponent (shift
+ * to the right, less 1) */
 static const int32_t digits_conv1_filters[48] TINYML_WEIGHTS_SECTION(digits) = {
 	8227, -989854953, 2133052917, 204, -1953042952, 7, 15299, 357329174, -2127292222, 216,
 	-83128604, 8, -30794, 548119691, 490740943, 129, -1442105524, 7, -7711, -1893331746,
@@ -15,7 +16,8 @@ static const int32_t digits_conv1_filters[48] TINYML_WEIGHTS_SECTION(digits) = {
 	7, 8825, 1662770606, 1525196927, 129, -2114954816, 7,
 };
 
-/* 336 */
+/* 336: for each filter: bias; weights, four in a word; factor (multiplier times 2); exponent (shift
+ * to the right, less 1) */
 static const int32_t digits_conv2_filters[336] TINYML_WEIGHTS_SECTION(digits) = {
 	-17977, -1458578418, 985191136, -2125926412, 873928203, -31865536, 12002598, -1002389283,
 	1061428013, 634177745, 670232310, -819726593, 1764891910, -1091703836, -1206531282,
@@ -63,7 +65,9 @@ static const int32_t digits_conv2_filters[336] TINYML_WEIGHTS_SECTION(digits) = 
 	7,
 };
 
-/* 664 */
+/* 664: for every 4 filters, then for each of the last: biases; weights, one of each of the 4
+ * filters in a word, the first 3 plus 128; factors (multipliers times 2); exponents (shifts to the
+ * right, less 1), a byte each */
 static const int32_t digits_dense1_filters[664] TINYML_WEIGHTS_SECTION(digits) = {
 	-235422, -255820, -62883, -107994, 580083577, -781612138, 1184318307, 879657587, 394364037,
 	429937090, -76581221, -195587746, 731941746, 1067213663, 1772227659, -812679065, 630541707,

@@ -11,7 +11,7 @@ import struct
 import sys
 from pathlib import Path
 
-from tinyml.interpret import interpret
+from tinyml.ir.interpreter import interpret
 from tinyml.pipeline import Options
 from tinyml.slots import image
 from tinyml.slots.golden import golden_inputs

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tinyml import c
+from tinyml.base import c
 from tinyml.features.micro import tables
 from tinyml.features.micro.settings import MicroSettings
 from tinyml.features.written import Memory, Written
-from tinyml.kernel import Record, Table
+from tinyml.ops.framework.kernel import Record, Table
 from tinyml.ops.signal import band_arithmetic, fft_s16
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tinyml.errors import ConfigError
+from tinyml.base.errors import ConfigError
 
 ROUNDINGS = ("separate", "fused")
 """How a product that is added is rounded: before the sum, or only with it. Few weights differ, by a step."""

@@ -10,7 +10,7 @@ from functools import cache
 
 import numpy as np
 
-from tinyml.errors import ConfigError
+from tinyml.base.errors import ConfigError
 from tinyml.features.micro.log1p import log1p
 from tinyml.features.micro.settings import MicroSettings
 from tinyml.ir import Array

@@ -7,12 +7,10 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
-from tinyml.app import edit
-from tinyml.app.manifest import FILE_NAME, ModelEntry
-from tinyml.quantize.request import PATHS
+from tinyml.projects import edit
+from tinyml.projects.manifest import FILE_NAME, ModelEntry
 
 SOURCES = Path(__file__).parents[1] / "c" / "zephyr"
 
@@ -25,15 +23,7 @@ def write_application(folder: Path, entry: ModelEntry, settings: Sequence[str]) 
         shutil.copyfile(source, place)
     with (folder / "prj.conf").open("a", encoding="utf-8") as config:
         config.writelines(f"{setting}\n" for setting in settings)
-    quantize = {
-        key: _seen_from(folder, text) if key in PATHS else text for key, text in entry.quantize.items()
-    }
-    moved = replace(
-        entry,
-        file=_seen_from(folder, entry.file),
-        quantize=quantize,
-        operators=tuple(_seen_from(folder, file) for file in entry.operators),
-    )
+    moved = entry.relocated(_seen_from(folder, entry.file), lambda file: _seen_from(folder, file))
     (folder / FILE_NAME).write_text(edit.add_model("", moved), encoding="utf-8")
 
 

@@ -18,13 +18,13 @@ from typing import Any
 
 import yaml
 
-from tinyml import doctor
-from tinyml.doctor import Row
-from tinyml.errors import ConfigError
+from tinyml.base.errors import ConfigError
+from tinyml.cores.toolchains import ARM, RISCV
 from tinyml.harness.zephyr.compilers import has_sdk
 from tinyml.harness.zephyr.failures import VENDOR_MODULES
 from tinyml.harness.zephyr.site import OUR_BOARDS, Site, is_emulated
-from tinyml.toolchains import ARM, RISCV
+from tinyml.setup import doctor
+from tinyml.setup.doctor import Row
 
 BUILD, EMULATE = "build for it", "run it in an emulator"
 FLASH, TALK = "write it to the board", "run on the board"

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tinyml.boards import Board, known_board, similar_board, unknown_board
-from tinyml.errors import ConfigError, ToolError
+from tinyml.base.errors import ConfigError, ToolError
+from tinyml.cores.boards import Board, known_board, similar_board, unknown_board
 from tinyml.harness.zephyr import board_check, kconfig
 from tinyml.harness.zephyr.devicetree import Devicetree
 from tinyml.harness.zephyr.site import Site, find_site

@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from tinyml.toolchains import ARM, RISCV
+from tinyml.cores.toolchains import ARM, RISCV
 
 RISCV_BOARDS = ("qemu_riscv32",)
 _CHOICE = "ZEPHYR_TOOLCHAIN_VARIANT"

@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from tinyml.errors import ToolError
+from tinyml.base.errors import ToolError
 from tinyml.harness import tools
 
 _MISSING = re.compile(r"fatal error: (\S+?):")

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 
-from tinyml.errors import BudgetError, ConfigError, TinymlError, ToolError
+from tinyml.base.errors import BudgetError, ConfigError, TinymlError, ToolError
 
 SHOWN_LINES = 15
 _TROUBLE = re.compile(r"\berror: |\bundefined reference|^CMake Error|^FAILED: |^FATAL ERROR|^ERROR: ")

@@ -14,10 +14,10 @@ from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 
-from tinyml import installation
-from tinyml.errors import ToolError
+from tinyml.base.errors import ToolError
 from tinyml.harness.zephyr.compilers import compiler_for
-from tinyml.workspace import find_zephyr
+from tinyml.setup import installation
+from tinyml.setup.workspace import find_zephyr
 
 _EMULATED = re.compile(r"SUPPORTED_EMU_PLATFORMS")
 """In a board's board.cmake: `west build -t run` has something to run the image with."""

@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from tinyml.errors import UnsupportedError
+from tinyml.base.errors import UnsupportedError
 from tinyml.ir import Array, DType, Tensor
 from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.elementwise.cast import cast
 from tinyml.ops.elementwise.unary import Unary
+from tinyml.ops.framework.reading import Builder, OnnxNode
 from tinyml.ops.indexing.gather import gather
 from tinyml.ops.reduce.arg_reduce import ArgReduce
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.softmax.softmax import Softmax
-from tinyml.reading import Builder, OnnxNode
 
 
 def added(build: Builder, scores: Tensor, base: Array) -> Tensor:

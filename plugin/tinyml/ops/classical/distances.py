@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from tinyml.errors import UnsupportedError
+from tinyml.base.errors import UnsupportedError
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.elementwise.cast import cast
 from tinyml.ops.elementwise.unary import Unary
+from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.framework.reading import Builder, OnnxNode, onnx_op
 from tinyml.ops.shared.operands import present
-from tinyml.reading import Builder, OnnxNode, onnx_op
 
 
 def rows_of_equal_length(layer: Layer[Any]) -> bool:

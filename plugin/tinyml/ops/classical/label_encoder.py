@@ -8,13 +8,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tinyml.errors import UnsupportedError
+from tinyml.base.errors import UnsupportedError
 from tinyml.ir import DType, Tensor
 from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.elementwise.cast import cast
+from tinyml.ops.framework.reading import Builder, OnnxNode, onnx_op
 from tinyml.ops.indexing.gather import gather
 from tinyml.ops.reshape import Reshape
-from tinyml.reading import Builder, OnnxNode, onnx_op
 
 MOST_ENTRIES = 65536
 

@@ -8,16 +8,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tinyml.errors import UnsupportedError
+from tinyml.base.errors import UnsupportedError
 from tinyml.ir import Array, DType, Tensor
 from tinyml.ops.classical.classes import post_transform, to_labels
 from tinyml.ops.dense.dense import Dense
 from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.elementwise.cast import cast
+from tinyml.ops.framework.reading import Builder, OnnxNode, onnx_op
 from tinyml.ops.indexing.gather import gather
 from tinyml.ops.normalization.lp_normalization import normalized
 from tinyml.ops.reshape import Reshape
-from tinyml.reading import Builder, OnnxNode, onnx_op
 
 ML = "ai.onnx.ml"
 
@@ -71,7 +71,7 @@ def read_scaler(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
 def read_normalizer(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     norm = str(node.attr("norm", "MAX"))
     if norm not in ("L1", "L2"):
-        raise UnsupportedError(f"Normalizer node {node.name!r} with norm {norm}", "L1 or L2")
+        raise UnsupportedError(f"Normalizer node {node.name!r} has the unknown norm {norm}", "L1 or L2")
     x = _features(node, build)
     return [normalized(build, x, len(x.shape) - 1, int(norm[1]))]
 

@@ -8,14 +8,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tinyml.errors import UnsupportedError
+from tinyml.base.errors import UnsupportedError
 from tinyml.ir import DType, Tensor
+from tinyml.ops.concat import concat
 from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.elementwise.cast import cast
 from tinyml.ops.elementwise.unary import Unary
 from tinyml.ops.elementwise.where import Where
+from tinyml.ops.framework.reading import Builder, OnnxNode, onnx_op
 from tinyml.ops.reshape import Reshape
-from tinyml.reading import Builder, OnnxNode, onnx_op
 
 ML = "ai.onnx.ml"
 
@@ -51,3 +52,13 @@ def read_one_hot_encoder(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     each = build.add1(Reshape((*x.shape, 1)), [x])
     found = build.add1(Binary("equal"), [each, build.constant(np.asarray(categories, np.int64))])
     return [cast(build, found, DType.FLOAT32)]
+
+
+@onnx_op("FeatureVectorizer", domain=ML)
+def read_feature_vectorizer(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
+    """All inputs side by side, as float32: rows of numbers, or single numbers."""
+    parts = []
+    for index in range(len(node.inputs)):
+        x = cast(build, node.input(index), DType.FLOAT32)
+        parts.append(x if len(x.shape) == 2 else build.add1(Reshape((1, x.elements)), [x]))
+    return [concat(build, parts, 1)]

@@ -9,18 +9,20 @@ from itertools import combinations
 
 import numpy as np
 
-from tinyml.errors import UnsupportedError
+from tinyml.base.errors import UnsupportedError
 from tinyml.ir import Array, DType, Tensor
 from tinyml.ops.classical.classes import post_transform, to_labels
+from tinyml.ops.classical.coupling import PairwiseCoupling
 from tinyml.ops.concat import Concat
 from tinyml.ops.dense.dense import Dense
 from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.elementwise.cast import cast
+from tinyml.ops.elementwise.clamp import Clamp
 from tinyml.ops.elementwise.power import Power
 from tinyml.ops.elementwise.unary import Unary
+from tinyml.ops.framework.reading import Builder, OnnxNode, onnx_op
 from tinyml.ops.reduce.reduce import Reduce
 from tinyml.ops.reshape import Reshape
-from tinyml.reading import Builder, OnnxNode, onnx_op
 
 ML = "ai.onnx.ml"
 
@@ -94,20 +96,35 @@ def read_svm_classifier(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     """One decision for every pair of classes; the label is that of the class with the most votes."""
     labels = node.attr("classlabels_ints") or node.attr("classlabels_strings") or ()
     classes, counts = len(labels), [int(count) for count in node.attr("vectors_per_class", ())]
-    if _numbers(node, "prob_a").size or len(counts) != classes or classes < 2:
+    pairs = list(combinations(range(classes), 2))
+    prob_a, prob_b = _numbers(node, "prob_a"), _numbers(node, "prob_b")
+    if len(counts) != classes or classes < 2 or prob_a.size not in (0, len(pairs)):
         raise UnsupportedError(
-            f"SVMClassifier node {node.name!r} has probabilities, or no support vectors for each class",
-            "SVC(probability=False): the scores are then those of decision_function",
+            f"SVMClassifier node {node.name!r} lacks support vectors of a class",
+            "LinearSVC is a LinearClassifier; an SVC has some for each class",
+        )
+    if prob_a.size != prob_b.size:
+        raise UnsupportedError(
+            f"SVMClassifier node {node.name!r} has prob_a without prob_b", "export it again"
         )
     x, vectors = _input(node, build)
-    pairs = list(combinations(range(classes), 2))
     weights = _pair_weights(_numbers(node, "coefficients").reshape(classes - 1, -1), counts, pairs)
     rho = build.constant(_numbers(node, "rho"))
     scores = build.add1(Dense(), [_kernel(node, build, x, vectors), build.constant(weights), rho])
     label = to_labels(build, _votes(build, scores, classes, pairs), labels)
+    if prob_a.size:
+        return [label, post_transform(node, build, _probabilities(build, scores, prob_a, prob_b, classes))]
     if classes == 2:  # onnxruntime gives both classes a score
         scores = build.add1(Concat(1), [build.add1(Unary("neg"), [scores]), scores])
     return [label, post_transform(node, build, scores)]
+
+
+def _probabilities(build: Builder, scores: Tensor, a: Array, b: Array, classes: int) -> Tensor:
+    """Of all classes, from a logistic function of each pair's decision (Platt), coupled as libsvm does."""
+    line = build.add1(Binary("mul"), [scores, build.constant(-a)])
+    line = build.add1(Binary("sub"), [line, build.constant(b)])
+    pairs = build.add1(Clamp(1e-7, 1 - 1e-7), [build.add1(Unary("sigmoid"), [line])])
+    return build.add1(PairwiseCoupling(classes), [pairs])
 
 
 def _pair_weights(coefficients: Array, counts: Sequence[int], pairs: Sequence[tuple[int, int]]) -> Array:

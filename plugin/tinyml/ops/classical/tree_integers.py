@@ -19,9 +19,10 @@ MANTISSA = 24
 def integer_limits(limits: Array, compared: Array, quant: Quant, dtype: DType) -> Array | None:
     """For each limit the largest stored integer that stands for at most as much; 0 in leaves.
 
-    None if a limit is below all integers of ``dtype``, or the quantisation is not per tensor.
+    None if a limit is below all integers of ``dtype`` (NaN is below everything), or the quantisation is not
+    per tensor.
     """
-    if quant.per_channel:
+    if quant.per_channel or bool(np.isnan(limits).any()):
         return None
     low, high = dtype.limits
     scale = np.float32(quant.scale)

@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tinyml import c
+from tinyml.base import c
+from tinyml.cores.targets import Target
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.classical.tree_integers import integer_limits, integer_weights
 from tinyml.ops.classical.tree_stream import LEAF, Stream, packed, sorting_keys
+from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.shared.operands import present
-from tinyml.targets import Target
 
 X, ROOTS, FEATURES, LIMITS, OTHERS, STARTS, TARGETS, WEIGHTS, MISSING = range(9)
 
@@ -30,7 +30,7 @@ def rows_of_features(layer: Layer[Trees]) -> bool:
 
 
 def sound_trees(layer: Layer[Trees]) -> bool:
-    """Every node compares a feature of the input and leads to later nodes, every leaf to its own weights."""
+    """Every node compares a feature of the input and leads to later nodes; every leaf has its own weights."""
     tables = [tensor.data for tensor in layer.inputs[ROOTS : WEIGHTS + 1] if tensor is not None]
     if len(tables) != WEIGHTS or any(table is None for table in tables):
         return False

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tinyml.errors import ModelError, UnsupportedError
+from tinyml.base.errors import ModelError, UnsupportedError
 from tinyml.ir import Array, DType, Tensor
 from tinyml.ops.classical.classes import added, decided, post_transform, rest, to_labels
 from tinyml.ops.classical.tree_stream import LEAF
@@ -19,8 +19,8 @@ from tinyml.ops.concat import concat
 from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.elementwise.cast import cast
 from tinyml.ops.elementwise.unary import Unary
-from tinyml.quantizing import quantizes
-from tinyml.reading import Builder, OnnxNode, onnx_op
+from tinyml.ops.framework.quantization_facts import quantizes
+from tinyml.ops.framework.reading import MALFORMED, Builder, OnnxNode, onnx_op
 
 SWAPPED = {"BRANCH_GT": "BRANCH_LEQ", "BRANCH_GTE": "BRANCH_LT"}
 """Comparisons that are the opposite of a supported one: their two branches are swapped."""
@@ -32,10 +32,16 @@ def attribute(node: OnnxNode, name: str) -> Array:
 
 
 def at_most(limit: float, strict: bool) -> np.float32:
-    """The largest float32 that is at most (``strict``: less than) the limit, which may be a double."""
+    """The largest float32 that is at most (``strict``: less than) the limit, which may be a double.
+
+    Nothing is less than the smallest infinity, and nothing is at most a NaN.
+    """
+    if strict and limit == -np.inf:
+        return np.float32(np.nan)
     single = np.float32(limit)
     if float(single) > limit or (strict and float(single) == limit):
-        single = np.nextafter(single, np.float32(-np.inf))
+        with np.errstate(over="ignore"):  # below the largest numbers are others, and below -max is -inf
+            single = np.nextafter(single, np.float32(-np.inf))
     return single
 
 
@@ -115,6 +121,8 @@ def _layout(node: OnnxNode, word: str, targets: Mapping[int, int]) -> _Layout:
             f"{node.op_type} node {node.name!r} has nodes of mode {', '.join(sorted(unknown))}",
             "comparisons of numbers: BRANCH_LEQ, BRANCH_LT, BRANCH_GTE, BRANCH_GT",
         )
+    if np.isnan(limits).any():
+        raise ModelError(f"{node.op_type} node {node.name!r} compares features with NaN", MALFORMED)
     held: dict[tuple[int, int], list[tuple[int, float]]] = {}
     ids = (node.ints(f"{word}_{name}") for name in ("treeids", "nodeids", "ids"))
     for t, n, target, weight in zip(*ids, attribute(node, f"{word}_weights"), strict=True):
@@ -159,7 +167,8 @@ def read_regressor(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     how = str(node.attr("aggregate_function", "SUM"))
     if how not in ("SUM", "AVERAGE"):
         raise UnsupportedError(
-            f"{node.op_type} node {node.name!r} takes the {how} of its trees", "SUM or AVERAGE"
+            f"{node.op_type} node {node.name!r} aggregates its trees by {how}, which is not supported",
+            "SUM or AVERAGE",
         )
     if how == "AVERAGE":
         number = len(set(node.ints("nodes_treeids")))
@@ -191,15 +200,17 @@ def _two_classes(
 ) -> Sequence[Tensor]:
     """Weights exist for one class only: usually for the first, although they mean the second."""
     how, base = str(node.attr("post_transform", "NONE")), attribute(node, "base_values")
-    if how not in ("NONE", "LOGISTIC") or (named == 1 and base.size):
+    if how not in ("NONE", "LOGISTIC") or base.size > 1 - named:
         raise UnsupportedError(
-            f"{node.op_type} node {node.name!r} has two classes, one score and post_transform {how}",
-            "post_transform NONE or LOGISTIC, weights for class 0",
+            f"{node.op_type} node {node.name!r} has two classes, weights for class {named} only, "
+            f"{base.size} base values and post_transform {how}",
+            "post_transform NONE or LOGISTIC, weights for class 0, and at most one base value; "
+            "other combinations have no defined meaning",
         )
     positive = bool((attribute(node, "class_weights") >= 0).all())
     if named == 1:
         other = build.constant(np.zeros(score.shape, np.float32))
-    elif positive and base.size < 2:
+    elif positive and how == "NONE":  # the score is a probability
         return [decided(build, score, 0.5, labels), concat(build, [rest(build, score), score], 1)]
     else:
         other = build.add1(Unary("neg"), [score])

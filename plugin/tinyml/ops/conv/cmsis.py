@@ -7,12 +7,12 @@ The sizes are those of the library's own get_buffer_size functions for code buil
 
 from __future__ import annotations
 
+from tinyml.cores.targets import Target
 from tinyml.ir import Layer
-from tinyml.kernel import Cost, Sheet
 from tinyml.ops.conv.convolution import Convolution
+from tinyml.ops.framework.kernel import Cost, Sheet
 from tinyml.ops.weighted import cmsis_nn as nn
 from tinyml.ops.weighted.records import constant_weights, int8_tensors, small_extents, symmetric_weights
-from tinyml.targets import Target
 
 COMMON = (int8_tensors, constant_weights, symmetric_weights, small_extents, nn.moderate_outputs)
 GEMM = f"{nn.SUPPORT}/arm_nn_mat_mult_nt_t_s8.c"
@@ -111,7 +111,8 @@ def im2col_bytes(layer: Layer, target: Target) -> int:
 
 
 def bias_of_groups(layer: Layer[Convolution]) -> bool:
-    """There is a bias, or only one group: without a bias CMSIS-NN reads behind NULL for the second one."""
+    """There is a bias, or only one group: without a bias, CMSIS-NN reads past a null pointer in the second
+    group."""
     return layer.has_input(2) or layer.input(1).shape[3] == layer.input(0).shape[3]
 
 
@@ -134,7 +135,7 @@ class GeneralConv(ConvolutionKernel):
 
 
 def one_filter_per_channel(layer: Layer[Convolution]) -> bool:
-    """There are as many output as input channels, the batch is 1, and there is no dilation."""
+    """Input and output have the same number of channels, the batch is 1, and there is no dilation."""
     x, y = layer.input(0), layer.output
     return x.shape[3] == y.shape[3] and x.shape[0] == 1 and layer.op.dilations == (1, 1)
 
@@ -179,7 +180,8 @@ CHANNEL_BLOCK_MVE = 124  # CH_IN_BLOCK_MVE of the library
 
 
 def bias_of_blocks(layer: Layer[Convolution]) -> bool:
-    """There is a bias, or at most 124 channels: without a bias CMSIS-NN reads behind NULL for those after."""
+    """There is a bias, or at most 124 channels: without a bias, CMSIS-NN reads past a null pointer in later
+    channels."""
     return layer.has_input(2) or layer.output.shape[3] <= CHANNEL_BLOCK_MVE
 
 

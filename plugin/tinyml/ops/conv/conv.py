@@ -9,22 +9,27 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinyml import c
+from tinyml.base import c
+from tinyml.cores.targets import Target
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType
-from tinyml.kernel import Cost, Kernel, Library, Overlay, Sheet, register_kernels
 from tinyml.ops.conv import convolution
 from tinyml.ops.conv.cmsis import CONV_KERNELS
+from tinyml.ops.conv.conv_loops import ConvLoops
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.conv.depthwise import DepthwiseConv
-from tinyml.ops.conv.loops import ConvLoops
 from tinyml.ops.conv.streamed import ConvDsp, ConvHalves, ConvInt8, ConvPairs, ConvWide
-from tinyml.ops.shared.layout import channels_first, channels_last, depthwise_weights
+from tinyml.ops.framework.kernel import Cost, Kernel, Library, Overlay, Sheet, register_kernels
+from tinyml.ops.framework.quantization_facts import quantizes
+from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
+from tinyml.ops.shared.axis_order import channels_first, channels_last, depthwise_weights
 from tinyml.ops.shared.overlay import backwards, forwards
 from tinyml.ops.shared.window import onnx_window
 from tinyml.ops.weighted import helium, rvv
 from tinyml.ops.weighted.byte_weights import ConvByteWeights
 from tinyml.ops.weighted.int16 import ConvInt16
 from tinyml.ops.weighted.records import (
+    TILE_WORDS,
     channel_tables,
     constant_weights,
     float_limits,
@@ -35,14 +40,11 @@ from tinyml.ops.weighted.records import (
     small_extents,
     symmetric_weights,
 )
-from tinyml.quantizing import quantizes
-from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
-from tinyml.targets import Target
-from tinyml.writing import OnnxWriter, onnx_writer
 
 
 def whole_groups(layer: Layer[Conv]) -> bool:
-    """Groups divide the output channels, and times the channels of the weights they are the input's."""
+    """The number of groups must divide the output channels, and groups x weight channels must equal the input
+    channels."""
     groups, (outs, _, _, ins) = layer.op.groups, layer.input(1).shape
     return groups >= 1 and outs % groups == 0 and groups * ins == layer.input(0).shape[3]
 
@@ -101,8 +103,10 @@ class ConvHelium(ConvInt8):
     def weight_layout(self, layer: Layer[Convolution], sheet: Sheet) -> dict[str, object]:
         filters = layer.input(1).value
         return {
-            ".weights": sheet.table("weights", helium.in_pairs(filters)),
-            ".channels": sheet.table("channels", helium.channel_words(layer, filters)),
+            ".weights": sheet.table("weights", helium.in_pairs(filters), holds=helium.PAIR_WORDS),
+            ".channels": sheet.table(
+                "channels", helium.channel_words(layer, filters), holds=helium.CHANNEL_WORDS
+            ),
             ".loop": f"&tinyml_conv_mve_{helium.conv_loop(layer)}",
         }
 
@@ -153,7 +157,9 @@ class ConvFloat(Kernel[Conv]):
         sheet.include("<tinyml/conv.h>")
         members = {
             **geometry(layer),
-            ".weights": sheet.table("weights", float_tiles(layer.input(1).value, op.groups)),
+            ".weights": sheet.table(
+                "weights", float_tiles(layer.input(1).value, op.groups), holds=TILE_WORDS
+            ),
             **float_limits(layer, sheet),
             ".groups": op.groups,
             ".from_the_end": c.boolean(sheet.backwards),

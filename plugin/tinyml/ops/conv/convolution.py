@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from tinyml.hooks import Border, RowWindow, padded_along
-from tinyml.ir import Array, Layer, Op, OperandRule, Tensor, TensorType, given
+from tinyml.ir import Array, Constraint, DType, Layer, Op, Tensor, TensorType, given
+from tinyml.ir.hook_types import Border, RowWindow, padded_along
+from tinyml.ops.framework.reading import Builder, TfliteNode
+from tinyml.ops.framework.writing import OnnxWriter
 from tinyml.ops.shared.operands import numbers_from, present
-from tinyml.ops.shared.real import layer_weights
+from tinyml.ops.shared.real import layer_bias, layer_weights
 from tinyml.ops.shared.window import Pads, Pair, output_extent, tflite_pads, windows
 from tinyml.ops.weighted.weighted import Weighted
-from tinyml.reading import Builder, TfliteNode
-from tinyml.writing import OnnxWriter
 
 
 def two_spatial_axes(layer: Layer[Convolution]) -> bool:
@@ -38,7 +38,7 @@ def kernel_fits(layer: Layer[Convolution]) -> bool:
 class Convolution(Weighted):
     """The sums of x and weights over a window that slides over x, NHWC."""
 
-    operands: ClassVar[tuple[OperandRule, ...]] = (
+    operands: ClassVar[tuple[Constraint, ...]] = (
         present(2),
         two_spatial_axes,
         *Weighted.operands,
@@ -96,8 +96,9 @@ def read_tflite(node: TfliteNode, build: Builder, op: Convolution) -> Sequence[T
     dilations = (options.DilationHFactor(), options.DilationWFactor())
     same = options.Padding() == Padding.SAME
     pads = tflite_pads(same, (x.shape[1], x.shape[2]), (w.shape[1], w.shape[2]), strides, dilations)
-    op = replace(op, strides=strides, dilations=dilations, pads=pads, clamp=node.clamp)
-    return [build.add1(op, [x, w, node.optional(2)], node.outputs[0])]
+    single = x.dtype is DType.UINT8
+    op = replace(op, strides=strides, dilations=dilations, pads=pads, clamp=node.clamp, single_scales=single)
+    return [build.add1(op, [x, w, layer_bias(build, x, node.optional(2))], node.outputs[0])]
 
 
 def write_convolution(

@@ -10,14 +10,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from tinyml.ir import Array, Layer, Tensor
-from tinyml.kernel import Constraint, Cost, Kernel, Library, Overlay, Sheet, register_kernels
+from tinyml.cores.targets import Target
+from tinyml.ir import Array, Constraint, Layer, Tensor
 from tinyml.ops.conv import convolution
 from tinyml.ops.conv.cmsis import DEPTHWISE_KERNELS
+from tinyml.ops.conv.conv_loops import DepthwiseConvLoops
 from tinyml.ops.conv.convolution import Convolution
-from tinyml.ops.conv.loops import DepthwiseConvLoops
 from tinyml.ops.conv.planes import DepthwiseDsp, DepthwiseHalves, DepthwisePlanes
 from tinyml.ops.conv.whole import DepthwiseWhole
+from tinyml.ops.framework.kernel import Cost, Kernel, Library, Overlay, Sheet, register_kernels
+from tinyml.ops.framework.reading import Builder, TfliteNode, tflite_op
+from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.shared.overlay import forwards
 from tinyml.ops.weighted import helium, rvv
 from tinyml.ops.weighted.int16 import DepthwiseConvInt16
@@ -30,9 +33,6 @@ from tinyml.ops.weighted.records import (
     small_extents,
     symmetric_weights,
 )
-from tinyml.reading import Builder, TfliteNode, tflite_op
-from tinyml.targets import Target
-from tinyml.writing import OnnxWriter, onnx_writer
 
 
 def whole_filters(layer: Layer[DepthwiseConv]) -> bool:

@@ -10,8 +10,8 @@ from tinyml.ir import DType, Tensor
 from tinyml.ops.conv.conv import read_conv
 from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.elementwise.cast import cast
+from tinyml.ops.framework.reading import Builder, OnnxNode, onnx_op
 from tinyml.ops.reshape import Reshape
-from tinyml.reading import Builder, OnnxNode, onnx_op
 
 
 @onnx_op("ConvInteger")

@@ -9,9 +9,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from tinyml.ir import Array, Layer
-from tinyml.kernel import Constraint, Cost, Kernel, Library, Overlay, Sheet, over_inputs
+from tinyml.cores.targets import Target
+from tinyml.ir import Array, Constraint, Layer
 from tinyml.ops.conv.convolution import Convolution
+from tinyml.ops.framework.kernel import Cost, Kernel, Library, Overlay, Sheet, over_inputs
 from tinyml.ops.shared.quant import clamp_range, quant_of
 from tinyml.ops.shared.window import Pair
 from tinyml.ops.weighted.halves import MOST, SUM_LIMIT
@@ -26,7 +27,6 @@ from tinyml.ops.weighted.records import (
     weight_zero,
 )
 from tinyml.ops.weighted.stream import right_shifts
-from tinyml.targets import Target
 
 
 def plain_taps(layer: Layer[Convolution]) -> bool:
@@ -35,17 +35,17 @@ def plain_taps(layer: Layer[Convolution]) -> bool:
 
 
 def unlimited(layer: Layer[Convolution]) -> bool:
-    """Outputs are limited to the range of int8 only."""
+    """Outputs are clamped to the range of int8 and no further."""
     return clamp_range(layer.op.clamp, layer.output) == (-128, 127)
 
 
 def several_outputs(layer: Layer[Convolution]) -> bool:
-    """Channels have more than one output."""
+    """Each channel has more than one output."""
     return max(layer.output.shape[1:3]) > 1
 
 
 def taps_fit(layer: Layer[Convolution]) -> bool:
-    """Of two neighbouring weights at least one is not -128."""
+    """No two neighbouring weights are both -128."""
     taps = np.abs(layer.input(1).value[0].astype(np.int64))
     return all(_most_of_two(way) <= MOST for way in (taps, taps.transpose(1, 0, 2)))
 
@@ -60,7 +60,7 @@ def _most_of_two(taps: Array) -> int:
 
 
 def moderate_sums(layer: Layer[Convolution]) -> bool:
-    """Sums are below 2²⁹, whatever the input."""
+    """Accumulators stay below 2²⁹ for every input."""
     filters = np.transpose(layer.input(1).value, (3, 0, 1, 2))
     bias = np.abs(folded_bias(layer, filters).astype(np.int64))
     most = bias + 128 * np.abs(filters.reshape(len(filters), -1).astype(np.int64)).sum(axis=1)

@@ -8,14 +8,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from tinyml import c
-from tinyml.ir import Layer
-from tinyml.kernel import Constraint, Cost, Kernel, Library, Overlay, Sheet
+from tinyml.base import c
+from tinyml.cores.targets import Target
+from tinyml.ir import Constraint, Layer
 from tinyml.ops.conv.convolution import Convolution
+from tinyml.ops.framework.kernel import Cost, Kernel, Library, Overlay, Sheet
 from tinyml.ops.shared.overlay import backwards, forwards
-from tinyml.ops.shared.quant import output_multipliers
 from tinyml.ops.weighted.halves import moderate_sums, neighbours_fit
-from tinyml.ops.weighted.pairs import pair_stream, pairs_are_exact
+from tinyml.ops.weighted.pairs import PAIR_WORDS, pair_stream, pairs_are_exact
 from tinyml.ops.weighted.records import (
     constant_weights,
     folded_bias,
@@ -28,8 +28,7 @@ from tinyml.ops.weighted.records import (
     symmetric_weights,
     weight_zero,
 )
-from tinyml.ops.weighted.stream import filter_stream, right_shifts
-from tinyml.targets import Target
+from tinyml.ops.weighted.stream import filter_stream, right_shifts, stream_words
 
 
 class ConvInt8(Kernel[Convolution]):
@@ -77,9 +76,10 @@ class ConvInt8(Kernel[Convolution]):
         """Members that only this struct has: its constants, and what the kernel supports in weights."""
         filters = layer.input(1).value
         groups = layer.input(0).shape[3] // filters.shape[3]
-        bias, multipliers = folded_bias(layer, filters), output_multipliers(layer)
-        words = sheet.table("filters", filter_stream(filters, bias, multipliers, self.together, groups))
-        return {".filters": words, ".groups": groups, **weight_zero(layer)}
+        bias, multipliers = folded_bias(layer, filters), layer.op.multipliers(layer)
+        words = filter_stream(filters, bias, multipliers, self.together, groups)
+        name = sheet.table("filters", words, holds=stream_words(self.together))
+        return {".filters": name, ".groups": groups, **weight_zero(layer)}
 
 
 class ConvHalves(ConvInt8):
@@ -101,7 +101,7 @@ class ConvHalves(ConvInt8):
 
 
 def not_three_positions(layer: Layer[Convolution]) -> bool:
-    """There are not just three positions, which three windows at a time suit better."""
+    """There are not exactly three positions: a kernel for three windows at a time is better at those."""
     _, height, width, _ = layer.output.shape
     return int(height * width) != 3
 
@@ -143,5 +143,6 @@ class ConvPairs(ConvDsp):
     def weight_layout(self, layer: Layer[Convolution], sheet: Sheet) -> dict[str, object]:
         filters = layer.input(1).value
         groups = layer.input(0).shape[3] // filters.shape[3]
-        words = pair_stream(filters, folded_bias(layer, filters), output_multipliers(layer), groups)
-        return {".filters": sheet.table("filters", words), ".groups": groups, **weight_zero(layer)}
+        words = pair_stream(filters, folded_bias(layer, filters), layer.op.multipliers(layer), groups)
+        name = sheet.table("filters", words, holds=PAIR_WORDS)
+        return {".filters": name, ".groups": groups, **weight_zero(layer)}

@@ -13,34 +13,35 @@ from typing import ClassVar
 
 import numpy as np
 
-from tinyml import c
-from tinyml.errors import ModelError
-from tinyml.ir import Array, DType, Layer, OperandRule, Shape, Tensor, TensorType, given
-from tinyml.kernel import Constraint, Kernel, Sheet, register_kernels
-from tinyml.ops.conv.loops import one_plain_type
+from tinyml.base import c
+from tinyml.base.errors import ModelError
+from tinyml.ir import Array, Constraint, DType, Layer, Shape, Tensor, TensorType, given
+from tinyml.ops.conv.conv_loops import one_plain_type
+from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.framework.quantization_facts import quantizes
+from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.pool.windows import flat_index, nested
 from tinyml.ops.reshape import Reshape
-from tinyml.ops.shared.layout import channels_first, channels_last
+from tinyml.ops.shared.axis_order import channels_first, channels_last
 from tinyml.ops.shared.operands import not_empty, numbers_from, present
 from tinyml.ops.shared.quant import LARGEST_SHIFT_INT16, clamp_range, quant_of
-from tinyml.ops.shared.real import layer_weights
+from tinyml.ops.shared.real import layer_bias, layer_weights
 from tinyml.ops.transpose import Transpose
 from tinyml.ops.weighted.records import constant_weights, one_weight_zero
 from tinyml.ops.weighted.weighted import Weighted, largest_shift
-from tinyml.quantizing import quantizes
-from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
-from tinyml.writing import OnnxWriter, onnx_writer
 
 
 def spatial_axes(layer: Layer[ConvTranspose]) -> bool:
-    """Input and weights have one axis more on either side than the window has."""
+    """Input and weights have the axes of the window, one axis before them and one after."""
     op = layer.op
     ranks = {len(part) for part in (op.strides, op.dilations, op.pads, op.outputs)}
     return ranks == {len(layer.input(0).shape) - 2} == {len(layer.input(1).shape) - 2}
 
 
 def transposed_groups(layer: Layer[ConvTranspose]) -> bool:
-    """Groups divide the output channels, and times the channels of the weights they are the input's."""
+    """The number of groups must divide the output channels, and groups x weight channels must equal the input
+    channels."""
     groups, w = layer.op.groups, layer.input(1).shape
     return groups >= 1 and w[0] % groups == 0 and groups * w[-1] == layer.input(0).shape[-1]
 
@@ -49,7 +50,7 @@ def transposed_groups(layer: Layer[ConvTranspose]) -> bool:
 class ConvTranspose(Weighted):
     """Output element o gets x[i] * w[k] for all i, k with o = i * stride + k * dilation - pad."""
 
-    operands: ClassVar[tuple[OperandRule, ...]] = (
+    operands: ClassVar[tuple[Constraint, ...]] = (
         present(2),
         spatial_axes,
         *Weighted.operands,
@@ -101,14 +102,14 @@ class ConvTranspose(Weighted):
 
 
 def quantized_types(layer: Layer) -> bool:
-    """Weights are int8; input and output int8, or int16; all quantised."""
+    """Weights are int8, input and output are both int8 or both int16, and all are quantised."""
     x, w, y = layer.input(0), layer.input(1), layer.output
     alike = x.dtype is y.dtype and y.dtype in (DType.INT8, DType.INT16)
     return alike and all(t.quant is not None for t in (x, w, y)) and w.dtype is DType.INT8
 
 
 def small_factors(layer: Layer[ConvTranspose]) -> bool:
-    """The factor from sums to int16 outputs is below 2**14."""
+    """The rescaling factor from accumulator to int16 output is below 2**14."""
     return layer.output.dtype is not DType.INT16 or largest_shift(layer) <= LARGEST_SHIFT_INT16
 
 
@@ -149,7 +150,7 @@ class ConvTransposeLoops(Kernel[ConvTranspose]):
     def sum_type(self, layer: Layer[ConvTranspose]) -> str:
         return layer.output.dtype.c
 
-    def operand(self, layer: Layer[ConvTranspose], sheet: Sheet, index: int, place: str) -> str:
+    def operand(self, layer: Layer[ConvTranspose], sheet: Sheet, index: int, place: c.Expr) -> str:
         """One factor of a product."""
         return f"{sheet.x(index)}[{place}]"
 
@@ -192,7 +193,7 @@ class ConvTransposeQuantized(ConvTransposeLoops):
     def sum_type(self, layer: Layer[ConvTranspose]) -> str:
         return "int64_t" if layer.output.dtype is DType.INT16 else "int32_t"
 
-    def operand(self, layer: Layer[ConvTranspose], sheet: Sheet, index: int, place: str) -> str:
+    def operand(self, layer: Layer[ConvTranspose], sheet: Sheet, index: int, place: c.Expr) -> str:
         zero = quant_of(layer.input(index)).zero_points[0]
         element = f"{sheet.x(index)}[{place}]"
         return f"({element} - ({zero}))" if zero else element
@@ -276,8 +277,9 @@ def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
         sizes = zip(x.shape[1:3], strides, w.shape[1:3], outputs, strict=True)
         before = [max(0, (i - 1) * s + k - o) // 2 for i, s, k, o in sizes]
         pads = (before[0], before[1])
-    op = ConvTranspose(strides, (1, 1), pads, outputs, clamp=node.clamp)
-    return [build.add1(op, [x, w, node.optional(3)], node.outputs[0])]
+    single = x.dtype is DType.UINT8
+    op = ConvTranspose(strides, (1, 1), pads, outputs, clamp=node.clamp, single_scales=single)
+    return [build.add1(op, [x, w, layer_bias(build, x, node.optional(3))], node.outputs[0])]
 
 
 @onnx_writer(ConvTranspose)

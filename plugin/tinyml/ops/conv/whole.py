@@ -7,8 +7,8 @@ from __future__ import annotations
 import numpy as np
 
 from tinyml.ir import Layer
-from tinyml.kernel import Cost, Kernel, Library, Overlay, Sheet, over_inputs
 from tinyml.ops.conv.convolution import Convolution
+from tinyml.ops.framework.kernel import Cost, Kernel, Library, Overlay, Sheet, over_inputs
 from tinyml.ops.weighted.helium import one_filter_per_channel
 from tinyml.ops.weighted.records import (
     constant_weights,

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from tinyml.ir import Layer
-from tinyml.kernel import Cost, Sheet
+from tinyml.ops.framework.kernel import Cost, Sheet
 from tinyml.ops.shared.quant import quant_of
 from tinyml.ops.weighted import cmsis_nn as nn
 from tinyml.ops.weighted.records import constant_weights, folded_bias, int8_tensors, symmetric_weights

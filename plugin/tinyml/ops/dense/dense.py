@@ -10,18 +10,21 @@ from typing import ClassVar
 
 import numpy as np
 
-from tinyml import fixed_point as fp
-from tinyml.ir import Array, Layer, OperandRule, Tensor, TensorType, given
-from tinyml.kernel import Constraint, Cost, Kernel, Library, Sheet, register_kernels
+from tinyml.cores.targets import Target
+from tinyml.ir import Array, Constraint, Layer, Tensor, TensorType, given
 from tinyml.ops.dense.cmsis import DENSE_KERNELS
-from tinyml.ops.dense.sparse import DenseSparse
+from tinyml.ops.dense.sparse import DenseRuns, DenseRunsOfBytes, DenseSparse
+from tinyml.ops.framework.kernel import Cost, Kernel, Library, Sheet, register_kernels
+from tinyml.ops.framework.table_words import stream
+from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.shared.operands import present
-from tinyml.ops.shared.quant import Multipliers, quant_of
+from tinyml.ops.shared.quant import Multipliers, output_multipliers, quant_of
 from tinyml.ops.weighted import helium, rvv
 from tinyml.ops.weighted.byte_weights import DenseByteWeights
 from tinyml.ops.weighted.int16 import DenseInt16
-from tinyml.ops.weighted.pairs import pair_stream, pairs_are_exact, six_stream
+from tinyml.ops.weighted.pairs import PAIR_WORDS, SIX_WORDS, pair_stream, pairs_are_exact, six_stream
 from tinyml.ops.weighted.records import (
+    TILE_WORDS,
     channel_tables,
     constant_weights,
     float_limits,
@@ -35,23 +38,22 @@ from tinyml.ops.weighted.records import (
     symmetric_weights,
     weight_zero,
 )
-from tinyml.ops.weighted.stream import filter_stream, quads, right_shifts
+from tinyml.ops.weighted.stream import TURNS, filter_stream, quads, right_shifts
 from tinyml.ops.weighted.weighted import Weighted, channel_multipliers
-from tinyml.targets import Target
-from tinyml.writing import OnnxWriter, onnx_writer
 
+FOURS = "every 4 filters, then for each of the last"
 MANY_FILTERS = 32
 """From which on a layer saves enough instructions for the code of a second kernel."""
 
 
 def matrix_of_weights(layer: Layer[Dense]) -> bool:
-    """The weights have 2 axes, the second one as long as the input's last."""
+    """The weights have 2 axes, and the second is as long as the input's last axis."""
     x, w = layer.input(0), layer.input(1)
     return len(w.shape) == 2 and len(x.shape) >= 1 and x.shape[-1] == w.shape[1]
 
 
 def one_row_of_words(layer: Layer[Dense]) -> bool:
-    """The input is one row, a multiple of 4 elements."""
+    """The input is one row with a multiple of 4 elements."""
     return layer.input(0).elements == layer.input(1).shape[1] and layer.input(0).elements % 4 == 0
 
 
@@ -64,7 +66,7 @@ def many_filters(layer: Layer[Dense]) -> bool:
 class Dense(Weighted):
     """Inputs: x (..., in), weights (out, in), optional bias (out)."""
 
-    operands: ClassVar[tuple[OperandRule, ...]] = (present(2), matrix_of_weights, *Weighted.operands)
+    operands: ClassVar[tuple[Constraint, ...]] = (present(2), matrix_of_weights, *Weighted.operands)
 
     @property
     def channel_axis(self) -> int:
@@ -83,12 +85,7 @@ class Dense(Weighted):
 
     def multipliers(self, layer: Layer) -> Multipliers:
         """As for a convolution, except that TFLite multiplies the two per-tensor scales in float32."""
-        weights = quant_of(layer.input(1))
-        if weights.per_channel:
-            return super().multipliers(layer)
-        product = float(np.float32(quant_of(layer.input(0)).scale) * np.float32(weights.scale))
-        multiplier, shift = fp.quantize_multiplier(product / quant_of(layer.output).scale)
-        return np.array([multiplier], np.int32), np.array([shift], np.int32)
+        return output_multipliers(layer, single=not quant_of(layer.input(1)).per_channel)
 
 
 class DenseInt8(Kernel[Dense]):
@@ -100,6 +97,7 @@ class DenseInt8(Kernel[Dense]):
     sources: ClassVar[tuple[str, ...]] = ("dense/dense_s8.c",)
     cost = Cost(plain=(2.6, 45), dsp=(2.6, 45), mve=(2.6, 45))
     constraints: ClassVar[tuple[Constraint, ...]] = (int8_tensors, constant_weights, one_weight_zero)
+    words: ClassVar[str] = stream(FOURS, TURNS)
 
     def emit(self, layer: Layer[Dense], sheet: Sheet) -> None:
         sheet.include("<tinyml/dense.h>")
@@ -121,7 +119,8 @@ class DenseInt8(Kernel[Dense]):
             )
             if len(rows) > 0
         ]
-        return {".filters": sheet.table("filters", np.concatenate(parts)), **weight_zero(layer)}
+        name = sheet.table("filters", np.concatenate(parts), holds=self.words)
+        return {".filters": name, **weight_zero(layer)}
 
     def in_fours(self, filters: Array) -> Array:
         """Weights of a multiple of four filters, in the order in which their words take turns."""
@@ -134,6 +133,7 @@ class DenseQuads(DenseInt8):
     name = "tinyml_dense_quads_s8"
     sources: ClassVar[tuple[str, ...]] = ("dense/dense_quads_s8.c",)
     cost = Cost(plain=(2.15, 55))
+    words = stream(FOURS, "weights, one of each of the 4 filters in a word, the first 3 plus 128")
 
     def runs_on(self, target: Target) -> bool:
         return target.arm and not target.dsp
@@ -165,7 +165,7 @@ class DensePairs(DenseDsp):
     def weight_layout(self, layer: Layer[Dense], sheet: Sheet) -> dict[str, object]:
         filters = layer.input(1).value
         words = pair_stream(filters, folded_bias(layer, filters), channel_multipliers(layer))
-        return {".filters": sheet.table("filters", words), **weight_zero(layer)}
+        return {".filters": sheet.table("filters", words, holds=PAIR_WORDS), **weight_zero(layer)}
 
 
 class DenseSixes(DensePairs):
@@ -179,7 +179,7 @@ class DenseSixes(DensePairs):
     def weight_layout(self, layer: Layer[Dense], sheet: Sheet) -> dict[str, object]:
         filters = layer.input(1).value
         words = six_stream(filters, folded_bias(layer, filters), channel_multipliers(layer))
-        return {".filters": sheet.table("filters", words), **weight_zero(layer)}
+        return {".filters": sheet.table("filters", words, holds=SIX_WORDS), **weight_zero(layer)}
 
 
 class DenseHelium(DenseInt8):
@@ -240,7 +240,7 @@ class DenseFloat(Kernel[Dense]):
         sheet.include("<tinyml/dense.h>")
         members = {
             **matrix(layer),
-            ".weights": sheet.table("weights", float_tiles(layer.input(1).value)),
+            ".weights": sheet.table("weights", float_tiles(layer.input(1).value), holds=TILE_WORDS),
             **float_limits(layer, sheet),
         }
         name = sheet.record("struct tinyml_dense_f32", "params", members)
@@ -258,7 +258,9 @@ register_kernels(
     DenseQuads(),
     DenseInt8(),
     DenseInt16(),
+    DenseRunsOfBytes(),
     DenseByteWeights(),
+    DenseRuns(),
     DenseSparse(),
     DenseFloat(),
 )

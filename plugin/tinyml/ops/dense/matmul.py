@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tinyml import c
-from tinyml.errors import UnsupportedError
+from tinyml.base import c
+from tinyml.base.errors import UnsupportedError
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.dense import matmul_int8 as integers
 from tinyml.ops.dense.dense import Dense
 from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.elementwise.cast import cast
-from tinyml.ops.reshape import Reshape
+from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.framework.quantization_facts import quantizes
+from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
+from tinyml.ops.reshape import Reshape, with_quant
 from tinyml.ops.shared.operands import at_least_rank, present
 from tinyml.ops.shared.quant import NO_CLAMP
-from tinyml.ops.shared.real import in_real_numbers, layer_weights, real_weights
+from tinyml.ops.shared.real import in_real_numbers, layer_bias, layer_weights, real_weights
 from tinyml.ops.transpose import Transpose
-from tinyml.quantizing import quantizes
-from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
-from tinyml.writing import OnnxWriter, onnx_writer
 
 if TYPE_CHECKING:  # operators can be read from TFLite without importing onnx
     import onnx
@@ -224,6 +224,9 @@ def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
         a = swapped(build, a)
     if options.AdjY():
         b = swapped(build, b)
+    if output.dtype is DType.INT32 and a.quant is not None and b.quant is not None:
+        stored = [cast(build, with_quant(build, x, None), DType.INT32) for x in (a, b)]
+        return [build.add1(MatMul(), stored)]  # of the stored integers, whatever their zero points are
     return [product(build, a, b, output)]
 
 
@@ -252,10 +255,10 @@ def read_fully_connected(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
         x = build.add1(Reshape((x.elements // w.shape[1], w.shape[1])), [x])
     w = layer_weights(node, build, x, w)
     if w.is_constant:
-        return [build.add1(Dense(clamp=node.clamp), [x, w, bias], node.outputs[0])]
+        return [build.add1(Dense(clamp=node.clamp), [x, w, layer_bias(build, x, bias)], node.outputs[0])]
     if bias is not None or node.clamp != NO_CLAMP:
         raise UnsupportedError(
-            f"{node.op_type} operator {node.name!r}: weights that are computed, with bias or activation"
+            f"{node.op_type} operator {node.name!r}: computed weights with bias or activation"
         )
     return [product(build, x, swapped(build, w), node.outputs[0])]
 

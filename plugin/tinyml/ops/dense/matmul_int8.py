@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tinyml import c
-from tinyml import fixed_point as fp
+from tinyml.base import c
 from tinyml.ir import Array, DType, Layer, Tensor, TensorType
-from tinyml.kernel import Sheet
-from tinyml.ops.shared.quant import LARGEST_SHIFT_INT16, quant_of
+from tinyml.ops.framework import fixed_point as fp
+from tinyml.ops.framework.kernel import Sheet
+from tinyml.ops.shared.quant import LARGEST_SHIFT_INT16, quant_of, scale_product
 
 MOST_PRODUCTS = 1 << 15
 """Of differences of bytes, whose sum 32 bits hold."""
@@ -34,11 +34,8 @@ def has_integer_form(a: Tensor | None, b: Tensor | None, y: Tensor | TensorType)
 
 def rescale(layer: Layer, once: bool) -> tuple[int, int]:
     """From sums to the output; TFLite multiplies the two scales in float32."""
-    if once:
-        product = quant_of(layer.input(0)).scale * quant_of(layer.input(1)).scale
-        return fp.quantize_multiplier(product / quant_of(layer.output).scale)
-    a, b = (np.float32(quant_of(layer.input(i)).scale) for i in (0, 1))
-    return fp.quantize_multiplier(float(a * b) / quant_of(layer.output).scale)
+    a, b = (quant_of(layer.input(i)).scale for i in (0, 1))
+    return fp.quantize_multiplier(scale_product(a, b, single=not once) / quant_of(layer.output).scale)
 
 
 def evaluate(layer: Layer, a: Array, b: Array, once: bool) -> Array:
@@ -64,7 +61,7 @@ def emit(layer: Layer, sheet: Sheet, nest: c.Nest, inner: int, stride: int, once
     low, high = y.dtype.limits
     sheet.include("<tinyml/conv_s16.h>" if wide else "<tinyml/fixed_point.h>")
 
-    def operand(index: int, place: str) -> str:
+    def operand(index: int, place: c.Expr) -> str:
         zero = quant_of(layer.input(index)).zero_point
         element = f"{sheet.x(index)}[{place}]"
         return f"({element} - ({zero}))" if zero else element
@@ -73,8 +70,8 @@ def emit(layer: Layer, sheet: Sheet, nest: c.Nest, inner: int, stride: int, once
         sheet.line(f"{'int64_t' if wide else 'int32_t'} acc = 0;")
         sheet.line()
         with sheet.block(f"for (int32_t k = 0; k < {inner}; k++) {{"):
-            right = f"{index['b']} + k" if stride == 1 else f"{index['b']} + k * {stride}"
-            sheet.line(f"acc += {operand(0, index['a'] + ' + k')} * {operand(1, right)};")
+            left, right = index["a"] + "k", index["b"] + c.Expr("k") * stride
+            sheet.line(f"acc += {operand(0, left)} * {operand(1, right)};")
         if wide:
             value = f"tinyml_narrow_s64{'_once' if once else ''}(acc, {multiplier}, {shift}, {low}, {high})"
         else:

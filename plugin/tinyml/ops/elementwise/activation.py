@@ -12,14 +12,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tinyml.ir import Array, Op, Tensor, TensorType
+from tinyml.base.errors import UnsupportedError
+from tinyml.ir import Array, DType, Op, Tensor, TensorType
 from tinyml.ops.elementwise import activation_tables as tables
 from tinyml.ops.elementwise import int16_activation, int16_tflite_table, lookup
 from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.elementwise.cast import Cast
 from tinyml.ops.elementwise.unary import Unary
+from tinyml.ops.framework.reading import Builder, TfliteNode, tflite_op
 from tinyml.ops.shared.real import in_real_numbers, to_real
-from tinyml.reading import Builder, TfliteNode, tflite_op
 
 
 def add_function(
@@ -109,5 +110,10 @@ def read_tabulated(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
 def read_leaky_relu(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     x, output = node.input(0), node.outputs[0]
     alpha = node.options.Alpha()
+    if alpha < 0 and x.dtype is DType.INT16:
+        raise UnsupportedError(
+            f"LEAKY_RELU operator {node.name!r} of int16 has a negative slope, {alpha:g}",
+            "a slope of 0 or more; int8 and float32 can have any",
+        )
     stored = tables.leaky_relu(x, output, alpha) if lookup.takes(x, output) else None
     return [add_function(build, x, output, Unary("leaky_relu", (alpha,)), stored)]

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tinyml import fixed_point as fp
 from tinyml.ir import Array, Quant, Tensor, TensorType
 from tinyml.ops.elementwise.lookup import stored_values
+from tinyml.ops.framework import fixed_point as fp
 from tinyml.ops.shared.quant import quant_of
 
 

@@ -10,14 +10,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from tinyml.errors import UnsupportedError
-from tinyml.hooks import Affine, RowWindow
+from tinyml.base.errors import UnsupportedError
+from tinyml.cores.targets import Target
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import Library, Sheet, register_kernels
+from tinyml.ir.hook_types import Affine, RowWindow
 from tinyml.ops.elementwise import binary_int8 as integers
 from tinyml.ops.elementwise import compare_int8 as comparisons
 from tinyml.ops.elementwise.binary_functions import FUNCTIONS
-from tinyml.ops.elementwise.loops import (
+from tinyml.ops.elementwise.element_loops import (
     ElementwiseKernel,
     apply_clamp,
     broadcast,
@@ -25,14 +25,15 @@ from tinyml.ops.elementwise.loops import (
     emit_loops,
     fill,
 )
+from tinyml.ops.framework.kernel import Library, Sheet, register_kernels
+from tinyml.ops.framework.quantization_facts import quantizes
+from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
+from tinyml.ops.reshape import with_quant
 from tinyml.ops.shared.clamped import Clamped
 from tinyml.ops.shared.operands import present
 from tinyml.ops.shared.quant import NO_CLAMP, clamp_range
 from tinyml.ops.shared.real import in_real_numbers
-from tinyml.quantizing import quantizes
-from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
-from tinyml.targets import Target
-from tinyml.writing import OnnxWriter, onnx_writer
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ class BinaryQuantized(ElementwiseKernel[Binary]):
 
 
 def one_step(layer: Layer[Binary]) -> bool:
-    """The layer adds int8 tensors of one shape, and one linear step computes the same bytes as three."""
+    """The layer adds int8 tensors of the same shape, and one rescaling step gives the same bytes as three."""
     a, b, y = layer.input(0), layer.input(1), layer.output
     if not a.shape == b.shape == y.shape or y.dtype is not DType.INT8:
         return False
@@ -188,7 +189,7 @@ def same_types(layer: Layer[Binary]) -> bool:
 
 
 def not_quantized(layer: Layer) -> bool:
-    """The tensors are floats or plain integers, not quantised ones."""
+    """The tensors are floating point, or integers without quantisation."""
     return all(t is None or t.quant is None for t in (*layer.inputs, *layer.outputs))
 
 
@@ -248,7 +249,7 @@ def read_mod(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
 def read_shift(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     direction = node.attr("direction", "")
     if direction not in ("LEFT", "RIGHT"):
-        raise UnsupportedError(f"BitShift with direction {direction!r}", "LEFT or RIGHT")
+        raise UnsupportedError(f"BitShift has the unknown direction {direction!r}", "LEFT or RIGHT")
     return [build.add1(Binary(f"shift_{direction.lower()}"), [node.input(0), node.input(1)])]
 
 
@@ -298,11 +299,31 @@ TFLITE_NAMES = {
 def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     op = Binary(TFLITE_NAMES[node.op_type], clamp=node.clamp)
     a, b, output = node.input(0), node.input(1), node.outputs[0]
+    if node.op_type in ("FLOOR_DIV", "FLOOR_MOD") and a.dtype.is_integer:  # of the stored integers
+        return [build.add1(op, [with_quant(build, x, None) for x in (a, b)])]
+    _check_powers_of_two(node)
     plain = a.quant is None and b.quant is None and output.quant is None
     whole = integers.has_integer_form(op.function, a, b, output)
     if plain or whole or comparisons.has_integer_form(op.function, a, b):
         return [build.add1(op, [a, b], output)]
+    if op.function == "div" and output.dtype is DType.UINT8:
+        build.note("DIV of uint8 is computed in float; LiteRT's integers can differ by one step")
     return [in_real_numbers(build, op, [a, b], output)]
+
+
+def _check_powers_of_two(node: TfliteNode) -> None:
+    """int16 with ``pot_scale_int16``, the default of ADD and SUB: scales are powers of two, and only shifted.
+
+    With equal scales nothing is shifted, and both ways give the same.
+    """
+    if node.op_type not in ("ADD", "SUB") or node.input(0).dtype is not DType.INT16:
+        return
+    scales = {t.quant.scale for t in (node.input(0), node.input(1), node.outputs[0]) if t.quant is not None}
+    if node.options.PotScaleInt16() and len(scales) > 1:
+        raise UnsupportedError(
+            f"{node.op_type} operator {node.name!r} has pot_scale_int16 and tensors of different scales",
+            "convert the model again with a current converter, which writes pot_scale_int16 = false",
+        )
 
 
 @tflite_op("ADD_N")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinyml.ir import Array
-from tinyml.ops.elementwise.loops import Templates
+from tinyml.ops.elementwise.element_loops import Templates
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,13 @@ def _divide(a: Array, b: Array) -> Array:
     return np.where(b == 0, 0, towards_zero)
 
 
+def _floor_divide(a: Array, b: Array) -> Array:
+    """The floor of the quotient in double, as in LiteRT; numpy's own looks at the remainder."""
+    if a.dtype.kind != "f":
+        return np.floor_divide(a, b)
+    return np.asarray(np.floor(a.astype(np.float64) / b.astype(np.float64)), a.dtype)
+
+
 def _shift(a: Array, b: Array, left: bool) -> Array:
     width = a.dtype.itemsize * 8
     outside = (b < 0) | (b >= width)
@@ -69,7 +76,7 @@ FUNCTIONS = {
     "sub": Function(np.subtract, _arithmetic("-"), neutral=0),
     "mul": Function(np.multiply, _arithmetic("*"), neutral=1, commutes=True),
     "div": Function(_divide, Templates("{a} / {b}", _helper("div")), neutral=1),
-    "floor_div": Function(np.floor_divide, Templates("{floor}({a} / {b})", _helper("floor_div"))),
+    "floor_div": Function(_floor_divide, Templates("tinyml_floor_div_{t}({a}, {b})", _helper("floor_div"))),
     "mod": Function(np.mod, Templates("tinyml_mod_{t}({a}, {b})", _helper("mod"))),
     "fmod": Function(np.fmod, Templates("{fmod}({a}, {b})", _helper("rem"))),
     # NaN wins, as in numpy: a number is not equal to itself only if it is none

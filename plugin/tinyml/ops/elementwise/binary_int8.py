@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinyml import c
-from tinyml import fixed_point as fp
+from tinyml.base import c
 from tinyml.ir import Array, DType, Layer, Tensor, TensorType
-from tinyml.kernel import Sheet
+from tinyml.ops.framework import fixed_point as fp
+from tinyml.ops.framework.kernel import Sheet
 from tinyml.ops.shared import linear
 from tinyml.ops.shared.linear import Linear
 from tinyml.ops.shared.quant import Clamp, clamp_range, limited, quant_of

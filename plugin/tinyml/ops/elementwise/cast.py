@@ -10,13 +10,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinyml.errors import UnsupportedError
+from tinyml.base.errors import UnsupportedError
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import InPlace, Kernel, Sheet, register_kernels
-from tinyml.ops.elementwise.loops import emit_loops
+from tinyml.ops.elementwise.element_loops import emit_loops
+from tinyml.ops.framework.kernel import InPlace, Kernel, Sheet, register_kernels
+from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, dtype_of, onnx_op, tflite_op
+from tinyml.ops.framework.writing import OnnxWriter, element_type, onnx_writer
 from tinyml.ops.shared.operands import present
-from tinyml.reading import Builder, OnnxNode, TfliteNode, dtype_of, onnx_op, tflite_op
-from tinyml.writing import OnnxWriter, element_type, onnx_writer
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def converted(x: Array, dtype: DType) -> Array:
 
 
 def as_many_bytes(layer: Layer[Any]) -> bool:
-    """The new type has elements of as many bytes."""
+    """The new type has elements of the same size."""
     return bool(layer.input(0).dtype.bytes == layer.op.dtype.bytes)
 
 

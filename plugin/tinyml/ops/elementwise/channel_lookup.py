@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from tinyml import c
+from tinyml.base import c
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.elementwise.lookup import bytes_to_bytes, of_bytes
+from tinyml.ops.framework.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.shared.operands import axis_exists, present
 
 

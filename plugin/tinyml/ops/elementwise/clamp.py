@@ -10,18 +10,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from tinyml import c
+from tinyml.base import c
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.elementwise import activation_tables as tables
 from tinyml.ops.elementwise import int16_activation, lookup
 from tinyml.ops.elementwise.binary import Binary
-from tinyml.ops.elementwise.loops import apply_clamp, clamp_code
+from tinyml.ops.elementwise.element_loops import apply_clamp, clamp_code
+from tinyml.ops.framework.kernel import InPlace, Sheet, register_kernels
+from tinyml.ops.framework.quantization_facts import quantizes
+from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.quantization.requantize import rescaled
 from tinyml.ops.shared.operands import numbers, present
-from tinyml.quantizing import quantizes
-from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
-from tinyml.writing import OnnxWriter, onnx_writer
 
 
 @dataclass(frozen=True)

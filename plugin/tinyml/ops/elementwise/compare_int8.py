@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tinyml import c
-from tinyml import fixed_point as fp
+from tinyml.base import c
 from tinyml.ir import Array, DType, Layer, Tensor
-from tinyml.kernel import Sheet
+from tinyml.ops.framework import fixed_point as fp
+from tinyml.ops.framework.kernel import Sheet
 from tinyml.ops.shared.quant import quant_of
 
 HEADROOM_BITS = 8

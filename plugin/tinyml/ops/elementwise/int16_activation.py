@@ -11,10 +11,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from tinyml import c
-from tinyml import fixed_point as fp
-from tinyml.ir import Array, DType, Layer, Op, OperandRule, Tensor, TensorType, given
-from tinyml.kernel import InPlace, Sheet, register_kernels
+from tinyml.base import c
+from tinyml.ir import Array, Constraint, DType, Layer, Op, Tensor, TensorType, given
+from tinyml.ops.framework import fixed_point as fp
+from tinyml.ops.framework.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.shared.clamped import Clamped
 from tinyml.ops.shared.operands import present
 from tinyml.ops.shared.quant import clamp_range, quant_of
@@ -47,7 +47,7 @@ def of_int16(layer: Layer) -> bool:
 class Int16Activation(Op):
     """Base: one int16 in, one int16 out."""
 
-    operands: ClassVar[tuple[OperandRule, ...]] = (present(1), of_int16)
+    operands: ClassVar[tuple[Constraint, ...]] = (present(1), of_int16)
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         x = given(inputs, 0)

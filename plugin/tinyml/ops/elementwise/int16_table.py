@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from tinyml import c
+from tinyml.base import c
 from tinyml.ir import Array, DType, Layer, Tensor, TensorType, given
-from tinyml.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.elementwise import lookup
 from tinyml.ops.elementwise.int16_activation import Int16Activation, symmetric_int16
+from tinyml.ops.framework.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.shared.quant import quant_of
 
 BITS = 7

@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinyml import c
-from tinyml import fixed_point as fp
-from tinyml.hooks import RowWindow
+from tinyml.base import c
 from tinyml.ir import Array, DType, Layer, Op, Quant, Tensor, TensorType, given
-from tinyml.kernel import InPlace, Sheet, register_kernels
+from tinyml.ir.hook_types import RowWindow
+from tinyml.ops.framework import fixed_point as fp
+from tinyml.ops.framework.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.shared.operands import present
 from tinyml.ops.shared.quant import quant_of
 

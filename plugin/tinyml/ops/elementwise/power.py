@@ -10,13 +10,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import Sheet, register_kernels
 from tinyml.ops.elementwise.binary import Binary
-from tinyml.ops.elementwise.loops import ElementwiseKernel, broadcast, broadcasting, emit_loops, suffix
+from tinyml.ops.elementwise.element_loops import (
+    ElementwiseKernel,
+    broadcast,
+    broadcasting,
+    emit_loops,
+    suffix,
+)
 from tinyml.ops.elementwise.unary import Unary
+from tinyml.ops.framework.kernel import Sheet, register_kernels
+from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.shared.operands import present
-from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
-from tinyml.writing import OnnxWriter, onnx_writer
 
 
 @dataclass(frozen=True)

@@ -11,16 +11,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from tinyml.errors import UnsupportedError
+from tinyml.base.errors import UnsupportedError
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import Sheet, register_kernels
 from tinyml.ops.elementwise import int16_activation, int16_table, lookup
-from tinyml.ops.elementwise.loops import ElementwiseKernel, Templates, emit_loops, fill
+from tinyml.ops.elementwise.element_loops import ElementwiseKernel, Templates, emit_loops, fill
+from tinyml.ops.framework.kernel import Sheet, register_kernels
+from tinyml.ops.framework.quantization_facts import quantizes
+from tinyml.ops.framework.reading import Builder, OnnxNode, onnx_op
+from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.shared.operands import present
 from tinyml.ops.shared.quant import quant_of
-from tinyml.quantizing import quantizes
-from tinyml.reading import Builder, OnnxNode, onnx_op
-from tinyml.writing import OnnxWriter, onnx_writer
 
 SQRT_HALF = math.sqrt(0.5)
 GELU_FACTOR = math.sqrt(2.0 / math.pi)
@@ -65,8 +65,12 @@ FUNCTIONS = {
     "abs": Function(np.abs, Templates("{fabs}({x})", "{x} < 0 ? " + NEGATED + " : {x}", unsigned="{x}")),
     "neg": Function(np.negative, Templates("-{x}", NEGATED)),
     "sign": Function(
-        lambda x: (x > 0).astype(np.int8) - (x < 0).astype(np.int8),
-        Templates("({t})(({x} > 0) - ({x} < 0))", "({t})(({x} > 0) - ({x} < 0))", unsigned="{x} > 0"),
+        lambda x: np.where(np.isnan(x), x, (x > 0).astype(np.int8) - (x < 0).astype(np.int8)),
+        Templates(
+            "{x} != {x} ? {x} : ({t})(({x} > 0) - ({x} < 0))",
+            "({t})(({x} > 0) - ({x} < 0))",
+            unsigned="{x} > 0",
+        ),
     ),
     "ceil": _maths("ceil", np.ceil),
     "floor": _maths("floor", np.floor),
@@ -106,7 +110,7 @@ FUNCTIONS = {
     "swish": _real(lambda x, alpha: x * sigmoid(alpha * x), "{x} / (1.0{s} + {exp}(-{p0} * {x}))"),
     "hard_sigmoid": _real(
         lambda x, alpha, beta: np.clip(alpha * x + beta, 0, 1),
-        "{fmin}({fmax}({p0} * {x} + {p1}, 0.0{s}), 1.0{s})",
+        "{x} != {x} ? {x} : {fmin}({fmax}({p0} * {x} + {p1}, 0.0{s}), 1.0{s})",
     ),
     "hard_swish": _real(
         lambda x: x * np.clip(x / 6 + 0.5, 0, 1),

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import Sheet, register_kernels
-from tinyml.ops.elementwise.loops import ElementwiseKernel, broadcast, broadcasting, emit_loops
+from tinyml.ops.elementwise.element_loops import ElementwiseKernel, broadcast, broadcasting, emit_loops
+from tinyml.ops.framework.kernel import Sheet, register_kernels
+from tinyml.ops.framework.quantization_facts import quantizes
+from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.quantization.requantize import rescaled
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.shared.operands import present, same_type
-from tinyml.quantizing import quantizes
-from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
-from tinyml.writing import OnnxWriter, onnx_writer
 
 
 @dataclass(frozen=True)

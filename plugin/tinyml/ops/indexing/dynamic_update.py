@@ -9,16 +9,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinyml import c
+from tinyml.base import c
 from tinyml.ir import Array, Layer, Tensor, given
-from tinyml.kernel import InPlace, Sheet, register_kernels
+from tinyml.ops.framework.kernel import InPlace, Sheet, register_kernels
+from tinyml.ops.framework.reading import Builder, TfliteNode, tflite_op
 from tinyml.ops.indexing.replacement import Replacement, copy_first
 from tinyml.ops.shared.operands import integers, present, same_type
-from tinyml.reading import Builder, TfliteNode, tflite_op
 
 
 def block_fits(layer: Layer[DynamicUpdate]) -> bool:
-    """The block has as many axes as the first input, none longer, and one start for each."""
+    """The block has as many axes as the first input, none longer than its, and there is one start per
+    axis."""
     x, block = layer.input(0).shape, layer.input(1).shape
     return (
         len(x) == len(block)
@@ -32,6 +33,9 @@ class DynamicUpdate(Replacement):
     """Inputs: x, the block, and where it begins along each axis; moved so that it lies inside."""
 
     operands = (present(3), integers(2), same_type(0, 1), block_fits)
+
+    def told_apart(self, layer: Layer, index: int) -> tuple[int, int] | None:
+        return (-2, max(layer.input(0).shape, default=0) + 1) if index == 2 else None  # both ends are limits
 
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
         y, block, starts = np.array(given(inputs, 0)), given(inputs, 1), given(inputs, 2)
@@ -49,13 +53,12 @@ class DynamicUpdateLoops(InPlace[DynamicUpdate]):
         x, block = layer.input(0), layer.input(1)
         strides = c.contiguous(x.shape)
         sheet.include("<string.h>")
-        sheet.include("<tinyml/fixed_point.h>")
         copy_first(sheet)
         sheet.line("int32_t first = 0;")
         sheet.line()
         for axis, (size, extent) in enumerate(zip(x.shape, block.shape, strict=True)):
-            start = f"tinyml_clamp((int32_t){sheet.x(2)}[{axis}], 0, {size - extent})"
             if size > extent:
+                start = sheet.limited(f"{sheet.x(2)}[{axis}]", 0, size - extent)
                 sheet.line(f"first += {start} * {strides[axis]};")
         walks = {"y": c.Walk(strides), "u": c.Walk(c.contiguous(block.shape))}
         with sheet.loops(c.nest(block.shape, walks)) as at:

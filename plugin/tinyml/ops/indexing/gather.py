@@ -10,27 +10,28 @@ from typing import ClassVar
 
 import numpy as np
 
-from tinyml import c
-from tinyml.errors import ModelError, UnsupportedError
+from tinyml.base import c
+from tinyml.base.errors import ModelError, UnsupportedError
 from tinyml.ir import Array, DType, Layer, Op, Quant, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.framework.quantization_facts import quantizes
+from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.shared.axes import normalized, onnx_axis
+from tinyml.ops.shared.indices import in_range
 from tinyml.ops.shared.operands import axis_exists, integers, not_empty, present
 from tinyml.ops.shared.quant import dequantize
 from tinyml.ops.slice import take
-from tinyml.quantizing import quantizes
-from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
-from tinyml.writing import OnnxWriter, onnx_writer
 
 
 def chooses_from_something(layer: Layer[Gather]) -> bool:
-    """The axis that the indices choose from has elements, if there are indices."""
+    """If there are indices, the axis that they index is not empty."""
     return layer.input(0).shape[layer.op.axis] > 0 or layer.input(1).elements == 0
 
 
 def indices_inside(layer: Layer[GatherElements]) -> bool:
-    """The indices have as many axes as the first input, none of the others longer than its."""
+    """The indices have as many axes as the first input and, except along `axis`, none longer than its."""
     x, indices = layer.input(0).shape, layer.input(1).shape
     return len(x) == len(indices) and all(
         have <= room for a, (have, room) in enumerate(zip(indices, x, strict=True)) if a != layer.op.axis
@@ -38,7 +39,8 @@ def indices_inside(layer: Layer[GatherElements]) -> bool:
 
 
 def positions_fit(layer: Layer[GatherND]) -> bool:
-    """Both inputs have the batch axes, and the last axis of the indices counts axes after them."""
+    """Both inputs have the same batch axes, and the last axis of the indices is at most as long as the first
+    input has axes after them."""
     x, indices, batch = layer.input(0).shape, layer.input(1).shape, layer.op.batch_dims
     return 0 <= batch < len(indices) and x[:batch] == indices[:batch] and 1 <= indices[-1] <= len(x) - batch
 
@@ -50,6 +52,9 @@ class Gather(Op):
     operands = (present(2), axis_exists, integers(1), chooses_from_something)
     movement: ClassVar[bool] = True
     axis: int = 0
+
+    def told_apart(self, layer: Layer, index: int) -> tuple[int, int] | None:
+        return (0, max(layer.input(0).shape[self.axis] - 1, 0)) if index == 1 else None
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         x, indices = given(inputs, 0), given(inputs, 1)
@@ -69,6 +74,9 @@ class GatherElements(Op):
     movement: ClassVar[bool] = True
     axis: int = 0
 
+    def told_apart(self, layer: Layer, index: int) -> tuple[int, int] | None:
+        return (0, max(layer.input(0).shape[self.axis] - 1, 0)) if index == 1 else None
+
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         x, indices = given(inputs, 0), given(inputs, 1)
         return (TensorType(indices.shape, x.dtype, per_tensor(x)),)
@@ -87,6 +95,10 @@ class GatherND(Op):
     operands = (present(2), integers(1), not_empty(0), positions_fit)
     movement: ClassVar[bool] = True
     batch_dims: int = 0
+
+    def told_apart(self, layer: Layer, index: int) -> tuple[int, int] | None:
+        chosen = layer.input(0).shape[self.batch_dims : self.batch_dims + layer.input(1).shape[-1]]
+        return (0, min(chosen) - 1) if index == 1 else None
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         x, indices = given(inputs, 0), given(inputs, 1)
@@ -108,19 +120,12 @@ def per_tensor(x: Tensor) -> Quant | None:
     return x.quant if x.quant is None or not x.quant.per_channel else None
 
 
-def in_range(indices: Array, size: Array | int) -> Array:
-    """Negative indices count from the end; others are kept inside, as the generated C does."""
-    wide = indices.astype(np.int64)
-    return np.clip(np.where(wide < 0, wide + size, wide), 0, np.asarray(size) - 1)
-
-
-def index_code(sheet: Sheet, tensor: Tensor, expression: str, size: int) -> str:
+def index_code(sheet: Sheet, tensor: Tensor, expression: str, size: int) -> c.Expr:
     """C for an index into ``size`` elements; constants that are in range need no check."""
     known = tensor.is_constant and tensor.dtype is DType.INT32 and tensor.elements
     if known and int(tensor.value.min()) >= 0 and int(tensor.value.max()) < size:
-        return expression
-    sheet.include("<tinyml/index.h>")
-    return f"tinyml_index({expression}, {size})"
+        return c.Expr(expression)
+    return sheet.index(expression, size)
 
 
 class GatherLoops(Kernel[Gather]):
@@ -140,7 +145,7 @@ class GatherLoops(Kernel[Gather]):
             o, i = at["o"], at["i"]
             place = index_code(sheet, indices, f"{sheet.x(1)}[{i}]", size)
             sheet.line(f"const int32_t k = {place};")
-            source, target = _sum((o, size * row), ("k", row)), _sum((o, count * row), (i, row))
+            source, target = o * (size * row) + c.Expr("k") * row, o * (count * row) + i * row
             sheet.line()
             if row == 1:
                 sheet.line(f"{sheet.y()}[{target}] = {sheet.x(0)}[{source}];")
@@ -148,12 +153,6 @@ class GatherLoops(Kernel[Gather]):
                 sheet.include("<string.h>")
                 bytes_ = row * x.dtype.bytes
                 sheet.line(f"memcpy(&{sheet.y()}[{target}], &{sheet.x(0)}[{source}], {bytes_});")
-
-
-def _sum(*terms: tuple[str, int]) -> str:
-    """index * stride + …, without the parts that are zero."""
-    kept = [name if stride == 1 else f"{name} * {stride}" for name, stride in terms if name != "0"]
-    return " + ".join(kept) or "0"
 
 
 class GatherElementsLoops(Kernel[GatherElements]):
@@ -171,7 +170,7 @@ class GatherElementsLoops(Kernel[GatherElements]):
             place = index_code(sheet, indices, f"{sheet.x(1)}[{at['i']}]", x.shape[op.axis])
             sheet.line(f"const int32_t k = {place};")
             sheet.line()
-            sheet.line(f"{sheet.y()}[{at['i']}] = {sheet.x(0)}[{_sum((at['x'], 1), ('k', step))}];")
+            sheet.line(f"{sheet.y()}[{at['i']}] = {sheet.x(0)}[{at['x'] + c.Expr('k') * step}];")
 
 
 class GatherNDLoops(Kernel[GatherND]):
@@ -190,28 +189,26 @@ class GatherNDLoops(Kernel[GatherND]):
         per_batch = x.elements // batches
         with sheet.loops(c.nest((batches, count), {"b": c.Walk((1, 0)), "t": c.Walk((count, 1))})) as at:
             position_code(sheet, x, indices, op.batch_dims, at["t"])
-            first = _sum((at["b"], per_batch), ("place", 1))
+            first = at["b"] * per_batch + "place"
             if row == 1:
                 sheet.line(f"{sheet.y()}[{at['t']}] = {sheet.x(0)}[{first}];")
             else:
                 sheet.include("<string.h>")
-                target = _sum((at["t"], row))
                 bytes_ = row * x.dtype.bytes
-                sheet.line(f"memcpy(&{sheet.y()}[{target}], &{sheet.x(0)}[{first}], {bytes_});")
+                sheet.line(f"memcpy(&{sheet.y()}[{at['t'] * row}], &{sheet.x(0)}[{first}], {bytes_});")
 
 
-def position_code(sheet: Sheet, x: Tensor, indices: Tensor, batch_dims: int, number: str) -> None:
+def position_code(sheet: Sheet, x: Tensor, indices: Tensor, batch_dims: int, number: c.Operand) -> None:
     """Declare ``place``: the offset in x (within its batch) of position ``number`` of the indices."""
     depth = indices.shape[-1]
     strides = c.contiguous(x.shape)
-    base = number if number.isidentifier() or number.isdigit() else f"({number})"
-    sheet.line(f"const {indices.dtype.c} *at = &{sheet.x(1)}[{_sum((base, depth))}];")
+    sheet.line(f"const {indices.dtype.c} *at = &{sheet.x(1)}[{c.Expr(number) * depth}];")
     sheet.line("int32_t place = 0;")
     sheet.line()
     for d in range(depth):
         axis = batch_dims + d
         value = index_code(sheet, indices, f"at[{d}]", x.shape[axis])
-        sheet.line(f"place += {_sum((value, strides[axis]))};")
+        sheet.line(f"place += {value * strides[axis]};")
 
 
 register_kernels(Gather, GatherLoops())
@@ -225,7 +222,9 @@ def known_indices(build: Builder, indices: Tensor, size: Array | int) -> Tensor:
         return indices
     wide = indices.value.astype(np.int64)
     if wide.size and bool(np.any((wide < -np.asarray(size)) | (wide >= np.asarray(size)))):
-        raise ModelError(f"indices {indices.name!r} reach outside the {size} elements they choose from")
+        raise ModelError(
+            f"index out of range: {indices.name!r} has indices outside the {size} elements of the axis"
+        )
     return build.constant(in_range(wide, size).astype(np.int32), f"{indices.name}/index")
 
 

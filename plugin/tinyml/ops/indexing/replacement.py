@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tinyml.ir import Op, Tensor, TensorType, given
-from tinyml.kernel import Sheet
+from tinyml.ops.framework.kernel import Sheet
 
 
 @dataclass(frozen=True)

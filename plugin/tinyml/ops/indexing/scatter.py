@@ -9,15 +9,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinyml import c
-from tinyml.errors import UnsupportedError
+from tinyml.base import c
+from tinyml.base.errors import UnsupportedError
 from tinyml.ir import Array, DType, Layer, Tensor, given
-from tinyml.kernel import InPlace, Sheet, register_kernels
-from tinyml.ops.indexing.gather import in_range, index_code, known_indices, position_code
+from tinyml.ops.framework.kernel import InPlace, Sheet, register_kernels
+from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.ops.indexing.gather import index_code, known_indices, position_code
 from tinyml.ops.indexing.replacement import Replacement, copy_first
 from tinyml.ops.shared.axes import onnx_axis
+from tinyml.ops.shared.indices import in_range
 from tinyml.ops.shared.operands import axis_exists, integers, not_empty, present, same_type
-from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 COMBINE = {
     "none": ("{u}", None),
@@ -30,7 +31,8 @@ COMBINE = {
 
 
 def one_update_per_index(layer: Layer[ScatterElements]) -> bool:
-    """Indices and updates have one shape, with as many axes as the first input and none longer."""
+    """Indices and updates have the same shape, with as many axes as the first input and none longer than
+    its."""
     x, indices = layer.input(0).shape, layer.input(1).shape
     return (
         indices == layer.input(2).shape
@@ -41,7 +43,7 @@ def one_update_per_index(layer: Layer[ScatterElements]) -> bool:
 
 
 def one_piece_per_position(layer: Layer[ScatterND]) -> bool:
-    """The updates have one piece of the first input for each position in the indices."""
+    """The updates hold one slice of the first input for each position in the indices."""
     x, indices = layer.input(0).shape, layer.input(1).shape
     return (
         len(indices) >= 1
@@ -74,6 +76,9 @@ class ScatterElements(_Scatter):
     operands = (present(3), axis_exists, integers(1), same_type(0, 2), one_update_per_index)
     axis: int = 0
 
+    def told_apart(self, layer: Layer, index: int) -> tuple[int, int] | None:
+        return (0, max(layer.input(0).shape[self.axis] - 1, 0)) if index == 1 else None
+
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
         y = np.array(given(inputs, 0), order="C")
         indices = given(inputs, 1)
@@ -88,6 +93,9 @@ class ScatterND(_Scatter):
     """The last axis of the indices is a position in y; a piece of the updates goes there."""
 
     operands = (present(3), integers(1), same_type(0, 2), not_empty(0), one_piece_per_position)
+
+    def told_apart(self, layer: Layer, index: int) -> tuple[int, int] | None:
+        return (0, min(layer.input(0).shape[: layer.input(1).shape[-1]]) - 1) if index == 1 else None
 
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
         y = np.array(given(inputs, 0), order="C")
@@ -189,7 +197,9 @@ def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     """Scatter into zeros; updates to the same place are added."""
     indices, updates = node.input(0), node.input(1)
     if updates.quant is not None or updates.dtype is DType.BOOL:
-        raise UnsupportedError(f"SCATTER_ND operator {node.name!r} on quantised numbers or booleans")
+        raise UnsupportedError(
+            f"SCATTER_ND operator {node.name!r}: quantised numbers and booleans are not supported"
+        )
     shape = [int(extent) for extent in node.const(2).reshape(-1)]
     zeros = build.constant(np.zeros(shape, updates.dtype.numpy), f"{node.name}/zeros")
     sizes = np.asarray(shape[: indices.shape[-1]], np.int64)

@@ -9,20 +9,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinyml import c
-from tinyml.errors import UnsupportedError
+from tinyml.base import c
+from tinyml.base.errors import UnsupportedError
 from tinyml.ir import Array, Layer, Tensor, given
-from tinyml.kernel import InPlace, Sheet, register_kernels
-from tinyml.ops.indexing.gather import in_range
+from tinyml.ops.framework.kernel import InPlace, Sheet, register_kernels
+from tinyml.ops.framework.reading import Builder, OnnxNode, onnx_op
 from tinyml.ops.indexing.replacement import Replacement, copy_first
 from tinyml.ops.shared.axes import kept_shape
 from tinyml.ops.shared.axis import from_front
+from tinyml.ops.shared.indices import in_range
 from tinyml.ops.shared.operands import axis_exists, extents, integers, not_empty, optional, present, same_type
-from tinyml.reading import Builder, OnnxNode, onnx_op
 
 
 def rows_fit(layer: Layer[TensorScatter]) -> bool:
-    """The update has the cache's extents except along the axis, where it is no longer; one start a batch."""
+    """The update has the extents of the cache, or fewer along the axis, and there is one start per batch."""
     cache, update, axis = layer.input(0).shape, layer.input(1).shape, layer.op.axis
     return (
         len(cache) == len(update)
@@ -41,12 +41,17 @@ class TensorScatter(Replacement):
     axis: int = -2
     circular: bool = False
 
+    def told_apart(self, layer: Layer, index: int) -> tuple[int, int] | None:
+        size, count = (layer.input(i).shape[self.axis] for i in (0, 1))
+        return (0, size - 1 if self.circular else max(size - count, 0)) if index == 2 else None
+
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
         y, update = np.array(given(inputs, 0)), given(inputs, 1)
         starts = inputs[2] if len(inputs) > 2 and inputs[2] is not None else np.zeros(len(y), np.int64)
-        size = y.shape[self.axis]
+        size, count = y.shape[self.axis], update.shape[self.axis]
         for batch, start in enumerate(starts):
-            places = int(start) + np.arange(update.shape[self.axis])
+            first = int(start) % size if self.circular else max(-size - count, min(int(start), size))
+            places = first + np.arange(count)
             places = places % size if self.circular else in_range(places, size)
             target = np.moveaxis(y[batch], self.axis - 1 if self.axis > 0 else self.axis, 0)
             source = np.moveaxis(update[batch], self.axis - 1 if self.axis > 0 else self.axis, 0)
@@ -69,21 +74,26 @@ class TensorScatterLoops(InPlace[TensorScatter]):
         middle = int(np.prod(x.shape[1:axis], dtype=np.int64))
         copy_first(sheet)
         with sheet.block(f"for (int32_t i = 0; i < {x.shape[0] * middle}; i++) {{"):
-            start = "0"
+            place: str | c.Expr = "j"
             if layer.has_input(2):
                 start = f"{sheet.x(2)}[{'i' if middle == 1 else f'i / {middle}'}]"
+                sheet.line(f"const int32_t first = {_first(sheet, op, start, size, count)};")
+                sheet.line()
+                at = c.Expr("first") + "j"
+                place = sheet.wrapped(at, size) if op.circular else sheet.index(at, size)
             with sheet.block(f"for (int32_t j = 0; j < {count}; j++) {{"):
-                if op.circular:
-                    sheet.line(f"const int64_t wrapped = ({start} + j) % {size};")
-                    place = f"(int32_t)(wrapped < 0 ? wrapped + {size} : wrapped)"
-                else:
-                    sheet.include("<tinyml/index.h>")
-                    place = f"tinyml_index({start} + j, {size})"
                 sheet.line(f"const int32_t place = {place};")
                 sheet.line()
                 to, source = f"(i * {size} + place) * {row}", f"(i * {count} + j) * {row}"
                 size_bytes = row * y.dtype.bytes
                 sheet.line(f"memcpy(&{sheet.y()}[{to}], &{sheet.x(1)}[{source}], {size_bytes});")
+
+
+def _first(sheet: Sheet, op: TensorScatter, start: str, size: int, count: int) -> c.Expr:
+    """C for the place of the first row, to which the numbers of the others can be added."""
+    if op.circular:
+        return sheet.wrapped(start, size)
+    return sheet.limited(start, -size - count, size)  # beyond these limits, the places are the same
 
 
 register_kernels(TensorScatter, TensorScatterLoops())

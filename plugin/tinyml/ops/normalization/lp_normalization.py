@@ -8,22 +8,22 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tinyml.errors import UnsupportedError
+from tinyml.base.errors import UnsupportedError
 from tinyml.ir import Tensor
 from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.elementwise.where import Where
+from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.ops.quantization.quantize import Quantize
 from tinyml.ops.reduce.reduce import Reduce
 from tinyml.ops.shared.axes import onnx_axis
 from tinyml.ops.shared.real import to_real
-from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 
 @onnx_op("LpNormalization")
 def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     x, p = node.input(0), int(node.attr("p", 2))
     if p not in (1, 2):
-        raise UnsupportedError(f"LpNormalization with p = {p}", "1 or 2")
+        raise UnsupportedError(f"LpNormalization with p = {p} is not supported", "1 or 2")
     return [normalized(build, x, onnx_axis(node, len(x.shape), -1), p)]
 
 

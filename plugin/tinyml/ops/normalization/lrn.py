@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinyml import c
+from tinyml.base import c
 from tinyml.ir import Array, Layer, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.framework.reading import Builder, OnnxNode, onnx_op
 from tinyml.ops.shared.axes import AlongAxis, Split
-from tinyml.reading import Builder, OnnxNode, onnx_op
 
 
 @dataclass(frozen=True)

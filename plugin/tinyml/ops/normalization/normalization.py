@@ -9,18 +9,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tinyml import c
-from tinyml.errors import UnsupportedError
+from tinyml.base import c
+from tinyml.base.errors import UnsupportedError
 from tinyml.ir import Array, DType, Layer, Op, Shape, Tensor, TensorType, given
-from tinyml.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.elementwise.unary import Unary
+from tinyml.ops.framework.kernel import InPlace, Sheet, register_kernels
+from tinyml.ops.framework.reading import Builder, OnnxNode, onnx_op
 from tinyml.ops.reduce.reduce import Reduce
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.shared.axes import Split, count, inner_loop, onnx_axis
 from tinyml.ops.shared.constraints import real_numbers
 from tinyml.ops.shared.operands import axes_exist, present
-from tinyml.reading import Builder, OnnxNode, onnx_op
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ def read_rms(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
 def read_simplified(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     """What onnxruntime's optimiser calls RMS normalisation."""
     if node.wants(1):
-        raise UnsupportedError("SimplifiedLayerNormalization with its second output")
+        raise UnsupportedError("the second output of SimplifiedLayerNormalization is not supported")
     return read_rms(node, build)
 
 
@@ -169,7 +169,7 @@ def read_group(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     x, groups = node.input(0), int(node.attr("num_groups"))
     batch, channels, *rest = x.shape
     if channels % groups:
-        raise UnsupportedError(f"GroupNormalization of {channels} channels in {groups} groups")
+        raise UnsupportedError(f"GroupNormalization cannot divide {channels} channels into {groups} groups")
     split = (batch, groups, channels // groups, *rest)
     y = build.add1(Reshape(split), [x])
     y = build.add1(Normalize(tuple(range(2, len(split))), float(node.attr("epsilon", 1e-5))), [y])

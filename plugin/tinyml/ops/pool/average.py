@@ -7,26 +7,27 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
-from tinyml import c
-from tinyml.errors import UnsupportedError
-from tinyml.hooks import Border, RowWindow
-from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import Constraint, Library, Sheet, register_kernels
-from tinyml.ops.pool.integer_mean import alike, from_sum, linear_mean, sums_fit
+from tinyml.base import c
+from tinyml.base.errors import UnsupportedError
+from tinyml.cores.targets import Target
+from tinyml.ir import Array, Constraint, DType, Layer, Op, Tensor, TensorType, given
+from tinyml.ir.hook_types import Border, RowWindow
+from tinyml.ops.framework.kernel import Library, Sheet, register_kernels
+from tinyml.ops.framework.quantization_facts import quantizes
+from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
+from tinyml.ops.pool.integer_mean import Halves, alike, from_sum, linear_mean, sums_fit
 from tinyml.ops.pool.windows import PoolKernel, PoolLoops, Window, read_pool, read_tflite_pool
 from tinyml.ops.shared.clamped import Clamped
 from tinyml.ops.shared.constraints import real_numbers
 from tinyml.ops.shared.linear import Linear
 from tinyml.ops.shared.quant import clamp_range, limited, quant_of
 from tinyml.ops.weighted.records import window_members
-from tinyml.quantizing import quantizes
-from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
-from tinyml.targets import Target
-from tinyml.writing import OnnxWriter, onnx_writer
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class AveragePool(Window, Clamped):
     """The divisor counts the elements of a window inside the input, or inside its padding too."""
 
     include_pad: bool = False
-    to_even: bool = False  # halves of quantised means, as ONNX rounds; else away from zero, as TFLite does
+    halves: Halves = "away"  # how those of quantised means are rounded
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         x = given(inputs, 0)
@@ -48,7 +49,7 @@ class AveragePool(Window, Clamped):
         counts = self.counts(x.shape)
         if layer.output.quant is not None:
             total = self.windows(x.astype(np.int64), 0).sum(axis=self.taps)
-            found = from_sum(total, counts, quant_of(layer.input(0)), quant_of(layer.output), self.to_even)
+            found = from_sum(total, counts, quant_of(layer.input(0)), quant_of(layer.output), self.halves)
             return (np.clip(found, *clamp_range(self.clamp, layer.output)).astype(x.dtype),)
         mean = self.windows(x, 0).sum(axis=self.taps) / counts
         return (np.clip(mean, *self.clamp).astype(layer.output.dtype.numpy),)
@@ -65,7 +66,7 @@ class AveragePool(Window, Clamped):
     def quantized(
         self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
     ) -> tuple[Op, Sequence[Tensor | None]] | None:
-        even = replace(self, to_even=True)
+        even = replace(self, halves="even")
         return (even, inputs) if even.has_integer_form(inputs[0], outputs[0]) else None
 
     def has_integer_form(self, x: Tensor | None, y: Tensor) -> bool:
@@ -78,7 +79,7 @@ class AveragePool(Window, Clamped):
         """From the sum of a window to its mean in one step, if there is one."""
         if x is None or y.quant is None or self.pads_count:
             return None
-        return linear_mean(self.counts(x.shape), x, y, clamp_range(self.clamp, y), self.to_even)
+        return linear_mean(self.counts(x.shape), x, y, clamp_range(self.clamp, y), self.halves)
 
     @property
     def pads_count(self) -> bool:
@@ -101,9 +102,10 @@ class AveragePool(Window, Clamped):
 
 
 def integer_form(layer: Layer[AveragePool]) -> bool:
-    """Input and output are quantised alike, or are bytes with windows of one size; padding is not counted.
+    """Input and output have the same quantisation, or are 8-bit with windows of one size; means leave padding
+    out.
 
-    The sum of a window fits 32 bits."""
+    The sum of a window fits into 32 bits."""
     return layer.op.has_integer_form(layer.input(0), layer.output)
 
 
@@ -130,10 +132,13 @@ class AveragePoolQuantized(PoolKernel[AveragePool]):
                     sheet.line("count++;")
             if line is not None:
                 sheet.line(f"sum = {line.c('sum')};")
-            elif op.to_even:
+            elif op.halves == "even":
                 zero = quant_of(y).zero_point
                 centred = f"sum - count * ({zero})" if zero else "sum"
                 sheet.line(f"sum = tinyml_divide_to_even({centred}, count) + ({zero});")
+            elif op.halves == "up":
+                sheet.line("sum += count / 2;")
+                sheet.line("sum = (sum < 0 ? sum - count + 1 : sum) / count;")
             else:
                 sheet.line("sum = (sum > 0 ? sum + count / 2 : sum - count / 2) / count;")
             value = limited("sum", *clamp_range(op.clamp, y))
@@ -186,7 +191,7 @@ def _emit_sums_by_channel(layer: Layer[AveragePool], sheet: Sheet, sums: str) ->
 
 
 def two_spatial_axes(layer: Layer[AveragePool]) -> bool:
-    """The input is NHWC; extents, with their padding, are below 32768, and so are strides and dilations."""
+    """The input is NHWC; extents including padding, strides and dilations are all below 32,768."""
     op, x = layer.op, layer.input(0).shape
     if len(x) != 4:
         return False
@@ -195,7 +200,8 @@ def two_spatial_axes(layer: Layer[AveragePool]) -> bool:
 
 
 def whole_blocks(layer: Layer[AveragePool]) -> bool:
-    """Elements are int8, channels a multiple of 8, and all windows complete, with at most 255 elements."""
+    """Elements are int8, the channels are a multiple of 8, and every window is complete with at most 255
+    elements."""
     op, x = layer.op, layer.input(0)
     small = math.prod(op.kernel) <= 255 and x.dtype is DType.INT8 and x.shape[-1] % 8 == 0
     return small and op.line(x, layer.output) is not None
@@ -283,7 +289,8 @@ def read_onnx(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
 
 @tflite_op("AVERAGE_POOL_2D")
 def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
-    return read_tflite_pool(node, build, AveragePool)
+    halves: Halves = "up" if node.input(0).dtype is DType.UINT8 else "away"
+    return read_tflite_pool(node, build, partial(AveragePool, halves=halves))
 
 
 @onnx_writer(AveragePool)

@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The mean of a window, from the sum of its stored integers.
 
-TensorFlow Lite quantises input and output alike and rounds the quotient to nearest, halves away from
-zero. ONNX defines the mean in real numbers, quantised with halves to even.
+TensorFlow Lite quantises input and output alike and rounds the quotient of stored integers to nearest,
+halves away from zero; so those of uint8, which have no sign, go up. ONNX defines the mean in real numbers,
+quantised with halves to even.
 """
 
 from __future__ import annotations
 
 from functools import cache
+from typing import Literal
 
 import numpy as np
 
@@ -18,6 +20,7 @@ from tinyml.ops.shared.linear import Linear
 from tinyml.ops.shared.quant import is_quantized
 
 BYTES = (DType.INT8, DType.UINT8)
+Halves = Literal["away", "even", "up"]
 
 
 def alike(x: Tensor | None, y: Tensor) -> bool:
@@ -34,16 +37,18 @@ def sums_fit(x: Tensor, count: int) -> bool:
     return count * max(max(high - zero, zero - low) for zero in zeros) < 1 << 31
 
 
-def from_sum(total: Array, count: Array | int, x: Quant, y: Quant, to_even: bool) -> Array:
+def from_sum(total: Array, count: Array | int, x: Quant, y: Quant, halves: Halves) -> Array:
     """The means of windows, before they are clamped."""
-    if x == y and not to_even:
+    if x == y and halves == "up":
+        return np.asarray((total + count // 2) // count)
+    if x == y and halves == "away":
         return np.asarray(np.sign(total) * ((np.abs(total) + count // 2) // count))
     real = (total - count * x.zero_point) * (x.scale / y.scale) / count
     return np.asarray(np.rint(real).astype(np.int64) + y.zero_point)
 
 
 def linear_mean(
-    counts: Array, x: Tensor | None, y: Tensor | TensorType, limits: tuple[int, int], to_even: bool
+    counts: Array, x: Tensor | None, y: Tensor | TensorType, limits: tuple[int, int], halves: Halves
 ) -> Linear | None:
     """From the sum to the clamped mean in one step, for bytes, if all windows have as many elements."""
     if x is None or x.quant is None or y.quant is None or x.quant.per_channel or y.quant.per_channel:
@@ -51,19 +56,19 @@ def linear_mean(
     count = int(counts.reshape(-1)[0])
     if x.dtype not in BYTES or x.dtype is not y.dtype or not count or np.any(counts != count):
         return None
-    return _line(count, x.quant, y.quant, x.dtype, limits, to_even)
+    return _line(count, x.quant, y.quant, x.dtype, limits, halves)
 
 
 @cache
 def _line(
-    count: int, x: Quant, y: Quant, dtype: DType, limits: tuple[int, int], to_even: bool
+    count: int, x: Quant, y: Quant, dtype: DType, limits: tuple[int, int], halves: Halves
 ) -> Linear | None:
     low, high = dtype.limits
     if count * (high - low) > 1 << 20:  # so many sums that looking at all takes too long
         return None
 
     def mean(total: Array) -> Array:
-        return np.clip(from_sum(total, count, x, y, to_even), *limits)
+        return np.clip(from_sum(total, count, x, y, halves), *limits)
 
     sums = np.arange(count * low, count * high + 1)
     return linear.find(mean, sums, [x.scale / (count * y.scale)], limits)

@@ -11,10 +11,10 @@ from typing import Any
 from tinyml.ir import Op, Tensor, TensorType
 from tinyml.ops.elementwise.clamp import Clamp
 from tinyml.ops.elementwise.unary import Unary
+from tinyml.ops.framework.reading import Builder, TfliteNode, tflite_op
 from tinyml.ops.pool.average import AveragePool
 from tinyml.ops.pool.windows import read_tflite_pool
 from tinyml.ops.shared.quant import NO_CLAMP
-from tinyml.reading import Builder, TfliteNode, tflite_op
 
 
 @tflite_op("L2_POOL_2D")

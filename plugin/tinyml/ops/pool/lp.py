@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinyml import c
+from tinyml.base import c
 from tinyml.ir import Array, DType, Layer, Tensor, TensorType, given
-from tinyml.kernel import Sheet, register_kernels
+from tinyml.ops.framework.kernel import Sheet, register_kernels
+from tinyml.ops.framework.reading import Builder, OnnxNode, onnx_op
 from tinyml.ops.pool.windows import PoolKernel, PoolLoops, Window, read_pool
 from tinyml.ops.shared.constraints import single_precision
-from tinyml.reading import Builder, OnnxNode, onnx_op
 
 
 @dataclass(frozen=True)

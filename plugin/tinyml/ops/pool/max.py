@@ -9,17 +9,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tinyml import c
-from tinyml.errors import UnsupportedError
-from tinyml.hooks import Border
+from tinyml.base import c
+from tinyml.base.errors import UnsupportedError
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import Sheet, register_kernels
+from tinyml.ir.hook_types import Border
+from tinyml.ops.framework.kernel import Sheet, register_kernels
+from tinyml.ops.framework.quantization_facts import quantizes
+from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.pool.windows import PoolKernel, PoolLoops, Window, read_pool, read_tflite_pool
 from tinyml.ops.shared.clamped import Clamped
 from tinyml.ops.shared.quant import Clamp, clamp_range
-from tinyml.quantizing import quantizes
-from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
-from tinyml.writing import OnnxWriter, onnx_writer
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,9 @@ class MaxPool(Window, Clamped):
         places = np.moveaxis(self.windows(numbers, 0), -1, 1 + rank)
         flat = np.moveaxis(found, -1, 1 + rank).reshape(*largest.shape, -1)
         inside = np.moveaxis(self.windows(np.ones(x.shape, bool), 0), -1, 1 + rank).reshape(flat.shape)
-        winner = np.argmax(np.where(inside, flat == flat.max(axis=-1, keepdims=True), False), axis=-1)
+        best = flat.max(axis=-1, keepdims=True)
+        wins = (flat == best) | ((flat != flat) & (best != best))  # NaN wins
+        winner = np.argmax(np.where(inside, wins, False), axis=-1)
         chosen = np.take_along_axis(places.reshape(flat.shape), winner[..., None], axis=-1)
         return largest, chosen[..., 0]
 
@@ -120,25 +122,26 @@ class MaxPoolLoops(PoolKernel[MaxPool]):
                 sheet.line(f"const {dtype.c} v = {sheet.x()}[{at}];")
                 sheet.line()
                 if op.indices:
-                    with sheet.block("if (v > best || place < 0) {"):
+                    unknown = "(v != v && best == best) || " if dtype.is_float else ""
+                    with sheet.block(f"if (v > best || {unknown}place < 0) {{"):
                         sheet.line("best = v;")
                         sheet.line(f"place = {self._place(op, layer.input(0).shape)};")
                 else:
-                    sheet.line("best = v > best ? v : best;")
+                    unknown = " || v != v" if dtype.is_float else ""  # NaN wins
+                    sheet.line(f"best = v > best{unknown} ? v : best;")
             bounded = np.isfinite(high) and (dtype.is_float or high < dtype.limits[1])
             top = c.number(high, dtype.numpy) if bounded else ""
             sheet.line(f"{sheet.y(0)}[{out}] = {f'best > {top} ? {top} : best' if top else 'best'};")
             if op.indices:
                 sheet.line(f"{sheet.y(1)}[{out}] = place;")
 
-    def _place(self, op: MaxPool, shape: Sequence[int]) -> str:
+    def _place(self, op: MaxPool, shape: Sequence[int]) -> c.Expr:
         names = ["n", *(f"i{a}" for a in range(len(op.kernel))), "c"]
-        terms = [
-            name if stride == 1 else f"{name} * {stride}"
-            for name, stride, extent in zip(names, op.place_strides(shape), shape, strict=True)
-            if extent > 1
-        ]
-        return " + ".join(terms) or "0"
+        place = c.Expr(0)
+        for name, stride, extent in zip(names, op.place_strides(shape), shape, strict=True):
+            if extent > 1:
+                place += c.Expr(name) * stride
+        return place
 
 
 register_kernels(MaxPool, MaxPoolLoops())

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tinyml.errors import ModelError
+from tinyml.base.errors import ModelError
 from tinyml.ir import Tensor
+from tinyml.ops.framework.reading import Builder, OnnxNode, onnx_op
 from tinyml.ops.indexing.gather import known_indices
 from tinyml.ops.indexing.scatter import ScatterElements
 from tinyml.ops.pad import pad
 from tinyml.ops.reshape import Reshape
-from tinyml.reading import Builder, OnnxNode, onnx_op
 
 
 @onnx_op("MaxUnpool")

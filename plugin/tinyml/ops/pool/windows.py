@@ -11,15 +11,16 @@ from typing import ClassVar, TypeVar
 
 import numpy as np
 
-from tinyml.errors import ModelError
-from tinyml.hooks import RowWindow, padded_along
-from tinyml.ir import Array, Layer, Op, OperandRule, Shape, Tensor
-from tinyml.kernel import Kernel, Overlay, Sheet
-from tinyml.ops.shared.layout import channels_first, channels_last
+from tinyml.base import c
+from tinyml.base.errors import ModelError
+from tinyml.ir import Array, Constraint, Layer, Op, Shape, Tensor
+from tinyml.ir.hook_types import RowWindow, padded_along
+from tinyml.ops.framework.kernel import Kernel, Overlay, Sheet
+from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode
+from tinyml.ops.shared.axis_order import channels_first, channels_last
 from tinyml.ops.shared.operands import not_empty, numbers, numbers_from, present
 from tinyml.ops.shared.overlay import sliding
 from tinyml.ops.shared.window import onnx_pads, tflite_pads
-from tinyml.reading import Builder, OnnxNode, TfliteNode
 
 
 def window_fits(layer: Layer[Window]) -> bool:
@@ -33,7 +34,7 @@ def window_fits(layer: Layer[Window]) -> bool:
 class Window(Op):
     """A window that slides over the spatial axes of a channels-last tensor."""
 
-    operands: ClassVar[tuple[OperandRule, ...]] = (
+    operands: ClassVar[tuple[Constraint, ...]] = (
         present(1),
         numbers(0),
         window_fits,
@@ -122,7 +123,7 @@ class PoolLoops:
         self.in_shape, self.out_shape = layer.input(0).shape, layer.output.shape
 
     @contextmanager
-    def outputs(self) -> Iterator[str]:
+    def outputs(self) -> Iterator[c.Expr]:
         """Loops over the output in the order of its memory; yields the index of its element."""
         names = ["n", *(f"o{a}" for a in range(len(self.op.kernel))), "c"]
         terms = flat_index(names, self.out_shape)
@@ -130,7 +131,7 @@ class PoolLoops:
             yield terms
 
     @contextmanager
-    def taps(self, padded: bool = False, channel: str = "c") -> Iterator[str]:
+    def taps(self, padded: bool = False, channel: c.Operand = "c") -> Iterator[c.Expr]:
         """Loops over the taps of a window inside the input (``padded``: or inside the padding).
 
         Yields the index of the input element, at ``i0``, ``i1``, … in ``channel``.
@@ -169,29 +170,24 @@ class PoolLoops:
             if not self.op.inside(a, size)
         )
 
-    def _position(self, axis: int) -> str:
+    def _position(self, axis: int) -> c.Expr:
         """Where tap ``k`` of output ``o`` lies on one axis of the input."""
         stride, dilation, pad = self.op.strides[axis], self.op.dilations[axis], self.op.pads[axis]
-        terms = []
+        place = c.Expr(0)
         if self.out_shape[1 + axis] > 1:
-            terms.append(f"o{axis}" if stride == 1 else f"o{axis} * {stride}")
+            place += c.Expr(f"o{axis}") * stride
         if self.op.kernel[axis] > 1:
-            terms.append(f"k{axis}" if dilation == 1 else f"k{axis} * {dilation}")
-        text = " + ".join(terms) or "0"
-        return f"{text} - {pad}" if pad else text
+            place += c.Expr(f"k{axis}") * dilation
+        return place - pad
 
 
-def flat_index(names: Sequence[str], shape: Sequence[int]) -> str:
+def flat_index(names: Sequence[c.Operand], shape: Sequence[int]) -> c.Expr:
     """Row-major index of an element: ((n * h + i) * w + j) * c + k, without axes of extent 1."""
-    text = ""
+    place = c.Expr(0)
     for name, extent in zip(names, shape, strict=True):
-        if extent == 1:
-            continue
-        if not text:
-            text = name
-        else:
-            text = f"({text}) * {extent} + {name}" if " " in text else f"{text} * {extent} + {name}"
-    return text or "0"
+        if extent != 1:
+            place = place * extent + name
+    return place
 
 
 @contextmanager

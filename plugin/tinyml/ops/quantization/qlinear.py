@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tinyml.errors import UnsupportedError
+from tinyml.base.errors import UnsupportedError
 from tinyml.ir import Array, DType, Quant, Tensor
 from tinyml.ops.elementwise.binary import Binary
+from tinyml.ops.framework.reading import ONNX_READERS, Builder, OnnxNode, onnx_op
 from tinyml.ops.quantization.quantize import Dequantize
 from tinyml.ops.quantization.quantize_onnx import Parameters, dequantize, quantize
 from tinyml.ops.reshape import with_quant
-from tinyml.reading import ONNX_READERS, Builder, OnnxNode, onnx_op
 
 MICROSOFT = "com.microsoft"
 STANDARD_OPSET = 17  # whose attributes the com.microsoft operators share

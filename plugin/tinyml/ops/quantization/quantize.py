@@ -10,14 +10,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from tinyml import c
-from tinyml import fixed_point as fp
-from tinyml.hooks import RowWindow
+from tinyml.base import c
 from tinyml.ir import Array, DType, Layer, Op, Quant, Tensor, TensorType, given
-from tinyml.kernel import InPlace, Kernel, Sheet, register_kernels
+from tinyml.ir.hook_types import RowWindow
+from tinyml.ops.framework import fixed_point as fp
+from tinyml.ops.framework.kernel import InPlace, Kernel, Sheet, register_kernels
+from tinyml.ops.framework.reading import Builder, TfliteNode, tflite_op
 from tinyml.ops.shared.operands import present
 from tinyml.ops.shared.quant import dequantize, quant_of
-from tinyml.reading import Builder, TfliteNode, tflite_op
 
 IDENTITY = Quant((1.0,), (0,))
 

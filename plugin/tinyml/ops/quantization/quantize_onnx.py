@@ -13,16 +13,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinyml.errors import UnsupportedError
+from tinyml.base.errors import UnsupportedError
 from tinyml.ir import DType, Quant, Shape, Tensor
 from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.elementwise.cast import cast, onnx_type
 from tinyml.ops.elementwise.clamp import Clamp
 from tinyml.ops.elementwise.unary import Unary
+from tinyml.ops.framework.reading import Builder, OnnxNode, onnx_op
 from tinyml.ops.quantization.quantize import Dequantize, Quantize
 from tinyml.ops.reshape import Reshape, with_quant
 from tinyml.ops.shared.axis import from_front
-from tinyml.reading import Builder, OnnxNode, onnx_op
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def _layout(build: Builder, shape: Shape, given: Parameters) -> tuple[Shape, Sha
     blocks = scale.shape[axis]
     if len(scale.shape) != len(shape) or blocks == 0 or shape[axis] % blocks:
         raise UnsupportedError(
-            f"a tensor of shape {shape} with scales of shape {scale.shape}",
+            f"scales of shape {scale.shape} do not fit a tensor of shape {shape}",
             "blocks of equal size along one axis are supported",
         )
     split = (*shape[:axis], blocks, shape[axis] // blocks, *shape[axis + 1 :])

@@ -10,16 +10,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from tinyml import c
-from tinyml import fixed_point as fp
-from tinyml.errors import ModelError
-from tinyml.hooks import RowWindow
+from tinyml.base import c
+from tinyml.base.errors import ModelError
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import InPlace, Sheet, register_kernels
+from tinyml.ir.hook_types import RowWindow
+from tinyml.ops.framework import fixed_point as fp
+from tinyml.ops.framework.kernel import InPlace, Sheet, register_kernels
+from tinyml.ops.framework.reading import MALFORMED, Builder, TfliteNode, tflite_op
 from tinyml.ops.quantization.quantize import Quantize
 from tinyml.ops.shared.operands import integers, present
 from tinyml.ops.shared.quant import quant_of
-from tinyml.reading import MALFORMED, Builder, TfliteNode, tflite_op
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from tinyml.hooks import Steps
 from tinyml.ir import Array, Layer
+from tinyml.ir.hook_types import Steps
 
 GATES = {"rnn": 1, "gru": 3, "lstm": 4}
 

@@ -10,13 +10,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from tinyml import c
-from tinyml.hooks import Steps
+from tinyml.base import c
+from tinyml.cores.targets import Target
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Library, Sheet, register_kernels
+from tinyml.ir.hook_types import Steps
+from tinyml.ops.framework.kernel import Kernel, Library, Sheet, register_kernels
 from tinyml.ops.recurrent.cells import steps_of_lstm
 from tinyml.ops.shared.operands import extents, optional
-from tinyml.targets import Target
 
 # Operands: x, four input weights, four recurrent weights, three peepholes, four biases, projection and
 # its bias, output state, cell state. Those of the input gate, peepholes and projection may be absent.

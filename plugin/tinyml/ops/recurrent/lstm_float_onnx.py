@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tinyml.errors import UnsupportedError
+from tinyml.base.errors import UnsupportedError
 from tinyml.ir import Array, Layer
+from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.recurrent.lstm_float import (
     BIAS,
     CELL,
@@ -23,7 +24,6 @@ from tinyml.ops.recurrent.lstm_float import (
     WEIGHTS,
     LstmFloat,
 )
-from tinyml.writing import OnnxWriter, onnx_writer
 
 ORDER = (0, 3, 1, 2)
 """input, output, forget, cell: the gates as ONNX has them, by their numbers in TFLite."""

@@ -14,10 +14,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from tinyml import fixed_point as fp
-from tinyml.hooks import Steps
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Library, Sheet, register_kernels
+from tinyml.ir.hook_types import Steps
+from tinyml.ops.framework import fixed_point as fp
+from tinyml.ops.framework.kernel import Kernel, Library, Sheet, register_kernels
 from tinyml.ops.recurrent.cells import steps_of_lstm
 from tinyml.ops.shared.gemmlowp import Q15
 from tinyml.ops.shared.operands import present
@@ -56,17 +56,30 @@ def cells_fit(layer: Layer[LstmInt8]) -> bool:
 
 
 def all_quantised(layer: Layer[LstmInt8]) -> bool:
-    """Input, weights and states are quantised as a whole, and weights and biases are constants."""
+    """Input, weights and states are quantised per tensor, and weights and biases are constants."""
     quants = [layer.input(i).quant for i in (X, STATE, CELL, *range(WEIGHTS, BIAS))]
     constants = all(layer.input(i).is_constant for i in range(WEIGHTS, STATE))
     return constants and all(quant is not None and not quant.per_channel for quant in quants)
+
+
+def gate_sums_fit(layer: Layer[LstmInt8]) -> bool:
+    """The accumulator of each gate, bias included, stays below 2^31 for every input."""
+    for gate in range(4):
+        room = np.abs(layer.input(BIAS + gate).value.astype(np.int64))
+        for first, operand in ((WEIGHTS, X), (RECURRENT, STATE)):
+            reach = -DType.INT8.limits[0] + abs(quant_of(layer.input(operand)).zero_point)
+            sizes = np.abs(layer.input(first + gate).value.astype(np.int64)).sum(axis=1)
+            if np.any(room + sizes * reach >= 1 << 31):
+                return False
+            room = np.zeros_like(room)
+    return True
 
 
 @dataclass(frozen=True)
 class LstmInt8(Op):
     """Outputs: all steps, if they are kept, the last output state, the last cell state."""
 
-    operands = (present(CELL + 1), cells_fit, all_quantised)
+    operands = (present(CELL + 1), cells_fit, all_quantised, gate_sums_fit)
     folds: ClassVar[bool] = False
     cell_clip: float = 0.0  # 0: none
     time_major: bool = False  # (time, batch, features) instead of (batch, time, features)

@@ -7,13 +7,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tinyml.errors import UnsupportedError
+from tinyml.base.errors import UnsupportedError
 from tinyml.ir import DType, Tensor
+from tinyml.ops.framework.reading import Builder, TfliteNode, tflite_op
 from tinyml.ops.recurrent.lstm_float import LstmFloat
 from tinyml.ops.recurrent.lstm_int8 import LstmInt8
 from tinyml.ops.shared.quant import is_quantized
 from tinyml.ops.shared.real import real_weights
-from tinyml.reading import Builder, TfliteNode, tflite_op
 
 # positions of the operands, as the schema has them
 INPUT, WEIGHTS, RECURRENT, PEEPHOLE, BIAS = 0, 1, 5, 9, 12
@@ -24,8 +24,7 @@ PROJECTION, PROJECTION_BIAS, STATE, CELL, NORM = 16, 17, 18, 19, 20
 def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     from tflite import ActivationFunctionType
 
-    options = node.options
-    if options.FusedActivationFunction() != ActivationFunctionType.TANH:
+    if node.activation != ActivationFunctionType.TANH:
         raise UnsupportedError(f"{node.op_type} operator {node.name!r}: its activation is not tanh")
     _refuse(node, range(NORM, NORM + 4), "layer normalisation")
     x = node.input(INPUT)
@@ -48,7 +47,9 @@ def _integer(node: TfliteNode, build: Builder) -> Tensor:
     _refuse(node, range(PEEPHOLE, PEEPHOLE + 3), "a peephole in int8")
     _refuse(node, (PROJECTION, PROJECTION_BIAS), "a projection in int8")
     if node.optional(WEIGHTS) is None:
-        raise UnsupportedError(f"{node.op_type} operator {node.name!r}: coupled gates in int8")
+        raise UnsupportedError(
+            f"{node.op_type} operator {node.name!r}: coupled gates are not supported in int8"
+        )
     state, cell = node.input(STATE), node.input(CELL)
     assert cell.quant is not None
     if not math.log2(cell.quant.scale).is_integer():

@@ -10,14 +10,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from tinyml import c
-from tinyml.hooks import Steps
+from tinyml.base import c
+from tinyml.cores.targets import Target
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Library, Sheet, register_kernels
+from tinyml.ir.hook_types import Steps
+from tinyml.ops.framework.kernel import Kernel, Library, Sheet, register_kernels
 from tinyml.ops.recurrent.cells import CELLS, GATES, Activation, activate
 from tinyml.ops.shared.operands import extents, optional, present
 from tinyml.ops.weighted.byte_weights import byte_form
-from tinyml.targets import Target
 
 X, W, R, B, LENGTHS, H0, C0, PEEPHOLES = range(8)
 SHARED = ("recurrent/recurrent.c", "recurrent/recurrent_activations.c")

@@ -8,16 +8,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tinyml.errors import UnsupportedError
+from tinyml.base.errors import UnsupportedError
 from tinyml.ir import Tensor
 from tinyml.ops.concat import concat
+from tinyml.ops.framework.quantization_facts import quantizes
+from tinyml.ops.framework.reading import Builder, OnnxNode, onnx_op
 from tinyml.ops.recurrent.cells import Activation
 from tinyml.ops.recurrent.rnn import Recurrent
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.slice import take
 from tinyml.ops.transpose import Transpose
-from tinyml.quantizing import quantizes
-from tinyml.reading import Builder, OnnxNode, onnx_op
 
 NAMES = {
     "sigmoid": ("sigmoid", 0.0, 0.0),

@@ -10,13 +10,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from tinyml import fixed_point as fp
-from tinyml.errors import UnsupportedError
+from tinyml.base.errors import UnsupportedError
 from tinyml.ir import Array, DType, Layer, Quant, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.concat import concat
 from tinyml.ops.dense.dense import Dense
 from tinyml.ops.elementwise.binary import Binary
+from tinyml.ops.framework import fixed_point as fp
+from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.framework.reading import Builder, TfliteNode, tflite_op
 from tinyml.ops.quantization.quantize import IDENTITY
 from tinyml.ops.reduce.reduce import reduced
 from tinyml.ops.reshape import Reshape
@@ -25,7 +26,6 @@ from tinyml.ops.shared.operands import extents, optional
 from tinyml.ops.shared.quant import clamp_range, is_quantized, quant_of
 from tinyml.ops.shared.real import real_weights
 from tinyml.ops.slice import take
-from tinyml.reading import Builder, TfliteNode, tflite_op
 
 X, FEATURES, TIME, BIAS, STATE = range(5)
 
@@ -45,9 +45,19 @@ def filters_fit(layer: Layer[Svdf]) -> bool:
 
 
 def all_quantised(layer: Layer[Svdf]) -> bool:
-    """Input, weights and state are quantised as a whole."""
+    """Input, weights and state are quantised per tensor."""
     quants = [layer.input(i).quant for i in (X, FEATURES, TIME, STATE)]
     return all(quant is not None and not quant.per_channel for quant in quants)
+
+
+def features_fit(layer: Layer[Svdf]) -> bool:
+    """The accumulator of a feature filter stays below 2^31 for every input."""
+    features = layer.input(FEATURES)
+    reach = -DType.INT8.limits[0] + abs(quant_of(layer.input(X)).zero_point)
+    largest = -DType.INT8.limits[0] * features.shape[1]
+    if features.data is not None:
+        largest = int(np.abs(features.data.astype(np.int64)).sum(axis=1).max(initial=0))
+    return largest * reach < 1 << 31
 
 
 @dataclass(frozen=True)
@@ -57,7 +67,7 @@ class Svdf(Clamped):
     Outputs: the units, and the state with the newest moment in it.
     """
 
-    operands = (filters_fit, all_quantised)
+    operands = (filters_fit, all_quantised, features_fit)
     folds: ClassVar[bool] = False
     rank: int = 1
     quant: Quant = IDENTITY  # of the output
@@ -93,9 +103,22 @@ class Svdf(Clamped):
         sums = ((moments - zero) * time).sum(axis=2).reshape(batches, -1, self.rank).sum(axis=2)
         if inputs[BIAS] is not None:
             sums = sums + inputs[BIAS]
+        sums = np.clip(sums, fp.INT32_MIN, fp.INT32_MAX)
         scaled = fp.multiply_by_quantized_multiplier(sums, *to_output) + self.quant.zero_point
         y = np.clip(scaled, *clamp_range(self.clamp, layer.output)).astype(np.int8)
         return y, moments.reshape(state.shape).astype(layer.input(STATE).dtype.numpy)
+
+
+def sums_of_time(layer: Layer[Svdf]) -> int:
+    """What the bias and the products of a unit with all moments add up to at most."""
+    time, state = layer.input(TIME), layer.input(STATE)
+    reach = -state.dtype.limits[0] + abs(quant_of(state).zero_point)
+    sizes = np.full(time.shape, -time.dtype.limits[0], np.int64)
+    if time.data is not None:
+        sizes = np.abs(time.data.astype(np.int64))
+    bias = layer.input(BIAS).data if layer.has_input(BIAS) else np.zeros(1, np.int64)
+    largest = 1 << 31 if bias is None else int(np.abs(bias.astype(np.int64)).max(initial=0))
+    return largest + reach * int(sizes.reshape(-1, layer.op.rank * time.shape[1]).sum(axis=1).max(initial=0))
 
 
 def integer_types(layer: Layer) -> bool:
@@ -136,12 +159,15 @@ class SvdfLoops(Kernel[Svdf]):
             sheet.line(f"const {state.dtype.c} *w = &{sheet.x(TIME)}[u % {units} * {span}];")
             sheet.line(f"const {state.dtype.c} *moments = &{new}[u * {span}];")
             start = f"{sheet.x(BIAS)}[u % {units}]" if layer.has_input(BIAS) else "0"
-            sheet.line(f"int32_t acc = {start};")
+            wide = sums_of_time(layer) > fp.INT32_MAX
+            sheet.line(f"{'int64_t' if wide else 'int32_t'} acc = {start};")
             sheet.line()
             with sheet.block(f"for (int32_t i = 0; i < {span}; i++) {{"):
-                sheet.line(f"acc += w[i] * (moments[i] - ({zero_state}));")
+                sheet.line(f"acc += {'(int64_t)' if wide else ''}w[i] * (moments[i] - ({zero_state}));")
+            if wide:
+                sheet.line("acc = acc > INT32_MAX ? INT32_MAX : acc < INT32_MIN ? INT32_MIN : acc;")
             bounds = clamp_range(op.clamp, layer.output)
-            value = f"tinyml_rescale(acc, {m2}, {s2}) + ({op.quant.zero_point})"
+            value = f"tinyml_rescale({'(int32_t)' if wide else ''}acc, {m2}, {s2}) + ({op.quant.zero_point})"
             sheet.line(f"{y}[u] = (int8_t)tinyml_clamp({value}, {bounds[0]}, {bounds[1]});")
 
 

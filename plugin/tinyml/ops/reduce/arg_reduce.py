@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinyml.ir import Array, DType, Layer, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.shared.axes import AlongAxis, Split, kept_shape, onnx_axis
 from tinyml.ops.shared.axis import from_front
-from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 
 @dataclass(frozen=True)
@@ -32,13 +32,26 @@ class ArgReduce(AlongAxis):
         return (TensorType(kept_shape(given(inputs, 0).shape, (self.axis,)), self.dtype),)
 
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
-        x = given(inputs, 0)
-        find = np.argmax if self.largest else np.argmin
-        if self.last:
-            found = x.shape[self.axis] - 1 - find(np.flip(x, self.axis), axis=self.axis, keepdims=True)
-        else:
-            found = find(x, axis=self.axis, keepdims=True)
-        return (found.astype(self.dtype.numpy),)
+        return (best_places(given(inputs, 0), self.axis, self.largest, self.last).astype(self.dtype.numpy),)
+
+
+def best_places(x: Array, axis: int, largest: bool = True, last: bool = False) -> Array:
+    """The indices of the largest (or smallest) elements. A comparison with NaN is false, as it is in C."""
+    if x.dtype.kind == "f" and bool(np.isnan(x).any()):
+        better = {(True, False): np.greater, (True, True): np.greater_equal, (False, False): np.less}
+        compare = better.get((largest, last), np.less_equal)
+
+        def walk(row: Array) -> int:
+            best = 0
+            for k in range(1, len(row)):
+                best = k if compare(row[k], row[best]) else best
+            return best
+
+        return np.expand_dims(np.apply_along_axis(walk, axis, x), axis)
+    find = np.argmax if largest else np.argmin
+    if last:
+        return np.asarray(x.shape[axis] - 1 - find(np.flip(x, axis), axis=axis, keepdims=True))
+    return np.asarray(find(x, axis=axis, keepdims=True))
 
 
 class ArgReduceLoops(Kernel[ArgReduce]):

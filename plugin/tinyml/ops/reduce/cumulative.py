@@ -9,20 +9,22 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tinyml import c
+from tinyml.base import c
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import InPlace, Sheet, register_kernels
-from tinyml.ops.elementwise.loops import fill
-from tinyml.ops.shared.axes import Split, joined, normalized
+from tinyml.ops.elementwise.element_loops import fill
+from tinyml.ops.framework.kernel import InPlace, Sheet, register_kernels
+from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.ops.shared.axes import Split, normalized
+from tinyml.ops.shared.indices import in_range
 from tinyml.ops.shared.operands import axis_exists, present
-from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 
 @dataclass(frozen=True)
 class Cumulative(Op):
     """``exclusive``: without the element itself. ``reverse``: from the end.
 
-    A second input gives the axis at run time; the attribute is then ignored.
+    A second input gives the axis at run time; the attribute is then ignored, and an axis that does not exist
+    is the nearest one.
     """
 
     operands = (present(1), axis_exists)
@@ -30,6 +32,10 @@ class Cumulative(Op):
     product: bool = False
     exclusive: bool = False
     reverse: bool = False
+
+    def told_apart(self, layer: Layer, index: int) -> tuple[int, int] | None:
+        rank = len(layer.input(0).shape)
+        return (-rank, rank - 1) if index == 1 else None
 
     def label(self) -> str:
         return "cumprod" if self.product else "cumsum"
@@ -40,7 +46,7 @@ class Cumulative(Op):
 
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
         x = given(inputs, 0)
-        axis = int(given(inputs, 1).reshape(())) if len(inputs) > 1 else self.axis
+        axis = int(in_range(given(inputs, 1).reshape(()), x.ndim)) if len(inputs) > 1 else self.axis
         if self.reverse:
             x = np.flip(x, axis)
         if self.exclusive:
@@ -70,7 +76,7 @@ class CumulativeLoops(InPlace[Cumulative]):
         op, shape = layer.op, layer.output.shape
         stride = c.contiguous(shape)[op.axis]
         with sheet.loops(Split(shape, (op.axis,)).outer()) as index:
-            _walk(layer, op, sheet, index["x"], str(shape[op.axis]), str(stride))
+            _walk(layer, op, sheet, index["x"], shape[op.axis], stride)
 
 
 class CumulativeAnyAxis(InPlace[Cumulative]):
@@ -82,12 +88,7 @@ class CumulativeAnyAxis(InPlace[Cumulative]):
         op, shape = layer.op, layer.output.shape
         extents = sheet.table("extents", np.array(shape, np.int32))
         strides = sheet.table("strides", np.array(c.contiguous(shape), np.int32))
-        rank = len(shape)
-        sheet.line(f"const int32_t asked = (int32_t){sheet.x(1)}[0];")
-        sheet.line(f"const int32_t axis = asked < 0 ? asked + {rank} : asked;")
-        sheet.line()
-        with sheet.block(f"if (axis < 0 || axis >= {rank}) {{"):
-            sheet.line("return;")
+        sheet.line(f"const int32_t axis = {sheet.index(f'{sheet.x(1)}[0]', len(shape))};")
         sheet.line(f"const int32_t extent = {extents}[axis];")
         sheet.line(f"const int32_t stride = {strides}[axis];")
         sheet.line()
@@ -96,15 +97,17 @@ class CumulativeAnyAxis(InPlace[Cumulative]):
             _walk(layer, op, sheet, "first", "extent", "stride")
 
 
-def _walk(layer: Layer, op: Cumulative, sheet: Sheet, first: str, extent: str, stride: str) -> None:
+def _walk(
+    layer: Layer, op: Cumulative, sheet: Sheet, first: c.Operand, extent: c.Operand, stride: c.Operand
+) -> None:
     """The loop along the axis."""
     dtype = layer.output.dtype
     operator = "*" if op.product else "+"
     template = f"acc {operator} v" if dtype.is_float else f"({{t}})(({{w}})acc {operator} ({{w}})v)"
     sheet.line(f"{dtype.c} acc = {int(op.product)};")
     with sheet.block(f"for (int32_t k = 0; k < {extent}; k++) {{"):
-        place = f"({extent} - 1 - k)" if op.reverse else "k"
-        at = joined(first, place if stride == "1" else f"{place} * {stride}")
+        place = c.Expr(f"({extent} - 1 - k)" if op.reverse else "k")
+        at = c.Expr(first) + place * stride
         sheet.line(f"const {dtype.c} v = {sheet.x(0)}[{at}];")
         lines = [f"acc = {fill(sheet, template, dtype, {})};", f"{sheet.y()}[{at}] = acc;"]
         for line in reversed(lines) if op.exclusive else lines:

@@ -9,20 +9,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tinyml import c
-from tinyml.errors import UnsupportedError
+from tinyml.base import c
+from tinyml.base.errors import UnsupportedError
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Sheet, register_kernels
-from tinyml.ops.elementwise.loops import fill, include_for
+from tinyml.ops.elementwise.element_loops import fill, include_for
+from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.framework.quantization_facts import quantizes
+from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.reduce import reduce_int8 as integers
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.shared.axes import Split, count, inner_loop, kept_shape, normalized
 from tinyml.ops.shared.operands import axes_exist, present
 from tinyml.ops.shared.quant import is_quantized
 from tinyml.ops.shared.real import in_real_numbers
-from tinyml.quantizing import quantizes
-from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
-from tinyml.writing import OnnxWriter, onnx_writer
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,8 @@ def defined(layer: Layer[Reduce]) -> bool:
 
 
 def integer_form(layer: Layer[Reduce]) -> bool:
-    """The layer is a sum or mean of int8 or int16 tensors that are quantised per tensor; sums fit 32 bits."""
+    """The layer is a sum or mean of int8 or int16 tensors, quantised per tensor; accumulators fit into 32
+    bits."""
     return integers.has_integer_form(layer.op.function, layer.op.axes, layer.input(0), layer.output)
 
 
@@ -180,7 +181,7 @@ class ReduceLoops(Kernel[Reduce]):
             sheet.line(f"{sheet.y()}[{index['y']}] = {result};")
 
 
-def largest(sheet: Sheet, split: Split, base: str, dtype: DType, name: str, which: str = "max") -> None:
+def largest(sheet: Sheet, split: Split, base: c.Operand, dtype: DType, name: str, which: str = "max") -> None:
     """Lines that leave the largest (or smallest) gathered element in a variable."""
     if dtype is DType.BOOL:
         start, operator = ("false", "||") if which == "max" else ("true", "&&")
@@ -197,7 +198,7 @@ def largest(sheet: Sheet, split: Split, base: str, dtype: DType, name: str, whic
         sheet.line(f"{name} = {better}{none} ? v : {name};")
 
 
-def _accumulate(sheet: Sheet, split: Split, base: str, function: Function, dtype: DType) -> str:
+def _accumulate(sheet: Sheet, split: Split, base: c.Operand, function: Function, dtype: DType) -> str:
     """Lines of the loop; returns the expression of the result."""
     if dtype.is_integer:
         return _accumulate_whole(sheet, split, base, function, dtype)
@@ -233,7 +234,7 @@ def _accumulate(sheet: Sheet, split: Split, base: str, function: Function, dtype
     return result
 
 
-def _accumulate_whole(sheet: Sheet, split: Split, base: str, function: Function, dtype: DType) -> str:
+def _accumulate_whole(sheet: Sheet, split: Split, base: c.Operand, function: Function, dtype: DType) -> str:
     """The same for integers, in the unsigned type in which they wrap."""
     wide = "uint64_t" if dtype.bytes == 8 else "uint32_t"
     sheet.line(f"{wide} acc = {function.start};")

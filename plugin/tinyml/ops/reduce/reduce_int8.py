@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tinyml import fixed_point as fp
 from tinyml.ir import Array, DType, Layer, Tensor, TensorType
-from tinyml.kernel import Sheet
+from tinyml.ops.framework import fixed_point as fp
+from tinyml.ops.framework.kernel import Sheet
 from tinyml.ops.pool.integer_mean import sums_fit
 from tinyml.ops.shared.axes import Split, count, inner_loop
 from tinyml.ops.shared.quant import quant_of

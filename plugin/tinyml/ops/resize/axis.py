@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinyml.errors import UnsupportedError
+from tinyml.base.errors import UnsupportedError
 from tinyml.ir import Array
 
 COORDINATES = (

@@ -1,6 +1,10 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""ResizeBilinear: TFLite's bilinear resizing of NHWC images; on integers with ten bits of fraction."""
+"""ResizeBilinear: TFLite's bilinear resizing of NHWC images.
+
+Signed integers have ten bits of fraction, and round halves away from zero. uint8 is interpolated in float32,
+as stored, and halves go up.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinyml.errors import UnsupportedError
+from tinyml.base.errors import UnsupportedError
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.framework.reading import Builder, TfliteNode, tflite_op
 from tinyml.ops.pool.windows import nested
 from tinyml.ops.resize.tflite import CORNERS, Grid, grid_of
 from tinyml.ops.shared.operands import not_empty, numbers_from, of_rank, present
-from tinyml.reading import Builder, TfliteNode, tflite_op
 
 ONE = 1 << 10
 
@@ -58,6 +62,7 @@ class ResizeBilinear(Op):
     height: int = 1
     width: int = 1
     grid: Grid = CORNERS
+    unsigned: bool = False  # bytes were uint8 in the file: int8 now is 128 less
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         x = given(inputs, 0)
@@ -65,11 +70,13 @@ class ResizeBilinear(Op):
 
     def axes(self, x: Tensor) -> tuple[Neighbours, Neighbours]:
         """Rows and columns."""
-        find = _real if x.dtype.is_float else _whole
+        find = _real if x.dtype.is_float or self.unsigned else _whole
         return find(self.grid, x.shape[1], self.height), find(self.grid, x.shape[2], self.width)
 
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
         x = given(inputs, 0)
+        if self.unsigned:
+            return (self._unsigned(layer, x),)
         real = layer.input(0).dtype.is_float
         wide = x if real else x.astype(np.int64)
         one = np.float32(1) if real else ONE
@@ -82,9 +89,25 @@ class ResizeBilinear(Op):
             y = np.sign(y) * ((np.abs(y) + ONE * ONE // 2) // (ONE * ONE))
         return (y.astype(x.dtype),)
 
+    def _unsigned(self, layer: Layer, x: Array) -> Array:
+        """The four products and their sums in the order of TensorFlow Lite, each rounded to float32."""
+        rows, columns = self.axes(layer.input(0))
+        stored = x.astype(np.float32) - np.float32(_least(layer.input(0)))
+        down, right = rows.fraction.reshape(1, -1, 1, 1), columns.fraction.reshape(1, 1, -1, 1)
+        up, left = np.float32(1) - down, np.float32(1) - right
+        above, below = stored[:, rows.first], stored[:, rows.second]
+        y = above[:, :, columns.first] * up * left + below[:, :, columns.first] * down * left
+        y = y + above[:, :, columns.second] * up * right
+        y = y + below[:, :, columns.second] * down * right
+        return ((y + np.float32(0.5)).astype(np.int64) + _least(layer.input(0))).astype(x.dtype)
 
-def float_or_quantized(layer: Layer) -> bool:
-    """float32, or int8 or int16 quantised alike on both sides."""
+
+def _least(x: Tensor) -> int:
+    return x.dtype.limits[0]
+
+
+def float_or_quantized(layer: Layer[ResizeBilinear]) -> bool:
+    """Input and output are float32, or int8 or int16 with the same quantisation."""
     x, y = layer.input(0), layer.output
     return x.dtype is DType.FLOAT32 or (x.dtype in (DType.INT8, DType.INT16) and x.quant == y.quant)
 
@@ -98,8 +121,9 @@ class ResizeBilinearLoops(Kernel[ResizeBilinear]):
     def emit(self, layer: Layer[ResizeBilinear], sheet: Sheet) -> None:
         op, x = layer.op, layer.input(0)
         dtype = x.dtype
-        kind = {DType.FLOAT32: "float", DType.INT8: "int32_t"}.get(dtype, "int64_t")
-        one = "1.0f" if dtype.is_float else str(ONE)
+        real = dtype.is_float or op.unsigned
+        kind = "float" if real else "int32_t" if dtype is DType.INT8 else "int64_t"
+        one = "1.0f" if real else str(ONE)
         tables = {}
         for name, axis in zip(("rows", "columns"), op.axes(x), strict=True):
             places = np.stack([axis.first, axis.second], axis=1).astype(np.int16)
@@ -117,18 +141,42 @@ class ResizeBilinearLoops(Kernel[ResizeBilinear]):
                 sheet.line(f"const {dtype.c} *{name} = &{sheet.x()}[{start} + {ch}];")
             for name, column in (("left_at", 0), ("right_at", 1)):
                 sheet.line(f"const int32_t {name} = {columns}[{j} * 2 + {column}] * {channels};")
+            out = f"{f'(n * {op.height} + {i})' if x.shape[0] > 1 else i} * {op.width * channels}"
+            out = f"{sheet.y()}[{out} + {j} * {channels} + {ch}]"
+            if op.unsigned:
+                _emit_unsigned(sheet, dtype, out)
+                return
             for name, at in (("first", "left_at"), ("second", "right_at")):
                 value = f"above[{at}] * ({one} - down) + below[{at}] * down"
                 sheet.line(f"const {kind} {name} = {value};")
             sheet.line(f"const {kind} sum = first * ({one} - right) + second * right;")
             sheet.line()
-            out = f"{f'(n * {op.height} + {i})' if x.shape[0] > 1 else i} * {op.width * channels}"
-            out = f"{out} + {j} * {channels} + {ch}"
             value = "sum"
             if not dtype.is_float:
                 half = ONE * ONE // 2
                 value = f"({dtype.c})((sum > 0 ? sum + {half} : sum - {half}) / {ONE * ONE})"
-            sheet.line(f"{sheet.y()}[{out}] = {value};")
+            sheet.line(f"{out} = {value};")
+
+
+def _emit_unsigned(sheet: Sheet, dtype: DType, out: str) -> None:
+    """Products are volatile: a compiler that fused them with the sums would round ties another way."""
+    least = dtype.limits[0]
+    shift = f" + {-least}" if least else ""
+    sheet.line("volatile float product;")
+    sheet.line("float sum;")
+    sheet.line()
+    for number, (row, down, at, right) in enumerate(
+        (
+            ("above", "(1.0f - down)", "left_at", "(1.0f - right)"),
+            ("below", "down", "left_at", "(1.0f - right)"),
+            ("above", "(1.0f - down)", "right_at", "right"),
+            ("below", "down", "right_at", "right"),
+        )
+    ):
+        sheet.line(f"product = (float)({row}[{at}]{shift}) * {down};")
+        sheet.line(f"product = product * {right};")
+        sheet.line(f"sum {'=' if number == 0 else '+='} product;")
+    sheet.line(f"{out} = ({dtype.c})((int32_t)(sum + 0.5f){f' - {-least}' if least else ''});")
 
 
 register_kernels(ResizeBilinear, ResizeBilinearLoops())
@@ -138,5 +186,6 @@ register_kernels(ResizeBilinear, ResizeBilinearLoops())
 def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     x = node.input(0)
     if len(x.shape) != 4:
-        raise UnsupportedError(f"{node.op_type} operator {node.name!r} is not on an NHWC image")
-    return [build.add1(ResizeBilinear(*grid_of(node)), [x], node.outputs[0])]
+        raise UnsupportedError(f"{node.op_type} operator {node.name!r} requires an NHWC image")
+    op = ResizeBilinear(*grid_of(node), unsigned=x.dtype is DType.UINT8)
+    return [build.add1(op, [x], node.outputs[0])]

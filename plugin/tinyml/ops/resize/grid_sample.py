@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinyml.errors import UnsupportedError
+from tinyml.base.errors import UnsupportedError
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Library, Sheet, register_kernels
+from tinyml.ops.framework.kernel import Kernel, Library, Sheet, register_kernels
+from tinyml.ops.framework.reading import Builder, OnnxNode, onnx_op
 from tinyml.ops.shared.operands import not_empty, present
-from tinyml.reading import Builder, OnnxNode, onnx_op
 
 TAPS = {"nearest": 1, "linear": 2, "bilinear": 2, "cubic": 4, "bicubic": 4}
 OUTSIDE = ("zeros", "border", "reflection")

@@ -11,23 +11,23 @@ from typing import Any
 
 import numpy as np
 
-from tinyml import c, limits
-from tinyml.errors import UnsupportedError
+from tinyml.base import c, limits
+from tinyml.base.errors import UnsupportedError
 from tinyml.ir import Array, Layer, Op, Shape, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.framework.quantization_facts import quantizes
+from tinyml.ops.framework.reading import Builder, OnnxNode, onnx_op
 from tinyml.ops.resize.axis import Axis, Sampling, nearest, weights
 from tinyml.ops.shared.axis import from_front
 from tinyml.ops.shared.constraints import single_precision
 from tinyml.ops.shared.operands import not_empty, one_per_axis, present
 from tinyml.ops.shared.take import Picks, Take, TakeLoops
-from tinyml.quantizing import quantizes
-from tinyml.reading import Builder, OnnxNode, onnx_op
 
 NEAREST, LINEAR = Sampling(), Sampling("linear")
 
 
 def sensible_axes(layer: Layer[Any]) -> bool:
-    """Every axis gets an extent of 1 or more, at most the limit of elements, by a positive scale."""
+    """Every output extent is between 1 and the limit of elements of a tensor, and every scale is positive."""
     most = limits.limit("tensor_elements")
     return all(1 <= axis.size <= most and 0 < axis.scale < math.inf for axis in layer.op.axes)
 

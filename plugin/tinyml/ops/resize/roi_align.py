@@ -10,11 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinyml import c
+from tinyml.base import c
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Library, Sheet, register_kernels
+from tinyml.ops.framework.kernel import Kernel, Library, Sheet, register_kernels
+from tinyml.ops.framework.reading import Builder, OnnxNode, onnx_op
+from tinyml.ops.shared.indices import in_range
 from tinyml.ops.shared.operands import integers, not_empty, numbers_from, present
-from tinyml.reading import Builder, OnnxNode, onnx_op
 
 
 def regions_fit(layer: Layer[RoiAlign]) -> bool:
@@ -42,6 +43,9 @@ class RoiAlign(Op):
     half_pixel: bool = True
     largest: bool = False
 
+    def told_apart(self, layer: Layer, index: int) -> tuple[int, int] | None:
+        return (0, layer.input(0).shape[0] - 1) if index == 2 else None
+
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         x, rois = given(inputs, 0), given(inputs, 1)
         return (TensorType((rois.shape[0], x.shape[1], self.out_h, self.out_w), x.dtype),)
@@ -49,7 +53,8 @@ class RoiAlign(Op):
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
         x, rois, batches = (given(inputs, i) for i in range(3))
         y = np.zeros(layer.output.shape, np.float64)
-        for r, (roi, batch) in enumerate(zip(rois.astype(np.float64), batches, strict=True)):
+        inside = in_range(batches, len(x))
+        for r, (roi, batch) in enumerate(zip(rois.astype(np.float64), inside, strict=True)):
             cols = self._samples(roi[0], roi[2], self.out_w)
             rows = self._samples(roi[1], roi[3], self.out_h)
             for oy, ox in np.ndindex(self.out_h, self.out_w):

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from tinyml.errors import UnsupportedError
+from tinyml.base.errors import UnsupportedError
 from tinyml.ir import Shape, Tensor
-from tinyml.kernel import register_kernels
+from tinyml.ops.framework.kernel import register_kernels
+from tinyml.ops.framework.reading import Builder, TfliteNode, tflite_op
 from tinyml.ops.shared.operands import not_empty, numbers_from, of_rank, present, within_limits
 from tinyml.ops.shared.take import Picks, Take, TakeLoops
-from tinyml.reading import Builder, TfliteNode, tflite_op
 
 
 @dataclass(frozen=True)
@@ -75,5 +75,5 @@ def grid_of(node: TfliteNode) -> tuple[int, int, Grid]:
 def read_nearest(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     x = node.input(0)
     if len(x.shape) != 4:
-        raise UnsupportedError(f"{node.op_type} operator {node.name!r} is not on an NHWC image")
+        raise UnsupportedError(f"{node.op_type} operator {node.name!r} requires an NHWC image")
     return [build.add1(ResizePixels(*grid_of(node)), [x])]

@@ -9,20 +9,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from tinyml import c
-from tinyml.ir import Layer, Op, OperandRule, Shape, Tensor
-from tinyml.kernel import Sheet
+from tinyml.base import c
+from tinyml.ir import Constraint, Layer, Op, Shape, Tensor
+from tinyml.ops.framework.kernel import Sheet
+from tinyml.ops.framework.reading import Builder, OnnxNode
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.shared.axis import from_front
 from tinyml.ops.shared.operands import axis_exists, present
-from tinyml.reading import Builder, OnnxNode
 
 
 @dataclass(frozen=True)
 class AlongAxis(Op):
     """An operator along one axis, which is counted from the front."""
 
-    operands: ClassVar[tuple[OperandRule, ...]] = (present(1), axis_exists)
+    operands: ClassVar[tuple[Constraint, ...]] = (present(1), axis_exists)
     axis: int = 0
 
     def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
@@ -84,22 +84,15 @@ class Split:
         stays = [axis for axis in range(len(self.shape)) if axis not in self.axes]
         return c.nest(kept_shape(self.shape, stays), {"x": c.Walk(c.contiguous(self.shape))}, prefix="k")
 
-    def at(self, base: str, step: str) -> str:
+    def at(self, base: c.Operand, step: c.Operand) -> c.Expr:
         """The index of an element ``step`` steps along the axis, where there is one, from ``base``."""
         (axis,) = self.axes
         stride = c.contiguous(self.shape)[axis]
-        return joined(base, step if stride == 1 else f"{step} * {stride}")
+        return c.Expr(base) + c.Expr(step) * stride
 
 
 @contextmanager
-def inner_loop(sheet: Sheet, split: Split, base: str) -> Iterator[str]:
+def inner_loop(sheet: Sheet, split: Split, base: c.Operand) -> Iterator[c.Expr]:
     """One pass over the gathered elements; yields the index of the element, ``base`` included."""
     with sheet.loops(split.inner()) as index:
-        yield joined(base, index["x"])
-
-
-def joined(first: str, second: str) -> str:
-    """The sum of two index expressions."""
-    if "0" in (first, second):
-        return second if first == "0" else first
-    return f"{first} + {second}"
+        yield c.Expr(base) + index["x"]

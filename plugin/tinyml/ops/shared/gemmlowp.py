@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinyml import fixed_point as fp
-from tinyml.fixed_point import Ints
+from tinyml.ops.framework import fixed_point as fp
+from tinyml.ops.framework.fixed_point import Ints
 
 EXP_OF_MINUS_POWERS = (
     1672461947,  # exp(-1/4)

@@ -14,8 +14,8 @@ from typing import Protocol
 import numpy as np
 
 from tinyml.ir import Array, Layer
-from tinyml.kernel import Overlay
 from tinyml.ops.conv.convolution import Convolution
+from tinyml.ops.framework.kernel import Overlay
 
 WORD = 4  # distances are multiples of four bytes: kernels read aligned words
 NOTHING_READ = np.iinfo(np.int64).max

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tinyml import fixed_point as fp
 from tinyml.ir import Array, DType, Layer, Quant, Tensor, given
+from tinyml.ops.framework import fixed_point as fp
 
 Clamp = tuple[float, float]
 NO_CLAMP: Clamp = (-np.inf, np.inf)
@@ -17,6 +17,8 @@ LARGEST_SHIFT_INT16 = 14
 """Of the factors from sums of 64 bits to int16: tinyml_narrow_s64() shifts to the right."""
 LARGEST_BIAS = {DType.INT32: 1 << 30, DType.INT64: 1 << 46}
 """That leaves room for the products: as much again."""
+LARGEST_SUM_INT16 = 1 << 47
+"""Of the products of int16 and int8 that tinyml_narrow_s64() scales."""
 Multipliers = tuple[Array, Array]
 """Fixed-point factors, one per output channel or one for all: multipliers and shifts."""
 
@@ -28,17 +30,39 @@ def quant_of(tensor: Tensor) -> Quant:
     return tensor.quant
 
 
-def output_multipliers(layer: Layer) -> Multipliers:
-    """Per output channel, the fixed-point factor from accumulator to output: x.scale * w.scale / y.scale."""
+def output_multipliers(layer: Layer, single: bool = False) -> Multipliers:
+    """Per output channel, the fixed-point factor from accumulator to output: x.scale * w.scale / y.scale.
+
+    ``single``: the product of the two scales is rounded to float32, as some of TensorFlow Lite's layers do.
+    """
     x_scale = quant_of(layer.input(0)).scale
     y_scale = quant_of(layer.output).scale
     pairs = [
-        fp.quantize_multiplier(x_scale * w_scale / y_scale) for w_scale in quant_of(layer.input(1)).scales
+        fp.quantize_multiplier(scale_product(x_scale, w_scale, single) / y_scale)
+        for w_scale in quant_of(layer.input(1)).scales
     ]
     return (
         np.array([multiplier for multiplier, _ in pairs], np.int32),
         np.array([shift for _, shift in pairs], np.int32),
     )
+
+
+def scale_product(a: float, b: float, single: bool) -> float:
+    """a * b in double, or rounded to float32.
+
+    What TensorFlow Lite's ``Prepare`` functions compute before they divide by the output's scale in double:
+
+    ======================================  ====================  ==========================================
+    convolutions (plain, depthwise,         int8, int16: double   PopulateConvolutionQuantizationParams
+    transposed)                             uint8: float32        GetQuantizedConvolutionMultipler
+    FULLY_CONNECTED, one scale              float32               GetQuantizedConvolutionMultipler
+    FULLY_CONNECTED, a scale per channel    double                PopulateConvolutionQuantizationParams
+    BATCH_MATMUL                            float32               GetQuantizedConvolutionMultipler
+    ======================================  ====================  ==========================================
+
+    MUL, PRELU, LEAKY_RELU and SVDF also divide in float32; ADD, SUB and SQUARED_DIFFERENCE divide in double.
+    """
+    return float(np.float32(a) * np.float32(b)) if single else a * b
 
 
 def clamp_range(clamp: Clamp, tensor: Tensor) -> tuple[int, int]:
@@ -59,18 +83,24 @@ def limited(value: str, low: int, high: int) -> str:
 
 
 def requantize(acc: Array, layer: Layer, factors: Multipliers, clamp: Clamp, once: bool = False) -> Array:
-    """Accumulators (channels last) to the output's integers: scale, add the zero point, clamp."""
+    """Accumulators (channels last) to the output's integers: scale, add the zero point, clamp.
+
+    Sums beyond 32 bits (int16: 47) saturate; ``passes/bound_sums.py`` makes sure that there are none in C.
+    """
     multiplier, shift = factors
     low, high = clamp_range(clamp, layer.output)
     if layer.input(0).dtype is DType.INT16:
         multiply = fp.multiply_int64_by_quantized_multiplier
         scaled = (fp.multiply_int64_by_quantized_multiplier_once if once else multiply)(
-            acc, multiplier, shift
+            np.clip(acc, -LARGEST_SUM_INT16, LARGEST_SUM_INT16), multiplier, shift
         )
     elif once:
-        scaled = fp.multiply_by_quantized_multiplier_once(fp.wrap_int32(acc), multiplier, shift)
+        bounded = np.clip(acc, fp.INT32_MIN, fp.INT32_MAX)
+        scaled = fp.multiply_by_quantized_multiplier_once(bounded, multiplier, shift)
     else:
-        scaled = fp.multiply_by_quantized_multiplier(fp.wrap_int32(acc), multiplier, shift)
+        left = np.maximum(np.asarray(shift, np.int64), 0)
+        bounded = np.clip(acc, -(fp.INT32_MAX >> left), fp.INT32_MAX >> left)
+        scaled = fp.multiply_by_quantized_multiplier(bounded, multiplier, shift)
     shifted = scaled + quant_of(layer.output).zero_point
     return np.clip(shifted, low, high).astype(layer.output.dtype.numpy)
 

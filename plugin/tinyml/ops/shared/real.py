@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tinyml.errors import ModelError
-from tinyml.ir import Op, Tensor, TensorType
+from tinyml.base.errors import ModelError
+from tinyml.ir import DType, Op, Tensor, TensorType
+from tinyml.ops.framework.reading import Builder, TfliteNode
 from tinyml.ops.quantization.quantize import Dequantize, Quantize
 from tinyml.ops.shared.quant import dequantize
-from tinyml.reading import Builder, TfliteNode
 
 
 def to_real(build: Builder, x: Tensor | None) -> Tensor | None:
@@ -32,6 +32,12 @@ HYBRID = (
 )
 
 
+NARROW_BIAS = (
+    "int16 layers with biases of 32 bits add in 64 bits, like those with biases of 64 bits; LiteRT scales "
+    "their sums with other roundings, so its results can differ by one step"
+)
+
+
 def layer_weights(node: TfliteNode, build: Builder, x: Tensor, w: Tensor) -> Tensor:
     """The weights of a layer, which is quantised as a whole or not at all."""
     w, output = real_weights(build, x, w), node.outputs[0]
@@ -42,6 +48,14 @@ def layer_weights(node: TfliteNode, build: Builder, x: Tensor, w: Tensor) -> Ten
             "all of them quantised, or none",
         )
     return w
+
+
+def layer_bias(build: Builder, x: Tensor, bias: Tensor | None) -> Tensor | None:
+    """The bias of a layer; that of an int16 layer with 64 bits, whatever the file has."""
+    if bias is None or x.dtype is not DType.INT16 or bias.dtype is not DType.INT32 or bias.data is None:
+        return bias
+    build.note(NARROW_BIAS)
+    return build.constant(bias.data.astype("int64"), f"{bias.name}/wide", bias.quant)
 
 
 def real_weights(build: Builder, x: Tensor, w: Tensor) -> Tensor:

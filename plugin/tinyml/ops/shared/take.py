@@ -10,8 +10,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from tinyml.base import c
 from tinyml.ir import Array, Layer, Op, Shape, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Sheet
+from tinyml.ops.framework.kernel import Kernel, Sheet
 
 Picks = tuple[int, ...]
 
@@ -51,23 +52,22 @@ class TakeLoops(Kernel[Take]):
         kept = _trailing(tables, x.shape)
         row = int(np.prod(x.shape[kept:], dtype=np.int64))
         names = [f"i{axis}" for axis in range(kept)]
-        source = target = ""
+        source = target = c.Expr(0)
         for axis in range(kept):
             pick = _expression(sheet, names[axis], tables[axis], axis)
-            source = _step(source, pick, x.shape[axis])
-            target = _step(target, names[axis] if y.shape[axis] > 1 else "0", y.shape[axis])
+            source = source * x.shape[axis] + pick
+            target = target * y.shape[axis] + (names[axis] if y.shape[axis] > 1 else 0)
         opened = 0
         for axis in range(kept):
             if y.shape[axis] > 1:
                 sheet.line(f"for (int32_t i{axis} = 0; i{axis} < {y.shape[axis]}; i{axis}++) {{")
                 sheet.depth += 1
                 opened += 1
-        source, target = source or "0", target or "0"
         if row == 1:
             sheet.line(f"{sheet.y()}[{target}] = {sheet.x()}[{source}];")
         else:
             sheet.include("<string.h>")
-            to, start = _scaled(target, row), _scaled(source, row)
+            to, start = target * row, source * row
             sheet.line(f"memcpy(&{sheet.y()}[{to}], &{sheet.x()}[{start}], {row * x.dtype.bytes});")
         for _ in range(opened):
             sheet.depth -= 1
@@ -82,32 +82,17 @@ def _trailing(tables: Sequence[Picks], shape: Shape) -> int:
     return kept
 
 
-def _step(text: str, name: str, extent: int) -> str:
-    """One more axis of a row-major index."""
-    if not text or text == "0":
-        return name
-    scaled = _scaled(text, extent)
-    return scaled if name == "0" else f"{scaled} + {name}"
-
-
-def _scaled(text: str, factor: int) -> str:
-    if factor == 1 or text == "0":
-        return text
-    return f"({text}) * {factor}" if " " in text else f"{text} * {factor}"
-
-
-def _expression(sheet: Sheet, name: str, picks: Picks, axis: int) -> str:
+def _expression(sheet: Sheet, name: str, picks: Picks, axis: int) -> c.Expr:
     """The input index for output index ``name``: a formula if there is one, else a table."""
     numbers = np.asarray(picks, np.int64)
     steps = np.arange(numbers.size)
     if numbers.size == 1:
-        return str(int(numbers[0]))
+        return c.Expr(int(numbers[0]))
     stride = int(numbers[1] - numbers[0])
     if stride > 0 and bool(np.all(numbers == numbers[0] + stride * steps)):
-        text = _scaled(name, stride)
-        return f"{text} + {numbers[0]}" if numbers[0] else text
+        return c.Expr(name) * stride + int(numbers[0])
     repeat = int(np.count_nonzero(numbers == numbers[0]))
     if numbers[0] == 0 and repeat > 1 and bool(np.all(numbers == steps // repeat)):
-        return f"{name} / {repeat}"
+        return c.Expr(name) // repeat
     small = np.int16 if int(numbers.max()) < 2**15 else np.int32
-    return f"{sheet.table(f'axis{axis}', numbers.astype(small))}[{name}]"
+    return c.Expr(name).of(sheet.table(f"axis{axis}", numbers.astype(small)))

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinyml.errors import UnsupportedError
+from tinyml.base.errors import UnsupportedError
 from tinyml.ir import Array
-from tinyml.reading import OnnxNode
+from tinyml.ops.framework.reading import OnnxNode
 
 Pads = tuple[int, int, int, int]  # top, left, bottom, right
 Pair = tuple[int, int]  # height, width

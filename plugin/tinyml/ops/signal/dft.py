@@ -9,16 +9,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinyml import c
-from tinyml.errors import UnsupportedError
+from tinyml.base import c
+from tinyml.base.errors import UnsupportedError
+from tinyml.cores.targets import Target
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Library, Sheet, register_kernels
+from tinyml.ops.framework.kernel import Kernel, Library, Sheet, register_kernels
+from tinyml.ops.framework.reading import Builder, OnnxNode, onnx_op
 from tinyml.ops.shared.axes import normalized
 from tinyml.ops.shared.constraints import real_numbers
 from tinyml.ops.shared.operands import not_empty, numbers_from, present
 from tinyml.ops.signal.fft import FftTables, radices
-from tinyml.reading import Builder, OnnxNode, onnx_op
-from tinyml.targets import Target
 
 
 def complex_or_real(layer: Layer[Dft]) -> bool:
@@ -108,22 +108,22 @@ class DftLoops(Kernel[Dft]):
 
 
 def float_numbers(layer: Layer) -> bool:
-    """float32 numbers"""
+    """Input and output are float32."""
     return layer.input(0).dtype is DType.FLOAT32
 
 
 def innermost_axis(layer: Layer[Dft]) -> bool:
-    """the transform runs along the axis before the last"""
+    """The transform runs along the second-to-last axis."""
     return layer.op.axis == len(layer.input(0).shape) - 2
 
 
 def smooth_length(layer: Layer[Dft]) -> bool:
-    """a length of 2 to 65,535 whose prime factors are at most 31"""
+    """The length is 2 to 65,535 and has no prime factor above 31."""
     return 2 <= layer.op.length <= 0xFFFF and radices(layer.op.length) is not None
 
 
 def not_from_half(layer: Layer[Dft]) -> bool:
-    """no inverse transform of half a spectrum"""
+    """The transform is not the inverse of half a spectrum."""
     return not (layer.op.inverse and layer.op.onesided)
 
 

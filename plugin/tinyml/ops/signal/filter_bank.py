@@ -9,20 +9,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinyml.errors import ModelError
+from tinyml.base.errors import ModelError
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Library, Sheet, register_kernels
+from tinyml.ops.framework.kernel import Kernel, Library, Sheet, register_kernels
+from tinyml.ops.framework.reading import MALFORMED, Builder, TfliteNode, tflite_custom_op
 from tinyml.ops.shared.operands import not_empty, of_rank, of_type, present
 from tinyml.ops.signal import band_arithmetic
 from tinyml.ops.signal.options import option
-from tinyml.reading import MALFORMED, Builder, TfliteNode, tflite_custom_op
 
 TABLES = ("falling", "rising", "bins", "weights", "widths")
 """Inputs 1 to 5, as the members of the C structure are called."""
 
 
 def tables_fit(layer: Layer[FilterBank]) -> bool:
-    """There are as many numbers for each band as one more than bands, and as many weights of each kind."""
+    """Tables per band have one entry more than there are bands, and both tables of weights have the same
+    length."""
     falling, rising, *others = (layer.input(i).shape for i in range(1, 6))
     return falling == rising and all(shape == (layer.op.bands + 1,) for shape in others)
 
@@ -126,7 +127,7 @@ def read_filter_bank(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
         if a.shape == widths.shape
     ):
         raise ModelError(
-            f"{node.op_type} operator {node.name!r}: weights or places are negative or beyond their tables",
+            f"{node.op_type} operator {node.name!r}: weights or positions are negative or out of range",
             MALFORMED,
         )
     cut = [falling, rising, *(a[: bands + 1] for a in (bins, weights, widths))]

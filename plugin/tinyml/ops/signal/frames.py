@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import InPlace, Kernel, Sheet, register_kernels
+from tinyml.ops.framework.kernel import InPlace, Kernel, Sheet, register_kernels
+from tinyml.ops.framework.reading import Builder, TfliteNode, tflite_custom_op
 from tinyml.ops.shared.operands import at_least_rank, not_empty, numbers_from, of_rank, of_type, present
 from tinyml.ops.signal.options import option
-from tinyml.reading import Builder, TfliteNode, tflite_custom_op
 
 
 def one_weight_per_sample(layer: Layer[Window]) -> bool:
@@ -107,7 +107,7 @@ class AutoScaleLoops(InPlace[AutoScale]):
 
 
 def bins_exist(layer: Layer[Energy]) -> bool:
-    """Start and end are numbers of complex numbers of the input, which come in pairs of int16."""
+    """Start and end count complex numbers of the input, each a pair of int16."""
     count = layer.input(0).shape[-1]
     return count % 2 == 0 and 0 <= layer.op.start <= layer.op.end <= count // 2
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from flatbuffers import flexbuffers
 
-from tinyml.errors import ModelError
-from tinyml.reading import BROKEN, MALFORMED, TfliteNode
+from tinyml.base.errors import ModelError
+from tinyml.ops.framework.reading import BROKEN, MALFORMED, TfliteNode
 
 
 def option(node: TfliteNode, name: str, low: int = 0, high: int = 0x7FFFFFFF) -> int:
@@ -19,7 +19,8 @@ def option(node: TfliteNode, name: str, low: int = 0, high: int = 0x7FFFFFFF) ->
         raise ModelError(f"{node.op_type} operator {node.name!r} has no option {name!r}", MALFORMED)
     if not low <= value <= high:
         raise ModelError(
-            f"{node.op_type} operator {node.name!r}: {name} is {value}; {low} to {high} make sense", MALFORMED
+            f"{node.op_type} operator {node.name!r}: {name} is {value}; it must be from {low} to {high}",
+            MALFORMED,
         )
     return value
 
@@ -28,5 +29,5 @@ def _all(node: TfliteNode) -> dict[str, Any]:
     try:
         found = flexbuffers.Loads(node.custom_options) if node.custom_options else {}
     except (*BROKEN, AssertionError):  # the package asserts some of what it expects of a map
-        raise ModelError(f"{node.op_type} operator {node.name!r} has broken options", MALFORMED) from None
+        raise ModelError(f"{node.op_type} operator {node.name!r} has malformed options", MALFORMED) from None
     return found if isinstance(found, dict) else {}

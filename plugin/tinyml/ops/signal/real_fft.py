@@ -9,16 +9,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinyml.errors import UnsupportedError
+from tinyml.base.errors import UnsupportedError
+from tinyml.cores.targets import Target
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import Kernel, Library, Sheet, register_kernels
+from tinyml.ops.framework.kernel import Kernel, Library, Sheet, register_kernels
+from tinyml.ops.framework.reading import Builder, TfliteNode, tflite_custom_op
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.shared.operands import at_least_rank, not_empty, of_type, present
 from tinyml.ops.signal import fft_s16
 from tinyml.ops.signal.dft import Dft
 from tinyml.ops.signal.options import option
-from tinyml.reading import Builder, TfliteNode, tflite_custom_op
-from tinyml.targets import Target
 
 SHORTEST, LONGEST = 4, 1 << 16
 

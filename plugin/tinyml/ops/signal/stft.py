@@ -8,13 +8,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tinyml.errors import ModelError, UnsupportedError
+from tinyml.base.errors import ModelError, UnsupportedError
 from tinyml.ir import Tensor
 from tinyml.ops.elementwise.binary import Binary
+from tinyml.ops.framework.reading import Builder, OnnxNode, dtype_of, onnx_op
 from tinyml.ops.indexing.gather import gather
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.signal.dft import Dft
-from tinyml.reading import Builder, OnnxNode, dtype_of, onnx_op
 
 ONNX_FLOATS = {1: "float32", 11: "float64"}
 """ONNX's numbers of element types that a filter bank can have."""
@@ -36,7 +36,9 @@ def read_stft(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     samples, parts = signal.shape[1:]
     onesided = bool(node.attr("onesided", 1))
     if onesided and parts != 1:
-        raise UnsupportedError(f"STFT node {node.name!r}: half a spectrum of a complex signal")
+        raise UnsupportedError(
+            f"STFT node {node.name!r}: a one-sided spectrum of a complex signal is not defined"
+        )
     count = (samples - length) // step + 1
     if step < 1 or count < 1:
         raise ModelError(f"STFT node {node.name!r}: no frame of {length} fits into {samples} samples")

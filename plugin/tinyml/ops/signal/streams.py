@@ -11,17 +11,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tinyml.errors import ModelError, UnsupportedError
+from tinyml.base.errors import ModelError, UnsupportedError
 from tinyml.ir import DType, Tensor, TensorType
 from tinyml.ops.concat import Concat
 from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.elementwise.cast import cast
 from tinyml.ops.elementwise.where import Where
+from tinyml.ops.framework.reading import MALFORMED, Builder, TfliteNode, tflite_custom_op
 from tinyml.ops.indexing.gather import gather
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.signal.options import option
 from tinyml.ops.slice import take
-from tinyml.reading import MALFORMED, Builder, TfliteNode, tflite_custom_op
 
 MOST_STEPS = 64
 """Frames of one run that OverlapAdd adds up, each with operators of its own."""

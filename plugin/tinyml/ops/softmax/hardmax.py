@@ -10,9 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinyml.ir import Array, Layer, Tensor, TensorType, given
-from tinyml.kernel import InPlace, Sheet, register_kernels
+from tinyml.ops.framework.kernel import InPlace, Sheet, register_kernels
+from tinyml.ops.framework.reading import Builder, OnnxNode, onnx_op
+from tinyml.ops.reduce.arg_reduce import best_places
 from tinyml.ops.shared.axes import AlongAxis, Split, flattened_before_13
-from tinyml.reading import Builder, OnnxNode, onnx_op
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Hardmax(AlongAxis):
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
         x = given(inputs, 0)
         y = np.zeros_like(x)
-        np.put_along_axis(y, x.argmax(axis=self.axis, keepdims=True), 1, self.axis)
+        np.put_along_axis(y, best_places(x, self.axis), 1, self.axis)
         return (y,)
 
 

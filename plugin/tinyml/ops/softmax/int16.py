@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tinyml import fixed_point as fp
 from tinyml.ir import Array, DType, Layer, Tensor, TensorType
-from tinyml.kernel import Sheet
+from tinyml.ops.framework import fixed_point as fp
+from tinyml.ops.framework.kernel import Sheet
 from tinyml.ops.shared.quant import quant_of
 
 LEAST = -10.0  # exp of anything below counts as that of this

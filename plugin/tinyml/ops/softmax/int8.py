@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinyml import fixed_point as fp
 from tinyml.ir import Array, DType, Layer, Tensor, TensorType
-from tinyml.kernel import Sheet
+from tinyml.ops.framework import fixed_point as fp
+from tinyml.ops.framework.kernel import Sheet
 from tinyml.ops.shared import gemmlowp
 from tinyml.ops.shared.quant import quant_of
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinyml.ir import Array, Layer, Tensor, TensorType, given
-from tinyml.kernel import InPlace, Sheet, register_kernels
+from tinyml.ops.framework.kernel import InPlace, Sheet, register_kernels
+from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.ops.reduce.reduce import largest
 from tinyml.ops.shared.axes import AlongAxis, Split, flattened_before_13, inner_loop
 from tinyml.ops.shared.constraints import real_numbers
 from tinyml.ops.shared.real import in_real_numbers
-from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 
 
 @dataclass(frozen=True)

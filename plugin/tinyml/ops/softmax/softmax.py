@@ -10,19 +10,20 @@ from functools import partial
 
 import numpy as np
 
-from tinyml import c
+from tinyml.base import c
+from tinyml.base.errors import UnsupportedError
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
-from tinyml.kernel import InPlace, Library, Sheet, register_kernels
 from tinyml.ops.elementwise import lookup
+from tinyml.ops.framework.kernel import InPlace, Library, Sheet, register_kernels
+from tinyml.ops.framework.quantization_facts import quantizes
+from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
+from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.shared.axes import flattened_before_13
 from tinyml.ops.shared.constraints import real_numbers
 from tinyml.ops.shared.operands import axis_exists, present
 from tinyml.ops.shared.real import in_real_numbers
 from tinyml.ops.softmax import int8, int16
 from tinyml.ops.softmax.table import SoftmaxTable
-from tinyml.quantizing import quantizes
-from tinyml.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
-from tinyml.writing import OnnxWriter, onnx_writer
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,8 @@ class Softmax(Op):
 
 
 def integer_form(layer: Layer[Softmax]) -> bool:
-    """Input and output are int8; the output has scale 1/256, zero point -128, and rows of at most 4,095."""
+    """Input and output are int8; the output has scale 1/256 and zero point -128; rows have at most 4,095
+    elements."""
     return int8.has_integer_form(layer.input(0), layer.output, layer.op.beta)
 
 
@@ -147,6 +149,11 @@ register_kernels(Softmax, SoftmaxInt8(), SoftmaxInt16(), SoftmaxLoops())
 def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     x, output = node.input(0), node.outputs[0]
     op = Softmax(beta=node.options.Beta())
+    if x.dtype is not output.dtype:
+        raise UnsupportedError(
+            f"SOFTMAX operator {node.name!r} of {x.dtype.value} gives {output.dtype.value}",
+            "input and output of one type; convert the model with inputs and outputs of int8 or of int16",
+        )
     whole = int8.has_integer_form(x, output, op.beta) or int16.has_integer_form(x, output)
     if output.quant is None or whole:
         return [build.add1(op, [x], output)]

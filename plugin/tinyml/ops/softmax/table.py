@@ -14,9 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tinyml.base import c
 from tinyml.ir import Array, Layer, Tensor, TensorType, given
-from tinyml.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.elementwise import lookup
+from tinyml.ops.framework.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.reduce.reduce import largest
 from tinyml.ops.shared.axes import AlongAxis, Split, inner_loop
 from tinyml.ops.shared.quant import quant_of
@@ -90,7 +91,7 @@ class SoftmaxTableLoops(InPlace[SoftmaxTable]):
         offset = f" + {zero}" if zero > 0 else f" - {-zero}" if zero else ""
         size = plan.exps.size
 
-        def exponential(place: str, name: str) -> str:
+        def exponential(place: c.Expr, name: str) -> str:
             """``name`` differs between the passes: a row of one element needs no loop and opens no scope."""
             sheet.line(f"const int32_t {name} = top - {sheet.x()}[{place}];")
             return f"{table}[{name}]" if size == 256 else f"({name} < {size} ? {table}[{name}] : 0)"

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tinyml import c
+from tinyml.base import c
 from tinyml.ir import Array, DType, Layer
-from tinyml.kernel import Kernel, Library, Overlay, Sheet
 from tinyml.ops.conv.convolution import Convolution
+from tinyml.ops.framework.kernel import Kernel, Library, Overlay, Sheet
 from tinyml.ops.shared.overlay import backwards, forwards
 from tinyml.ops.weighted.records import (
     constant_weights,
@@ -74,7 +74,7 @@ def _scale(row: Array, top: np.float32, largest: int) -> np.float32 | None:
 
 
 def bytes_times_scales(layer: Layer) -> bool:
-    """Each filter is bytes times one scale."""
+    """The weights of each filter are bytes times one scale."""
     return layer.input(1).dtype is DType.FLOAT32 and byte_form(layer.input(1).value) is not None
 
 

@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 
 from tinyml.ir import Layer
-from tinyml.kernel import Kernel, Library, Sheet
+from tinyml.ops.framework.kernel import Kernel, Library, Sheet
 from tinyml.ops.shared.quant import Clamp, clamp_range, quant_of
 from tinyml.ops.shared.window import Pads, Pair
 from tinyml.ops.weighted.weighted import Weighted, channel_multipliers
@@ -56,7 +56,7 @@ LARGEST_OUTPUT = 1 << 30
 
 
 def moderate_outputs(layer: Layer[Weighted]) -> bool:
-    """Sums times the factor to their output are below 2³⁰, whatever the input."""
+    """Accumulators times the rescaling factor stay below 2³⁰ for every input."""
     _, shift = channel_multipliers(layer)
     if shift.max() < 0:
         return True

@@ -26,6 +26,6 @@ def neighbours_fit(layer: Layer[Weighted]) -> bool:
 
 
 def moderate_sums(layer: Layer[Weighted]) -> bool:
-    """Sums are below 2²⁹, whatever the input."""
+    """Accumulators stay below 2²⁹ for every input."""
     low, high = sum_limits(layer)
     return bool(low.min() >= -SUM_LIMIT and high.max() < SUM_LIMIT)

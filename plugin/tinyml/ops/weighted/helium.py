@@ -20,6 +20,10 @@ def whole_vectors(elements: int) -> int:
     return -(-elements // LANES) * LANES
 
 
+PAIR_WORDS = "for every 2 filters: vectors of 16 weights, of each filter in turn"
+CHANNEL_WORDS = "for every 4 filters: biases; multipliers, in units of 2^-31; shifts, a byte each"
+
+
 def in_pairs(filters: Array) -> Array:
     """Filters for convolutions: the vectors of two alternate, so that one pointer reads both.
 
@@ -114,22 +118,24 @@ def depthwise_loop(layer: Layer[Weighted]) -> str:
 
 
 def right_shifts(layer: Layer[Weighted]) -> bool:
-    """Every output's scale is larger than that of its sums, with one rounding more than twice as large."""
+    """In every channel, the output scale is larger than the accumulator scale; with one rounding, more than
+    twice as large."""
     return largest_shift(layer) <= (-1 if layer.op.round_once else 0)
 
 
 def proper_shifts(layer: Layer[Weighted]) -> bool:
-    """Every output's scale is more than twice that of its sums, with ReLU larger than it."""
+    """In every channel, the output scale is more than twice the accumulator scale, or larger than it with a
+    ReLU."""
     return largest_shift(layer) <= (0 if conv_loop(layer) == "relu" else -1)
 
 
 def one_group(layer: Layer) -> bool:
-    """Every filter sees all input channels."""
+    """Every filter reads all input channels."""
     return layer.input(1).shape[3] == layer.input(0).shape[3]
 
 
 def one_filter_per_channel(layer: Layer) -> bool:
-    """There are as many output as input channels."""
+    """Input and output have the same number of channels."""
     return layer.input(0).shape[3] == layer.output.shape[3]
 
 

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from tinyml.cores.targets import Target
 from tinyml.ir import Array, DType, Layer
-from tinyml.kernel import Kernel, Library, Overlay, Sheet
 from tinyml.ops.conv.convolution import Convolution
+from tinyml.ops.framework.kernel import Kernel, Library, Overlay, Sheet
 from tinyml.ops.shared.overlay import forwards
 from tinyml.ops.shared.quant import LARGEST_SHIFT_INT16, int16_and_int8
 from tinyml.ops.weighted.records import (
@@ -21,7 +22,6 @@ from tinyml.ops.weighted.records import (
     small_extents,
 )
 from tinyml.ops.weighted.weighted import Weighted, largest_shift
-from tinyml.targets import Target
 
 
 def int16_by_int8(layer: Layer) -> bool:
@@ -35,7 +35,7 @@ def wide_bias(layer: Layer) -> bool:
 
 
 def small_factors(layer: Layer[Weighted]) -> bool:
-    """The factor from sums to outputs is below 2**14."""
+    """The rescaling factor from accumulator to output is below 2**14."""
     return largest_shift(layer) <= LARGEST_SHIFT_INT16
 
 

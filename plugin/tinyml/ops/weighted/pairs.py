@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from tinyml.ir import Array, Layer
+from tinyml.ops.framework.table_words import stream
 from tinyml.ops.shared.quant import Multipliers, per_channel, quant_of
 from tinyml.ops.weighted.records import folded_bias
 from tinyml.ops.weighted.weighted import Weighted
@@ -22,7 +23,8 @@ SIX = 6
 
 
 def pairs_are_exact(layer: Layer[Weighted]) -> bool:
-    """Every second filter's sums are below 2²³, whatever the input, and pairs of weights fit into 16 bits."""
+    """Accumulators of every second filter stay below 2²³ for every input, and pairs of weights fit into 16
+    bits."""
     filters = layer.input(1).value
     groups = _groups(layer)
     low, high = sum_limits(layer)
@@ -73,6 +75,14 @@ def _in_fours(values: Array, groups: int) -> Array:
     each = values.reshape(groups, -1, *values.shape[1:])
     padding = [(0, 0), (0, -each.shape[1] % 4), *[(0, 0)] * (each.ndim - 2)]
     return np.pad(each, padding)
+
+
+PAIRED = "weights of two filters in an int16 (256 p + q), two elements in a word"
+PAIR_WORDS = stream("every 4 filters, or the last 2", PAIRED)
+SIX_WORDS = (
+    f"for every 6 filters: biases; {PAIRED}; then for 3 filters, and for 3 more, exponents, a byte each, and "
+    f"factors; {PAIR_WORDS}"
+)
 
 
 def six_stream(filters: Array, bias: Array, multipliers: Multipliers) -> Array:

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tinyml import c
+from tinyml.base import c
 from tinyml.ir import Array, DType, Layer
-from tinyml.kernel import Sheet
 from tinyml.ops.conv.convolution import Convolution
+from tinyml.ops.framework.kernel import Sheet
 from tinyml.ops.shared.quant import clamp_range, is_quantized, quant_of
 from tinyml.ops.weighted.weighted import Weighted, channel_multipliers
 
@@ -44,7 +44,7 @@ def symmetric_weights(layer: Layer) -> bool:
 
 
 def small_extents(layer: Layer[Convolution]) -> bool:
-    """Every extent, with its padding, is below 32768, and so are strides and dilations."""
+    """Extents including padding, strides and dilations are all below 32,768."""
     op, x = layer.op, layer.input(0).shape
     padded = (x[i + 1] + op.pads[i] + op.pads[i + 2] for i in range(2))
     shapes = (x, layer.input(1).shape, layer.output.shape, op.strides, op.dilations, padded)
@@ -176,6 +176,9 @@ def float_record(layer: Layer[Convolution], sheet: Sheet) -> dict[str, object]:
         ".weights": sheet.table("weights", layer.input(1).value),
         **float_limits(layer, sheet),
     }
+
+
+TILE_WORDS = "weights of 8 filters in turn, then of 4, then filter by filter, for each group"
 
 
 def float_tiles(filters: Array, groups: int = 1) -> Array:

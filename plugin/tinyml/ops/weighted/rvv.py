@@ -15,5 +15,5 @@ def channels_last(filters: Array) -> Array:
 
 
 def several_channels(layer: Layer) -> bool:
-    """There are at least 4 output channels, which are the lanes of a vector."""
+    """There are at least 4 output channels, one per vector lane."""
     return layer.output.shape[-1] >= 4

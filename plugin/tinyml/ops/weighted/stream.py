@@ -7,6 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from tinyml.ir import Array, Layer
+from tinyml.ops.framework.table_words import stream
 from tinyml.ops.shared.quant import Multipliers, per_channel
 from tinyml.ops.weighted.weighted import Weighted, largest_shift
 
@@ -44,6 +45,19 @@ def filter_stream(
     return np.concatenate(parts, axis=1).astype(np.int32).reshape(-1)
 
 
+TURNS = "weights, four in a word, a word of each filter in turn"
+
+
+def stream_words(together: int) -> str:
+    """The words of ``filter_stream``, for readers of the generated C."""
+    if together == 1:
+        return (
+            "for each filter: bias; weights, four in a word; factor (multiplier times 2); exponent (shift "
+            "to the right, less 1)"
+        )
+    return stream(f"every {together} filters", TURNS)
+
+
 def quads(filters: Array) -> Array:
     """Weights in an order that a stream of four filters makes words of: one word has an element of all four.
 
@@ -56,5 +70,5 @@ def quads(filters: Array) -> Array:
 
 
 def right_shifts(layer: Layer[Weighted]) -> bool:
-    """Every output's scale is more than twice that of its sums."""
+    """In every channel, the output scale is more than twice the accumulator scale."""
     return largest_shift(layer) < 0

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tinyml.ir import Array, DType, Layer, Op, OperandRule, Tensor, given
+from tinyml.ir import Array, Constraint, DType, Layer, Op, Tensor, given
 from tinyml.ops.shared.clamped import Clamped
 from tinyml.ops.shared.operands import not_empty, optional, plain_bias, present
 from tinyml.ops.shared.quant import (
@@ -28,7 +28,7 @@ from tinyml.ops.shared.quant import (
 
 
 def per_output_channel(layer: Layer[Weighted]) -> bool:
-    """The weights are quantised as a whole, or per output channel."""
+    """The weights are quantised per tensor or per output channel."""
     quant = layer.input(1).quant
     return quant is None or quant.axis in (None, layer.op.channel_axis)
 
@@ -42,13 +42,14 @@ def one_bias_per_channel(layer: Layer[Weighted]) -> bool:
 class Weighted(Clamped):
     """y = clamp(sums of x times weights + bias), channels last. Inputs: x, weights, optional bias."""
 
-    operands: ClassVar[tuple[OperandRule, ...]] = (
+    operands: ClassVar[tuple[Constraint, ...]] = (
         present(2),
         not_empty(1),
         per_output_channel,
         one_bias_per_channel,
     )
     round_once: bool = False  # else twice, as TensorFlow Lite does
+    single_scales: bool = False  # the scales of x and weights are multiplied in float32, see scale_product()
 
     @property
     @abstractmethod
@@ -81,13 +82,14 @@ class Weighted(Clamped):
 
     def multipliers(self, layer: Layer) -> Multipliers:
         """From sums to outputs."""
-        return output_multipliers(layer)
+        return output_multipliers(layer, self.single_scales)
 
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
         x, w = centred(layer, inputs, 0), centred(layer, inputs, 1, channel_axis=self.channel_axis)
         sums = self.accumulate(x, w)
         if layer.has_input(2):
-            sums = sums + inputs[2]
+            bias = given(inputs, 2)
+            sums = sums + (np.clip(bias, -(1 << 62), 1 << 62) if bias.dtype == np.int64 else bias)
         if layer.input(0).quant is not None:
             return (requantize(sums, layer, self.multipliers(layer), self.clamp, self.round_once),)
         return (np.clip(sums, *self.clamp).astype(layer.output.dtype.numpy),)

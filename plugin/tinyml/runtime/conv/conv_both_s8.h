@@ -2,10 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /**
- * Convolutions over a stream of filters (conv_stream_s8.h) with DSP instructions, which fill the
- * columns of two windows at once: that takes half the instructions of one after the other.
- *
- * The file that includes this defines apply_filters() and group_words().
+ * The columns of two windows (conv_columns_s8.h), filled at once with DSP instructions: that takes
+ * half the instructions of one after the other.
  */
 
 #ifndef TINYML_CONV_BOTH_S8_H_
@@ -15,25 +13,25 @@
 
 #define WINDOWS   2
 #define WORD_STEP 4 /* even bytes of both columns, then odd ones */
-#define OWN_FILTERS
-#define OWN_GROUPS
 
-static inline void put_word(uint32_t *to, uint32_t word)
+static inline void conv_columns_put_word(uint32_t *to, uint32_t word)
 {
 	to[0] = (uint32_t)tinyml_even_bytes(word);
 	to[2] = (uint32_t)tinyml_odd_bytes(word);
 }
 
-#include "conv_stream_s8.h"
+#include "conv_columns_s8.h"
 
 /* Copy `count` bytes of two windows, whole words, into both columns; returns what follows there. */
 #ifdef __ARM_FEATURE_UNALIGNED
 
-TINYML_ASSEMBLY static uint32_t *copy_both(uint32_t *to TINYML_UNSEEN,
-					   const int8_t *first TINYML_UNSEEN,
-					   const int8_t *second TINYML_UNSEEN,
-					   int32_t count TINYML_UNSEEN)
+_Static_assert(WINDOWS == 2 && WORD_STEP == 4, "assembly stores four words at a time");
+TINYML_ASSEMBLY static uint32_t *conv_both_copy(uint32_t *to TINYML_UNSEEN,
+						const int8_t *first TINYML_UNSEEN,
+						const int8_t *second TINYML_UNSEEN,
+						int32_t count TINYML_UNSEEN)
 {
+	/* clang-format off */
 #define WORD                                                                                       \
 	"ldr r6, [r1], #4\n\t"                                                                     \
 	"ldr r7, [r2], #4\n\t"                                                                     \
@@ -42,26 +40,35 @@ TINYML_ASSEMBLY static uint32_t *copy_both(uint32_t *to TINYML_UNSEEN,
 	"sxtb16 r6, r6, ror #8\n\t"                                                                \
 	"sxtb16 r7, r7, ror #8\n\t"                                                                \
 	"stmia r0!, {r4-r7}\n\t"
-	__asm__ volatile("push {r4-r7}\n\t"
-			 "add r12, r1, r3\n\t"
-			 "lsls r3, r3, #29\n\t" /* odd number of words: enter in the middle */
-			 "bmi 2f\n"
-			 "1:\n\t" WORD "2:\n\t" WORD "cmp r1, r12\n\t"
-			 "bne 1b\n\t"
-			 "pop {r4-r7}\n\t"
-			 "bx lr\n\t");
+	__asm__ volatile(
+		"push {r4-r7}\n\t"
+		"add r12, r1, r3\n\t"
+		"lsls r3, r3, #29\n\t" /* odd number of words: enter in the middle */
+		"bmi 2f\n"
+		"1:\n\t"
+		WORD
+		"2:\n\t"
+		WORD
+		"cmp r1, r12\n\t"
+		"bne 1b\n\t"
+		"pop {r4-r7}\n\t"
+		"bx lr\n\t");
+	/* clang-format on */
 #undef WORD
 }
 
 #else /* windows can start at any address, and unaligned loads may trap */
 
-static uint32_t *copy_both(uint32_t *to, const int8_t *first, const int8_t *second, int32_t count)
+static uint32_t *conv_both_copy(uint32_t *to, const int8_t *first, const int8_t *second,
+				int32_t count)
 {
 	for (; count > 0; count -= 4, first += 4, second += 4, to += WORD_STEP) {
-		const uint32_t a = load_word(first), b = load_word(second);
+		const uint32_t a = conv_columns_load_word(first),
+			       b = conv_columns_load_word(second);
 
-		put_word(to, a); /* after both loads: a column can end in the other one's bytes */
-		put_word(to + 1, b);
+		/* After both loads: a column can end in the other one's bytes. */
+		conv_columns_put_word(to, a);
+		conv_columns_put_word(to + 1, b);
 	}
 	return to;
 }
@@ -70,8 +77,8 @@ static uint32_t *copy_both(uint32_t *to, const int8_t *first, const int8_t *seco
 
 /* Copy the windows at position `at` and at its neighbour, which is 1, -1 or 0 away, unless one
  * extends past the input; returns whether it did. */
-static inline bool gather_both(const struct tinyml_window *w, bool pointwise, const int8_t *x,
-			       int32_t at, int32_t neighbour, uint32_t *columns)
+static inline bool conv_both_gather(const struct tinyml_window *w, bool pointwise, const int8_t *x,
+				    int32_t at, int32_t neighbour, uint32_t *columns)
 {
 	const int32_t in_c = w->in_c, row_bytes = w->in_w * in_c;
 	int32_t apart = neighbour;
@@ -91,58 +98,20 @@ static inline bool gather_both(const struct tinyml_window *w, bool pointwise, co
 		x += top * row_bytes + left * in_c;
 	}
 	for (int32_t ky = w->kernel_h; ky > 0; ky--, x += row_bytes) {
-		columns = copy_both(columns, x, &x[apart * in_c], w->kernel_w * in_c);
+		columns = conv_both_copy(columns, x, &x[apart * in_c], w->kernel_w * in_c);
 	}
 	return true;
 }
 
 /* Copy one window, which may extend past the input. */
-static void gather_one(const struct tinyml_conv_stream_s8 *p, const struct group *g,
-		       const int8_t *x, int32_t at, struct column column)
+static void conv_both_gather_one(const struct tinyml_conv_stream_s8 *p, const struct group *g,
+				 const int8_t *x, int32_t at, struct column column)
 {
 	const struct tinyml_window *w = &p->window;
 	const int32_t row = at / w->out_w, col = at - row * w->out_w;
 
-	collect_window(p, g, x, row * w->stride_h - w->pad_top, col * w->stride_w - w->pad_left,
-		       column);
-}
-
-/* One group at all positions of one batch item. */
-static void convolve_group(const struct tinyml_conv_stream_s8 *p, const struct group *g,
-			   const int8_t *x, int8_t *y, void *scratch)
-{
-	const struct tinyml_window *w = &p->window;
-	const int32_t positions = w->out_h * w->out_w, direction = p->from_the_end ? -1 : 1;
-	const int32_t step = direction * w->out_c;
-	uint32_t *columns = scratch;
-	const bool whole_words = g->in_c % 4 == 0;
-	const bool adjacent =
-		whole_words && w->dilation_h == 1 && w->dilation_w == 1 && p->groups == 1;
-	const bool pointwise = single_pixels(w);
-	int32_t at = p->from_the_end ? positions - 1 : 0;
-
-	y += g->first_out + at * w->out_c;
-	for (int32_t left = positions; left > 0; left -= 2, at += 2 * direction, y += 2 * step) {
-		const int32_t neighbour = left > 1 ? direction : 0;
-
-		if (!adjacent || !gather_both(w, pointwise, x, at, neighbour, columns)) {
-			/* Bytes of the second window are where its column ends: copy_both() just
-			 * does not overtake itself. What follows the last byte of a window does not
-			 * matter: its weights are zero. */
-			int8_t *bytes = (int8_t *)&columns[g->column];
-
-			for (int32_t i = 0; i < WINDOWS; i++) {
-				const struct column column = {&columns[i], bytes - i * g->column,
-							      whole_words};
-
-				gather_one(p, g, x, at + i * neighbour, column);
-			}
-			if (!whole_words) {
-				copy_both(columns, bytes, bytes - g->column, g->column);
-			}
-		}
-		apply_filters(p, g, columns, y, left, step);
-	}
+	conv_columns_collect(p, g, x, row * w->stride_h - w->pad_top,
+			     col * w->stride_w - w->pad_left, column);
 }
 
 #endif /* TINYML_CONV_BOTH_S8_H_ */

@@ -12,7 +12,7 @@
 #define WINDOWS   2
 #define WORD_STEP 4 /* even bytes of both columns, then odd ones */
 
-static inline void put_word(uint32_t *to, uint32_t word)
+static inline void conv_columns_put_word(uint32_t *to, uint32_t word)
 {
 	to[0] = (uint32_t)tinyml_even_bytes(word);
 	to[2] = (uint32_t)tinyml_odd_bytes(word);
@@ -20,12 +20,14 @@ static inline void put_word(uint32_t *to, uint32_t word)
 
 /* In assembly, because compilers need a fifth more instructions for this loop, in which a model
  * spends most of its time. */
-static inline const uint32_t *dot_pair(const uint32_t *filters, const uint32_t *end,
-				       const uint32_t *columns, int32_t sums[2 * WINDOWS])
+static inline const uint32_t *conv_two_filters_dot(const uint32_t *filters, const uint32_t *end,
+						   const uint32_t *columns,
+						   int32_t sums[2 * WINDOWS])
 {
 	int32_t s00 = sums[0], s01 = sums[1], s10 = sums[2], s11 = sums[3];
 	uint32_t a, b, x0, x1, w;
 
+	/* clang-format off */
 #define FOUR_ELEMENTS                                                                              \
 	"ldrd %[a], %[b], [%[filters]], #8\n\t"                                                    \
 	"ldrd %[x0], %[x1], [%[columns]], #8\n\t"                                                  \
@@ -43,16 +45,22 @@ static inline const uint32_t *dot_pair(const uint32_t *filters, const uint32_t *
 	"smlad %[s10], %[w], %[x0], %[s10]\n\t"                                                    \
 	"smlad %[s11], %[w], %[x1], %[s11]\n\t"
 
-	__asm__ volatile("sub %[w], %[end], %[filters]\n\t"
-			 "lsls %[w], %[w], #28\n\t" /* odd number of words: enter in the middle */
-			 "bmi 2f\n"
-			 "1:\n\t" FOUR_ELEMENTS "2:\n\t" FOUR_ELEMENTS "cmp %[filters], %[end]\n\t"
-			 "bne 1b\n\t"
-			 : [filters] "+r"(filters), [columns] "+r"(columns), [s00] "+r"(s00),
-			   [s01] "+r"(s01), [s10] "+r"(s10), [s11] "+r"(s11), [a] "=&r"(a),
-			   [b] "=&r"(b), [x0] "=&r"(x0), [x1] "=&r"(x1), [w] "=&r"(w)
-			 : [end] "r"(end)
-			 : "memory", "cc");
+	__asm__ volatile(
+		"sub %[w], %[end], %[filters]\n\t"
+		"lsls %[w], %[w], #28\n\t" /* odd number of words: enter in the middle */
+		"bmi 2f\n"
+		"1:\n\t"
+		FOUR_ELEMENTS
+		"2:\n\t"
+		FOUR_ELEMENTS
+		"cmp %[filters], %[end]\n\t"
+		"bne 1b\n\t"
+		: [filters] "+r"(filters), [columns] "+r"(columns), [s00] "+r"(s00),
+		  [s01] "+r"(s01), [s10] "+r"(s10), [s11] "+r"(s11), [a] "=&r"(a), [b] "=&r"(b),
+		  [x0] "=&r"(x0), [x1] "=&r"(x1), [w] "=&r"(w)
+		: [end] "r"(end)
+		: "memory", "cc");
+	/* clang-format on */
 #undef FOUR_ELEMENTS
 	sums[0] = s00;
 	sums[1] = s01;
@@ -61,7 +69,7 @@ static inline const uint32_t *dot_pair(const uint32_t *filters, const uint32_t *
 	return filters;
 }
 
-static int32_t sum_column(const uint32_t *column, int32_t count)
+static int32_t conv_two_filters_sum_column(const uint32_t *column, int32_t count)
 {
 	int32_t sum = 0;
 
@@ -71,8 +79,9 @@ static int32_t sum_column(const uint32_t *column, int32_t count)
 	return sum;
 }
 
-static inline void rescale_sums(int32_t sums[2 * WINDOWS], const int32_t factor[2],
-				const int8_t exponent[2], const struct tinyml_output *to)
+static inline void conv_two_filters_rescale(int32_t sums[2 * WINDOWS], const int32_t factor[2],
+					    const int8_t exponent[2],
+					    const struct tinyml_output *to)
 {
 	const int32_t f0 = factor[0], f1 = factor[1], e0 = exponent[0], e1 = exponent[1];
 
@@ -95,12 +104,14 @@ static inline void rescale_sums(int32_t sums[2 * WINDOWS], const int32_t factor[
 	}
 }
 
+#include "conv_two_filters_s8.h"
+
 #include "conv_stream_s8.h"
 
 void tinyml_conv_dsp_s8(const struct tinyml_conv_stream_s8 *p, const int8_t *x, int8_t *y,
 			void *scratch)
 {
-	convolve_stream(p, x, y, scratch);
+	conv_stream_convolve(p, x, y, scratch);
 }
 
 #endif /* TINYML_CORE_DSP */

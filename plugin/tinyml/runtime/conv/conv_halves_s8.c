@@ -15,17 +15,17 @@
 #if defined(__thumb__) && !TINYML_CORE_DSP
 
 #include "../weighted/assembly.h"
+#include "../weighted/output_s8.h"
 
 #define WINDOWS   4
 #define WORD_STEP WINDOWS
-#define OWN_FILTERS
 
-static inline void put_word(uint32_t *to, uint32_t word)
+static inline void conv_columns_put_word(uint32_t *to, uint32_t word)
 {
 	*to = word;
 }
 
-#include "conv_stream_s8.h"
+#include "conv_columns_s8.h"
 
 /* Where the outputs of a filter go, and how they are made. Assembly knows the layout. */
 struct outputs {
@@ -34,6 +34,10 @@ struct outputs {
 	int32_t place[WINDOWS - 1]; /* of the other windows, from there */
 	const int8_t *end;          /* one after the last filter */
 };
+TINYML_OFFSET(struct outputs, y, 0);
+TINYML_OFFSET(struct outputs, twice_zero, 4);
+TINYML_OFFSET(struct outputs, place, 8);
+TINYML_OFFSET(struct outputs, end, 20);
 
 #if defined(__thumb2__)
 #include "conv_halves_armv7m.h"
@@ -43,18 +47,18 @@ struct outputs {
 
 /* Words from the columns of halves to those of bytes that they are made of: as many as a window has
  * elements, and a block of four elements more, so that no block is written before it is read. */
-static inline int32_t words_before_bytes(int32_t column)
+static inline int32_t conv_halves_words_before_bytes(int32_t column)
 {
 	return column + WINDOWS;
 }
 
-static int32_t group_words(const struct group *g)
+static int32_t conv_stream_group_words(const struct group *g)
 {
 	return g->out_c * (g->column / 4 + 3); /* bias, weights, factor, exponent */
 }
 
 /* Four elements of two windows, a word of bytes each. */
-static inline void spread_two(int32_t *to, uint32_t q, uint32_t p)
+static inline void conv_halves_spread_two(int32_t *to, uint32_t q, uint32_t p)
 {
 	to[0] = (int32_t)(((uint32_t)(int8_t)p << 16) + (uint32_t)(int8_t)q);
 	to[1] = (int32_t)(((uint32_t)(int8_t)(p >> 8) << 16) + (uint32_t)(int8_t)(q >> 8));
@@ -64,22 +68,24 @@ static inline void spread_two(int32_t *to, uint32_t q, uint32_t p)
 
 /* Columns of halves from columns of bytes: for every two elements two words of windows 0 and 1,
  * then two of windows 2 and 3. */
-__attribute__((noinline)) static void spread(int32_t *to, const uint32_t *columns, int32_t column)
+__attribute__((noinline)) static void conv_halves_spread(int32_t *to, const uint32_t *columns,
+							 int32_t column)
 {
 	for (const int32_t *end = to + 2 * column; to != end; to += 8, columns += WINDOWS) {
-		spread_two(&to[0], columns[0], columns[1]);
-		spread_two(&to[2], columns[2], columns[3]);
+		conv_halves_spread_two(&to[0], columns[0], columns[1]);
+		conv_halves_spread_two(&to[2], columns[2], columns[3]);
 	}
 }
 
 /* Filters whose outputs have narrower limits than int8. */
-static void filters_limited(const int32_t *w, const int32_t *halves, const int32_t *end,
-			    const struct outputs *outputs, const struct tinyml_output *to)
+static void conv_halves_filters_limited(const int32_t *w, const int32_t *halves, const int32_t *end,
+					const struct outputs *outputs,
+					const struct tinyml_output *to)
 {
 	for (int8_t *y = outputs->y; y != outputs->end; y++, w += 2) {
 		int32_t sums[WINDOWS];
 
-		w = dot_filter(w, halves, end, sums);
+		w = conv_halves_dot_filter(w, halves, end, sums);
 		for (int32_t i = WINDOWS - 1; i >= 0; i--) {
 			y[i > 0 ? outputs->place[i - 1] : 0] = tinyml_output_s8(
 				sums[i], (int32_t)((uint32_t)w[0] >> 1), ~w[1], to);
@@ -88,13 +94,14 @@ static void filters_limited(const int32_t *w, const int32_t *halves, const int32
 }
 
 /* All filters of a group at `count` positions, whose outputs are `step` bytes apart. */
-static void apply_filters(const struct tinyml_conv_stream_s8 *p, const struct group *g,
-			  const uint32_t *columns, int8_t *y, int32_t count, int32_t step)
+static void conv_stream_apply_filters(const struct tinyml_conv_stream_s8 *p, const struct group *g,
+				      const uint32_t *columns, int8_t *y, int32_t count,
+				      int32_t step)
 {
 	const struct tinyml_output to =
 		tinyml_output(p->round_once, p->out_zero, p->out_min, p->out_max);
 	const int32_t *w = (const int32_t *)g->filters;
-	int32_t *halves = (int32_t *)&columns[-words_before_bytes(g->column)];
+	int32_t *halves = (int32_t *)&columns[-conv_halves_words_before_bytes(g->column)];
 	const int32_t *end = &halves[2 * g->column];
 	struct outputs outputs = {.y = y, .twice_zero = to.twice_zero, .end = y + g->out_c};
 
@@ -102,15 +109,17 @@ static void apply_filters(const struct tinyml_conv_stream_s8 *p, const struct gr
 		/* Missing windows write to the last window's place, which is written last. */
 		outputs.place[i - 1] = (i < count ? i : count - 1) * step;
 	}
-	spread(halves, columns, g->column);
+	conv_halves_spread(halves, columns, g->column);
 	if (to.narrow) {
-		filters_limited(w, halves, end, &outputs, &to);
+		conv_halves_filters_limited(w, halves, end, &outputs, &to);
 	} else if (p->round_once) {
-		filters_once(w, halves, end, &outputs);
+		conv_halves_filters_once(w, halves, end, &outputs);
 	} else {
-		filters_twice(w, halves, end, &outputs);
+		conv_halves_filters_twice(w, halves, end, &outputs);
 	}
 }
+
+#include "conv_stream_s8.h"
 
 void tinyml_conv_halves_s8(const struct tinyml_conv_stream_s8 *p, const int8_t *x, int8_t *y,
 			   void *scratch)
@@ -118,7 +127,8 @@ void tinyml_conv_halves_s8(const struct tinyml_conv_stream_s8 *p, const int8_t *
 	const struct tinyml_window *w = &p->window;
 	const int32_t size = w->kernel_h * w->kernel_w * (w->in_c / p->groups);
 
-	convolve_stream(p, x, y, (uint32_t *)scratch + words_before_bytes((size + 3) & ~3));
+	conv_stream_convolve(p, x, y,
+			     (uint32_t *)scratch + conv_halves_words_before_bytes((size + 3) & ~3));
 }
 
 #endif /* defined(__thumb__) && !TINYML_CORE_DSP */

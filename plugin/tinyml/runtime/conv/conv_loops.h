@@ -9,14 +9,15 @@
  *   CONV_TILE      how many filters lie together at most, their weights taking turns: 8, then 4,
  *                  then what is left of a group filter by filter; or 1
  *
- * and has a function finish(params, sum, output channel) that makes an output element of a sum, and
- * add_tile(x, filters, count, together, sums), which adds products of `count` elements to the sums
- * of so many filters.
+ * and has a function conv_loops_finish(params, sum, output channel) that makes an output element of
+ * a sum, and conv_loops_add_tile(x, filters, count, together, sums), which adds products of `count`
+ * elements to the sums of so many filters.
  */
 
 #include <tinyml/conv.h>
 
-static inline void add_one(const float *x, const CONV_WEIGHT *filter, int32_t count, float *sum)
+static inline void conv_loops_add_one(const float *x, const CONV_WEIGHT *filter, int32_t count,
+				      float *sum)
 {
 	for (int32_t i = 0; i < count; i++) {
 		*sum += x[i] * filter[i];
@@ -27,9 +28,9 @@ static inline void add_one(const float *x, const CONV_WEIGHT *filter, int32_t co
  * that are neighbours in the input, as they are in the filter, are one run of numbers.
  */
 static inline __attribute__((always_inline)) void
-accumulate(const struct tinyml_window *w, const float *x, const CONV_WEIGHT *filter,
-	   struct tinyml_span rows, struct tinyml_span cols, int32_t group_in, int32_t together,
-	   float *sums)
+conv_loops_accumulate(const struct tinyml_window *w, const float *x, const CONV_WEIGHT *filter,
+		      struct tinyml_span rows, struct tinyml_span cols, int32_t group_in,
+		      int32_t together, float *sums)
 {
 	const bool one_run = w->dilation_w == 1 && group_in == w->in_c;
 	const int32_t taps = one_run ? cols.end - cols.first : 1;
@@ -44,17 +45,17 @@ accumulate(const struct tinyml_window *w, const float *x, const CONV_WEIGHT *fil
 				&filter[(ky * w->kernel_w + kx) * group_in * together];
 
 			if (together == 1) {
-				add_one(in, k, taps * group_in, sums);
+				conv_loops_add_one(in, k, taps * group_in, sums);
 			} else {
-				add_tile(in, k, taps * group_in, together, sums);
+				conv_loops_add_tile(in, k, taps * group_in, together, sums);
 			}
 		}
 	}
 }
 
 /* The filters of a group at one position. */
-static void group(const CONV_PARAMS *p, const float *x, float *y, int32_t number,
-		  struct tinyml_span rows, struct tinyml_span cols)
+static void conv_loops_group(const CONV_PARAMS *p, const float *x, float *y, int32_t number,
+			     struct tinyml_span rows, struct tinyml_span cols)
 {
 	const struct tinyml_window *w = &p->window;
 	const int32_t group_in = w->in_c / p->groups, group_out = w->out_c / p->groups;
@@ -66,31 +67,33 @@ static void group(const CONV_PARAMS *p, const float *x, float *y, int32_t number
 	for (; CONV_TILE > 1 && end - oc >= CONV_TILE; oc += CONV_TILE) {
 		float sums[CONV_TILE] = {0.0f};
 
-		accumulate(w, x, &p->weights[oc * filter_size], rows, cols, group_in, CONV_TILE,
-			   sums);
+		conv_loops_accumulate(w, x, &p->weights[oc * filter_size], rows, cols, group_in,
+				      CONV_TILE, sums);
 		for (int32_t i = 0; i < CONV_TILE; i++) {
-			y[oc + i] = finish(p, sums[i], oc + i);
+			y[oc + i] = conv_loops_finish(p, sums[i], oc + i);
 		}
 	}
 	if (CONV_TILE > 1 && end - oc >= 4) {
 		float sums[4] = {0.0f};
 
-		accumulate(w, x, &p->weights[oc * filter_size], rows, cols, group_in, 4, sums);
+		conv_loops_accumulate(w, x, &p->weights[oc * filter_size], rows, cols, group_in, 4,
+				      sums);
 		for (int32_t i = 0; i < 4; i++, oc++) {
-			y[oc] = finish(p, sums[i], oc);
+			y[oc] = conv_loops_finish(p, sums[i], oc);
 		}
 	}
 	for (; oc < end; oc++) {
 		float sum = 0.0f;
 
-		accumulate(w, x, &p->weights[oc * filter_size], rows, cols, group_in, 1, &sum);
-		y[oc] = finish(p, sum, oc);
+		conv_loops_accumulate(w, x, &p->weights[oc * filter_size], rows, cols, group_in, 1,
+				      &sum);
+		y[oc] = conv_loops_finish(p, sum, oc);
 	}
 }
 
 /* All filters at one position of one batch item. */
-static void convolve_position(const CONV_PARAMS *p, const float *x, float *y, int32_t oy,
-			      int32_t ox)
+static void conv_loops_position(const CONV_PARAMS *p, const float *x, float *y, int32_t oy,
+				int32_t ox)
 {
 	const struct tinyml_window *w = &p->window;
 	const struct tinyml_span rows =
@@ -99,7 +102,7 @@ static void convolve_position(const CONV_PARAMS *p, const float *x, float *y, in
 		tinyml_span(ox, w->stride_w, w->pad_left, w->kernel_w, w->dilation_w, w->in_w);
 
 	for (int32_t number = 0; number < p->groups; number++) {
-		group(p, x, y, number, rows, cols);
+		conv_loops_group(p, x, y, number, rows, cols);
 	}
 }
 
@@ -112,7 +115,7 @@ void CONV_NAME(const CONV_PARAMS *p, const float *x, float *y)
 		const int32_t at = p->from_the_end ? all - 1 - i : i;
 		const int32_t item = at / positions, o = at - item * positions, oy = o / w->out_w;
 
-		convolve_position(p, &x[item * w->in_h * w->in_w * w->in_c], &y[at * w->out_c], oy,
-				  o - oy * w->out_w);
+		conv_loops_position(p, &x[item * w->in_h * w->in_w * w->in_c], &y[at * w->out_c],
+				    oy, o - oy * w->out_w);
 	}
 }

@@ -22,27 +22,31 @@
  * the scratch memory, so that one pointer reads all of them.
  */
 #define NEXT_VECTOR (WINDOWS * TINYML_LANES)
+_Static_assert(NEXT_VECTOR == 64 && WINDOWS == 4, "assembly steps over four vectors of 16 bytes");
 
 /* As many bytes as fit into a vector. */
-static inline void put(int8_t *to, const int8_t *from, int32_t count)
+static inline void conv_mve_put(int8_t *to, const int8_t *from, int32_t count)
 {
 	int32_t predicate;
 
 	/* In assembly, because compilers move predicates to and fro. Not all of them know that name
 	 * of the predicate's register, so its content is restored. */
-	__asm__ volatile("vmrs %[predicate], vpr\n\t"
-			 "vctp.8 %[count]\n\t"
-			 "vpstt\n\t"
-			 "vldrbt.8 q0, [%[from]]\n\t"
-			 "vstrbt.8 q0, [%[to]]\n\t"
-			 "vmsr vpr, %[predicate]"
-			 : [predicate] "=&r"(predicate)
-			 : [to] "r"(to), [from] "r"(from), [count] "r"(count)
-			 : "q0", "memory");
+	/* clang-format off */
+	__asm__ volatile(
+		"vmrs %[predicate], vpr\n\t"
+		"vctp.8 %[count]\n\t"
+		"vpstt\n\t"
+		"vldrbt.8 q0, [%[from]]\n\t"
+		"vstrbt.8 q0, [%[to]]\n\t"
+		"vmsr vpr, %[predicate]"
+		: [predicate] "=&r"(predicate)
+		: [to] "r"(to), [from] "r"(from), [count] "r"(count)
+		: "q0", "memory");
+	/* clang-format on */
 }
 
 /* Write bytes of a window into its column, from element `at` on. */
-static inline void put_run(int8_t *column, int32_t at, const int8_t *from, int32_t bytes)
+static inline void conv_mve_put_run(int8_t *column, int32_t at, const int8_t *from, int32_t bytes)
 {
 	const int32_t lane = at & (TINYML_LANES - 1), room = TINYML_LANES - lane;
 
@@ -50,27 +54,30 @@ static inline void put_run(int8_t *column, int32_t at, const int8_t *from, int32
 	if (lane != 0) {
 		const int32_t some = bytes < room ? bytes : room;
 
-		put(column + lane, from, some);
+		conv_mve_put(column + lane, from, some);
 		column += NEXT_VECTOR;
 		from += some;
 		bytes -= some;
 	}
-	__asm__ volatile("wlstp.8 lr, %[bytes], 2f\n"
-			 "1:\n\t"
-			 "vldrb.8 q0, [%[from]], #16\n\t"
-			 "vstrb.8 q0, [%[column]], #64\n\t"
-			 "letp lr, 1b\n"
-			 "2:"
-			 : [column] "+r"(column), [from] "+r"(from)
-			 : [bytes] "r"(bytes)
-			 : "lr", "q0", "memory");
+	/* clang-format off */
+	__asm__ volatile(
+		"wlstp.8 lr, %[bytes], 2f\n"
+		"1:\n\t"
+		"vldrb.8 q0, [%[from]], #16\n\t"
+		"vstrb.8 q0, [%[column]], #64\n\t"
+		"letp lr, 1b\n"
+		"2:"
+		: [column] "+r"(column), [from] "+r"(from)
+		: [bytes] "r"(bytes)
+		: "lr", "q0", "memory");
+	/* clang-format on */
 }
 
 /* Copy a window element by element of the kernel: where it extends past the input, the zero point
  * is used.
  */
-NOT_INLINED void gather_piecewise(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int32_t oy,
-				  int32_t ox, int8_t *column)
+NOT_INLINED void conv_mve_gather_piecewise(const struct tinyml_conv_mve_s8 *p, const int8_t *x,
+					   int32_t oy, int32_t ox, int8_t *column)
 {
 	const struct tinyml_window *w = &p->window;
 	const struct tinyml_span rows =
@@ -89,8 +96,8 @@ NOT_INLINED void gather_piecewise(const struct tinyml_conv_mve_s8 *p, const int8
 	x += (rows.start + rows.first * w->dilation_h) * in_bytes + cols.start * in_c;
 	for (int32_t ky = rows.first; ky < rows.end; ky++, x += w->dilation_h * in_bytes) {
 		for (int32_t kx = cols.first; kx < cols.end; kx += run) {
-			put_run(column, ky * row_bytes + kx * in_c, &x[kx * w->dilation_w * in_c],
-				run * in_c);
+			conv_mve_put_run(column, ky * row_bytes + kx * in_c,
+					 &x[kx * w->dilation_w * in_c], run * in_c);
 		}
 	}
 }
@@ -108,27 +115,31 @@ struct taking {
 };
 
 /* Rows of bytes become vectors of a column, one after the other. */
-static inline void take_rows(const struct taking *t, int8_t *column, const int8_t *from)
+static inline void conv_mve_take_rows(const struct taking *t, int8_t *column, const int8_t *from)
 {
 	int32_t rows = t->rows;
 
-	__asm__ volatile("1:\n\t"
-			 "wlstp.8 lr, %[bytes], 3f\n"
-			 "2:\n\t"
-			 "vldrb.8 q0, [%[from]], #16\n\t"
-			 "vstrb.8 q0, [%[column]], #64\n\t"
-			 "letp lr, 2b\n"
-			 "3:\n\t"
-			 "add %[from], %[from], %[skipped]\n\t"
-			 "subs %[rows], %[rows], #1\n\t"
-			 "bgt 1b"
-			 : [column] "+r"(column), [from] "+r"(from), [rows] "+r"(rows)
-			 : [bytes] "r"(t->row_bytes), [skipped] "r"(t->in_bytes - t->row_bytes)
-			 : "lr", "q0", "cc", "memory");
+	/* clang-format off */
+	__asm__ volatile(
+		"1:\n\t"
+		"wlstp.8 lr, %[bytes], 3f\n"
+		"2:\n\t"
+		"vldrb.8 q0, [%[from]], #16\n\t"
+		"vstrb.8 q0, [%[column]], #64\n\t"
+		"letp lr, 2b\n"
+		"3:\n\t"
+		"add %[from], %[from], %[skipped]\n\t"
+		"subs %[rows], %[rows], #1\n\t"
+		"bgt 1b"
+		: [column] "+r"(column), [from] "+r"(from), [rows] "+r"(rows)
+		: [bytes] "r"(t->row_bytes), [skipped] "r"(t->in_bytes - t->row_bytes)
+		: "lr", "q0", "cc", "memory");
+	/* clang-format on */
 }
 
 /* Vectors of a column by the offsets of their elements. Only the last one may be incomplete. */
-static inline void take_elements(const struct taking *t, int8_t *column, const int8_t *from)
+static inline void conv_mve_take_elements(const struct taking *t, int8_t *column,
+					  const int8_t *from)
 {
 	const int32_t more = (t->elements - 1) / TINYML_LANES;
 	const int32_t left = t->elements - more * TINYML_LANES;
@@ -137,6 +148,7 @@ static inline void take_elements(const struct taking *t, int8_t *column, const i
 
 	/* Not all compilers know that name of the predicate's register, so its content is
 	 * restored. */
+	/* clang-format off */
 	__asm__ volatile(
 		"vmrs %[predicate], vpr\n\t"
 		"wls lr, %[more], 2f\n"
@@ -164,6 +176,7 @@ static inline void take_elements(const struct taking *t, int8_t *column, const i
 		: [from] "l"(from), [more] "r"(more), [first] "r"(left < 8 ? left : 8),
 		  [second] "r"(left < 8 ? 0 : left - 8)
 		: "lr", "q0", "q1", "q2", "q3", "memory");
+	/* clang-format on */
 }
 
 /* Windows by the offsets of their elements, more than 24 and not more than 32: three channels of a
@@ -171,54 +184,57 @@ static inline void take_elements(const struct taking *t, int8_t *column, const i
  */
 #define FEWEST_OF_FOUR 25
 #define MOST_OF_FOUR   32
-static inline void take_four_times_8(const struct taking *t, int8_t *column, const int8_t *from,
-				     int32_t count)
+static inline void conv_mve_take_four_times_8(const struct taking *t, int8_t *column,
+					      const int8_t *from, int32_t count)
 {
 	int32_t predicate;
 
-	__asm__ volatile("vmrs %[predicate], vpr\n\t"
-			 "vldrh.16 q0, [%[offsets]]\n\t"
-			 "vldrh.16 q1, [%[offsets], #16]\n\t"
-			 "vldrh.16 q2, [%[offsets], #32]\n\t"
-			 "vldrh.16 q3, [%[offsets], #48]\n\t"
-			 "vctp.16 %[left]\n\t"
-			 "dls lr, %[count]\n"
-			 "1:\n\t"
-			 "vldrb.u16 q4, [%[from], q0]\n\t"
-			 "vstrb.16 q4, [%[column]], #8\n\t"
-			 "vldrb.u16 q5, [%[from], q1]\n\t"
-			 "vstrb.16 q5, [%[column]], #8\n\t"
-			 "vldrb.u16 q4, [%[from], q2]\n\t"
-			 "vstrb.16 q4, [%[column], #48]\n\t"
-			 "vpst\n\t"
-			 "vldrbt.u16 q5, [%[from], q3]\n\t"
-			 "vstrb.16 q5, [%[column], #56]\n\t"
-			 "add %[from], %[from], %[ahead]\n\t"
-			 "le lr, 1b\n\t"
-			 "vmsr vpr, %[predicate]"
-			 : [column] "+l"(column), [from] "+l"(from), [predicate] "=&r"(predicate)
-			 : [offsets] "l"(t->offsets), [left] "r"(t->elements - MOST_OF_FOUR + 8),
-			   [count] "r"(count), [ahead] "r"(t->ahead)
-			 : "lr", "q0", "q1", "q2", "q3", "q4", "q5", "memory");
+	/* clang-format off */
+	__asm__ volatile(
+		"vmrs %[predicate], vpr\n\t"
+		"vldrh.16 q0, [%[offsets]]\n\t"
+		"vldrh.16 q1, [%[offsets], #16]\n\t"
+		"vldrh.16 q2, [%[offsets], #32]\n\t"
+		"vldrh.16 q3, [%[offsets], #48]\n\t"
+		"vctp.16 %[left]\n\t"
+		"dls lr, %[count]\n"
+		"1:\n\t"
+		"vldrb.u16 q4, [%[from], q0]\n\t"
+		"vstrb.16 q4, [%[column]], #8\n\t"
+		"vldrb.u16 q5, [%[from], q1]\n\t"
+		"vstrb.16 q5, [%[column]], #8\n\t"
+		"vldrb.u16 q4, [%[from], q2]\n\t"
+		"vstrb.16 q4, [%[column], #48]\n\t"
+		"vpst\n\t"
+		"vldrbt.u16 q5, [%[from], q3]\n\t"
+		"vstrb.16 q5, [%[column], #56]\n\t"
+		"add %[from], %[from], %[ahead]\n\t"
+		"le lr, 1b\n\t"
+		"vmsr vpr, %[predicate]"
+		: [column] "+l"(column), [from] "+l"(from), [predicate] "=&r"(predicate)
+		: [offsets] "l"(t->offsets), [left] "r"(t->elements - MOST_OF_FOUR + 8),
+		  [count] "r"(count), [ahead] "r"(t->ahead)
+		: "lr", "q0", "q1", "q2", "q3", "q4", "q5", "memory");
+	/* clang-format on */
 }
 
 /* Windows that follow one another. */
-NOT_INLINED void take_windows(const struct taking *t, int8_t *column, const int8_t *from,
-			      int32_t count)
+NOT_INLINED void conv_mve_take_windows(const struct taking *t, int8_t *column, const int8_t *from,
+				       int32_t count)
 {
 	if (t->offsets != NULL && t->elements >= FEWEST_OF_FOUR && t->elements <= MOST_OF_FOUR) {
-		take_four_times_8(t, column, from, count);
+		conv_mve_take_four_times_8(t, column, from, count);
 		return;
 	}
 	for (; count > 0; count--, column += TINYML_LANES, from += t->ahead) {
 		if (t->straight) {
-			take_rows(t, column, from);
+			conv_mve_take_rows(t, column, from);
 		} else if (t->offsets != NULL) {
-			take_elements(t, column, from);
+			conv_mve_take_elements(t, column, from);
 		} else {
 			for (int32_t i = 0; i < t->rows; i++) {
-				put_run(column, i * t->row_bytes, &from[i * t->in_bytes],
-					t->row_bytes);
+				conv_mve_put_run(column, i * t->row_bytes, &from[i * t->in_bytes],
+						 t->row_bytes);
 			}
 		}
 	}
@@ -226,7 +242,7 @@ NOT_INLINED void take_windows(const struct taking *t, int8_t *column, const int8
 
 /* Offsets of the elements of a window, if there are few. */
 #define OFFSETS 64
-static bool find_offsets(const struct taking *t, uint16_t *offsets)
+static bool conv_mve_find_offsets(const struct taking *t, uint16_t *offsets)
 {
 	if (t->elements > OFFSETS || t->rows * t->in_bytes > UINT16_MAX) {
 		return false;
@@ -237,25 +253,36 @@ static bool find_offsets(const struct taking *t, uint16_t *offsets)
 	return true;
 }
 
-/* Groups of four filters at four windows, in the order in which the assembly below expects them:
- * numbers are offsets.
- */
+/* Groups of four filters at four windows. The assembly below knows the layout. */
 struct filters {
-	int32_t adjust;              /* 0: from behind the vectors of a pair to the next pair */
-	const int8_t *columns;       /* 4 */
-	int32_t rounds;              /* 8: of the loop over vectors, four each */
-	int32_t skip;                /* 12: bytes of its code to skip at first */
-	const int8_t *weights;       /* 16: less the first adjustment */
-	const int32_t *channels;     /* 20 */
-	int8_t *y;                   /* 24: outputs of the first window */
-	int32_t others[WINDOWS - 1]; /* 28: from there to those of the other windows */
-	const int8_t *end;           /* 40: of the outputs of the first window */
-	int32_t zero;                /* 44 */
-	int8_t low[TINYML_LANES];    /* 48 */
-	int8_t high[TINYML_LANES];   /* 64 */
-	int32_t saved;               /* 80: r7 */
-	int32_t pair_bytes;          /* of the vectors of a pair */
+	int32_t adjust; /* from behind the vectors of a pair to the next pair */
+	const int8_t *columns;
+	int32_t rounds;        /* of the loop over vectors, four each */
+	int32_t skip;          /* bytes of its code to skip at first */
+	const int8_t *weights; /* less the first adjustment */
+	const int32_t *channels;
+	int8_t *y;                   /* outputs of the first window */
+	int32_t others[WINDOWS - 1]; /* from there to those of the other windows */
+	const int8_t *end;           /* of the outputs of the first window */
+	int32_t zero;
+	int8_t low[TINYML_LANES];
+	int8_t high[TINYML_LANES];
+	int32_t saved;      /* r7 */
+	int32_t pair_bytes; /* of the vectors of a pair; not for the assembly */
 };
+TINYML_OFFSET(struct filters, adjust, 0);
+TINYML_OFFSET(struct filters, columns, 4);
+TINYML_OFFSET(struct filters, rounds, 8);
+TINYML_OFFSET(struct filters, skip, 12);
+TINYML_OFFSET(struct filters, weights, 16);
+TINYML_OFFSET(struct filters, channels, 20);
+TINYML_OFFSET(struct filters, y, 24);
+TINYML_OFFSET(struct filters, others, 28);
+TINYML_OFFSET(struct filters, end, 40);
+TINYML_OFFSET(struct filters, zero, 44);
+TINYML_OFFSET(struct filters, low, 48);
+TINYML_OFFSET(struct filters, high, 64);
+TINYML_OFFSET(struct filters, saved, 80);
 
 /* One instruction in a line. */
 /* clang-format off */
@@ -279,7 +306,8 @@ struct filters {
 	multiply " r6, q0, q3\n\t"                                                                 \
 	multiply " lr, q1, q3\n\t"
 #define MULTIPLY_BYTES 56
-#define ROUND_BYTES (4 * MULTIPLY_BYTES + 8)
+#define BRANCH_BYTES 8
+#define ROUND_BYTES (4 * MULTIPLY_BYTES + BRANCH_BYTES)
 
 /* Two filters at four windows: the sums of a filter become a vector. The loop is entered where the
  * vectors after the first one, divided by four, leave that remainder.
@@ -288,15 +316,21 @@ struct filters {
 	"ldm r11, {r0, r3, r7}\n\t"                                                                \
 	"add r1, r1, r0\n\t"                                                                       \
 	MULTIPLY("vmladav.s8")                                                                     \
-	"add pc, r5\n\t"                                                                           \
+	"4:\n\t"                                                                                   \
+	"add pc, r5\n\t" /* from 4 bytes after this instruction */                                 \
 	"nop\n"                                                                                    \
 	loop ":\n\t"                                                                               \
+	TINYML_CODE_BYTES("4b", loop "b", 4)                                                       \
 	MULTIPLY("vmladava.s8")                                                                    \
 	MULTIPLY("vmladava.s8")                                                                    \
 	MULTIPLY("vmladava.s8")                                                                    \
 	MULTIPLY("vmladava.s8")                                                                    \
+	"5:\n\t"                                                                                   \
+	TINYML_CODE_BYTES(loop "b", "5b", 4 * MULTIPLY_BYTES)                                      \
 	"subs.w r7, r7, #1\n\t"                                                                    \
 	"bne.w " loop "b\n\t"                                                                      \
+	"6:\n\t"                                                                                   \
+	TINYML_CODE_BYTES(loop "b", "6b", ROUND_BYTES)                                             \
 	"vmov " first "[2], " first "[0], r0, r4\n\t"                                              \
 	"vmov " first "[3], " first "[1], r2, r6\n\t"                                              \
 	"vmov " second "[2], " second "[0], r8, r12\n\t"                                           \
@@ -394,11 +428,11 @@ struct tinyml_conv_mve {
 
 /* One function each, so that only what a model uses is linked. */
 #define LOOP(name, multiply, round, limit)                                                         \
-	NOT_INLINED void apply_##name(struct filters *filters)                                     \
+	NOT_INLINED void conv_mve_apply_##name(struct filters *filters)                            \
 	{                                                                                          \
 		APPLY(filters, multiply, round, limit);                                            \
 	}                                                                                          \
-	const struct tinyml_conv_mve tinyml_conv_mve_##name = {apply_##name};
+	const struct tinyml_conv_mve tinyml_conv_mve_##name = {conv_mve_apply_##name};
 LOOP(once, "vqdmulh.s32", HALVES_UP, LIMIT)
 LOOP(twice, "vqrdmulh.s32", HALVES_AWAY, LIMIT)
 /* Nothing below the zero point is kept: how negative halves are rounded changes no output. The
@@ -407,8 +441,8 @@ LOOP(relu, "vqrdmulh.s32", HALVES_UP, NO_LIMIT)
 #undef LOOP
 
 /* Four filters, or the last ones, whose outputs are not written as words. */
-NOT_INLINED void apply_four(const struct tinyml_conv_mve_s8 *p, struct filters *filters, int8_t *y,
-			    int32_t left)
+NOT_INLINED void conv_mve_apply_four(const struct tinyml_conv_mve_s8 *p, struct filters *filters,
+				     int8_t *y, int32_t left)
 {
 	const int32_t adjust = filters->adjust, pair_bytes = filters->pair_bytes;
 	const int32_t second = filters->others[0], third = filters->others[1];
@@ -430,15 +464,15 @@ NOT_INLINED void apply_four(const struct tinyml_conv_mve_s8 *p, struct filters *
 	filters->others[1] = third;
 	filters->others[2] = fourth;
 	/* Outputs of the first window are written last. */
-	put(y + fourth, &block[12], some);
-	put(y + third, &block[8], some);
-	put(y + second, &block[4], some);
-	put(y, block, some);
+	conv_mve_put(y + fourth, &block[12], some);
+	conv_mve_put(y + third, &block[8], some);
+	conv_mve_put(y + second, &block[4], some);
+	conv_mve_put(y, block, some);
 }
 
 /* Apply all filters to the windows in the columns. */
-static inline void apply_filters(const struct tinyml_conv_mve_s8 *p, struct filters *filters,
-				 int8_t *y)
+static inline void conv_mve_apply_filters(const struct tinyml_conv_mve_s8 *p,
+					  struct filters *filters, int8_t *y)
 {
 	int32_t at = p->window.out_c & ~3;
 
@@ -455,7 +489,7 @@ static inline void apply_filters(const struct tinyml_conv_mve_s8 *p, struct filt
 		p->loop->apply(filters);
 	}
 	for (; at < p->window.out_c; at += 4) {
-		apply_four(p, filters, y + at, p->window.out_c - at);
+		conv_mve_apply_four(p, filters, y + at, p->window.out_c - at);
 	}
 }
 
@@ -498,7 +532,8 @@ void tinyml_conv_mve_s8(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int
 
 	TINYML_ASSERT(TINYML_ALIGNED(scratch, 4) && p->out_min <= p->out_max);
 	TINYML_ASSERT(p->round_once == (p->loop == &tinyml_conv_mve_once));
-	taking.offsets = !taking.straight && find_offsets(&taking, offsets) ? offsets : NULL;
+	taking.offsets =
+		!taking.straight && conv_mve_find_offsets(&taking, offsets) ? offsets : NULL;
 	filters.adjust = elements - vectors * TINYML_LANES; /* the second of a pair is not padded */
 	filters.pair_bytes = 2 * vectors * TINYML_LANES;
 	filters.columns = columns;
@@ -530,16 +565,16 @@ void tinyml_conv_mve_s8(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int
 			if (!inside || j < begin || j >= end) {
 				const int32_t ox = p->from_the_end ? width - 1 - j : j;
 
-				gather_piecewise(p, from, oy, ox, column);
+				conv_mve_gather_piecewise(p, from, oy, ox, column);
 			} else {
 				taken = end - j < WINDOWS - count ? end - j : WINDOWS - count;
-				take_windows(&taking, column, &first[(start + j * ahead) * w->in_c],
-					     taken);
+				conv_mve_take_windows(&taking, column,
+						      &first[(start + j * ahead) * w->in_c], taken);
 			}
 			j += taken;
 			count += taken;
 			if (count == WINDOWS) {
-				apply_filters(p, &filters, y);
+				conv_mve_apply_filters(p, &filters, y);
 				before = true;
 				y += WINDOWS * step;
 				count = 0;
@@ -553,7 +588,7 @@ void tinyml_conv_mve_s8(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int
 		for (int32_t i = count; i < WINDOWS; i++) {
 			filters.others[i - 1] = before ? (i - WINDOWS) * step : 0;
 		}
-		apply_filters(p, &filters, y);
+		conv_mve_apply_filters(p, &filters, y);
 	}
 }
 

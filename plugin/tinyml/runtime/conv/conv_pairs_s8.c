@@ -13,34 +13,36 @@
 #include "conv_both_s8.h"
 
 /* Words of a block of four filters, and of a pair. */
-static inline int32_t words_of_four(const struct group *g)
+static inline int32_t conv_pairs_words_of_four(const struct group *g)
 {
 	return g->column + 9;
 }
 
-static inline int32_t words_of_two(const struct group *g)
+static inline int32_t conv_pairs_words_of_two(const struct group *g)
 {
 	return g->column / 2 + 5;
 }
 
-static int32_t group_words(const struct group *g)
+static int32_t conv_stream_group_words(const struct group *g)
 {
 	const int32_t rest = g->out_c % 4;
 
-	return (g->out_c / 4 + (rest == 3)) * words_of_four(g) +
-	       (rest == 1 || rest == 2 ? words_of_two(g) : 0);
+	return (g->out_c / 4 + (rest == 3)) * conv_pairs_words_of_four(g) +
+	       (rest == 1 || rest == 2 ? conv_pairs_words_of_two(g) : 0);
 }
 
 /* The sums of four filters at two windows in r4 to r11, filter by filter. Takes filters (r0),
- * columns (r1) and the end of the columns (r2); r0 is what follows the weights. Not for C.
+ * columns (r1) and the end of the columns (r2); r0 is what follows the weights. Assembly only.
  *
  * All of the registers are used: r4, r5 and r8, r9 add up pairs (A), r6, r7 and r10, r11 their
  * second filters (Q). A step takes two elements; four elements of the columns are 16 bytes, and
  * their code is 96 bytes long, so that the loop over 16 elements can be entered in between. */
+#define CODE_OF_A_STEP 48
 void tinyml_conv_pairs_dot(void);
 
 __attribute__((naked, noinline, used)) void tinyml_conv_pairs_dot(void)
 {
+	/* clang-format off */
 #define STEP                                                                                       \
 	"ldrd r2, r3, [r0], #8\n\t"                                                                \
 	"ldrd r12, lr, [r1], #8\n\t"                                                               \
@@ -54,58 +56,80 @@ __attribute__((naked, noinline, used)) void tinyml_conv_pairs_dot(void)
 	"smlad r7, r2, lr, r7\n\t"                                                                 \
 	"smlad r10, r3, r12, r10\n\t"                                                              \
 	"smlad r11, r3, lr, r11\n\t"
-	__asm__ volatile("push {r2, lr}\n\t"
-			 "sub r12, r1, r2\n\t" /* less than 16 elements first: skip the others */
-			 "and r12, r12, #48\n\t"
-			 "add r12, r12, r12, lsl #1\n\t"
-			 "lsl r12, r12, #1\n\t"
-			 "ldmia r0!, {r2, r3, r6, r10}\n\t" /* biases */
-			 "add r4, r3, r2, lsl #8\n\t"
-			 "mov r5, r4\n\t"
-			 "add r8, r10, r6, lsl #8\n\t"
-			 "mov r9, r8\n\t"
-			 "mov r11, r10\n\t"
-			 "mov r6, r3\n\t"
-			 "mov r7, r3\n\t"
-			 "add pc, r12\n\t"
-			 "nop\n\t"
-			 "1:\n\t" STEP STEP STEP STEP STEP STEP STEP STEP "ldr r12, [sp]\n\t"
-			 "cmp r1, r12\n\t"
-			 "bne 1b\n\t"
-			 "sub r4, r4, r6\n\t"
-			 "asr r4, r4, #8\n\t"
-			 "sub r5, r5, r7\n\t"
-			 "asr r5, r5, #8\n\t"
-			 "sub r8, r8, r10\n\t"
-			 "asr r8, r8, #8\n\t"
-			 "sub r9, r9, r11\n\t"
-			 "asr r9, r9, #8\n\t"
-			 "pop {r2, pc}\n\t");
+	__asm__ volatile(
+		"push {r2, lr}\n\t"
+		"sub r12, r1, r2\n\t" /* less than 16 elements first: skip the others */
+		"and r12, r12, #48\n\t"
+		"add r12, r12, r12, lsl #1\n\t"
+		"lsl r12, r12, #1\n\t" /* bytes of code: six for one of the columns */
+		"ldmia r0!, {r2, r3, r6, r10}\n\t" /* biases */
+		"add r4, r3, r2, lsl #8\n\t"
+		"mov r5, r4\n\t"
+		"add r8, r10, r6, lsl #8\n\t"
+		"mov r9, r8\n\t"
+		"mov r11, r10\n\t"
+		"mov r6, r3\n\t"
+		"mov r7, r3\n\t"
+		"2:\n\t"
+		"add pc, r12\n\t" /* from 4 bytes after this instruction */
+		"nop\n\t"
+		"1:\n\t"
+		TINYML_CODE_BYTES("2b", "1b", 4)
+		STEP
+		STEP
+		STEP
+		STEP
+		STEP
+		STEP
+		STEP
+		STEP
+		"3:\n\t"
+		TINYML_CODE_BYTES("1b", "3b", 8 * CODE_OF_A_STEP)
+		"ldr r12, [sp]\n\t"
+		"cmp r1, r12\n\t"
+		"bne 1b\n\t"
+		"sub r4, r4, r6\n\t"
+		"asr r4, r4, #8\n\t"
+		"sub r5, r5, r7\n\t"
+		"asr r5, r5, #8\n\t"
+		"sub r8, r8, r10\n\t"
+		"asr r8, r8, #8\n\t"
+		"sub r9, r9, r11\n\t"
+		"asr r9, r9, #8\n\t"
+		"pop {r2, pc}\n\t");
+	/* clang-format on */
 #undef STEP
 }
 
-/* Where outputs go, and how they are made. */
+/* Where outputs go, and how they are made. Assembly knows the layout. */
 struct outputs {
 	int8_t *first;  /* of the first window */
 	int8_t *second; /* of the second, or the same place */
 	int32_t twice_zero;
 	int32_t fours; /* filters still to come, in fours */
 };
+TINYML_OFFSET(struct outputs, first, 0);
+TINYML_OFFSET(struct outputs, second, 4);
+TINYML_OFFSET(struct outputs, twice_zero, 8);
+TINYML_OFFSET(struct outputs, fours, 12);
 
 /* Outputs of both windows, four by four; returns what follows the filters. Exponents are read from
  * the lowest byte of a word that is shifted. The second window is written first. */
+/* clang-format off */
 #define OUTPUTS(round, sign, a, b)                                                                 \
 	"ldr lr, [r0], #4\n\t"                                                                     \
 	"smmla" round " " a ", " a ", lr, " a "\n\t"                                               \
-	"smmla" round " " b ", " b ", lr, " b "\n\t" sign(a)                                       \
-		sign(b) "asr " a ", " a ", r3\n\t"                                                 \
-			"asr " b ", " b ", r3\n\t"                                                 \
-			"add " a ", " a ", r12\n\t"                                                \
-			"add " b ", " b ", r12\n\t"                                                \
-			"ssat " a ", #8, " a ", asr #1\n\t"                                        \
-			"ssat " b ", #8, " b ", asr #1\n\t"                                        \
-			"strb " b ", [r2], #1\n\t"                                                 \
-			"strb " a ", [r1], #1\n\t"
+	"smmla" round " " b ", " b ", lr, " b "\n\t"                                               \
+	sign(a)                                                                                    \
+	sign(b)                                                                                    \
+	"asr " a ", " a ", r3\n\t"                                                                 \
+	"asr " b ", " b ", r3\n\t"                                                                 \
+	"add " a ", " a ", r12\n\t"                                                                \
+	"add " b ", " b ", r12\n\t"                                                                \
+	"ssat " a ", #8, " a ", asr #1\n\t"                                                        \
+	"ssat " b ", #8, " b ", asr #1\n\t"                                                        \
+	"strb " b ", [r2], #1\n\t"                                                                 \
+	"strb " a ", [r1], #1\n\t"
 #define NEXT         "lsr r3, r3, #8\n\t"
 #define AS_IT_IS(a)  ""
 #define FROM_ZERO(a) "add " a ", " a ", " a ", asr #31\n\t" /* negative halves */
@@ -120,20 +144,27 @@ struct outputs {
 			"bl tinyml_conv_pairs_dot\n\t"                                             \
 			"ldr r3, [sp, #8]\n\t"                                                     \
 			"ldm r3, {r1, r2, r12}\n\t"                                                \
-			"ldr r3, [r0, #16]\n\t" OUTPUTS(round, sign, "r4", "r5") NEXT OUTPUTS(     \
-				round, sign, "r6", "r7") NEXT OUTPUTS(round, sign, "r8", "r9")     \
-				NEXT OUTPUTS(round, sign, "r10", "r11") "ldr r3, [sp, #8]\n\t"     \
-									"ldr r12, [r3, #12]\n\t"   \
-									"adds r0, #4\n\t"          \
-									"subs r12, #1\n\t"         \
-									"stm r3, {r1, r2}\n\t"     \
-									"str r12, [r3, #12]\n\t"   \
-									"ldrd r1, r2, [sp]\n\t"    \
-									"bne 1b\n\t"               \
-									"pop {r1-r11, pc}\n\t");   \
+			"ldr r3, [r0, #16]\n\t"                                                    \
+			OUTPUTS(round, sign, "r4", "r5")                                           \
+			NEXT                                                                       \
+			OUTPUTS(round, sign, "r6", "r7")                                           \
+			NEXT                                                                       \
+			OUTPUTS(round, sign, "r8", "r9")                                           \
+			NEXT                                                                       \
+			OUTPUTS(round, sign, "r10", "r11")                                         \
+			"ldr r3, [sp, #8]\n\t"                                                     \
+			"ldr r12, [r3, #12]\n\t"                                                   \
+			"adds r0, #4\n\t"                                                          \
+			"subs r12, #1\n\t"                                                         \
+			"stm r3, {r1, r2}\n\t"                                                     \
+			"str r12, [r3, #12]\n\t"                                                   \
+			"ldrd r1, r2, [sp]\n\t"                                                    \
+			"bne 1b\n\t"                                                               \
+			"pop {r1-r11, pc}\n\t");                                                   \
 	}
-FOURS(fours_once, "", AS_IT_IS)
-FOURS(fours_twice, "r", FROM_ZERO)
+/* clang-format on */
+FOURS(conv_pairs_fours_once, "", AS_IT_IS)
+FOURS(conv_pairs_fours_twice, "r", FROM_ZERO)
 #undef FOURS
 #undef FROM_ZERO
 #undef AS_IT_IS
@@ -141,56 +172,63 @@ FOURS(fours_twice, "r", FROM_ZERO)
 #undef OUTPUTS
 
 /* The sums of four filters, filter by filter; returns what follows the weights. */
-TINYML_ASSEMBLY static const uint32_t *dot_four(const uint32_t *filters TINYML_UNSEEN,
-						const uint32_t *columns TINYML_UNSEEN,
-						const uint32_t *end TINYML_UNSEEN,
-						int32_t *sums TINYML_UNSEEN)
+TINYML_ASSEMBLY static const uint32_t *conv_pairs_dot_four(const uint32_t *filters TINYML_UNSEEN,
+							   const uint32_t *columns TINYML_UNSEEN,
+							   const uint32_t *end TINYML_UNSEEN,
+							   int32_t *sums TINYML_UNSEEN)
 {
-	__asm__ volatile("push {r3-r11, lr}\n\t"
-			 "bl tinyml_conv_pairs_dot\n\t"
-			 "pop {r3}\n\t"
-			 "stmia r3, {r4-r11}\n\t"
-			 "pop {r4-r11, pc}\n\t");
+	/* clang-format off */
+	__asm__ volatile(
+		"push {r3-r11, lr}\n\t"
+		"bl tinyml_conv_pairs_dot\n\t"
+		"pop {r3}\n\t"
+		"stmia r3, {r4-r11}\n\t"
+		"pop {r4-r11, pc}\n\t");
+	/* clang-format on */
 }
 
 /* The same for a pair of filters, four elements at a time. */
-TINYML_ASSEMBLY static const uint32_t *dot_two(const uint32_t *filters TINYML_UNSEEN,
-					       const uint32_t *columns TINYML_UNSEEN,
-					       const uint32_t *end TINYML_UNSEEN,
-					       int32_t *sums TINYML_UNSEEN)
+TINYML_ASSEMBLY static const uint32_t *conv_pairs_dot_two(const uint32_t *filters TINYML_UNSEEN,
+							  const uint32_t *columns TINYML_UNSEEN,
+							  const uint32_t *end TINYML_UNSEEN,
+							  int32_t *sums TINYML_UNSEEN)
 {
-	__asm__ volatile("push {r3-r11, lr}\n\t"
-			 "ldmia r0!, {r3, r6}\n\t"
-			 "add r4, r6, r3, lsl #8\n\t"
-			 "mov r5, r4\n\t"
-			 "mov r7, r6\n\t"
-			 "1:\n\t"
-			 "ldrd r3, r12, [r0], #8\n\t"
-			 "ldmia r1!, {r8-r11}\n\t"
-			 "smlad r4, r3, r8, r4\n\t"
-			 "smlad r5, r3, r9, r5\n\t"
-			 "sxtb16 r3, r3\n\t"
-			 "smlad r4, r12, r10, r4\n\t"
-			 "smlad r5, r12, r11, r5\n\t"
-			 "sxtb16 r12, r12\n\t"
-			 "smlad r6, r3, r8, r6\n\t"
-			 "smlad r7, r3, r9, r7\n\t"
-			 "cmp r1, r2\n\t"
-			 "smlad r6, r12, r10, r6\n\t"
-			 "smlad r7, r12, r11, r7\n\t"
-			 "bne 1b\n\t"
-			 "sub r4, r4, r6\n\t"
-			 "asr r4, r4, #8\n\t"
-			 "sub r5, r5, r7\n\t"
-			 "asr r5, r5, #8\n\t"
-			 "pop {r3}\n\t"
-			 "stmia r3, {r4-r7}\n\t"
-			 "pop {r4-r11, pc}\n\t");
+	/* clang-format off */
+	__asm__ volatile(
+		"push {r3-r11, lr}\n\t"
+		"ldmia r0!, {r3, r6}\n\t"
+		"add r4, r6, r3, lsl #8\n\t"
+		"mov r5, r4\n\t"
+		"mov r7, r6\n\t"
+		"1:\n\t"
+		"ldrd r3, r12, [r0], #8\n\t"
+		"ldmia r1!, {r8-r11}\n\t"
+		"smlad r4, r3, r8, r4\n\t"
+		"smlad r5, r3, r9, r5\n\t"
+		"sxtb16 r3, r3\n\t"
+		"smlad r4, r12, r10, r4\n\t"
+		"smlad r5, r12, r11, r5\n\t"
+		"sxtb16 r12, r12\n\t"
+		"smlad r6, r3, r8, r6\n\t"
+		"smlad r7, r3, r9, r7\n\t"
+		"cmp r1, r2\n\t"
+		"smlad r6, r12, r10, r6\n\t"
+		"smlad r7, r12, r11, r7\n\t"
+		"bne 1b\n\t"
+		"sub r4, r4, r6\n\t"
+		"asr r4, r4, #8\n\t"
+		"sub r5, r5, r7\n\t"
+		"asr r5, r5, #8\n\t"
+		"pop {r3}\n\t"
+		"stmia r3, {r4-r7}\n\t"
+		"pop {r4-r11, pc}\n\t");
+	/* clang-format on */
 }
 
 /* Outputs of some filters at both windows: the second first, for it may be the same place. */
-static void write_outputs(const int32_t *sums, const int32_t *factor, const int8_t *exponent,
-			  int32_t count, const struct tinyml_output *to, int8_t *y, int32_t second)
+static void conv_pairs_write_outputs(const int32_t *sums, const int32_t *factor,
+				     const int8_t *exponent, int32_t count,
+				     const struct tinyml_output *to, int8_t *y, int32_t second)
 {
 	const bool once = to->sign == 0;
 
@@ -210,8 +248,9 @@ static void write_outputs(const int32_t *sums, const int32_t *factor, const int8
 }
 
 /* All filters of a group at `count` positions, whose outputs are `step` bytes apart. */
-static void apply_filters(const struct tinyml_conv_stream_s8 *p, const struct group *g,
-			  const uint32_t *columns, int8_t *y, int32_t count, int32_t step)
+static void conv_stream_apply_filters(const struct tinyml_conv_stream_s8 *p, const struct group *g,
+				      const uint32_t *columns, int8_t *y, int32_t count,
+				      int32_t step)
 {
 	const struct tinyml_output to =
 		tinyml_output(p->round_once, p->out_zero, p->out_min, p->out_max);
@@ -226,27 +265,69 @@ static void apply_filters(const struct tinyml_conv_stream_s8 *p, const struct gr
 	int32_t left = g->out_c - 4 * outputs.fours;
 
 	if (outputs.fours > 0) {
-		w = p->round_once ? fours_once(w, columns, end, &outputs)
-				  : fours_twice(w, columns, end, &outputs);
+		w = p->round_once ? conv_pairs_fours_once(w, columns, end, &outputs)
+				  : conv_pairs_fours_twice(w, columns, end, &outputs);
 		y = outputs.first;
 	}
 	while (left > 0) {
 		const int32_t size = left > 2 ? 4 : 2, some = left < size ? left : size;
 		int32_t sums[8];
 
-		w = left > 2 ? dot_four(w, columns, end, sums) : dot_two(w, columns, end, sums);
-		write_outputs(sums, (const int32_t *)w, (const int8_t *)&w[size], some, &to, y,
-			      second);
+		w = left > 2 ? conv_pairs_dot_four(w, columns, end, sums)
+			     : conv_pairs_dot_two(w, columns, end, sums);
+		conv_pairs_write_outputs(sums, (const int32_t *)w, (const int8_t *)&w[size], some,
+					 &to, y, second);
 		w += size + 1;
 		y += some;
 		left -= some;
 	}
 }
 
+/* One group at all positions of one batch item. */
+static void conv_stream_convolve_group(const struct tinyml_conv_stream_s8 *p, const struct group *g,
+				       const int8_t *x, int8_t *y, void *scratch)
+{
+	const struct tinyml_window *w = &p->window;
+	const int32_t positions = w->out_h * w->out_w, direction = p->from_the_end ? -1 : 1;
+	const int32_t step = direction * w->out_c;
+	uint32_t *columns = scratch;
+	const bool whole_words = g->in_c % 4 == 0;
+	const bool adjacent =
+		whole_words && w->dilation_h == 1 && w->dilation_w == 1 && p->groups == 1;
+	const bool pointwise = conv_columns_single_pixels(w);
+	int32_t at = p->from_the_end ? positions - 1 : 0;
+
+	y += g->first_out + at * w->out_c;
+	for (int32_t left = positions; left > 0; left -= 2, at += 2 * direction, y += 2 * step) {
+		const int32_t neighbour = left > 1 ? direction : 0;
+
+		if (!adjacent || !conv_both_gather(w, pointwise, x, at, neighbour, columns)) {
+			/* Bytes of the second window are where its column ends: conv_both_copy()
+			 * just does not overtake itself. What follows the last byte of a window
+			 * does not matter: its weights are zero. */
+			int8_t *bytes = (int8_t *)&columns[g->column];
+
+			for (int32_t i = 0; i < WINDOWS; i++) {
+				const struct column column = {&columns[i], bytes - i * g->column,
+							      whole_words};
+
+				conv_both_gather_one(p, g, x, at + i * neighbour, column);
+			}
+			if (!whole_words) {
+				conv_both_copy(columns, bytes, bytes - g->column, g->column);
+			}
+		}
+		conv_stream_apply_filters(p, g, columns, y, left, step);
+	}
+}
+
+#define OWN_GROUPS
+#include "conv_stream_s8.h"
+
 void tinyml_conv_pairs_s8(const struct tinyml_conv_stream_s8 *p, const int8_t *x, int8_t *y,
 			  void *scratch)
 {
-	convolve_stream(p, x, y, scratch);
+	conv_stream_convolve(p, x, y, scratch);
 }
 
 #endif /* TINYML_CORE_DSP */

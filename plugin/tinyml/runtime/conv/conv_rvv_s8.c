@@ -11,8 +11,8 @@
 #include "../weighted/rvv_s8.h"
 
 /* Copy the window of one position; elements outside the input are its zero point. */
-static void gather_window(const struct tinyml_conv_rvv_s8 *p, const int8_t *x, int32_t position,
-			  int8_t *column)
+static void conv_rvv_gather_window(const struct tinyml_conv_rvv_s8 *p, const int8_t *x,
+				   int32_t position, int8_t *column)
 {
 	const struct tinyml_window *w = &p->window;
 	const int32_t oy = position / w->out_w, ox = position - oy * w->out_w;
@@ -39,8 +39,9 @@ static void gather_window(const struct tinyml_conv_rvv_s8 *p, const int8_t *x, i
 }
 
 /* All positions of one batch item. */
-static void convolve(const struct tinyml_conv_rvv_s8 *p, const struct tinyml_rvv_filters *filters,
-		     const int8_t *x, int8_t *y, int8_t *columns)
+static void conv_rvv_convolve(const struct tinyml_conv_rvv_s8 *p,
+			      const struct tinyml_rvv_filters *filters, const int8_t *x, int8_t *y,
+			      int8_t *columns)
 {
 	const struct tinyml_window *w = &p->window;
 	const int32_t positions = w->out_h * w->out_w, direction = p->from_the_end ? -1 : 1;
@@ -50,7 +51,8 @@ static void convolve(const struct tinyml_conv_rvv_s8 *p, const struct tinyml_rvv
 
 	y += first * w->out_c;
 	for (int32_t done = 0; done < positions; done++) {
-		gather_window(p, x, first + direction * done, &columns[count++ * elements]);
+		conv_rvv_gather_window(p, x, first + direction * done,
+				       &columns[count++ * elements]);
 		if (count == TINYML_RVV_WINDOWS) {
 			tinyml_rvv_apply_windows(filters, columns, y, step);
 			y += TINYML_RVV_WINDOWS * step;
@@ -75,7 +77,7 @@ void tinyml_conv_rvv_s8(const struct tinyml_conv_rvv_s8 *p, const int8_t *x, int
 	for (int32_t item = 0; item < w->batches; item++) {
 		const int32_t n = p->from_the_end ? w->batches - 1 - item : item;
 
-		convolve(p, &filters, &x[n * in_bytes], &y[n * out_bytes], scratch);
+		conv_rvv_convolve(p, &filters, &x[n * in_bytes], &y[n * out_bytes], scratch);
 	}
 }
 

@@ -8,8 +8,9 @@
 
 /* Copy the input that a filter covers at one position, in the order of its weights; zeros outside.
  */
-static void gather_window(const struct tinyml_window *w, const int16_t *x, struct tinyml_span rows,
-			  struct tinyml_span cols, int32_t channels, int16_t *column)
+static void conv_s16_gather_window(const struct tinyml_window *w, const int16_t *x,
+				   struct tinyml_span rows, struct tinyml_span cols,
+				   int32_t channels, int16_t *column)
 {
 	for (int32_t ky = 0; ky < w->kernel_h; ky++) {
 		const int32_t row = (rows.start + ky * w->dilation_h) * w->in_w;
@@ -27,8 +28,9 @@ static void gather_window(const struct tinyml_window *w, const int16_t *x, struc
 }
 
 /* All output channels of one position. */
-static void convolve_position(const struct tinyml_conv_s16 *p, const int16_t *x, int16_t *y,
-			      struct tinyml_span rows, struct tinyml_span cols, int16_t *column)
+static void conv_s16_convolve_position(const struct tinyml_conv_s16 *p, const int16_t *x,
+				       int16_t *y, struct tinyml_span rows, struct tinyml_span cols,
+				       int16_t *column)
 {
 	const struct tinyml_window *w = &p->window;
 	const int32_t group_in = w->in_c / p->groups;
@@ -40,8 +42,8 @@ static void convolve_position(const struct tinyml_conv_s16 *p, const int16_t *x,
 		int64_t sum = p->bias != NULL ? p->bias[oc] : 0;
 
 		if (oc % group_out == 0) {
-			gather_window(w, &x[oc / group_out * group_in], rows, cols, group_in,
-				      column);
+			conv_s16_gather_window(w, &x[oc / group_out * group_in], rows, cols,
+					       group_in, column);
 		}
 		sum = tinyml_add_products_s16(sum, column, filter, length);
 		y[oc] = p->round_once ? tinyml_narrow_s64_once(sum, p->multiplier[oc], p->shift[oc],
@@ -60,12 +62,13 @@ void tinyml_conv_s16(const struct tinyml_conv_s16 *p, const int16_t *x, int16_t 
 	TINYML_ASSERT(TINYML_ALIGNED(scratch, sizeof(int16_t)));
 	for (int32_t n = 0; n < w->batches; n++) {
 		for (int32_t o = 0; o < w->out_h * w->out_w; o++) {
-			convolve_position(p, x, y,
-					  tinyml_span(o / w->out_w, w->stride_h, w->pad_top,
-						      w->kernel_h, w->dilation_h, w->in_h),
-					  tinyml_span(o % w->out_w, w->stride_w, w->pad_left,
-						      w->kernel_w, w->dilation_w, w->in_w),
-					  scratch);
+			conv_s16_convolve_position(
+				p, x, y,
+				tinyml_span(o / w->out_w, w->stride_h, w->pad_top, w->kernel_h,
+					    w->dilation_h, w->in_h),
+				tinyml_span(o % w->out_w, w->stride_w, w->pad_left, w->kernel_w,
+					    w->dilation_w, w->in_w),
+				scratch);
 			y += w->out_c;
 		}
 		x += w->in_h * w->in_w * w->in_c;

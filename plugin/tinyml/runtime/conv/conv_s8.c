@@ -5,10 +5,12 @@
 
 #include <stdint.h>
 
+#include "../weighted/assembly.h"
+
 #define WINDOWS   3
 #define WORD_STEP WINDOWS
 
-static inline void put_word(uint32_t *to, uint32_t word)
+static inline void conv_columns_put_word(uint32_t *to, uint32_t word)
 {
 	*to = word;
 }
@@ -19,10 +21,13 @@ static inline void put_word(uint32_t *to, uint32_t word)
  * filters just fits, without the moves that compilers need. Takes filters (r0), a column (r1), the
  * end of the filters (r2) and sums (r3): the first filter's, and WINDOWS words later the second's.
  */
-__attribute__((naked, noinline)) static void
-dot_window(const int8_t *filters __attribute__((unused)), const int8_t *x __attribute__((unused)),
-	   const int8_t *end __attribute__((unused)), int32_t *sums __attribute__((unused)))
+_Static_assert(WINDOWS == 3, "assembly expects the words of the next filter 12 bytes on");
+TINYML_ASSEMBLY static void conv_s8_dot_window(const int8_t *filters TINYML_UNSEEN,
+					       const int8_t *x TINYML_UNSEEN,
+					       const int8_t *end TINYML_UNSEEN,
+					       int32_t *sums TINYML_UNSEEN)
 {
+	/* clang-format off */
 #define STEP(i)                                                                                    \
 	"movs r3, #" i "\n\t"                                                                      \
 	"ldrsb r6, [r1, r3]\n\t"                                                                   \
@@ -32,39 +37,48 @@ dot_window(const int8_t *filters __attribute__((unused)), const int8_t *x __attr
 	"ldrsb r7, [r2, r3]\n\t"                                                                   \
 	"muls r7, r6, r7\n\t"                                                                      \
 	"adds r5, r5, r7\n\t"
-	__asm__ volatile(".syntax unified\n\t"
-			 "push {r4-r7, lr}\n\t"
-			 "mov r12, r2\n\t"
-			 "mov lr, r3\n\t"
-			 "ldr r4, [r3]\n\t"
-			 "ldr r5, [r3, #12]\n\t"
-			 "adds r2, r0, #4\n\t"
-			 "1:\n\t" STEP("0") STEP("1") STEP("2") STEP("3") "adds r0, #8\n\t"
-									  "adds r2, #8\n\t"
-									  "adds r1, #12\n\t"
-									  "cmp r0, r12\n\t"
-									  "bne 1b\n\t"
-									  "mov r3, lr\n\t"
-									  "str r4, [r3]\n\t"
-									  "str r5, [r3, #12]\n\t"
-									  "pop {r4-r7, pc}\n\t");
+	__asm__ volatile(
+		".syntax unified\n\t"
+		"push {r4-r7, lr}\n\t"
+		"mov r12, r2\n\t"
+		"mov lr, r3\n\t"
+		"ldr r4, [r3]\n\t"
+		"ldr r5, [r3, #12]\n\t"
+		"adds r2, r0, #4\n\t"
+		"1:\n\t"
+		STEP("0")
+		STEP("1")
+		STEP("2")
+		STEP("3")
+		"adds r0, #8\n\t"
+		"adds r2, #8\n\t"
+		"adds r1, #12\n\t"
+		"cmp r0, r12\n\t"
+		"bne 1b\n\t"
+		"mov r3, lr\n\t"
+		"str r4, [r3]\n\t"
+		"str r5, [r3, #12]\n\t"
+		"pop {r4-r7, pc}\n\t");
+	/* clang-format on */
 #undef STEP
 }
 
-static inline const uint32_t *dot_pair(const uint32_t *filters, const uint32_t *end,
-				       const uint32_t *columns, int32_t sums[2 * WINDOWS])
+static inline const uint32_t *conv_two_filters_dot(const uint32_t *filters, const uint32_t *end,
+						   const uint32_t *columns,
+						   int32_t sums[2 * WINDOWS])
 {
 	for (int32_t i = 0; i < WINDOWS; i++) {
-		dot_window((const int8_t *)filters, (const int8_t *)&columns[i],
-			   (const int8_t *)end, &sums[i]);
+		conv_s8_dot_window((const int8_t *)filters, (const int8_t *)&columns[i],
+				   (const int8_t *)end, &sums[i]);
 	}
 	return end;
 }
 
 #else
 
-static inline const uint32_t *dot_pair(const uint32_t *filters, const uint32_t *end,
-				       const uint32_t *columns, int32_t sums[2 * WINDOWS])
+static inline const uint32_t *conv_two_filters_dot(const uint32_t *filters, const uint32_t *end,
+						   const uint32_t *columns,
+						   int32_t sums[2 * WINDOWS])
 {
 	const int8_t *w = (const int8_t *)filters, *x = (const int8_t *)columns;
 	int32_t s00 = sums[0], s01 = sums[1], s02 = sums[2];
@@ -103,7 +117,7 @@ static inline const uint32_t *dot_pair(const uint32_t *filters, const uint32_t *
 
 #endif
 
-static int32_t sum_column(const uint32_t *column, int32_t count)
+static int32_t conv_two_filters_sum_column(const uint32_t *column, int32_t count)
 {
 	int32_t sum = 0;
 
@@ -115,8 +129,9 @@ static int32_t sum_column(const uint32_t *column, int32_t count)
 
 #include "../weighted/output_s8.h"
 
-static inline void rescale_sums(int32_t sums[2 * WINDOWS], const int32_t factor[2],
-				const int8_t exponent[2], const struct tinyml_output *to)
+static inline void conv_two_filters_rescale(int32_t sums[2 * WINDOWS], const int32_t factor[2],
+					    const int8_t exponent[2],
+					    const struct tinyml_output *to)
 {
 	for (int32_t i = 0; i < 2; i++) {
 		const int32_t multiplier = (int32_t)((uint32_t)factor[i] >> 1),
@@ -129,10 +144,12 @@ static inline void rescale_sums(int32_t sums[2 * WINDOWS], const int32_t factor[
 	}
 }
 
+#include "conv_two_filters_s8.h"
+
 #include "conv_stream_s8.h"
 
 void tinyml_conv_s8(const struct tinyml_conv_stream_s8 *p, const int8_t *x, int8_t *y,
 		    void *scratch)
 {
-	convolve_stream(p, x, y, scratch);
+	conv_stream_convolve(p, x, y, scratch);
 }

@@ -6,16 +6,17 @@
 
 #include <stdint.h>
 
+#include "../weighted/output_s8.h"
+
 #define WINDOWS   4
 #define WORD_STEP WINDOWS
-#define OWN_FILTERS
 
-static inline void put_word(uint32_t *to, uint32_t word)
+static inline void conv_columns_put_word(uint32_t *to, uint32_t word)
 {
 	*to = word;
 }
 
-#include "conv_stream_s8.h"
+#include "conv_columns_s8.h"
 
 #define SUMS (2 * WINDOWS) /* of a pair of filters: first those of the first one */
 
@@ -27,9 +28,9 @@ static inline void put_word(uint32_t *to, uint32_t word)
 #endif
 
 /* Two pairs of filters. */
-__attribute__((noinline)) static void dot_pairs(const uint32_t *first, const uint32_t *second,
-						int32_t words, const int8_t *x,
-						int32_t sums[2 * SUMS])
+__attribute__((noinline)) static void conv_wide_dot_pairs(const uint32_t *first,
+							  const uint32_t *second, int32_t words,
+							  const int8_t *x, int32_t sums[2 * SUMS])
 {
 	const int8_t *w = (const int8_t *)(first + 2), *v = (const int8_t *)(second + 2);
 	const int8_t *end = w + 4 * words;
@@ -83,9 +84,10 @@ __attribute__((noinline)) static void dot_pairs(const uint32_t *first, const uin
 }
 
 /* The same for the first two windows: the last positions may be no more than these. */
-__attribute__((noinline)) static void dot_pairs_twice(const uint32_t *first, const uint32_t *second,
-						      int32_t words, const int8_t *x,
-						      int32_t sums[2 * SUMS])
+__attribute__((noinline)) static void conv_wide_dot_pairs_twice(const uint32_t *first,
+								const uint32_t *second,
+								int32_t words, const int8_t *x,
+								int32_t sums[2 * SUMS])
 {
 	const int8_t *w = (const int8_t *)(first + 2), *v = (const int8_t *)(second + 2);
 	const int8_t *end = w + 4 * words;
@@ -121,8 +123,8 @@ __attribute__((noinline)) static void dot_pairs_twice(const uint32_t *first, con
 	sums[8] = s20, sums[9] = s21, sums[12] = s30, sums[13] = s31;
 }
 
-__attribute__((noinline)) static void dot_pair(const uint32_t *pair, int32_t words, const int8_t *x,
-					       int32_t sums[SUMS])
+__attribute__((noinline)) static void conv_wide_dot_pair(const uint32_t *pair, int32_t words,
+							 const int8_t *x, int32_t sums[SUMS])
 {
 	const int8_t *w = (const int8_t *)(pair + 2), *end = w + 4 * words;
 	int32_t s00 = (int32_t)pair[0], s01 = s00, s02 = s00, s03 = s00;
@@ -155,7 +157,7 @@ __attribute__((noinline)) static void dot_pair(const uint32_t *pair, int32_t wor
 	sums[4] = s10, sums[5] = s11, sums[6] = s12, sums[7] = s13;
 }
 
-static int32_t sum_column(const uint32_t *column, int32_t count)
+static int32_t conv_wide_sum_column(const uint32_t *column, int32_t count)
 {
 	int32_t sum = 0;
 
@@ -167,14 +169,14 @@ static int32_t sum_column(const uint32_t *column, int32_t count)
 
 /* Words of a pair of filters: two biases, the weights, two factors, and two exponents in one word.
  */
-static inline int32_t pair_words(const struct group *g)
+static inline int32_t conv_wide_pair_words(const struct group *g)
 {
 	return g->column / 2 + 5;
 }
 
-static int32_t group_words(const struct group *g)
+static int32_t conv_stream_group_words(const struct group *g)
 {
-	return (g->out_c + 1) / 2 * pair_words(g);
+	return (g->out_c + 1) / 2 * conv_wide_pair_words(g);
 }
 
 /* One group of windows: how many there are, how far apart their outputs, and what the weights' zero
@@ -188,8 +190,8 @@ struct windows {
 };
 
 /* The outputs of one filter; y is that of the first window. */
-static void put_filter(const int32_t sums[WINDOWS], int32_t factor, int32_t exponent,
-		       const struct windows *all, int8_t *y)
+static void conv_wide_put_filter(const int32_t sums[WINDOWS], int32_t factor, int32_t exponent,
+				 const struct windows *all, int8_t *y)
 {
 	const int32_t multiplier = (int32_t)((uint32_t)factor >> 1), shift = ~exponent;
 	const int32_t *end = sums + all->count, step = all->step;
@@ -202,8 +204,8 @@ static void put_filter(const int32_t sums[WINDOWS], int32_t factor, int32_t expo
 }
 
 /* ``count`` is 1 for a last odd filter, which has no partner. */
-static void put_pair(int32_t sums[SUMS], const uint32_t *end, int32_t count,
-		     const struct windows *all, int8_t *y)
+static void conv_wide_put_pair(int32_t sums[SUMS], const uint32_t *end, int32_t count,
+			       const struct windows *all, int8_t *y)
 {
 	const int8_t *exponent = (const int8_t *)&end[2];
 
@@ -213,12 +215,13 @@ static void put_pair(int32_t sums[SUMS], const uint32_t *end, int32_t count,
 		}
 	}
 	for (int32_t i = 0; i < count; i++) {
-		put_filter(&sums[i * WINDOWS], (int32_t)end[i], exponent[i], all, &y[i]);
+		conv_wide_put_filter(&sums[i * WINDOWS], (int32_t)end[i], exponent[i], all, &y[i]);
 	}
 }
 
-static void apply_filters(const struct tinyml_conv_stream_s8 *p, const struct group *g,
-			  const uint32_t *columns, int8_t *y, int32_t count, int32_t step)
+static void conv_stream_apply_filters(const struct tinyml_conv_stream_s8 *p, const struct group *g,
+				      const uint32_t *columns, int8_t *y, int32_t count,
+				      int32_t step)
 {
 	struct windows all = {
 		.count = count,
@@ -226,31 +229,34 @@ static void apply_filters(const struct tinyml_conv_stream_s8 *p, const struct gr
 		.has_zero = p->weight_zero != 0,
 		.to = tinyml_output(p->round_once, p->out_zero, p->out_min, p->out_max),
 	};
-	const int32_t words = g->column / 2, next = pair_words(g);
+	const int32_t words = g->column / 2, next = conv_wide_pair_words(g);
 	const int8_t *x = (const int8_t *)columns;
 	const uint32_t *w = g->filters;
 	int32_t left = g->out_c, sums[2 * SUMS];
 
 	for (int32_t i = 0; all.has_zero && i < WINDOWS; i++) {
-		all.zero[i] = p->weight_zero * sum_column(&columns[i], g->column);
+		all.zero[i] = p->weight_zero * conv_wide_sum_column(&columns[i], g->column);
 	}
 	for (; left > 2; left -= 4, y += 4, w += 2 * next) {
 		if (count > 2) {
-			dot_pairs(w, w + next, words, x, sums);
+			conv_wide_dot_pairs(w, w + next, words, x, sums);
 		} else {
-			dot_pairs_twice(w, w + next, words, x, sums);
+			conv_wide_dot_pairs_twice(w, w + next, words, x, sums);
 		}
-		put_pair(sums, w + 2 + words, 2, &all, y);
-		put_pair(&sums[SUMS], w + next + 2 + words, left > 3 ? 2 : 1, &all, y + 2);
+		conv_wide_put_pair(sums, w + 2 + words, 2, &all, y);
+		conv_wide_put_pair(&sums[SUMS], w + next + 2 + words, left > 3 ? 2 : 1, &all,
+				   y + 2);
 	}
 	if (left > 0) {
-		dot_pair(w, words, x, sums);
-		put_pair(sums, w + 2 + words, left, &all, y);
+		conv_wide_dot_pair(w, words, x, sums);
+		conv_wide_put_pair(sums, w + 2 + words, left, &all, y);
 	}
 }
+
+#include "conv_stream_s8.h"
 
 void tinyml_conv_wide_s8(const struct tinyml_conv_stream_s8 *p, const int8_t *x, int8_t *y,
 			 void *scratch)
 {
-	convolve_stream(p, x, y, scratch);
+	conv_stream_convolve(p, x, y, scratch);
 }

@@ -7,8 +7,8 @@
 #include <tinyml/sample.h>
 
 /* An element, or zero outside the image. */
-static float element_or_zero(const struct tinyml_deform_conv *p, const float *plane, int32_t y,
-			     int32_t x)
+static float deform_conv_element_or_zero(const struct tinyml_deform_conv *p, const float *plane,
+					 int32_t y, int32_t x)
 {
 	if (y < 0 || y >= p->in_h || x < 0 || x >= p->in_w) {
 		return 0.0f;
@@ -17,7 +17,8 @@ static float element_or_zero(const struct tinyml_deform_conv *p, const float *pl
 }
 
 /* The image at a position between its elements. */
-static float interpolate(const struct tinyml_deform_conv *p, const float *plane, float v, float u)
+static float deform_conv_interpolate(const struct tinyml_deform_conv *p, const float *plane,
+				     float v, float u)
 {
 	if (!(v > -1.0f && v < (float)p->in_h && u > -1.0f && u < (float)p->in_w)) {
 		return 0.0f;
@@ -27,16 +28,17 @@ static float interpolate(const struct tinyml_deform_conv *p, const float *plane,
 	const float b = v - (float)y;
 	const float a = u - (float)x;
 
-	return (1.0f - b) * ((1.0f - a) * element_or_zero(p, plane, y, x) +
-			     a * element_or_zero(p, plane, y, x + 1)) +
-	       b * ((1.0f - a) * element_or_zero(p, plane, y + 1, x) +
-		    a * element_or_zero(p, plane, y + 1, x + 1));
+	return (1.0f - b) * ((1.0f - a) * deform_conv_element_or_zero(p, plane, y, x) +
+			     a * deform_conv_element_or_zero(p, plane, y, x + 1)) +
+	       b * ((1.0f - a) * deform_conv_element_or_zero(p, plane, y + 1, x) +
+		    a * deform_conv_element_or_zero(p, plane, y + 1, x + 1));
 }
 
 /* The contribution of one input channel to one output element. `offset` and `mask` are those of its
  * group. */
-static float channel_sum(const struct tinyml_deform_conv *p, const float *plane, const float *w,
-			 const float *offset, const float *mask, int32_t oy, int32_t ox)
+static float deform_conv_channel_sum(const struct tinyml_deform_conv *p, const float *plane,
+				     const float *w, const float *offset, const float *mask,
+				     int32_t oy, int32_t ox)
 {
 	const int32_t area = p->out_h * p->out_w;
 	const int32_t at = oy * p->out_w + ox;
@@ -45,8 +47,9 @@ static float channel_sum(const struct tinyml_deform_conv *p, const float *plane,
 	for (int32_t k = 0; k < p->kernel_h * p->kernel_w; k++) {
 		const int32_t y = oy * p->stride_h - p->pad_top + k / p->kernel_w * p->dilation_h;
 		const int32_t x = ox * p->stride_w - p->pad_left + k % p->kernel_w * p->dilation_w;
-		const float v = interpolate(p, plane, (float)y + offset[2 * k * area + at],
-					    (float)x + offset[(2 * k + 1) * area + at]);
+		const float v =
+			deform_conv_interpolate(p, plane, (float)y + offset[2 * k * area + at],
+						(float)x + offset[(2 * k + 1) * area + at]);
 
 		sum += v * w[k] * (mask != NULL ? mask[k * area + at] : 1.0f);
 	}
@@ -72,7 +75,7 @@ void tinyml_deform_conv_f32(const struct tinyml_deform_conv *p, const float *x, 
 					const int32_t ic = oc / group_out * group_in + c;
 					const int32_t g = ic / offset_in;
 
-					sum += channel_sum(
+					sum += deform_conv_channel_sum(
 						p, &x[ic * plane], &w[(oc * group_in + c) * taps],
 						&offset[g * 2 * taps * area],
 						mask != NULL ? &mask[g * taps * area] : NULL,

@@ -32,12 +32,28 @@ struct tinyml_walk_3x3 {
 	int32_t y_line;
 	int32_t lines;
 };
+TINYML_OFFSET(struct tinyml_walk_3x3, bias, 0);
+TINYML_OFFSET(struct tinyml_walk_3x3, factor, 4);
+TINYML_OFFSET(struct tinyml_walk_3x3, twice_zero, 8);
+TINYML_OFFSET(struct tinyml_walk_3x3, odd, 12);
+TINYML_OFFSET(struct tinyml_walk_3x3, down, 16);
+TINYML_OFFSET(struct tinyml_walk_3x3, step, 20);
+TINYML_OFFSET(struct tinyml_walk_3x3, outer, 24);
+TINYML_OFFSET(struct tinyml_walk_3x3, middle_0_1, 36);
+TINYML_OFFSET(struct tinyml_walk_3x3, middle_2_exponent, 40);
+TINYML_OFFSET(struct tinyml_walk_3x3, x, 44);
+TINYML_OFFSET(struct tinyml_walk_3x3, y, 48);
+TINYML_OFFSET(struct tinyml_walk_3x3, length, 52);
+TINYML_OFFSET(struct tinyml_walk_3x3, x_line, 56);
+TINYML_OFFSET(struct tinyml_walk_3x3, y_line, 60);
+TINYML_OFFSET(struct tinyml_walk_3x3, lines, 64);
 
 /* r0 x, r1 down, r2 y, r3 step, r4 to r6 outer, r7 and r8 middle, r9 and r10 sums, r11 even bytes,
  * r12 odd bytes, lr end of the line; on the stack bias, factor, twice_zero, odd, the structure. */
 
 /* One row of neighbours: of a word's four elements, the first three are under the first window, the
  * last three under its neighbour. */
+/* clang-format off */
 #define TINYML_ROW_1(address, outer, half, middle)                                                 \
 	"ldr r11, [" address "]\n\t"                                                               \
 	"sxtb16 r12, r11, ror #8\n\t"                                                              \
@@ -68,8 +84,11 @@ struct tinyml_walk_3x3 {
 	TINYML_ROW_2("r0", "r4", "b", "r7")                                                        \
 	TINYML_ROW_2("r0, r1", "r5", "t", "r7")                                                    \
 	TINYML_ROW_2("r0, r1, lsl #1", "r6", "t", "r8")                                            \
-	"adds r0, #2\n\t" TINYML_OUTER_2("r0", "r4") TINYML_OUTER_2("r0, r1", "r5")                \
-		TINYML_OUTER_2("r0, r1, lsl #1", "r6") "adds r0, #2\n\t"
+	"adds r0, #2\n\t"                                                                          \
+	TINYML_OUTER_2("r0", "r4")                                                                 \
+	TINYML_OUTER_2("r0, r1", "r5")                                                             \
+	TINYML_OUTER_2("r0, r1, lsl #1", "r6")                                                     \
+	"adds r0, #2\n\t"
 
 #define TINYML_ROUND_ONCE                                                                          \
 	"smmla r9, r9, r11, r9\n\t"                                                                \
@@ -85,53 +104,58 @@ struct tinyml_walk_3x3 {
 #define TINYML_WALK_3X3(name, rows, stride, round)                                                 \
 	TINYML_ASSEMBLY static void name(struct tinyml_walk_3x3 *walk TINYML_UNSEEN)               \
 	{                                                                                          \
-		__asm__ volatile("push {r0, r4-r11, lr}\n\t"                                       \
-				 "ldmia r0!, {r4-r7}\n\t"                                          \
-				 "push {r4-r7}\n\t"                                                \
-				 "ldmia r0, {r1, r3-r8}\n\t"                                       \
-				 "1:\n\t"                                                          \
-				 "ldr r11, [sp, #16]\n\t"                                          \
-				 "ldr r0, [r11, #44]\n\t"                                          \
-				 "ldr r2, [r11, #48]\n\t"                                          \
-				 "ldr lr, [r11, #52]\n\t"                                          \
-				 "add lr, lr, r0\n\t"                                              \
-				 "2:\n\t"                                                          \
-				 "ldr r9, [sp]\n\t"                                                \
-				 "mov r10, r9\n\t" rows "ldrd r11, r12, [sp, #4]\n\t" round        \
-				 "asr r9, r9, r8\n\t"                                              \
-				 "asr r10, r10, r8\n\t"                                            \
-				 "add r9, r12\n\t"                                                 \
-				 "add r10, r12\n\t"                                                \
-				 "ssat r9, #8, r9, asr #1\n\t"                                     \
-				 "ssat r10, #8, r10, asr #1\n\t"                                   \
-				 "strb r10, [r2, r3]\n\t"                                          \
-				 "strb r9, [r2]\n\t"                                               \
-				 "add r2, r2, r3, lsl #1\n\t"                                      \
-				 "cmp r0, lr\n\t"                                                  \
-				 "blo 2b\n\t"                                                      \
-				 "bne 3f\n\t"                                                      \
-				 "ldr r11, [sp, #12]\n\t"                                          \
-				 "cmp r11, #0\n\t"                                                 \
-				 "beq 3f\n\t"                                                      \
-				 "subs r0, #" stride "\n\t"                                        \
-				 "subs r2, r2, r3\n\t"                                             \
-				 "b 2b\n\t"                                                        \
-				 "3:\n\t"                                                          \
-				 "ldr r11, [sp, #16]\n\t"                                          \
-				 "ldr r9, [r11, #44]\n\t"                                          \
-				 "ldr r10, [r11, #48]\n\t"                                         \
-				 "ldr r0, [r11, #56]\n\t"                                          \
-				 "ldr r2, [r11, #60]\n\t"                                          \
-				 "ldr r12, [r11, #64]\n\t"                                         \
-				 "add r9, r0\n\t"                                                  \
-				 "add r10, r2\n\t"                                                 \
-				 "str r9, [r11, #44]\n\t"                                          \
-				 "str r10, [r11, #48]\n\t"                                         \
-				 "subs r12, #1\n\t"                                                \
-				 "str r12, [r11, #64]\n\t"                                         \
-				 "bne 1b\n\t"                                                      \
-				 "add sp, #20\n\t"                                                 \
-				 "pop {r4-r11, pc}\n\t");                                          \
+		__asm__ volatile(                                                                  \
+			"push {r0, r4-r11, lr}\n\t"                                                \
+			"ldmia r0!, {r4-r7}\n\t"                                                   \
+			"push {r4-r7}\n\t"                                                         \
+			"ldmia r0, {r1, r3-r8}\n\t"                                                \
+			"1:\n\t"                                                                   \
+			"ldr r11, [sp, #16]\n\t"                                                   \
+			"ldr r0, [r11, #44]\n\t"                                                   \
+			"ldr r2, [r11, #48]\n\t"                                                   \
+			"ldr lr, [r11, #52]\n\t"                                                   \
+			"add lr, lr, r0\n\t"                                                       \
+			"2:\n\t"                                                                   \
+			"ldr r9, [sp]\n\t"                                                         \
+			"mov r10, r9\n\t"                                                          \
+			rows                                                                       \
+			"ldrd r11, r12, [sp, #4]\n\t"                                              \
+			round                                                                      \
+			"asr r9, r9, r8\n\t"                                                       \
+			"asr r10, r10, r8\n\t"                                                     \
+			"add r9, r12\n\t"                                                          \
+			"add r10, r12\n\t"                                                         \
+			"ssat r9, #8, r9, asr #1\n\t"                                              \
+			"ssat r10, #8, r10, asr #1\n\t"                                            \
+			"strb r10, [r2, r3]\n\t"                                                   \
+			"strb r9, [r2]\n\t"                                                        \
+			"add r2, r2, r3, lsl #1\n\t"                                               \
+			"cmp r0, lr\n\t"                                                           \
+			"blo 2b\n\t"                                                               \
+			"bne 3f\n\t"                                                               \
+			"ldr r11, [sp, #12]\n\t"                                                   \
+			"cmp r11, #0\n\t"                                                          \
+			"beq 3f\n\t"                                                               \
+			"subs r0, #" stride "\n\t"                                                 \
+			"subs r2, r2, r3\n\t"                                                      \
+			"b 2b\n\t"                                                                 \
+			"3:\n\t"                                                                   \
+			"ldr r11, [sp, #16]\n\t"                                                   \
+			"ldr r9, [r11, #44]\n\t"                                                   \
+			"ldr r10, [r11, #48]\n\t"                                                  \
+			"ldr r0, [r11, #56]\n\t"                                                   \
+			"ldr r2, [r11, #60]\n\t"                                                   \
+			"ldr r12, [r11, #64]\n\t"                                                  \
+			"add r9, r0\n\t"                                                           \
+			"add r10, r2\n\t"                                                          \
+			"str r9, [r11, #44]\n\t"                                                   \
+			"str r10, [r11, #48]\n\t"                                                  \
+			"subs r12, #1\n\t"                                                         \
+			"str r12, [r11, #64]\n\t"                                                  \
+			"bne 1b\n\t"                                                               \
+			"add sp, #20\n\t"                                                          \
+			"pop {r4-r11, pc}\n\t");                                                   \
 	}
+/* clang-format on */
 
 #endif /* TINYML_DEPTHWISE_3X3_DSP_S8_H_ */

@@ -27,8 +27,8 @@ struct channel {
 };
 
 /* Write two outputs, the second first, because both can have the same address. */
-static inline void write_two(const struct channel *c, int32_t s0, int32_t s1, int8_t *y,
-			     int32_t step)
+static inline void depthwise_conv_dsp_write_two(const struct channel *c, int32_t s0, int32_t s1,
+						int8_t *y, int32_t step)
 {
 	if (c->once) {
 		s0 = tinyml_output_dsp(s0, c->factor, c->exponent, true, c->twice_zero);
@@ -58,7 +58,7 @@ enum loop {
 struct taps {
 	int16x2_t outer[3]; /* of a 3x3 kernel: first and third of each row */
 	int32_t middle[3];
-	int16_t *spread; /* of other kernels: see spread_taps() */
+	int16_t *spread; /* of other kernels: see depthwise_conv_dsp_spread_taps() */
 	int32_t words;   /* in a row */
 	int32_t rows;
 	int32_t down; /* from one row to the next, in bytes of the plane */
@@ -67,8 +67,8 @@ struct taps {
 /* Of four adjacent elements in a word, the first three belong to the first window, the last three
  * to the window beside it.
  */
-static inline void sum_3x3(const struct taps *taps, const int8_t *x, int32_t gap, bool neighbours,
-			   int32_t sums[2])
+static inline void depthwise_conv_dsp_sum_3x3(const struct taps *taps, const int8_t *x, int32_t gap,
+					      bool neighbours, int32_t sums[2])
 {
 	int32_t s0 = sums[0], s1 = sums[1];
 
@@ -97,8 +97,8 @@ static inline void sum_3x3(const struct taps *taps, const int8_t *x, int32_t gap
 }
 
 /* Two adjacent windows share two words: elements 2 and 4 of the second window come from both. */
-static inline void sum_two_words(const struct taps *taps, const int8_t *x, int32_t gap,
-				 bool neighbours, int32_t sums[2])
+static inline void depthwise_conv_dsp_sum_two_words(const struct taps *taps, const int8_t *x,
+						    int32_t gap, bool neighbours, int32_t sums[2])
 {
 	const int16x2_t *tap = (const int16x2_t *)(const void *)taps->spread;
 	int32_t s0 = sums[0], s1 = sums[1];
@@ -134,7 +134,8 @@ static inline void sum_two_words(const struct taps *taps, const int8_t *x, int32
 	sums[1] = s1;
 }
 
-static inline void sum_any(const struct taps *taps, const int8_t *x, int32_t gap, int32_t sums[2])
+static inline void depthwise_conv_dsp_sum_any(const struct taps *taps, const int8_t *x, int32_t gap,
+					      int32_t sums[2])
 {
 	const int32_t width = 4 * taps->words, down = taps->down - width;
 	const int16x2_t *tap = (const int16x2_t *)(const void *)taps->spread;
@@ -156,11 +157,10 @@ static inline void sum_any(const struct taps *taps, const int8_t *x, int32_t gap
 }
 
 /* All outputs of a channel. */
-static inline __attribute__((always_inline)) void convolve_plane(const struct tinyml_window *w,
-								 const struct channel *channel,
-								 const struct taps *weights,
-								 const struct tinyml_plane *plane,
-								 int8_t *first, enum loop loop)
+static inline __attribute__((always_inline)) void
+depthwise_conv_dsp_plane(const struct tinyml_window *w, const struct channel *channel,
+			 const struct taps *weights, const struct tinyml_plane *plane,
+			 int8_t *first, enum loop loop)
 {
 	const struct channel c = *channel;
 	const struct taps taps = *weights;
@@ -183,13 +183,15 @@ static inline __attribute__((always_inline)) void convolve_plane(const struct ti
 				y -= second;
 			}
 			if (loop == THREE_BY_THREE || loop == THREE_BY_THREE_STRIDED) {
-				sum_3x3(&taps, x, gap, loop == THREE_BY_THREE, sums);
+				depthwise_conv_dsp_sum_3x3(&taps, x, gap, loop == THREE_BY_THREE,
+							   sums);
 			} else if (loop == TWO_WORDS || loop == TWO_WORDS_STRIDED) {
-				sum_two_words(&taps, x, gap, loop == TWO_WORDS, sums);
+				depthwise_conv_dsp_sum_two_words(&taps, x, gap, loop == TWO_WORDS,
+								 sums);
 			} else {
-				sum_any(&taps, x, gap, sums);
+				depthwise_conv_dsp_sum_any(&taps, x, gap, sums);
 			}
-			write_two(&c, sums[0], sums[1], y, second);
+			depthwise_conv_dsp_write_two(&c, sums[0], sums[1], y, second);
 			x += 2 * stride;
 			y += 2 * step;
 		}
@@ -199,8 +201,8 @@ static inline __attribute__((always_inline)) void convolve_plane(const struct ti
 /* The weights of a channel as pairs of int16, less their zero point: even and odd bytes of every
  * word of a kernel's row, with zeros between them if it is dilated.
  */
-static void spread_taps(const struct tinyml_depthwise_conv_s8 *p, const int8_t *weights,
-			struct taps *to)
+static void depthwise_conv_dsp_spread_taps(const struct tinyml_depthwise_conv_s8 *p,
+					   const int8_t *weights, struct taps *to)
 {
 	const struct tinyml_window *w = &p->window;
 	const int32_t zero = p->weight_zero, words = to->words;
@@ -235,8 +237,8 @@ static void spread_taps(const struct tinyml_depthwise_conv_s8 *p, const int8_t *
 }
 
 /* The taps of a 3x3 kernel; or those of a single row of up to nine, as three rows of three. */
-static void load_taps_3x3(const struct tinyml_depthwise_conv_s8 *p, const int8_t *weights,
-			  struct taps *to)
+static void depthwise_conv_dsp_load_taps_3x3(const struct tinyml_depthwise_conv_s8 *p,
+					     const int8_t *weights, struct taps *to)
 {
 	int32_t left = p->window.kernel_h * p->window.kernel_w;
 
@@ -262,25 +264,25 @@ struct tinyml_depthwise_dsp {
  * linked.
  */
 #define LOOP(name, load, loop)                                                                     \
-	__attribute__((noinline)) static void convolve_plane_##name(                               \
+	__attribute__((noinline)) static void depthwise_conv_dsp_plane_##name(                     \
 		const struct tinyml_window *w, const struct channel *c, const struct taps *taps,   \
 		const struct tinyml_plane *plane, int8_t *y)                                       \
 	{                                                                                          \
-		convolve_plane(w, c, taps, plane, y, loop);                                        \
+		depthwise_conv_dsp_plane(w, c, taps, plane, y, loop);                              \
 	}                                                                                          \
-	const struct tinyml_depthwise_dsp tinyml_depthwise_dsp_##name = {load,                     \
-									 convolve_plane_##name};
-LOOP(3x3, load_taps_3x3, THREE_BY_THREE)
-LOOP(3x3_strided, load_taps_3x3, THREE_BY_THREE_STRIDED)
-LOOP(two_words, spread_taps, TWO_WORDS)
-LOOP(two_words_strided, spread_taps, TWO_WORDS_STRIDED)
-LOOP(any, spread_taps, ANY)
+	const struct tinyml_depthwise_dsp tinyml_depthwise_dsp_##name = {                          \
+		load, depthwise_conv_dsp_plane_##name};
+LOOP(3x3, depthwise_conv_dsp_load_taps_3x3, THREE_BY_THREE)
+LOOP(3x3_strided, depthwise_conv_dsp_load_taps_3x3, THREE_BY_THREE_STRIDED)
+LOOP(two_words, depthwise_conv_dsp_spread_taps, TWO_WORDS)
+LOOP(two_words_strided, depthwise_conv_dsp_spread_taps, TWO_WORDS_STRIDED)
+LOOP(any, depthwise_conv_dsp_spread_taps, ANY)
 #undef LOOP
 
 /* 3x3 kernels, and rows of up to nine, in assembly, each loop a function of its own. */
-static struct tinyml_walk_3x3 prepare_3x3(const struct tinyml_window *w, const struct channel *c,
-					  const struct taps *taps, const struct tinyml_plane *plane,
-					  int8_t *y)
+static struct tinyml_walk_3x3
+depthwise_conv_dsp_prepare_3x3(const struct tinyml_window *w, const struct channel *c,
+			       const struct taps *taps, const struct tinyml_plane *plane, int8_t *y)
 {
 	return (struct tinyml_walk_3x3){
 		.bias = c->bias,
@@ -305,17 +307,18 @@ static struct tinyml_walk_3x3 prepare_3x3(const struct tinyml_window *w, const s
 }
 
 #define LOOP(name, rows, stride, round)                                                            \
-	TINYML_WALK_3X3(walk_##name, rows, stride, round)                                          \
-	static void convolve_plane_##name(const struct tinyml_window *w, const struct channel *c,  \
-					  const struct taps *taps,                                 \
-					  const struct tinyml_plane *plane, int8_t *y)             \
+	TINYML_WALK_3X3(depthwise_conv_dsp_walk_##name, rows, stride, round)                       \
+	static void depthwise_conv_dsp_plane_##name(                                               \
+		const struct tinyml_window *w, const struct channel *c, const struct taps *taps,   \
+		const struct tinyml_plane *plane, int8_t *y)                                       \
 	{                                                                                          \
-		struct tinyml_walk_3x3 walk = prepare_3x3(w, c, taps, plane, y);                   \
+		struct tinyml_walk_3x3 walk =                                                      \
+			depthwise_conv_dsp_prepare_3x3(w, c, taps, plane, y);                      \
                                                                                                    \
-		walk_##name(&walk);                                                                \
+		depthwise_conv_dsp_walk_##name(&walk);                                             \
 	}                                                                                          \
-	const struct tinyml_depthwise_dsp tinyml_depthwise_dsp_##name = {load_taps_3x3,            \
-									 convolve_plane_##name};
+	const struct tinyml_depthwise_dsp tinyml_depthwise_dsp_##name = {                          \
+		depthwise_conv_dsp_load_taps_3x3, depthwise_conv_dsp_plane_##name};
 LOOP(3x3_by_1_once, TINYML_ROWS_1, "1", TINYML_ROUND_ONCE)
 LOOP(3x3_by_1_twice, TINYML_ROWS_1, "1", TINYML_ROUND_TWICE)
 LOOP(3x3_by_2_once, TINYML_ROWS_2, "2", TINYML_ROUND_ONCE)

@@ -5,7 +5,7 @@
 
 #include <tinyml/depthwise_conv.h>
 
-static float limited(const struct tinyml_depthwise_conv_f32 *p, float sum)
+static float depthwise_conv_f32_limited(const struct tinyml_depthwise_conv_f32 *p, float sum)
 {
 	sum = sum < p->out_min ? p->out_min : sum;
 	return sum > p->out_max ? p->out_max : sum;
@@ -16,8 +16,9 @@ static float limited(const struct tinyml_depthwise_conv_f32 *p, float sum)
 /* TILE neighbouring channels of one position, each with one filter: every tap is a run of TILE
  * inputs and a run of TILE weights. The sums have names so that compilers keep them in registers.
  */
-static void tile(const struct tinyml_depthwise_conv_f32 *p, const float *x, float *y, int32_t first,
-		 struct tinyml_span rows, struct tinyml_span cols)
+static void depthwise_conv_f32_tile(const struct tinyml_depthwise_conv_f32 *p, const float *x,
+				    float *y, int32_t first, struct tinyml_span rows,
+				    struct tinyml_span cols)
 {
 	const struct tinyml_window *w = &p->window;
 	const int32_t channels = w->in_c, step = w->dilation_w * channels;
@@ -50,26 +51,27 @@ static void tile(const struct tinyml_depthwise_conv_f32 *p, const float *x, floa
 			k += channels;
 		}
 	}
-	y[0] = limited(p, s0);
-	y[1] = limited(p, s1);
-	y[2] = limited(p, s2);
-	y[3] = limited(p, s3);
-	y[4] = limited(p, s4);
-	y[5] = limited(p, s5);
-	y[6] = limited(p, s6);
-	y[7] = limited(p, s7);
+	y[0] = depthwise_conv_f32_limited(p, s0);
+	y[1] = depthwise_conv_f32_limited(p, s1);
+	y[2] = depthwise_conv_f32_limited(p, s2);
+	y[3] = depthwise_conv_f32_limited(p, s3);
+	y[4] = depthwise_conv_f32_limited(p, s4);
+	y[5] = depthwise_conv_f32_limited(p, s5);
+	y[6] = depthwise_conv_f32_limited(p, s6);
+	y[7] = depthwise_conv_f32_limited(p, s7);
 }
 
 /* All output channels of one position. */
-static void convolve_position(const struct tinyml_depthwise_conv_f32 *p, const float *x, float *y,
-			      struct tinyml_span rows, struct tinyml_span cols)
+static void depthwise_conv_f32_convolve_position(const struct tinyml_depthwise_conv_f32 *p,
+						 const float *x, float *y, struct tinyml_span rows,
+						 struct tinyml_span cols)
 {
 	const struct tinyml_window *w = &p->window;
 	const int32_t multiple = w->out_c / w->in_c;
 	int32_t oc = 0;
 
 	for (; multiple == 1 && w->out_c - oc >= TILE; oc += TILE) {
-		tile(p, x, &y[oc], oc, rows, cols);
+		depthwise_conv_f32_tile(p, x, &y[oc], oc, rows, cols);
 	}
 	for (; oc < w->out_c; oc++) {
 		const float *channel = &x[oc / multiple];
@@ -86,7 +88,7 @@ static void convolve_position(const struct tinyml_depthwise_conv_f32 *p, const f
 				acc += in * k;
 			}
 		}
-		y[oc] = limited(p, acc);
+		y[oc] = depthwise_conv_f32_limited(p, acc);
 	}
 }
 
@@ -100,9 +102,10 @@ void tinyml_depthwise_conv_f32(const struct tinyml_depthwise_conv_f32 *p, const 
 				oy, w->stride_h, w->pad_top, w->kernel_h, w->dilation_h, w->in_h);
 
 			for (int32_t ox = 0; ox < w->out_w; ox++) {
-				convolve_position(p, x, y, rows,
-						  tinyml_span(ox, w->stride_w, w->pad_left,
-							      w->kernel_w, w->dilation_w, w->in_w));
+				depthwise_conv_f32_convolve_position(
+					p, x, y, rows,
+					tinyml_span(ox, w->stride_w, w->pad_left, w->kernel_w,
+						    w->dilation_w, w->in_w));
 				y += w->out_c;
 			}
 		}

@@ -17,28 +17,42 @@
 #include "../weighted/mve_s8.h"
 #include "ring_s8.h"
 
-/* What all positions of a row share; the assembly below knows the offsets of these members. */
+/* What all positions of a row share. The assembly below knows the layout. */
 struct row {
-	int8_t low[TINYML_LANES];  /* 0: smallest output */
-	int8_t high[TINYML_LANES]; /* 16: largest output */
-	int32_t zero;              /* 32 */
-	const int8_t **taps;       /* 36: where they are */
-	int32_t pairs;             /* 40: of taps */
-	int32_t odd;               /* 44: whether there is another */
-	const int8_t *end;         /* 48: of the outputs */
-	int8_t last[TINYML_LANES]; /* 52: for the last outputs of a row, fewer than sixteen */
+	int8_t low[TINYML_LANES];  /* smallest output */
+	int8_t high[TINYML_LANES]; /* largest output */
+	int32_t zero;
+	const int8_t **taps;       /* where they are */
+	int32_t pairs;             /* of taps */
+	int32_t odd;               /* whether there is another */
+	const int8_t *end;         /* of the outputs */
+	int8_t last[TINYML_LANES]; /* for the last outputs of a row, fewer than sixteen */
 	/* What the assembly for 3x3 kernels loads again for the next position. */
-	const int8_t *weights;     /* 68 */
-	const int32_t *bias;       /* 72 */
-	const int32_t *multiplier; /* 76 */
-	const int8_t *shift;       /* 80 */
-	int32_t count;             /* 84: of blocks */
-	int32_t x_next; /* 88: from behind the blocks of the input to the next position */
-	int32_t y_next; /* 92: the same for the output */
+	const int8_t *weights;
+	const int32_t *bias;
+	const int32_t *multiplier;
+	const int8_t *shift;
+	int32_t count;  /* of blocks */
+	int32_t x_next; /* from behind the blocks of the input to the next position */
+	int32_t y_next; /* the same for the output */
 };
+TINYML_OFFSET(struct row, low, 0);
+TINYML_OFFSET(struct row, high, 16);
+TINYML_OFFSET(struct row, zero, 32);
+TINYML_OFFSET(struct row, taps, 36);
+TINYML_OFFSET(struct row, pairs, 40);
+TINYML_OFFSET(struct row, odd, 44);
+TINYML_OFFSET(struct row, end, 48);
+TINYML_OFFSET(struct row, weights, 68);
+TINYML_OFFSET(struct row, bias, 72);
+TINYML_OFFSET(struct row, multiplier, 76);
+TINYML_OFFSET(struct row, shift, 80);
+TINYML_OFFSET(struct row, count, 84);
+TINYML_OFFSET(struct row, x_next, 88);
+TINYML_OFFSET(struct row, y_next, 92);
 
-/* Blocks at one position (for 3x3 kernels: from there on), in the order in which the assembly loads
- * them. */
+/* Blocks at one position (for 3x3 kernels: from there on). The assembly loads the members into
+ * these registers, in this order. */
 struct blocks {
 	const int8_t *x0, *x1, *x2; /* r1, r2, r3: rows of the input, for 3x3 kernels */
 	const int8_t *weights;      /* r4 */
@@ -50,6 +64,17 @@ struct blocks {
 	int32_t count;              /* r12 */
 	const int8_t *shift;        /* r0 */
 };
+TINYML_OFFSET(struct blocks, x0, 0);
+TINYML_OFFSET(struct blocks, x1, 4);
+TINYML_OFFSET(struct blocks, x2, 8);
+TINYML_OFFSET(struct blocks, weights, 12);
+TINYML_OFFSET(struct blocks, bias, 16);
+TINYML_OFFSET(struct blocks, multiplier, 20);
+TINYML_OFFSET(struct blocks, y, 24);
+TINYML_OFFSET(struct blocks, step, 28);
+TINYML_OFFSET(struct blocks, row, 32);
+TINYML_OFFSET(struct blocks, count, 36);
+TINYML_OFFSET(struct blocks, shift, 40);
 
 /* One instruction in a line. */
 /* clang-format off */
@@ -228,8 +253,8 @@ enum rounding {
 	ROUND_TWICE_RELU,
 };
 
-static inline __attribute__((always_inline)) void convolve_3x3(const struct blocks *blocks,
-							       enum rounding rounding)
+static inline __attribute__((always_inline)) void
+depthwise_conv_mve_convolve_3x3(const struct blocks *blocks, enum rounding rounding)
 {
 	if (rounding == ROUND_ONCE) {
 		CONVOLVE_3X3(blocks, "vqdmulh.s32", HALVES_UP, LIMIT);
@@ -240,8 +265,8 @@ static inline __attribute__((always_inline)) void convolve_3x3(const struct bloc
 	}
 }
 
-static inline __attribute__((always_inline)) void convolve_taps(const struct blocks *blocks,
-								bool once)
+static inline __attribute__((always_inline)) void
+depthwise_conv_mve_convolve_taps(const struct blocks *blocks, bool once)
 {
 	if (once) {
 		CONVOLVE_TAPS(blocks, "vqdmulh.s32", HALVES_UP, LIMIT);
@@ -251,7 +276,7 @@ static inline __attribute__((always_inline)) void convolve_taps(const struct blo
 }
 
 /* Eight channels fill a vector with two neighbouring positions. */
-static inline int32_t positions(const struct tinyml_window *w)
+static inline int32_t depthwise_conv_mve_positions(const struct tinyml_window *w)
 {
 	return w->in_c == TINYML_LANES / 2 && w->stride_w == 1 ? 2 : 1;
 }
@@ -263,8 +288,9 @@ struct run {
 	int32_t count;
 };
 
-static inline struct blocks blocks_of(const struct tinyml_depthwise_conv_mve_s8 *p,
-				      const struct row *row, struct run run)
+static inline struct blocks
+depthwise_conv_mve_blocks_of(const struct tinyml_depthwise_conv_mve_s8 *p, const struct row *row,
+			     struct run run)
 {
 	const int32_t taps = p->window.kernel_h * p->window.kernel_w;
 
@@ -280,13 +306,13 @@ static inline struct blocks blocks_of(const struct tinyml_depthwise_conv_mve_s8 
 
 /* Some blocks of a row of outputs of a 3x3 kernel. */
 static inline __attribute__((always_inline)) void
-row_3x3(const struct tinyml_depthwise_conv_mve_s8 *p, struct row *row, int8_t *y, struct run run,
-	enum rounding rounding)
+depthwise_conv_mve_row_3x3(const struct tinyml_depthwise_conv_mve_s8 *p, struct row *row, int8_t *y,
+			   struct run run, enum rounding rounding)
 {
 	const struct tinyml_window *w = &p->window;
-	const int32_t channels = w->in_c, step = positions(w) * channels;
+	const int32_t channels = w->in_c, step = depthwise_conv_mve_positions(w) * channels;
 	const int32_t next = w->stride_w * step, end = w->out_w * channels;
-	struct blocks blocks = blocks_of(p, row, run);
+	struct blocks blocks = depthwise_conv_mve_blocks_of(p, row, run);
 
 	const int8_t *x0 = &row->taps[0][run.channel];
 	const int8_t *x1 = &row->taps[3][run.channel];
@@ -315,7 +341,7 @@ row_3x3(const struct tinyml_depthwise_conv_mve_s8 *p, struct row *row, int8_t *y
 		blocks.x2 = x2;
 		blocks.y = last ? row->last : &y[at];
 		row->end = blocks.y + (last ? 1 : whole) * step;
-		convolve_3x3(&blocks, rounding);
+		depthwise_conv_mve_convolve_3x3(&blocks, rounding);
 		if (last) {
 			tinyml_copy(&y[at], row->last, end - at);
 			whole = 1;
@@ -329,13 +355,13 @@ row_3x3(const struct tinyml_depthwise_conv_mve_s8 *p, struct row *row, int8_t *y
 
 /* Some blocks of a row of outputs of any kernel. */
 static inline __attribute__((always_inline)) void
-row_taps(const struct tinyml_depthwise_conv_mve_s8 *p, struct row *row, int8_t *y, struct run run,
-	 bool once)
+depthwise_conv_mve_row_taps(const struct tinyml_depthwise_conv_mve_s8 *p, struct row *row,
+			    int8_t *y, struct run run, bool once)
 {
 	const struct tinyml_window *w = &p->window;
-	const int32_t channels = w->in_c, step = positions(w) * channels;
+	const int32_t channels = w->in_c, step = depthwise_conv_mve_positions(w) * channels;
 	const int32_t next = w->stride_w * step, end = w->out_w * channels;
-	struct blocks blocks = blocks_of(p, row, run);
+	struct blocks blocks = depthwise_conv_mve_blocks_of(p, row, run);
 
 	blocks.step = run.channel;
 	for (int32_t at = run.channel; at < end; at += step) {
@@ -345,7 +371,7 @@ row_taps(const struct tinyml_depthwise_conv_mve_s8 *p, struct row *row, int8_t *
 
 		blocks.y = last ? row->last : &y[at];
 		row->end = blocks.y + run.count * TINYML_LANES;
-		convolve_taps(&blocks, once);
+		depthwise_conv_mve_convolve_taps(&blocks, once);
 		if (last) {
 			tinyml_copy(&y[at], row->last, end - at);
 		}
@@ -363,23 +389,25 @@ struct tinyml_depthwise_mve {
  * linked.
  */
 #define LOOP(name, square, call)                                                                   \
-	__attribute__((noinline)) static void row_##name(                                          \
+	__attribute__((noinline)) static void depthwise_conv_mve_row_##name(                       \
 		const struct tinyml_depthwise_conv_mve_s8 *p, struct row *row, int8_t *y,          \
 		struct run run)                                                                    \
 	{                                                                                          \
 		call;                                                                              \
 	}                                                                                          \
-	const struct tinyml_depthwise_mve tinyml_depthwise_mve_##name = {row_##name, square};
-LOOP(3x3_once, true, row_3x3(p, row, y, run, ROUND_ONCE))
-LOOP(3x3_twice, true, row_3x3(p, row, y, run, ROUND_TWICE))
-LOOP(3x3_relu, true, row_3x3(p, row, y, run, ROUND_TWICE_RELU))
-LOOP(any_once, false, row_taps(p, row, y, run, true))
-LOOP(any_twice, false, row_taps(p, row, y, run, false))
+	const struct tinyml_depthwise_mve tinyml_depthwise_mve_##name = {                          \
+		depthwise_conv_mve_row_##name, square};
+LOOP(3x3_once, true, depthwise_conv_mve_row_3x3(p, row, y, run, ROUND_ONCE))
+LOOP(3x3_twice, true, depthwise_conv_mve_row_3x3(p, row, y, run, ROUND_TWICE))
+LOOP(3x3_relu, true, depthwise_conv_mve_row_3x3(p, row, y, run, ROUND_TWICE_RELU))
+LOOP(any_once, false, depthwise_conv_mve_row_taps(p, row, y, run, true))
+LOOP(any_twice, false, depthwise_conv_mve_row_taps(p, row, y, run, false))
 #undef LOOP
 
 /* Where the taps of the first position of a row are, from input row `top` on. */
-static void find_taps(struct row *row, const struct tinyml_window *w,
-		      const struct tinyml_ring *ring, const int8_t *x, int32_t top)
+static void depthwise_conv_mve_find_taps(struct row *row, const struct tinyml_window *w,
+					 const struct tinyml_ring *ring, const int8_t *x,
+					 int32_t top)
 {
 	const bool copied = ring->rows != NULL;
 	const int32_t row_bytes = copied ? ring->row_bytes : w->in_w * w->in_c;
@@ -399,8 +427,9 @@ static void find_taps(struct row *row, const struct tinyml_window *w,
 }
 
 /* All rows of outputs; `taps` has room for the taps of a position. */
-static inline void convolve(const struct tinyml_depthwise_conv_mve_s8 *p, const int8_t *x,
-			    int8_t *y, void *scratch, const int8_t **taps)
+static inline void depthwise_conv_mve_convolve(const struct tinyml_depthwise_conv_mve_s8 *p,
+					       const int8_t *x, int8_t *y, void *scratch,
+					       const int8_t **taps)
 {
 	const struct tinyml_window *w = &p->window;
 	const int32_t count = w->kernel_h * w->kernel_w, channels = w->in_c;
@@ -419,7 +448,7 @@ static inline void convolve(const struct tinyml_depthwise_conv_mve_s8 *p, const 
 			if (scratch != NULL) {
 				tinyml_ring_fill(&ring, w, (int8_t)p->in_zero, x, top + ring.count);
 			}
-			find_taps(&row, w, &ring, x, top);
+			depthwise_conv_mve_find_taps(&row, w, &ring, x, top);
 			p->loop->convolve_row(p, &row, y,
 					      (struct run){0, 0, whole > 0 ? whole : 1});
 			if (whole > 0 && channels % TINYML_LANES != 0) {
@@ -434,13 +463,14 @@ static inline void convolve(const struct tinyml_depthwise_conv_mve_s8 *p, const 
 }
 
 /* A function of its own, so that 3x3 kernels need no stack for many taps. */
-__attribute__((noinline)) static void convolve_any(const struct tinyml_depthwise_conv_mve_s8 *p,
-						   const int8_t *x, int8_t *y, void *scratch)
+__attribute__((noinline)) static void
+depthwise_conv_mve_convolve_any(const struct tinyml_depthwise_conv_mve_s8 *p, const int8_t *x,
+				int8_t *y, void *scratch)
 {
 	const int8_t *taps[TINYML_DEPTHWISE_MVE_TAPS];
 
 	TINYML_ASSERT(p->window.kernel_h * p->window.kernel_w <= TINYML_DEPTHWISE_MVE_TAPS);
-	convolve(p, x, y, scratch, taps);
+	depthwise_conv_mve_convolve(p, x, y, scratch, taps);
 }
 
 void tinyml_depthwise_conv_mve_s8(const struct tinyml_depthwise_conv_mve_s8 *p, const int8_t *x,
@@ -451,9 +481,9 @@ void tinyml_depthwise_conv_mve_s8(const struct tinyml_depthwise_conv_mve_s8 *p, 
 		const int8_t *taps[9];
 
 		TINYML_ASSERT(p->window.kernel_h == 3 && p->window.kernel_w == 3);
-		convolve(p, x, y, scratch, taps);
+		depthwise_conv_mve_convolve(p, x, y, scratch, taps);
 	} else {
-		convolve_any(p, x, y, scratch);
+		depthwise_conv_mve_convolve_any(p, x, y, scratch);
 	}
 }
 

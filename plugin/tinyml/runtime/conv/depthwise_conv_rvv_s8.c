@@ -21,8 +21,9 @@ struct rows {
 };
 
 /* One row of outputs. */
-static void convolve_row(const struct tinyml_window *w, const struct tinyml_rvv_filters *f,
-			 const struct rows *rows, int8_t *y)
+static void depthwise_conv_rvv_convolve_row(const struct tinyml_window *w,
+					    const struct tinyml_rvv_filters *f,
+					    const struct rows *rows, int8_t *y)
 {
 	const size_t channels = (size_t)w->in_c;
 	const int32_t step = w->dilation_w * w->in_c, row_step = w->dilation_h * rows->bytes;
@@ -85,7 +86,7 @@ void tinyml_depthwise_conv_rvv_s8(const struct tinyml_conv_rvv_s8 *p, const int8
 			} else {
 				rows.first = &x[top * in_row];
 			}
-			convolve_row(w, &filters, &rows, y);
+			depthwise_conv_rvv_convolve_row(w, &filters, &rows, y);
 		}
 	}
 }

@@ -24,17 +24,17 @@ struct channel {
 #define HIDE_ORIGIN(pointer) __asm__("" : "+r"(pointer))
 
 /* Write two outputs, the second first, because both can have the same address. */
-static inline void write_two(const struct channel *c, int32_t s0, int32_t s1, int8_t *y,
-			     int32_t step)
+static inline void depthwise_conv_s8_write_two(const struct channel *c, int32_t s0, int32_t s1,
+					       int8_t *y, int32_t step)
 {
 	y[step] = tinyml_output_s8(s1, c->multiplier, c->shift, &c->to);
 	y[0] = tinyml_output_s8(s0, c->multiplier, c->shift, &c->to);
 }
 
 /* 3x3 kernels; with a stride of 1 (`neighbours`), two adjacent windows share elements. */
-static inline __attribute__((always_inline)) void
-convolve_plane_3x3_any_stride(const struct tinyml_window *window, const struct channel *channel,
-			      const struct tinyml_plane *plane, int8_t *first, bool neighbours)
+static inline __attribute__((always_inline)) void depthwise_conv_s8_plane_3x3_any_stride(
+	const struct tinyml_window *window, const struct channel *channel,
+	const struct tinyml_plane *plane, int8_t *first, bool neighbours)
 {
 	const struct channel c = *channel;
 	const int32_t width = plane->width, step = plane->y_step, stride = window->stride_w;
@@ -79,7 +79,7 @@ convolve_plane_3x3_any_stride(const struct tinyml_window *window, const struct c
 			ROW(w + 3);
 			ROW(w + 6);
 #undef ROW
-			write_two(&c, s0, s1, y, step);
+			depthwise_conv_s8_write_two(&c, s0, s1, y, step);
 			x += 2 * stride;
 			y += 2 * step;
 		}
@@ -89,8 +89,9 @@ convolve_plane_3x3_any_stride(const struct tinyml_window *window, const struct c
 
 /* Kernels of any size. */
 static inline __attribute__((always_inline)) void
-convolve_plane_any_kernel(const struct tinyml_window *window, const struct channel *channel,
-			  const struct tinyml_plane *plane, int8_t *first)
+depthwise_conv_s8_plane_any_kernel(const struct tinyml_window *window,
+				   const struct channel *channel, const struct tinyml_plane *plane,
+				   int8_t *first)
 {
 	const struct channel c = *channel;
 	const bool several = window->out_w > 1; /* otherwise an output is paired with itself */
@@ -122,7 +123,7 @@ convolve_plane_any_kernel(const struct tinyml_window *window, const struct chann
 					s1 += at[gap] * weight;
 				}
 			}
-			write_two(&c, s0, s1, y, step);
+			depthwise_conv_s8_write_two(&c, s0, s1, y, step);
 			from += 2 * gap;
 			y += 2 * step;
 		}
@@ -137,16 +138,16 @@ struct tinyml_depthwise {
 
 /* One function each, so that only what a model uses is linked. */
 #define LOOP(name, call)                                                                           \
-	__attribute__((noinline)) static void convolve_plane_##name(                               \
+	__attribute__((noinline)) static void depthwise_conv_s8_plane_##name(                      \
 		const struct tinyml_window *w, const struct channel *c,                            \
 		const struct tinyml_plane *plane, int8_t *y)                                       \
 	{                                                                                          \
 		call;                                                                              \
 	}                                                                                          \
-	const struct tinyml_depthwise tinyml_depthwise_##name = {convolve_plane_##name};
-LOOP(3x3, convolve_plane_3x3_any_stride(w, c, plane, y, true))
-LOOP(3x3_strided, convolve_plane_3x3_any_stride(w, c, plane, y, false))
-LOOP(any, convolve_plane_any_kernel(w, c, plane, y))
+	const struct tinyml_depthwise tinyml_depthwise_##name = {depthwise_conv_s8_plane_##name};
+LOOP(3x3, depthwise_conv_s8_plane_3x3_any_stride(w, c, plane, y, true))
+LOOP(3x3_strided, depthwise_conv_s8_plane_3x3_any_stride(w, c, plane, y, false))
+LOOP(any, depthwise_conv_s8_plane_any_kernel(w, c, plane, y))
 #undef LOOP
 
 void tinyml_depthwise_conv_s8(const struct tinyml_depthwise_conv_s8 *p, const int8_t *x, int8_t *y,

@@ -48,6 +48,26 @@ struct walk {
 	const int32_t *taps_end;
 	int32_t tap_bytes; /* of a row */
 };
+TINYML_OFFSET(struct walk, bias, 0);
+TINYML_OFFSET(struct walk, begin, 4);
+TINYML_OFFSET(struct walk, nine, 8);
+TINYML_OFFSET(struct walk, factor_low, 44);
+TINYML_OFFSET(struct walk, factor_high, 48);
+TINYML_OFFSET(struct walk, exponent, 52);
+TINYML_OFFSET(struct walk, twice_zero, 56);
+TINYML_OFFSET(struct walk, below, 60);
+TINYML_OFFSET(struct walk, next, 64);
+TINYML_OFFSET(struct walk, y_step, 68);
+TINYML_OFFSET(struct walk, row_end, 72);
+TINYML_OFFSET(struct walk, down, 76);
+TINYML_OFFSET(struct walk, row, 80);
+TINYML_OFFSET(struct walk, y, 84);
+TINYML_OFFSET(struct walk, line, 88);
+TINYML_OFFSET(struct walk, y_line, 92);
+TINYML_OFFSET(struct walk, rows, 96);
+TINYML_OFFSET(struct walk, taps, 100);
+TINYML_OFFSET(struct walk, taps_end, 104);
+TINYML_OFFSET(struct walk, tap_bytes, 108);
 
 #if defined(__thumb2__)
 #include "depthwise_halves_armv7m.h"
@@ -66,38 +86,40 @@ struct words {
 	int32_t x_line; /* from one row to the next */
 };
 
-static inline int32_t join(int8_t upper, int8_t lower)
+static inline int32_t depthwise_halves_join(int8_t upper, int8_t lower)
 {
 	return (int32_t)(((uint32_t)lower << 16) + (uint32_t)upper);
 }
 
 /* Elements of two rows, of which the lower one is `below` bytes after the upper one. */
-static void join_rows(int32_t *to, const int32_t *end, const int8_t *x, int32_t below, int32_t step)
+static void depthwise_halves_join_rows(int32_t *to, const int32_t *end, const int8_t *x,
+				       int32_t below, int32_t step)
 {
 	for (; end - to >= 2; to += 2) {
-		to[0] = join(x[0], x[below]);
+		to[0] = depthwise_halves_join(x[0], x[below]);
 		x += step;
-		to[1] = join(x[0], x[below]);
+		to[1] = depthwise_halves_join(x[0], x[below]);
 		x += step;
 	}
 	if (to < end) {
-		*to = join(x[0], x[below]);
+		*to = depthwise_halves_join(x[0], x[below]);
 	}
 }
 
 /* Elements of one row (none if x is NULL) and padding in the other. */
-static void join_padding(int32_t *to, const int32_t *end, const int8_t *x, int32_t step, bool upper,
-			 int8_t padding)
+static void depthwise_halves_join_padding(int32_t *to, const int32_t *end, const int8_t *x,
+					  int32_t step, bool upper, int8_t padding)
 {
 	for (; to < end; to++, x += x != NULL ? step : 0) {
 		const int8_t value = x != NULL ? *x : padding;
 
-		*to = upper ? join(value, padding) : join(padding, value);
+		*to = upper ? depthwise_halves_join(value, padding)
+			    : depthwise_halves_join(padding, value);
 	}
 }
 
-static void fill_words(const struct words *words, const struct tinyml_depthwise_conv_s8 *p,
-		       const int8_t *x)
+static void depthwise_halves_fill_words(const struct words *words,
+					const struct tinyml_depthwise_conv_s8 *p, const int8_t *x)
 {
 	const struct tinyml_window *w = &p->window;
 	const int32_t in_h = w->in_h, most = words->width - w->pad_left;
@@ -116,18 +138,19 @@ static void fill_words(const struct words *words, const struct tinyml_depthwise_
 				const int32_t both =
 					left < in_h - apart - row ? left : in_h - apart - row;
 
-				join_rows(to, to + both, &x[at], below, line);
+				depthwise_halves_join_rows(to, to + both, &x[at], below, line);
 				to += both - 1;
 				left -= both - 1;
 				row += both - 1;
 				at += (both - 1) * line;
 			} else {
-				join_rows(to, to + cols, &x[at], below, step);
+				depthwise_halves_join_rows(to, to + cols, &x[at], below, step);
 			}
 		} else {
 			const int8_t *from = upper ? &x[at] : lower ? &x[at + below] : NULL;
 
-			join_padding(to, to + cols, from, step, upper, (int8_t)p->in_zero);
+			depthwise_halves_join_padding(to, to + cols, from, step, upper,
+						      (int8_t)p->in_zero);
 		}
 		to += words->width;
 	}
@@ -140,7 +163,7 @@ struct kernel {
 	int32_t all;
 };
 
-static inline struct kernel kernel_of(const struct tinyml_window *w, bool column)
+static inline struct kernel depthwise_halves_kernel_of(const struct tinyml_window *w, bool column)
 {
 	const int32_t all = w->kernel_h * w->kernel_w;
 
@@ -149,8 +172,8 @@ static inline struct kernel kernel_of(const struct tinyml_window *w, bool column
 }
 
 /* Taps as words: nine, or rows of an even number. */
-static void set_taps(struct walk *walk, const struct kernel *kernel, const int8_t *weights,
-		     bool nine)
+static void depthwise_halves_set_taps(struct walk *walk, const struct kernel *kernel,
+				      const int8_t *weights, bool nine)
 {
 	int32_t *to = nine ? walk->nine : walk->taps;
 
@@ -171,7 +194,8 @@ struct tinyml_depthwise_halves {
 
 /* One object each, so that only what a model uses is linked. */
 #define LOOP(name, nine)                                                                           \
-	const struct tinyml_depthwise_halves tinyml_depthwise_halves_##name = {walk_##name, nine};
+	const struct tinyml_depthwise_halves tinyml_depthwise_halves_##name = {                    \
+		depthwise_halves_walk_##name, nine};
 LOOP(3x3_once, true)
 LOOP(3x3_twice, true)
 LOOP(any_once, false)
@@ -194,7 +218,7 @@ void tinyml_depthwise_halves_s8(const struct tinyml_depthwise_conv_s8 *p, const 
 		.x_line = turned ? w->in_c : w->in_w * w->in_c,
 	};
 	const bool column = words.width == 1; /* walked like a row, and so is the kernel */
-	const struct kernel kernel = kernel_of(w, column);
+	const struct kernel kernel = depthwise_halves_kernel_of(w, column);
 	const int32_t size = words.height * words.width, line = words.width * WORD;
 	const int32_t pairs = (kernel.taps + 1) / 2;
 	const int32_t step = column ? w->stride_h : w->stride_w;
@@ -220,16 +244,16 @@ void tinyml_depthwise_halves_s8(const struct tinyml_depthwise_conv_s8 *p, const 
 		const int8_t *weights = p->weights;
 
 		for (int32_t i = 0; i < size; i++) {
-			words.at[i] = join((int8_t)p->in_zero, (int8_t)p->in_zero);
+			words.at[i] = depthwise_halves_join((int8_t)p->in_zero, (int8_t)p->in_zero);
 		}
 		for (int32_t i = 0; i < w->out_c; i++, weights += kernel.all) {
 			if (multiple == 1 || i % multiple == 0) {
-				fill_words(&words, p, &x[i / multiple]);
+				depthwise_halves_fill_words(&words, p, &x[i / multiple]);
 			}
-			set_taps(&walk, &kernel, weights, loop->nine);
+			depthwise_halves_set_taps(&walk, &kernel, weights, loop->nine);
 			walk.bias = p->bias[i];
 			walk.begin = (int32_t)((uint32_t)walk.bias * 0x10001u - ROUNDING * sums);
-			set_factor(&walk, p->multiplier[i], p->shift[i]);
+			depthwise_halves_set_factor(&walk, p->multiplier[i], p->shift[i]);
 			walk.row = words.at;
 			walk.row_end = words.at + (column ? half : w->out_w) * step;
 			walk.rows = column ? 1 : half;

@@ -7,7 +7,8 @@
 
 #include "../weighted/output_s8.h"
 
-static void sum_four(int32_t sums[4], const int8_t *x, const int8_t *w, int32_t taps, int32_t step)
+static void depthwise_whole_sum_four(int32_t sums[4], const int8_t *x, const int8_t *w,
+				     int32_t taps, int32_t step)
 {
 	int32_t s0 = sums[0], s1 = sums[1], s2 = sums[2], s3 = sums[3];
 
@@ -37,7 +38,7 @@ void tinyml_depthwise_whole_s8(const struct tinyml_depthwise_conv_s8 *p, const i
 			int32_t sums[4] = {p->bias[i], p->bias[i + 1], p->bias[i + 2],
 					   p->bias[i + 3]};
 
-			sum_four(sums, &x[i], &p->weights[i], taps, channels);
+			depthwise_whole_sum_four(sums, &x[i], &p->weights[i], taps, channels);
 			for (int32_t k = 0; k < 4; k++) {
 				y[i + k] = tinyml_output_s8(sums[k], p->multiplier[i + k],
 							    p->shift[i + k], &to);

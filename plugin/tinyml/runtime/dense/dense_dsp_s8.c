@@ -12,13 +12,14 @@
 #ifdef __ARM_FEATURE_UNALIGNED
 
 /* In assembly, because compilers need a fifth more instructions for this loop. */
-static inline const uint32_t *dot_four(const uint32_t *filters, const int8_t *x, int32_t words,
-				       int32_t sums[4])
+static inline const uint32_t *dense_stream_dot_four(const uint32_t *filters, const int8_t *x,
+						    int32_t words, int32_t sums[4])
 {
 	const int8_t *end = x + 4 * words;
 	int32_t s0 = sums[0], s1 = sums[1], s2 = sums[2], s3 = sums[3];
 	uint32_t a, b, even, odd, w;
 
+	/* clang-format off */
 #define TWO_FILTERS(first, second)                                                                 \
 	"ldrd %[a], %[b], [%[filters]], #8\n\t"                                                    \
 	"sxtb16 %[w], %[a]\n\t"                                                                    \
@@ -30,17 +31,21 @@ static inline const uint32_t *dot_four(const uint32_t *filters, const int8_t *x,
 	"sxtb16 %[w], %[b], ror #8\n\t"                                                            \
 	"smlad %[" second "], %[w], %[odd], %[" second "]\n\t"
 
-	__asm__ volatile("1:\n\t"
-			 "ldr %[odd], [%[x]], #4\n\t"
-			 "sxtb16 %[even], %[odd]\n\t"
-			 "sxtb16 %[odd], %[odd], ror #8\n\t" TWO_FILTERS("s0", "s1")
-				 TWO_FILTERS("s2", "s3") "cmp %[x], %[end]\n\t"
-							 "bne 1b\n\t"
-			 : [filters] "+r"(filters), [x] "+r"(x), [s0] "+r"(s0), [s1] "+r"(s1),
-			   [s2] "+r"(s2), [s3] "+r"(s3), [a] "=&r"(a), [b] "=&r"(b),
-			   [even] "=&r"(even), [odd] "=&r"(odd), [w] "=&r"(w)
-			 : [end] "r"(end)
-			 : "memory", "cc");
+	__asm__ volatile(
+		"1:\n\t"
+		"ldr %[odd], [%[x]], #4\n\t"
+		"sxtb16 %[even], %[odd]\n\t"
+		"sxtb16 %[odd], %[odd], ror #8\n\t"
+		TWO_FILTERS("s0", "s1")
+		TWO_FILTERS("s2", "s3")
+		"cmp %[x], %[end]\n\t"
+		"bne 1b\n\t"
+		: [filters] "+r"(filters), [x] "+r"(x), [s0] "+r"(s0), [s1] "+r"(s1),
+		  [s2] "+r"(s2), [s3] "+r"(s3), [a] "=&r"(a), [b] "=&r"(b), [even] "=&r"(even),
+		  [odd] "=&r"(odd), [w] "=&r"(w)
+		: [end] "r"(end)
+		: "memory", "cc");
+	/* clang-format on */
 #undef TWO_FILTERS
 	sums[0] = s0;
 	sums[1] = s1;
@@ -51,8 +56,8 @@ static inline const uint32_t *dot_four(const uint32_t *filters, const int8_t *x,
 
 #else /* rows can start at any address, and unaligned loads may trap */
 
-static inline const uint32_t *dot_four(const uint32_t *filters, const int8_t *x, int32_t words,
-				       int32_t sums[4])
+static inline const uint32_t *dense_stream_dot_four(const uint32_t *filters, const int8_t *x,
+						    int32_t words, int32_t sums[4])
 {
 	for (const int8_t *end = x + 4 * words; x != end; x += 4) {
 		const uint32_t word = tinyml_load_word(x);
@@ -68,8 +73,8 @@ static inline const uint32_t *dot_four(const uint32_t *filters, const int8_t *x,
 
 #endif
 
-static inline const uint32_t *dot_one(const uint32_t *filter, const int8_t *x, int32_t words,
-				      int32_t *sum)
+static inline const uint32_t *dense_stream_dot_one(const uint32_t *filter, const int8_t *x,
+						   int32_t words, int32_t *sum)
 {
 	int32_t s = *sum;
 
@@ -83,8 +88,8 @@ static inline const uint32_t *dot_one(const uint32_t *filter, const int8_t *x, i
 	return filter;
 }
 
-static inline int8_t rescale_sum(int32_t sum, int32_t factor, int32_t exponent,
-				 const struct tinyml_output *to)
+static inline int8_t dense_stream_rescale(int32_t sum, int32_t factor, int32_t exponent,
+					  const struct tinyml_output *to)
 {
 	const int32_t q = to->sign == 0
 				  ? tinyml_output_dsp(sum, factor, exponent, true, to->twice_zero)
@@ -97,7 +102,7 @@ static inline int8_t rescale_sum(int32_t sum, int32_t factor, int32_t exponent,
 
 void tinyml_dense_dsp_s8(const struct tinyml_dense_stream_s8 *p, const int8_t *x, int8_t *y)
 {
-	multiply_stream(p, x, y);
+	dense_stream_multiply(p, x, y);
 }
 
 #endif /* TINYML_CORE_DSP */

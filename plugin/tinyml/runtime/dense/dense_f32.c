@@ -7,7 +7,7 @@
 
 #include "../weighted/tile_f32.h"
 
-static float finish(const struct tinyml_dense_f32 *p, float sum, int32_t output)
+static float dense_f32_finish(const struct tinyml_dense_f32 *p, float sum, int32_t output)
 {
 	sum += p->bias != NULL ? p->bias[output] : 0.0f;
 	sum = sum < p->out_min ? p->out_min : sum;
@@ -27,7 +27,7 @@ void tinyml_dense_f32(const struct tinyml_dense_f32 *p, const float *x, float *y
 
 			tinyml_tile_f32(x, w, inputs, sums);
 			for (int32_t i = 0; i < TINYML_TILE; i++) {
-				y[o + i] = finish(p, sums[i], o + i);
+				y[o + i] = dense_f32_finish(p, sums[i], o + i);
 			}
 		}
 		if (outputs - o >= 4) {
@@ -35,11 +35,11 @@ void tinyml_dense_f32(const struct tinyml_dense_f32 *p, const float *x, float *y
 
 			tinyml_tile4_f32(x, w, inputs, sums);
 			for (int32_t i = 0; i < 4; i++, o++, w += inputs) {
-				y[o] = finish(p, sums[i], o);
+				y[o] = dense_f32_finish(p, sums[i], o);
 			}
 		}
 		for (; o < outputs; o++, w += inputs) {
-			y[o] = finish(p, tinyml_dot_f32(x, w, inputs, 0.0f), o);
+			y[o] = dense_f32_finish(p, tinyml_dot_f32(x, w, inputs, 0.0f), o);
 		}
 	}
 }

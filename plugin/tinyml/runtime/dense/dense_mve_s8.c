@@ -10,23 +10,33 @@
 
 #include "../weighted/mve_s8.h"
 
-/* Groups of four filters, in the order in which the assembly below expects them: numbers are
- * offsets.
- */
+/* Groups of four filters. The assembly below knows the layout. */
 struct fours {
-	const int8_t *x;           /* 0 */
-	int32_t vectors;           /* 4: whole ones in a row */
-	int32_t rest;              /* 8: elements after them */
-	int32_t zero;              /* 12 */
-	int32_t low;               /* 16 */
-	int32_t high;              /* 20 */
-	const int8_t *end;         /* 24: of the outputs */
-	const int8_t *weights;     /* 28: r1 */
-	const int32_t *bias;       /* 32: r5 */
-	const int32_t *multiplier; /* 36: r8 */
-	const int8_t *shift;       /* 40: r10 */
-	int8_t *y;                 /* 44: r12 */
+	const int8_t *x;
+	int32_t vectors; /* whole ones in a row */
+	int32_t rest;    /* elements after them */
+	int32_t zero;
+	int32_t low;
+	int32_t high;
+	const int8_t *end;         /* of the outputs */
+	const int8_t *weights;     /* r1 */
+	const int32_t *bias;       /* r5 */
+	const int32_t *multiplier; /* r8 */
+	const int8_t *shift;       /* r10 */
+	int8_t *y;                 /* r12 */
 };
+TINYML_OFFSET(struct fours, x, 0);
+TINYML_OFFSET(struct fours, vectors, 4);
+TINYML_OFFSET(struct fours, rest, 8);
+TINYML_OFFSET(struct fours, zero, 12);
+TINYML_OFFSET(struct fours, low, 16);
+TINYML_OFFSET(struct fours, high, 20);
+TINYML_OFFSET(struct fours, end, 24);
+TINYML_OFFSET(struct fours, weights, 28);
+TINYML_OFFSET(struct fours, bias, 32);
+TINYML_OFFSET(struct fours, multiplier, 36);
+TINYML_OFFSET(struct fours, shift, 40);
+TINYML_OFFSET(struct fours, y, 44);
 
 /* One instruction in a line. */
 /* clang-format off */
@@ -137,11 +147,11 @@ struct tinyml_dense_mve {
 
 /* One function each, so that only what a model uses is linked. */
 #define LOOP(name, multiply, round)                                                                \
-	__attribute__((noinline)) static void apply_##name(const struct fours *fours)              \
+	__attribute__((noinline)) static void dense_mve_apply_##name(const struct fours *fours)    \
 	{                                                                                          \
 		APPLY(fours, multiply, round);                                                     \
 	}                                                                                          \
-	const struct tinyml_dense_mve tinyml_dense_mve_##name = {apply_##name};
+	const struct tinyml_dense_mve tinyml_dense_mve_##name = {dense_mve_apply_##name};
 LOOP(once, "vqdmulh.s32", HALVES_UP)
 LOOP(twice, "vqrdmulh.s32", HALVES_AWAY)
 /* Nothing below the zero point is kept: how negative halves are rounded changes no output. */
@@ -149,7 +159,7 @@ LOOP(relu, "vqrdmulh.s32", HALVES_UP)
 #undef LOOP
 
 /* A single filter: one of the last, if their number is not a multiple of four. */
-static int32_t dot_1x1(const int8_t *w, const int8_t *x, int32_t count)
+static int32_t dense_mve_dot_1x1(const int8_t *w, const int8_t *x, int32_t count)
 {
 	int32_t sum = 0;
 
@@ -162,8 +172,8 @@ static int32_t dot_1x1(const int8_t *w, const int8_t *x, int32_t count)
 }
 
 /* The last filters, fewer than four. */
-static void apply_last(const struct tinyml_dense_mve_s8 *p, const int8_t *x, int8_t *y,
-		       int32_t first)
+static void dense_mve_apply_last(const struct tinyml_dense_mve_s8 *p, const int8_t *x, int8_t *y,
+				 int32_t first)
 {
 	const struct tinyml_limits to = {p->out_zero, p->out_min, p->out_max};
 	const int32_t count = p->outputs - first;
@@ -173,7 +183,7 @@ static void apply_last(const struct tinyml_dense_mve_s8 *p, const int8_t *x, int
 	int32x4_t acc;
 
 	for (int32_t i = 0; i < count; i++, w += p->inputs) {
-		sums[i] = dot_1x1(w, x, p->inputs);
+		sums[i] = dense_mve_dot_1x1(w, x, p->inputs);
 	}
 	acc = vaddq_s32(vldrwq_s32(sums), vldrwq_z_s32(&p->bias[first], some));
 	acc = tinyml_rescale_4(acc, vldrwq_z_s32(&p->multiplier[first], some),
@@ -206,7 +216,7 @@ void tinyml_dense_mve_s8(const struct tinyml_dense_mve_s8 *p, const int8_t *x, i
 			p->loop->apply(&fours);
 		}
 		if (whole < p->outputs) {
-			apply_last(p, x, &y[whole], whole);
+			dense_mve_apply_last(p, x, &y[whole], whole);
 		}
 	}
 }

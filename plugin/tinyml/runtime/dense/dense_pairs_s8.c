@@ -20,15 +20,22 @@ struct row {
 	const int8_t *end;  /* of the whole words */
 	const int8_t *x;
 };
+TINYML_OFFSET(struct row, last_word, 0);
+TINYML_OFFSET(struct row, rest, 4);
+TINYML_OFFSET(struct row, end, 8);
+TINYML_OFFSET(struct row, x, 12);
 
 #ifdef __ARM_FEATURE_UNALIGNED
 
-/* The sums of four filters; returns what follows the weights. The code of a word is 64 bytes long,
- * so that the loop over four words can be entered in between. */
-TINYML_ASSEMBLY static const uint32_t *dot_four(const uint32_t *filters TINYML_UNSEEN,
-						const struct row *row TINYML_UNSEEN,
-						int32_t *sums TINYML_UNSEEN)
+/* The code of a word, so that the loop over four words can be entered in between. */
+#define CODE_OF_A_WORD 64
+
+/* The sums of four filters; returns what follows the weights. */
+TINYML_ASSEMBLY static const uint32_t *dense_pairs_dot_four(const uint32_t *filters TINYML_UNSEEN,
+							    const struct row *row TINYML_UNSEEN,
+							    int32_t *sums TINYML_UNSEEN)
 {
+	/* clang-format off */
 #define PRODUCTS                                                                                   \
 	"ldmia.w r0!, {r9-r12}\n\t"                                                                \
 	"sxtb16 r8, r3\n\t"                                                                        \
@@ -45,41 +52,57 @@ TINYML_ASSEMBLY static const uint32_t *dot_four(const uint32_t *filters TINYML_U
 	"sxtb16 r12, r12\n\t"                                                                      \
 	"smlad r5, r11, r3, r5\n\t"                                                                \
 	"smlad r7, r12, r3, r7\n\t"
-#define WORD "ldr.w r3, [r1], #4\n\t" PRODUCTS
-	__asm__ volatile("push {r2, r4-r11, lr}\n\t"
-			 "ldmia r1, {r2, r3, r11, lr}\n\t" /* last word, rest, end, x */
-			 "push {r2, r3}\n\t"
-			 "ldmia r0!, {r4-r7}\n\t" /* biases */
-			 "add r4, r5, r4, lsl #8\n\t"
-			 "add r6, r7, r6, lsl #8\n\t"
-			 "mov r1, lr\n\t"
-			 "mov r2, r11\n\t"
-			 "subs r12, r1, r2\n\t"
-			 "beq 2f\n\t"
-			 "and r12, r12, #12\n\t"
-			 "lsl r12, r12, #4\n\t"
-			 "add pc, r12\n\t"
-			 "nop\n\t"
-			 "1:\n\t" WORD WORD WORD WORD "cmp r1, r2\n\t"
-			 "bne 1b\n\t"
-			 "2:\n\t"
-			 "pop {r3, r12}\n\t"
-			 "cmp r12, #0\n\t"
-			 "beq 3f\n\t" PRODUCTS "3:\n\t"
-			 "sub r4, r4, r5\n\t"
-			 "sub r6, r6, r7\n\t"
-			 "asr r4, r4, #8\n\t"
-			 "asr r6, r6, #8\n\t"
-			 "pop {r2}\n\t"
-			 "stmia r2, {r4-r7}\n\t"
-			 "pop {r4-r11, pc}\n\t");
+#define WORD                                                                                       \
+	"ldr.w r3, [r1], #4\n\t"                                                                   \
+	PRODUCTS
+	__asm__ volatile(
+		"push {r2, r4-r11, lr}\n\t"
+		"ldmia r1, {r2, r3, r11, lr}\n\t" /* last word, rest, end, x */
+		"push {r2, r3}\n\t"
+		"ldmia r0!, {r4-r7}\n\t" /* biases */
+		"add r4, r5, r4, lsl #8\n\t"
+		"add r6, r7, r6, lsl #8\n\t"
+		"mov r1, lr\n\t"
+		"mov r2, r11\n\t"
+		"subs r12, r1, r2\n\t"
+		"beq 2f\n\t"
+		"and r12, r12, #12\n\t"
+		"lsl r12, r12, #4\n\t" /* bytes of code: CODE_OF_A_WORD for four of the row */
+		"4:\n\t"
+		"add pc, r12\n\t" /* from 4 bytes after this instruction */
+		"nop\n\t"
+		"1:\n\t"
+		TINYML_CODE_BYTES("4b", "1b", 4)
+		WORD
+		WORD
+		WORD
+		WORD
+		"5:\n\t"
+		TINYML_CODE_BYTES("1b", "5b", 4 * CODE_OF_A_WORD)
+		"cmp r1, r2\n\t"
+		"bne 1b\n\t"
+		"2:\n\t"
+		"pop {r3, r12}\n\t"
+		"cmp r12, #0\n\t"
+		"beq 3f\n\t"
+		PRODUCTS
+		"3:\n\t"
+		"sub r4, r4, r5\n\t"
+		"sub r6, r6, r7\n\t"
+		"asr r4, r4, #8\n\t"
+		"asr r6, r6, #8\n\t"
+		"pop {r2}\n\t"
+		"stmia r2, {r4-r7}\n\t"
+		"pop {r4-r11, pc}\n\t");
+	/* clang-format on */
 #undef WORD
 #undef PRODUCTS
 }
 
 #else /* rows of the input may begin anywhere, and loads may trap */
 
-static const uint32_t *dot_four(const uint32_t *filters, const struct row *row, int32_t sums[4])
+static const uint32_t *dense_pairs_dot_four(const uint32_t *filters, const struct row *row,
+					    int32_t sums[4])
 {
 	const int32_t *bias = (const int32_t *)filters;
 	int32_t a0 = tinyml_pair_begin(bias[0], bias[1]), q0 = bias[1];
@@ -112,7 +135,8 @@ static const uint32_t *dot_four(const uint32_t *filters, const struct row *row, 
 
 #endif
 
-static const uint32_t *dot_two(const uint32_t *filters, const struct row *row, int32_t sums[2])
+static const uint32_t *dense_pairs_dot_two(const uint32_t *filters, const struct row *row,
+					   int32_t sums[2])
 {
 	const int32_t *bias = (const int32_t *)filters;
 	int32_t a = tinyml_pair_begin(bias[0], bias[1]), q = bias[1];
@@ -136,17 +160,17 @@ static const uint32_t *dot_two(const uint32_t *filters, const struct row *row, i
 	return filters;
 }
 
-static inline int8_t finish(int32_t sum, int32_t factor, int32_t exponent, bool once,
-			    const struct tinyml_output *to)
+static inline int8_t dense_pairs_finish(int32_t sum, int32_t factor, int32_t exponent, bool once,
+					const struct tinyml_output *to)
 {
 	const int32_t q = tinyml_output_dsp(sum, factor, exponent, once, to->twice_zero);
 
 	return (int8_t)(to->narrow ? tinyml_clamp(q, to->low, to->high) : q);
 }
 
-static inline __attribute__((always_inline)) void multiply(const struct row *row, const uint32_t *w,
-							   int32_t outputs, int8_t *y, bool once,
-							   const struct tinyml_output *to)
+static inline __attribute__((always_inline)) void
+dense_pairs_multiply(const struct row *row, const uint32_t *w, int32_t outputs, int8_t *y,
+		     bool once, const struct tinyml_output *to)
 {
 	int32_t sums[4];
 
@@ -154,22 +178,22 @@ static inline __attribute__((always_inline)) void multiply(const struct row *row
 		const int32_t *factor;
 		const int8_t *exponent;
 
-		w = dot_four(w, row, sums);
+		w = dense_pairs_dot_four(w, row, sums);
 		factor = (const int32_t *)w;
 		exponent = (const int8_t *)&w[4];
-		y[0] = finish(sums[0], factor[0], exponent[0], once, to);
-		y[1] = finish(sums[1], factor[1], exponent[1], once, to);
-		y[2] = finish(sums[2], factor[2], exponent[2], once, to);
-		y[3] = finish(sums[3], factor[3], exponent[3], once, to);
+		y[0] = dense_pairs_finish(sums[0], factor[0], exponent[0], once, to);
+		y[1] = dense_pairs_finish(sums[1], factor[1], exponent[1], once, to);
+		y[2] = dense_pairs_finish(sums[2], factor[2], exponent[2], once, to);
+		y[3] = dense_pairs_finish(sums[3], factor[3], exponent[3], once, to);
 	}
 	if (outputs > 0) {
 		const bool four = outputs == 3;
 		const int8_t *exponent;
 
-		w = four ? dot_four(w, row, sums) : dot_two(w, row, sums);
+		w = four ? dense_pairs_dot_four(w, row, sums) : dense_pairs_dot_two(w, row, sums);
 		exponent = (const int8_t *)&w[four ? 4 : 2];
 		for (int32_t i = 0; i < outputs; i++) {
-			y[i] = finish(sums[i], (int32_t)w[i], exponent[i], once, to);
+			y[i] = dense_pairs_finish(sums[i], (int32_t)w[i], exponent[i], once, to);
 		}
 	}
 }
@@ -188,9 +212,9 @@ void tinyml_dense_pairs_s8(const struct tinyml_dense_stream_s8 *p, const int8_t 
 			row.last_word = row.last_word << 8 | (uint8_t)x[i - 1];
 		}
 		if (p->round_once) {
-			multiply(&row, filters, p->outputs, y, true, &to);
+			dense_pairs_multiply(&row, filters, p->outputs, y, true, &to);
 		} else {
-			multiply(&row, filters, p->outputs, y, false, &to);
+			dense_pairs_multiply(&row, filters, p->outputs, y, false, &to);
 		}
 	}
 }

@@ -5,8 +5,8 @@
 
 #include "../weighted/output_s8.h"
 
-static inline const uint32_t *dot_four(const uint32_t *filters, const int8_t *x, int32_t words,
-				       int32_t sums[4])
+static inline const uint32_t *dense_stream_dot_four(const uint32_t *filters, const int8_t *x,
+						    int32_t words, int32_t sums[4])
 {
 	const int8_t *w = (const int8_t *)filters;
 	int32_t s0 = sums[0], s1 = sums[1], s2 = sums[2], s3 = sums[3];
@@ -33,8 +33,8 @@ static inline const uint32_t *dot_four(const uint32_t *filters, const int8_t *x,
 	return filters + 4 * words;
 }
 
-static inline const uint32_t *dot_one(const uint32_t *filter, const int8_t *x, int32_t words,
-				      int32_t *sum)
+static inline const uint32_t *dense_stream_dot_one(const uint32_t *filter, const int8_t *x,
+						   int32_t words, int32_t *sum)
 {
 	const int8_t *w = (const int8_t *)filter;
 	int32_t s = *sum;
@@ -49,8 +49,8 @@ static inline const uint32_t *dot_one(const uint32_t *filter, const int8_t *x, i
 	return filter + words;
 }
 
-static inline int8_t rescale_sum(int32_t sum, int32_t factor, int32_t exponent,
-				 const struct tinyml_output *to)
+static inline int8_t dense_stream_rescale(int32_t sum, int32_t factor, int32_t exponent,
+					  const struct tinyml_output *to)
 {
 	return tinyml_output_s8(sum, (int32_t)((uint32_t)factor >> 1), ~exponent, to);
 }
@@ -59,5 +59,5 @@ static inline int8_t rescale_sum(int32_t sum, int32_t factor, int32_t exponent,
 
 void tinyml_dense_s8(const struct tinyml_dense_stream_s8 *p, const int8_t *x, int8_t *y)
 {
-	multiply_stream(p, x, y);
+	dense_stream_multiply(p, x, y);
 }

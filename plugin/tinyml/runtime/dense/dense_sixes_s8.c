@@ -27,6 +27,13 @@ struct sixes {
 	const int8_t *y_end;
 	int32_t round_once;
 };
+TINYML_OFFSET(struct sixes, x, 0);
+TINYML_OFFSET(struct sixes, end, 4);
+TINYML_OFFSET(struct sixes, skipped, 8);
+TINYML_OFFSET(struct sixes, y, 12);
+TINYML_OFFSET(struct sixes, twice_zero, 16);
+TINYML_OFFSET(struct sixes, y_end, 20);
+TINYML_OFFSET(struct sixes, round_once, 24);
 
 #ifdef __ARM_FEATURE_UNALIGNED
 
@@ -40,9 +47,10 @@ struct sixes {
  * r0 stream, r1 x, r2 its end, r4 to r9 sums; r3 odd elements, r10 even ones, r11, r12 and lr
  * weights. For outputs r1 exponents, r2, r3 and r12 factors, r10 y, r11 twice_zero, lr the
  * structure. */
-TINYML_ASSEMBLY static const uint32_t *multiply_sixes(const uint32_t *filters TINYML_UNSEEN,
-						      struct sixes *sixes TINYML_UNSEEN)
+TINYML_ASSEMBLY static const uint32_t *dense_sixes_multiply(const uint32_t *filters TINYML_UNSEEN,
+							    struct sixes *sixes TINYML_UNSEEN)
 {
+	/* clang-format off */
 #define PRODUCTS(x)                                                                                \
 	"ldmia.w r0!, {r11, r12, lr}\n\t"                                                          \
 	"smlad r4, r11, " x ", r4\n\t"                                                             \
@@ -57,21 +65,35 @@ TINYML_ASSEMBLY static const uint32_t *multiply_sixes(const uint32_t *filters TI
 #define WORD                                                                                       \
 	"ldr.w r3, [r1], #4\n\t"                                                                   \
 	"sxtb16 r10, r3\n\t"                                                                       \
-	"sxtb16 r3, r3, ror #8\n\t" PRODUCTS("r10") PRODUCTS("r3")
+	"sxtb16 r3, r3, ror #8\n\t"                                                                \
+	PRODUCTS("r10")                                                                            \
+	PRODUCTS("r3")
 #define FINISH(sum)                                                                                \
 	"asr " sum ", " sum ", r1\n\t"                                                             \
 	"add " sum ", " sum ", r11\n\t"                                                            \
 	"ssat " sum ", #8, " sum ", asr #1\n\t"                                                    \
 	"strb " sum ", [r10], #1\n\t"
-#define ONCE(sum, factor) "smmla " sum ", " sum ", " factor ", " sum "\n\t" FINISH(sum)
+#define ONCE(sum, factor)                                                                          \
+	"smmla " sum ", " sum ", " factor ", " sum "\n\t"                                          \
+	FINISH(sum)
 #define TWICE(sum, factor)                                                                         \
 	"smmlar " sum ", " sum ", " factor ", " sum "\n\t"                                         \
-	"add " sum ", " sum ", " sum ", asr #31\n\t" FINISH(sum) /* negative halves */
+	"add " sum ", " sum ", " sum ", asr #31\n\t" /* negative halves */                         \
+	FINISH(sum)
 #define NEXT "lsr r1, r1, #8\n\t"
 #define OUTPUTS(round)                                                                             \
-	"ldmia r0!, {r1-r3, r12}\n\t" round("r4", "r2") NEXT round("r5", "r3")                     \
-		NEXT round("r6", "r12") "ldmia r0!, {r1-r3, r12}\n\t" round("r7", "r2")            \
-			NEXT round("r8", "r3") NEXT round("r9", "r12")
+	"ldmia r0!, {r1-r3, r12}\n\t"                                                              \
+	round("r4", "r2")                                                                          \
+	NEXT                                                                                       \
+	round("r5", "r3")                                                                          \
+	NEXT                                                                                       \
+	round("r6", "r12")                                                                         \
+	"ldmia r0!, {r1-r3, r12}\n\t"                                                              \
+	round("r7", "r2")                                                                          \
+	NEXT                                                                                       \
+	round("r8", "r3")                                                                          \
+	NEXT                                                                                       \
+	round("r9", "r12")
 	__asm__ volatile(
 		"push {r1, r4-r11, lr}\n\t"
 		"mov lr, r1\n\t"
@@ -81,9 +103,18 @@ TINYML_ASSEMBLY static const uint32_t *multiply_sixes(const uint32_t *filters TI
 		"add r4, r5, r4, lsl #8\n\t"
 		"add r6, r7, r6, lsl #8\n\t"
 		"add r8, r9, r8, lsl #8\n\t"
-		"add pc, r12\n\t"
+		"5:\n\t"
+		"add pc, r12\n\t" /* from 4 bytes after this instruction */
 		"nop\n\t"
-		"2:\n\t" WORD WORD WORD WORD "cmp r1, r2\n\t"
+		"2:\n\t"
+		TINYML_CODE_BYTES("5b", "2b", 4)
+		WORD
+		WORD
+		WORD
+		WORD
+		"6:\n\t"
+		TINYML_CODE_BYTES("2b", "6b", WORDS_PER_ROUND * CODE_OF_A_WORD)
+		"cmp r1, r2\n\t"
 		"bne 2b\n\t"
 		"ldr lr, [sp]\n\t"
 		"sub r4, r4, r5\n\t"
@@ -95,13 +126,18 @@ TINYML_ASSEMBLY static const uint32_t *multiply_sixes(const uint32_t *filters TI
 		"ldr r1, [lr, #24]\n\t"
 		"ldrd r10, r11, [lr, #12]\n\t"
 		"cmp r1, #0\n\t"
-		"bne 3f\n\t" OUTPUTS(TWICE) "b 4f\n\t"
-					    "3:\n\t" OUTPUTS(ONCE) "4:\n\t"
-								   "ldr r1, [lr, #20]\n\t"
-								   "str r10, [lr, #12]\n\t"
-								   "cmp r10, r1\n\t"
-								   "bne 1b\n\t"
-								   "pop {r1, r4-r11, pc}\n\t");
+		"bne 3f\n\t"
+		OUTPUTS(TWICE)
+		"b 4f\n\t"
+		"3:\n\t"
+		OUTPUTS(ONCE)
+		"4:\n\t"
+		"ldr r1, [lr, #20]\n\t"
+		"str r10, [lr, #12]\n\t"
+		"cmp r10, r1\n\t"
+		"bne 1b\n\t"
+		"pop {r1, r4-r11, pc}\n\t");
+	/* clang-format on */
 #undef OUTPUTS
 #undef NEXT
 #undef TWICE
@@ -116,7 +152,7 @@ TINYML_ASSEMBLY static const uint32_t *multiply_sixes(const uint32_t *filters TI
 #define CODE_OF_A_WORD  0
 #define WORDS_PER_ROUND 4
 
-static const uint32_t *multiply_sixes(const uint32_t *filters, const struct sixes *p)
+static const uint32_t *dense_sixes_multiply(const uint32_t *filters, const struct sixes *p)
 {
 	for (int8_t *y = p->y; y != p->y_end; y += FILTERS) {
 		const int32_t *bias = (const int32_t *)filters;
@@ -174,7 +210,7 @@ void tinyml_dense_sixes_s8(const struct tinyml_dense_stream_s8 *p, const int8_t 
 	last.outputs = p->outputs % FILTERS;
 	last.outputs += last.outputs == 1 || last.outputs == 2 ? FILTERS : 0;
 	sixes.y_end = y + p->outputs - last.outputs;
-	last.filters = (const int32_t *)multiply_sixes((const uint32_t *)p->filters, &sixes);
+	last.filters = (const int32_t *)dense_sixes_multiply((const uint32_t *)p->filters, &sixes);
 	for (int8_t *at = y; to.narrow && at != sixes.y_end; at++) {
 		*at = (int8_t)tinyml_clamp(*at, to.low, to.high);
 	}

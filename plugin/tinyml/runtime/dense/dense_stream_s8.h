@@ -7,9 +7,9 @@
  *
  * The file that includes this defines
  *
- *   dot_four()      sums[i] += filter i * x over some words, for four interleaved filters
- *   dot_one()       the same for one filter; both return the address after the weights
- *   rescale_sum()   turns a sum into an output
+ *   dense_stream_dot_four()   sums[i] += filter i * x over some words, for four interleaved filters
+ *   dense_stream_dot_one()    the same for one filter; both return the address after the weights
+ *   dense_stream_rescale()    turns a sum into an output
  *
  * and, if the first three of four filters are stored with an offset, WEIGHT_OFFSET.
  */
@@ -26,7 +26,7 @@
 #define WEIGHT_OFFSET 0
 #endif
 
-static int32_t sum_elements(const int8_t *x, int32_t count)
+static int32_t dense_stream_sum_elements(const int8_t *x, int32_t count)
 {
 	int32_t sum = 0;
 
@@ -36,8 +36,8 @@ static int32_t sum_elements(const int8_t *x, int32_t count)
 	return sum;
 }
 
-static inline void multiply_stream(const struct tinyml_dense_stream_s8 *p, const int8_t *x,
-				   int8_t *y)
+static inline void dense_stream_multiply(const struct tinyml_dense_stream_s8 *p, const int8_t *x,
+					 int8_t *y)
 {
 	const struct tinyml_output to =
 		tinyml_output(p->round_once, p->out_zero, p->out_min, p->out_max);
@@ -46,8 +46,9 @@ static inline void multiply_stream(const struct tinyml_dense_stream_s8 *p, const
 
 	TINYML_ASSERT(TINYML_ALIGNED(p->filters, 4) && p->out_min <= p->out_max);
 	for (int32_t row = p->rows; row > 0; row--, x += inputs) {
-		const int32_t all =
-			WEIGHT_OFFSET != 0 || weight_zero != 0 ? sum_elements(x, inputs) : 0;
+		const int32_t all = WEIGHT_OFFSET != 0 || weight_zero != 0
+					    ? dense_stream_sum_elements(x, inputs)
+					    : 0;
 		const int32_t shared = weight_zero * all, of_three = shared + WEIGHT_OFFSET * all;
 		const uint32_t *w = (const uint32_t *)p->filters;
 		uint32_t last_word = 0; /* assembled here, so that no byte past the end is read */
@@ -62,21 +63,22 @@ static inline void multiply_stream(const struct tinyml_dense_stream_s8 *p, const
 					   bias[2] - of_three, bias[3] - shared};
 			const int8_t *exponent;
 
-			w = whole > 0 ? dot_four(w + 4, x, whole, sums) : w + 4;
-			w = rest > 0 ? dot_four(w, last, 1, sums) : w;
+			w = whole > 0 ? dense_stream_dot_four(w + 4, x, whole, sums) : w + 4;
+			w = rest > 0 ? dense_stream_dot_four(w, last, 1, sums) : w;
 			exponent = (const int8_t *)&w[4];
-			y[0] = rescale_sum(sums[0], (int32_t)w[0], exponent[0], &to);
-			y[1] = rescale_sum(sums[1], (int32_t)w[1], exponent[1], &to);
-			y[2] = rescale_sum(sums[2], (int32_t)w[2], exponent[2], &to);
-			y[3] = rescale_sum(sums[3], (int32_t)w[3], exponent[3], &to);
+			y[0] = dense_stream_rescale(sums[0], (int32_t)w[0], exponent[0], &to);
+			y[1] = dense_stream_rescale(sums[1], (int32_t)w[1], exponent[1], &to);
+			y[2] = dense_stream_rescale(sums[2], (int32_t)w[2], exponent[2], &to);
+			y[3] = dense_stream_rescale(sums[3], (int32_t)w[3], exponent[3], &to);
 			w += 5;
 		}
 		for (int32_t left = outputs % 4; left > 0; left--) {
 			int32_t sum = (int32_t)w[0] - shared;
 
-			w = dot_one(w + 1, x, whole, &sum);
-			w = dot_one(w, last, rest > 0, &sum);
-			*y++ = rescale_sum(sum, (int32_t)w[0], *(const int8_t *)&w[1], &to);
+			w = dense_stream_dot_one(w + 1, x, whole, &sum);
+			w = dense_stream_dot_one(w, last, rest > 0, &sum);
+			*y++ = dense_stream_rescale(sum, (int32_t)w[0], *(const int8_t *)&w[1],
+						    &to);
 			w += 2;
 		}
 	}

@@ -9,7 +9,7 @@
 #include <arm_mve.h>
 
 /* Four elements, widened when they are loaded. */
-static inline int32x4_t add_4(const struct tinyml_add_s8 *p, int32x4_t a, int32x4_t b)
+static inline int32x4_t add_mve_four(const struct tinyml_add_s8 *p, int32x4_t a, int32x4_t b)
 {
 	int32x4_t sum = vmlaq_n_s32(vdupq_n_s32(p->offset), a, p->a_factor);
 
@@ -24,12 +24,13 @@ void tinyml_add_mve_s8(const struct tinyml_add_s8 *p, const int8_t *a, const int
 	int32_t left = q.count;
 
 	for (; left >= 4; left -= 4, a += 4, b += 4, y += 4) {
-		vstrbq_s32(y, add_4(&q, vldrbq_s32(a), vldrbq_s32(b)));
+		vstrbq_s32(y, add_mve_four(&q, vldrbq_s32(a), vldrbq_s32(b)));
 	}
 	if (left > 0) {
 		const mve_pred16_t some = vctp32q((uint32_t)left);
 
-		vstrbq_p_s32(y, add_4(&q, vldrbq_z_s32(a, some), vldrbq_z_s32(b, some)), some);
+		vstrbq_p_s32(y, add_mve_four(&q, vldrbq_z_s32(a, some), vldrbq_z_s32(b, some)),
+			     some);
 	}
 }
 

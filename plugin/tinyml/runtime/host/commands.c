@@ -95,6 +95,9 @@ static int hold(struct tinyml_host *host, const struct tinyml_model *model)
 			return TINYML_HOST_BUSY;
 		}
 		host->held = model;
+		/* What was fed before was another model's, or another thread has used this one. */
+		host->fed_missing = TINYML_EINVAL;
+		host->fed_cycles = 0;
 	}
 	return TINYML_HOST_OK;
 }
@@ -272,6 +275,25 @@ static int pass_to_slot(struct tinyml_host *host, const uint8_t *arguments, size
 	return used == 0u ? TINYML_HOST_BUSY : TINYML_HOST_OK;
 }
 
+/* Names, shapes and pointers of a model that another thread may replace meanwhile. */
+static int describe(struct tinyml_host *host, const struct tinyml_model *model,
+		    const uint8_t *arguments, bool is_tensor)
+{
+	const struct tinyml_host_port *port = host->port;
+	const bool claims = host->held != model && port->claim != NULL && port->release != NULL &&
+			    port->is_replaced != NULL && port->is_replaced(model);
+	int status;
+
+	if (claims && port->claim(model) != 0) {
+		return TINYML_HOST_BUSY;
+	}
+	status = is_tensor ? describe_tensor(host, model, arguments) : describe_model(host, model);
+	if (claims) {
+		port->release(model);
+	}
+	return status;
+}
+
 /* Requests about a model. */
 static int execute_for(struct tinyml_host *host, uint8_t command, const struct tinyml_model *model,
 		       uint8_t *arguments, size_t bytes)
@@ -280,9 +302,9 @@ static int execute_for(struct tinyml_host *host, uint8_t command, const struct t
 
 	switch (command) {
 	case TINYML_HOST_MODEL:
-		return describe_model(host, model);
+		return describe(host, model, arguments, false);
 	case TINYML_HOST_TENSOR:
-		return bytes < 2u ? TINYML_HOST_WRONG : describe_tensor(host, model, arguments);
+		return bytes < 2u ? TINYML_HOST_WRONG : describe(host, model, arguments, true);
 	case TINYML_HOST_RESET:
 		status = hold(host, model);
 		if (status == TINYML_HOST_OK && model->reset != NULL) {

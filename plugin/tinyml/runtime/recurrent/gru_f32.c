@@ -5,7 +5,7 @@
 
 #include <tinyml/recurrent.h>
 
-static void cell(const struct tinyml_recurrent *p, const float *x, float *h, float *c)
+static void gru_cell(const struct tinyml_recurrent *p, const float *x, float *h, float *c)
 {
 	const int32_t hidden = p->hidden;
 	float *update = p->scratch;
@@ -47,5 +47,5 @@ static void cell(const struct tinyml_recurrent *p, const float *x, float *h, flo
 
 void tinyml_gru_f32(const struct tinyml_recurrent *p)
 {
-	tinyml_recurrent_run(p, cell);
+	tinyml_recurrent_run(p, gru_cell);
 }

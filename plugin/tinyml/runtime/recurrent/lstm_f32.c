@@ -8,7 +8,7 @@
 
 enum { INPUT, FORGET, CELL, OUTPUT };
 
-static float dot(const float *a, const float *b, int32_t length)
+static float lstm_f32_dot(const float *a, const float *b, int32_t length)
 {
 	float sum = 0.0f;
 
@@ -18,7 +18,7 @@ static float dot(const float *a, const float *b, int32_t length)
 	return sum;
 }
 
-static float clip(float x, float limit)
+static float lstm_f32_clip(float x, float limit)
 {
 	if (limit <= 0.0f) {
 		return x;
@@ -26,47 +26,51 @@ static float clip(float x, float limit)
 	return x > limit ? limit : x < -limit ? -limit : x;
 }
 
-static float sigmoid(float x)
+static float lstm_f32_sigmoid(float x)
 {
 	return 1.0f / (1.0f + tinyml_expf(-x));
 }
 
 /* One gate of one step, before peephole and activation. */
-static void accumulate_gate(const struct tinyml_lstm_f32 *p,
-			    const struct tinyml_lstm_gate_f32 *gate, const float *x,
-			    const float *state, float *to)
+static void lstm_f32_accumulate_gate(const struct tinyml_lstm_f32 *p,
+				     const struct tinyml_lstm_gate_f32 *gate, const float *x,
+				     const float *state, float *to)
 {
 	for (int32_t i = 0; i < p->cells && gate->weights != NULL; i++) {
-		to[i] = dot(x, &gate->weights[i * p->inputs], p->inputs) +
-			dot(state, &gate->recurrent[i * p->outputs], p->outputs) + gate->bias[i];
+		to[i] = lstm_f32_dot(x, &gate->weights[i * p->inputs], p->inputs) +
+			lstm_f32_dot(state, &gate->recurrent[i * p->outputs], p->outputs) +
+			gate->bias[i];
 	}
 }
 
-static float with_peephole(const struct tinyml_lstm_gate_f32 *gate, float sum, float cell,
-			   int32_t i)
+static float lstm_f32_with_peephole(const struct tinyml_lstm_gate_f32 *gate, float sum, float cell,
+				    int32_t i)
 {
 	return gate->peephole != NULL ? sum + cell * gate->peephole[i] : sum;
 }
 
-static void step(const struct tinyml_lstm_f32 *p, const float *x, float *state, float *cell,
-		 float *gates)
+static void lstm_f32_step(const struct tinyml_lstm_f32 *p, const float *x, float *state,
+			  float *cell, float *gates)
 {
 	float *const out = &gates[OUTPUT * p->cells];
 
 	for (int32_t g = 0; g < 4; g++) {
-		accumulate_gate(p, &p->gates[g], x, state, &gates[g * p->cells]);
+		lstm_f32_accumulate_gate(p, &p->gates[g], x, state, &gates[g * p->cells]);
 	}
 	for (int32_t i = 0; i < p->cells; i++) {
-		const float forget = sigmoid(
-			with_peephole(&p->gates[FORGET], gates[FORGET * p->cells + i], cell[i], i));
+		const float forget = lstm_f32_sigmoid(lstm_f32_with_peephole(
+			&p->gates[FORGET], gates[FORGET * p->cells + i], cell[i], i));
 		float in = 1.0f - forget;
 
 		if (p->gates[INPUT].weights != NULL) {
-			in = sigmoid(with_peephole(&p->gates[INPUT], gates[i], cell[i], i));
+			in = lstm_f32_sigmoid(
+				lstm_f32_with_peephole(&p->gates[INPUT], gates[i], cell[i], i));
 		}
-		cell[i] = clip(forget * cell[i] + in * tinyml_tanhf(gates[CELL * p->cells + i]),
-			       p->cell_clip);
-		out[i] = sigmoid(with_peephole(&p->gates[OUTPUT], out[i], cell[i], i)) *
+		cell[i] = lstm_f32_clip(forget * cell[i] +
+						in * tinyml_tanhf(gates[CELL * p->cells + i]),
+					p->cell_clip);
+		out[i] = lstm_f32_sigmoid(
+				 lstm_f32_with_peephole(&p->gates[OUTPUT], out[i], cell[i], i)) *
 			 tinyml_tanhf(cell[i]);
 	}
 	for (int32_t i = 0; i < p->outputs; i++) {
@@ -74,10 +78,10 @@ static void step(const struct tinyml_lstm_f32 *p, const float *x, float *state, 
 			state[i] = out[i];
 		} else {
 			const float sum =
-				dot(out, &p->projection[i * p->cells], p->cells) +
+				lstm_f32_dot(out, &p->projection[i * p->cells], p->cells) +
 				(p->projection_bias != NULL ? p->projection_bias[i] : 0.0f);
 
-			state[i] = clip(sum, p->projection_clip);
+			state[i] = lstm_f32_clip(sum, p->projection_clip);
 		}
 	}
 }
@@ -89,7 +93,7 @@ void tinyml_lstm_f32(const struct tinyml_lstm_f32 *p, const float *x, float *y, 
 		for (int32_t t = 0; t < p->steps; t++) {
 			const int32_t row = b * p->batch_stride + t * p->step_stride;
 
-			step(p, &x[row * p->inputs], state, cell, gates);
+			lstm_f32_step(p, &x[row * p->inputs], state, cell, gates);
 			for (int32_t i = 0; i < p->outputs && y != NULL; i++) {
 				y[row * p->outputs + i] = state[i];
 			}

@@ -11,7 +11,7 @@
 
 enum { INPUT, FORGET, CELL, OUTPUT };
 
-static int32_t dot(const int8_t *a, const int8_t *b, int32_t length, int32_t acc)
+static int32_t lstm_s8_dot(const int8_t *a, const int8_t *b, int32_t length, int32_t acc)
 {
 	for (int32_t i = 0; i < length; i++) {
 		acc += a[i] * b[i];
@@ -19,28 +19,31 @@ static int32_t dot(const int8_t *a, const int8_t *b, int32_t length, int32_t acc
 	return acc;
 }
 
-static int32_t rescale(int32_t x, struct tinyml_scale scale)
+static int32_t lstm_s8_rescale(int32_t x, struct tinyml_scale scale)
 {
 	return tinyml_rescale(x, scale.multiplier, scale.shift);
 }
 
 /* One gate of one step, before its activation. */
-static void accumulate_gate(const struct tinyml_lstm_s8 *p, const struct tinyml_lstm_gate_s8 *gate,
-			    const int8_t *x, const int8_t *state, int16_t *to)
+static void lstm_s8_accumulate_gate(const struct tinyml_lstm_s8 *p,
+				    const struct tinyml_lstm_gate_s8 *gate, const int8_t *x,
+				    const int8_t *state, int16_t *to)
 {
 	for (int32_t i = 0; i < p->cells; i++) {
-		const int32_t in = dot(x, &gate->weights[i * p->inputs], p->inputs, gate->bias[i]);
-		const int32_t back = dot(state, &gate->recurrent[i * p->cells], p->cells,
-					 gate->recurrent_bias[i]);
-		const int32_t first = tinyml_clamp(rescale(in, gate->scale), INT16_MIN, INT16_MAX);
+		const int32_t in =
+			lstm_s8_dot(x, &gate->weights[i * p->inputs], p->inputs, gate->bias[i]);
+		const int32_t back = lstm_s8_dot(state, &gate->recurrent[i * p->cells], p->cells,
+						 gate->recurrent_bias[i]);
+		const int32_t first =
+			tinyml_clamp(lstm_s8_rescale(in, gate->scale), INT16_MIN, INT16_MAX);
 
-		to[i] = (int16_t)tinyml_clamp(first + rescale(back, gate->recurrent_scale),
+		to[i] = (int16_t)tinyml_clamp(first + lstm_s8_rescale(back, gate->recurrent_scale),
 					      INT16_MIN, INT16_MAX);
 	}
 }
 
 /* tanh(a) or 1 / (1 + exp(-a)), a with integer_bits before the point; the result is in Q0.15. */
-static int32_t activation(int32_t a, int32_t integer_bits, bool is_tanh)
+static int32_t lstm_s8_activation(int32_t a, int32_t integer_bits, bool is_tanh)
 {
 	/* exp(-2 |a|) is exp(-|a|) with the point one bit further to the right */
 	const int32_t e = tinyml_exp_s16(a > 0 ? -a : a, is_tanh ? integer_bits + 1 : integer_bits);
@@ -57,8 +60,8 @@ static int32_t activation(int32_t a, int32_t integer_bits, bool is_tanh)
 	return a == 0 ? 1 << 14 : a > 0 ? positive : INT16_MAX - positive;
 }
 
-static void step(const struct tinyml_lstm_s8 *p, const int8_t *x, int8_t *state, int16_t *cell,
-		 int16_t *gates)
+static void lstm_s8_step(const struct tinyml_lstm_s8 *p, const int8_t *x, int8_t *state,
+			 int16_t *cell, int16_t *gates)
 {
 	/* 2^-15 * 2^-15 to the cell's scale, which is 2^(integer bits - 15) */
 	const int32_t new_shift = 15 + p->cell_integer_bits;
@@ -66,9 +69,9 @@ static void step(const struct tinyml_lstm_s8 *p, const int8_t *x, int8_t *state,
 	for (int32_t g = 0; g < 4; g++) {
 		int16_t *const gate = &gates[g * p->cells];
 
-		accumulate_gate(p, &p->gates[g], x, state, gate);
+		lstm_s8_accumulate_gate(p, &p->gates[g], x, state, gate);
 		for (int32_t i = 0; i < p->cells; i++) {
-			gate[i] = (int16_t)activation(gate[i], 3, g == CELL);
+			gate[i] = (int16_t)lstm_s8_activation(gate[i], 3, g == CELL);
 		}
 	}
 	for (int32_t i = 0; i < p->cells; i++) {
@@ -83,7 +86,8 @@ static void step(const struct tinyml_lstm_s8 *p, const int8_t *x, int8_t *state,
 				 p->cell_limit == INT16_MAX ? INT16_MIN : -p->cell_limit,
 				 p->cell_limit);
 		cell[i] = (int16_t)c;
-		c = rescale(activation(c, p->cell_integer_bits, true) * out, p->hidden_scale);
+		c = lstm_s8_rescale(lstm_s8_activation(c, p->cell_integer_bits, true) * out,
+				    p->hidden_scale);
 		state[i] = (int8_t)tinyml_clamp(c + p->state_zero, INT8_MIN, INT8_MAX);
 	}
 }
@@ -95,7 +99,7 @@ void tinyml_lstm_s8(const struct tinyml_lstm_s8 *p, const int8_t *x, int8_t *y, 
 		for (int32_t t = 0; t < p->steps; t++) {
 			const int32_t row = b * p->batch_stride + t * p->step_stride;
 
-			step(p, &x[row * p->inputs], state, cell, gates);
+			lstm_s8_step(p, &x[row * p->inputs], state, cell, gates);
 			for (int32_t i = 0; i < p->cells && y != NULL; i++) {
 				y[row * p->cells + i] = state[i];
 			}

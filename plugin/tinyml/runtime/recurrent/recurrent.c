@@ -14,7 +14,7 @@ void tinyml_start_gates(float *y, const struct tinyml_recurrent *p, int32_t firs
 	}
 }
 
-static void start(float *state, const float *initial, int32_t count)
+static void recurrent_start(float *state, const float *initial, int32_t count)
 {
 	if (initial == NULL) {
 		memset(state, 0, (size_t)count * sizeof(*state));
@@ -27,9 +27,9 @@ void tinyml_recurrent_run(const struct tinyml_recurrent *p, tinyml_cell cell)
 {
 	const size_t row = (size_t)p->hidden * sizeof(float);
 
-	start(p->h_last, p->h0, p->batches * p->hidden);
+	recurrent_start(p->h_last, p->h0, p->batches * p->hidden);
 	if (p->c_last != NULL) {
-		start(p->c_last, p->c0, p->batches * p->hidden);
+		recurrent_start(p->c_last, p->c0, p->batches * p->hidden);
 	}
 	for (int32_t n = 0; n < p->batches; n++) {
 		float *h = &p->h_last[n * p->hidden];

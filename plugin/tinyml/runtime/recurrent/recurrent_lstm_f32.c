@@ -5,7 +5,8 @@
 
 #include <tinyml/recurrent.h>
 
-static void cell(const struct tinyml_recurrent *p, const float *x, float *h, float *c)
+static void recurrent_lstm_cell(const struct tinyml_recurrent *p, const float *x, float *h,
+				float *c)
 {
 	const int32_t hidden = p->hidden;
 	const float *peep = p->peepholes;
@@ -37,5 +38,5 @@ static void cell(const struct tinyml_recurrent *p, const float *x, float *h, flo
 
 void tinyml_recurrent_lstm_f32(const struct tinyml_recurrent *p)
 {
-	tinyml_recurrent_run(p, cell);
+	tinyml_recurrent_run(p, recurrent_lstm_cell);
 }

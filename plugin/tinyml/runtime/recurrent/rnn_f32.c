@@ -3,7 +3,7 @@
 
 #include <tinyml/recurrent.h>
 
-static void cell(const struct tinyml_recurrent *p, const float *x, float *h, float *c)
+static void rnn_cell(const struct tinyml_recurrent *p, const float *x, float *h, float *c)
 {
 	const int32_t hidden = p->hidden;
 	float *gate = p->scratch;
@@ -19,5 +19,5 @@ static void cell(const struct tinyml_recurrent *p, const float *x, float *h, flo
 
 void tinyml_rnn_f32(const struct tinyml_recurrent *p)
 {
-	tinyml_recurrent_run(p, cell);
+	tinyml_recurrent_run(p, rnn_cell);
 }

@@ -13,7 +13,7 @@ struct taps {
 };
 
 /* Reflect a position at the borders until it lies inside the image. */
-static float reflect(float v, float low, float high)
+static float grid_sample_reflect(float v, float low, float high)
 {
 	const float range = high - low;
 
@@ -33,7 +33,7 @@ static float reflect(float v, float low, float high)
 	return below == even ? low + rest : high - rest;
 }
 
-static void cubic_weights(float t, float *w)
+static void grid_sample_cubic_weights(float t, float *w)
 {
 	const float a = -0.75f;
 	const float d[4] = {t + 1.0f, t, 1.0f - t, 2.0f - t};
@@ -48,7 +48,7 @@ static void cubic_weights(float t, float *w)
 }
 
 /* The taps around a position on one axis. */
-static struct taps find_taps(const struct tinyml_grid_sample *p, float n, int32_t size)
+static struct taps grid_sample_find_taps(const struct tinyml_grid_sample *p, float n, int32_t size)
 {
 	const float extent = (float)size;
 	const float low = p->align_corners ? 0.0f : -0.5f;
@@ -66,7 +66,7 @@ static struct taps find_taps(const struct tinyml_grid_sample *p, float n, int32_
 		if (p->outside == TINYML_OUTSIDE_BORDER && p->taps != 4) {
 			v = tinyml_bounded(v, 0.0f, extent - 1.0f);
 		} else if (p->outside == TINYML_OUTSIDE_REFLECTION) {
-			v = reflect(v, low, high);
+			v = grid_sample_reflect(v, low, high);
 		}
 	}
 	const float base = p->taps == 1 ? tinyml_truncf(v) : tinyml_floorf(v);
@@ -77,7 +77,7 @@ static struct taps find_taps(const struct tinyml_grid_sample *p, float n, int32_
 		taps.weight[0] = 1.0f - t;
 		taps.weight[1] = t;
 	} else if (p->taps == 4) {
-		cubic_weights(t, taps.weight);
+		grid_sample_cubic_weights(t, taps.weight);
 	}
 	for (int32_t i = 0; i < taps.count; i++) {
 		float place = base + (float)i - (p->taps == 4 ? 1.0f : 0.0f);
@@ -87,14 +87,15 @@ static struct taps find_taps(const struct tinyml_grid_sample *p, float n, int32_
 				taps.weight[i] = 0.0f;
 			}
 		} else if (p->outside == TINYML_OUTSIDE_REFLECTION) {
-			place = reflect(place, low, high);
+			place = grid_sample_reflect(place, low, high);
 		}
 		taps.place[i] = (int32_t)tinyml_bounded(place, 0.0f, extent - 1.0f);
 	}
 	return taps;
 }
 
-static float gather(const struct tinyml_grid_sample *p, const float *plane, const struct taps *t)
+static float grid_sample_gather(const struct tinyml_grid_sample *p, const float *plane,
+				const struct taps *t)
 {
 	float sum = 0.0f;
 
@@ -124,11 +125,13 @@ void tinyml_grid_sample_f32(const struct tinyml_grid_sample *p, const float *x, 
 			for (int32_t a = 0; a < 3; a++) {
 				const struct taps only = {{0}, {1.0f}, 1};
 
-				taps[a] = a < 3 - p->axes ? only
-							  : find_taps(p, grid[2 - a], p->in[a]);
+				taps[a] = a < 3 - p->axes
+						  ? only
+						  : grid_sample_find_taps(p, grid[2 - a], p->in[a]);
 			}
 			for (int32_t c = 0; c < p->channels; c++) {
-				y[c * p->positions + i] = gather(p, &x[c * plane], taps);
+				y[c * p->positions + i] =
+					grid_sample_gather(p, &x[c * plane], taps);
 			}
 			grid += p->axes;
 		}

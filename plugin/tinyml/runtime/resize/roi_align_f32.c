@@ -12,7 +12,7 @@ struct point {
 };
 
 /* The two elements around a position on one axis; false if it is too far outside. */
-static bool locate_point(float v, int32_t size, struct point *point)
+static bool roi_align_locate_point(float v, int32_t size, struct point *point)
 {
 	if (!(v >= -1.0f && v <= (float)size)) {
 		return false;
@@ -24,8 +24,8 @@ static bool locate_point(float v, int32_t size, struct point *point)
 	return true;
 }
 
-static float at(const struct tinyml_roi_align *p, const float *plane, struct point y,
-		struct point x)
+static float roi_align_at(const struct tinyml_roi_align *p, const float *plane, struct point y,
+			  struct point x)
 {
 	const float part[4] = {
 		(1.0f - y.part) * (1.0f - x.part) * plane[y.low * p->in_w + x.low],
@@ -46,7 +46,8 @@ struct bin {
 	int32_t samples;
 };
 
-static struct bin bin_of(const struct tinyml_roi_align *p, float from, float to, int32_t bins)
+static struct bin roi_align_bin_of(const struct tinyml_roi_align *p, float from, float to,
+				   int32_t bins)
 {
 	const float shift = p->half_pixel ? 0.5f : 0.0f;
 	const float start = from * p->scale - shift;
@@ -61,8 +62,8 @@ static struct bin bin_of(const struct tinyml_roi_align *p, float from, float to,
 	return (struct bin){start, size, (int32_t)tinyml_bounded(samples, 0.0f, 1000.0f)};
 }
 
-static float pool(const struct tinyml_roi_align *p, const float *plane, struct bin rows,
-		  struct bin cols, int32_t oy, int32_t ox)
+static float roi_align_pool(const struct tinyml_roi_align *p, const float *plane, struct bin rows,
+			    struct bin cols, int32_t oy, int32_t ox)
 {
 	float result = 0.0f;
 	bool first = true;
@@ -79,8 +80,9 @@ static float pool(const struct tinyml_roi_align *p, const float *plane, struct b
 			struct point x;
 			float value = 0.0f;
 
-			if (locate_point(v, p->in_h, &y) && locate_point(u, p->in_w, &x)) {
-				value = at(p, plane, y, x);
+			if (roi_align_locate_point(v, p->in_h, &y) &&
+			    roi_align_locate_point(u, p->in_w, &x)) {
+				value = roi_align_at(p, plane, y, x);
 			}
 			if (!p->largest) {
 				result += value;
@@ -101,14 +103,16 @@ void tinyml_roi_align_f32(const struct tinyml_roi_align *p, const float *x, cons
 	const int32_t plane = p->in_h * p->in_w;
 
 	for (int32_t r = 0; r < p->regions; r++) {
-		const struct bin cols = bin_of(p, rois[4 * r], rois[4 * r + 2], p->out_w);
-		const struct bin rows = bin_of(p, rois[4 * r + 1], rois[4 * r + 3], p->out_h);
+		const struct bin cols = roi_align_bin_of(p, rois[4 * r], rois[4 * r + 2], p->out_w);
+		const struct bin rows =
+			roi_align_bin_of(p, rois[4 * r + 1], rois[4 * r + 3], p->out_h);
 		const float *image = &x[tinyml_index(batch[r], p->batches) * p->channels * plane];
 
 		for (int32_t c = 0; c < p->channels; c++) {
 			for (int32_t oy = 0; oy < p->out_h; oy++) {
 				for (int32_t ox = 0; ox < p->out_w; ox++) {
-					*y++ = pool(p, &image[c * plane], rows, cols, oy, ox);
+					*y++ = roi_align_pool(p, &image[c * plane], rows, cols, oy,
+							      ox);
 				}
 			}
 		}

@@ -7,7 +7,7 @@
 #include <tinyml/values.h>
 
 /* Exchange the oldest score of a class for the newest. */
-static void note(struct tinyml_decision *d, uint32_t class_index, int32_t score)
+static void decision_note(struct tinyml_decision *d, uint32_t class_index, int32_t score)
 {
 	int16_t *place = &d->history[(uint32_t)d->next * d->classes + class_index];
 
@@ -15,7 +15,7 @@ static void note(struct tinyml_decision *d, uint32_t class_index, int32_t score)
 	*place = (int16_t)score;
 }
 
-static int decide(struct tinyml_decision *d)
+static int decision_decide(struct tinyml_decision *d)
 {
 	int best = TINYML_UNDECIDED;
 
@@ -43,9 +43,9 @@ static int decide(struct tinyml_decision *d)
 int tinyml_decide_scores(struct tinyml_decision *decision, const int16_t *scores)
 {
 	for (uint32_t i = 0; i < decision->classes; i++) {
-		note(decision, i, scores[i]);
+		decision_note(decision, i, scores[i]);
 	}
-	return decide(decision);
+	return decision_decide(decision);
 }
 
 int tinyml_decide(struct tinyml_decision *decision, const struct tinyml_tensor *scores)
@@ -53,12 +53,12 @@ int tinyml_decide(struct tinyml_decision *decision, const struct tinyml_tensor *
 	for (uint32_t i = 0; i < decision->classes; i++) {
 		const float score = tinyml_load_one(scores, scores->data, i) * 32768.0f;
 
-		note(decision, i,
-		     score >= 32767.0f    ? INT16_MAX
-		     : score >= -32768.0f ? (int32_t)score
-					  : INT16_MIN);
+		decision_note(decision, i,
+			      score >= 32767.0f    ? INT16_MAX
+			      : score >= -32768.0f ? (int32_t)score
+						   : INT16_MIN);
 	}
-	return decide(decision);
+	return decision_decide(decision);
 }
 
 void tinyml_decision_reset(struct tinyml_decision *decision)

@@ -10,101 +10,106 @@ struct number {
 	float im;
 };
 
-static inline struct number sum(struct number a, struct number b)
+static inline struct number fft_f32_sum(struct number a, struct number b)
 {
 	return (struct number){a.re + b.re, a.im + b.im};
 }
 
-static inline struct number difference(struct number a, struct number b)
+static inline struct number fft_f32_difference(struct number a, struct number b)
 {
 	return (struct number){a.re - b.re, a.im - b.im};
 }
 
-static inline struct number product(struct number a, struct number b)
+static inline struct number fft_f32_product(struct number a, struct number b)
 {
 	return (struct number){a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
 }
 
-static inline struct number scaled(struct number a, float factor)
+static inline struct number fft_f32_scaled(struct number a, float factor)
 {
 	return (struct number){a.re * factor, a.im * factor};
 }
 
 /* i * sign * a */
-static inline struct number quarter(struct number a, float sign)
+static inline struct number fft_f32_quarter(struct number a, float sign)
 {
 	return (struct number){-sign * a.im, sign * a.re};
 }
 
-static inline void join2(struct number *z, int32_t width, struct number b)
+static inline void fft_f32_join2(struct number *z, int32_t width, struct number b)
 {
 	const struct number a = z[0];
 
-	z[0] = sum(a, b);
-	z[width] = difference(a, b);
+	z[0] = fft_f32_sum(a, b);
+	z[width] = fft_f32_difference(a, b);
 }
 
-static inline void join3(struct number *z, int32_t width, struct number b, struct number c,
-			 float sign)
+static inline void fft_f32_join3(struct number *z, int32_t width, struct number b, struct number c,
+				 float sign)
 {
-	const struct number both = sum(b, c), a = z[0];
-	const struct number across = quarter(scaled(difference(b, c), 0.866025404f), sign);
-	const struct number middle = difference(a, scaled(both, 0.5f));
+	const struct number both = fft_f32_sum(b, c), a = z[0];
+	const struct number across =
+		fft_f32_quarter(fft_f32_scaled(fft_f32_difference(b, c), 0.866025404f), sign);
+	const struct number middle = fft_f32_difference(a, fft_f32_scaled(both, 0.5f));
 
-	z[0] = sum(a, both);
-	z[width] = sum(middle, across);
-	z[2 * width] = difference(middle, across);
+	z[0] = fft_f32_sum(a, both);
+	z[width] = fft_f32_sum(middle, across);
+	z[2 * width] = fft_f32_difference(middle, across);
 }
 
-static inline void join4(struct number *z, int32_t width, struct number b, struct number c,
-			 struct number d, float sign)
+static inline void fft_f32_join4(struct number *z, int32_t width, struct number b, struct number c,
+				 struct number d, float sign)
 {
-	const struct number even = sum(z[0], c), odd = difference(z[0], c);
-	const struct number both = sum(b, d), across = quarter(difference(b, d), sign);
+	const struct number even = fft_f32_sum(z[0], c), odd = fft_f32_difference(z[0], c);
+	const struct number both = fft_f32_sum(b, d),
+			    across = fft_f32_quarter(fft_f32_difference(b, d), sign);
 
-	z[0] = sum(even, both);
-	z[width] = sum(odd, across);
-	z[2 * width] = difference(even, both);
-	z[3 * width] = difference(odd, across);
+	z[0] = fft_f32_sum(even, both);
+	z[width] = fft_f32_sum(odd, across);
+	z[2 * width] = fft_f32_difference(even, both);
+	z[3 * width] = fft_f32_difference(odd, across);
 }
 
-static inline void join5(struct number *z, int32_t width, struct number b, struct number c,
-			 struct number d, struct number e, float sign)
+static inline void fft_f32_join5(struct number *z, int32_t width, struct number b, struct number c,
+				 struct number d, struct number e, float sign)
 {
 	const struct number a = z[0];
-	const struct number outer = sum(b, e), inner = sum(c, d);
-	const struct number far = difference(b, e), near = difference(c, d);
-	const struct number u =
-		sum(a, sum(scaled(outer, 0.309016994f), scaled(inner, -0.809016994f)));
-	const struct number v =
-		sum(a, sum(scaled(outer, -0.809016994f), scaled(inner, 0.309016994f)));
-	const struct number s =
-		quarter(sum(scaled(far, 0.951056516f), scaled(near, 0.587785252f)), sign);
+	const struct number outer = fft_f32_sum(b, e), inner = fft_f32_sum(c, d);
+	const struct number far = fft_f32_difference(b, e), near = fft_f32_difference(c, d);
+	const struct number u = fft_f32_sum(a, fft_f32_sum(fft_f32_scaled(outer, 0.309016994f),
+							   fft_f32_scaled(inner, -0.809016994f)));
+	const struct number v = fft_f32_sum(a, fft_f32_sum(fft_f32_scaled(outer, -0.809016994f),
+							   fft_f32_scaled(inner, 0.309016994f)));
+	const struct number s = fft_f32_quarter(
+		fft_f32_sum(fft_f32_scaled(far, 0.951056516f), fft_f32_scaled(near, 0.587785252f)),
+		sign);
 	const struct number t =
-		quarter(difference(scaled(far, 0.587785252f), scaled(near, 0.951056516f)), sign);
+		fft_f32_quarter(fft_f32_difference(fft_f32_scaled(far, 0.587785252f),
+						   fft_f32_scaled(near, 0.951056516f)),
+				sign);
 
-	z[0] = sum(a, sum(outer, inner));
-	z[width] = sum(u, s);
-	z[2 * width] = sum(v, t);
-	z[3 * width] = difference(v, t);
-	z[4 * width] = difference(u, s);
+	z[0] = fft_f32_sum(a, fft_f32_sum(outer, inner));
+	z[width] = fft_f32_sum(u, s);
+	z[2 * width] = fft_f32_sum(v, t);
+	z[3 * width] = fft_f32_difference(v, t);
+	z[4 * width] = fft_f32_difference(u, s);
 }
 
 /* Any other radix, by definition; `roots` is one turn of it. */
-static void join_any(struct number *z, int32_t width, int32_t radix, const struct number *w,
-		     const struct number *roots)
+static void fft_f32_join_any(struct number *z, int32_t width, int32_t radix, const struct number *w,
+			     const struct number *roots)
 {
 	struct number legs[LARGEST_RADIX];
 
 	legs[0] = z[0];
 	for (int32_t leg = 1; leg < radix; leg++) {
-		legs[leg] = w == 0 ? z[leg * width] : product(z[leg * width], w[leg - 1]);
+		legs[leg] = w == 0 ? z[leg * width] : fft_f32_product(z[leg * width], w[leg - 1]);
 	}
 	for (int32_t k = 0; k < radix; k++) {
 		struct number total = legs[0];
 
 		for (int32_t leg = 1, turn = k; leg < radix; leg++) {
-			total = sum(total, product(legs[leg], roots[turn]));
+			total = fft_f32_sum(total, fft_f32_product(legs[leg], roots[turn]));
 			turn = turn + k < radix ? turn + k : turn + k - radix;
 		}
 		z[k * width] = total;
@@ -112,34 +117,34 @@ static void join_any(struct number *z, int32_t width, int32_t radix, const struc
 }
 
 /* The first stage joins neighbours, and there is nothing to multiply by. */
-static void first_stage(struct number *z, const struct number *end, int32_t radix, float sign,
-			const struct number *roots)
+static void fft_f32_first_stage(struct number *z, const struct number *end, int32_t radix,
+				float sign, const struct number *roots)
 {
 	for (; z < end; z += radix) {
 		switch (radix) {
 		case 2:
-			join2(z, 1, z[1]);
+			fft_f32_join2(z, 1, z[1]);
 			break;
 		case 3:
-			join3(z, 1, z[1], z[2], sign);
+			fft_f32_join3(z, 1, z[1], z[2], sign);
 			break;
 		case 4:
-			join4(z, 1, z[1], z[2], z[3], sign);
+			fft_f32_join4(z, 1, z[1], z[2], z[3], sign);
 			break;
 		case 5:
-			join5(z, 1, z[1], z[2], z[3], z[4], sign);
+			fft_f32_join5(z, 1, z[1], z[2], z[3], z[4], sign);
 			break;
 		default:
-			join_any(z, 1, radix, 0, roots);
+			fft_f32_join_any(z, 1, radix, 0, roots);
 			break;
 		}
 	}
 }
 
 /* Join `radix` transforms of `width` points. */
-static const struct number *next_stage(struct number *z, const struct number *end, int32_t width,
-				       int32_t radix, const struct number *w, float sign,
-				       const struct number *roots)
+static const struct number *fft_f32_next_stage(struct number *z, const struct number *end,
+					       int32_t width, int32_t radix, const struct number *w,
+					       float sign, const struct number *roots)
 {
 	const int32_t step = width * radix;
 
@@ -149,34 +154,36 @@ static const struct number *next_stage(struct number *z, const struct number *en
 		switch (radix) {
 		case 2:
 			for (; p < end; p += step) {
-				join2(p, width, product(p[width], w[0]));
+				fft_f32_join2(p, width, fft_f32_product(p[width], w[0]));
 			}
 			break;
 		case 3:
 			for (; p < end; p += step) {
-				join3(p, width, product(p[width], w[0]),
-				      product(p[2 * width], w[1]), sign);
+				fft_f32_join3(p, width, fft_f32_product(p[width], w[0]),
+					      fft_f32_product(p[2 * width], w[1]), sign);
 			}
 			break;
 		case 4: {
 			const struct number w1 = w[0], w2 = w[1], w3 = w[2];
 
 			for (; p < end; p += step) {
-				join4(p, width, product(p[width], w1), product(p[2 * width], w2),
-				      product(p[3 * width], w3), sign);
+				fft_f32_join4(p, width, fft_f32_product(p[width], w1),
+					      fft_f32_product(p[2 * width], w2),
+					      fft_f32_product(p[3 * width], w3), sign);
 			}
 			break;
 		}
 		case 5:
 			for (; p < end; p += step) {
-				join5(p, width, product(p[width], w[0]),
-				      product(p[2 * width], w[1]), product(p[3 * width], w[2]),
-				      product(p[4 * width], w[3]), sign);
+				fft_f32_join5(p, width, fft_f32_product(p[width], w[0]),
+					      fft_f32_product(p[2 * width], w[1]),
+					      fft_f32_product(p[3 * width], w[2]),
+					      fft_f32_product(p[4 * width], w[3]), sign);
 			}
 			break;
 		default:
 			for (; p < end; p += step) {
-				join_any(p, width, radix, w, roots);
+				fft_f32_join_any(p, width, radix, w, roots);
 			}
 			break;
 		}
@@ -184,7 +191,7 @@ static const struct number *next_stage(struct number *z, const struct number *en
 	return w;
 }
 
-static void stages(const struct tinyml_fft_f32 *p, struct number *z)
+static void fft_f32_stages(const struct tinyml_fft_f32 *p, struct number *z)
 {
 	const struct number *w = (const struct number *)(const void *)p->twiddles;
 	const struct number *roots = (const struct number *)(const void *)p->roots;
@@ -197,17 +204,17 @@ static void stages(const struct tinyml_fft_f32 *p, struct number *z)
 			roots += last;
 		}
 		if (width == 1) {
-			first_stage(z, end, *radix, p->sign, roots);
+			fft_f32_first_stage(z, end, *radix, p->sign, roots);
 		} else {
-			w = next_stage(z, end, width, *radix, w, p->sign, roots);
+			w = fft_f32_next_stage(z, end, width, *radix, w, p->sign, roots);
 		}
 		width *= *radix;
 		last = *radix;
 	}
 }
 
-static void load_pairs(const struct tinyml_fft_f32 *p, const float *x, int32_t count,
-		       struct number *z)
+static void fft_f32_load_pairs(const struct tinyml_fft_f32 *p, const float *x, int32_t count,
+			       struct number *z)
 {
 	const struct number none = {0.0f, 0.0f};
 	const int32_t whole = count / 2;
@@ -228,8 +235,8 @@ void tinyml_fft_complex_f32(const struct tinyml_fft_f32 *p, const float *x, int3
 {
 	struct number *z = (struct number *)(void *)y;
 
-	load_pairs(p, x, 2 * count, z);
-	stages(p, z);
+	fft_f32_load_pairs(p, x, 2 * count, z);
+	fft_f32_stages(p, z);
 }
 
 void tinyml_fft_of_real_f32(const struct tinyml_fft_f32 *p, const float *x, int32_t count, float *y)
@@ -239,12 +246,12 @@ void tinyml_fft_of_real_f32(const struct tinyml_fft_f32 *p, const float *x, int3
 	for (int32_t i = 0; i < p->points; i++) {
 		z[p->places[i]] = (struct number){i < count ? x[i] : 0.0f, 0.0f};
 	}
-	stages(p, z);
+	fft_f32_stages(p, z);
 }
 
 void tinyml_fft_half_f32(const struct tinyml_fft_f32 *p, const float *x, int32_t count, float *y)
 {
-	load_pairs(p, x, count, (struct number *)(void *)y);
+	fft_f32_load_pairs(p, x, count, (struct number *)(void *)y);
 	tinyml_fft_half_placed_f32(p, y);
 }
 
@@ -254,7 +261,7 @@ void tinyml_fft_half_placed_f32(const struct tinyml_fft_f32 *p, float *y)
 	const struct number *w = (const struct number *)(const void *)p->separation;
 	const int32_t points = p->points;
 
-	stages(p, z);
+	fft_f32_stages(p, z);
 
 	/* Even and odd samples were transformed as real and imaginary parts of one signal: half the
 	 * sum of mirrored numbers is the spectrum of the even ones, half the difference that of the
@@ -267,9 +274,9 @@ void tinyml_fft_half_placed_f32(const struct tinyml_fft_f32 *p, float *y)
 		const struct number near = z[k], far = z[points - k];
 		const struct number even = {0.5f * (near.re + far.re), 0.5f * (near.im - far.im)};
 		const struct number odd = {0.5f * (near.im + far.im), 0.5f * (far.re - near.re)};
-		const struct number turned = product(odd, *w);
+		const struct number turned = fft_f32_product(odd, *w);
 
-		z[k] = sum(even, turned);
+		z[k] = fft_f32_sum(even, turned);
 		z[points - k] = (struct number){even.re - turned.re, turned.im - even.im};
 	}
 }

@@ -6,7 +6,7 @@
 
 #include "fft_s16.h"
 
-static uint32_t enlarged(uint32_t z, int32_t shift)
+static uint32_t fft_s16_enlarged(uint32_t z, int32_t shift)
 {
 	const uint32_t low = (z << shift) & 0xFFFFu;
 
@@ -14,12 +14,14 @@ static uint32_t enlarged(uint32_t z, int32_t shift)
 }
 
 /* The first stage, on neighbours, whose factors are all 1. */
-static void first_stage(uint32_t *z, uint32_t points, bool fours, int32_t shift)
+static void fft_s16_first_stage(uint32_t *z, uint32_t points, bool fours, int32_t shift)
 {
 	if (!fours) {
 		for (uint32_t *end = z + points; z < end; z += 2) {
-			const uint32_t a = tinyml_pair_scaled(enlarged(z[0], shift), 32767 / 2);
-			const uint32_t b = tinyml_pair_scaled(enlarged(z[1], shift), 32767 / 2);
+			const uint32_t a =
+				tinyml_pair_scaled(fft_s16_enlarged(z[0], shift), 32767 / 2);
+			const uint32_t b =
+				tinyml_pair_scaled(fft_s16_enlarged(z[1], shift), 32767 / 2);
 
 			z[0] = tinyml_pair_add(a, b);
 			z[1] = tinyml_pair_sub(a, b);
@@ -27,10 +29,10 @@ static void first_stage(uint32_t *z, uint32_t points, bool fours, int32_t shift)
 		return;
 	}
 	for (uint32_t *end = z + points; z < end; z += 4) {
-		const uint32_t a = tinyml_pair_scaled(enlarged(z[0], shift), 32767 / 4);
-		const uint32_t b = tinyml_pair_scaled(enlarged(z[1], shift), 32767 / 4);
-		const uint32_t c = tinyml_pair_scaled(enlarged(z[2], shift), 32767 / 4);
-		const uint32_t d = tinyml_pair_scaled(enlarged(z[3], shift), 32767 / 4);
+		const uint32_t a = tinyml_pair_scaled(fft_s16_enlarged(z[0], shift), 32767 / 4);
+		const uint32_t b = tinyml_pair_scaled(fft_s16_enlarged(z[1], shift), 32767 / 4);
+		const uint32_t c = tinyml_pair_scaled(fft_s16_enlarged(z[2], shift), 32767 / 4);
+		const uint32_t d = tinyml_pair_scaled(fft_s16_enlarged(z[3], shift), 32767 / 4);
 		const uint32_t even = tinyml_pair_add(a, c), odd = tinyml_pair_sub(a, c);
 		const uint32_t both = tinyml_pair_add(b, d), across = tinyml_pair_sub(b, d);
 
@@ -42,7 +44,7 @@ static void first_stage(uint32_t *z, uint32_t points, bool fours, int32_t shift)
 }
 
 /* A later stage joins four transforms of `width` points. */
-static void next_stage(uint32_t *z, uint32_t points, uint32_t width, const uint32_t *turn)
+static void fft_s16_next_stage(uint32_t *z, uint32_t points, uint32_t width, const uint32_t *turn)
 {
 	const uint32_t step = points / (4 * width);
 
@@ -74,13 +76,13 @@ void tinyml_fft_stages_s16(uint32_t *z, uint32_t points, const uint32_t *turn, i
 	/* a power of four has an odd number of bits */
 	const bool fours = (__builtin_clz(points) & 1) != 0;
 
-	first_stage(z, points, fours, shift);
+	fft_s16_first_stage(z, points, fours, shift);
 	for (uint32_t width = fours ? 4 : 2; width < points; width *= 4) {
-		next_stage(z, points, width, turn);
+		fft_s16_next_stage(z, points, width, turn);
 	}
 }
 
-static void put(int16_t *y, uint32_t bin, int32_t re, int32_t im)
+static void fft_s16_put(int16_t *y, uint32_t bin, int32_t re, int32_t im)
 {
 	y[2 * bin] = (int16_t)re;
 	y[2 * bin + 1] = (int16_t)im;
@@ -101,8 +103,8 @@ void tinyml_rfft_s16(const struct tinyml_fft_s16 *p, const int16_t *x, uint32_t 
 
 	const uint32_t sums = tinyml_pair_scaled(work[0], 32767 / 2);
 
-	put(y, 0, tinyml_pair_re(sums) + tinyml_pair_im(sums), 0);
-	put(y, points, tinyml_pair_re(sums) - tinyml_pair_im(sums), 0);
+	fft_s16_put(y, 0, tinyml_pair_re(sums) + tinyml_pair_im(sums), 0);
+	fft_s16_put(y, points, tinyml_pair_re(sums) - tinyml_pair_im(sums), 0);
 	for (uint32_t k = 1; k <= points / 2; k++) {
 		uint32_t even, odd;
 
@@ -111,13 +113,14 @@ void tinyml_rfft_s16(const struct tinyml_fft_s16 *p, const int16_t *x, uint32_t 
 		const int32_t er = tinyml_pair_re(even), ei = tinyml_pair_im(even);
 		const int32_t pr = tinyml_pair_re(odd), pi = tinyml_pair_im(odd);
 
-		put(y, k, (er + pr) >> 1, (ei + pi) >> 1);
-		put(y, points - k, (er - pr) >> 1, (pi - ei) >> 1); /* last: counts in the middle */
+		fft_s16_put(y, k, (er + pr) >> 1, (ei + pi) >> 1);
+		/* The last one counts in the middle. */
+		fft_s16_put(y, points - k, (er - pr) >> 1, (pi - ei) >> 1);
 	}
 }
 
 /* The number of a bin with its parts exchanged. */
-static uint32_t exchanged(const int16_t *x, uint32_t bin)
+static uint32_t fft_s16_exchanged(const int16_t *x, uint32_t bin)
 {
 	return tinyml_pair(x[2 * bin + 1], x[2 * bin]);
 }
@@ -129,10 +132,10 @@ void tinyml_irfft_s16(const struct tinyml_fft_s16 *p, const int16_t *x, uint32_t
 
 	work[0] = tinyml_pair_scaled(tinyml_pair(first - last, first + last), 32767 / 2);
 	for (uint32_t k = 1; k <= points / 2; k++) {
-		const uint32_t mirror = exchanged(x, points - k);
+		const uint32_t mirror = fft_s16_exchanged(x, points - k);
 		const uint32_t conjugate =
 			tinyml_pair(-tinyml_pair_re(mirror), tinyml_pair_im(mirror));
-		const uint32_t near = tinyml_pair_scaled(exchanged(x, k), 32767 / 2);
+		const uint32_t near = tinyml_pair_scaled(fft_s16_exchanged(x, k), 32767 / 2);
 		const uint32_t far = tinyml_pair_scaled(conjugate, 32767 / 2);
 		const uint32_t even = tinyml_pair_add(near, far);
 		const uint32_t odd =
@@ -145,6 +148,6 @@ void tinyml_irfft_s16(const struct tinyml_fft_s16 *p, const int16_t *x, uint32_t
 	}
 	tinyml_fft_stages_s16(work, points, p->turn, 0);
 	for (uint32_t n = 0; n < points; n++) {
-		put(y, n, tinyml_pair_im(work[n]), tinyml_pair_re(work[n]));
+		fft_s16_put(y, n, tinyml_pair_im(work[n]), tinyml_pair_re(work[n]));
 	}
 }

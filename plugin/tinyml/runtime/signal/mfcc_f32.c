@@ -8,8 +8,8 @@
 #define OFFSET_POWER 1.0e-6f
 #define DECIBELS     4.342944819f /* 10 / ln 10 */
 
-static void weigh(const struct tinyml_mfcc_f32 *p, const int16_t *ring, uint32_t oldest,
-		  float *work)
+static void mfcc_weigh(const struct tinyml_mfcc_f32 *p, const int16_t *ring, uint32_t oldest,
+		       float *work)
 {
 	const uint32_t samples = 2u * p->fft.points;
 	const int16_t *const end = ring + samples;
@@ -27,7 +27,7 @@ void tinyml_mfcc_f32(const struct tinyml_mfcc_f32 *p, const int16_t *ring, uint3
 	const float *weight = p->weights;
 	const float *cosine = p->cosines;
 
-	weigh(p, ring, oldest, work);
+	mfcc_weigh(p, ring, oldest, work);
 	tinyml_fft_half_placed_f32(&p->fft, work);
 	for (int32_t i = 0; i <= p->fft.points; i++) {
 		work[i] = work[2 * i] * work[2 * i] + work[2 * i + 1] * work[2 * i + 1];

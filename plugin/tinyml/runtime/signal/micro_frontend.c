@@ -15,8 +15,8 @@
 
 /* The weighted samples as complex numbers, in the order in which the FFT takes them. Returns the
  * largest absolute value, of which -32768 has none. */
-static int32_t weigh(const struct tinyml_micro_frontend *p, const int16_t *ring, uint32_t oldest,
-		     uint32_t *work)
+static int32_t micro_frontend_weigh(const struct tinyml_micro_frontend *p, const int16_t *ring,
+				    uint32_t oldest, uint32_t *work)
 {
 	const int16_t *const end = ring + p->window_samples;
 	const int16_t *x = ring + oldest;
@@ -41,7 +41,7 @@ static int32_t weigh(const struct tinyml_micro_frontend *p, const int16_t *ring,
 	return largest;
 }
 
-static uint32_t energy(int32_t re, int32_t im)
+static uint32_t micro_frontend_energy(int32_t re, int32_t im)
 {
 	re = (int16_t)(re >> 1);
 	im = (int16_t)(im >> 1);
@@ -50,7 +50,7 @@ static uint32_t energy(int32_t re, int32_t im)
 
 /* From the transform of pairs of samples to the energies of the real signal's spectrum, in place:
  * bins k and points - k come from the same two numbers. */
-static void energies(uint32_t *z, uint32_t points, const uint32_t *separation)
+static void micro_frontend_energies(uint32_t *z, uint32_t points, const uint32_t *separation)
 {
 	for (uint32_t k = 1; k <= points / 2; k++) {
 		uint32_t even, odd;
@@ -60,12 +60,13 @@ static void energies(uint32_t *z, uint32_t points, const uint32_t *separation)
 		const int32_t er = tinyml_pair_re(even), ei = tinyml_pair_im(even);
 		const int32_t pr = tinyml_pair_re(odd), pi = tinyml_pair_im(odd);
 
-		z[k] = energy(er + pr, ei + pi);
-		z[points - k] = energy(er - pr, pi - ei); /* last: it counts in the middle */
+		z[k] = micro_frontend_energy(er + pr, ei + pi);
+		/* The last one counts in the middle. */
+		z[points - k] = micro_frontend_energy(er - pr, pi - ei);
 	}
 }
 
-static uint32_t logarithm(const struct tinyml_micro_frontend *p, uint32_t signal)
+static uint32_t micro_frontend_logarithm(const struct tinyml_micro_frontend *p, uint32_t signal)
 {
 	const int32_t up = p->correction_bits;
 	const uint32_t x = up >= 0 ? signal << up : signal >> -up;
@@ -77,7 +78,8 @@ void tinyml_micro_frontend(const struct tinyml_micro_frontend *p, const int16_t 
 			   uint32_t oldest, uint32_t *work, uint32_t *noise, uint16_t *row)
 {
 	const uint32_t points = p->fft / 2u;
-	const int32_t shift = 15 - tinyml_bits_of((uint32_t)weigh(p, ring, oldest, work));
+	const int32_t shift =
+		15 - tinyml_bits_of((uint32_t)micro_frontend_weigh(p, ring, oldest, work));
 	const struct tinyml_smoothing smoothing = {
 		.shares = {p->even_smoothing, p->odd_smoothing},
 		.rests = {ONE - p->even_smoothing, ONE - p->odd_smoothing},
@@ -87,7 +89,7 @@ void tinyml_micro_frontend(const struct tinyml_micro_frontend *p, const int16_t 
 	};
 
 	tinyml_fft_stages_s16(work, points, p->turn, shift);
-	energies(work, points, p->separation);
+	micro_frontend_energies(work, points, p->separation);
 
 	const uint32_t *bin = work + p->first_bin;
 	const uint16_t *share = p->shares;
@@ -110,7 +112,7 @@ void tinyml_micro_frontend(const struct tinyml_micro_frontend *p, const int16_t 
 			value = p->pcan ? tinyml_band_gain(p->gains, p->gain_shift, value,
 							   noise[channel])
 					: value;
-			value = p->log ? logarithm(p, value) : value;
+			value = p->log ? micro_frontend_logarithm(p, value) : value;
 			row[channel] = (uint16_t)(value < 0xFFFFu ? value : 0xFFFFu);
 		}
 		behind = ahead;

@@ -20,13 +20,13 @@ struct moments {
 /* How far a value is from the mean. An offset such as gravity is larger than the deviations, so it
  * is subtracted first, which is exact: of samples that do not move, nothing is left.
  */
-static float deviation(const struct moments *m, float value)
+static float spectral_deviation(const struct moments *m, float value)
 {
 	return (value - m->first) - m->from_first;
 }
 
 /* The order of samples does not matter here, so the ring is read from its start. */
-static struct moments moments_of(const struct tinyml_spectral_f32 *p, const float *x)
+static struct moments spectral_moments_of(const struct tinyml_spectral_f32 *p, const float *x)
 {
 	const float count = (float)p->samples;
 	struct moments m = {.first = x[0]};
@@ -42,7 +42,7 @@ static struct moments moments_of(const struct tinyml_spectral_f32 *p, const floa
 	m.from_first /= count;
 	m.square /= count;
 	for (int32_t i = 0; i < p->samples; i++) {
-		const float rest = deviation(&m, x[i * p->axes]);
+		const float rest = spectral_deviation(&m, x[i * p->axes]);
 
 		m.second += rest * rest;
 		m.third += rest * rest * rest;
@@ -54,7 +54,7 @@ static struct moments moments_of(const struct tinyml_spectral_f32 *p, const floa
 	return m;
 }
 
-static float statistic(const struct moments *m, uint8_t which)
+static float spectral_statistic(const struct moments *m, uint8_t which)
 {
 	const bool still = m->second <= LEAST_VARIANCE * m->square;
 
@@ -74,13 +74,13 @@ static float statistic(const struct moments *m, uint8_t which)
 	}
 }
 
-static void bands_of(const struct tinyml_spectral_f32 *p, const float *ring, uint32_t oldest,
-		     const struct moments *m, float *work, float *row)
+static void spectral_bands_of(const struct tinyml_spectral_f32 *p, const float *ring,
+			      uint32_t oldest, const struct moments *m, float *work, float *row)
 {
 	const int32_t last = p->fft.points;
 
 	for (uint32_t i = 0; i < p->samples; i++) {
-		const float value = deviation(m, ring[oldest * p->axes]) * p->window[i];
+		const float value = spectral_deviation(m, ring[oldest * p->axes]) * p->window[i];
 
 		work[2u * p->fft.places[i / 2u] + (i & 1u)] = value;
 		oldest = oldest + 1 == p->samples ? 0 : oldest + 1;
@@ -105,13 +105,13 @@ void tinyml_spectral_f32(const struct tinyml_spectral_f32 *p, const float *ring,
 			 float *work, float *row)
 {
 	for (uint32_t axis = 0; axis < p->axes; axis++) {
-		const struct moments m = moments_of(p, ring + axis);
+		const struct moments m = spectral_moments_of(p, ring + axis);
 
 		for (uint32_t i = 0; i < p->statistic_count; i++) {
-			*row++ = statistic(&m, p->statistics[i]);
+			*row++ = spectral_statistic(&m, p->statistics[i]);
 		}
 		if (p->band_count > 0) {
-			bands_of(p, ring + axis, oldest, &m, work, row);
+			spectral_bands_of(p, ring + axis, oldest, &m, work, row);
 			row += p->band_count;
 		}
 	}

@@ -8,7 +8,8 @@ const char *tinyml_slot_error_text(int error)
 	static const char *const texts[] = {
 		[-TINYML_SLOT_OK] = "ok",
 		[-TINYML_SLOT_EMPTY] = "the slot is empty",
-		[-TINYML_SLOT_REGION] = "the slot is misaligned or too small",
+		[-TINYML_SLOT_REGION] =
+			"the slot is misaligned or too small, or its flash is not supported",
 		[-TINYML_SLOT_MAGIC] = "not a model",
 		[-TINYML_SLOT_BOUNDS] = "longer than the slot, or cut off",
 		[-TINYML_SLOT_ADDRESS] = "linked for another address",
@@ -31,6 +32,7 @@ const char *tinyml_slot_error_text(int error)
 		[-TINYML_SLOT_BUSY] = "the model in use is on trial: confirm or reject it first",
 		[-TINYML_SLOT_ORDER] = "out of order",
 		[-TINYML_SLOT_NO_CODE] = "this machine cannot run models from slots",
+		[-TINYML_SLOT_OVERTAKEN] = "another update has begun since",
 	};
 	unsigned int index = error <= 0 ? (unsigned int)-error : sizeof(texts);
 

@@ -5,7 +5,9 @@
 
 #include <string.h>
 
-#define MARK_BYTES 16u
+#include "flash.h"
+
+#define MARK_BYTES FLASH_CHUNK
 
 /* Different in every bit or so from erased flash and from each other's halves. */
 static const uint8_t content[MARK_BYTES] = {0x54, 0x4d, 0x53, 0x4c, 0xa5, 0x3c, 0x96, 0x0f,
@@ -23,31 +25,31 @@ uint32_t marks_bytes(const struct tinyml_slot_region *region)
 	return MARK_COUNT * stride(region);
 }
 
+uint32_t marks_room(const struct tinyml_slot_region *region)
+{
+	uint32_t room = region->bytes - marks_bytes(region);
+
+	/* Where erased flash cannot be read, a failure while the marks are erased must not make an
+	 * image unreadable that they still call complete. */
+	return region->flash->read != NULL ? flash_unit_start(region, room) : room;
+}
+
 static uint32_t offset_of(const struct tinyml_slot_region *region, unsigned int mark)
 {
 	return region->bytes - marks_bytes(region) + mark * stride(region);
 }
 
-static const uint8_t *find(const struct tinyml_slot_region *region, unsigned int mark)
-{
-	return (const uint8_t *)region->memory + offset_of(region, mark);
-}
-
 bool mark_is_blank(const struct tinyml_slot_region *region, unsigned int mark)
 {
-	const uint8_t *found = find(region, mark);
-
-	for (uint32_t i = 0; i < stride(region); i++) {
-		if (found[i] != 0xffu) {
-			return false;
-		}
-	}
-	return true;
+	return flash_is_blank(region, offset_of(region, mark), stride(region));
 }
 
 bool mark_is_set(const struct tinyml_slot_region *region, unsigned int mark)
 {
-	return memcmp(find(region, mark), content, MARK_BYTES) == 0;
+	uint8_t found[MARK_BYTES];
+
+	return flash_read(region, offset_of(region, mark), found, MARK_BYTES) == 0 &&
+	       memcmp(found, content, MARK_BYTES) == 0;
 }
 
 bool is_confirmed(const struct tinyml_slot_region *region)

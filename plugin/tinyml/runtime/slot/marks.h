@@ -21,6 +21,9 @@ enum mark {
 /** The bytes at the end of a slot that marks take. */
 uint32_t marks_bytes(const struct tinyml_slot_region *region);
 
+/** The bytes before them that an image may take. */
+uint32_t marks_room(const struct tinyml_slot_region *region);
+
 /** Nothing was written there since the slot was erased. */
 bool mark_is_blank(const struct tinyml_slot_region *region, unsigned int mark);
 

@@ -49,8 +49,8 @@ static int take_data(struct tinyml_receiver *receiver, const uint8_t *arguments,
 	}
 	offset = get_word(arguments);
 	count = (uint32_t)bytes - 4u;
-	if (update->region != NULL && offset + count == update->done) {
-		return 0; /* sent again because the answer was lost */
+	if (offset + count == update->done) { /* sent again because the answer was lost */
+		return tinyml_update_write(update, NULL, 0);
 	}
 	return offset != update->done ? TINYML_SLOT_ORDER
 				      : tinyml_update_write(update, &arguments[4], count);

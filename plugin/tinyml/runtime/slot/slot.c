@@ -184,8 +184,14 @@ static int check_descriptor(const struct image *image, const struct tinyml_slot 
 static int check(struct image *image, const struct tinyml_slot *slot,
 		 const struct tinyml_slot_region *region, const struct tinyml_slot_trust *trust)
 {
-	int error = find_container(image, region);
+	int error;
 
+	if (slot->sync != NULL) {
+		slot->sync(region->memory, region->bytes);
+	} else {
+		tinyml_slot_sync(region->memory, region->bytes);
+	}
+	error = find_container(image, region);
 	error = error != 0 ? error : check_integrity(image);
 	error = error != 0 ? error : check_trust(image, trust);
 	return error != 0 ? error : check_descriptor(image, slot);
@@ -295,7 +301,13 @@ void tinyml_slot_reset(struct tinyml_slot *slot)
 
 int tinyml_slot_self_test(struct tinyml_slot *slot)
 {
-	int status = call(slot, slot->test);
-
-	return status <= 0 ? status : TINYML_SLOT_SELF_TEST;
+	if (slot->test == NULL) {
+		return TINYML_SLOT_NONE;
+	}
+#ifdef TINYML_SLOT_PLAYS_DEVICE
+	if (slot->call == NULL) {
+		return TINYML_SLOT_NO_CODE;
+	}
+#endif
+	return call(slot, slot->test) == 0 ? 0 : TINYML_SLOT_SELF_TEST;
 }

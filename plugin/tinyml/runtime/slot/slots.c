@@ -5,6 +5,7 @@
 
 #include <tinyml/slots.h>
 
+#include "flash.h"
 #include "format.h"
 #include "marks.h"
 
@@ -34,14 +35,31 @@ int tinyml_slots_newer(const struct tinyml_slots *slots, const struct tinyml_slo
 	return compare(version_in(region), slots->slot->version) > 0 ? 0 : TINYML_SLOT_VERSION;
 }
 
+/* Received, and neither kept nor given up. */
 static bool is_due(const struct tinyml_slot_region *region)
 {
 	return mark_is_set(region, MARK_COMPLETE) && !is_confirmed(region) &&
 	       mark_is_blank(region, MARK_REJECTED);
 }
 
-/* The first time a model runs. The mark comes before anything of it runs: if that never returns,
- * the next start knows. */
+static bool is_kept(const struct tinyml_slot_region *region)
+{
+	return is_confirmed(region) && !mark_is_set(region, MARK_REJECTED);
+}
+
+/* Never try a model again. Where the mark for that cannot be written, no trial is left. */
+static int give_up(const struct tinyml_slot_region *region)
+{
+	int error = set_mark(region, MARK_REJECTED, 1);
+
+	while (error != 0 && is_due(region) &&
+	       set_mark(region, MARK_TRIED, TINYML_SLOT_TRIALS) == 0) {
+	}
+	return !is_due(region) || trials(region) == TINYML_SLOT_TRIALS ? 0 : error;
+}
+
+/* A model that was not confirmed. The mark of the trial comes before anything of it runs: if that
+ * never returns, the next start knows. */
 static int try_model(struct tinyml_slots *slots, const struct tinyml_slot_region *region)
 {
 	int error = tinyml_slot_check(slots->slot, region, slots->trust);
@@ -59,40 +77,53 @@ static int try_model(struct tinyml_slots *slots, const struct tinyml_slot_region
 	if (error == 0) {
 		error = tinyml_slot_self_test(slots->slot);
 	}
-	if (error == TINYML_SLOT_NO_CODE) { /* a machine that only emulates a device */
+#ifdef TINYML_SLOT_PLAYS_DEVICE
+	if (error == TINYML_SLOT_NO_CODE) {
 		error = 0;
 	}
+#endif
 	if (error != 0) {
 		tinyml_slot_close(slots->slot);
-		(void)set_mark(region, MARK_REJECTED, 1);
+		(void)give_up(region);
 	}
 	return error;
+}
+
+/* What a header says counts only after the image has passed its check: a region whose header makes
+ * it look newer is tried first, and the other one if it fails. */
+static int newer_of(const struct tinyml_slot_region regions[2])
+{
+	for (int i = 0; i < 2; i++) {
+		if (!is_due(&regions[i]) && !is_kept(&regions[i])) {
+			return 1 - i;
+		}
+	}
+	return compare(version_in(&regions[1]), version_in(&regions[0])) > 0 ? 1 : 0;
 }
 
 int tinyml_slots_open(struct tinyml_slots *slots, struct tinyml_slot *slot)
 {
 	const struct tinyml_slot_region *regions = slots->region;
-	bool confirmed[2] = {is_confirmed(&regions[0]), is_confirmed(&regions[1])};
-	int newer = compare(version_in(&regions[1]), version_in(&regions[0])) > 0 ? 1 : 0;
+	int first;
 
 	tinyml_slot_close(slot);
-	slots->slot = slot;
+	slots->slot = NULL;
 	slots->active = -1;
 	slots->on_trial = false;
-	for (int i = 0; i < 2; i++) {
-		/* An old one that was never confirmed may be what is left of an update after it. */
-		if (is_due(&regions[i]) && !(confirmed[1 - i] && newer != i) &&
-		    try_model(slots, &regions[i]) == 0) {
-			slots->active = (int8_t)i;
-			slots->on_trial = true;
-			return 0;
-		}
+	if (!flash_is_sane(&regions[0]) || !flash_is_sane(&regions[1])) {
+		return TINYML_SLOT_REGION;
 	}
+	slots->slot = slot;
+	first = newer_of(regions);
 	for (int n = 0; n < 2; n++) {
-		int i = n == 0 ? newer : 1 - newer;
+		int i = n == 0 ? first : 1 - first;
+		bool due = is_due(&regions[i]);
 
-		if (confirmed[i] && tinyml_slot_open(slot, &regions[i], slots->trust) == 0) {
+		if (due ? try_model(slots, &regions[i]) == 0
+			: is_kept(&regions[i]) &&
+				    tinyml_slot_open(slot, &regions[i], slots->trust) == 0) {
 			slots->active = (int8_t)i;
+			slots->on_trial = due;
 			return 0;
 		}
 	}
@@ -115,10 +146,16 @@ int tinyml_slots_confirm(struct tinyml_slots *slots)
 
 int tinyml_slots_reject(struct tinyml_slots *slots)
 {
+	int error;
+
 	if (!slots->on_trial) {
 		return TINYML_SLOT_ORDER;
 	}
-	return set_mark(&slots->region[slots->active], MARK_REJECTED, 1);
+	error = give_up(&slots->region[slots->active]);
+	if (error == 0) {
+		(void)tinyml_slots_open(slots, slots->slot);
+	}
+	return error;
 }
 
 int tinyml_slots_free(const struct tinyml_slots *slots)
@@ -128,6 +165,10 @@ int tinyml_slots_free(const struct tinyml_slots *slots)
 	}
 	if (slots->on_trial) {
 		return TINYML_SLOT_BUSY;
+	}
+	if (slots->active < 0) {
+		/* A model that was confirmed may be of use to another firmware. */
+		return is_kept(&slots->region[0]) && !is_kept(&slots->region[1]) ? 1 : 0;
 	}
 	return slots->active == 0 ? 1 : 0;
 }

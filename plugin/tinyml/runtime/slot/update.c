@@ -7,72 +7,49 @@
 
 #include <tinyml/slots.h>
 
+#include "flash.h"
 #include "marks.h"
-
-static uint32_t round_down(uint32_t value, uint32_t unit)
-{
-	return value - value % unit;
-}
-
-static uint32_t round_up(uint32_t value, uint32_t unit)
-{
-	return round_down(value + unit - 1u, unit);
-}
-
-static int erase(const struct tinyml_slot_region *region, uint32_t from, uint32_t to)
-{
-	const struct tinyml_flash *flash = region->flash;
-
-	for (; from < to; from += flash->erase_bytes) {
-		if (flash->erase(flash->context, from, flash->erase_bytes) != 0) {
-			return TINYML_SLOT_FLASH;
-		}
-	}
-	return 0;
-}
-
-static uint32_t marks_sector(const struct tinyml_slot_region *region)
-{
-	return round_down(region->bytes - marks_bytes(region), region->flash->erase_bytes);
-}
 
 static bool marks_are_blank(const struct tinyml_slot_region *region)
 {
-	for (unsigned int mark = 0; mark < MARK_COUNT; mark++) {
-		if (!mark_is_blank(region, mark)) {
-			return false;
-		}
+	uint32_t bytes = marks_bytes(region);
+
+	return flash_is_blank(region, region->bytes - bytes, bytes);
+}
+
+/* Where to go on after an interrupted update: the erase unit with the last byte that is not 0xff.
+ * Data may end with 0xff, so more may have been written after it. */
+static uint32_t resumed_at(const struct tinyml_slot_region *region)
+{
+	uint32_t end = region->bytes - marks_bytes(region);
+
+	while (end >= FLASH_CHUNK && flash_is_blank(region, end - FLASH_CHUNK, FLASH_CHUNK)) {
+		end -= FLASH_CHUNK;
 	}
-	return true;
+	return end == 0u ? 0u : flash_unit_start(region, end - 1u);
 }
 
-/* The end of what was written, at most @a limit. */
-static uint32_t written(const struct tinyml_slot_region *region, uint32_t limit)
+/* The marks go first: without them, what is left is no model. */
+static int erase_all(const struct tinyml_slot_region *region)
 {
-	const uint8_t *memory = region->memory;
+	uint32_t marks = flash_unit_start(region, region->bytes - marks_bytes(region));
+	int error = flash_erase(region, marks, region->bytes);
 
-	while (limit > 0u && memory[limit - 1u] == 0xffu) {
-		limit--;
+	return error != 0 ? error : flash_erase(region, 0, marks);
+}
+
+/* 0 if the update may go on. */
+static int check_current(const struct tinyml_update *update)
+{
+	if (update->region == NULL) {
+		return TINYML_SLOT_ORDER;
 	}
-	return limit;
-}
-
-/* What is written at once. */
-static uint32_t unit_of(const struct tinyml_flash *flash)
-{
-	return flash->stream != NULL ? flash->stream->bytes : flash->write_bytes;
-}
-
-static bool is_sane(const struct tinyml_slot_region *region)
-{
-	const struct tinyml_flash *flash = region->flash;
-	uint32_t unit = flash != NULL ? unit_of(flash) : 0u;
-
-	return unit != 0u && flash->erase_bytes != 0u && flash->write_bytes != 0u &&
-	       flash->write_bytes <= TINYML_FLASH_WRITE_MAX &&
-	       (flash->write_bytes & (flash->write_bytes - 1u)) == 0u &&
-	       unit % flash->write_bytes == 0u && flash->erase_bytes % unit == 0u &&
-	       region->bytes % flash->erase_bytes == 0u && region->bytes > marks_bytes(region);
+	/* The region may have become the one in use, by another update or by another model. */
+	return update->number == update->slots->updates &&
+			       tinyml_slots_free(update->slots) ==
+				       (int)(update->region - update->slots->region)
+		       ? 0
+		       : TINYML_SLOT_OVERTAKEN;
 }
 
 int tinyml_update_begin(struct tinyml_update *update, struct tinyml_slots *slots, uint32_t bytes,
@@ -88,27 +65,23 @@ int tinyml_update_begin(struct tinyml_update *update, struct tinyml_slots *slots
 		return index;
 	}
 	region = &slots->region[index];
-	if (!is_sane(region)) {
+	if (!flash_is_sane(region)) {
 		return TINYML_SLOT_REGION;
 	}
-	if (bytes == 0u || bytes > region->bytes - marks_bytes(region)) {
+	if (bytes == 0u || bytes > marks_room(region)) {
 		return TINYML_SLOT_BOUNDS;
 	}
+	slots->updates++;
 	/* Everything is erased before the first byte is written, and no write spans two erase
-	 * units. So what is there, if it is the start of the image, was written after it into
-	 * erased flash, all but the erase unit in which power failed. */
-	from = 0;
-	if (resume && marks_are_blank(region)) {
-		from = round_down(written(region, marks_sector(region)),
-				  region->flash->erase_bytes);
-	}
+	 * units. So what is there, if it is the start of the image, was written into erased flash,
+	 * all but the erase unit in which power failed. That one and all after it are erased again,
+	 * whatever they read as: flash with ECC takes no second write, not even of 0xff. */
+	from = resume && marks_are_blank(region) ? resumed_at(region) : 0u;
 	if (from > 0u && from <= bytes) {
-		error = erase(region, from, from + region->flash->erase_bytes);
+		error = flash_erase(region, from, region->bytes);
 	} else {
 		from = 0;
-		/* The marks go first: without them, what is left is no model. */
-		error = erase(region, marks_sector(region), region->bytes);
-		error = error != 0 ? error : erase(region, 0, marks_sector(region));
+		error = erase_all(region);
 	}
 	if (error == 0 && region->flash->stream != NULL &&
 	    region->flash->stream->begin(region->flash->context, from) != 0) {
@@ -119,6 +92,7 @@ int tinyml_update_begin(struct tinyml_update *update, struct tinyml_slots *slots
 	}
 	update->slots = slots;
 	update->region = region;
+	update->number = slots->updates;
 	update->bytes = bytes;
 	update->done = from;
 	return 0;
@@ -126,8 +100,22 @@ int tinyml_update_begin(struct tinyml_update *update, struct tinyml_slots *slots
 
 uint32_t tinyml_update_crc32(const struct tinyml_update *update)
 {
-	return update->region == NULL ? 0
-				      : tinyml_slot_crc32(0, update->region->memory, update->done);
+	uint8_t chunk[FLASH_CHUNK];
+	uint32_t crc = 0;
+
+	if (update->region == NULL) {
+		return 0;
+	}
+	for (uint32_t at = 0; at < update->done; at += FLASH_CHUNK) {
+		uint32_t left = update->done - at;
+		uint32_t count = left < FLASH_CHUNK ? left : FLASH_CHUNK;
+
+		if (flash_read(update->region, at, chunk, count) != 0) {
+			return ~crc; /* that of nothing that begins like this */
+		}
+		crc = tinyml_slot_crc32(crc, chunk, count);
+	}
+	return crc;
 }
 
 /* Put data after what was received, of which @a used bytes wait to be written; with @a flush, write
@@ -153,14 +141,15 @@ int tinyml_update_write(struct tinyml_update *update, const void *data, uint32_t
 {
 	const uint8_t *from = data;
 	uint32_t unit;
+	int error = check_current(update);
 
-	if (update->region == NULL) {
-		return TINYML_SLOT_ORDER;
+	if (error != 0) {
+		return error;
 	}
 	if (bytes > update->bytes - update->done) {
 		return TINYML_SLOT_BOUNDS;
 	}
-	unit = unit_of(update->region->flash);
+	unit = flash_write_unit(update->region->flash);
 	while (bytes > 0u) {
 		uint32_t used = update->done % unit;
 		uint32_t count = bytes < unit - used ? bytes : unit - used;
@@ -187,12 +176,16 @@ int tinyml_update_finish(struct tinyml_update *update)
 	struct tinyml_slot_region image;
 	int error;
 
-	if (region == NULL || update->done != update->bytes) {
-		return TINYML_SLOT_ORDER;
+	error = check_current(update);
+	if (error == 0 && update->done != update->bytes) {
+		error = TINYML_SLOT_ORDER;
+	}
+	if (error != 0) {
+		return error;
 	}
 	update->region = NULL;
 	image = *region;
-	image.bytes = round_up(update->bytes, region->flash->write_bytes);
+	image.bytes = update->bytes + (0u - update->bytes) % region->flash->write_bytes;
 	error = tinyml_slot_check(slots->slot, &image, slots->trust);
 	error = error != 0 ? error : tinyml_slots_newer(slots, region);
 	return error != 0 ? error : set_mark(region, MARK_COMPLETE, 1);

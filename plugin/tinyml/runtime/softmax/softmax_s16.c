@@ -9,7 +9,7 @@
 #include <tinyml/transcendental.h>
 
 /* A table of 513 values over the whole range of int16, interpolated. */
-static int32_t interpolate(const int16_t *table, int32_t x)
+static int32_t softmax_s16_interpolate(const int16_t *table, int32_t x)
 {
 	const int32_t value = tinyml_clamp(x, INT16_MIN, INT16_MAX);
 	const int16_t *at = &table[256 + (value >> 7)];
@@ -17,7 +17,7 @@ static int32_t interpolate(const int16_t *table, int32_t x)
 	return at[0] + (((at[1] - at[0]) * (value & 127) + 64) >> 7);
 }
 
-static void softmax_row(const struct tinyml_softmax_s16 *p, const int16_t *x, int16_t *y)
+static void softmax_s16_row(const struct tinyml_softmax_s16 *p, const int16_t *x, int16_t *y)
 {
 	int32_t largest = INT16_MIN;
 	int32_t sum = 0; /* Q16.15 */
@@ -28,7 +28,7 @@ static void softmax_row(const struct tinyml_softmax_s16 *p, const int16_t *x, in
 	for (int32_t i = 0; i < p->depth; i++) {
 		const int32_t scaled = tinyml_rescale(x[i] - largest, p->multiplier, p->shift);
 
-		y[i] = (int16_t)interpolate(p->exp, scaled + INT16_MAX);
+		y[i] = (int16_t)softmax_s16_interpolate(p->exp, scaled + INT16_MAX);
 		sum += y[i];
 	}
 
@@ -39,7 +39,7 @@ static void softmax_row(const struct tinyml_softmax_s16 *p, const int16_t *x, in
 	const int64_t raised = (int64_t)sum * (INT64_C(1) << (zeros - 1));
 	/* the table has 1 / (1 + x) for x from 0 to 1 */
 	const int32_t x_less_half = (int32_t)((raised + (1 << 13)) >> 14) - (1 << 15) - (1 << 16);
-	const int64_t factor = interpolate(p->reciprocal, x_less_half);
+	const int64_t factor = softmax_s16_interpolate(p->reciprocal, x_less_half);
 
 	for (int32_t i = 0; i < p->depth; i++) {
 		const int64_t value = (y[i] * factor + (INT64_C(1) << (shift - 1))) >> shift;
@@ -51,6 +51,6 @@ static void softmax_row(const struct tinyml_softmax_s16 *p, const int16_t *x, in
 void tinyml_softmax_s16(const struct tinyml_softmax_s16 *p, const int16_t *x, int16_t *y)
 {
 	for (int32_t r = 0; r < p->rows; r++) {
-		softmax_row(p, &x[r * p->depth], &y[r * p->depth]);
+		softmax_s16_row(p, &x[r * p->depth], &y[r * p->depth]);
 	}
 }

@@ -11,34 +11,42 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "assembly.h"
+
 #define TINYML_LANES 16 /* bytes in a vector */
 
 /* In assembly, because compilers do not make loops of this kind, which predicate the last vector.
  */
 static inline void tinyml_copy(int8_t *to, const int8_t *from, int32_t count)
 {
-	__asm__ volatile("wlstp.8 lr, %[count], 2f\n"
-			 "1:\n\t"
-			 "vldrb.8 q0, [%[from]], #16\n\t"
-			 "vstrb.8 q0, [%[to]], #16\n\t"
-			 "letp lr, 1b\n"
-			 "2:"
-			 : [to] "+r"(to), [from] "+r"(from)
-			 : [count] "r"(count)
-			 : "lr", "q0", "memory");
+	/* clang-format off */
+	__asm__ volatile(
+		"wlstp.8 lr, %[count], 2f\n"
+		"1:\n\t"
+		"vldrb.8 q0, [%[from]], #16\n\t"
+		"vstrb.8 q0, [%[to]], #16\n\t"
+		"letp lr, 1b\n"
+		"2:"
+		: [to] "+r"(to), [from] "+r"(from)
+		: [count] "r"(count)
+		: "lr", "q0", "memory");
+	/* clang-format on */
 }
 
 static inline void tinyml_fill(int8_t *to, int8_t value, int32_t count)
 {
-	__asm__ volatile("vdup.8 q0, %[value]\n\t"
-			 "wlstp.8 lr, %[count], 2f\n"
-			 "1:\n\t"
-			 "vstrb.8 q0, [%[to]], #16\n\t"
-			 "letp lr, 1b\n"
-			 "2:"
-			 : [to] "+r"(to)
-			 : [count] "r"(count), [value] "r"(value)
-			 : "lr", "q0", "memory");
+	/* clang-format off */
+	__asm__ volatile(
+		"vdup.8 q0, %[value]\n\t"
+		"wlstp.8 lr, %[count], 2f\n"
+		"1:\n\t"
+		"vstrb.8 q0, [%[to]], #16\n\t"
+		"letp lr, 1b\n"
+		"2:"
+		: [to] "+r"(to)
+		: [count] "r"(count), [value] "r"(value)
+		: "lr", "q0", "memory");
+	/* clang-format on */
 }
 
 /** Four accumulators times their multipliers, as tinyml_rescale() or tinyml_rescale_once().

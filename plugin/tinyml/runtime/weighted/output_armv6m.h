@@ -13,6 +13,7 @@
  * The upper part of the product is 2 * a * c + ((a * d + b * c + (b * d >> 16)) >> 15), or one more
  * if the carry of that shift rounds. |s| < 2^29, so nothing overflows. Outputs are made as uint8.
  */
+/* clang-format off */
 #define TINYML_OUTPUT_ARMV6M(add, sign)                                                            \
 	"asrs r0, r0, #16\n\t"                                                                     \
 	"movs r2, r1\n\t"                                                                          \
@@ -25,7 +26,10 @@
 	"adds r2, r2, r1\n\t"                                                                      \
 	"muls r0, r6, r0\n\t"                                                                      \
 	"lsls r0, r0, #1\n\t"                                                                      \
-	"asrs r2, r2, #15\n\t" add " r0, r0, r2\n\t" sign "asrs r0, r0, r7\n\t"                    \
+	"asrs r2, r2, #15\n\t"                                                                     \
+	add " r0, r0, r2\n\t"                                                                      \
+	sign                                                                                       \
+	"asrs r0, r0, r7\n\t"                                                                      \
 	"add r0, r10\n\t"                                                                          \
 	"asrs r0, r0, #1\n\t"                                                                      \
 	"cmp r0, #255\n\t"                                                                         \
@@ -37,5 +41,6 @@
 
 /* `sign` with two roundings: negative halves. */
 #define TINYML_FROM_ZERO_ARMV6M "asrs r2, r0, #31\n\tadds r0, r0, r2\n\t"
+/* clang-format on */
 
 #endif /* TINYML_OUTPUT_ARMV6M_H_ */

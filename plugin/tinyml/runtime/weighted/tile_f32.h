@@ -40,6 +40,7 @@ static inline void tinyml_tile_f32(const float *x, const float *w, int32_t count
  * product and a sum take a cycle each on the Cortex-M4, where a fused multiplication takes three;
  * later cores are better at the latter. */
 #if __ARM_ARCH > 7 || (__ARM_FP & 8) /* not the Cortex-M4 */
+/* clang-format off */
 #define TINYML_TIMES(x)                                                                            \
 	"vldmia %[w]!, {s8-s15}\n\t"                                                               \
 	"vfma.f32 s0, s8, " x "\n\t"                                                               \
@@ -50,7 +51,9 @@ static inline void tinyml_tile_f32(const float *x, const float *w, int32_t count
 	"vfma.f32 s5, s13, " x "\n\t"                                                              \
 	"vfma.f32 s6, s14, " x "\n\t"                                                              \
 	"vfma.f32 s7, s15, " x "\n\t"
+/* clang-format on */
 #else
+/* clang-format off */
 #define TINYML_TIMES(x)                                                                            \
 	"vldmia %[w]!, {s8-s15}\n\t"                                                               \
 	"vmul.f32 s8, s8, " x "\n\t"                                                               \
@@ -69,31 +72,39 @@ static inline void tinyml_tile_f32(const float *x, const float *w, int32_t count
 	"vadd.f32 s5, s5, s13\n\t"                                                                 \
 	"vadd.f32 s6, s6, s14\n\t"                                                                 \
 	"vadd.f32 s7, s7, s15\n\t"
+/* clang-format on */
 #endif
 
+_Static_assert(TINYML_TILE == 8, "assembly keeps eight sums in registers");
 static inline void tinyml_tile_f32(const float *x, const float *w, int32_t count,
 				   float sums[TINYML_TILE])
 {
 	if (count <= 0) {
 		return;
 	}
-	__asm__ volatile("vldmia %[sums], {s0-s7}\n\t"
-			 "lsrs %[count], %[count], #1\n\t"
-			 "bcc 1f\n\t" /* an odd element first */
-			 "vldmia %[x]!, {s16}\n\t" TINYML_TIMES(
-				 "s16") "cmp %[count], #0\n\t"
-					"1:\n\t"
-					"beq 3f\n\t"
-					"2:\n\t"
-					"vldmia %[x]!, {s16-s17}\n\t" TINYML_TIMES("s16")
-						TINYML_TIMES("s17") "subs %[count], #1\n\t"
-								    "bne 2b\n\t"
-								    "3:\n\t"
-								    "vstmia %[sums], {s0-s7}\n\t"
-			 : [x] "+r"(x), [w] "+r"(w), [count] "+l"(count)
-			 : [sums] "r"(sums)
-			 : "s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11",
-			   "s12", "s13", "s14", "s15", "s16", "s17", "cc", "memory");
+	/* clang-format off */
+	__asm__ volatile(
+		"vldmia %[sums], {s0-s7}\n\t"
+		"lsrs %[count], %[count], #1\n\t"
+		"bcc 1f\n\t" /* an odd element first */
+		"vldmia %[x]!, {s16}\n\t"
+		TINYML_TIMES("s16")
+		"cmp %[count], #0\n\t"
+		"1:\n\t"
+		"beq 3f\n\t"
+		"2:\n\t"
+		"vldmia %[x]!, {s16-s17}\n\t"
+		TINYML_TIMES("s16")
+		TINYML_TIMES("s17")
+		"subs %[count], #1\n\t"
+		"bne 2b\n\t"
+		"3:\n\t"
+		"vstmia %[sums], {s0-s7}\n\t"
+		: [x] "+r"(x), [w] "+r"(w), [count] "+l"(count)
+		: [sums] "r"(sums)
+		: "s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11",
+		  "s12", "s13", "s14", "s15", "s16", "s17", "cc", "memory");
+	/* clang-format on */
 }
 #undef TINYML_TIMES
 

@@ -25,6 +25,20 @@ struct tinyml_dense_f32_s8 {
 	float out_max;
 };
 
+/** The same for weights that are mostly zero: those outside of the runs are not stored. */
+struct tinyml_dense_runs_f32_s8 {
+	int32_t rows;
+	int32_t inputs;
+	int32_t outputs;
+	const int8_t *weights;  /* of all runs, output by output */
+	const uint16_t *runs;   /* in the same order: first input, number of weights (at least 1) */
+	const uint16_t *counts; /* of each output: how many runs it has */
+	const float *scales;    /* one per output */
+	const float *bias;      /* one per output, or NULL */
+	float out_min;
+	float out_max;
+};
+
 struct tinyml_conv_f32_s8 {
 	struct tinyml_window window;
 	int16_t groups;
@@ -37,6 +51,7 @@ struct tinyml_conv_f32_s8 {
 };
 
 void tinyml_dense_f32_s8(const struct tinyml_dense_f32_s8 *p, const float *x, float *y);
+void tinyml_dense_runs_f32_s8(const struct tinyml_dense_runs_f32_s8 *p, const float *x, float *y);
 void tinyml_conv_f32_s8(const struct tinyml_conv_f32_s8 *p, const float *x, float *y);
 
 #ifdef __cplusplus

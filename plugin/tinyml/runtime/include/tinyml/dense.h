@@ -159,6 +159,21 @@ struct tinyml_dense_sparse_f32 {
 
 void tinyml_dense_sparse_f32(const struct tinyml_dense_sparse_f32 *p, const float *x, float *y);
 
+/** The same for weights that are not zero in runs, as in the filters of a filter bank. */
+struct tinyml_dense_runs_f32 {
+	int32_t rows;
+	int32_t inputs;
+	int32_t outputs;
+	const float *weights;   /* of all runs, output by output */
+	const uint16_t *runs;   /* in the same order: first input, number of weights (at least 1) */
+	const uint16_t *counts; /* of each output: how many runs it has */
+	const float *bias;      /* one per output, or NULL */
+	float out_min;
+	float out_max;
+};
+
+void tinyml_dense_runs_f32(const struct tinyml_dense_runs_f32 *p, const float *x, float *y);
+
 #ifdef __cplusplus
 }
 #endif

@@ -24,10 +24,11 @@
  *	                                    features (1), clock (4), empty (4), loop (4)
  *	MODEL  model (1)                 -> SHA-256 (8), arena (4), inputs (1), outputs (1),
  *	                                    abilities (1), name
- *	TENSOR model (1), output (1),
- *	       index (1)                 -> type (1), rank (1), bytes (4), scale (4), zero point
- * (4), extents (4 each), name RESET  model (1)                 -> nothing WRITE  model (1), offset
- * (4), bytes
+ *	TENSOR model (1), output (1), index (1)
+ *	                                 -> type (1), rank (1), bytes (4), scale (4),
+ *	                                    zero point (4), extents (4 each), name
+ *	RESET  model (1)                 -> nothing
+ *	WRITE  model (1), offset (4), bytes
  *	                                 -> nothing; the inputs are one after the other
  *	RUN    model (1)                 -> returned (4), cycles (4)
  *	READ   model (1), offset (4), count (2)
@@ -107,6 +108,10 @@ struct tinyml_host_port {
 	/** Keep other threads away from a model; 0 on success. */
 	int (*claim)(const struct tinyml_model *model);
 	void (*release)(const struct tinyml_model *model);
+
+	/** Whether another thread may replace a model, as in a slot: it is claimed to be described.
+	 */
+	bool (*is_replaced)(const struct tinyml_model *model);
 
 	/** Cycles of the layers of the last run. */
 	void (*reset_layers)(void);

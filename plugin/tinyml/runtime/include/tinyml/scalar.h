@@ -142,4 +142,19 @@ TINYML_DEFINE_CONVERSIONS(double)
 TINYML_DEFINE_MOD(float, tinyml_fmodf, tinyml_copysignf)
 TINYML_DEFINE_MOD(double, tinyml_fmod, tinyml_copysign)
 
+/* The floor of the quotient, in double: one that is almost whole must not be rounded up before. */
+#define TINYML_DEFINE_FLOOR_DIV(real)                                                              \
+	static inline real tinyml_floor_div_##real(real a, real b)                                 \
+	{                                                                                          \
+		const double quotient = (double)a / (double)b;                                     \
+                                                                                                   \
+		if (!(quotient > -4e15 && quotient < 4e15)) {                                      \
+			return (real)quotient; /* whole, infinite, or not a number */              \
+		}                                                                                  \
+		return (real)((int64_t)quotient - (quotient < (double)(int64_t)quotient));         \
+	}
+
+TINYML_DEFINE_FLOOR_DIV(float)
+TINYML_DEFINE_FLOOR_DIV(double)
+
 #endif /* TINYML_SCALAR_H_ */

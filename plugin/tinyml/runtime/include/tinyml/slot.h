@@ -66,6 +66,7 @@ enum tinyml_slot_error {
 	TINYML_SLOT_BUSY = -22,           /* the model in use is on trial: confirm it first */
 	TINYML_SLOT_ORDER = -23,          /* called out of order, or data with a gap */
 	TINYML_SLOT_NO_CODE = -24,        /* this machine cannot run code from a slot */
+	TINYML_SLOT_OVERTAKEN = -25,      /* another update has begun since */
 };
 
 /* What code may need of a core, one bit each; an image lists all that it needs, the firmware all
@@ -83,6 +84,7 @@ enum tinyml_slot_error {
 #define TINYML_SLOT_CORE_RV32A      (1u << 18)
 #define TINYML_SLOT_CORE_RV32C      (1u << 19)
 #define TINYML_SLOT_CORE_RV32F      (1u << 20)
+#define TINYML_SLOT_CORE_RV32E      (1u << 21) /* 16 registers; instead of RV32I */
 
 #define TINYML_SLOT_IF(condition, bit) ((condition) ? (bit) : 0u)
 
@@ -113,6 +115,11 @@ enum tinyml_slot_error {
 	 TINYML_SLOT_IF((TINYML_SLOT_FP & 4) != 0, TINYML_SLOT_CORE_FPU) |                         \
 	 TINYML_SLOT_IF((TINYML_SLOT_FP & 8) != 0, TINYML_SLOT_CORE_FPU_DOUBLE))
 #elif defined(__riscv) && __riscv_xlen == 32
+#if defined(__riscv_32e) || defined(__riscv_e)
+#define TINYML_SLOT_RISCV_BASE TINYML_SLOT_CORE_RV32E
+#else
+#define TINYML_SLOT_RISCV_BASE TINYML_SLOT_CORE_RV32I
+#endif
 #ifdef __riscv_mul
 #define TINYML_SLOT_RISCV_M TINYML_SLOT_CORE_RV32M
 #else
@@ -134,7 +141,7 @@ enum tinyml_slot_error {
 #define TINYML_SLOT_RISCV_F 0u
 #endif
 #define TINYML_SLOT_CORE                                                                           \
-	(TINYML_SLOT_CORE_RV32I | TINYML_SLOT_RISCV_M | TINYML_SLOT_RISCV_A |                      \
+	(TINYML_SLOT_RISCV_BASE | TINYML_SLOT_RISCV_M | TINYML_SLOT_RISCV_A |                      \
 	 TINYML_SLOT_RISCV_C | TINYML_SLOT_RISCV_F)
 #else
 /* A machine that emulates a device, for tests of updates: it accepts images for any core and,
@@ -181,6 +188,8 @@ struct tinyml_slot {
 	void (*reset_model)(void);
 	/** How to call code in a slot where a plain call does not do; NULL: a plain call. */
 	int (*call)(struct tinyml_slot *slot, tinyml_slot_entry entry);
+	/** How to make the core see what was written to a slot; NULL: tinyml_slot_sync(). */
+	void (*sync)(const void *start, uint32_t bytes);
 };
 
 /* Where the memory of a model from a slot goes, next to TINYML_ARENA_SECTION(): its state, and what
@@ -240,12 +249,22 @@ void tinyml_slot_close(struct tinyml_slot *slot);
 
 /** Run the input that travels with the model and compare; leaves the state reset.
  *
- * @return 0 or TINYML_SLOT_SELF_TEST */
+ * @return 0, TINYML_SLOT_SELF_TEST, TINYML_SLOT_NONE without a model, or TINYML_SLOT_NO_CODE on a
+ * machine that only emulates a device. Whatever else the code in the slot returns is a failure. */
 int tinyml_slot_self_test(struct tinyml_slot *slot);
 
 /** What `model.run` and `model.reset` do. */
 int tinyml_slot_run(struct tinyml_slot *slot);
 void tinyml_slot_reset(struct tinyml_slot *slot);
+
+/**
+ * Make the core read and run what is in memory now, not what its caches hold of it: cleans and
+ * invalidates the data cache and invalidates the instruction cache (Cortex-M7, M55, M85) or
+ * executes `fence.i` (RISC-V). Where there are no caches, or they are off, nothing happens. Every
+ * check of a slot begins with it. Caches outside of the core, such as ICACHE of an STM32U5, need a
+ * function of their own: `sync` in struct tinyml_slot.
+ */
+void tinyml_slot_sync(const void *start, uint32_t bytes);
 
 /** An error in a few words. Links all of them. */
 const char *tinyml_slot_error_text(int error);

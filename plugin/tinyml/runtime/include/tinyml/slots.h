@@ -28,9 +28,14 @@
 extern "C" {
 #endif
 
-/** The largest unit that flash is written in; its buffer is part of struct tinyml_update. */
+/** The largest unit that flash is written in; its buffer is part of struct tinyml_update. A power
+ * of two, and the same for all files of a firmware. */
 #ifndef TINYML_FLASH_WRITE_MAX
+#ifdef CONFIG_TINYML_SLOTS_WRITE_BYTES
+#define TINYML_FLASH_WRITE_MAX CONFIG_TINYML_SLOTS_WRITE_BYTES
+#else
 #define TINYML_FLASH_WRITE_MAX 32
+#endif
 #endif
 
 /** How often a new model may be tried without being confirmed: power may fail during a trial. */
@@ -45,7 +50,11 @@ struct tinyml_flash_stream {
 	uint32_t bytes; /* of the buffer: whole write units that divide an erase unit */
 };
 
-/** NOR flash: erased bytes are 0xff. Offsets count from the start of a region. */
+/**
+ * NOR flash: erased bytes are 0xff. Offsets count from the start of a region. When `erase` and
+ * `write` return, plain reads must see the result: where a data cache is in between, they
+ * invalidate it, as the flash drivers of vendors do.
+ */
 struct tinyml_flash {
 	int (*erase)(void *context, uint32_t offset, uint32_t bytes); /* 0 on success */
 	int (*write)(void *context, uint32_t offset, const void *data, uint32_t bytes);
@@ -53,6 +62,14 @@ struct tinyml_flash {
 	uint32_t erase_bytes; /* the unit that is erased at once; regions consist of whole ones */
 	uint32_t write_bytes; /* the unit that is written at once, and once after each erase */
 	const struct tinyml_flash_stream *stream; /* NULL: images, too, are written with `write` */
+	/** The bytes of the erase unit that starts at an offset, where they differ (STM32F4, F7).
+	 * NULL: all have erase_bytes. */
+	uint32_t (*unit)(void *context, uint32_t offset);
+	/** For flash that faults when the core reads it erased or half written (LPC55): like a
+	 * plain read, with 0xff for erased bytes; not 0 if it cannot be read. Marks then have erase
+	 * units of their own, and an image is read only after all of it was written. NULL: plain
+	 * reads. */
+	int (*read)(void *context, uint32_t offset, void *data, uint32_t bytes);
 };
 
 struct tinyml_slots {
@@ -61,23 +78,27 @@ struct tinyml_slots {
 	struct tinyml_slot *slot;              /* what was opened last */
 	int8_t active;                         /* the region it came from, -1: none */
 	bool on_trial;                         /* and not confirmed yet */
+	uint32_t updates;                      /* begun since the start */
 };
 
 /**
- * Open the newest model that is fit to use: one that was updated and never tried, after its
- * self-test; otherwise the newest confirmed one. A new model that fails is not tried again.
+ * Open the newest model that is fit to use: one that was confirmed, or one that was updated and has
+ * trials left, after its self-test. Only what passes every check counts. A new model that fails is
+ * not tried again.
  *
- * @return 0, or TINYML_SLOT_NONE.
+ * @return 0; TINYML_SLOT_NONE; or TINYML_SLOT_REGION, before anything is touched, if a region is
+ * without flash, or its flash is not described correctly or not supported.
  */
 int tinyml_slots_open(struct tinyml_slots *slots, struct tinyml_slot *slot);
 
 /** Keep the model in use. Nothing happens if it was kept before. */
 int tinyml_slots_confirm(struct tinyml_slots *slots);
 
-/** Give up the model on trial: the next open takes the one before. */
+/** Give up the model on trial and go back: opens the model before it, or none (`active` is -1). */
 int tinyml_slots_reject(struct tinyml_slots *slots);
 
-/** The region that an update goes to, 0 or 1; negative: TINYML_SLOT_BUSY or TINYML_SLOT_ORDER. */
+/** The region that an update goes to, 0 or 1: the one that is not in use. Without a model in use,
+ * rather one that was never confirmed. Negative: TINYML_SLOT_BUSY or TINYML_SLOT_ORDER. */
 int tinyml_slots_free(const struct tinyml_slots *slots);
 
 struct tinyml_update {
@@ -87,12 +108,14 @@ struct tinyml_update {
 	void *context;                                  /* for progress */
 	uint32_t bytes;                                 /* of the whole image */
 	uint32_t done;                                  /* received so far */
+	uint32_t number;                                /* which of all updates */
 	uint8_t buffer[TINYML_FLASH_WRITE_MAX];
 };
 
 /**
- * Start to receive an image of this size into the slot that is not in use. Set `progress`
- * before. To resume, `update->done` is the number of bytes that an interrupted update has left, and
+ * Start to receive an image of this size into the slot that is not in use. An update that was
+ * under way ends: its next call returns TINYML_SLOT_OVERTAKEN. Set `progress` before. To resume,
+ * `update->done` is the number of bytes that an interrupted update has left, and
  * tinyml_update_crc32() what: compare it with the start of the image, then send the rest.
  */
 int tinyml_update_begin(struct tinyml_update *update, struct tinyml_slots *slots, uint32_t bytes,

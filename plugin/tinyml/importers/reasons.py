@@ -1,0 +1,54 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Operators without a reader, and what a model does instead: for messages and for docs/SUPPORTED_OPS.md."""
+
+from __future__ import annotations
+
+RANDOM = "its results are random: choose outputs that do not need it (`outputs`), or make the noise an input"
+SEQUENCE = "sequences have no fixed number of tensors: export with Concat, Split and Slice"
+TEXT = "it works on text: give the model numbers"
+COUNT = (
+    "the number of its results depends on data: end the model before it, and do this step in the application"
+)
+OPTIONAL = "optional values are not there in every run: export the model without them"
+MAP = "it works on maps from names to numbers: give the model an array"
+STABLEHLO = "convert the model without StableHLO operators, which is the converter's default"
+TABLE = "it works on tables of text: look words up in the application, and give the model their numbers"
+RNN = "convert Keras layers, which become loops or UNIDIRECTIONAL_SEQUENCE_LSTM"
+RARE = "few models have it; you can add it as an operator of your own: docs/operators.md"
+
+ONNX: dict[str, str] = {
+    **dict.fromkeys(("Multinomial", "RandomNormal", "RandomNormalLike"), RANDOM),
+    **dict.fromkeys(("RandomUniform", "RandomUniformLike"), RANDOM),
+    **dict.fromkeys(("ConcatFromSequence", "SequenceAt", "SequenceConstruct", "SequenceEmpty"), SEQUENCE),
+    **dict.fromkeys(("SequenceErase", "SequenceInsert", "SequenceLength", "SplitToSequence"), SEQUENCE),
+    **dict.fromkeys(("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit"), TEXT),
+    **dict.fromkeys(("NonMaxSuppression", "Unique"), COUNT),
+    **dict.fromkeys(("Optional", "OptionalGetElement", "OptionalHasElement"), OPTIONAL),
+    "ImageDecoder": "it decodes files: give the model the pixels",
+    "ai.onnx.ml::CastMap": MAP,
+    "ai.onnx.ml::DictVectorizer": MAP,
+    "ai.onnx.ml::CategoryMapper": TEXT,
+    "ai.onnx.ml::TreeEnsemble": "export with version 3 of ai.onnx.ml, whose TreeEnsembleClassifier and "
+    "TreeEnsembleRegressor are supported",
+}
+"""Of ONNX's own operators, those that are neither read nor defined by ONNX as functions of others."""
+
+TFLITE: dict[str, str] = {
+    **dict.fromkeys(("MULTINOMIAL", "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM"), RANDOM),
+    **dict.fromkeys(("NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5", "UNIQUE", "WHERE"), COUNT),
+    **dict.fromkeys(("HASHTABLE", "HASHTABLE_FIND", "HASHTABLE_IMPORT", "HASHTABLE_SIZE"), TABLE),
+    **dict.fromkeys(("HASHTABLE_LOOKUP", "LSH_PROJECTION", "SKIP_GRAM"), TABLE),
+    **dict.fromkeys(("BIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_RNN", "LSTM", "RNN"), RNN),
+    "UNIDIRECTIONAL_SEQUENCE_RNN": RNN,
+    "FAKE_QUANT": "it is for training: convert the model, which makes integers of it",
+}
+"""Of TFLite's; StableHLO's have one answer for all, and rare ones too."""
+
+
+def onnx_reason(domain: str, name: str) -> str:
+    return ONNX.get(f"{domain}::{name}" if domain else name, "")
+
+
+def tflite_reason(name: str) -> str:
+    return STABLEHLO if name.startswith("STABLEHLO_") else TFLITE.get(name, "")

@@ -1,0 +1,78 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""State in ONNX files: inputs that receive the value of an output from the previous run.
+
+ONNX has no variables, so the model's metadata name the output for each such input:
+``tinyml.states`` = ``{"state": "next state"}``. Before the first run, the input has the value of the
+initializer of the same name (its default value in ONNX terms), or 0. Other runtimes see the pair as
+an input and an output like any other.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import onnx
+from onnx import helper, numpy_helper
+
+from tinyml.base.errors import ModelError
+from tinyml.ir import Array
+
+KEY = "tinyml.states"
+EXAMPLE = f'{KEY} = {{"state": "next_state"}}, both with the same shape and type'
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """An input that receives the value of ``output`` from the previous run."""
+
+    input: str
+    output: str
+    initial: Array | None = None  # None: zeros
+
+
+def states_of(model: onnx.ModelProto) -> tuple[Remembered, ...]:
+    """The states in a model's metadata; an error if they name tensors that it does not have."""
+    text = next((entry.value for entry in model.metadata_props if entry.key == KEY), "")
+    if not text:
+        return ()
+    try:
+        pairs = json.loads(text)
+    except ValueError:
+        pairs = None
+    if not isinstance(pairs, dict) or not all(isinstance(name, str) for name in pairs.values()):
+        raise ModelError(f"the model's metadata {KEY} cannot be read", EXAMPLE)
+    constants = {tensor.name: tensor for tensor in model.graph.initializer}
+    inputs = {value.name: value for value in model.graph.input}
+    outputs = {value.name: value for value in model.graph.output}
+    found = []
+    for source, target in pairs.items():
+        for name, known, what in ((source, inputs, "input"), (target, outputs, "output")):
+            if name not in known:
+                raise ModelError(
+                    f"the model's metadata {KEY} name an {what} {name!r} that does not exist", EXAMPLE
+                )
+        first = constants.get(source)
+        found.append(Remembered(source, target, None if first is None else numpy_helper.to_array(first)))
+    return tuple(found)
+
+
+def without_states(model: onnx.ModelProto) -> None:
+    """Remove the states from the metadata: each becomes an ordinary input and output."""
+    inputs = {state.input for state in states_of(model)}
+    for tensor in [t for t in model.graph.initializer if t.name in inputs]:
+        model.graph.initializer.remove(tensor)
+    for entry in [e for e in model.metadata_props if e.key == KEY]:
+        model.metadata_props.remove(entry)
+
+
+def with_states(model: onnx.ModelProto, states: Sequence[Remembered]) -> None:
+    """Write the states into the metadata."""
+    if not states:
+        return
+    helper.set_model_props(model, {KEY: json.dumps({state.input: state.output for state in states})})
+    for state in states:
+        if state.initial is not None:
+            model.graph.initializer.append(numpy_helper.from_array(state.initial, state.input))

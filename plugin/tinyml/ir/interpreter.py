@@ -1,0 +1,55 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a graph in numpy, operator by operator: the compiler's own definition of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from tinyml.ir import Array, Graph, Layer
+from tinyml.ir.branches import guards
+
+
+def initial_state(graph: Graph) -> dict[str, Array]:
+    """The state before the first run."""
+    values: dict[str, Array] = {}
+    for state in graph.states:
+        tensor = graph.tensors[state.tensor]
+        fill = 0 if tensor.quant is None or tensor.quant.per_channel else tensor.quant.zero_point
+        values[state.tensor] = (
+            state.initial if state.initial is not None else np.full(tensor.shape, fill, tensor.dtype.numpy)
+        )
+    return values
+
+
+def interpret(graph: Graph, samples: Sequence[Mapping[str, Array]]) -> list[dict[str, Array]]:
+    """Every tensor that is not a constant, for each of several consecutive runs."""
+    state = initial_state(graph)
+    needed = guards(graph)
+    runs = []
+    for sample in samples:
+        values: dict[str, Array] = {**state, **sample}
+        for node, guard in zip(graph.nodes, needed, strict=True):
+            layer = graph.layer(node)
+            if not all(bool(_value(graph, name, values).reshape(())) is truth for name, truth in guard):
+                values.update({t.name: np.zeros(t.shape, t.dtype.numpy) for t in layer.outputs})
+                continue  # of a branch that is not taken
+            for tensor, array in zip(layer.outputs, evaluate(layer, values), strict=True):
+                values[tensor.name] = array
+        state = {s.tensor: values[s.update] for s in graph.states}
+        runs.append(values)
+    return runs
+
+
+def _value(graph: Graph, name: str, values: Mapping[str, Array]) -> Array:
+    tensor = graph.tensors[name]
+    return tensor.data if tensor.data is not None else values[name]
+
+
+def evaluate(layer: Layer, values: Mapping[str, Array]) -> list[Array]:
+    """The outputs of one layer from the values of its inputs."""
+    operands = [None if t is None else t.value if t.is_constant else values[t.name] for t in layer.inputs]
+    with np.errstate(all="ignore"):
+        return layer.computed(operands)

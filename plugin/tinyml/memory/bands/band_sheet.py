@@ -1,0 +1,56 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""The sheet on which a kernel writes its part of a layer that consists of several operators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tinyml.ir import Array
+from tinyml.ops.framework.kernel import Record, Sheet, Table
+
+
+@dataclass
+class PartSheet(Sheet):
+    """What the kernel of one operator writes: lines and tables of the whole layer, pointers of its own."""
+
+    sources: list[str] = field(default_factory=list)  # of operands that are not constant, which come first
+    result: str = "y"
+    memory: str = "scratch"
+    made: dict[str, list[Record]] = field(default_factory=dict)  # records of this operator, by type
+
+    def x(self, index: int = 0) -> str:
+        tensor = self.layer.input(index)
+        return self.table(f"in{index}", tensor.value) if tensor.is_constant else self.sources[index]
+
+    def y(self, index: int = 0) -> str:
+        return self.result
+
+    @property
+    def scratch(self) -> str:
+        return self.memory
+
+    def table(self, suffix: str, values: Array, alignment: int = 1, holds: str = "") -> str:
+        """A kernel may lay out weights differently for another band: those get their own name."""
+        name, number = suffix, 1
+        while (found := self.named.get(f"{self.prefix}_{name}")) is not None and not _equal(found, values):
+            number += 1
+            name = f"{suffix}{number}"
+        return super().table(name, values, alignment, holds)
+
+    def record(self, type_: str, suffix: str, members: Mapping[str, object]) -> str:
+        """Reuses an equal record of another band."""
+        texts = {k: str(v) for k, v in members.items()}
+        made = self.made.setdefault(type_, [])
+        for record in made:
+            if record.members == texts:
+                return record.name
+        name = super().record(type_, f"{suffix}{len(made) + 1}", members)
+        made.append(self.records[-1])
+        return name
+
+
+def _equal(table: Table, values: Array) -> bool:
+    """Whether a table has these elements; it may be another layer's, with another shape."""
+    return table.values.dtype == values.dtype and table.values.tobytes() == values.tobytes()

@@ -1,0 +1,166 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Node + target → kernel. Before planning, because scratch memory depends on the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from tinyml.base import limits
+from tinyml.base.errors import UnsupportedError
+from tinyml.base.naming import short
+from tinyml.cores import code_sizes
+from tinyml.cores.targets import Target
+from tinyml.ir import Graph, Layer
+from tinyml.ops.framework.kernel import Kernel, Library, Overlay, kernels_of
+from tinyml.settings.optimize import BALANCED, Goal
+
+
+@dataclass(frozen=True, eq=False)
+class Selected:
+    """A layer and the kernel that will compute it."""
+
+    layer: Layer
+    kernel: Kernel[Any]
+    scratch_bytes: int
+
+    @property
+    def in_float(self) -> bool:
+        """Whether the layer computes with floats: what an FPU makes fast."""
+        layer = self.layer
+        return any(t is not None and t.dtype.is_float for t in (*layer.inputs, *layer.outputs))
+
+    @cached_property
+    def overlays(self) -> tuple[Overlay, ...]:
+        """Inputs that output 0 may be written over, and how."""
+        return self.kernel.overlays(self.layer)
+
+
+def select(
+    graph: Graph,
+    target: Target,
+    libraries: frozenset[Library],
+    cheapest: bool = False,
+    goal: Goal = BALANCED,
+) -> tuple[Selected, ...]:
+    """For each layer the first kernel that the target, the libraries and the layer allow.
+
+    With ``cheapest``, CMSIS-NN and our own kernels compete: fewer instructions win, and of two that take
+    about the same, the one with less memory in the arena. ``goal`` may prefer less code.
+    """
+    chosen: list[Selected] = []
+    problems: list[str] = []
+    for layer in graph.layers():
+        limits.check_time()
+        kernel = _first_fit(layer, target, libraries)
+        if cheapest and isinstance(kernel, Kernel) and kernel.library is Library.CMSIS_NN:
+            rival = _first_fit(layer, target, libraries - {Library.CMSIS_NN})
+            kernel = _cheaper(kernel, rival, layer, target, goal.tie)
+        if isinstance(kernel, Kernel):
+            chosen.append(Selected(layer, kernel, kernel.scratch_bytes(layer, target)))
+        else:
+            problems.append(f"  {layer.op.kind} {short(layer.name)!r} ({_types(layer)}): {kernel}")
+    if problems:
+        unique = list(dict.fromkeys(problems))
+        raise UnsupportedError(
+            "no kernel supports these layers:\n" + "\n".join(unique), "`tinyml ops` lists what is supported"
+        )
+    return _sharing_code(chosen, target, libraries, goal.slower) if goal.slower > 1 else tuple(chosen)
+
+
+def _first_fit(layer: Layer, target: Target, libraries: frozenset[Library]) -> Kernel[Any] | str:
+    """A kernel, or the reason why there is none: what each candidate requires."""
+    refusals: list[str] = []
+    for kernel in kernels_of(type(layer.op)):
+        if kernel.library not in libraries or not kernel.runs_on(target):
+            continue
+        refusal = kernel.refusal(layer)
+        if refusal is None:
+            return kernel
+        refusals.append(f"{kernel.name} requires: {refusal}")
+    return "; ".join(refusals) or "this operator has no kernel"
+
+
+def _cheaper(
+    kernel: Kernel[Any], rival: Kernel[Any] | str, layer: Layer, target: Target, tie: float
+) -> Kernel[Any]:
+    """``kernel``, unless there is a rival, both costs are known, and the rival's is lower."""
+    if not isinstance(rival, Kernel) or kernel.cost is None or rival.cost is None:
+        return kernel
+    ratio = rival.cost.instructions(layer, target) / max(kernel.cost.instructions(layer, target), 1)
+    if 1 / tie < ratio < tie:
+        return min(rival, kernel, key=lambda each: memory_bytes(each, layer, target))
+    return rival if ratio < 1 else kernel
+
+
+def rivals(
+    kernel: Kernel[Any], layer: Layer, target: Target, libraries: frozenset[Library], factor: float
+) -> Iterator[Kernel[Any]]:
+    """Other kernels for a layer that take at most ``factor`` times as many instructions as ``kernel``."""
+    if kernel.cost is None:
+        return
+    limit = factor * kernel.cost.instructions(layer, target)
+    for other in kernels_of(type(layer.op)):
+        fits = other is not kernel and other.library in libraries and other.runs_on(target)
+        if not fits or other.cost is None or other.refusal(layer) is not None:
+            continue
+        if other.cost.instructions(layer, target) <= limit:
+            yield other
+
+
+def _sharing_code(
+    chosen: Sequence[Selected], target: Target, libraries: frozenset[Library], slower: float
+) -> tuple[Selected, ...]:
+    """Replace one kernel after the other by others, in all of its layers, as long as less code is linked."""
+    others = [list(rivals(one.kernel, one.layer, target, libraries, slower)) for one in chosen]
+    best, size = list(chosen), _code_bytes(chosen, target)
+    while True:
+        limits.check_time()
+        smaller = [
+            (_code_bytes(other, target), other)
+            for name in dict.fromkeys(one.kernel.name for one in best)
+            for other in _without(name, best, others, target)
+        ]
+        least, found = min(smaller, key=lambda each: each[0], default=(size, best))
+        if least >= size:
+            return tuple(best)
+        best, size = found, least
+
+
+def _without(
+    name: str, chosen: Sequence[Selected], others: Sequence[Sequence[Kernel[Any]]], target: Target
+) -> Iterator[list[Selected]]:
+    """The selections that replace kernel ``name`` by one other in all of its layers."""
+    layers = [i for i, one in enumerate(chosen) if one.kernel.name == name]
+    for other in others[layers[0]]:
+        if all(other in others[i] for i in layers):
+            scratch = {i: other.scratch_bytes(chosen[i].layer, target) for i in layers}
+            yield [
+                replace(one, kernel=other, scratch_bytes=scratch[i]) if i in scratch else one
+                for i, one in enumerate(chosen)
+            ]
+
+
+def _code_bytes(chosen: Sequence[Selected], target: Target) -> int:
+    functions = (name for one in chosen for name in one.kernel.functions(one.layer))
+    return code_sizes.linked_bytes(target.name, functions)
+
+
+def memory_bytes(kernel: Kernel[Any], layer: Layer, target: Target) -> int:
+    """What a kernel adds to the arena while its layer runs."""
+    grown = [_grown_bytes(layer, overlay) for overlay in kernel.overlays(layer)]
+    return kernel.scratch_bytes(layer, target) + min(grown, default=layer.output.bytes)
+
+
+def _grown_bytes(layer: Layer, overlay: Overlay) -> int:
+    """How much the memory of an input must grow so that the output can overlap it."""
+    before, size = layer.input(overlay.input).bytes, overlay.distance + layer.output.bytes
+    return max(before, size) - min(overlay.distance, 0) - before
+
+
+def _types(layer: Layer) -> str:
+    operands: Sequence[str] = [t.dtype.value for t in layer.inputs if t is not None]
+    return f"{', '.join(operands)} -> {', '.join(t.dtype.value for t in layer.outputs)}"

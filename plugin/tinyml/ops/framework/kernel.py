@@ -1,0 +1,355 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels: the ways to compute an operator in C, and the sheet on which a kernel writes its layer."""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+
+from tinyml.base import c
+from tinyml.base.errors import RegistrationError
+from tinyml.cores.targets import Target
+from tinyml.ir import Array, Constraint, DType, Layer, Op
+from tinyml.ir.constraints import message
+from tinyml.ops.framework import maths
+from tinyml.ops.framework.reserved_names import check_declaration
+
+
+class Library(enum.Enum):
+    """Where the code of a kernel comes from."""
+
+    GENERATED = "generated"  # loops written into the model's own source
+    PORTABLE = "portable"  # runtime/*.c of this project
+    CMSIS_NN = "cmsis-nn"  # Arm's library
+    NPU = "npu"  # the driver of an NPU
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The cost of a kernel, measured on emulated cores: instructions per multiplication and per output.
+
+    It is accurate enough to rank kernels that compute the same layer. There is one pair for cores without
+    packed arithmetic, one for DSP instructions and one for Helium. ``channel`` is what an output channel
+    costs whatever its size, for kernels that prepare something for it. ``tools/kernel_costs.py`` measures
+    them.
+    """
+
+    plain: tuple[float, float] = (0, 0)
+    dsp: tuple[float, float] = (0, 0)
+    mve: tuple[float, float] = (0, 0)
+    channel: float = 0
+
+    def instructions(self, layer: Layer, target: Target) -> float:
+        per_mac, per_output = self.mve if target.mve else self.dsp if target.dsp else self.plain
+        channels = layer.output.shape[-1] * self.channel
+        return per_mac * layer.op.macs(layer) + per_output * layer.output.elements + channels
+
+
+OpT = TypeVar("OpT", bound=Op)
+O_contra = TypeVar("O_contra", bound=Op, contravariant=True)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A constant array in flash. ``values`` keeps its numpy type, which decides the C type."""
+
+    name: str
+    values: Array
+    alignment: int = 1  # in bytes, if it is more than that of an element
+    holds: str = ""  # what the numbers mean, for a comment, if the last word of the name does not say it
+
+
+class Tables:
+    """All constant arrays of a model. Layers whose tables have the same content share one of them."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[str, int, bytes], Table] = {}
+
+    def share(self, table: Table) -> Table:
+        """``table``, or the first one with the same elements, whatever its shape."""
+        values = table.values
+        content = hashlib.sha256(values.tobytes()).digest()
+        return self._kept.setdefault((values.dtype.str, table.alignment, content), table)
+
+    def __iter__(self) -> Iterator[Table]:
+        return iter(self._kept.values())
+
+
+@dataclass(frozen=True)
+class Record:
+    """A constant C structure with designated initialisers."""
+
+    type: str
+    name: str
+    members: Mapping[str, str]
+
+
+@dataclass
+class Sheet:
+    """The body of one layer's C function, filled in by a kernel.
+
+    Inputs and outputs are parameters of that function: ``sheet.x(0)`` and ``sheet.y(0)`` are the C
+    expressions for them. A constant input becomes a table in flash and is named by ``x`` too.
+    """
+
+    layer: Layer
+    target: Target
+    prefix: str  # model and layer: "kws_conv1"
+    shared_inputs: frozenset[int] = frozenset()  # inputs that are already in place in the output
+    backwards: bool = False  # the output overlaps the input so that the last position must come first
+    model_tables: Tables = field(default_factory=Tables)  # of all layers of the model
+    lines: list[str] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)  # those that no layer before has
+    records: list[Record] = field(default_factory=list)
+    headers: list[str] = field(default_factory=list)
+    libm: set[str] = field(default_factory=set)  # functions of <math.h> that only a full C library has
+    used_parameters: set[str] = field(default_factory=set)
+    more_parameters: list[tuple[str, str]] = field(default_factory=list)  # declaration, argument
+    may_fail: bool = False  # the layer returns 0, or an error that ends the run
+    depth: int = 1
+    named: dict[str, Table] = field(default_factory=dict)  # what ``table`` has returned for a name
+
+    def x(self, index: int = 0) -> str:
+        """C name of input ``index``."""
+        tensor = self.layer.input(index)
+        if tensor.is_constant:
+            return self.table(f"in{index}", tensor.value)
+        return self._parameter(input_parameter(self.layer, index))
+
+    def y(self, index: int = 0) -> str:
+        """C name of output ``index``."""
+        return self._parameter(output_parameter(self.layer, index))
+
+    @property
+    def scratch(self) -> str:
+        """C name of the scratch memory, whose size is the kernel's ``scratch_bytes``."""
+        return self._parameter("scratch")
+
+    def _parameter(self, name: str) -> str:
+        self.used_parameters.add(name)
+        return name
+
+    def table(self, suffix: str, values: Array, alignment: int = 1, holds: str = "") -> str:
+        """A constant array in flash; returns its name, which is that of an equal table if there is one.
+
+        ``holds`` tells readers of NAME_weights.h what the numbers are; ``table_words`` knows the usual names.
+        """
+        name = f"{self.prefix}_{suffix}"
+        if name not in self.named:
+            own = Table(name, np.ascontiguousarray(values), alignment, holds)
+            self.named[name] = self.model_tables.share(own)
+            if self.named[name] is own:
+                self.tables.append(own)
+        return self.named[name].name
+
+    def record(self, type_: str, suffix: str, members: Mapping[str, object]) -> str:
+        """A constant structure; returns its name."""
+        name = f"{self.prefix}_{suffix}"
+        self.records.append(Record(type_, name, {k: str(v) for k, v in members.items()}))
+        return name
+
+    def include(self, header: str) -> None:
+        if header not in self.headers:
+            self.headers.append(header)
+
+    def maths(self, name: str, dtype: DType) -> str:
+        """C name of a function of <math.h> for elements of ``dtype``; its header is included."""
+        own = maths.own_name(name, dtype)
+        if own is not None:
+            self.include(maths.HEADER)
+            return own
+        self.include("<math.h>")
+        if name not in maths.IN_EVERY_LIBRARY:
+            self.libm.add(name)
+        return name
+
+    def limited(self, value: str | c.Expr, low: int, high: int) -> c.Expr:
+        """C that makes an int32_t of any integer: the value, or the nearest limit.
+
+        A cast of an int64 would keep the lower half of its bits. Integers that arrive at run time can be
+        anything, so they become an int32_t here, in ``index`` or in ``wrapped``, and nowhere else.
+        """
+        return self._within(f"tinyml_limited({value}, {low}, {high})")
+
+    def index(self, value: str | c.Expr, size: int) -> c.Expr:
+        """C for an index into ``size`` elements: negative ones count from the end, all are kept inside."""
+        return self._within(f"tinyml_index({value}, {size})")
+
+    def wrapped(self, value: str | c.Expr, size: int) -> c.Expr:
+        """C for the remainder of any integer when it is divided by ``size``, from 0 on."""
+        return self._within(f"tinyml_wrapped({value}, {size})")
+
+    def _within(self, call: str) -> c.Expr:
+        self.include("<tinyml/index.h>")
+        return c.Expr(call)
+
+    def line(self, text: str = "") -> None:
+        """Add one statement, indented; a long one is broken at spaces. It may not declare reserved names."""
+        check_declaration(text)
+        self.lines.extend(c.wrap(text, c.TAB * self.depth) if text else [""])
+
+    @contextmanager
+    def block(self, opening: str) -> Iterator[None]:
+        """``opening`` must end in ``{``; the brace is closed at the end of the with-block."""
+        self.line(opening)
+        self.depth += 1
+        yield
+        self.depth -= 1
+        self.line("}")
+
+    @contextmanager
+    def loops(self, nest: c.Nest) -> Iterator[Mapping[str, c.Expr]]:
+        """Open the loops of a nest; yields the index expressions by operand."""
+        for opening in nest.opening():
+            self.line(opening)
+            self.depth += 1
+        yield nest.index
+        for _ in nest.extents:
+            self.depth -= 1
+            self.line("}")
+
+
+def input_parameter(layer: Layer, index: int) -> str:
+    """Parameter name of input ``index``: ``x``, or ``x0``, ``x1`` where a layer has several."""
+    variable = [i for i, t in enumerate(layer.inputs) if t is not None and not t.is_constant]
+    return "x" if len(variable) <= 1 else f"x{index}"
+
+
+def output_parameter(layer: Layer, index: int) -> str:
+    return "y" if len(layer.outputs) == 1 else f"y{index}"
+
+
+@dataclass(frozen=True)
+class Overlay:
+    """An input that output 0 may be computed in place of, and how: see ``Kernel.overlays``.
+
+    Unless it goes backwards or is ``fixed``, the output may also start further before the input, if the
+    distance differs by whole positions.
+    """
+
+    input: int
+    distance: int = 0  # bytes from the start of the input to that of the output; negative if before
+    backwards: bool = False  # only if the last position is computed first
+    fixed: bool = False  # only at this distance
+
+
+class Kernel(ABC, Generic[O_contra]):
+    """One way to compute one operator. ``ops/<op>.py`` lists its kernels in order of preference.
+
+    ``Kernel[Conv]`` computes layers of type ``Layer[Conv]``; a ``Kernel[Convolution]``, whose operator is a
+    base class of Conv, can be registered for Conv too.
+    """
+
+    name: ClassVar[str]
+    library: ClassVar[Library] = Library.GENERATED
+    sources: ClassVar[tuple[str, ...]] = ()  # runtime/*.c, or paths inside CMSIS-NN
+    constraints: ClassVar[tuple[Constraint, ...]] = ()
+    cost: ClassVar[Cost | None] = None  # for kernels that compete with those of another library
+    in_bands: ClassVar[bool] = False  # whether its code can be repeated for bands of rows
+    scratch_alignment: ClassVar[int] = 4  # in bytes
+    c_files: ClassVar[tuple[str, ...]] = ()  # beside its Python file: C that becomes part of the model's own
+
+    def runs_on(self, target: Target) -> bool:
+        """Whether the core can execute this kernel."""
+        return True
+
+    def scratch_bytes(self, layer: Layer[O_contra], target: Target) -> int:
+        """Working memory in the arena for the duration of the layer."""
+        return 0
+
+    def overlays(self, layer: Layer[O_contra]) -> tuple[Overlay, ...]:
+        """The inputs whose memory output 0 may be written over, and how; the preferred way first."""
+        return ()
+
+    def alignments(self, layer: Layer[O_contra]) -> Mapping[str, int]:
+        """Tensors of the layer, by name, that must be aligned to more than their elements, in bytes."""
+        return {}
+
+    def runtime_sources(self, layer: Layer[O_contra]) -> tuple[str, ...]:
+        """The files of runtime/ that the layer links."""
+        return self.sources if self.library is Library.PORTABLE else ()
+
+    def cmsis_nn_sources(self, layer: Layer[O_contra]) -> tuple[str, ...]:
+        """The files of CMSIS-NN that the layer links."""
+        return self.sources if self.library is Library.CMSIS_NN else ()
+
+    def sums_rows(self, layer: Layer[O_contra]) -> bool:
+        """Whether the layer is a mean of whole columns: ``emit_sums`` and ``emit_means`` do it in parts."""
+        return False
+
+    def emit_sums(self, layer: Layer[O_contra], sheet: Sheet, sums: str) -> None:
+        """Write C that adds some rows of the input to ``sums``, an int32_t for each channel."""
+        raise NotImplementedError
+
+    def emit_means(self, layer: Layer[O_contra], sheet: Sheet, sums: str) -> None:
+        """Write C that makes the output of the whole layer from ``sums``."""
+        raise NotImplementedError
+
+    def functions(self, layer: Layer[O_contra]) -> tuple[str, ...]:
+        """The functions and tables of the libraries that the layer names, which decide how much is linked."""
+        return (self.name,)
+
+    def code_files(self) -> list[Path]:
+        """``c_files`` as paths."""
+        return [Path(inspect.getfile(type(self))).parent / name for name in self.c_files]
+
+    @abstractmethod
+    def emit(self, layer: Layer[O_contra], sheet: Sheet) -> None:
+        """Write the layer's C."""
+
+    def refusal(self, layer: Layer[O_contra]) -> str | None:
+        """The first constraint that the layer does not meet, in words."""
+        for constraint in self.constraints:
+            if not constraint(layer):
+                return message(constraint)
+        return None
+
+
+class InPlace(Kernel[O_contra]):
+    """A kernel that no longer needs an element of input 0 when it writes that element of the output."""
+
+    def overlays(self, layer: Layer[O_contra]) -> tuple[Overlay, ...]:
+        return over_inputs(layer, 0)
+
+
+def over_inputs(layer: Layer, *inputs: int) -> tuple[Overlay, ...]:
+    """The output may start where one of these inputs does, provided that it is not larger."""
+    return tuple(Overlay(i) for i in inputs if layer.input(i).bytes >= layer.output.bytes)
+
+
+_KERNELS: dict[type[Op], tuple[Kernel[Any], ...]] = {}
+_PLACES: dict[type[Op], str] = {}
+
+
+def register_kernels(op: type[OpT], *kernels: Kernel[OpT]) -> None:
+    """Register the kernels of an operator, the preferred one first; called at the end of ``ops/<op>.py``."""
+    caller = inspect.currentframe().f_back  # type: ignore[union-attr]
+    place = f"{caller.f_code.co_filename}:{caller.f_lineno}" if caller else op.__module__
+    if op in _KERNELS:
+        raise RegistrationError(f"the list of kernels of {op.__name__}", (_PLACES[op], place))
+    _KERNELS[op], _PLACES[op] = kernels, place
+
+
+def kernels_of(op: type[Op]) -> tuple[Kernel[Any], ...]:
+    return _KERNELS.get(op, ())
+
+
+def forget_kernels(keep: Mapping[type[Op], tuple[Kernel[Any], ...]]) -> None:
+    """Return to an earlier ``kernel_table``: a file with operators could not be loaded."""
+    for op in set(_KERNELS) - set(keep):
+        del _KERNELS[op], _PLACES[op]
+
+
+def kernel_table() -> Mapping[type[Op], tuple[Kernel[Any], ...]]:
+    """All operators that have kernels (for the generated documentation)."""
+    return _KERNELS

@@ -1,0 +1,92 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Where the files of a new model are: their paths in tinyml.yaml, and which of them must be copied."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tinyml.base.errors import ConfigError, ModelError
+from tinyml.projects import folder
+from tinyml.projects.cmake import refuse_semicolon
+from tinyml.settings import quantize_request
+
+
+def existing_model(model: Path) -> Path:
+    """The model's file, with its full path."""
+    if not model.exists():
+        raise ModelError(f"there is no file {model}")
+    if not model.is_file():
+        raise ModelError(f"{model} is not a file", "the .onnx or .tflite file itself")
+    return model.resolve()
+
+
+def place(model: Path, app: folder.Application) -> tuple[str, bool]:
+    """The model's path in the manifest, and whether the file must be copied there first."""
+    refuse_semicolon(str(model))
+    if folder.shared_root(app.root, model):
+        return folder.relative(model, app.root), False
+    copy = app.root / "models" / model.name
+    if copy.exists() and copy.read_bytes() != model.read_bytes():
+        raise ConfigError(
+            f"{model} is outside the application's repository and would be copied to models/{model.name}, "
+            "but another file already exists there",
+            "add the existing file, or rename one of them",
+        )
+    return f"models/{model.name}", not copy.exists()
+
+
+def external_data(model: Path, read: Sequence[Path], copy: Path) -> dict[Path, Path]:
+    """The files beside a model that hold its weights, by the place to which they are copied with it.
+
+    ``torch.onnx.export`` writes ``model.onnx.data`` by default. ``read``: all files that the compiler read.
+    """
+    copies = {}
+    for source in read:
+        if source == model:
+            continue
+        place = copy.parent / source.relative_to(model.parent)
+        if place.exists() and place.read_bytes() != source.read_bytes():
+            raise ConfigError(
+                f"{source} holds weights of {model.name} and would be copied to {place}, but another file "
+                "already exists there",
+                "rename one of the two models before exporting, or store this one as a single file",
+            )
+        copies[place] = source
+    return copies
+
+
+def calibration(items: list[str], app: folder.Application) -> tuple[dict[str, str], dict[Path, Path]]:
+    """Settings with paths relative to the manifest, and the files that must be copied first."""
+    if not items:
+        return {}, {}
+    settings, copies = quantize_request.parse_items(items, "--quantize"), {}
+    for key in quantize_request.PATHS:
+        if key not in settings:
+            continue
+        data = Path(settings[key]).resolve()
+        if not data.exists():
+            raise ConfigError(f"--quantize: there is no {key} {settings[key]}", quantize_request.KEYS[key])
+        if data.is_dir() and not folder.shared_root(app.root, data):
+            raise ConfigError(
+                f"the folder {data} is outside the application's repository",
+                "copy it into the application, so that the build finds it on other machines too",
+            )
+        settings[key], copied = place(data, app)
+        if copied:
+            copies[app.root / settings[key]] = data
+    return settings, copies
+
+
+def operators(files: list[Path], app: folder.Application) -> tuple[str, ...]:
+    """Files with operators, relative to the application; they are not copied, because C belongs to them."""
+    for file in files:
+        if not file.is_file():
+            raise ConfigError(f"there is no operator file {file}")
+        if not folder.shared_root(app.root, file.resolve()):
+            raise ConfigError(
+                f"{file} is outside the application's repository",
+                "copy it and its C into the application, so that the build finds them on other machines too",
+            )
+    return tuple(folder.relative(file.resolve(), app.root) for file in files)

@@ -1,0 +1,134 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Forms of values that any setting can have: a choice, a label, names, files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from tinyml.base.errors import ConfigError, did_you_mean
+from tinyml.settings.setting import Form
+from tinyml.settings.written import is_c, kind, relative_path, start
+
+
+class Text(Form):
+    """Any text."""
+
+    def read(self, value: Any, where: str) -> str:
+        if not isinstance(value, str):
+            raise ConfigError(f"{start(where)}{self.key!r} must be a string, found {kind(value)}")
+        return value
+
+
+class Choice(Form):
+    """One of some words. ``complaint`` is the message for others."""
+
+    def __init__(self, choices: Iterable[str], complaint: str = "") -> None:
+        self.choices, self.complaint = tuple(choices), complaint
+
+    def read(self, value: Any, where: str) -> str:
+        if value in self.choices:
+            return str(value)
+        complaint = self.complaint or f"{self.key} cannot be {{!r}}"
+        raise ConfigError(
+            f"{start(where)}{complaint.format(value)}{did_you_mean(str(value), self.choices)}",
+            f"one of: {', '.join(self.choices)}",
+        )
+
+
+class Label(Form):
+    """A label of the devicetree, or a word with a meaning of its own."""
+
+    def __init__(self, what: str, example: str) -> None:
+        self.what, self.example = what, example
+
+    def read(self, value: Any, where: str) -> str:
+        if isinstance(value, str) and re.fullmatch(r"[A-Za-z_]\w*", value):
+            return value
+        raise ConfigError(f"{start(where)}{self.key!r} must be {self.what}", f"{self.key}: {self.example}")
+
+
+class Names(Form):
+    """Names, each once; separated by commas where they are one word."""
+
+    empty = ()
+
+    def __init__(self, example: str) -> None:
+        self.example = example
+
+    def read(self, value: Any, where: str) -> tuple[str, ...]:
+        names = value.split(",") if isinstance(value, str) else value
+        if not isinstance(names, list | tuple) or not names:
+            raise ConfigError(
+                f"{start(where)}{self.key!r} must be a list of names, found {kind(value)}",
+                f"{self.key}: {self.example}",
+            )
+        for name in names:
+            if not isinstance(name, str) or not name.strip():
+                raise ConfigError(
+                    f"{start(where)}{name!r} in {self.key!r} is not a name", f"{self.key}: {self.example}"
+                )
+        stripped = tuple(name.strip() for name in names)
+        if len({*stripped}) < len(stripped):
+            raise ConfigError(f"{start(where)}{self.key!r} has a name twice: {', '.join(stripped)}")
+        return stripped
+
+    def parse(self, words: Sequence[str], where: str) -> tuple[str, ...]:
+        return self.read(",".join(words), where)
+
+    def words(self, value: Any, folder: Path | None = None) -> list[str]:
+        return [",".join(value)]
+
+    def yaml(self, value: Any) -> list[str]:
+        return list(value)
+
+    def accept(self, value: Any) -> tuple[str, ...]:
+        return self.read(value, "") if value else ()
+
+
+class Files(Form):
+    """Files; a single one need not be in a list."""
+
+    many = True
+    empty = ()
+
+    def __init__(self, example: str, c_only: bool = False) -> None:
+        self.example, self.c_only = example, c_only
+
+    def read(self, value: Any, where: str) -> tuple[str, ...]:
+        files = [value] if isinstance(value, str) else value
+        if not isinstance(files, list) or not all(isinstance(file, str) and file for file in files):
+            raise ConfigError(
+                f"{where}: {self.key!r} must be a list of files", f"{self.key}: [{self.example}]"
+            )
+        found = tuple(relative_path(file, where) for file in files)
+        for file in found:
+            if self.c_only and not is_c(file):
+                raise ConfigError(
+                    f"{where}: {file!r} in {self.key!r} is not a C file", f"{self.key}: [{self.example}]"
+                )
+        return found
+
+    def parse(self, words: Sequence[str], where: str) -> tuple[str, ...]:
+        return tuple(words)
+
+    def words(self, value: Any, folder: Path | None = None) -> list[str]:
+        return [(folder / file).as_posix() if folder else str(file) for file in value]
+
+    def yaml(self, value: Any) -> list[str]:
+        return list(value)
+
+    def relocated(self, value: Any, to: Callable[[str], str]) -> tuple[str, ...]:
+        return tuple(map(to, value))
+
+    def option(self, value: Any, folder: Path) -> tuple[Path, ...]:
+        return tuple(folder / file for file in value)
+
+    def accept(self, value: Any) -> tuple[Path, ...]:
+        return tuple(map(Path, [value] if isinstance(value, str | Path) else value))
+
+    def merged(self, common: Any, own: Any) -> tuple[Path, ...]:
+        return (*common, *(own or ()))

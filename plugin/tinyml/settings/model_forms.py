@@ -1,0 +1,286 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Forms of values that one setting has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from tinyml.base.errors import ConfigError
+from tinyml.cores.accelerators import ACCELERATORS, LISTED, unknown
+from tinyml.settings import evaluation, interface, quantize_request
+from tinyml.settings.forms import Choice, Names
+from tinyml.settings.optimize import GOALS, find_goal
+from tinyml.settings.passing import SPELLINGS, WORDS, Io
+from tinyml.settings.quantize_request import Request
+from tinyml.settings.setting import Form
+from tinyml.settings.written import kind, parse_bytes, refuse_unknown, relative_path, start
+
+if TYPE_CHECKING:
+    from tinyml.features.settings import FrontEnd
+
+IN_PROJECTS = ("int8", "rows", "rows,int8")
+"""The choices of ``io:`` in an application: what calls NAME_run() is its own code, except for buffers."""
+BUDGETS = ("arena", "ram", "flash")
+
+
+class Passing(Form):
+    """Inputs and outputs."""
+
+    choices = SPELLINGS
+    meanings = WORDS
+
+    def read(self, value: Any, where: str) -> Io:
+        try:
+            return Io.of(value if isinstance(value, list | tuple) else str(value))
+        except ConfigError as error:
+            if not where:
+                raise
+            raise self._refused(value, where) from error
+
+    def parse(self, words: Sequence[str], where: str) -> Io:
+        return self.read(",".join(words), where)
+
+    def check_project(self, value: Any, where: str) -> None:
+        """The builds' own code calls NAME_run(), and passes no buffers to it."""
+        if value.caller:
+            raise self._refused(str(value), where)
+
+    def _refused(self, value: object, where: str) -> ConfigError:
+        return ConfigError(
+            f"{where}: 'io' cannot be {value!r}", f"io: {' or '.join(IN_PROJECTS)}, or no such line"
+        )
+
+    def yaml(self, value: Any) -> str:
+        return str(value)
+
+    def accept(self, value: Any) -> Io:
+        return Io.of(value)
+
+
+class Spending(Form):
+    """A key of GOALS."""
+
+    choices = tuple(GOALS)
+    meanings = MappingProxyType({goal.name: goal.about for goal in GOALS.values()})
+
+    def read(self, value: Any, where: str) -> str:
+        return find_goal(str(value), where).name
+
+
+class Accelerator(Form):
+    """The name of an NPU; empty, ``none`` on the command line: the CPU alone."""
+
+    empty = ""
+
+    def read(self, value: Any, where: str) -> str:
+        if value and value not in ACCELERATORS:
+            raise ConfigError(f"{start(where)}{unknown(value)}", LISTED)
+        return str(value)
+
+    def parse(self, words: Sequence[str], where: str) -> str:
+        return "" if words[-1] == "none" else self.read(words[-1], "")
+
+
+class Classes(Names):
+    """Names of classes; on the command line also a file with one per line."""
+
+    hint = 'classes: [circle, "yes", "7"], each once; names have no comma or semicolon'
+
+    def __init__(self) -> None:
+        super().__init__("[circle, idle]")
+
+    def read(self, value: Any, where: str) -> tuple[str, ...]:
+        """YAML reads yes, no and numbers as something else than words."""
+        if not isinstance(value, list) or not value:
+            raise ConfigError(f"{where}: 'classes' must be a list of names, found {kind(value)}", self.hint)
+        for name in value:
+            if not isinstance(name, str) or not name.strip() or set(name) & set(",;\n\0"):
+                raise ConfigError(f"{where}: {name!r} cannot be the name of a class", self.hint)
+        if len(set(value)) < len(value):
+            raise ConfigError(f"{where}: 'classes' names a class twice", self.hint)
+        return tuple(value)
+
+    def parse(self, words: Sequence[str], where: str) -> tuple[str, ...]:
+        text = ",".join(words)
+        path = Path(text)
+        lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else text.split(",")
+        names = tuple(line.strip() for line in lines if line.strip())
+        if len(set(names)) < len(names):
+            raise ConfigError(f"{where} names a class twice: {', '.join(names)}")
+        return names
+
+    def accept(self, value: Any) -> tuple[str, ...]:
+        return tuple(value)
+
+
+class Shapes(Form):
+    """Shapes by input, as ``1x16x8``; in YAML and Python also as lists."""
+
+    many = keyed = True
+    empty: Mapping[str, Any] = MappingProxyType({})
+
+    def read(self, value: Any, where: str) -> dict[str, str]:
+        if not isinstance(value, Mapping):
+            raise ConfigError(
+                f"{where}: 'shapes' must be a mapping, found {kind(value)}",
+                "shapes of inputs that the model leaves open, as `input: 1x16x8`",
+            )
+        shapes = {}
+        for name, shape in value.items():
+            text = "x".join(map(str, shape)) if isinstance(shape, list | tuple) else str(shape)
+            if not re.fullmatch(r"[1-9]\d{0,17}(x[1-9]\d{0,17})*", text):
+                raise ConfigError(f"{where}: {text!r} is not a shape for {name!r}", "1x16x8, or [1, 16, 8]")
+            shapes[str(name)] = text
+        return shapes
+
+    def parse(self, words: Sequence[str], where: str) -> dict[str, str]:
+        shapes = {}
+        for item in words:
+            name, equals, shape = (part.strip() for part in item.rpartition("="))
+            if not equals or not name:
+                raise ConfigError(f"{where}: {item!r} does not name an input", "input=1x16x8")
+            shapes[name] = shape
+        return self.read(shapes, where)
+
+    def words(self, value: Any, folder: Path | None = None) -> list[str]:
+        return [f"{name}={shape}" for name, shape in value.items()]
+
+    def yaml(self, value: Any) -> dict[str, str]:
+        return dict(value)
+
+    def option(self, value: Any, folder: Path) -> dict[str, tuple[int, ...]]:
+        return {name: tuple(map(int, shape.split("x"))) for name, shape in value.items()}
+
+    def accept(self, value: Any) -> dict[str, tuple[int, ...]]:
+        return dict(value)
+
+    def merged(self, common: Any, own: Any) -> dict[str, tuple[int, ...]]:
+        return {**common, **(own or {})}
+
+
+class Budget(Form):
+    """Bytes by kind of memory."""
+
+    many = keyed = True
+    empty: Mapping[str, Any] = MappingProxyType({})
+
+    def read(self, value: Any, where: str) -> dict[str, int]:
+        if not isinstance(value, dict):
+            raise ConfigError(f"{where}: 'budget' must be a mapping, found {kind(value)}", "ram: 24K")
+        refuse_unknown(value, BUDGETS, f"{where}: budget")
+        return {key: parse_bytes(str(amount), f"{where}: budget") for key, amount in value.items()}
+
+    def words(self, value: Any, folder: Path | None = None) -> list[str]:
+        return [f"{key}={amount}" for key, amount in value.items()]
+
+    def yaml(self, value: Any) -> dict[str, int]:
+        return dict(value)
+
+
+class Interface(Form):
+    """Types and shapes by input and output."""
+
+    many = keyed = True
+    empty: Mapping[str, Any] = MappingProxyType({})
+
+    def read(self, value: Any, where: str) -> dict[str, interface.Kind]:
+        return interface.from_mapping(value, where)
+
+    def parse(self, words: Sequence[str], where: str) -> dict[str, interface.Kind]:
+        return interface.from_items(words, where)
+
+    def words(self, value: Any, folder: Path | None = None) -> list[str]:
+        return [f"{name}={found.plain}" for name, found in value.items()]
+
+    def yaml(self, value: Any) -> dict[str, str]:
+        return {name: str(found) for name, found in value.items()}
+
+
+class Quantize(Form):
+    """Settings of the quantiser by key, as texts; their paths are relative."""
+
+    many = True
+    empty: Mapping[str, Any] = MappingProxyType({})
+
+    def read(self, value: Any, where: str) -> dict[str, str]:
+        given = quantize_request.settings(value, where)
+        for key in quantize_request.PATHS:
+            if key in given:
+                given[key] = relative_path(given[key], where, f"quantize: {key}")
+        try:
+            quantize_request.from_settings(given, Path())
+        except ConfigError as error:
+            raise ConfigError(f"{where}: quantize: {error.message}", error.hint) from None
+        return given
+
+    def parse(self, words: Sequence[str], where: str) -> dict[str, str]:
+        return quantize_request.parse_items(words, where)
+
+    def words(self, value: Any, folder: Path | None = None) -> list[str]:
+        if folder is not None:
+            value = self.relocated(value, lambda file: (folder / file).as_posix())
+        return [f"{key}={text}" for key, text in value.items()]
+
+    def yaml(self, value: Any) -> dict[str, str]:
+        return dict(value)
+
+    def relocated(self, value: Any, to: Callable[[str], str]) -> dict[str, str]:
+        return {key: to(text) if key in quantize_request.PATHS else text for key, text in value.items()}
+
+    def option(self, value: Any, folder: Path) -> Request:
+        return quantize_request.from_settings(value, folder)
+
+    def accept(self, value: Any) -> Request | None:
+        if value is not None and not isinstance(value, Request):
+            raise ConfigError(f"quantize is {kind(value)}", 'tinyml.quantize(), or calibration="data.npz"')
+        return value
+
+
+class Frontend(Form):
+    """The kind of a front end and its settings. Reading it imports numpy."""
+
+    many = True
+
+    def read(self, value: Any, where: str) -> FrontEnd:
+        from tinyml.features.settings import from_mapping
+
+        return from_mapping(value, where)
+
+    def parse(self, words: Sequence[str], where: str) -> FrontEnd | None:
+        from tinyml.features.settings import from_items
+
+        return from_items(words, where)
+
+    def words(self, value: Any, folder: Path | None = None) -> list[str]:
+        return [f"{key}={text}" for key, text in value.given]
+
+    def yaml(self, value: Any) -> dict[str, str]:
+        return dict(value.given)
+
+    def accept(self, value: Any) -> FrontEnd | None:
+        from tinyml.features.settings import FrontEnd
+
+        return value if value is None or isinstance(value, FrontEnd) else self.read(value, "frontend")
+
+
+class Evaluate(Form):
+    """A test set and the accuracy on it."""
+
+    def read(self, value: Any, where: str) -> evaluation.Evaluate | None:
+        found = evaluation.from_yaml(value, where)
+        if found is not None:
+            for key in evaluation.PATHS:
+                if key in found.given:
+                    relative_path(found.given[key], where, f"evaluate: {key}")
+        return found
+
+    def yaml(self, value: Any) -> dict[str, Any]:
+        return dict(value.given)
+
+
+KERNELS = Choice(("auto", "cmsis-nn", "portable"), "unknown kernels {!r}")

@@ -1,0 +1,54 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of values as users write them: kinds, keys, paths and amounts."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath, PureWindowsPath
+
+from tinyml.base.errors import ConfigError
+
+
+def start(where: str) -> str:
+    """``where`` as the start of a message; empty for values that come from Python."""
+    return f"{where}: " if where else ""
+
+
+def kind(value: object) -> str:
+    names = {dict: "a mapping", list: "a list", str: "a string", bool: "yes/no", type(None): "nothing"}
+    return names.get(type(value), f"a {type(value).__name__}")
+
+
+def refuse_unknown(mapping: Mapping[object, object], allowed: Sequence[str], where: str) -> None:
+    for key in mapping:
+        if key not in allowed:
+            close = difflib.get_close_matches(str(key), allowed, 1)
+            hint = f"did you mean {close[0]!r}?" if close else f"one of: {', '.join(allowed)}"
+            raise ConfigError(f"{where}: unknown key {str(key)!r}", hint)
+
+
+def relative_path(file: str, where: str, key: str = "file") -> str:
+    """A manifest is shared through version control: its paths must mean the same on every machine."""
+    if "\0" in file:
+        raise ConfigError(f"{where}: {key!r} has a NUL character, {file!r}", "a path relative to tinyml.yaml")
+    if PurePosixPath(file).is_absolute() or PureWindowsPath(file).drive:
+        raise ConfigError(
+            f"{where}: {key!r} is an absolute path, {file!r}",
+            "a path relative to tinyml.yaml, so that the application builds on other machines too",
+        )
+    return file.replace("\\", "/")
+
+
+def is_c(file: str) -> bool:
+    return file.endswith(".c")
+
+
+def parse_bytes(text: str, where: str = "") -> int:
+    """``20480``, ``20K`` or ``1M`` as bytes."""
+    match = re.fullmatch(r"(0|[1-9]\d{0,17})\s*(|[kKmM])[iI]?[bB]?", text.strip())
+    if not match:
+        raise ConfigError(f"{start(where)}{text!r} is not a number of bytes", "for example 24576, 24K or 1M")
+    return int(match[1]) * {"": 1, "k": 1024, "m": 1024 * 1024}[match[2].lower()]

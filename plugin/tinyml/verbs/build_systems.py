@@ -1,0 +1,53 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""`zephyr-module` and `platformio-hook`: where an installation has what the two build systems load."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from tinyml.setup import installation
+from tinyml.verbs.base import Verb
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class ZephyrModule(Verb):
+    """Print the folder of the Zephyr module, for builds without west-tinyml in the west manifest.
+
+    For example: EXTRA_ZEPHYR_MODULES="$(tinyml zephyr-module)" west build -b qemu_cortex_m3 app
+    With --boards, the folder of the module with the emulated boards qemu_cortex_m4 and qemu_cortex_m7.
+    """
+
+    name = "zephyr-module"
+    help = "print the folder of the Zephyr module"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--boards", action="store_true", help="the module with the emulated boards")
+
+    def run(self, args: argparse.Namespace, console: Console) -> int:
+        folder = installation.zephyr_module()
+        if folder is None:
+            raise installation.incomplete()
+        print(folder / "boards" if args.boards else folder)
+        return 0
+
+
+class PlatformioHook(Verb):
+    """Print the script that compiles models in PlatformIO builds.
+
+    In platformio.ini: extra_scripts = pre:FILE, and build_flags as the documentation shows. With the library
+    in lib_deps this is not needed.
+    """
+
+    name = "platformio-hook"
+    help = "print the path of the script for platformio.ini's extra_scripts"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        pass
+
+    def run(self, args: argparse.Namespace, console: Console) -> int:
+        print(installation.platformio_hook())
+        return 0
