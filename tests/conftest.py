@@ -30,9 +30,6 @@ if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
 # Nothing that is tested allocates memory, and the search for leaks takes seconds per program on aarch64.
 os.environ.setdefault("ASAN_OPTIONS", "detect_leaks=0")
 
-# librosa compiles itself with numba for half a minute at first; the tests give it little to compute.
-os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
-
 if place := workspace.find():
     # Everything below, including the compiler, uses one workspace and its CMSIS-NN.
     os.environ.setdefault("TINYML_WORKSPACE", str(place))
