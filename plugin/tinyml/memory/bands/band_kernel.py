@@ -60,6 +60,7 @@ class BandsOfRows(Kernel[Banded]):
                 records=sheet.records,
                 headers=sheet.headers,
                 memory=_work(layout.work[i]),
+                whole=sheet,
             )
             for i, (_, part) in enumerate(self._links(layer))
         ]
@@ -70,7 +71,7 @@ class BandsOfRows(Kernel[Banded]):
             if len(run) == 1:
                 self._band(layer, sheet, parts, layout, run[0], (0, 0, 0))
                 continue
-            with sheet.block(f"for (int32_t band = 0; band < {len(run)}; band++) {{"):
+            with sheet.repeat(len(run)):
                 self._band(layer, sheet, parts, layout, run[0], _steps(run))
         if layer.op.ends_in_sums(layer):
             self._means(layer, sheet, parts)
@@ -115,23 +116,20 @@ class BandsOfRows(Kernel[Banded]):
 
     def _declare(self, layer: Layer[Banded], sheet: Sheet, layout: Layout) -> None:
         """The scratch memory: rows of the tensors inside the chain, then the kernels' own scratch."""
-        sheet.line(f"int8_t *const memory = {sheet.scratch};")
+        sheet.divide_scratch()
         for i, (start, (_, part)) in enumerate(zip(layout.buffers, self._links(layer), strict=False)):
-            type_ = part.output.dtype.c
-            place = f"&memory[{start}]" if type_ == "int8_t" else f"(void *)&memory[{start}]"
-            sheet.line(f"{type_} *const {self._buffer(layer, i)} = {place};")
+            sheet.buffer(self._buffer(layer, i), part.output.dtype.c, start)
         if sums := self._sum_bytes(layer):
-            sheet.include("<string.h>")
-            sheet.line(f"int32_t *const {SUMS} = (void *)&memory[{layout.sums}];")
+            sheet.buffer(SUMS, "int32_t", layout.sums)
         used = zip(layout.work, self._work_bytes(layer, sheet.target), strict=True)
         for start in sorted({start for start, size in used if size}):
-            sheet.line(f"void *const {_work(start)} = &memory[{start}];")
+            sheet.buffer(_work(start), "void", start)
         sheet.line()
         if sums and layer.op.by_rows:
             with sheet.block("if (band == 0) {"):
-                sheet.line(f"memset({SUMS}, 0, {sums});")
+                sheet.clear(SUMS, sums)
         elif sums:
-            sheet.line(f"memset({SUMS}, 0, {sums});")
+            sheet.clear(SUMS, sums)
 
     def _band(
         self,
@@ -155,13 +153,13 @@ class BandsOfRows(Kernel[Banded]):
             x_row, y_row = (layer.op.row_elements(t) for t in (part.input(0), part.output))
             own = parts[i]
             own.layer, own.depth = layer.op.in_band(part, stage), sheet.depth
-            chain = _element(source, stage.source * x_row, step * x_row)
+            chain = sheet.element(source, stage.source * x_row, step * x_row)
             place = (stage.into * y_row, steps[1] * y_row if i == last else 0)
             own.sources = [chain]
             if link.residual is not None:
-                beside = self._buffer(layer, last - 1) if layer.op.side else _element(sheet.x(), *place)
+                beside = self._buffer(layer, last - 1) if layer.op.side else sheet.element(sheet.x(), *place)
                 own.sources = with_residual(link, [chain], beside)
-            own.result = _element(result, *place)
+            own.result = sheet.element(result, *place)
             if i == last and layer.op.ends_in_sums(layer):
                 link.kernel.emit_sums(own.layer, own, SUMS)
             else:
@@ -171,10 +169,7 @@ class BandsOfRows(Kernel[Banded]):
             if (move := band.moves[i]) is not None:
                 part = linked[i][1]
                 row = layer.op.row_elements(part.output)
-                copy = "memcpy" if move.start >= move.rows else "memmove"
-                size = move.rows * row * part.output.dtype.bytes
-                sheet.include("<string.h>")
-                sheet.line(f"{copy}(rows{i + 1}, &rows{i + 1}[{move.start * row}], {size});")
+                sheet.move(f"rows{i + 1}", move.start * row, move.rows * row, part.output.dtype.bytes)
 
     def _bands(self, layer: Layer[Banded]) -> Bands:
         bands = layer.op.bands(layer)
@@ -243,13 +238,6 @@ def _aligned(size: int) -> int:
 def _work(start: int) -> str:
     """The C name of working memory at a place."""
     return f"work{start}"
-
-
-def _element(pointer: str, offset: int, step: int) -> str:
-    """A pointer to an element, in parentheses: kernels may write an index after it."""
-    terms = [str(offset)] if offset else []
-    terms += [f"band * {step}"] if step else []
-    return f"({' + '.join([pointer, *terms])})" if terms else pointer
 
 
 BANDS_OF_ROWS = BandsOfRows()

@@ -19,6 +19,7 @@ class PartSheet(Sheet):
     result: str = "y"
     memory: str = "scratch"
     made: dict[str, list[Record]] = field(default_factory=dict)  # records of this operator, by type
+    whole: Sheet | None = None  # the sheet of the layer
 
     def x(self, index: int = 0) -> str:
         tensor = self.layer.input(index)
@@ -30,6 +31,10 @@ class PartSheet(Sheet):
     @property
     def scratch(self) -> str:
         return self.memory
+
+    def call(self, function: str, record: str, *operands: str) -> None:
+        assert self.whole is not None, "every part belongs to a layer"
+        self.whole.call(function, record, *operands)
 
     def table(self, suffix: str, values: Array, alignment: int = 1, holds: str = "") -> str:
         """A kernel may lay out weights differently for another band: those get their own name."""

@@ -165,7 +165,7 @@ class ConvFloat(Kernel[Conv]):
             ".from_the_end": c.boolean(sheet.backwards),
         }
         name = sheet.record("struct tinyml_conv_f32", "params", members)
-        sheet.line(f"tinyml_conv_f32(&{name}, {sheet.x()}, {sheet.y()});")
+        sheet.call("tinyml_conv_f32", name, sheet.x(), sheet.y())
 
 
 register_kernels(

@@ -153,7 +153,7 @@ class DepthwiseConvHelium(Kernel[DepthwiseConv]):
         filters = np.transpose(layer.input(1).value, (3, 0, 1, 2))
         name = sheet.record(self.struct, "params", self.members(layer, sheet, filters))
         scratch = "NULL" if self.reads_in_place(layer) else sheet.scratch
-        sheet.line(f"{self.name}(&{name}, {sheet.x()}, {sheet.y()}, {scratch});")
+        sheet.call(self.name, name, sheet.x(), sheet.y(), scratch)
 
     def members(self, layer: Layer[DepthwiseConv], sheet: Sheet, filters: Array) -> dict[str, object]:
         """Members of the struct; ``filters`` have their channels first."""
@@ -221,7 +221,7 @@ class DepthwiseConvFloat(Kernel[DepthwiseConv]):
     def emit(self, layer: Layer[DepthwiseConv], sheet: Sheet) -> None:
         sheet.include("<tinyml/depthwise_conv.h>")
         name = sheet.record("struct tinyml_depthwise_conv_f32", "params", float_record(layer, sheet))
-        sheet.line(f"tinyml_depthwise_conv_f32(&{name}, {sheet.x()}, {sheet.y()});")
+        sheet.call("tinyml_depthwise_conv_f32", name, sheet.x(), sheet.y())
 
 
 register_kernels(

@@ -107,7 +107,7 @@ class DepthwisePlanes(Kernel[Convolution]):
             members[".transposed"] = "true"
         name = sheet.record("struct tinyml_depthwise_conv_s8", "params", members)
         way = f"{self.ways}{self.way(layer)}"
-        sheet.line(f"{self.name}(&{name}, {sheet.x()}, {sheet.y()}, {sheet.scratch}, &{way});")
+        sheet.call(self.name, name, sheet.x(), sheet.y(), sheet.scratch, f"&{way}")
 
     def across(self, layer: Layer[Convolution]) -> bool:
         """Whether the kernel goes down columns."""

@@ -70,7 +70,7 @@ class ConvInt8(Kernel[Convolution]):
             ".from_the_end": c.boolean(sheet.backwards),
         }
         name = sheet.record(self.struct, "params", members)
-        sheet.line(f"{self.name}(&{name}, {sheet.x()}, {sheet.y()}, {sheet.scratch});")
+        sheet.call(self.name, name, sheet.x(), sheet.y(), sheet.scratch)
 
     def weight_layout(self, layer: Layer[Convolution], sheet: Sheet) -> dict[str, object]:
         """Members that only this struct has: its constants, and what the kernel supports in weights."""

@@ -53,4 +53,4 @@ class DepthwiseWhole(Kernel[Convolution]):
         sheet.include("<tinyml/depthwise_conv.h>")
         members = quantized_record(layer, sheet, np.transpose(weights, (3, 0, 1, 2)), weights.reshape(-1))
         name = sheet.record("struct tinyml_depthwise_conv_s8", "params", members)
-        sheet.line(f"{self.name}(&{name}, {sheet.x()}, {sheet.y()});")
+        sheet.call(self.name, name, sheet.x(), sheet.y())

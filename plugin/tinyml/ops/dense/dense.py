@@ -103,7 +103,7 @@ class DenseInt8(Kernel[Dense]):
         sheet.include("<tinyml/dense.h>")
         members = {**matrix(layer), **self.weight_layout(layer, sheet), **output_limits(layer)}
         name = sheet.record(self.struct, "params", members)
-        sheet.line(f"{self.name}(&{name}, {sheet.x()}, {sheet.y()});")
+        sheet.call(self.name, name, sheet.x(), sheet.y())
 
     def weight_layout(self, layer: Layer[Dense], sheet: Sheet) -> dict[str, object]:
         """Members that only this struct has: filters in fours, the last ones one by one."""
@@ -244,7 +244,7 @@ class DenseFloat(Kernel[Dense]):
             **float_limits(layer, sheet),
         }
         name = sheet.record("struct tinyml_dense_f32", "params", members)
-        sheet.line(f"tinyml_dense_f32(&{name}, {sheet.x()}, {sheet.y()});")
+        sheet.call("tinyml_dense_f32", name, sheet.x(), sheet.y())
 
 
 register_kernels(

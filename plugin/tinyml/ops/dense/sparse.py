@@ -158,4 +158,4 @@ def _stored(runs: Runs, sheet: Sheet) -> dict[str, object]:
 
 def _call(function: str, members: dict[str, object], sheet: Sheet) -> None:
     name = sheet.record(f"struct {function}", "params", members)
-    sheet.line(f"{function}(&{name}, {sheet.x()}, {sheet.y()});")
+    sheet.call(function, name, sheet.x(), sheet.y())

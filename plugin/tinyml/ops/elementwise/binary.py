@@ -163,7 +163,7 @@ class AddHelium(ElementwiseKernel[Binary]):
             ".out_max": high,
         }
         name = sheet.record("struct tinyml_add_s8", "params", members)
-        sheet.line(f"{self.name}(&{name}, {sheet.x(0)}, {sheet.x(1)}, {sheet.y()});")
+        sheet.call(self.name, name, sheet.x(0), sheet.x(1), sheet.y())
 
 
 def comparable_bytes(layer: Layer[Binary]) -> bool:

@@ -198,6 +198,45 @@ class Sheet:
         check_declaration(text)
         self.lines.extend(c.wrap(text, c.TAB * self.depth) if text else [""])
 
+    def call(self, function: str, record: str, *operands: str) -> None:
+        """Call a function of the runtime with a record and tensors, tables or memory."""
+        self.line(f"{function}({', '.join([f'&{record}', *operands])});")
+
+    def divide_scratch(self) -> None:
+        """What ``buffer`` needs first."""
+        self.line(f"int8_t *const memory = {self.scratch};")
+
+    def buffer(self, name: str, c_type: str, offset: int) -> None:
+        """Define a pointer to ``offset`` bytes after the start of the scratch memory."""
+        place = f"&memory[{offset}]" if c_type in ("int8_t", "void") else f"(void *)&memory[{offset}]"
+        self.line(f"{c_type} *const {name} = {place};")
+
+    def element(self, pointer: str, offset: int, step: int) -> str:
+        """A pointer to an element, in parentheses: kernels may write an index after it.
+
+        ``step`` is what one turn of ``repeat`` adds to ``offset``.
+        """
+        terms = [str(offset)] if offset else []
+        terms += [f"band * {step}"] if step else []
+        return f"({' + '.join([pointer, *terms])})" if terms else pointer
+
+    @contextmanager
+    def repeat(self, count: int) -> Iterator[None]:
+        """What is written inside is done ``count`` times: see ``element``."""
+        with self.block(f"for (int32_t band = 0; band < {count}; band++) {{"):
+            yield
+
+    def move(self, buffer: str, start: int, count: int, element_bytes: int) -> None:
+        """Move elements of a buffer, from ``start`` on, to its beginning."""
+        self.include("<string.h>")
+        copy = "memcpy" if start >= count else "memmove"
+        self.line(f"{copy}({buffer}, &{buffer}[{start}], {count * element_bytes});")
+
+    def clear(self, buffer: str, size: int) -> None:
+        """Fill bytes with zeros."""
+        self.include("<string.h>")
+        self.line(f"memset({buffer}, 0, {size});")
+
     @contextmanager
     def block(self, opening: str) -> Iterator[None]:
         """``opening`` must end in ``{``; the brace is closed at the end of the with-block."""

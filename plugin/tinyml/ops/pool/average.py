@@ -233,7 +233,7 @@ class AveragePoolInt8(AveragePoolQuantized):
             ".offset": line.offset,
         }
         name = sheet.record("struct tinyml_pool_s8", "params", members)
-        sheet.line(f"{self.name}(&{name}, {sheet.x()}, {sheet.y()});")
+        sheet.call(self.name, name, sheet.x(), sheet.y())
 
 
 class AveragePoolLoops(PoolKernel[AveragePool]):

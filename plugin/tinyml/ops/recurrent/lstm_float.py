@@ -169,7 +169,7 @@ class LstmFloatKernel(Kernel[LstmFloat]):
         state, cell = (sheet.y(i) for i in range(len(layer.outputs) - 2, len(layer.outputs)))
         for target, source in ((state, STATE), (cell, CELL)):
             sheet.line(f"memmove({target}, {sheet.x(source)}, {layer.input(source).bytes});")
-        sheet.line(f"tinyml_lstm_f32(&{name}, {sheet.x(X)}, {y}, {state}, {cell}, {sheet.scratch});")
+        sheet.call("tinyml_lstm_f32", name, sheet.x(X), y, state, cell, sheet.scratch)
 
 
 register_kernels(LstmFloat, LstmFloatKernel())

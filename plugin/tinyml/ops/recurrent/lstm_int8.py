@@ -238,7 +238,7 @@ class LstmInt8Kernel(Kernel[LstmInt8]):
         state, cell = (sheet.y(i) for i in range(len(layer.outputs) - 2, len(layer.outputs)))
         for target, source in ((state, STATE), (cell, CELL)):
             sheet.line(f"memmove({target}, {sheet.x(source)}, {layer.input(source).bytes});")
-        sheet.line(f"tinyml_lstm_s8(&{name}, {sheet.x(X)}, {y}, {state}, {cell}, {sheet.scratch});")
+        sheet.call("tinyml_lstm_s8", name, sheet.x(X), y, state, cell, sheet.scratch)
 
 
 register_kernels(LstmInt8, LstmInt8Kernel())

@@ -134,7 +134,7 @@ class GridSampleFloat(Kernel[GridSample]):
             ".align_corners": str(op.align_corners).lower(),
         }
         record = sheet.record("struct tinyml_grid_sample", "params", members)
-        sheet.line(f"tinyml_grid_sample_f32(&{record}, {sheet.x(0)}, {sheet.x(1)}, {sheet.y()});")
+        sheet.call("tinyml_grid_sample_f32", record, sheet.x(0), sheet.x(1), sheet.y())
 
 
 register_kernels(GridSample, GridSampleFloat())

@@ -96,4 +96,4 @@ def emit(layer: Layer, beta: float, sheet: Sheet) -> None:
             ".reciprocal": sheet.table("reciprocal", reciprocal_table()),
         },
     )
-    sheet.line(f"tinyml_softmax_s16(&{name}, {sheet.x()}, {sheet.y()});")
+    sheet.call("tinyml_softmax_s16", name, sheet.x(), sheet.y())

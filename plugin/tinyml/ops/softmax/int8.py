@@ -84,4 +84,4 @@ def emit(layer: Layer, beta: float, sheet: Sheet) -> None:
             ".least_difference": s.least_difference,
         },
     )
-    sheet.line(f"tinyml_softmax_s8(&{name}, {sheet.x()}, {sheet.y()});")
+    sheet.call("tinyml_softmax_s8", name, sheet.x(), sheet.y())

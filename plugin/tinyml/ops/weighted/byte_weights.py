@@ -101,7 +101,7 @@ class DenseByteWeights(Kernel[Weighted]):
     def emit(self, layer: Layer[Weighted], sheet: Sheet) -> None:
         members = {**matrix(layer), **_common(layer, sheet)}
         name = sheet.record("struct tinyml_dense_f32_s8", "params", members)
-        sheet.line(f"tinyml_dense_f32_s8(&{name}, {sheet.x()}, {sheet.y()});")
+        sheet.call("tinyml_dense_f32_s8", name, sheet.x(), sheet.y())
 
 
 class ConvByteWeights(Kernel[Convolution]):
@@ -124,4 +124,4 @@ class ConvByteWeights(Kernel[Convolution]):
             **_common(layer, sheet),
         }
         name = sheet.record("struct tinyml_conv_f32_s8", "params", members)
-        sheet.line(f"tinyml_conv_f32_s8(&{name}, {sheet.x()}, {sheet.y()});")
+        sheet.call("tinyml_conv_f32_s8", name, sheet.x(), sheet.y())

@@ -70,7 +70,7 @@ class ConvInt16(Kernel[Convolution]):
             **_common(layer, sheet),
         }
         name = sheet.record("struct tinyml_conv_s16", "params", members)
-        sheet.line(f"tinyml_conv_s16(&{name}, {sheet.x()}, {sheet.y()}, {sheet.scratch});")
+        sheet.call("tinyml_conv_s16", name, sheet.x(), sheet.y(), sheet.scratch)
 
     def filters(self, layer: Layer[Convolution]) -> Array:
         """Weights with the output channels first."""
@@ -100,4 +100,4 @@ class DenseInt16(Kernel[Weighted]):
             **_common(layer, sheet),
         }
         name = sheet.record("struct tinyml_dense_s16", "params", members)
-        sheet.line(f"tinyml_dense_s16(&{name}, {sheet.x()}, {sheet.y()});")
+        sheet.call("tinyml_dense_s16", name, sheet.x(), sheet.y())
