@@ -16,9 +16,9 @@ from tools.layer_counts import Counted
 sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever is installed
 
 from tinyml import harness
-from tinyml.cost.loops import Reading, read_layers
 from tinyml.ir import Layer
 from tinyml.ops.framework.kernel import Kernel
+from tinyml.ops.framework.tally import Tally
 from tinyml.pipeline import Compiled
 
 
@@ -29,13 +29,13 @@ class Known:
     model: str
     layer: Layer
     kernel: Kernel[Any]
-    reading: Reading | None
+    tally: Tally | None
     spent: float
     whole: float
 
 
-def reading_of(one: Known) -> Reading:
-    return one.reading or Reading()
+def tally_of(one: Known) -> Tally:
+    return one.tally or Tally()
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Example:
         return all(one.step < len(names) and one.kernel == names[one.step] for one in self.counted.layers)
 
     def layers(self, cost: str) -> list[Known]:
-        readings = read_layers(self.model.files[f"{self.model.name}.c"])
+        tallies = self.model.tallies
         chosen = self.model.selected
         whole = self.counted.instructions if cost == "instructions" else self.counted.cycles
         return [
@@ -60,7 +60,7 @@ class Example:
                 self.counted.model,
                 chosen[one.step].layer,
                 chosen[one.step].kernel,
-                readings.get(one.step),
+                tallies.get(one.step),
                 float(getattr(one, cost)),
                 float(whole or 0),
             )

@@ -174,7 +174,7 @@ def _rows(rows: list[tuple[Example, Errors]], known: list[Example]) -> Iterator[
     for one, errors in rows:
         counted = one.counted
         speed = speeds[fold[counted.model]]
-        parts = [speed.of_layer(layer.layer, layer.kernel, layer.reading) for layer in layers[id(one)]]
+        parts = [speed.of_layer(layer.layer, layer.kernel, layer.tally) for layer in layers[id(one)]]
         amounts = [part for part in parts if part is not None]
         unseen = sum(amounts) / counted.instructions - 1 if len(amounts) == len(parts) else None
         cells = (

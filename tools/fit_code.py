@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from tools import code_tables
 from tools.code_tables import OwnCode
-from tools.cost_examples import Example, Known, reading_of
+from tools.cost_examples import Example, Known, tally_of
 from tools.environment import ROOT
 from tools.fit_figures import factors, figures
 
@@ -21,7 +21,6 @@ from tinyml import harness
 from tinyml.cores.machines import Machine
 from tinyml.cost.estimate import UNSURE, inner_names, own_amounts
 from tinyml.cost.estimate import functions as functions_of
-from tinyml.cost.loops import read_layers
 from tinyml.cost.model import Code, written
 from tinyml.pipeline import banded_layers
 
@@ -32,8 +31,8 @@ def fit_code(machine: str, known: Sequence[Example], old: Code | None = None) ->
     own = [code_tables.own_code(one.model, place) for one in known]
     linked = old or _linked(place, own, known)
     layers = [layer for one, code in zip(known, own, strict=True) for layer in _sized(one, code)]
-    operations = figures([(written(o.layer, reading_of(o)), o.spent, o.whole) for o in layers])
-    found = factors(layers, lambda o: written(o.layer, reading_of(o)), operations)
+    operations = figures([(written(o.layer, tally_of(o)), o.spent, o.whole) for o in layers])
+    found = factors(layers, lambda o: written(o.layer, tally_of(o)), operations)
     code = replace(linked, operations=operations, factors=found)
     amounts = [own_amounts(code, one.model) for one in known]
     apart = [code.linked(functions_of(one.model, code), "inline ") for one in known]
@@ -96,27 +95,27 @@ def _closure(
 
 def _sized(one: Example, code: OwnCode) -> Iterator[Known]:
     """The layers of a model with the bytes of their functions; of equal functions only the first."""
-    readings = read_layers(one.model.files[f"{one.model.name}.c"])
+    tallies = one.model.tallies
     seen: set[str] = set()
     for step, size in sorted(code.layers.items()):
         chosen = one.model.selected[step]
-        if readings[step].body in seen or size == 0:
+        if tallies[step].body in seen or size == 0:
             continue
-        seen.add(readings[step].body)
+        seen.add(tallies[step].body)
         whole = float(one.counted.glue_bytes)
-        yield Known(one.counted.model, chosen.layer, chosen.kernel, readings.get(step), float(size), whole)
+        yield Known(one.counted.model, chosen.layer, chosen.kernel, tallies.get(step), float(size), whole)
 
 
 def _helpers(known: Sequence[Example], own: Sequence[OwnCode]) -> dict[str, tuple[str, ...]]:
     """What the compiler calls for each kind of layer without a call in the C: soft floats, copies."""
     found: defaultdict[str, set[str]] = defaultdict(set)
     for one, code in zip(known, own, strict=True):
-        readings = read_layers(one.model.files[f"{one.model.name}.c"])
+        tallies = one.model.tallies
         for step, names in code.refers.items():
             chosen = one.model.selected[step]
             if banded_layers(chosen.layer) is not None:
                 continue
-            called = {name.removesuffix("()") for name in readings[step].written} | UNSURE
+            called = {name.removesuffix("()") for name in tallies[step].written} | UNSURE
             ours = (one.model.name, "tinyml_", "arm_", ".")
             for key in inner_names(chosen.layer, chosen.kernel):
                 found[key] |= {name for name in names - called if not name.startswith(ours)}

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy.optimize import nnls
 
-from tools.cost_examples import Known, reading_of
+from tools.cost_examples import Known, tally_of
 from tools.environment import ROOT
 
 sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever is installed
@@ -51,7 +51,7 @@ def factors(
     sums: defaultdict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
     for one in layers:
         guess = weighted(operations, amounts(one))
-        for key in factor_keys(one.layer, one.kernel, reading_of(one)):
+        for key in factor_keys(one.layer, one.kernel, tally_of(one)):
             sums[key][0] += one.spent
             sums[key][1] += guess
     return {

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from tools.cost_examples import Example, Known, reading_of
+from tools.cost_examples import Example, Known, tally_of
 from tools.environment import ROOT
 from tools.fit_figures import EVENNESS, factors, figures
 
@@ -27,8 +27,8 @@ EMPHASES = 4  # rounds with more weight on what is estimated worst
 def fit_speed(layers: Sequence[Known]) -> Speed:
     """Loops first; then kernels, to whose layers the parts of layers in bands are added round by round."""
     loops = [one for one in layers if _own(one)]
-    operations = figures([(executed(o.layer, reading_of(o)), o.spent, o.whole) for o in loops])
-    speed = Speed({}, operations, factors(loops, lambda o: executed(o.layer, reading_of(o)), operations))
+    operations = figures([(executed(o.layer, tally_of(o)), o.spent, o.whole) for o in loops])
+    speed = Speed({}, operations, factors(loops, lambda o: executed(o.layer, tally_of(o)), operations))
     direct = [
         (variant(one.kernel, work(one.layer)), work(one.layer), one.spent, one.whole)
         for one in layers
@@ -66,7 +66,7 @@ def _emphasised(layer: Known, weight: float) -> Known:
 
 
 def _sum(speed: Speed, layers: Sequence[Known]) -> float:
-    return sum(speed.of_layer(one.layer, one.kernel, one.reading) or 0.0 for one in layers)
+    return sum(speed.of_layer(one.layer, one.kernel, one.tally) or 0.0 for one in layers)
 
 
 def _shared_out(speed: Speed, layers: Sequence[Known]) -> Iterator[tuple[str, Work, float, float]]:
@@ -74,7 +74,7 @@ def _shared_out(speed: Speed, layers: Sequence[Known]) -> Iterator[tuple[str, Wo
     for one in layers:
         if (inside := library_parts(one.layer)) is not None:
             parts = [(variant(kernel, work(part)), work(part)) for part, kernel in inside]
-            left = max(one.spent - speed.of_loops(one.layer, one.kernel, one.reading), 1)
+            left = max(one.spent - speed.of_loops(one.layer, one.kernel, one.tally), 1)
             guesses = [
                 weighted(speed.kernels[key], amounts) if key in speed.kernels else amounts["macs"]
                 for key, amounts in parts

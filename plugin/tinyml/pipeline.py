@@ -8,7 +8,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,7 @@ from tinyml.memory.plan import Plan
 from tinyml.memory.select import Selected
 from tinyml.ops.framework import outside
 from tinyml.ops.framework.registration import outside_faults
+from tinyml.ops.framework.tally import Tally
 from tinyml.passes import PASSES, find_passes
 from tinyml.passes import pass_summaries as pass_summaries
 from tinyml.passes.int8_interface import int8_interface
@@ -77,6 +78,7 @@ class Compiled:
     savings: tuple[Saving, ...] = ()  # what each pass saved
     quantization: Report | None = None  # the loss of accuracy, if the model was quantised here
     layer_functions: tuple[str, ...] = ()  # the C of each layer; empty where a layer does no work
+    tallies: Mapping[int, Tally] = field(default_factory=dict)  # what each layer's C does, by step
     files_read: tuple[Path, ...] = ()  # the model and its external data
     read_ns: int = 0  # when, in nanoseconds since 1970
 
@@ -243,6 +245,7 @@ def compile_graph(
         summary.data,
         tuple(ledger.entries),
         layer_functions=emitted.layer_functions,
+        tallies=emitted.tallies,
     )
 
 

@@ -21,7 +21,6 @@ from tinyml.plugin import (
     Tensor,
     TensorType,
     UnsupportedError,
-    c_number,
     given,
     onnx_op,
     present,
@@ -59,7 +58,7 @@ class MexicanHatLoop(InPlace[MexicanHat]):
     constraints = (is_float,)
 
     def emit(self, layer: Layer[MexicanHat], sheet: Sheet) -> None:
-        width = c_number(layer.op.width, DType.FLOAT32.numpy)
+        width = sheet.number(layer.op.width, DType.FLOAT32)
         sheet.line(f"mexican_hat_f32({sheet.x()}, {layer.output.elements}, {width}, {sheet.y()});")
 
 

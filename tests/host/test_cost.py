@@ -14,8 +14,8 @@ import tinyml
 from tests.support.quantizing import FLOAT
 from tinyml.cores.code_sizes import DATA
 from tinyml.cost.estimate import _may_need, estimate_for
-from tinyml.cost.loops import read_function, read_layers
 from tinyml.cost.work import work
+from tinyml.ops.framework.tally import Tally
 from tinyml.pipeline import Options, compile_model
 from tinyml.verbs import cli
 
@@ -116,27 +116,6 @@ def test_budgets_count_code(capsys: pytest.CaptureFixture[str], tmp_path: Path) 
     assert cli.main([*report, "--flash", "16k"]) == 0
 
 
-def test_loops_are_read_with_their_counts() -> None:
-    body = """\
-	for (int32_t i = 0; i < 8; i++) {
-		int32_t sum = 0;
-
-		for (int32_t k = 0; k < 4; k += 2) {
-			sum += x[i * 4 + k] *
-				w[k];
-		}
-		y[i] = tinyml_clamp(sum, -128, 127);
-	}
-	memcpy(z, y, 8);
-"""
-    found = read_function(body)
-    assert found.executed["tinyml_clamp()"] == 8
-    assert found.executed["iteration"] == 8 + 16
-    assert found.executed["index"] == 16 * 2 + 8
-    assert found.executed["copied byte"] == 8
-    assert found.written["index"] == 3
-
-
 def test_work_leaves_padding_out() -> None:
     layer = next(layer for layer in tinyml.compile(DIGITS).built.graph.layers() if layer.op.kind == "Conv")
     amounts = work(layer)
@@ -159,34 +138,6 @@ def test_estimates_of_published_models_are_within_ten_percent() -> None:
     assert all(0 < error < CLOSE for errors in worst.values() for error in errors), worst
 
 
-LOOP = """
-/* 1: relu, loop */
-static void m_relu(const int8_t *x, int8_t *y)
-{
-	for (int32_t i = 0; i < 32; i++) {
-		y[i] = x[i];
-	}
-	for (int32_t i = 0; i < 3; i++) {
-		for (int32_t j = 0; j < 24; j++) {
-			y[i] = x[i];
-		}
-	}
-}
-
-	TINYML_LAYER(1, m_relu(AT(int8_t, 64), AT(int8_t, 64)));
-"""
-
-
-def test_the_shape_of_loops() -> None:
-    """What a compiler may do several times at once, once the function is inlined."""
-    (reading,) = read_layers(LOOP).values()
-    assert (reading.inner, reading.in_place, reading.shape) == ([32, 24], True, "by 8 in place")
-    (moved,) = read_layers(LOOP.replace("AT(int8_t, 64), AT", "AT(int8_t, 0), AT")).values()
-    assert moved.shape == "by 8"
-    (odd,) = read_layers(LOOP.replace("< 24", "< 25")).values()
-    assert odd.shape == "by 1 in place"
-
-
 @pytest.mark.parametrize(
     "statement,needed",
     [
@@ -199,8 +150,9 @@ def test_the_shape_of_loops() -> None:
     ],
 )
 def test_helpers_of_layers_whose_c_can_need_them(statement: str, needed: set[str]) -> None:
-    reading = read_function(statement)
-    assert {name for name in ("__aeabi_fsub", "__aeabi_fdiv") if _may_need(name, reading)} == needed
+    tally = Tally()
+    tally.statement(statement)
+    assert {name for name in ("__aeabi_fsub", "__aeabi_fdiv") if _may_need(name, tally)} == needed
 
 
 def test_kernels_that_were_fitted_to_other_layers(models_folder: Path) -> None:

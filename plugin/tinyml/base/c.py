@@ -233,17 +233,11 @@ def broadcast_strides(shape: Sequence[int], target: Sequence[int]) -> tuple[int,
 
 @dataclass(frozen=True)
 class Nest:
-    """A loop nest: the ``for`` lines and, per operand, the index expression for its body."""
+    """A loop nest: the variable and the extent of each loop, and the index of each operand in its body."""
 
     extents: tuple[int, ...]
     names: tuple[str, ...]
     index: Mapping[str, Expr]
-
-    def opening(self) -> list[str]:
-        return [
-            f"for (int32_t {name} = 0; {name} < {extent}; {name}++) {{"
-            for name, extent in zip(self.names, self.extents, strict=True)
-        ]
 
 
 def nest(shape: Sequence[int], walks: Mapping[str, Walk], prefix: str = "i") -> Nest:

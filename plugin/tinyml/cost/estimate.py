@@ -12,11 +12,11 @@ from typing import Any
 
 from tinyml.cores.code_sizes import SAME_CODE
 from tinyml.cores.targets import Target, find_target
-from tinyml.cost.loops import Reading, read_layers
 from tinyml.cost.model import Code, CostModel, Speed, find_model, weighted
 from tinyml.cost.small_code import ratios
 from tinyml.ir import Layer
 from tinyml.ops.framework.kernel import Kernel, Library
+from tinyml.ops.framework.tally import Tally
 from tinyml.pipeline import Compiled, banded_layers
 from tinyml.settings.optimize import BALANCED
 
@@ -29,7 +29,6 @@ UNSURE = frozenset(("memcpy", "memmove", "memset", "tinyml_crc32"))
 only firmware that checks its constants computes their checksum."""
 _OPERATORS = {"__aeabi_fsub": "-", "__aeabi_fmul": "*"}
 """Helpers that only C with this operator can need: not all layers of a kernel have the same."""
-_DIVISOR = re.compile(r"(?<!\*)/ ([^\s;,)]+)")
 SHORT_LAYER = 100  # bytes of a function that it copies to its calls
 SHORT_COPY = 64  # bytes that the compiler copies without a call
 FAR_OFF = 1.6
@@ -132,14 +131,13 @@ def _speeds(
     model: Compiled, speed: Speed, averages: Mapping[int, float]
 ) -> tuple[dict[int, float], tuple[str, ...], frozenset[int]]:
     """The cost of each layer, the kernels whose cost is not known, and the layers with an average cost."""
-    readings = read_layers(model.files[f"{model.name}.c"])
     spent: dict[int, float] = {}
     unmeasured: dict[str, None] = {}
     rough: set[int] = set()
     for step, chosen in enumerate(model.selected):
         if step in model.plan.free:
             continue
-        found = speed.of_layer(chosen.layer, chosen.kernel, readings.get(step))
+        found = speed.of_layer(chosen.layer, chosen.kernel, model.tallies.get(step))
         average = averages.get(step)
         if average and (found is None or _is_unlike(chosen.kernel, found, average)):
             found = average
@@ -157,16 +155,15 @@ def _is_unlike(kernel: Kernel[Any], fitted: float, average: float) -> bool:
 def own_amounts(code: Code, model: Compiled) -> dict[str, float]:
     """What decides how large the model's own code and constants are."""
     text = model.files[f"{model.name}.c"]
-    readings = read_layers(text)
-    found = {"model": 1.0, "layers": float(len(readings))}
+    found = {"model": 1.0, "layers": float(len(model.tallies))}
     seen: set[str] = set()
-    for step, reading in readings.items():
+    for step, tally in model.tallies.items():
         chosen = model.selected[step]
-        size = code.of_loops(chosen.layer, chosen.kernel, reading)
+        size = code.of_loops(chosen.layer, chosen.kernel, tally)
         kind = "bytes" if banded_layers(chosen.layer) is None else "bands"
-        if reading.body in seen:  # the compiler merges equal functions, unless it copies them to their calls
+        if tally.body in seen:  # the compiler merges equal functions, unless it copies them to their calls
             kind = "short repeated bytes" if size <= SHORT_LAYER else "repeated bytes"
-        seen.add(reading.body)
+        seen.add(tally.body)
         found[kind] = found.get(kind, 0.0) + size
     return found | {
         "ports": float(len(model.graph.inputs) + len(model.graph.outputs)),
@@ -180,25 +177,23 @@ def functions(model: Compiled, code: Code) -> set[str]:
     text = _COMMENT.sub("", model.files[f"{model.name}.c"])
     found = {name for name in _NAME.findall(text) if name in code.functions} - UNSURE
     found |= {copy[1] for copy in _COPY.finditer(text) if not _is_short(copy[2])} & code.functions.keys()
-    readings = read_layers(model.files[f"{model.name}.c"])
-    for step, chosen in enumerate(model.selected):
-        if step not in model.plan.free:
-            reading = readings.get(step, Reading())
-            for name in inner_names(chosen.layer, chosen.kernel):
-                found |= {helper for helper in code.helpers.get(name, ()) if _may_need(helper, reading)}
+    for step, tally in model.tallies.items():
+        chosen = model.selected[step]
+        for name in inner_names(chosen.layer, chosen.kernel):
+            found |= {helper for helper in code.helpers.get(name, ()) if _may_need(helper, tally)}
     return found
 
 
-def _may_need(helper: str, reading: Reading) -> bool:
+def _may_need(helper: str, tally: Tally) -> bool:
     """Whether a layer's C can call a helper: functions in it might; else it has the operator of the helper.
 
     To divide by a power of two is to multiply.
     """
-    if any(name.endswith("()") for name in reading.written):
+    if any(name.endswith("()") for name in tally.written):
         return True
     if helper == "__aeabi_fdiv":
-        return not all(_is_power_of_two(divisor.rstrip("f")) for divisor in _DIVISOR.findall(reading.body))
-    return _OPERATORS.get(helper, "") in reading.body
+        return not all(_is_power_of_two(divisor.rstrip("f")) for divisor in tally.divisors)
+    return helper not in _OPERATORS or _OPERATORS[helper] in tally.operators
 
 
 def _is_power_of_two(text: str) -> bool:

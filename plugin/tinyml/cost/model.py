@@ -16,10 +16,10 @@ from functools import cache
 from typing import Any
 
 from tinyml.cores.code_sizes import data_file
-from tinyml.cost.loops import Reading
 from tinyml.cost.work import Work, work
 from tinyml.ir import Layer
 from tinyml.ops.framework.kernel import Kernel, Library
+from tinyml.ops.framework.tally import Tally
 from tinyml.pipeline import banded_layers
 
 Figures = Mapping[str, float]
@@ -34,27 +34,27 @@ class Speed:
     factors: Figures = field(default_factory=dict)
     error: float = 0
 
-    def of_layer(self, layer: Layer, kernel: Kernel[Any], reading: Reading | None) -> float | None:
+    def of_layer(self, layer: Layer, kernel: Kernel[Any], tally: Tally | None) -> float | None:
         """None if the kernel was never measured."""
         if (inside := library_parts(layer)) is not None:
             parts = [self._of_kernel(*part) for part in inside]
-            own = self.of_loops(layer, kernel, reading)
+            own = self.of_loops(layer, kernel, tally)
             known = [part for part in parts if part is not None]
             return own + sum(known) if len(known) == len(parts) else None
         if kernel.library is not Library.GENERATED:
             return self._of_kernel(layer, kernel)
-        return self.of_loops(layer, kernel, reading)
+        return self.of_loops(layer, kernel, tally)
 
     def _of_kernel(self, layer: Layer, kernel: Kernel[Any]) -> float | None:
         amounts = work(layer)
         figures = self.kernels.get(variant(kernel, amounts), self.kernels.get(kernel.name))
         return None if figures is None else weighted(figures, amounts)
 
-    def of_loops(self, layer: Layer, kernel: Kernel[Any], reading: Reading | None) -> float:
-        if reading is None:
+    def of_loops(self, layer: Layer, kernel: Kernel[Any], tally: Tally | None) -> float:
+        if tally is None:
             return 0.0
-        return factor_of(self.factors, layer, kernel, reading) * weighted(
-            self.operations, executed(layer, reading)
+        return factor_of(self.factors, layer, kernel, tally) * weighted(
+            self.operations, executed(layer, tally)
         )
 
 
@@ -76,9 +76,9 @@ class Code:
         kept = {piece for name in names for piece in self.functions.get(name, ())}
         return sum(size for name, size in (self.pieces[i] for i in kept) if name.startswith(prefix))
 
-    def of_loops(self, layer: Layer, kernel: Kernel[Any], reading: Reading) -> float:
-        return factor_of(self.factors, layer, kernel, reading) * weighted(
-            self.operations, written(layer, reading)
+    def of_loops(self, layer: Layer, kernel: Kernel[Any], tally: Tally) -> float:
+        return factor_of(self.factors, layer, kernel, tally) * weighted(
+            self.operations, written(layer, tally)
         )
 
 
@@ -124,14 +124,14 @@ def variant(kernel: Kernel[Any], amounts: Work) -> str:
     return f"{kernel.name} {taps:.0f}" if taps == special else kernel.name
 
 
-def factor_keys(layer: Layer, kernel: Kernel[Any], reading: Reading) -> tuple[str, str]:
+def factor_keys(layer: Layer, kernel: Kernel[Any], tally: Tally) -> tuple[str, str]:
     """The names of a kernel's factor: that of loops of this shape, and that of all its loops."""
     general = f"{kernel.name} {number_class(layer)}"
-    return f"{general}, {reading.shape}", general
+    return f"{general}, {tally.shape}", general
 
 
-def factor_of(factors: Figures, layer: Layer, kernel: Kernel[Any], reading: Reading) -> float:
-    special, general = factor_keys(layer, kernel, reading)
+def factor_of(factors: Figures, layer: Layer, kernel: Kernel[Any], tally: Tally) -> float:
+    special, general = factor_keys(layer, kernel, tally)
     return factors.get(special, factors.get(general, 1.0))
 
 
@@ -143,12 +143,12 @@ def number_class(layer: Layer) -> str:
     return "wide" if any(dtype.bytes == 8 for dtype in types) else "integer"
 
 
-def executed(layer: Layer, reading: Reading) -> dict[str, float]:
-    return _classed(number_class(layer), reading.executed)
+def executed(layer: Layer, tally: Tally) -> dict[str, float]:
+    return _classed(number_class(layer), tally.executed)
 
 
-def written(layer: Layer, reading: Reading) -> dict[str, float]:
-    return _classed(number_class(layer), reading.written)
+def written(layer: Layer, tally: Tally) -> dict[str, float]:
+    return _classed(number_class(layer), tally.written)
 
 
 def _classed(kind: str, counts: Mapping[str, int]) -> dict[str, float]:

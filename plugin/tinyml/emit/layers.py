@@ -16,6 +16,7 @@ from tinyml.ir.branches import guards, ordered
 from tinyml.memory.plan import Location, Plan, Region
 from tinyml.memory.select import Selected
 from tinyml.ops.framework.kernel import Record, Sheet, Table, Tables, input_parameter, output_parameter
+from tinyml.ops.framework.tally import Tally
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class LayerCode:
     records: list[Record]
     headers: list[str]
     libm: set[str]
+    tally: Tally  # what the function does
     may_fail: bool = False  # its function returns a status
 
     @property
@@ -145,6 +147,8 @@ def _code(
     parameters += sheet.more_parameters
     declarations = ", ".join(d for d, _ in parameters) or "void"
     arguments = ", ".join(a for _, a in parameters)
+    sheet.tally.body = "\n".join(sheet.lines)
+    sheet.tally.in_place = len({place for _, place in parameters}) < len(parameters)
     return LayerCode(
         comment=c.code(_comment(step, chosen, addresses)),
         signature=c.code(c.wrap(f"static {'int' if sheet.may_fail else 'void'} {name}({declarations})", "")),
@@ -154,6 +158,7 @@ def _code(
         records=sheet.records,
         headers=sheet.headers,
         libm=sheet.libm,
+        tally=sheet.tally,
         may_fail=sheet.may_fail,
     )
 

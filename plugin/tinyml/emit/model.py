@@ -7,8 +7,8 @@ from __future__ import annotations
 import hashlib
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from tinyml.memory.plan import Plan
 from tinyml.memory.select import Selected
 from tinyml.ops.framework import table_words
 from tinyml.ops.framework.kernel import Table, Tables
+from tinyml.ops.framework.tally import Tally
 
 RUNTIME_HEADER = Path(__file__).parents[1] / "runtime" / "include" / "tinyml" / "tinyml.h"
 
@@ -56,6 +57,7 @@ class Emitted:
     libm: list[str]  # functions of <math.h> that only a full C library has
     set: str  # identifies the C, which names the header and the tables that belong to it
     layer_functions: tuple[str, ...] = ()  # the C of each layer; empty where a layer does no work
+    tallies: Mapping[int, Tally] = field(default_factory=dict)  # what each layer's C does, by step
 
 
 @cache
@@ -89,6 +91,12 @@ def emit(
     checked |= {f"{s['name']}_initial": s["initial"] for s in states if not s["uniform"]}
     rows = rows_code(selected, plan, target)
     libm = sorted({function for code in codes for function in code.libm})
+    constants = (*(table.values for table in all_tables), *(state["initial"] for state in states))
+    more = [
+        *(["<string.h>"] if states or feed or rows else []),
+        *(feed.headers if feed else []),
+        *(["<math.h>"] if _not_finite(constants) else []),
+    ]
     context: dict[str, Any] = {
         "name": name,
         "NAME": name.upper(),
@@ -100,9 +108,7 @@ def emit(
         "lower_bound_bytes": plan.lower_bound_bytes,
         "weights_bytes": sum(layer_bytes) + (feed.flash_bytes if feed else 0),
         "macs": sum(s.layer.op.macs(s.layer) for s in selected),
-        "headers": _headers(
-            codes, [*(["<string.h>"] if states or feed or rows else []), *(feed.headers if feed else [])]
-        ),
+        "headers": _headers(codes, more),
         "libm": libm,
         "inputs": inputs,
         "outputs": outputs,
@@ -122,8 +128,6 @@ def emit(
         "states_need_reset": any(not state["zero"] for state in states),
         "sha256_bytes": [f"0x{origin.sha256[i : i + 2]}" for i in range(0, 16, 2)],
     }
-    if _not_finite(codes, states, context["tables"]):
-        context["headers"] = _headers(codes, [*context["headers"], "<math.h>"])
     # The C names the header and the tables it belongs to by their content: a model that changes without
     # changing its interface leaves the header as it was, and the application is not compiled again.
     context["header_set"] = _number(render("emit", "model.h.j2", {**context, "header_set": ""}))
@@ -134,7 +138,9 @@ def emit(
     texts = {file: render("emit", template, context) for file, template in files.items()}
     working = iter(codes)
     functions = tuple("" if step in plan.free else next(working).function for step in range(len(selected)))
-    return Emitted(texts, layer_bytes, libm, _number(texts[f"{name}.c"]), functions)
+    steps = (step for step in range(len(selected)) if step not in plan.free)
+    tallies = {step: code.tally for step, code in zip(steps, codes, strict=True)}
+    return Emitted(texts, layer_bytes, libm, _number(texts[f"{name}.c"]), functions, tallies)
 
 
 def _own_code(selected: Sequence[Selected], sources: Sequence[Path]) -> list[dict[str, object]]:
@@ -157,14 +163,9 @@ def _own_code(selected: Sequence[Selected], sources: Sequence[Path]) -> list[dic
     return found
 
 
-def _not_finite(
-    codes: Sequence[LayerCode], states: Sequence[Mapping[str, Any]], tables: Sequence[Mapping[str, Any]]
-) -> bool:
-    """Whether a number anywhere is infinite or none: C has names for these in <math.h>."""
-    lines: list[str] = [line for code in codes for line in code.body]
-    lines += [value for code in codes for record in code.records for value in record.members.values()]
-    lines += [line for part in (*states, *tables) for line in (*part["rows"], str(part.get("value", "")))]
-    return any("INFINITY" in line or "NAN" in line for line in lines)
+def _not_finite(arrays: Iterable[Array]) -> bool:
+    """Whether a constant is infinite or no number: C has names for these in <math.h>."""
+    return any(values.dtype.kind == "f" and not np.isfinite(values).all() for values in arrays)
 
 
 def _number(*lines: str) -> str:

@@ -61,7 +61,7 @@ class BucketizeLoop(InPlace[Bucketize]):
         boundaries = np.array(layer.op.boundaries, np.float32)
         x = layer.input(0).dtype
         table = sheet.table("boundaries", boundaries)
-        with sheet.block(f"for (int32_t i = 0; i < {layer.output.elements}; i++) {{"):
+        with sheet.loop("i", layer.output.elements):
             real = x.c if x.is_float else "float"
             sheet.line(f"const {real} v = {'' if x.is_float else '(float)'}{sheet.x()}[i];")
             sheet.line(f"int32_t low = 0, high = {boundaries.size};")

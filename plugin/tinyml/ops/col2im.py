@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,22 +79,19 @@ class Col2ImLoops(Kernel[Col2Im]):
         sheet.line()
         loops = [("c", y.shape[0] * y.shape[1])]
         loops += [(f"k{a}", op.kernel[a]) for a in range(rank)] + [(f"p{a}", counts[a]) for a in range(rank)]
-        for name, extent in loops:
-            sheet.line(f"for (int32_t {name} = 0; {name} < {extent}; {name}++) {{")
-            sheet.depth += 1
-        sheet.line(f"const {y.dtype.c} v = *in++;")
-        for a in range(rank):
-            place = f"p{a} * {op.strides[a]} + k{a} * {op.dilations[a]} - {op.begins[a]}"
-            sheet.line(f"const int32_t i{a} = {place};")
-        sheet.line()
-        inside = " && ".join(f"i{a} >= 0 && i{a} < {op.image[a]}" for a in range(rank))
-        strides = c.contiguous(y.shape[1:])
-        index = " + ".join([f"c * {strides[0]}", *(f"i{a} * {strides[1 + a]}" for a in range(rank))])
-        with sheet.block(f"if ({inside}) {{"):
-            sheet.line(f"{sheet.y()}[{index}] += v;")
-        for _ in loops:
-            sheet.depth -= 1
-            sheet.line("}")
+        with ExitStack() as opened:
+            for name, extent in loops:
+                opened.enter_context(sheet.loop(name, extent))
+            sheet.line(f"const {y.dtype.c} v = *in++;")
+            for a in range(rank):
+                place = f"p{a} * {op.strides[a]} + k{a} * {op.dilations[a]} - {op.begins[a]}"
+                sheet.line(f"const int32_t i{a} = {place};")
+            sheet.line()
+            inside = " && ".join(f"i{a} >= 0 && i{a} < {op.image[a]}" for a in range(rank))
+            strides = c.contiguous(y.shape[1:])
+            index = " + ".join([f"c * {strides[0]}", *(f"i{a} * {strides[1 + a]}" for a in range(rank))])
+            with sheet.block(f"if ({inside}) {{"):
+                sheet.line(f"{sheet.y()}[{index}] += v;")
 
 
 register_kernels(Col2Im, Col2ImLoops())

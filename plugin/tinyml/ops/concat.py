@@ -109,7 +109,7 @@ class ConcatCopies(Kernel[Concat]):
         if rows == 1:
             sheet.line(f"memcpy({f'&{y}[{offset}]' if offset else y}, {x}, {size});")
             return
-        with sheet.block(f"for (int32_t i = 0; i < {rows}; i++) {{"):
+        with sheet.loop("i", rows):
             target = f"i * {step} + {offset}" if offset else f"i * {step}"
             source = "i" if row == 1 else f"i * {row}"
             if row == 1:

@@ -56,7 +56,7 @@ class DeterminantLoops(Kernel[Determinant]):
         sheet.include("<string.h>")
         sheet.line(f"{kind} *m = {sheet.scratch};")
         sheet.line()
-        with sheet.block(f"for (int32_t i = 0; i < {matrices}; i++) {{"):
+        with sheet.loop("i", matrices):
             sheet.line(f"{kind} product = 1;")
             sheet.line()
             sheet.line(f"memcpy(m, &{sheet.x()}[i * {n * n}], {n * n * x.dtype.bytes});")
@@ -76,7 +76,7 @@ class DeterminantLoops(Kernel[Determinant]):
         with (
             sheet.block("if (pivot != c) {"),
         ):
-            with sheet.block(f"for (int32_t k = 0; k < {n}; k++) {{"):
+            with sheet.loop("k", n):
                 sheet.line(f"const {kind} swapped = m[c * {n} + k];")
                 sheet.line()
                 sheet.line(f"m[c * {n} + k] = m[pivot * {n} + k];")

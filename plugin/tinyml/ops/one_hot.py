@@ -61,14 +61,14 @@ class OneHotLoops(Kernel[OneHot]):
         x, values, y = sheet.x(0), sheet.x(1), sheet.y()
         hot = "hot" if op.from_end else "index"
         with (
-            sheet.block(f"for (int32_t i = 0; i < {before}; i++) {{"),
-            sheet.block(f"for (int32_t j = 0; j < {after}; j++) {{"),
+            sheet.loop("i", before),
+            sheet.loop("j", after),
         ):
             sheet.line(f"const int64_t index = {x}[i * {after} + j];")
             if op.from_end:
                 sheet.line(f"const int64_t hot = index < 0 ? index + {op.depth} : index;")
             sheet.line()
-            with sheet.block(f"for (int32_t k = 0; k < {op.depth}; k++) {{"):
+            with sheet.loop("k", op.depth):
                 sheet.line(f"{y}[(i * {op.depth} + k) * {after} + j] = {values}[k == {hot} ? 1 : 0];")
 
 

@@ -106,7 +106,7 @@ class PadLoops(Kernel[Pad]):
             self._move(op, x.shape, y, sheet)
         for shape, offset in _borders(op, x.shape, y.shape):
             with sheet.loops(c.nest(shape, {"y": c.Walk(c.contiguous(y.shape), offset)})) as index:
-                sheet.line(f"{sheet.y()}[{index['y']}] = {c.number(value, y.dtype.numpy)};")
+                sheet.line(f"{sheet.y()}[{index['y']}] = {sheet.number(value, y.dtype)};")
 
     def _move(self, op: Pad, shape: Shape, y: Tensor, sheet: Sheet) -> None:
         """Rows reach from the last padded axis to the end; loops count from the last row to the first."""

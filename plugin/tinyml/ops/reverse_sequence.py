@@ -59,11 +59,11 @@ class ReverseSequenceLoops(Kernel[ReverseSequence]):
         batch, time = strides[op.batch_axis], strides[op.time_axis]
         rest = [a for a in range(len(x.shape)) if a not in (op.batch_axis, op.time_axis)]
         walk = c.Walk(tuple(strides[a] for a in rest))
-        with sheet.block(f"for (int32_t b = 0; b < {x.shape[op.batch_axis]}; b++) {{"):
+        with sheet.loop("b", x.shape[op.batch_axis]):
             extent = x.shape[op.time_axis]
             sheet.line(f"const int32_t length = {sheet.limited(f'{sheet.x(1)}[b]', 0, extent)};")
             sheet.line()
-            with sheet.block(f"for (int32_t t = 0; t < {x.shape[op.time_axis]}; t++) {{"):
+            with sheet.loop("t", x.shape[op.time_axis]):
                 sheet.line("const int32_t from = t < length ? length - 1 - t : t;")
                 sheet.line()
                 with sheet.loops(c.nest([x.shape[a] for a in rest], {"i": walk})) as index:

@@ -76,11 +76,11 @@ class TfIdfLoops(Kernel[TfIdf]):
         first = sheet.table("starts", starts.astype(np.int32))
         places = sheet.table("outputs", np.array([gram.output for gram in op.grams], np.int32))
         weights = sheet.table("weights", np.array([gram.weight for gram in op.grams], np.float32))
-        with sheet.block(f"for (int32_t i = 0; i < {layer.output.elements}; i++) {{"):
+        with sheet.loop("i", layer.output.elements):
             sheet.line(f"{sheet.y()}[i] = 0.0f;")
         with (
-            sheet.block(f"for (int32_t r = 0; r < {x.elements // max(length, 1)}; r++) {{"),
-            sheet.block(f"for (int32_t g = 0; g < {len(op.grams)}; g++) {{"),
+            sheet.loop("r", x.elements // max(length, 1)),
+            sheet.loop("g", len(op.grams)),
         ):
             sheet.line(f"const {x.dtype.c} *gram = &{pool}[{first}[g]];")
             sheet.line(f"const int32_t n = {first}[g + 1] - {first}[g];")

@@ -82,7 +82,7 @@ class TopKLoops(Kernel[TopK]):
             sheet.line(f"int64_t *place = &{sheet.y(1)}[{index['y']}];")
             sheet.line("int32_t count = 0;")
             sheet.line()
-            with sheet.block(f"for (int32_t i = 0; i < {x.shape[axis]}; i++) {{"):
+            with sheet.loop("i", x.shape[axis]):
                 sheet.line(f"const {x.dtype.c} v = in[{f'i * {inner}' if inner > 1 else 'i'}];")
                 sheet.line("int32_t j = count;")
                 sheet.line()

@@ -56,9 +56,9 @@ class TriluLoops(InPlace[Trilu]):
         limit = f"{sheet.x(1)}[0]" if layer.has_input(1) else str(_inside(op.k, shape))
         sign = f"c - r {'>=' if op.upper else '<='} {limit}"
         with (
-            sheet.block(f"for (int32_t m = 0; m < {matrices}; m++) {{"),
-            sheet.block(f"for (int32_t r = 0; r < {rows}; r++) {{"),
-            sheet.block(f"for (int32_t c = 0; c < {columns}; c++) {{"),
+            sheet.loop("m", matrices),
+            sheet.loop("r", rows),
+            sheet.loop("c", columns),
         ):
             sheet.line(f"const int32_t i = (m * {rows} + r) * {columns} + c;")
             sheet.line()

@@ -56,6 +56,7 @@ class BandsOfRows(Kernel[Banded]):
                 f"{sheet.prefix}_{i + 1}",
                 model_tables=sheet.model_tables,
                 lines=sheet.lines,
+                tally=sheet.tally,
                 tables=sheet.tables,
                 records=sheet.records,
                 headers=sheet.headers,
@@ -84,7 +85,7 @@ class BandsOfRows(Kernel[Banded]):
         first, count = 0, len(self._bands(layer).bands)
         for run in self._bands(layer).runs():
             end = first + len(run)
-            with sheet.block(f"if (band < {end}) {{"):
+            with sheet.block(f"if (band < {end}) {{", times=len(run)):
                 self._at(layer, sheet, parts, layout, run, first)
                 if end < count:
                     sheet.line("return;")

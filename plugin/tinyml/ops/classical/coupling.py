@@ -80,17 +80,16 @@ class PairwiseCouplingLoops(Kernel[PairwiseCoupling]):
     def emit(self, layer: Layer[PairwiseCoupling], sheet: Sheet) -> None:
         k, (rows, pairs) = layer.op.classes, layer.input(0).shape
         size = sheet.maths("fabs", DType.FLOAT32)
-        each, other = (f"for (int32_t {name} = 0; {name} < {k}; {name}++) {{" for name in "ij")
         sheet.include("<string.h>")
         sheet.line(f"float *q = {sheet.scratch};")
         sheet.line(f"float *qp = q + {k * k};")
         sheet.line()
-        with sheet.block(f"for (int32_t row = 0; row < {rows}; row++) {{"):
+        with sheet.loop("row", rows):
             sheet.line(f"const float *pair = &{sheet.x()}[row * {pairs}];")
             sheet.line(f"float *p = &{sheet.y()}[row * {k}];")
             sheet.line()
             sheet.line(f"memset(q, 0, {4 * k * k});")
-            with sheet.block(each):
+            with sheet.loop("i", k):
                 sheet.line(f"p[i] = 1.0f / {k}.0f;")
                 with sheet.block(f"for (int32_t j = i + 1; j < {k}; j++) {{"):
                     sheet.line("const float first = *pair++;")
@@ -100,29 +99,29 @@ class PairwiseCouplingLoops(Kernel[PairwiseCoupling]):
                     sheet.line(f"q[j * {k} + i] = -second * first;")
                     sheet.line(f"q[i * {k + 1}] += second * second;")
                     sheet.line(f"q[j * {k + 1}] += first * first;")
-            with sheet.block(f"for (int32_t step = 0; step < {MOST_STEPS}; step++) {{"):
+            with sheet.loop("step", MOST_STEPS):
                 sheet.line("float total = 0.0f;")
                 sheet.line("float largest = 0.0f;")
                 sheet.line()
-                with sheet.block(each):
+                with sheet.loop("i", k):
                     sheet.line("qp[i] = 0.0f;")
-                    with sheet.block(other):
+                    with sheet.loop("j", k):
                         sheet.line(f"qp[i] += q[i * {k} + j] * p[j];")
                     sheet.line("total += p[i] * qp[i];")
-                with sheet.block(each):
+                with sheet.loop("i", k):
                     sheet.line(f"const float error = {size}(qp[i] - total);")
                     sheet.line()
                     sheet.line("largest = error > largest ? error : largest;")
                 with sheet.block(f"if (largest < {CLOSE}f / {k}.0f) {{"):
                     sheet.line("break;")
-                with sheet.block(each):
+                with sheet.loop("i", k):
                     sheet.line(f"const float own = q[i * {k + 1}];")
                     sheet.line("const float by = (total - qp[i]) / own;")
                     sheet.line("const float sum = 1.0f + by;")
                     sheet.line()
                     sheet.line("p[i] += by;")
                     sheet.line("total = (total + by * (by * own + 2.0f * qp[i])) / sum / sum;")
-                    with sheet.block(other):
+                    with sheet.loop("j", k):
                         sheet.line(f"qp[j] = (qp[j] + by * q[i * {k} + j]) / sum;")
                         sheet.line("p[j] /= sum;")
 

@@ -60,12 +60,12 @@ class DistanceLoops(Kernel[SquaredDistance]):
     def emit(self, layer: Layer[SquaredDistance], sheet: Sheet) -> None:
         (rows, features), points = layer.input(0).shape, layer.input(1).shape[0]
         with (
-            sheet.block(f"for (int32_t i = 0; i < {rows}; i++) {{"),
-            sheet.block(f"for (int32_t j = 0; j < {points}; j++) {{"),
+            sheet.loop("i", rows),
+            sheet.loop("j", points),
         ):
             sheet.line("float sum = 0.0f;")
             sheet.line()
-            with sheet.block(f"for (int32_t k = 0; k < {features}; k++) {{"):
+            with sheet.loop("k", features):
                 x, p = (f"{sheet.x(n)}[{at} * {features} + k]" for n, at in ((0, "i"), (1, "j")))
                 sheet.line(f"const float difference = {x} - {p};")
                 sheet.line()

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tinyml.base import c
 from tinyml.cores.targets import Target
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.ops.classical.tree_integers import integer_limits, integer_weights
@@ -160,7 +159,7 @@ class TreeWalk(Kernel[Trees]):
             sheet.line(f"int32_t *const sums = {f'&row[{features}]' if keys else sheet.scratch};")
         if keys or whole:
             sheet.line()
-        with sheet.block(f"for (int32_t r = 0; r < {x.shape[0]}; r++) {{"):
+        with sheet.loop("r", x.shape[0]):
             if not keys:
                 sheet.line(f"const {x.dtype.c} *const row = &{sheet.x(X)}[r * {features}];")
             if not whole:
@@ -168,18 +167,18 @@ class TreeWalk(Kernel[Trees]):
             if not (keys and whole):
                 sheet.line()
             if keys:
-                with sheet.block(f"for (int32_t k = 0; k < {features}; k++) {{"):
+                with sheet.loop("k", features):
                     sheet.line(f"row[k] = tinyml_trees_key({sheet.x(X)}[r * {features} + k]);")
-            with sheet.block(f"for (int32_t k = 0; k < {outputs}; k++) {{"):
+            with sheet.loop("k", outputs):
                 sheet.line(f"sums[k] = {'0' if whole else '0.0f'};")
-            with sheet.block(f"for (int32_t t = 0; t < {len(stream.roots)}; t++) {{"):
+            with sheet.loop("t", len(stream.roots)):
                 nodes, roots = sheet.table("nodes", stream.nodes), sheet.table("roots", stream.roots)
                 sheet.line(f"const uint8_t *p = &{nodes}[{roots}[t]];")
                 _walk(sheet, stream, features, compared, layer.has_input(MISSING))
                 _add(sheet, stream, outputs)
             if whole:
-                with sheet.block(f"for (int32_t k = 0; k < {outputs}; k++) {{"):
-                    sheet.line(f"{y}[r * {outputs} + k] = {c.floating(layer.op.scale)} * (float)sums[k];")
+                with sheet.loop("k", outputs):
+                    sheet.line(f"{y}[r * {outputs} + k] = {sheet.number(layer.op.scale)} * (float)sums[k];")
 
 
 def _walk(sheet: Sheet, stream: Stream, features: int, compared: DType, missing: bool) -> None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from tinyml.base import c
 from tinyml.ir import Layer
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.framework.kernel import Kernel, Overlay, Sheet
@@ -33,7 +32,7 @@ class ConvLoops(Kernel[Convolution]):
         op, y, w = layer.op, layer.output, layer.input(1)
         sizes = w.shape[1:-1]
         window = Window(tuple(sizes), op.strides, op.dilations, op.pads)
-        zero = c.number(0, y.dtype.numpy)
+        zero = sheet.number(0, y.dtype)
         loops = PoolLoops(layer, sheet, window)
         with loops.outputs() as out:
             channel = "c" if y.shape[-1] > 1 else "0"
@@ -43,7 +42,7 @@ class ConvLoops(Kernel[Convolution]):
             self.products(layer, sheet, loops, channel)
             for bound, sign in zip(op.clamp, "<>", strict=True):
                 if np.isfinite(bound):
-                    limit = c.number(bound, y.dtype.numpy)
+                    limit = sheet.number(bound, y.dtype)
                     sheet.line(f"sum = sum {sign} {limit} ? {limit} : sum;")
             sheet.line(f"{sheet.y()}[{out}] = sum;")
 
@@ -59,13 +58,9 @@ class ConvLoops(Kernel[Convolution]):
             source = group if ins == 1 else f"{group} * {ins} + i"
         names = [channel, *(f"k{a}" for a in range(len(w.shape) - 2)), inner]
         with loops.taps(channel=source) as at:
-            opening = f"for (int32_t i = 0; i < {ins}; i++) {{"
             product = f"{sheet.x(0)}[{at}] * {sheet.x(1)}[{flat_index(names, w.shape)}]"
-            if ins == 1:
+            with sheet.nested([("i", ins)]):
                 sheet.line(f"sum += {product};")
-            else:
-                with sheet.block(opening):
-                    sheet.line(f"sum += {product};")
 
 
 class DepthwiseConvLoops(ConvLoops):

@@ -7,7 +7,8 @@ Weights are (out, *kernel, in / groups), like those of Conv.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -21,7 +22,7 @@ from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.framework.quantization_facts import quantizes
 from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
-from tinyml.ops.pool.windows import flat_index, nested
+from tinyml.ops.pool.windows import flat_index
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.shared.axis_order import channels_first, channels_last
 from tinyml.ops.shared.operands import not_empty, numbers_from, present
@@ -125,11 +126,10 @@ class ConvTransposeLoops(Kernel[ConvTranspose]):
         ins, outs = w.shape[-1], w.shape[0] // op.groups
         names = ["n", *(f"o{a}" for a in range(rank)), "c"]
         channel = "c" if y.shape[-1] > 1 else "0"
-        with nested(sheet, list(zip(names, y.shape, strict=True))):
-            start = f"{sheet.x(2)}[{channel}]" if layer.has_input(2) else c.number(0, y.dtype.numpy)
+        with sheet.nested(zip(names, y.shape, strict=True)):
+            start = f"{sheet.x(2)}[{channel}]" if layer.has_input(2) else sheet.number(0, y.dtype)
             sheet.line(f"{self.sum_type(layer)} sum = {start};")
             sheet.line()
-            opened = self._taps(op, sheet, x.shape, y.shape, w.shape)
             inner = "j" if ins > 1 else "0"
             source = inner
             if op.groups > 1:
@@ -137,13 +137,10 @@ class ConvTransposeLoops(Kernel[ConvTranspose]):
                 source = group if ins == 1 else f"{group} * {ins} + j"
             at = flat_index(["n", *(f"i{a}" for a in range(rank)), source], x.shape)
             by = flat_index([channel, *(f"k{a}" for a in range(rank)), inner], w.shape)
-            with nested(sheet, [("j", ins)]):
+            with self._taps(op, sheet, x.shape, y.shape, w.shape), sheet.nested([("j", ins)]):
                 sheet.line(
                     f"sum += {self.operand(layer, sheet, 0, at)} * {self.operand(layer, sheet, 1, by)};"
                 )
-            for _ in range(opened):
-                sheet.depth -= 1
-                sheet.line("}")
             value = self.finish(layer, op, sheet, channel)
             sheet.line(f"{sheet.y()}[{flat_index(names, y.shape)}] = {value};")
 
@@ -159,29 +156,30 @@ class ConvTransposeLoops(Kernel[ConvTranspose]):
         dtype = layer.output.dtype
         for bound, sign in zip(op.clamp, "<>", strict=True):
             if np.isfinite(bound):
-                limit = c.number(bound, dtype.numpy)
+                limit = sheet.number(bound, dtype)
                 sheet.line(f"sum = sum {sign} {limit} ? {limit} : sum;")
         return "sum"
 
-    def _taps(self, op: ConvTranspose, sheet: Sheet, x: Shape, y: Shape, w: Shape) -> int:
-        """Open the loops over the kernel; ``i0``, ``i1``, … are the input elements that a tap meets."""
-        for a, stride in enumerate(op.strides):
-            sheet.line(f"for (int32_t k{a} = 0; k{a} < {w[1 + a]}; k{a}++) {{")
-            sheet.depth += 1
-            place = f"o{a}" if y[1 + a] > 1 else "0"
-            place += f" + {op.pads[a]}" if op.pads[a] else ""
-            back = f"k{a}" if op.dilations[a] == 1 else f"k{a} * {op.dilations[a]}"
-            if stride == 1:
-                sheet.line(f"const int32_t i{a} = {place} - {back};")
-                outside = f"i{a} < 0 || i{a} >= {x[1 + a]}"
-            else:
-                sheet.line(f"const int32_t s{a} = {place} - {back};")
-                sheet.line(f"const int32_t i{a} = s{a} / {stride};")
-                outside = f"s{a} < 0 || s{a} % {stride} != 0 || i{a} >= {x[1 + a]}"
-            sheet.line()
-            with sheet.block(f"if ({outside}) {{"):
-                sheet.line("continue;")
-        return len(op.strides)
+    @contextmanager
+    def _taps(self, op: ConvTranspose, sheet: Sheet, x: Shape, y: Shape, w: Shape) -> Iterator[None]:
+        """The loops over the kernel; ``i0``, ``i1``, … are the input elements that a tap meets."""
+        with ExitStack() as opened:
+            for a, stride in enumerate(op.strides):
+                opened.enter_context(sheet.loop(f"k{a}", w[1 + a]))
+                place = f"o{a}" if y[1 + a] > 1 else "0"
+                place += f" + {op.pads[a]}" if op.pads[a] else ""
+                back = f"k{a}" if op.dilations[a] == 1 else f"k{a} * {op.dilations[a]}"
+                if stride == 1:
+                    sheet.line(f"const int32_t i{a} = {place} - {back};")
+                    outside = f"i{a} < 0 || i{a} >= {x[1 + a]}"
+                else:
+                    sheet.line(f"const int32_t s{a} = {place} - {back};")
+                    sheet.line(f"const int32_t i{a} = s{a} / {stride};")
+                    outside = f"s{a} < 0 || s{a} % {stride} != 0 || i{a} >= {x[1 + a]}"
+                sheet.line()
+                with sheet.block(f"if ({outside}) {{"):
+                    sheet.line("continue;")
+            yield
 
 
 class ConvTransposeQuantized(ConvTransposeLoops):

@@ -113,13 +113,13 @@ class MatMulLoops(Kernel[MatMul]):
     def emit(self, layer: Layer[MatMul], sheet: Sheet) -> None:
         k, n, y = layer.input(0).shape[-1], layer.input(1).shape[-1], layer.output
         nest = output_nest(layer)
-        zero = c.number(0, y.dtype.numpy)
+        zero = sheet.number(0, y.dtype)
         # integers wrap, which C allows only for unsigned types
         sum_type = "uint64_t" if y.dtype.bytes == 8 else "uint32_t"
         wrap, back = ("", "") if y.dtype.is_float else (f"({sum_type})", f"({y.dtype.c})")
         with sheet.loops(nest) as index:
             sheet.line(f"{y.dtype.c if y.dtype.is_float else sum_type} acc = {zero};")
-            with sheet.block(f"for (int32_t k = 0; k < {k}; k++) {{"):
+            with sheet.loop("k", k):
                 left = f"{sheet.x(0)}[{index['a']} + k]"
                 right = f"{sheet.x(1)}[{index['b']} + k * {n}]"
                 sheet.line(f"acc += {wrap}{left} * {wrap}{right};")

@@ -69,7 +69,7 @@ def emit(layer: Layer, sheet: Sheet, nest: c.Nest, inner: int, stride: int, once
     with sheet.loops(nest) as index:
         sheet.line(f"{'int64_t' if wide else 'int32_t'} acc = 0;")
         sheet.line()
-        with sheet.block(f"for (int32_t k = 0; k < {inner}; k++) {{"):
+        with sheet.loop("k", inner):
             left, right = index["a"] + "k", index["b"] + c.Expr("k") * stride
             sheet.line(f"acc += {operand(0, left)} * {operand(1, right)};")
         if wide:

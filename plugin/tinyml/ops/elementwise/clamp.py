@@ -72,7 +72,7 @@ class ClampLoop(InPlace[Clamp]):
         shape = layer.output.shape
         with sheet.loops(c.nest(shape, {"i": c.Walk(c.contiguous(shape))})) as index:
             sheet.line(f"const {layer.output.dtype.c} v = {sheet.x()}[{index['i']}];")
-            value = clamp_code("v", (op.low, op.high), layer.output)
+            value = clamp_code(sheet, "v", (op.low, op.high), layer.output)
             sheet.line(f"{sheet.y()}[{index['i']}] = {value};")
 
 

@@ -10,6 +10,7 @@ C type; ``{s}`` the suffix of float literals (``f`` or nothing); ``{exp}``, ``{f
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -55,6 +56,8 @@ class _Words(dict[str, str]):
         self.sheet, self.dtype = sheet, dtype
 
     def __missing__(self, name: str) -> str:
+        if name == "infinity":
+            return self.sheet.number(math.inf)
         return self.sheet.maths(name, self.dtype)
 
 
@@ -67,7 +70,7 @@ def fill(
 ) -> str:
     """The C of a template for elements of ``dtype``; ``sheet`` includes the headers it needs."""
     words = _Words(sheet, dtype, {"t": dtype.c, "s": "f" if dtype is DType.FLOAT32 else "", **operands})
-    words.update({f"p{i}": c.number(value, dtype.numpy) for i, value in enumerate(parameters)})
+    words.update({f"p{i}": sheet.number(value, dtype) for i, value in enumerate(parameters)})
     if dtype.is_integer:
         words.update(w="uint64_t" if dtype.bytes == 8 else "uint32_t", n=suffix(dtype))
         words["bits"] = str(dtype.bytes * 8)
@@ -84,13 +87,13 @@ def element(sheet: Sheet, index: int, place: c.Operand) -> str:
     """One element of an operand; a constant of one element is written as a literal."""
     tensor = sheet.layer.input(index)
     if tensor.is_constant and tensor.elements == 1:
-        return literal(tensor)
+        return literal(sheet, tensor)
     return f"{sheet.x(index)}[{place}]"
 
 
-def literal(tensor: Tensor) -> str:
+def literal(sheet: Sheet, tensor: Tensor) -> str:
     """The value of a constant of one element; a negative one in parentheses."""
-    text = c.number(tensor.value.reshape(-1)[0], tensor.dtype.numpy)
+    text = sheet.number(tensor.value.reshape(-1)[0], tensor.dtype)
     return f"({text})" if text.startswith("-") else text
 
 
@@ -112,7 +115,7 @@ def emit_loops(layer: Layer, sheet: Sheet, expression: Expression, clamp: Clamp 
         value = expression(operands)
         if clamp != NO_CLAMP:
             sheet.line(f"const {y.dtype.c} result = {value};")
-            value = clamp_code("result", clamp, y)
+            value = clamp_code(sheet, "result", clamp, y)
         sheet.line(f"{sheet.y()}[{places['y']}] = {value};")
 
 
@@ -134,17 +137,17 @@ def apply_clamp(values: Array, clamp: Clamp, tensor: Tensor) -> Array:
     return np.minimum(np.maximum(values, low), high).astype(values.dtype)
 
 
-def clamp_code(value: str, clamp: Clamp, tensor: Tensor) -> str:
+def clamp_code(sheet: Sheet, value: str, clamp: Clamp, tensor: Tensor) -> str:
     """The C of a clamp on ``value``, a name; comparisons that can never be true are left out."""
     low, high = stored_limits(clamp, tensor)
     dtype = tensor.dtype
     lowest, highest = (-np.inf, np.inf) if dtype.is_float else dtype.limits
     code = value
     if low > lowest:
-        below = c.number(low, dtype.numpy)
+        below = sheet.number(low, dtype)
         code = f"{value} < {below} ? {below} : {code}"
     if high < highest:
-        above = c.number(high, dtype.numpy)
+        above = sheet.number(high, dtype)
         code = f"{value} > {above} ? {above} : {code}"
     return code
 

@@ -136,9 +136,9 @@ FUNCTIONS = {
     "not": Function(np.logical_not, Templates(truth="!{x}")),
     "bitwise_not": Function(np.bitwise_not, Templates(whole="({t})~{x}")),
     "is_nan": Function(np.isnan, Templates("{x} != {x}"), predicate=True),
-    "is_inf": Function(np.isinf, Templates("{fabs}({x}) == ({t})INFINITY"), predicate=True),
-    "is_positive_inf": Function(np.isposinf, Templates("{x} == ({t})INFINITY"), predicate=True),
-    "is_negative_inf": Function(np.isneginf, Templates("{x} == -({t})INFINITY"), predicate=True),
+    "is_inf": Function(np.isinf, Templates("{fabs}({x}) == ({t}){infinity}"), predicate=True),
+    "is_positive_inf": Function(np.isposinf, Templates("{x} == ({t}){infinity}"), predicate=True),
+    "is_negative_inf": Function(np.isneginf, Templates("{x} == -({t}){infinity}"), predicate=True),
 }
 
 

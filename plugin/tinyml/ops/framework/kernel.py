@@ -8,8 +8,8 @@ import enum
 import hashlib
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
@@ -23,6 +23,7 @@ from tinyml.ir import Array, Constraint, DType, Layer, Op
 from tinyml.ir.constraints import message
 from tinyml.ops.framework import maths
 from tinyml.ops.framework.reserved_names import check_declaration
+from tinyml.ops.framework.tally import Tally
 
 
 class Library(enum.Enum):
@@ -117,6 +118,7 @@ class Sheet:
     more_parameters: list[tuple[str, str]] = field(default_factory=list)  # declaration, argument
     may_fail: bool = False  # the layer returns 0, or an error that ends the run
     depth: int = 1
+    tally: Tally = field(default_factory=Tally)
     named: dict[str, Table] = field(default_factory=dict)  # what ``table`` has returned for a name
 
     def x(self, index: int = 0) -> str:
@@ -158,6 +160,12 @@ class Sheet:
         self.records.append(Record(type_, name, {k: str(v) for k, v in members.items()}))
         return name
 
+    def number(self, value: float, dtype: DType = DType.FLOAT32) -> str:
+        """A number as a C literal that reads back exactly. Infinities and NaN have names in <math.h>."""
+        if dtype.is_float and not np.isfinite(dtype.numpy.type(value)):
+            self.include("<math.h>")
+        return c.number(value, dtype.numpy)
+
     def include(self, header: str) -> None:
         if header not in self.headers:
             self.headers.append(header)
@@ -196,6 +204,10 @@ class Sheet:
     def line(self, text: str = "") -> None:
         """Add one statement, indented; a long one is broken at spaces. It may not declare reserved names."""
         check_declaration(text)
+        self.tally.statement(text)
+        self._write(text)
+
+    def _write(self, text: str) -> None:
         self.lines.extend(c.wrap(text, c.TAB * self.depth) if text else [""])
 
     def call(self, function: str, record: str, *operands: str) -> None:
@@ -223,7 +235,7 @@ class Sheet:
     @contextmanager
     def repeat(self, count: int) -> Iterator[None]:
         """What is written inside is done ``count`` times: see ``element``."""
-        with self.block(f"for (int32_t band = 0; band < {count}; band++) {{"):
+        with self.loop("band", count):
             yield
 
     def move(self, buffer: str, start: int, count: int, element_bytes: int) -> None:
@@ -238,24 +250,55 @@ class Sheet:
         self.line(f"memset({buffer}, 0, {size});")
 
     @contextmanager
-    def block(self, opening: str) -> Iterator[None]:
-        """``opening`` must end in ``{``; the brace is closed at the end of the with-block."""
+    def block(self, opening: str, times: int = 1) -> Iterator[None]:
+        """``opening`` must end in ``{``; the brace is closed at the end of the with-block.
+
+        ``times``: how often the block is executed, for estimates of cost. Loops have ``loop``.
+        """
         self.line(opening)
+        self.tally.open(times)
+        with self._indented():
+            yield
+
+    @contextmanager
+    def loop(self, name: str, end: c.Operand, start: int = 0, step: int = 1) -> Iterator[None]:
+        """A loop with an int32_t that counts from ``start`` to below ``end``."""
+        by = f"{name}++" if step == 1 else f"{name} += {step}"
+        opening = f"for (int32_t {name} = {start}; {name} < {end}; {by}) {{"
+        check_declaration(opening)
+        if isinstance(end, int):
+            self.tally.open_loop(max(0, -(-(end - start) // step)))
+        else:  # the data decides
+            self.tally.statement(opening)
+            self.tally.open()
+        self._write(opening)
+        with self._indented():
+            yield
+
+    @contextmanager
+    def _indented(self) -> Iterator[None]:
         self.depth += 1
         yield
         self.depth -= 1
-        self.line("}")
+        self.tally.close()
+        self._write("}")
+
+    @contextmanager
+    def nested(self, loops: Iterable[tuple[str, int]]) -> Iterator[None]:
+        """Loops inside one another, each a name and how often it repeats; one of 1 needs no loop."""
+        with ExitStack() as opened:
+            for name, extent in loops:
+                if extent != 1:
+                    opened.enter_context(self.loop(name, extent))
+            yield
 
     @contextmanager
     def loops(self, nest: c.Nest) -> Iterator[Mapping[str, c.Expr]]:
         """Open the loops of a nest; yields the index expressions by operand."""
-        for opening in nest.opening():
-            self.line(opening)
-            self.depth += 1
-        yield nest.index
-        for _ in nest.extents:
-            self.depth -= 1
-            self.line("}")
+        with ExitStack() as opened:
+            for name, extent in zip(nest.names, nest.extents, strict=True):
+                opened.enter_context(self.loop(name, extent))
+            yield nest.index
 
 
 def input_parameter(layer: Layer, index: int) -> str:

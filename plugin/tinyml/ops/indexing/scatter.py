@@ -152,10 +152,10 @@ class ScatterNDLoops(InPlace[ScatterND]):
         copy_first(sheet)
         depth = indices.shape[-1]
         row = int(np.prod(y.shape[depth:], dtype=np.int64))
-        with sheet.block(f"for (int32_t i = 0; i < {indices.elements // depth}; i++) {{"):
+        with sheet.loop("i", indices.elements // depth):
             position_code(sheet, y, indices, 0, "i")
             sheet.line()
-            with sheet.block(f"for (int32_t j = 0; j < {row}; j++) {{"):
+            with sheet.loop("j", row):
                 sheet.line(f"{y.dtype.c} *to = &{sheet.y()}[place + j];")
                 sheet.line()
                 sheet.line(f"*to = {_combined(layer, '*to', f'{sheet.x(2)}[i * {row} + j]')};")

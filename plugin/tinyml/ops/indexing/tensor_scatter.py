@@ -73,7 +73,7 @@ class TensorScatterLoops(InPlace[TensorScatter]):
         row = c.contiguous(x.shape)[axis]
         middle = int(np.prod(x.shape[1:axis], dtype=np.int64))
         copy_first(sheet)
-        with sheet.block(f"for (int32_t i = 0; i < {x.shape[0] * middle}; i++) {{"):
+        with sheet.loop("i", x.shape[0] * middle):
             place: str | c.Expr = "j"
             if layer.has_input(2):
                 start = f"{sheet.x(2)}[{'i' if middle == 1 else f'i / {middle}'}]"
@@ -81,7 +81,7 @@ class TensorScatterLoops(InPlace[TensorScatter]):
                 sheet.line()
                 at = c.Expr("first") + "j"
                 place = sheet.wrapped(at, size) if op.circular else sheet.index(at, size)
-            with sheet.block(f"for (int32_t j = 0; j < {count}; j++) {{"):
+            with sheet.loop("j", count):
                 sheet.line(f"const int32_t place = {place};")
                 sheet.line()
                 to, source = f"(i * {size} + place) * {row}", f"(i * {count} + j) * {row}"

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinyml.base import c
 from tinyml.ir import Array, Layer, Tensor, TensorType, given
 from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.framework.reading import Builder, OnnxNode, onnx_op
@@ -54,7 +53,7 @@ class LocalResponseLoops(Kernel[LocalResponse]):
         kind, power = x.dtype.c, sheet.maths("pow", x.dtype)
         with (
             sheet.loops(split.outer()) as index,
-            sheet.block(f"for (int32_t k = 0; k < {channels}; k++) {{"),
+            sheet.loop("k", channels),
         ):
             own, near = (f"{sheet.x()}[{split.at(index['x'], step)}]" for step in ("k", "j"))
             sheet.line(
@@ -66,7 +65,7 @@ class LocalResponseLoops(Kernel[LocalResponse]):
             sheet.line(f"{kind} sum = 0;")
             with sheet.block("for (int32_t j = first; j <= last; j++) {"):
                 sheet.line(f"sum += {near} * {near};")
-            bias, alpha, beta = (c.number(v, x.dtype.numpy) for v in (op.bias, op.alpha, -op.beta))
+            bias, alpha, beta = (sheet.number(v, x.dtype) for v in (op.bias, op.alpha, -op.beta))
             y = f"{sheet.y()}[{split.at(index['x'], 'k')}]"
             sheet.line(f"{y} = {own} * {power}({bias} + {alpha} * sum, {beta});")
 

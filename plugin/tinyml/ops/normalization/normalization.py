@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tinyml.base import c
 from tinyml.base.errors import UnsupportedError
 from tinyml.ir import Array, DType, Layer, Op, Shape, Tensor, TensorType, given
 from tinyml.ops.elementwise.binary import Binary
@@ -57,7 +56,7 @@ class NormalizeLoops(InPlace[Normalize]):
         op, x = layer.op, layer.input(0)
         split = Split(x.shape, op.axes)
         kind, s = x.dtype.c, "f" if x.dtype is DType.FLOAT32 else ""
-        number = c.number(count(x.shape, op.axes), x.dtype.numpy)
+        number = sheet.number(count(x.shape, op.axes), x.dtype)
         sqrt = sheet.maths("sqrt", x.dtype)
         with sheet.loops(split.outer()) as index:
             if op.centred:
@@ -70,7 +69,7 @@ class NormalizeLoops(InPlace[Normalize]):
             with inner_loop(sheet, split, index["x"]) as place:
                 sheet.line(f"const {kind} d = {sheet.x()}[{place}]{centred};")
                 sheet.line("squares += d * d;")
-            epsilon = c.number(op.epsilon, x.dtype.numpy)
+            epsilon = sheet.number(op.epsilon, x.dtype)
             sheet.line(f"const {kind} factor = 1.0{s} / {sqrt}(squares / {number} + {epsilon});")
             with inner_loop(sheet, split, index["x"]) as place:
                 value = f"({sheet.x()}[{place}]{centred})" if centred else f"{sheet.x()}[{place}]"

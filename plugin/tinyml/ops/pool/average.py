@@ -12,7 +12,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from tinyml.base import c
 from tinyml.base.errors import UnsupportedError
 from tinyml.cores.targets import Target
 from tinyml.ir import Array, Constraint, DType, Layer, Op, Tensor, TensorType, given
@@ -155,8 +154,8 @@ class AveragePoolQuantized(PoolKernel[AveragePool]):
             _emit_sums_by_channel(layer, sheet, sums)
             return
         with (
-            sheet.block(f"for (int32_t i = 0; i < {rows * columns}; i++) {{"),
-            sheet.block(f"for (int32_t c = 0; c < {channels}; c++) {{"),
+            sheet.loop("i", rows * columns),
+            sheet.loop("c", channels),
         ):
             sheet.line(f"{sums}[c] += {sheet.x()}[i * {channels} + c];")
 
@@ -164,7 +163,7 @@ class AveragePoolQuantized(PoolKernel[AveragePool]):
         y, line = layer.output, layer.op.line(layer.input(0), layer.output)
         assert line is not None
         sheet.include("<tinyml/fixed_point.h>")
-        with sheet.block(f"for (int32_t c = 0; c < {y.shape[3]}; c++) {{"):
+        with sheet.loop("c", y.shape[3]):
             sheet.line(f"const int32_t sum = {line.c(f'{sums}[c]')};")
             value = limited("sum", *clamp_range(layer.op.clamp, y))
             sheet.line(f"{sheet.y()}[c] = ({y.dtype.c}){value};")
@@ -177,12 +176,12 @@ MANY_POSITIONS = 16  # from here on, four sums in registers take fewer instructi
 def _emit_sums_by_channel(layer: Layer[AveragePool], sheet: Sheet, sums: str) -> None:
     x = layer.input(0)
     channels = x.shape[3]
-    with sheet.block(f"for (int32_t c = 0; c < {channels}; c += {len(FOUR)}) {{"):
+    with sheet.loop("c", channels, step=len(FOUR)):
         sheet.line(f"const {x.dtype.c} *at = &{sheet.x()}[c];")
         for i in FOUR:
             sheet.line(f"int32_t sum{i} = 0;")
         sheet.line()
-        with sheet.block(f"for (int32_t i = 0; i < {x.elements // channels}; i++) {{"):
+        with sheet.loop("i", x.elements // channels):
             for i in FOUR:
                 sheet.line(f"sum{i} += at[{i}];")
             sheet.line(f"at += {channels};")
@@ -249,7 +248,7 @@ class AveragePoolLoops(PoolKernel[AveragePool]):
         same = bool(np.all(counts == counts.reshape(-1)[0]))
         loops = PoolLoops(layer, sheet, op)
         with loops.outputs() as out:
-            sheet.line(f"{dtype.c} sum = {c.number(0, dtype.numpy)};")
+            sheet.line(f"{dtype.c} sum = {sheet.number(0, dtype)};")
             if not same:
                 sheet.line("int32_t count = 0;")
             sheet.line()
@@ -262,9 +261,9 @@ class AveragePoolLoops(PoolKernel[AveragePool]):
                         sheet.line(f"sum += {sheet.x()}[{place}];")
                 else:
                     sheet.line(f"sum += {sheet.x()}[{place}];")
-            divisor = c.number(counts.reshape(-1)[0], dtype.numpy) if same else f"({dtype.c})count"
+            divisor = sheet.number(counts.reshape(-1)[0], dtype) if same else f"({dtype.c})count"
             value = f"sum / {divisor}"
-            low, high = (c.number(v, dtype.numpy) if np.isfinite(v) else "" for v in op.clamp)
+            low, high = (sheet.number(v, dtype) if np.isfinite(v) else "" for v in op.clamp)
             if low or high:
                 sheet.line(f"{dtype.c} mean = {value};")
                 sheet.line()

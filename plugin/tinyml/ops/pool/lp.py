@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinyml.base import c
 from tinyml.ir import Array, DType, Layer, Tensor, TensorType, given
 from tinyml.ops.framework.kernel import Sheet, register_kernels
 from tinyml.ops.framework.reading import Builder, OnnxNode, onnx_op
@@ -50,9 +49,9 @@ class LpPoolLoops(PoolKernel[LpPool]):
             with loops.taps() as at:
                 sheet.line(f"const float v = {size}({sheet.x()}[{at}]);")
                 sheet.line()
-                power = {1: "v", 2: "v * v"}.get(op.p, f"{power_of}(v, {c.floating(op.p)})")
+                power = {1: "v", 2: "v * v"}.get(op.p, f"{power_of}(v, {sheet.number(op.p)})")
                 sheet.line(f"sum += {power};")
-            root = {1: "sum", 2: f"{sqrt}(sum)"}.get(op.p, f"{power_of}(sum, {c.floating(1 / op.p)})")
+            root = {1: "sum", 2: f"{sqrt}(sum)"}.get(op.p, f"{power_of}(sum, {sheet.number(1 / op.p)})")
             sheet.line(f"{sheet.y()}[{out}] = {root};")
 
 

@@ -114,7 +114,7 @@ class MaxPoolLoops(PoolKernel[MaxPool]):
         low, high = stored_limits(op.clamp, layer.output)
         loops = PoolLoops(layer, sheet, op)
         with loops.outputs() as out:
-            sheet.line(f"{dtype.c} best = {c.number(max(low, lowest_value(dtype)), dtype.numpy)};")
+            sheet.line(f"{dtype.c} best = {sheet.number(max(low, lowest_value(dtype)), dtype)};")
             if op.indices:
                 sheet.line("int64_t place = -1;")
             sheet.line()
@@ -130,7 +130,7 @@ class MaxPoolLoops(PoolKernel[MaxPool]):
                     unknown = " || v != v" if dtype.is_float else ""  # NaN wins
                     sheet.line(f"best = v > best{unknown} ? v : best;")
             bounded = np.isfinite(high) and (dtype.is_float or high < dtype.limits[1])
-            top = c.number(high, dtype.numpy) if bounded else ""
+            top = sheet.number(high, dtype) if bounded else ""
             sheet.line(f"{sheet.y(0)}[{out}] = {f'best > {top} ? {top} : best' if top else 'best'};")
             if op.indices:
                 sheet.line(f"{sheet.y(1)}[{out}] = place;")

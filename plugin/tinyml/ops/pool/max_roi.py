@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinyml.base import c
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.framework.reading import Builder, OnnxNode, onnx_op
@@ -75,10 +74,10 @@ class MaxRoiPoolLoops(Kernel[MaxRoiPool]):
 
     def emit(self, layer: Layer[MaxRoiPool], sheet: Sheet) -> None:
         op, (batches, channels, height, width) = layer.op, layer.input(0).shape
-        scale, far = c.floating(op.scale), f"{FAR:.1f}f"
+        scale, far = sheet.number(op.scale), f"{FAR:.1f}f"
         sides = (("left", 1), ("top", 2), ("right", 3), ("bottom", 4))
         axes = (("h", "top", "bottom", op.out_h, height), ("w", "left", "right", op.out_w, width))
-        with sheet.block(f"for (int32_t r = 0; r < {layer.input(1).shape[0]}; r++) {{"):
+        with sheet.loop("r", layer.input(1).shape[0]):
             sheet.line(f"const float *roi = &{sheet.x(1)}[r * 5];")
             sheet.line(f"const float last = {batches - 1}.0f;")
             sheet.line(
@@ -86,7 +85,7 @@ class MaxRoiPoolLoops(Kernel[MaxRoiPool]):
             )
             sheet.line("int32_t corner[5];")
             sheet.line()
-            with sheet.block("for (int32_t i = 1; i < 5; i++) {"):
+            with sheet.loop("i", 5, start=1):
                 sheet.line(f"float at = roi[i] * {scale};")
                 sheet.line()
                 sheet.line(f"at = at > {far} ? {far} : at > -{far} ? at : at == at ? -{far} : 0.0f;")
@@ -99,9 +98,7 @@ class MaxRoiPoolLoops(Kernel[MaxRoiPool]):
                 )
                 sheet.line(f"const float size_{name} = (float)extent_{name} / {bins}.0f;")
             sheet.line()
-            loops = [("k", channels), ("h", op.out_h), ("w", op.out_w)]
-            heads = [f"for (int32_t {name} = 0; {name} < {extent}; {name}++) {{" for name, extent in loops]
-            with sheet.block(heads[0]), sheet.block(heads[1]), sheet.block(heads[2]):
+            with sheet.loop("k", channels), sheet.loop("h", op.out_h), sheet.loop("w", op.out_w):
                 sheet.line(f"const float *image = &{sheet.x()}[(batch * {channels} + k) * {height * width}];")
                 for name, first, *_ in axes:
                     sheet.line(f"const float end_{name} = (float)({name} + 1) * size_{name};")

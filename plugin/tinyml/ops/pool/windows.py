@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import ClassVar, TypeVar
 
@@ -127,7 +127,7 @@ class PoolLoops:
         """Loops over the output in the order of its memory; yields the index of its element."""
         names = ["n", *(f"o{a}" for a in range(len(self.op.kernel))), "c"]
         terms = flat_index(names, self.out_shape)
-        with nested(self.sheet, [(n, e) for n, e in zip(names, self.out_shape, strict=True)]):
+        with self.sheet.nested(zip(names, self.out_shape, strict=True)):
             yield terms
 
     @contextmanager
@@ -137,30 +137,23 @@ class PoolLoops:
         Yields the index of the input element, at ``i0``, ``i1``, … in ``channel``.
         """
         op, sheet, rank = self.op, self.sheet, len(self.op.kernel)
-        depth = 0
-        for a in range(rank):
-            size = self.in_shape[1 + a]
-            looped = op.kernel[a] > 1
-            if looped:
-                sheet.line(f"for (int32_t k{a} = 0; k{a} < {op.kernel[a]}; k{a}++) {{")
-                sheet.depth += 1
-                depth += 1
-            if size > 1 or not op.inside(a, size):
-                sheet.line(f"const int32_t i{a} = {self._position(a)};")
-            if not op.inside(a, size):
-                low, high = (-op.pads[a], size + op.pads[rank + a]) if padded else (0, size)
-                sheet.line()
+        with ExitStack() as opened:
+            for a in range(rank):
+                size = self.in_shape[1 + a]
+                looped = op.kernel[a] > 1
                 if looped:
-                    with sheet.block(f"if (i{a} < {low} || i{a} >= {high}) {{"):
-                        sheet.line("continue;")
-                else:  # `continue` would leave a loop around the window, and skip its output
-                    sheet.line(f"if (i{a} >= {low} && i{a} < {high}) {{")
-                    sheet.depth += 1
-                    depth += 1
-        yield flat_index(["n", *(f"i{a}" for a in range(rank)), channel], self.in_shape)
-        for _ in range(depth):
-            sheet.depth -= 1
-            sheet.line("}")
+                    opened.enter_context(sheet.loop(f"k{a}", op.kernel[a]))
+                if size > 1 or not op.inside(a, size):
+                    sheet.line(f"const int32_t i{a} = {self._position(a)};")
+                if not op.inside(a, size):
+                    low, high = (-op.pads[a], size + op.pads[rank + a]) if padded else (0, size)
+                    sheet.line()
+                    if looped:
+                        with sheet.block(f"if (i{a} < {low} || i{a} >= {high}) {{"):
+                            sheet.line("continue;")
+                    else:  # `continue` would leave a loop around the window, and skip its output
+                        opened.enter_context(sheet.block(f"if (i{a} >= {low} && i{a} < {high}) {{"))
+            yield flat_index(["n", *(f"i{a}" for a in range(rank)), channel], self.in_shape)
 
     def in_input(self) -> str:
         """A C condition: the tap at hand lies inside the input, not in its padding."""
@@ -188,19 +181,6 @@ def flat_index(names: Sequence[c.Operand], shape: Sequence[int]) -> c.Expr:
         if extent != 1:
             place = place * extent + name
     return place
-
-
-@contextmanager
-def nested(sheet: Sheet, loops: Sequence[tuple[str, int]]) -> Iterator[None]:
-    """``for`` loops inside one another; an extent of 1 needs none."""
-    kept = [(name, extent) for name, extent in loops if extent != 1]
-    for name, extent in kept:
-        sheet.line(f"for (int32_t {name} = 0; {name} < {extent}; {name}++) {{")
-        sheet.depth += 1
-    yield
-    for _ in kept:
-        sheet.depth -= 1
-        sheet.line("}")
 
 
 def read_pool(node: OnnxNode, build: Builder, make: Callable[..., Op], **extra: object) -> tuple[Tensor, ...]:

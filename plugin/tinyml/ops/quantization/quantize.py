@@ -108,7 +108,7 @@ class QuantizeKernel(InPlace[Quantize]):
         low, high = op.dtype.limits
         sheet.include("<tinyml/quantize.h>")
         function = "tinyml_quantize_even" if op.halves_to_even else "tinyml_quantize_away"
-        arguments = f"{c.floating(op.quant.scale)}, {op.quant.zero_point}, {low}, {high}"
+        arguments = f"{sheet.number(op.quant.scale)}, {op.quant.zero_point}, {low}, {high}"
         walk = c.Walk(c.contiguous(layer.output.shape))
         with sheet.loops(c.nest(layer.output.shape, {"i": walk})) as index:
             i = index["i"]
@@ -128,8 +128,8 @@ class DequantizeKernel(Kernel[Dequantize]):
         with sheet.loops(c.nest(layer.output.shape, {"i": walk})) as index:
             i = index["i"]
             stored = f"{sheet.x()}[{i}]"
-            centred = f"({stored} - {c.number(quant.zero_point, np.dtype('int32'))})"
-            sheet.line(f"{sheet.y()}[{i}] = {c.floating(quant.scale)} * (float){centred};")
+            centred = f"({stored} - {sheet.number(quant.zero_point, DType.INT32)})"
+            sheet.line(f"{sheet.y()}[{i}] = {sheet.number(quant.scale)} * (float){centred};")
 
 
 register_kernels(Quantize, QuantizeKernel())

@@ -10,7 +10,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from tinyml.base import c
 from tinyml.cores.targets import Target
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.ir.hook_types import Steps
@@ -150,8 +149,8 @@ class LstmFloatKernel(Kernel[LstmFloat]):
             ".outputs": layer.input(STATE).shape[1],
             ".step_stride": batches if op.time_major else 1,
             ".batch_stride": 1 if op.time_major else steps,
-            ".cell_clip": c.floating(op.cell_clip),
-            ".projection_clip": c.floating(op.projection_clip),
+            ".cell_clip": sheet.number(op.cell_clip),
+            ".projection_clip": sheet.number(op.projection_clip),
             ".projection": table(PROJECTION, "projection"),
             ".projection_bias": table(PROJECTION_BIAS, "projection_bias"),
         }

@@ -10,7 +10,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from tinyml.base import c
 from tinyml.cores.targets import Target
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.ir.hook_types import Steps
@@ -177,11 +176,11 @@ class RecurrentFloat(Kernel[Recurrent]):
             "reverse": str(op.reverse).lower(),
             "linear_before_reset": str(op.linear_before_reset).lower(),
             "input_forget": str(op.input_forget).lower(),
-            "clip": c.floating(op.clip),
+            "clip": sheet.number(op.clip),
         }
         for letter, act in zip("fgh", op.activations, strict=False):
             function = f"tinyml_act_{act.name}"
-            members[letter] = f"{{{function}, {c.floating(act.alpha)}, {c.floating(act.beta)}}}"
+            members[letter] = f"{{{function}, {sheet.number(act.alpha)}, {sheet.number(act.beta)}}}"
         for index, letter in ((W, "w"), (R, "r")):
             members[letter] = _matrix(layer, sheet, index, letter)
         names = {X: "x", B: "b", LENGTHS: "lengths", H0: "h0", C0: "c0"}

@@ -143,18 +143,18 @@ class SvdfLoops(Kernel[Svdf]):
         zero_x, zero_state = quant_of(layer.input(X)).zero_point, quant_of(state).zero_point
         sheet.include("<tinyml/fixed_point.h>")
         x, old, y, new = sheet.x(X), sheet.x(STATE), sheet.y(0), sheet.y(1)
-        with sheet.block(f"for (int32_t r = 0; r < {batches * filters}; r++) {{"):
+        with sheet.loop("r", batches * filters):
             sheet.line(f"const int8_t *w = &{sheet.x(FEATURES)}[r % {filters} * {inputs}];")
             sheet.line(f"const int8_t *in = &{x}[r / {filters} * {inputs}];")
             sheet.line("int32_t acc = 0;")
             sheet.line()
-            with sheet.block(f"for (int32_t i = 0; i < {inputs}; i++) {{"):
+            with sheet.loop("i", inputs):
                 sheet.line(f"acc += w[i] * (in[i] - ({zero_x}));")
-            with sheet.block(f"for (int32_t i = 0; i < {memory - 1}; i++) {{"):
+            with sheet.loop("i", memory - 1):
                 sheet.line(f"{new}[r * {memory} + i] = {old}[r * {memory} + i + 1];")
             sheet.line(f"acc = tinyml_clamp(tinyml_rescale(acc, {m1}, {s1}), {low}, {high});")
             sheet.line(f"{new}[r * {memory} + {memory - 1}] = ({state.dtype.c})(acc + ({zero_state}));")
-        with sheet.block(f"for (int32_t u = 0; u < {batches * units}; u++) {{"):
+        with sheet.loop("u", batches * units):
             span = op.rank * memory
             sheet.line(f"const {state.dtype.c} *w = &{sheet.x(TIME)}[u % {units} * {span}];")
             sheet.line(f"const {state.dtype.c} *moments = &{new}[u * {span}];")
@@ -162,7 +162,7 @@ class SvdfLoops(Kernel[Svdf]):
             wide = sums_of_time(layer) > fp.INT32_MAX
             sheet.line(f"{'int64_t' if wide else 'int32_t'} acc = {start};")
             sheet.line()
-            with sheet.block(f"for (int32_t i = 0; i < {span}; i++) {{"):
+            with sheet.loop("i", span):
                 sheet.line(f"acc += {'(int64_t)' if wide else ''}w[i] * (moments[i] - ({zero_state}));")
             if wide:
                 sheet.line("acc = acc > INT32_MAX ? INT32_MAX : acc < INT32_MIN ? INT32_MIN : acc;")

@@ -67,7 +67,7 @@ class ArgReduceLoops(Kernel[ArgReduce]):
             element, best = (f"{sheet.x()}[{split.at(index['x'], step)}]" for step in ("k", "best"))
             sheet.line("int32_t best = 0;")
             with (
-                sheet.block(f"for (int32_t k = 1; k < {x.shape[op.axis]}; k++) {{"),
+                sheet.loop("k", x.shape[op.axis], start=1),
                 sheet.block(f"if ({element} {compare} {best}) {{"),
             ):
                 sheet.line("best = k;")

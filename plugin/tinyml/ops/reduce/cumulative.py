@@ -105,7 +105,7 @@ def _walk(
     operator = "*" if op.product else "+"
     template = f"acc {operator} v" if dtype.is_float else f"({{t}})(({{w}})acc {operator} ({{w}})v)"
     sheet.line(f"{dtype.c} acc = {int(op.product)};")
-    with sheet.block(f"for (int32_t k = 0; k < {extent}; k++) {{"):
+    with sheet.loop("k", extent):
         place = c.Expr(f"({extent} - 1 - k)" if op.reverse else "k")
         at = c.Expr(first) + place * stride
         sheet.line(f"const {dtype.c} v = {sheet.x(0)}[{at}];")

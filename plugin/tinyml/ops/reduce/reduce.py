@@ -175,7 +175,7 @@ class ReduceLoops(Kernel[Reduce]):
             else:
                 if op.function == "log_sum_exp":
                     largest(sheet, split, index["x"], x.dtype, "top", "max")
-                    finite = f"{sheet.maths('fabs', x.dtype)}(top) < ({x.dtype.c})INFINITY"
+                    finite = f"{sheet.maths('fabs', x.dtype)}(top) < ({x.dtype.c}){sheet.number(np.inf)}"
                     sheet.line(f"const {x.dtype.c} shift = {finite} ? top : 0;")
                 result = _accumulate(sheet, split, index["x"], FUNCTIONS[op.function], x.dtype)
             sheet.line(f"{sheet.y()}[{index['y']}] = {result};")
@@ -190,7 +190,7 @@ def largest(sheet: Sheet, split: Split, base: c.Operand, dtype: DType, name: str
             sheet.line(f"{name} = {name} {operator} {sheet.x()}[{place}];")
         return
     low, high = (-np.inf, np.inf) if dtype.is_float else dtype.limits
-    sheet.line(f"{dtype.c} {name} = {c.number(low if which == 'max' else high, dtype.numpy)};")
+    sheet.line(f"{dtype.c} {name} = {sheet.number(low if which == 'max' else high, dtype)};")
     with inner_loop(sheet, split, base) as place:
         sheet.line(f"const {dtype.c} v = {sheet.x()}[{place}];")
         better = f"v {'>' if which == 'max' else '<'} {name}"
@@ -202,7 +202,7 @@ def _accumulate(sheet: Sheet, split: Split, base: c.Operand, function: Function,
     """Lines of the loop; returns the expression of the result."""
     if dtype.is_integer:
         return _accumulate_whole(sheet, split, base, function, dtype)
-    start = c.number(float(function.start), dtype.numpy) if dtype.is_float else function.start
+    start = sheet.number(float(function.start), dtype) if dtype.is_float else function.start
     sheet.line(f"{dtype.c} acc = {start};")
     compensated = (
         dtype.is_float
@@ -228,7 +228,7 @@ def _accumulate(sheet: Sheet, split: Split, base: c.Operand, function: Function,
             sheet.line("acc = next;")
         else:
             sheet.line(f"{step};")
-    number = c.number(count(split.shape, split.axes), dtype.numpy)
+    number = sheet.number(count(split.shape, split.axes), dtype)
     result = fill(sheet, function.finish, dtype, {"acc": "acc", "count": number})
     include_for(sheet, result)
     return result

@@ -17,7 +17,6 @@ from tinyml.base.errors import UnsupportedError
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.framework.reading import Builder, TfliteNode, tflite_op
-from tinyml.ops.pool.windows import nested
 from tinyml.ops.resize.tflite import CORNERS, Grid, grid_of
 from tinyml.ops.shared.operands import not_empty, numbers_from, of_rank, present
 
@@ -130,7 +129,7 @@ class ResizeBilinearLoops(Kernel[ResizeBilinear]):
             tables[name] = (sheet.table(name, places), sheet.table(f"{name}_by", axis.fraction))
         channels = x.shape[3]
         loops = [("n", x.shape[0]), ("i", op.height), ("j", op.width), ("c", channels)]
-        with nested(sheet, loops):
+        with sheet.nested(loops):
             i, j, ch = (name if extent > 1 else "0" for name, extent in loops[1:])
             image = f"n * {x.shape[1]} + " if x.shape[0] > 1 else ""
             (rows, down), (columns, right) = tables["rows"], tables["columns"]

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +18,7 @@ from tinyml.ir import Array, Layer, Op, Shape, Tensor, TensorType, given
 from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.framework.quantization_facts import quantizes
 from tinyml.ops.framework.reading import Builder, OnnxNode, onnx_op
-from tinyml.ops.resize.axis import Axis, Sampling, nearest, weights
+from tinyml.ops.resize.axis import Axis, Sampling, Taps, nearest, weights
 from tinyml.ops.shared.axis import from_front
 from tinyml.ops.shared.constraints import single_precision
 from tinyml.ops.shared.operands import not_empty, one_per_axis, present
@@ -96,34 +97,44 @@ class ResizeLoops(Kernel[ResizeWeighted]):
         resized = [a for a, taps in enumerate(tables) if taps is not None]
         plain = [a for a in range(len(x.shape)) if a not in resized]
         strides = c.contiguous(x.shape)
-        missing: list[str] = []
         # output loops in the order of its memory
-        opened = 0
-        for axis, extent in enumerate(y.shape):
-            if extent > 1:
-                sheet.line(f"for (int32_t i{axis} = 0; i{axis} < {extent}; i{axis}++) {{")
-                sheet.depth += 1
-                opened += 1
-        sheet.line("float sum = 0.0f;")
-        sheet.line()
-        base = sheet.x()
-        if place := [f"i{a} * {strides[a]}" for a in plain if y.shape[a] > 1]:
-            sheet.line(f"const float *in = &{base}[{' + '.join(place)}];")
+        with sheet.nested((f"i{axis}", extent) for axis, extent in enumerate(y.shape) if extent > 1):
+            sheet.line("float sum = 0.0f;")
             sheet.line()
-            base = "in"
-        factor = ""
-        for number, axis in enumerate(resized):
-            taps = tables[axis]
-            assert taps is not None
+            base = sheet.x()
+            if place := [f"i{a} * {strides[a]}" for a in plain if y.shape[a] > 1]:
+                sheet.line(f"const float *in = &{base}[{' + '.join(place)}];")
+                sheet.line()
+                base = "in"
+            missing = _sum(sheet, base, tables, strides, y.shape)
+            target = " + ".join(
+                f"i{a} * {s}" if s > 1 else f"i{a}"
+                for a, s in enumerate(c.contiguous(y.shape))
+                if y.shape[a] > 1
+            )
+            value = "sum"
+            if missing:
+                value = f"{' || '.join(missing)} ? {sheet.number(op.sampling.extrapolation)} : sum"
+            sheet.line(f"{sheet.y()}[{target or '0'}] = {value};")
+
+
+def _sum(
+    sheet: Sheet, base: str, tables: Sequence[Taps | None], strides: Sequence[int], shape: Shape
+) -> list[str]:
+    """Add up the taps of one output; returns C conditions that say whether it lies outside of the input."""
+    missing: list[str] = []
+    resized = [(axis, taps) for axis, taps in enumerate(tables) if taps is not None]
+    factor = ""
+    with ExitStack() as opened:
+        for number, (axis, taps) in enumerate(resized):
             count = taps.places.shape[1]
             at = sheet.table(f"places{axis}", taps.places.astype(np.int16))
             by = sheet.table(f"factors{axis}", taps.factors.astype(np.float32))
             if bool(np.any(taps.outside)):
                 flag = sheet.table(f"outside{axis}", taps.outside)
-                missing.append(f"{flag}[{_name(axis, y.shape)}]")
-            sheet.line(f"for (int32_t k{axis} = 0; k{axis} < {count}; k{axis}++) {{")
-            sheet.depth += 1
-            index = f"{_name(axis, y.shape)} * {count} + k{axis}" if y.shape[axis] > 1 else f"k{axis}"
+                missing.append(f"{flag}[{_name(axis, shape)}]")
+            opened.enter_context(sheet.loop(f"k{axis}", count))
+            index = f"{_name(axis, shape)} * {count} + k{axis}" if shape[axis] > 1 else f"k{axis}"
             step = f" * {strides[axis]}" if strides[axis] > 1 else ""
             if number == len(resized) - 1:
                 sheet.line(f"sum += {base}[{at}[{index}]{step}] * {factor}{by}[{index}];")
@@ -134,19 +145,7 @@ class ResizeLoops(Kernel[ResizeWeighted]):
                 base, factor = f"in{axis}", f"f{axis} * "
         if not resized:
             sheet.line(f"sum = {base}[0];")
-        for _ in resized:
-            sheet.depth -= 1
-            sheet.line("}")
-        target = " + ".join(
-            f"i{a} * {s}" if s > 1 else f"i{a}" for a, s in enumerate(c.contiguous(y.shape)) if y.shape[a] > 1
-        )
-        value = "sum"
-        if missing:
-            value = f"{' || '.join(missing)} ? {c.floating(op.sampling.extrapolation)} : sum"
-        sheet.line(f"{sheet.y()}[{target or '0'}] = {value};")
-        for _ in range(opened):
-            sheet.depth -= 1
-            sheet.line("}")
+    return missing
 
 
 def _name(axis: int, shape: Shape) -> str:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinyml.base import c
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.ops.framework.kernel import Kernel, Library, Sheet, register_kernels
 from tinyml.ops.framework.reading import Builder, OnnxNode, onnx_op
@@ -114,7 +113,7 @@ class RoiAlignFloat(Kernel[RoiAlign]):
             ".out_h": op.out_h,
             ".out_w": op.out_w,
             ".samples": op.samples,
-            ".scale": c.floating(op.scale),
+            ".scale": sheet.number(op.scale),
             ".half_pixel": str(op.half_pixel).lower(),
             ".largest": str(op.largest).lower(),
         }

@@ -57,21 +57,13 @@ class TakeLoops(Kernel[Take]):
             pick = _expression(sheet, names[axis], tables[axis], axis)
             source = source * x.shape[axis] + pick
             target = target * y.shape[axis] + (names[axis] if y.shape[axis] > 1 else 0)
-        opened = 0
-        for axis in range(kept):
-            if y.shape[axis] > 1:
-                sheet.line(f"for (int32_t i{axis} = 0; i{axis} < {y.shape[axis]}; i{axis}++) {{")
-                sheet.depth += 1
-                opened += 1
-        if row == 1:
-            sheet.line(f"{sheet.y()}[{target}] = {sheet.x()}[{source}];")
-        else:
-            sheet.include("<string.h>")
-            to, start = target * row, source * row
-            sheet.line(f"memcpy(&{sheet.y()}[{to}], &{sheet.x()}[{start}], {row * x.dtype.bytes});")
-        for _ in range(opened):
-            sheet.depth -= 1
-            sheet.line("}")
+        with sheet.nested((name, extent) for name, extent in zip(names, y.shape, strict=False) if extent > 1):
+            if row == 1:
+                sheet.line(f"{sheet.y()}[{target}] = {sheet.x()}[{source}];")
+            else:
+                sheet.include("<string.h>")
+                to, start = target * row, source * row
+                sheet.line(f"memcpy(&{sheet.y()}[{to}], &{sheet.x()}[{start}], {row * x.dtype.bytes});")
 
 
 def _trailing(tables: Sequence[Picks], shape: Shape) -> int:

@@ -75,17 +75,17 @@ class DftLoops(Kernel[Dft]):
         known = min(x.shape[op.axis], n // 2 + 1 if half_back else n)
         with (
             sheet.loops(c.nest(outer, walks)) as index,
-            sheet.block(f"for (int32_t k = 0; k < {y.shape[op.axis]}; k++) {{"),
+            sheet.loop("k", y.shape[op.axis]),
         ):
             sheet.line(f"{kind.c} re = 0;")
             if y.shape[-1] == 2:
                 sheet.line(f"{kind.c} im = 0;")
             sheet.line()
-            with sheet.block(f"for (int32_t t = 0; t < {known}; t++) {{"):
+            with sheet.loop("t", known):
                 sheet.line(f"const {kind.c} *p = &{sheet.x()}[{index['x']} + t * {x_step}];")
                 sheet.line(f"const int32_t turn = t * k % {n};")
                 self._add(sheet, x.shape[-1] == 2, y.shape[-1] == 2, half_back, n, cosines, sines)
-            scale = f" / {c.number(n, kind.numpy)}" if op.inverse else ""
+            scale = f" / {sheet.number(n, kind)}" if op.inverse else ""
             place = f"{index['y']} + k * {y_step}"
             sheet.line(f"{sheet.y()}[{place}] = re{scale};")
             if y.shape[-1] == 2:
@@ -154,7 +154,7 @@ class DftFast(Kernel[Dft]):
         aside = self.scratch_bytes(layer, sheet.target) > 0
         steps = {"x": x.shape[-2] * x.shape[-1], "y": y.shape[-2] * y.shape[-1]}
         count = int(np.prod(x.shape[:-2], dtype=np.int64))
-        with sheet.block(f"for (int32_t i = 0; i < {count}; i++) {{"):
+        with sheet.loop("i", count):
             sheet.line(f"float *spectrum = {sheet.y()} + i * {steps['y']};")
             work = sheet.scratch if aside else "spectrum"
             signal = f"{sheet.x()} + i * {steps['x']}"
@@ -164,12 +164,12 @@ class DftFast(Kernel[Dft]):
                 sheet.include("<string.h>")
                 sheet.line(f"memcpy(spectrum, {work}, {4 * steps['y']});")
             elif pairs and not op.onesided:
-                with sheet.block(f"for (int32_t k = {n // 2 + 1}; k < {n}; k++) {{"):
+                with sheet.loop("k", n, start=n // 2 + 1):
                     sheet.line(f"spectrum[2 * k] = spectrum[2 * ({n} - k)];")
                     sheet.line(f"spectrum[2 * k + 1] = -spectrum[2 * ({n} - k) + 1];")
             if op.inverse:
-                with sheet.block(f"for (int32_t k = 0; k < {2 * n}; k++) {{"):
-                    sheet.line(f"spectrum[k] *= {c.floating(1 / n)};")
+                with sheet.loop("k", 2 * n):
+                    sheet.line(f"spectrum[k] *= {sheet.number(1 / n)};")
 
 
 register_kernels(Dft, DftFast(), DftLoops())

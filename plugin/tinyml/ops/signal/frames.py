@@ -53,8 +53,8 @@ class WindowLoops(InPlace[Window]):
         length = layer.output.shape[-1]
         count = layer.output.elements // length
         with (
-            sheet.block(f"for (int32_t i = 0; i < {count}; i++) {{"),
-            sheet.block(f"for (int32_t k = 0; k < {length}; k++) {{"),
+            sheet.loop("i", count),
+            sheet.loop("k", length),
         ):
             place = f"i * {length} + k" if count > 1 else "k"
             sheet.line(f"int32_t v = ({sheet.x(0)}[{place}] * {sheet.x(1)}[k]) >> {layer.op.shift};")
@@ -94,14 +94,14 @@ class AutoScaleLoops(InPlace[AutoScale]):
         count = layer.output.elements
         sheet.line("int32_t largest = 0;")
         sheet.line()
-        with sheet.block(f"for (int32_t i = 0; i < {count}; i++) {{"):
+        with sheet.loop("i", count):
             sheet.line(f"const int32_t v = {sheet.x()}[i];")
             sheet.line()
             sheet.line("/* 32768 is -32768 in int16, and less than what follows */")
             sheet.line("largest = v > largest ? v : -v > largest ? (int16_t)-v : largest;")
         sheet.line("const int32_t bits = largest > 0 ? __builtin_clz((uint32_t)largest) - 17 : 0;")
         sheet.line()
-        with sheet.block(f"for (int32_t i = 0; i < {count}; i++) {{"):
+        with sheet.loop("i", count):
             sheet.line(f"{sheet.y(0)}[i] = (int16_t)({sheet.x()}[i] * (1 << bits));")
         sheet.line(f"{sheet.y(1)}[0] = bits;")
 
@@ -146,7 +146,7 @@ class EnergyLoops(Kernel[Energy]):
         if (op.start, op.end) != (0, bins):
             sheet.include("<string.h>")
             sheet.line(f"memset({sheet.y()}, 0, {layer.output.bytes});")
-        with sheet.block(f"for (int32_t i = {op.start}; i < {op.end}; i++) {{"):
+        with sheet.loop("i", op.end, start=op.start):
             sheet.line(f"const int32_t re = {x}[2 * i], im = {x}[2 * i + 1];")
             sheet.line()
             sheet.line(f"{sheet.y()}[i] = (uint32_t)(re * re) + (uint32_t)(im * im);")

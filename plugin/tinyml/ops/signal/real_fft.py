@@ -88,7 +88,7 @@ class RealFftTables(Kernel[RealFft]):
         if count == 1:
             call("", "")
             return
-        with sheet.block(f"for (int32_t i = 0; i < {count}; i++) {{"):
+        with sheet.loop("i", count):
             call(f" + i * {x.shape[-1]}", f" + i * {y.shape[-1]}")
 
 

@@ -39,16 +39,16 @@ class HardmaxLoops(InPlace[Hardmax]):
     def emit(self, layer: Layer[Hardmax], sheet: Sheet) -> None:
         op, x = layer.op, layer.input(0)
         split = Split(x.shape, (op.axis,))
-        loop = f"for (int32_t k = {{}}; k < {x.shape[op.axis]}; k++) {{{{"
+        extent = x.shape[op.axis]
         with sheet.loops(split.outer()) as index:
             element, best = (split.at(index["x"], step) for step in ("k", "best"))
             sheet.line("int32_t best = 0;")
             with (
-                sheet.block(loop.format(1)),
+                sheet.loop("k", extent, start=1),
                 sheet.block(f"if ({sheet.x()}[{element}] > {sheet.x()}[{best}]) {{"),
             ):
                 sheet.line("best = k;")
-            with sheet.block(loop.format(0)):
+            with sheet.loop("k", extent):
                 sheet.line(f"{sheet.y()}[{element}] = k == best ? 1 : 0;")
 
 

@@ -120,7 +120,7 @@ class SoftmaxLoops(InPlace[Softmax]):
         extent, stride = x.shape[axis], c.contiguous(x.shape)[axis]
         outer = tuple(1 if i == axis else d for i, d in enumerate(x.shape))
         exp = sheet.maths("exp", x.dtype)
-        kind, zero = x.dtype.c, c.number(0, x.dtype.numpy)
+        kind, zero = x.dtype.c, sheet.number(0, x.dtype)
         with sheet.loops(c.nest(outer, {"row": c.Walk(c.contiguous(x.shape))})) as index:
             start = "" if index["row"] == "0" else f" + {index['row']}"
             step = "j" if stride == 1 else f"j * {stride}"
@@ -129,16 +129,15 @@ class SoftmaxLoops(InPlace[Softmax]):
             sheet.line(f"{kind} largest = from[0];")
             sheet.line(f"{kind} sum = {zero};")
             sheet.line()
-            loop = f"for (int32_t j = 0; j < {extent}; j++) {{"
-            with sheet.block(loop):
+            with sheet.loop("j", extent):
                 sheet.line(f"largest = from[{step}] > largest ? from[{step}] : largest;")
-            with sheet.block(loop):
+            with sheet.loop("j", extent):
                 difference = f"from[{step}] - largest"
                 if op.beta != 1.0:
-                    difference = f"({difference}) * {c.number(op.beta, x.dtype.numpy)}"
+                    difference = f"({difference}) * {sheet.number(op.beta, x.dtype)}"
                 sheet.line(f"to[{step}] = {exp}({difference});")
                 sheet.line(f"sum += to[{step}];")
-            with sheet.block(loop):
+            with sheet.loop("j", extent):
                 sheet.line(f"to[{step}] /= sum;")
 
 

@@ -198,8 +198,8 @@ def float_limits(layer: Layer[Weighted], sheet: Sheet) -> dict[str, object]:
     low, high = layer.op.clamp
     return {
         ".bias": bias_table(layer, sheet),
-        ".out_min": c.floating(low),
-        ".out_max": c.floating(high),
+        ".out_min": sheet.number(low),
+        ".out_max": sheet.number(high),
     }
 
 
