@@ -44,6 +44,8 @@ from tinyml.passes import PASSES, find_passes
 from tinyml.passes import pass_summaries as pass_summaries
 from tinyml.passes.int8_interface import int8_interface
 from tinyml.passes.savings import Ledger, Saving
+from tinyml.player.program import Program as Program
+from tinyml.player.program import program_of as player_program
 from tinyml.settings.class_names import with_classes
 from tinyml.settings.optimize import find_goal
 from tinyml.settings.options import Options as Options
@@ -247,6 +249,12 @@ def compile_graph(
         layer_functions=emitted.layer_functions,
         tallies=emitted.tallies,
     )
+
+
+def program_of(compiled: Compiled) -> Program:
+    """A compiled model as a program for the player."""
+    target = find_target(str(compiled.summary["target"]))
+    return player_program(compiled.name, compiled.graph, compiled.plan, compiled.selected, target)
 
 
 def compile_built(graph: Graph, options: Options) -> Compiled:

@@ -39,6 +39,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("memory.less_scratch",),
     ("memory.placement",),
     ("emit",),
+    ("player",),
     ("projects",),
     ("pipeline",),
     ("harness",),

@@ -46,6 +46,7 @@ class Generated:
     compile_flag: str = BALANCED.flag  # for its own source and the kernels
     row_bytes: int = 0  # of the input, if the application feeds it in rows
     npu: str = ""  # the accelerator that computes a part of it
+    opened_by: str = ""  # the function that finds the model, if it is data for the player
 
     @property
     def source(self) -> Path:
@@ -57,9 +58,13 @@ class Generated:
         return "feed_rows" if self.row_bytes else f"{self.name}_run"
 
     @property
+    def _model_define(self) -> str:
+        return f"TINYML_HARNESS_MODEL={self.name}_model"
+
+    @property
     def harness_defines(self) -> tuple[str, ...]:
         """What the harness has to know about the model before it runs."""
-        found = [f"TINYML_HARNESS_MODEL={self.name}_model"]
+        found = [f"TINYML_HARNESS_OPEN={self.opened_by}" if self.opened_by else self._model_define]
         if self.row_bytes:
             bytes_ = sum(port.bytes for port in self.inputs)
             found += [f"TINYML_HARNESS_INPUT_BYTES={bytes_}u", f"TINYML_HARNESS_ROW_BYTES={self.row_bytes}u"]
@@ -86,6 +91,7 @@ def read_generated(folder: Path) -> Generated:
         compile_flag=str(summary.get("compile_flag", BALANCED.flag)),
         row_bytes=int(summary.get("rows", {}).get("row_bytes", 0)),
         npu="".join(part["accelerator"] for part in summary.get("npu", ())[:1]),
+        opened_by=str(summary.get("open", "")),
     )
 
 

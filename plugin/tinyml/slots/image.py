@@ -27,9 +27,11 @@ RECORD_SHA512, RECORD_KEY_HASH, RECORD_ED25519 = 0x12, 0x01, 0x24
 MAGIC = 0x4C534D54  # "TMSL"
 FORMAT = 1
 INTERFACE = 1  # how the firmware calls the code of a slot: TINYML_SLOT_INTERFACE
+DATA = 2  # there is no code, but a program for the player: TINYML_PLAYER_INTERFACE
 ALIGNMENT = 32
 
 _CONTAINER = struct.Struct("<IIHHIIBBHII")
+HEADER_BYTES = _CONTAINER.size
 _DESCRIPTOR = struct.Struct("<IHHIIIIIIHHIIBBH32s")
 _TENSOR = struct.Struct("<IIIIfiBBBB")
 _INFO = struct.Struct("<HH")
@@ -66,6 +68,7 @@ class Facts:
     state_alignment: int
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
+    interface: int = INTERFACE
 
 
 @dataclass(frozen=True)
@@ -92,17 +95,24 @@ def code_offset(facts: Facts) -> int:
 
 def build(facts: Facts, address: int, entries: Entries, code: bytes, key: Key | None = None) -> bytes:
     """The image for the slot at ``address``."""
+    return seal(address, facts.version, payload(facts, entries, code), key)
+
+
+def payload(facts: Facts, entries: Entries, code: bytes) -> bytes:
+    """The descriptor and what follows it."""
     descriptor = _descriptor(facts, entries)
     gap = code_offset(facts) - _CONTAINER.size - len(descriptor)
-    return seal(address, facts.version, descriptor + bytes(gap) + code, key)
+    return descriptor + bytes(gap) + code
 
 
-def seal(address: int, version: Version, payload: bytes, key: Key | None = None) -> bytes:
+def seal(
+    address: int, version: Version, payload: bytes, key: Key | None = None, flags: int = ROM_FIXED
+) -> bytes:
     """Put a payload into the container, with checksum, digest and signature."""
     payload += bytes(-len(payload) % 4)
     crc_bytes = _INFO.size + _INFO.size + 4
     header = _CONTAINER.pack(
-        *(MCUBOOT_MAGIC, address, _CONTAINER.size, crc_bytes, len(payload), ROM_FIXED),
+        *(MCUBOOT_MAGIC, address, _CONTAINER.size, crc_bytes, len(payload), flags),
         *(version.major, version.minor, version.revision, version.build, 0),
     )
     body = header + payload
@@ -145,7 +155,7 @@ def _descriptor(facts: Facts, entries: Entries) -> bytes:
         for port, shape, name in zip(ports, shapes, names, strict=True)
     )
     fixed = _DESCRIPTOR.pack(
-        *(MAGIC, FORMAT, INTERFACE, facts.core),
+        *(MAGIC, FORMAT, facts.interface, facts.core),
         *(entries.run, entries.reset, entries.test),
         *(facts.arena_bytes, facts.state_bytes, facts.arena_alignment, facts.state_alignment),
         *(model_name, start, len(facts.inputs), len(facts.outputs), 0, facts.sha256),

@@ -66,11 +66,11 @@ def pack_compiled(
     target = find_target(str(compiled.summary["target"]))
     objects = Objects(slot_files(compiled, layout), target, optimize)
     images = {}
-    facts = _facts(compiled, layout, version)
+    facts = facts_of(compiled, layout, version)
     for slot in slots:
         offset = image.code_offset(facts)
         linked = objects.link(slot.address, offset, bool(layout.variables))
-        facts = _facts(compiled, layout, version, linked.core)
+        facts = facts_of(compiled, layout, version, linked.core)
         content = image.build(facts, slot.address, linked.entries, linked.code, key)
         if slot.bytes is not None and len(content) > slot.bytes:
             raise ConfigError(
@@ -112,7 +112,7 @@ def _check(slots: tuple[Slot, ...]) -> None:
             raise ConfigError("two slots have the same name or address", "--slots a=0x60000,b=0x70000")
 
 
-def _facts(compiled: Compiled, layout: Layout, version: Version, core: int = 0) -> image.Facts:
+def facts_of(compiled: Compiled, layout: Layout, version: Version, core: int = 0) -> image.Facts:
     return image.Facts(
         name=compiled.name,
         version=version,

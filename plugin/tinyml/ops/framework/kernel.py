@@ -389,6 +389,13 @@ class Kernel(ABC, Generic[O_contra]):
     def emit(self, layer: Layer[O_contra], sheet: Sheet) -> None:
         """Write the layer's C."""
 
+    def play(self, layer: Layer[O_contra], sheet: Any) -> None:
+        """Note the calls that compute the layer on a ``PlaySheet``, for models without code.
+
+        Kernels that only call the runtime do the same as for C.
+        """
+        self.emit(layer, sheet)
+
     def refusal(self, layer: Layer[O_contra]) -> str | None:
         """The first constraint that the layer does not meet, in words."""
         for constraint in self.constraints:

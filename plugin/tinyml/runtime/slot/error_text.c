@@ -33,6 +33,9 @@ const char *tinyml_slot_error_text(int error)
 		[-TINYML_SLOT_ORDER] = "out of order",
 		[-TINYML_SLOT_NO_CODE] = "this machine cannot run models from slots",
 		[-TINYML_SLOT_OVERTAKEN] = "another update has begun since",
+		[-TINYML_SLOT_KERNEL] = "needs a kernel that this firmware lacks",
+		[-TINYML_SLOT_CALL] = "a call would leave its memory",
+		[-TINYML_SLOT_WORK] = "more work than allowed",
 	};
 	unsigned int index = error <= 0 ? (unsigned int)-error : sizeof(texts);
 

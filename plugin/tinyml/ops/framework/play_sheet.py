@@ -1,0 +1,97 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""The sheet on which kernels note calls for the player instead of writing C."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from tinyml.base.errors import UnsupportedError
+from tinyml.ops.framework.kernel import Record, Sheet
+from tinyml.ops.framework.program import NULL, Call, Memory, Operand, Repeat, Step
+
+ELEMENT_BYTES = {"int8_t": 1, "uint8_t": 1, "int16_t": 2, "int32_t": 4, "float": 4, "void": 1}
+POINTER = "&tinyml_"  # how the name of a loop of a kernel begins, as an argument
+
+
+class NotPlayableError(UnsupportedError):
+    """A layer that is written as C of its own, not as a call."""
+
+
+@dataclass
+class PlaySheet(Sheet):
+    """Notes calls; anything else that a kernel writes makes the layer one that the player cannot play."""
+
+    where: dict[str, Operand] = field(default_factory=dict)  # operands by the names that kernels use
+    steps: list[Step] = field(default_factory=list)
+    number: int = 0  # of the layer
+    kernel: str = ""
+
+    def call(self, function: str, record: str, *operands: str) -> None:
+        loops = [operand for operand in operands if operand.startswith(POINTER)]
+        name = " ".join([function, *(loop.removeprefix("&") for loop in loops)])
+        places = tuple(self._operand(operand) for operand in operands if operand not in loops)
+        (found,) = [one for one in self.records if one.name == record]
+        self._note(Call(name, found, places, self.number))
+
+    def note(self, function: str, members: dict[str, object], *operands: str) -> None:
+        """Call a function that only the player has."""
+        record = Record(function, "", {name: str(value) for name, value in members.items()})
+        self._note(Call(function, record, tuple(self._operand(o) for o in operands), self.number))
+
+    def line(self, text: str = "") -> None:
+        if text:
+            raise NotPlayableError(f"{self.kernel} is C of its own, which a model without code cannot have")
+
+    def divide_scratch(self) -> None:
+        self._parameter("scratch")
+
+    def buffer(self, name: str, c_type: str, offset: int) -> None:
+        scratch = self.where["scratch"]
+        self.where[name] = Operand(
+            scratch.memory, scratch.position + offset, element_bytes=ELEMENT_BYTES[c_type]
+        )
+
+    def element(self, pointer: str, offset: int, step: int) -> str:
+        name = super().element(pointer, offset, step)
+        self.where[name] = self._operand(pointer).moved(offset, step)
+        return name
+
+    @contextmanager
+    def repeat(self, count: int) -> Iterator[None]:
+        outer, self.steps = self.steps, []
+        yield
+        calls = [step for step in self.steps if isinstance(step, Call)]
+        assert len(calls) == len(self.steps), "repetitions are not nested"
+        self.steps = [*outer, Repeat(count, calls)]
+
+    def move(self, buffer: str, start: int, count: int, element_bytes: int) -> None:
+        source = self.element(buffer, start, 0)
+        self.copy(source, buffer, count * element_bytes)
+
+    def copy(
+        self, source: str, target: str, size: int, rows: int = 1, steps: tuple[int, int] = (0, 0)
+    ) -> None:
+        """Copy ``rows`` of ``size`` bytes, with these distances in source and target."""
+        members: dict[str, object] = {
+            ".rows": rows,
+            ".bytes": size,
+            ".from_step": steps[0],
+            ".to_step": steps[1],
+        }
+        self.note("tinyml_play_copy", members, source, target)
+
+    def clear(self, buffer: str, size: int) -> None:
+        self.note("tinyml_play_fill", {".bytes": size, ".value": 0}, buffer)
+
+    def _note(self, call: Call) -> None:
+        self.steps.append(call)
+
+    def _operand(self, name: str) -> Operand:
+        if name == "NULL":
+            return NULL
+        if name in self.where:
+            return self.where[name]
+        return Operand(Memory.IMAGE, table=name)

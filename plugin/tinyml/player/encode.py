@@ -1,0 +1,96 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""A program as bytes: <tinyml/play.h> and runtime/player/program.h describe them."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tinyml.ops.framework.program import Call, Operand, Repeat, Step
+from tinyml.player.kernels import KERNELS
+from tinyml.player.program import Program
+
+FORMAT = 1
+HEADER = struct.Struct("<IHHIIIII")
+POSITION_BITS = 30
+WORD = 4
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """The bytes of a program, from its header on."""
+
+    content: bytes
+    constants: int  # bytes of its constants
+
+
+def encode(program: Program, start: int, work: int) -> Encoded:
+    """``start`` is the position of the program in its image."""
+    tables: dict[str, int] = {}
+    constants = bytearray()
+    first = start + HEADER.size
+    for table in program.tables:
+        constants += bytes(-(first + len(constants)) % max(WORD, table.alignment, table.values.itemsize))
+        tables[table.name] = first + len(constants)
+        constants += table.values.tobytes()
+    constants += bytes(-len(constants) % WORD)
+    records = _Records(first + len(constants), tables)
+    run = _words(program.run, records)
+    reset = _words(program.reset, records)
+    calls = records.start + len(records.content)
+    header = HEADER.pack(0, FORMAT, 0, work, calls, len(run), calls + WORD * len(run), len(reset))
+    words = struct.pack(f"<{len(run) + len(reset)}I", *run, *reset)
+    return Encoded(header + bytes(constants) + bytes(records.content) + words, len(constants))
+
+
+def checksum(payload: bytes, program: int) -> int:
+    """The sum of a payload's words, without the one at ``program``, in which it is kept."""
+    total = 0
+    words = struct.unpack(f"<{len(payload) // WORD}I", payload)
+    for place, word in enumerate(words):
+        if place != program // WORD:
+            total = ((total >> 1 | total << 31) + word) & 0xFFFFFFFF
+    return total
+
+
+class _Records:
+    """The records of all calls; equal ones are stored once."""
+
+    def __init__(self, start: int, tables: Mapping[str, int]) -> None:
+        self.start, self.tables = start, tables
+        self.content = bytearray()
+        self._known: dict[bytes, int] = {}
+
+    def position(self, call: Call) -> int:
+        content = KERNELS[call.function].record.encode(call.record, self.tables)
+        content += bytes(-len(content) % WORD)
+        if content not in self._known:
+            self._known[content] = self.start + len(self.content)
+            self.content += content
+        return self._known[content]
+
+    def operand(self, operand: Operand) -> int:
+        position = self.tables[operand.table] if operand.table else operand.position
+        return operand.memory << POSITION_BITS | position
+
+
+def _words(steps: Sequence[Step], records: _Records) -> list[int]:
+    words: list[int] = []
+    for step in steps:
+        if isinstance(step, Repeat):
+            body = [word for call in step.calls for word in _call(call, records)]
+            words += [step.count << 16, len(body), *body]
+        else:
+            words += _call(step, records)
+    return words
+
+
+def _call(call: Call, records: _Records) -> list[int]:
+    kernel = KERNELS[call.function]
+    assert len(call.operands) == kernel.operands, call
+    stepped = any(operand.step for operand in call.operands)
+    head = kernel.number | len(call.operands) << 10 | int(stepped) << 13 | call.layer << 16
+    words = [head, records.position(call), *(records.operand(operand) for operand in call.operands)]
+    return words + [operand.step & 0xFFFFFFFF for operand in call.operands] if stepped else words

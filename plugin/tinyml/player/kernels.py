@@ -1,0 +1,164 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""The kernels that a player can call, and their numbers in programs.
+
+Numbers and records never change once they are published: a firmware plays the packs of later compilers. A
+kernel whose record changes gets a new number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tinyml.player import records
+from tinyml.player.records import Layout
+
+
+@dataclass(frozen=True)
+class Playable:
+    """A kernel. ``name`` is what sheets call it: its C function, and its loop if it takes one."""
+
+    number: int
+    name: str
+    record: Layout
+    operands: int
+    play: str  # the C function that makes the call
+    check: str  # the C function that checks it
+    header: str  # that declares the kernel; empty: `play` does the work itself
+    sources: tuple[str, ...]  # of runtime/
+    named_in_play: bool = False  # `play` calls this kernel and no other
+
+    @property
+    def function(self) -> str:
+        """The C function that ``play`` is given."""
+        return "" if self.named_in_play or not self.header else self.name.split()[0]
+
+    @property
+    def loop(self) -> str:
+        return self.name.split()[1] if " " in self.name else ""
+
+
+def _bytes(number: int, name: str, record: Layout, operands: int) -> Playable:
+    play = f"tinyml_play_{name}"
+    return Playable(
+        number, play, record, operands, play, f"tinyml_check_{name}", "", ("player/play_bytes.c",)
+    )
+
+
+def _conv(number: int, name: str) -> Playable:
+    return Playable(
+        number,
+        f"tinyml_{name}",
+        records.CONV_STREAM,
+        3,
+        "tinyml_play_conv_stream_s8",
+        f"tinyml_check_{name}",
+        "tinyml/conv.h",
+        (f"conv/{name}.c", "player/play_conv_s8.c", "player/window.c"),
+    )
+
+
+def _depthwise(number: int, function: str, loop: str, check: str) -> Playable:
+    return Playable(
+        number,
+        f"tinyml_{function} tinyml_{loop}",
+        records.DEPTHWISE,
+        3,
+        "tinyml_play_depthwise_conv_s8",
+        f"tinyml_check_{check}_s8",
+        "tinyml/depthwise_conv.h",
+        (f"conv/{function}.c", "player/play_depthwise_s8.c", "player/window.c"),
+    )
+
+
+def _dsp(number: int, loop: str, check: str) -> Playable:
+    return _depthwise(number, "depthwise_conv_dsp_s8", f"depthwise_dsp_{loop}", f"depthwise_dsp_{check}")
+
+
+def _halves(number: int, loop: str, check: str) -> Playable:
+    return _depthwise(number, "depthwise_halves_s8", f"depthwise_halves_{loop}", check)
+
+
+def _dense(number: int, name: str, check: str, *sources: str) -> Playable:
+    return Playable(
+        number,
+        f"tinyml_{name}",
+        records.DENSE_STREAM,
+        2,
+        "tinyml_play_dense_stream_s8",
+        f"tinyml_check_{check}",
+        "tinyml/dense.h",
+        (f"dense/{name}.c", *sources, "player/play_dense_s8.c", "player/window.c"),
+    )
+
+
+def _only(number: int, name: str, record: Layout, header: str, *sources: str) -> Playable:
+    return Playable(
+        number,
+        f"tinyml_{name}",
+        record,
+        2,
+        f"tinyml_play_{name}",
+        f"tinyml_check_{name}",
+        header,
+        sources,
+        named_in_play=True,
+    )
+
+
+_WHOLE = replace(
+    _only(
+        48,
+        "depthwise_whole_s8",
+        records.DEPTHWISE,
+        "tinyml/depthwise_conv.h",
+        *("conv/depthwise_whole_s8.c", "player/play_depthwise_s8.c", "player/window.c"),
+    ),
+    operands=2,
+)
+
+_ALL = (
+    _bytes(1, "copy", records.COPY, 2),
+    _bytes(2, "fill", records.FILL, 1),
+    _bytes(3, "lookup", records.LOOKUP, 2),
+    _conv(16, "conv_s8"),
+    _conv(17, "conv_wide_s8"),
+    _conv(18, "conv_halves_s8"),
+    _conv(19, "conv_dsp_s8"),
+    _conv(20, "conv_pairs_s8"),
+    _depthwise(32, "depthwise_conv_s8", "depthwise_any", "depthwise_any"),
+    _depthwise(33, "depthwise_conv_s8", "depthwise_3x3", "depthwise_3x3"),
+    _depthwise(34, "depthwise_conv_s8", "depthwise_3x3_strided", "depthwise_3x3"),
+    _halves(35, "3x3_once", "depthwise_halves_3x3"),
+    _halves(36, "3x3_twice", "depthwise_halves_3x3"),
+    _halves(37, "any_once", "depthwise_halves"),
+    _halves(38, "any_twice", "depthwise_halves"),
+    _dsp(39, "3x3", "3x3"),
+    _dsp(40, "3x3_strided", "3x3"),
+    _dsp(41, "3x3_by_1_once", "3x3_by_1"),
+    _dsp(42, "3x3_by_1_twice", "3x3_by_1"),
+    _dsp(43, "3x3_by_2_once", "3x3_by_2"),
+    _dsp(44, "3x3_by_2_twice", "3x3_by_2"),
+    _dsp(45, "two_words", "two_words"),
+    _dsp(46, "two_words_strided", "two_words"),
+    _dsp(47, "any", "any"),
+    _WHOLE,
+    _dense(64, "dense_s8", "dense_s8"),
+    _dense(65, "dense_quads_s8", "dense_s8"),
+    _dense(66, "dense_dsp_s8", "dense_s8"),
+    _dense(67, "dense_pairs_s8", "dense_pairs_s8"),
+    _dense(68, "dense_sixes_s8", "dense_sixes_s8", "dense/dense_pairs_s8.c"),
+    _only(
+        *(80, "average_pool_s8", records.POOL, "tinyml/pool.h", "pool/average_pool_s8.c"),
+        *("player/play_pool_s8.c", "player/window.c"),
+    ),
+    _only(
+        *(81, "softmax_s8", records.SOFTMAX, "tinyml/softmax.h", "softmax/softmax_s8.c"),
+        *("player/play_softmax_s8.c",),
+    ),
+)
+
+KERNELS = {kernel.name: kernel for kernel in _ALL}
+BY_NUMBER = {kernel.number: kernel for kernel in _ALL}
+CORE = ("player/player.c", "player/check.c")
+"""What every firmware with a player compiles."""

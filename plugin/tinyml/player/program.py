@@ -1,0 +1,161 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""From selected kernels and a memory plan to a program: what ``emit`` is for models with code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tinyml.base.errors import UnsupportedError
+from tinyml.base.naming import short
+from tinyml.cores.targets import Target
+from tinyml.emit.names import layer_names
+from tinyml.ir import Array, Graph, State, Tensor
+from tinyml.ir.branches import guards
+from tinyml.memory.plan import Plan, Region
+from tinyml.memory.select import Selected
+from tinyml.ops.framework.kernel import Record, Table, Tables, input_parameter, output_parameter
+from tinyml.ops.framework.play_sheet import NotPlayableError, PlaySheet
+from tinyml.ops.framework.program import Call, Memory, Operand, Repeat, Step
+from tinyml.player.kernels import KERNELS
+
+STATE_ALIGNMENT = 16
+
+
+@dataclass(frozen=True)
+class Program:
+    """What a model does when it runs and when it forgets its state, and its constants."""
+
+    run: Sequence[Step]
+    reset: Sequence[Step]
+    tables: Sequence[Table]
+
+    def calls(self) -> Iterator[Call]:
+        """Every call once, in the order of the program."""
+        for step in (*self.reset, *self.run):
+            yield from step.calls if isinstance(step, Repeat) else (step,)
+
+
+def program_of(name: str, graph: Graph, plan: Plan, selected: Sequence[Selected], target: Target) -> Program:
+    """All layers as calls; an error lists those that have none."""
+    if plan.io_outside:
+        raise UnsupportedError(
+            "a model without code keeps inputs and outputs in its arena",
+            "io arena, or no `io:` in tinyml.yaml",
+        )
+    places = _Places(graph, plan)
+    tables = Tables()
+    run: list[Step] = []
+    problems: list[str] = []
+    conditions = guards(graph)
+    for step, (chosen, prefix) in enumerate(
+        zip(selected, layer_names(name, [s.layer for s in selected]), strict=True)
+    ):
+        if step in plan.free:
+            continue
+        try:
+            if conditions[step]:
+                raise NotPlayableError("it runs only under a condition")
+            run += _layer(step, chosen, prefix, places, target, tables)
+        except NotPlayableError as error:
+            problems.append(f"  {chosen.layer.op.label()} {short(chosen.layer.name)!r}: {error.message}")
+    if problems:
+        raise UnsupportedError(
+            "the player has no kernel for these layers:\n" + "\n".join(dict.fromkeys(problems)),
+            "compile the model into the firmware, or pack it for a slot with code",
+        )
+    run += places.updates()
+    reset = list(places.first_values(tables))
+    return Program(run, reset, tuple(tables))
+
+
+def _layer(
+    step: int, chosen: Selected, prefix: str, places: _Places, target: Target, tables: Tables
+) -> list[Step]:
+    layer, plan = chosen.layer, places.plan
+    shared = plan.shared.get(step, frozenset())
+    where = {
+        input_parameter(layer, i): places.operand(t)
+        for i, t in enumerate(layer.inputs)
+        if t is not None and not t.is_constant
+    }
+    where |= {output_parameter(layer, i): places.operand(t) for i, t in enumerate(layer.outputs)}
+    if step in plan.scratch:
+        where["scratch"] = Operand(Memory.ARENA, plan.scratch[step])
+    sheet = PlaySheet(
+        layer,
+        target,
+        prefix,
+        frozenset(i for i, t in enumerate(layer.inputs) if t is not None and t.name in shared),
+        step in plan.backwards,
+        tables,
+        where=where,
+        number=step,
+        kernel=chosen.kernel.name,
+    )
+    chosen.kernel.play(layer, sheet)
+    for call in _flat(sheet.steps):
+        if call.function not in KERNELS:
+            raise NotPlayableError(f"the player does not call {call.function}")
+    return sheet.steps
+
+
+def _flat(steps: Sequence[Step]) -> Iterator[Call]:
+    for step in steps:
+        yield from step.calls if isinstance(step, Repeat) else (step,)
+
+
+class _Places:
+    """Where tensors are, as operands of calls."""
+
+    def __init__(self, graph: Graph, plan: Plan) -> None:
+        self.graph, self.plan = graph, plan
+        self.starts: list[int] = []  # of each state
+        end = 0
+        for state in graph.states:
+            self.starts.append(end)
+            end += -(-graph.tensors[state.tensor].bytes // STATE_ALIGNMENT) * STATE_ALIGNMENT
+
+    def operand(self, tensor: Tensor) -> Operand:
+        place = self.plan.places[tensor.name]
+        size = tensor.dtype.bytes
+        if place.region is Region.STATE:
+            return Operand(Memory.STATE, self.starts[place.index] + place.offset, element_bytes=size)
+        return Operand(Memory.ARENA, place.offset, element_bytes=size)
+
+    def updates(self) -> list[Step]:
+        """State that is computed elsewhere is copied at the end of a run."""
+        found: list[Step] = []
+        for index, state in enumerate(self.graph.states):
+            update, tensor = self.graph.tensors[state.update], self.graph.tensors[state.tensor]
+            if self.plan.places[update.name] != self.plan.places[tensor.name]:
+                target = Operand(Memory.STATE, self.starts[index])
+                found.append(_copy(self.operand(update), target, tensor.bytes))
+        return found
+
+    def first_values(self, tables: Tables) -> Iterator[Step]:
+        for index, state in enumerate(self.graph.states):
+            values = _first_values(self.graph, state)
+            target = Operand(Memory.STATE, self.starts[index])
+            content = values.tobytes()
+            if content == content[:1] * len(content):
+                members = {".bytes": str(len(content)), ".value": str(content[0] if content else 0)}
+                yield Call("tinyml_play_fill", Record("tinyml_play_fill", "", members), (target,), 0)
+            else:
+                table = tables.share(Table(f"state{index}_initial", np.ascontiguousarray(values)))
+                yield _copy(Operand(Memory.IMAGE, table=table.name), target, len(content))
+
+
+def _first_values(graph: Graph, state: State) -> Array:
+    tensor = graph.tensors[state.tensor]
+    if state.initial is not None:
+        return state.initial
+    return np.full(tensor.shape, 0 if tensor.quant is None else tensor.quant.zero_point, tensor.dtype.numpy)
+
+
+def _copy(source: Operand, target: Operand, size: int) -> Call:
+    members: Mapping[str, str] = {".rows": "1", ".bytes": str(size), ".from_step": "0", ".to_step": "0"}
+    return Call("tinyml_play_copy", Record("tinyml_play_copy", "", members), (source, target), 0)

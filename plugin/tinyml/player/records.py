@@ -1,0 +1,107 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""The records of calls, byte by byte, as <tinyml/play_records.h> declares them."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tinyml.ops.framework.kernel import Record
+
+WINDOW = (
+    *("h .window.batches", "h .window.in_h", "h .window.in_w", "h .window.in_c"),
+    *("h .window.out_h", "h .window.out_w", "h .window.out_c", "h .window.kernel_h", "h .window.kernel_w"),
+    *("h .window.stride_h", "h .window.stride_w", "h .window.dilation_h", "h .window.dilation_w"),
+    *("h .window.pad_top", "h .window.pad_left"),
+)
+TABLE = "I*"  # a position in the image, in place of a pointer
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The members of a record in order, each with its code in ``struct``; ``I*`` is a position."""
+
+    members: tuple[str, ...]
+
+    @property
+    def format(self) -> str:
+        return "<" + "".join(member.split()[0].rstrip("*") for member in self.members)
+
+    @property
+    def size(self) -> int:
+        return struct.calcsize(self.format)
+
+    def encode(self, record: Record, tables: Mapping[str, int]) -> bytes:
+        """``tables``: positions of constants in the image, by name."""
+        given = dict(record.members)
+        values: list[int | float] = []
+        for member in self.members:
+            code, _, name = member.partition(" ")
+            if code.endswith("x"):
+                continue
+            text = given.pop(name, "0")
+            values.append(_value(code, text, tables))
+        given.pop(".loop", None)  # named by the kernel
+        assert not given, f"{record.type} has no members {', '.join(given)} in the player's format"
+        return struct.pack(self.format, *values)
+
+
+def _value(code: str, text: str, tables: Mapping[str, int]) -> int | float:
+    if code == TABLE:
+        return 0 if text in ("NULL", "0") else tables[text]
+    if text in ("true", "false"):
+        return int(text == "true")
+    if code == "f":
+        return float(text.removesuffix("f").replace("INFINITY", "inf"))
+    return int(text)
+
+
+CONV_STREAM = Layout(
+    (
+        *WINDOW,
+        *("h .groups", "h .in_zero", "h .weight_zero", "h .out_zero", "h .out_min", "h .out_max"),
+        *("B .round_once", "B .from_the_end", "I* .filters"),
+    )
+)
+DEPTHWISE = Layout(
+    (
+        *WINDOW,
+        *("h .in_zero", "h .weight_zero", "h .out_zero", "h .out_min", "h .out_max"),
+        *("B .round_once", "B .transposed", "2x"),
+        *("I* .weights", "I* .bias", "I* .multiplier", "I* .shift"),
+    )
+)
+CONV_MVE = Layout(
+    (
+        *WINDOW,
+        *("h .in_zero", "h .out_zero", "h .out_min", "h .out_max", "B .round_once", "B .from_the_end"),
+        *("I* .weights", "I* .channels"),
+    )
+)
+DEPTHWISE_MVE = Layout(
+    (
+        *WINDOW,
+        *("h .in_zero", "h .out_zero", "h .out_min", "h .out_max", "B .round_once", "x"),
+        *("I* .weights", "I* .bias", "I* .multiplier", "I* .shift"),
+    )
+)
+DENSE_STREAM = Layout(
+    (
+        *("i .rows", "i .inputs", "i .outputs", "I* .filters"),
+        *("h .weight_zero", "h .out_zero", "h .out_min", "h .out_max", "B .round_once", "3x"),
+    )
+)
+DENSE_MVE = Layout(
+    (
+        *("i .rows", "i .inputs", "i .outputs"),
+        *("I* .weights", "I* .bias", "I* .multiplier", "I* .shift"),
+        *("h .out_zero", "h .out_min", "h .out_max", "B .round_once", "x"),
+    )
+)
+POOL = Layout((*WINDOW, "h .shift", "h .out_min", "h .out_max", "i .factor", "i .offset"))
+SOFTMAX = Layout(("i .rows", "i .depth", "i .multiplier", "i .left_shift", "i .least_difference"))
+COPY = Layout(("I .rows", "I .bytes", "I .from_step", "I .to_step"))
+FILL = Layout(("I .bytes", "I .value"))
+LOOKUP = Layout(("I .count", "I* .table"))

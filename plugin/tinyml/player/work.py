@@ -1,0 +1,70 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""The work of calls, in the units of the player's checks: multiplications, or elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from tinyml.ops.framework.program import Call, Repeat, Step
+from tinyml.player import records
+from tinyml.player.kernels import KERNELS
+from tinyml.player.records import Layout
+
+Members = Mapping[str, str]
+
+
+def work_of(steps: Sequence[Step]) -> int:
+    """Of all calls together."""
+    return sum(
+        step.count * sum(_work(call) for call in step.calls) if isinstance(step, Repeat) else _work(step)
+        for step in steps
+    )
+
+
+def _work(call: Call) -> int:
+    return _WORK[KERNELS[call.function].record](call.record.members)
+
+
+def _number(members: Members, *names: str) -> int:
+    """The product of members."""
+    result = 1
+    for name in names:
+        result *= int(members[name])
+    return result
+
+
+def _outputs(members: Members) -> int:
+    return _number(members, ".window.batches", ".window.out_h", ".window.out_w", ".window.out_c")
+
+
+def _taps(members: Members) -> int:
+    return _number(members, ".window.kernel_h", ".window.kernel_w")
+
+
+def _conv(members: Members) -> int:
+    channels = int(members[".window.in_c"]) // int(members.get(".groups", "1"))
+    return _outputs(members) * (_taps(members) * channels + 1)
+
+
+def _depthwise(members: Members) -> int:
+    return _outputs(members) * (_taps(members) + 1)
+
+
+def _dense(members: Members) -> int:
+    return _number(members, ".rows", ".outputs") * (int(members[".inputs"]) + 1)
+
+
+_WORK: dict[Layout, Callable[[Members], int]] = {
+    records.CONV_STREAM: _conv,
+    records.CONV_MVE: _conv,
+    records.DEPTHWISE: _depthwise,
+    records.DEPTHWISE_MVE: _depthwise,
+    records.DENSE_STREAM: _dense,
+    records.DENSE_MVE: _dense,
+    records.POOL: lambda members: _outputs(members) * _taps(members),
+    records.SOFTMAX: lambda members: 16 * _number(members, ".rows", ".depth"),
+    records.COPY: lambda members: int(members[".rows"]) * (int(members[".bytes"]) + 1),
+    records.FILL: lambda members: int(members[".bytes"]),
+    records.LOOKUP: lambda members: int(members[".count"]),
+}

@@ -1,0 +1,99 @@
+/* Copyright The west-tinyml contributors */
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/**
+ * How the player calls kernels, and how it checks calls: for kernels and for generated tables.
+ *
+ * A program is a sequence of calls, in words of four bytes:
+ *
+ *   head: bits 0-9 kernel, 10-12 number of operands, 13 whether steps follow, 16-31 layer
+ *   position of the record in the image
+ *   operands: bits 30-31 enum tinyml_player_memory, 0-29 position
+ *   steps of the operands, if the head says so: what a repetition adds to the position
+ *
+ * Kernel 0 repeats calls: bits 16-31 of its head are the number of turns, and the second word is
+ * the number of words of the calls that follow and are repeated. Repetitions are not nested.
+ *
+ * The record of a call is the structure that its kernel takes, with positions in the image in
+ * place of pointers: struct tinyml_play_NAME for struct tinyml_NAME.
+ */
+
+#ifndef TINYML_PLAY_H_
+#define TINYML_PLAY_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TINYML_PLAY_OPERANDS 6
+
+struct tinyml_play_kernel;
+
+/** A call, ready to be made. */
+struct tinyml_play {
+	const struct tinyml_play_kernel *kernel;
+	const uint8_t *image;
+	const void *record;
+	void *operand[TINYML_PLAY_OPERANDS];
+};
+
+/** A call that is being checked. */
+struct tinyml_check {
+	const uint8_t *image;
+	const void *record;
+	const uint32_t *operands;
+	const uint32_t *steps; /* NULL: all are 0 */
+	uint32_t turns;
+	uint32_t count;    /* of operands */
+	uint32_t bytes[4]; /* that there are, by enum tinyml_player_memory */
+	bool wrong;
+};
+
+/** A kernel that a player can call. The functions of its check state what it reads and writes. */
+struct tinyml_play_kernel {
+	void (*play)(const struct tinyml_play *play);
+	/** @return the work of the call: multiplications, or elements, at most */
+	uint32_t (*check)(struct tinyml_check *check);
+	void (*function)(void); /* what `play` calls, of the type that it knows */
+	const void *loop;       /* a part of the kernel that not every model needs */
+	uint16_t record_bytes;
+	uint8_t operands;
+};
+
+/** The kernels of this firmware; the first one is empty. */
+extern const struct tinyml_play_kernel tinyml_play_kernels[];
+
+/** Where a kernel is in tinyml_play_kernels, by its number in programs; 0: it is not there. */
+extern const uint8_t tinyml_play_index[];
+extern const uint32_t tinyml_play_index_count;
+
+/** Sums and products that stay at UINT32_MAX instead of starting again. */
+uint32_t tinyml_check_plus(uint32_t a, uint32_t b);
+uint32_t tinyml_check_times(uint32_t a, uint32_t b);
+
+/** The call reads or writes this many bytes of an operand. @a alignment is a power of two. */
+void tinyml_check_reads(struct tinyml_check *check, uint32_t operand, uint32_t bytes,
+			uint32_t alignment);
+void tinyml_check_writes(struct tinyml_check *check, uint32_t operand, uint32_t bytes,
+			 uint32_t alignment);
+
+/** The call reads this many bytes at a position of the image. */
+void tinyml_check_constants(struct tinyml_check *check, uint32_t position, uint32_t bytes,
+			    uint32_t alignment);
+
+/** Something that the call requires. */
+static inline void tinyml_check_that(struct tinyml_check *check, bool condition)
+{
+	if (!condition) {
+		check->wrong = true;
+	}
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TINYML_PLAY_H_ */

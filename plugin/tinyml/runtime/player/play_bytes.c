@@ -1,0 +1,74 @@
+/* Copyright The west-tinyml contributors */
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What the player does with bytes, whatever they mean: copies, constants, tables. */
+
+#include <string.h>
+
+#include <tinyml/play_records.h>
+
+void tinyml_play_copy(const struct tinyml_play *play)
+{
+	const struct tinyml_play_copy *record = play->record;
+	const uint8_t *from = play->operand[0];
+	uint8_t *to = play->operand[1];
+
+	for (uint32_t rows = record->rows; rows > 0u; rows--) {
+		memmove(to, from, record->bytes);
+		from += record->from_step;
+		to += record->to_step;
+	}
+}
+
+static uint32_t play_bytes_span(uint32_t rows, uint32_t step, uint32_t bytes)
+{
+	return tinyml_check_plus(tinyml_check_times(rows - 1u, step), bytes);
+}
+
+uint32_t tinyml_check_copy(struct tinyml_check *check)
+{
+	const struct tinyml_play_copy *r = check->record;
+
+	tinyml_check_that(check, r->rows > 0u);
+	tinyml_check_reads(check, 0, play_bytes_span(r->rows, r->from_step, r->bytes), 1);
+	tinyml_check_writes(check, 1, play_bytes_span(r->rows, r->to_step, r->bytes), 1);
+	return tinyml_check_times(r->rows, tinyml_check_plus(r->bytes, 1));
+}
+
+void tinyml_play_fill(const struct tinyml_play *play)
+{
+	const struct tinyml_play_fill *record = play->record;
+
+	memset(play->operand[0], (int)(uint8_t)record->value, record->bytes);
+}
+
+uint32_t tinyml_check_fill(struct tinyml_check *check)
+{
+	const struct tinyml_play_fill *r = check->record;
+
+	tinyml_check_writes(check, 0, r->bytes, 1);
+	return r->bytes;
+}
+
+void tinyml_play_lookup(const struct tinyml_play *play)
+{
+	const struct tinyml_play_lookup *record = play->record;
+	const uint8_t *const table = play->image + record->table;
+	const uint8_t *from = play->operand[0];
+	const uint8_t *const end = from + record->count;
+	uint8_t *to = play->operand[1];
+
+	while (from < end) {
+		*to++ = table[*from++];
+	}
+}
+
+uint32_t tinyml_check_lookup(struct tinyml_check *check)
+{
+	const struct tinyml_play_lookup *r = check->record;
+
+	tinyml_check_reads(check, 0, r->count, 1);
+	tinyml_check_writes(check, 1, r->count, 1);
+	tinyml_check_constants(check, r->table, 256, 1);
+	return r->count;
+}

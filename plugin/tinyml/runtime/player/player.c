@@ -1,0 +1,267 @@
+/* Copyright The west-tinyml contributors */
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Opens images and makes their calls. */
+
+#include <string.h>
+
+#include "../slot/format.h"
+#include "program.h"
+
+#define MAX_RANK 8u
+
+/* A word sum that notices exchanged words too. Two instructions a word on most cores. */
+static uint32_t player_sum(uint32_t sum, const uint8_t *start, const uint8_t *end)
+{
+	const uint32_t *at = (const void *)start;
+
+	for (uint32_t left = (uint32_t)(end - start) / 4u; left > 0u;) {
+		if (left >= 8u) {
+			for (int i = 0; i < 8; i++) {
+				sum = ((sum >> 1) | (sum << 31)) + at[i];
+			}
+			at += 8;
+			left -= 8u;
+		} else {
+			sum = ((sum >> 1) | (sum << 31)) + *at++;
+			left--;
+		}
+	}
+	return sum;
+}
+
+struct player_image {
+	const uint8_t *start;
+	uint32_t bytes; /* header and payload */
+	const struct descriptor *descriptor;
+};
+
+static bool player_inside(const struct player_image *image, uint32_t position, uint32_t bytes)
+{
+	return position >= sizeof(struct container_header) && position <= image->bytes &&
+	       bytes <= image->bytes - position;
+}
+
+static bool player_is_text(const struct player_image *image, uint32_t position)
+{
+	return player_inside(image, position, 1) &&
+	       memchr(image->start + position, 0, image->bytes - position) != NULL;
+}
+
+static int player_find(struct player_image *image, const void *start, uint32_t bytes)
+{
+	const struct container_header *header = start;
+
+	if ((uintptr_t)start % TINYML_PLAYER_ALIGNMENT != 0u) {
+		return TINYML_SLOT_REGION;
+	}
+	if (bytes < sizeof(*header) + sizeof(struct descriptor)) {
+		return TINYML_SLOT_BOUNDS;
+	}
+	if (header->magic != MCUBOOT_MAGIC) {
+		return header->magic == ERASED ? TINYML_SLOT_EMPTY : TINYML_SLOT_MAGIC;
+	}
+	if (header->header_bytes != sizeof(*header) || header->payload_bytes % 4u != 0u ||
+	    header->payload_bytes < sizeof(struct descriptor) ||
+	    header->payload_bytes > bytes - sizeof(*header)) {
+		return TINYML_SLOT_BOUNDS;
+	}
+	image->start = start;
+	image->bytes = (uint32_t)sizeof(*header) + header->payload_bytes;
+	image->descriptor = (const void *)(image->start + sizeof(*header));
+	return 0;
+}
+
+static int player_take_tensor(struct tinyml_player *player, const struct player_image *image,
+			      const struct tensor_record *record, struct tinyml_tensor *tensor)
+{
+	const bool in_state = record->in_state != 0u;
+	const uint32_t room =
+		in_state ? image->descriptor->state_bytes : image->descriptor->arena_bytes;
+
+	if (!player_is_text(image, record->name) || record->type > TINYML_BOOL ||
+	    record->rank > MAX_RANK || record->shape % 4u != 0u ||
+	    !player_inside(image, record->shape, 4u * record->rank) || record->offset > room ||
+	    record->bytes > room - record->offset) {
+		return TINYML_SLOT_POINTER;
+	}
+	*tensor = (struct tinyml_tensor){
+		.name = (const char *)(image->start + record->name),
+		.data = player->memory[in_state ? TINYML_PLAYER_STATE : TINYML_PLAYER_ARENA] +
+			record->offset,
+		.shape = (const void *)(image->start + record->shape),
+		.bytes = record->bytes,
+		.scale = record->scale,
+		.zero_point = record->zero_point,
+		.type = record->type,
+		.rank = record->rank,
+	};
+	return 0;
+}
+
+static int player_take_tensors(struct tinyml_player *player, const struct player_image *image)
+{
+	const struct descriptor *descriptor = image->descriptor;
+	const uint32_t count = (uint32_t)descriptor->inputs + descriptor->outputs;
+	const struct tensor_record *records = (const void *)(image->start + descriptor->tensors);
+	int error = 0;
+
+	if (count > player->tensor_count) {
+		return TINYML_SLOT_TOO_MANY;
+	}
+	if (descriptor->tensors % 4u != 0u ||
+	    !player_inside(image, descriptor->tensors, count * (uint32_t)sizeof(*records)) ||
+	    !player_is_text(image, descriptor->name)) {
+		return TINYML_SLOT_POINTER;
+	}
+	for (uint32_t i = 0; i < count && error == 0; i++) {
+		error = player_take_tensor(player, image, &records[i], &player->tensors[i]);
+	}
+	return error;
+}
+
+static int player_find_program(struct tinyml_player *player, const struct player_image *image)
+{
+	const uint32_t position = image->descriptor->run;
+	const struct tinyml_program *program = (const void *)(image->start + position);
+	const uint8_t *const payload = image->start + sizeof(struct container_header);
+	uint32_t sum;
+
+	if (position % 4u != 0u || !player_inside(image, position, (uint32_t)sizeof(*program))) {
+		return TINYML_SLOT_POINTER;
+	}
+	if (program->format != PROGRAM_FORMAT) {
+		return TINYML_SLOT_FORMAT_NEW;
+	}
+	sum = player_sum(0, payload, image->start + position);
+	sum = player_sum(sum, image->start + position + 4, image->start + image->bytes);
+	if (sum != program->sum) {
+		return TINYML_SLOT_DAMAGED;
+	}
+	player->program = program;
+	return 0;
+}
+
+static int player_check(struct tinyml_player *player, const struct player_image *image)
+{
+	const struct descriptor *descriptor = image->descriptor;
+	int error;
+
+	if (descriptor->magic != SLOT_MAGIC || descriptor->format != TINYML_SLOT_FORMAT) {
+		return TINYML_SLOT_FORMAT_NEW;
+	}
+	if (descriptor->interface != TINYML_PLAYER_INTERFACE) {
+		return TINYML_SLOT_ABI;
+	}
+	if ((descriptor->core & ~TINYML_SLOT_CORE) != 0u) {
+		return TINYML_SLOT_CORE_TOO_SMALL;
+	}
+	if (descriptor->arena_bytes > player->arena_bytes) {
+		return TINYML_SLOT_ARENA;
+	}
+	if (descriptor->state_bytes > player->state_bytes) {
+		return TINYML_SLOT_STATE;
+	}
+	error = player_find_program(player, image);
+	if (error != 0) {
+		return error;
+	}
+	player->memory[TINYML_PLAYER_IMAGE] = (uint8_t *)(uintptr_t)image->start;
+	player->model.arena_bytes = descriptor->arena_bytes;
+	error = player_take_tensors(player, image);
+	return error != 0 ? error : tinyml_program_check(player, image->bytes);
+}
+
+int tinyml_player_open(struct tinyml_player *player, const void *start, uint32_t bytes)
+{
+	struct tinyml_model *const model = &player->model;
+	struct player_image image;
+	int error;
+
+	tinyml_player_close(player);
+	error = player_find(&image, start, bytes);
+	error = error != 0 ? error : player_check(player, &image);
+	if (error != 0) {
+		player->program = NULL;
+		return error;
+	}
+	model->name = (const char *)(image.start + image.descriptor->name);
+	model->inputs = player->tensors;
+	model->outputs = player->tensors + image.descriptor->inputs;
+	model->input_count = image.descriptor->inputs;
+	model->output_count = image.descriptor->outputs;
+	model->run = player->run_model;
+	model->reset = player->program->reset_words != 0u ? player->reset_model : NULL;
+	memcpy(model->sha256, image.descriptor->sha256, sizeof(model->sha256));
+	tinyml_player_reset(player);
+	return 0;
+}
+
+void tinyml_player_close(struct tinyml_player *player)
+{
+	player->model.name = "";
+	player->model.input_count = 0;
+	player->model.output_count = 0;
+	player->model.reset = NULL;
+	player->program = NULL;
+}
+
+/* Make a call in a turn of a repetition; returns where the next one is. */
+static const uint32_t *player_call(const struct tinyml_player *player, const uint32_t *at,
+				   uint32_t turn)
+{
+	const uint32_t head = *at++;
+	const uint32_t count = COUNT(head);
+	struct tinyml_play play = {
+		.kernel = &tinyml_play_kernels[tinyml_play_index[KERNEL(head)]],
+		.image = player->memory[TINYML_PLAYER_IMAGE],
+	};
+
+	play.record = play.image + *at++;
+	for (uint32_t i = 0; i < count; i++) {
+		const uint32_t operand = at[i];
+		const uint32_t step = STRIDED(head) ? at[count + i] * turn : 0u;
+
+		play.operand[i] = player->memory[MEMORY(operand)] + POSITION(operand) + step;
+	}
+	TINYML_LAYER(HIGH(head), play.kernel->play(&play));
+	return at + count + (STRIDED(head) ? count : 0u);
+}
+
+static void player_play(const struct tinyml_player *player, uint32_t position, uint32_t words)
+{
+	const uint32_t *at = (const void *)(player->memory[TINYML_PLAYER_IMAGE] + position);
+	const uint32_t *const end = at + words;
+
+	while (at < end) {
+		if (KERNEL(*at) != REPEAT) {
+			at = player_call(player, at, 0);
+			continue;
+		}
+		const uint32_t turns = HIGH(*at);
+		const uint32_t *const last = at + 2 + at[1];
+
+		for (uint32_t turn = 0; turn < turns; turn++) {
+			for (const uint32_t *inner = at + 2; inner < last;) {
+				inner = player_call(player, inner, turn);
+			}
+		}
+		at = last;
+	}
+}
+
+int tinyml_player_run(struct tinyml_player *player)
+{
+	if (player->program == NULL) {
+		return TINYML_SLOT_NONE;
+	}
+	player_play(player, player->program->run, player->program->run_words);
+	return 0;
+}
+
+void tinyml_player_reset(struct tinyml_player *player)
+{
+	if (player->program != NULL) {
+		player_play(player, player->program->reset, player->program->reset_words);
+	}
+}

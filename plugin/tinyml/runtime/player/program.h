@@ -1,0 +1,39 @@
+/* Copyright The west-tinyml contributors */
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What an image has in place of code; the descriptor's `run` is its position. */
+
+#ifndef TINYML_PROGRAM_H_
+#define TINYML_PROGRAM_H_
+
+#include <stdint.h>
+
+#include <tinyml/play.h>
+#include <tinyml/player.h>
+
+#define PROGRAM_FORMAT 1u
+
+#define REPEAT        0u /* in place of a kernel */
+#define KERNEL(head)  ((head) & 0x3ffu)
+#define COUNT(head)   (((head) >> 10) & 7u)
+#define STRIDED(head) (((head) & 0x2000u) != 0u)
+#define HIGH(head)    ((head) >> 16) /* a layer, or turns */
+
+#define MEMORY(operand)   ((operand) >> 30)
+#define POSITION(operand) ((operand) & 0x3fffffffu)
+
+struct tinyml_program {
+	uint32_t sum; /* of all words of the payload but this one */
+	uint16_t format;
+	uint16_t unused;
+	uint32_t work; /* of a run, at most */
+	uint32_t run;  /* position of the calls */
+	uint32_t run_words;
+	uint32_t reset;
+	uint32_t reset_words; /* 0: the model has no state */
+};
+
+/* Whether every call of a model stays within its memory; else an error. */
+int tinyml_program_check(struct tinyml_player *player, uint32_t image_bytes);
+
+#endif /* TINYML_PROGRAM_H_ */

@@ -1,0 +1,44 @@
+/* Copyright The west-tinyml contributors */
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/** What checks of windows share. */
+
+#ifndef TINYML_PLAYER_WINDOW_H_
+#define TINYML_PLAYER_WINDOW_H_
+
+#include <tinyml/conv.h>
+#include <tinyml/play.h>
+
+#define WINDOW_MOST 32767u /* extents with padding are int16 */
+
+/** Elements of a tensor of images. */
+uint32_t tinyml_check_image(int32_t batches, int32_t height, int32_t width, int32_t channels);
+
+/**
+ * The window moves over its input as convolutions do: every extent is at least 1, and every window
+ * has a tap in the input or beside it. Reads operand 0 and writes operand 1, int8.
+ *
+ * @return the elements of the output
+ */
+uint32_t tinyml_check_window_s8(struct tinyml_check *check, const struct tinyml_window *window);
+
+/** Elements of one axis that windows reach, with padding. */
+static inline uint32_t tinyml_check_reach(int32_t out, int32_t stride, int32_t kernel,
+					  int32_t dilation)
+{
+	return (uint32_t)(out - 1) * (uint32_t)stride +
+	       (uint32_t)(kernel - 1) * (uint32_t)dilation + 1u;
+}
+
+/** Elements of a kernel, of at most 2^30. */
+static inline uint32_t tinyml_check_taps(const struct tinyml_window *window)
+{
+	return (uint32_t)window->kernel_h * (uint32_t)window->kernel_w;
+}
+
+static inline uint32_t tinyml_check_words(uint32_t elements)
+{
+	return elements / 4u + (elements % 4u != 0u ? 1u : 0u);
+}
+
+#endif /* TINYML_PLAYER_WINDOW_H_ */
