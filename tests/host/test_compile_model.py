@@ -64,4 +64,28 @@ def test_dependencies_are_read_back(tmp_path: Path) -> None:
     sources = [tmp_path / "a model.onnx", tmp_path / "b.py"]
     write_depfile(tmp_path / "x.d", tmp_path / "out dir" / "x.c", sources)
     assert SCRIPT.sources(tmp_path / "x.d") == sources
-    assert not SCRIPT.is_fresh(tmp_path / "no.fresh", tmp_path / "x.c", tmp_path / "x.d")
+    assert not SCRIPT.is_fresh(tmp_path, "x")
+
+
+def test_ninja_compiles_first_for_the_kernels(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """What that has compiled is not compiled again, and its errors wait for the second step."""
+    out, model = Path(words[0]), Path(words[3])
+    assert SCRIPT.main(["--kernels", *words]) == 0
+    assert "digits: 8 layers" in capsys.readouterr().out
+    assert (out / "digits.kernels.d").read_text().startswith(f"{out}/digits.kernels: ")
+    assert SCRIPT.main(words) == 0
+    assert capsys.readouterr().out == ""
+    model.write_bytes(b"no model")
+    assert SCRIPT.main(["--kernels", *words]) == 0
+    assert capsys.readouterr() == ("", "")
+    assert SCRIPT.main(words) == 1
+    assert "a model.onnx" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("end", [".h", "_weights.h", ".json", ".kernels"])
+def test_a_model_is_not_fresh_without_all_of_its_files(words: list[str], end: str) -> None:
+    assert SCRIPT.main(words) == 0
+    out = Path(words[0])
+    assert SCRIPT.is_fresh(out, "digits")
+    (out / f"digits{end}").unlink()
+    assert not SCRIPT.is_fresh(out, "digits")

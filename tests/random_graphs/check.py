@@ -24,7 +24,7 @@ from tests.random_graphs.onnx_model import onnx_model
 from tests.random_graphs.recipe import NNSMITH, TFLITE_KINDS, TFLITE_OPS, Model, Recipe
 from tests.random_graphs.their_arithmetic import in_their_arithmetic
 from tests.support.batch import Item, run_batch
-from tests.support.interpret import interpret
+from tests.support.interpret import interpret_runs
 from tinyml.base.errors import TinymlError
 from tinyml.emit.model import Provenance
 from tinyml.importers import onnx_graph, tflite_graph
@@ -91,7 +91,7 @@ def check(recipes: Iterable[Recipe], in_c: bool = True, c_every: int = 1) -> Tal
             graph = read(model)
             optimized = optimize(graph)
             samples = [dict(zip(graph.inputs, map(widened, sample), strict=True)) for sample in model.samples]
-            found = [list(interpret(optimized, sample).values()) for sample in samples]
+            found = [list(run.values()) for run in interpret_runs(optimized, samples)]
             prefix = f"r{number}"
             if in_c and number % c_every == 0:
                 origin = Provenance("random", "0" * 64, "")
@@ -99,7 +99,7 @@ def check(recipes: Iterable[Recipe], in_c: bool = True, c_every: int = 1) -> Tal
                 items.append(Item(prefix, compiled.files, samples))
                 numpy_results[prefix] = recipe, optimized, found
             theirs = in_their_arithmetic(model, graph)
-            comparable = [list(interpret(theirs, sample).values()) for sample in samples]
+            comparable = [list(run.values()) for run in interpret_runs(theirs, samples)]
             wanted = _reference(model, graph)
             complaints = [c for c in map(_compare, comparable, wanted) if c]
         except TinymlError as error:

@@ -112,6 +112,10 @@ class Draw:
         names = [value.name if value is not None else "" for value in inputs]
         self.calls.append(Call(op_type, names, [value.name for value in outputs], table, fields))
 
+    def intermediates(self, values: Sequence[Value]) -> None:
+        """Of the last call."""
+        self.calls[-1] = replace(self.calls[-1], intermediates=[value.name for value in values])
+
     @property
     def activation(self) -> int:
         return int(self.pick(0, 0, 1, 2, 3))

@@ -19,6 +19,7 @@ from tests.random_graphs.recipe import Model, Recipe
 from tests.random_graphs.tflite_draw import Draw
 from tests.random_graphs.tflite_layers import LAYERS
 from tests.random_graphs.tflite_movement import MOVEMENT
+from tests.random_graphs.tflite_recurrent import RECURRENT
 from tinyml.ir import Array, Quant, Shape
 
 SAMPLES = 3
@@ -222,4 +223,5 @@ MAKERS: tuple[Maker, ...] = (
     *(arithmetic, arithmetic, arithmetic, pair, pair, unary, unary, leaky, normalising),
     *LAYERS,
     *MOVEMENT,
+    *RECURRENT,
 )

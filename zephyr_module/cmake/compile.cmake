@@ -26,7 +26,45 @@ function(tinyml_compile_now name dir comment)
     message(FATAL_ERROR "TinyML: model ${name} cannot be compiled: see the message above")
   endif()
   file(WRITE ${record} "${ARGN}")
-  file(TOUCH ${dir}/${name}.fresh)
+  file(WRITE ${dir}/${name}.fresh configured)
+endfunction()
+
+# Compile the model in the build whenever something that it depends on changes. Ninja does it in two steps,
+# because CMake depends on the list of kernels: see compile_model.py. The first one names no file of the user:
+# ninja would refuse to run CMake while a file that the new settings no longer name is missing.
+function(tinyml_compile_later name dir comment)
+  cmake_parse_arguments(PARSE_ARGV 3 arg "" "" "GENERATED;COMMAND;FILES;COMPILER")
+  get_property(python GLOBAL PROPERTY TINYML_PYTHON)
+  set(made ${dir}/${name}.json ${dir}/${name}_report.html ${dir}/${name}_report.json)
+  set(kernels)
+  if(CMAKE_GENERATOR STREQUAL Ninja)
+    list(POP_FRONT arg_COMMAND script)
+    set(kernels ${dir}/${name}.kernels)
+    set(unruly ${arg_FILES})
+    list(FILTER unruly INCLUDE REGEX "[]$#'\"&?*<>|;`^%[\\]") # names that a depfile cannot hold
+    add_custom_command(
+      OUTPUT ${kernels}
+      COMMAND ${python} ${script} --kernels ${arg_COMMAND}
+      DEPENDS ${arg_COMPILER} ${unruly}
+      DEPFILE ${dir}/${name}.kernels.d
+      COMMENT "${comment}"
+      VERBATIM
+    )
+    list(PREPEND arg_COMMAND ${script})
+  else()
+    list(APPEND made ${dir}/${name}.kernels)
+  endif()
+  add_custom_command(
+    OUTPUT ${arg_GENERATED}
+    BYPRODUCTS ${made}
+    COMMAND ${python} ${arg_COMMAND}
+    # Unchanged headers keep their time stamps, so that files that include them are not rebuilt. The source
+    # gets the time at which the model was read, so a model that is replaced meanwhile is compiled next time.
+    DEPENDS ${arg_FILES} ${arg_COMPILER} ${kernels}
+    DEPFILE ${dir}/${name}.d
+    COMMENT "${comment}"
+    VERBATIM
+  )
 endfunction()
 
 # Give the library of kernels the sources that the models call. Called when all models are known.

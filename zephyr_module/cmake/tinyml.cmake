@@ -334,7 +334,6 @@ function(zephyr_tinyml_model name file)
     endif()
   endforeach()
 
-  get_property(python GLOBAL PROPERTY TINYML_PYTHON)
   get_property(compiler_sources GLOBAL PROPERTY TINYML_COMPILER_SOURCES)
   set(dir ${APPLICATION_BINARY_DIR}/tinyml/${name})
   set(generated ${dir}/${name}.c ${dir}/${name}.h ${dir}/${name}_weights.h)
@@ -343,17 +342,8 @@ function(zephyr_tinyml_model name file)
     --target ${target} ${library} ${settings} ${limits} --depfile ${dir}/${name}.d)
   set(comment "TinyML: compiling model ${name} for ${target}")
   tinyml_compile_now(${name} ${dir} "${comment}" ${command})
-  add_custom_command(
-    OUTPUT ${generated}
-    BYPRODUCTS ${dir}/${name}.json ${dir}/${name}.kernels ${dir}/${name}_report.html ${dir}/${name}_report.json
-    COMMAND ${python} ${command}
-    # Unchanged headers keep their time stamps, so that files that include them are not rebuilt. The source
-    # gets the time at which the model was read, so a model that is replaced meanwhile is compiled next time.
-    DEPENDS ${model} ${calibration} ${arg_OPERATORS} ${compiler_sources} ${script}
-    DEPFILE ${dir}/${name}.d
-    COMMENT "${comment}"
-    VERBATIM
-  )
+  tinyml_compile_later(${name} ${dir} "${comment}" GENERATED ${generated} COMMAND ${command}
+    FILES ${model} ${calibration} ${arg_OPERATORS} COMPILER ${compiler_sources} ${script})
   set_property(GLOBAL APPEND PROPERTY TINYML_MODELS ${name})
   add_custom_target(tinyml_compile_${name} DEPENDS ${generated})
   add_library(tinyml_model_${name} STATIC ${generated})

@@ -59,6 +59,7 @@ class Call:
     fields: Mapping[str, Any] = field(default_factory=dict)
     custom: str = ""
     custom_options: bytes = b""
+    intermediates: Sequence[str] = ()  # tensors that only say how an LSTM computes
 
 
 @dataclass(frozen=True)
@@ -206,7 +207,10 @@ def _operator(b: Any, call: Call, places: Mapping[str, int], kinds: Sequence[tup
     outputs = _numbers(b, [places[n] for n in call.outputs], "int32")
     options = _options(b, call) if call.table else None
     custom = b.CreateByteVector(call.custom_options) if call.custom_options else None
+    inner = _numbers(b, [places[n] for n in call.intermediates], "int32") if call.intermediates else None
     tflite.OperatorStart(b)
+    if inner is not None:
+        tflite.OperatorAddIntermediates(b, inner)
     if custom is not None:
         tflite.OperatorAddCustomOptions(b, custom)
     tflite.OperatorAddOpcodeIndex(b, kinds.index((call.op_type, call.custom)))

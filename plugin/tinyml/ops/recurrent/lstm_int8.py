@@ -75,11 +75,17 @@ def gate_sums_fit(layer: Layer[LstmInt8]) -> bool:
     return True
 
 
+def cell_scale_fits(layer: Layer[LstmInt8]) -> bool:
+    """The scale of the cell state is a power of two from 2^-15 to 2^-9, for which LiteRT has functions."""
+    bits = math.log2(quant_of(layer.input(CELL)).scale)
+    return bits.is_integer() and -15 <= bits <= -9
+
+
 @dataclass(frozen=True)
 class LstmInt8(Op):
     """Outputs: all steps, if they are kept, the last output state, the last cell state."""
 
-    operands = (present(CELL + 1), cells_fit, all_quantised, gate_sums_fit)
+    operands = (present(CELL + 1), cells_fit, all_quantised, gate_sums_fit, cell_scale_fits)
     folds: ClassVar[bool] = False
     cell_clip: float = 0.0  # 0: none
     time_major: bool = False  # (time, batch, features) instead of (batch, time, features)

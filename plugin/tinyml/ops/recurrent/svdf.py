@@ -184,7 +184,8 @@ def read_tflite(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     if output.quant is None or output.dtype is not DType.INT8:
         raise UnsupportedError(f"SVDF operator {node.name!r} on {x.dtype.value}", "float32 or int8")
     operands = [x, node.input(FEATURES), node.input(TIME), node.optional(BIAS), state]
-    y, moments = build.add(Svdf(rank, output.quant, clamp=node.clamp), operands)
+    node.asked.add("activation")  # a ReLU, whose outputs have -128 as zero; LiteRT limits them to int8 only
+    y, moments = build.add(Svdf(rank, output.quant), operands)
     build.update(state, moments)
     return [y]
 

@@ -1,0 +1,46 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Edits of a user in random order: what CMake and ninja build afterwards, as from scratch."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.rebuilds.walk import Entry, Project, walk
+
+pytestmark = pytest.mark.skipif(
+    not (shutil.which("cmake") and shutil.which("ninja")), reason="cmake and ninja are not installed"
+)
+
+
+@pytest.mark.tenth
+@pytest.mark.parametrize("seed", range(10))
+def test_a_walk(seed: int, tmp_path: Path) -> None:
+    done = walk(tmp_path / "walk", seed, 8)
+    assert not done[-1].startswith("WRONG"), "\n".join(done)
+
+
+def test_other_settings_end_an_error_that_the_old_ones_caused(tmp_path: Path) -> None:
+    """ninja needs the list of kernels before it runs CMake, and the old settings allow no new list."""
+    project = Project(tmp_path / "app")
+    project.start()
+    entry = project.entries["one"]
+    project.write_model("one", "tanh")
+    entry.options = ["--limit=arena=200,the budget"]
+    project.write_settings()
+    assert project.check() == ""
+    project.write_model("one", "conv")
+    assert project.wanted() is None
+    assert project.check() == ""
+    entry.options = []
+    project.write_settings()
+    assert project.wanted() is not None
+    assert project.check() == "", "it is stuck"
+    entry.file.unlink()
+    project.entries["one"] = Entry(tmp_path / "app" / "other.onnx", [])
+    project.write_model("one", "tanh")
+    project.write_settings()
+    assert project.check() == "", "a file that no setting names any more is missed"
