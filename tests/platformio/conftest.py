@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,6 +18,8 @@ import pytest
 REPOSITORY = Path(__file__).resolve().parents[2]
 PLATFORMS = Path(__file__).resolve().parent / "platforms"
 TIMEOUT_SECONDS = 900  # only for processes that hang
+CROSS = ("arm-none-eabi-", "riscv64-unknown-elf-")
+COMPILERS = ("cc", "c++", *(f"{prefix}{name}" for prefix in CROSS for name in ("gcc", "g++")))
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,11 @@ class Project:
 
     folder: Path
     environment: dict[str, str]
+
+    @property
+    def of_a_copy(self) -> Project:
+        """The same with a copy of the compiler, beside which Python keeps its bytecode."""
+        return Project(self.folder, {**self.environment, "PYTHONPYCACHEPREFIX": ""})
 
     def pio(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run pio in the project; output and errors together, as a user sees them."""
@@ -91,8 +99,18 @@ def pio_environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "PLATFORMIO_CORE_DIR": str(core),
         "PLATFORMIO_DISABLE_UPGRADE_CHECK": "true",
         "PLATFORMIO_SETTING_ENABLE_TELEMETRY": "no",
-        "PYTHONDONTWRITEBYTECODE": "1",
+        "PATH": f"{cached_compilers(core / 'compilers')}{os.pathsep}{os.environ['PATH']}",
+        "CCACHE_NOHASHDIR": "1",  # projects are in different folders
     }
+
+
+def cached_compilers(folder: Path) -> Path:
+    """Compilers that take an object from the cache if an earlier project has compiled it: links to ccache."""
+    folder.mkdir()
+    if ccache := shutil.which("ccache"):
+        for name in COMPILERS:
+            (folder / name).symlink_to(ccache)
+    return folder
 
 
 MakeProject = Callable[..., Project]

@@ -25,7 +25,7 @@ def test_only_what_changed_is_rebuilt(make_project: MakeProject, tmp_path: Path)
     library = tmp_path / "library"
     shutil.copytree(REPOSITORY / "plugin", library / "plugin", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(REPOSITORY / "library.json", library)
-    project = sample(make_project(HOST))
+    project = sample(make_project(HOST)).of_a_copy
     project.write("platformio.ini", f"[env]\nlib_deps = symlink://{library}\n{HOST}")
     model = project.folder / "models" / "digits.onnx"
 

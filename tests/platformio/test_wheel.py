@@ -27,7 +27,7 @@ def test_digits_with_the_hook_of_the_wheel(tmp_path: Path, pio_environment: dict
     site = wheel.install(tmp_path)
     hook = wheel.run(site, "-m", "tinyml", "platformio-hook", cwd=tmp_path).strip()
     assert Path(hook).is_relative_to(site)
-    project = Project(tmp_path / "project", pio_environment)
+    project = Project(tmp_path / "project", pio_environment).of_a_copy
     project.write("platformio.ini", f"[env:host]\n{platform('host')}\nextra_scripts = pre:{hook}\n")
     project.write("src/main.c", MAIN)
     (project.folder / "models").mkdir()
