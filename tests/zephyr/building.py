@@ -116,6 +116,12 @@ def symbols(elf: Path) -> dict[str, tuple[int, int, str]]:
         return found
 
 
+def rewrite(path: Path, text: str) -> None:
+    """Give a file this text, and a new time only if it had another."""
+    if path.read_text() != text:
+        path.write_text(text)
+
+
 def change_model(path: Path) -> None:
     """Another model of the same shape: its largest table of weights changes sign."""
     import onnx
@@ -135,7 +141,8 @@ def twister(
     words: list[str | Path] = [word for folder in folders for word in ("-T", folder)]
     words += [word for board in boards for word in ("-p", board)]
     out = cwd / "twister-out"
-    command: list[str | Path] = ["west", "twister", *words, "-O", out, "-j", "2", "--clobber-output"]
+    command: list[str | Path] = ["west", "twister", *words, "-O", out, "-j", "2"]
+    command += [] if "--no-clean" in options else ["--clobber-output"]
     said = run([*command, *options], cwd, check=False, timeout_seconds=TWISTER_SECONDS, more=more)
     report = out / "twister.json"
     assert report.exists(), said

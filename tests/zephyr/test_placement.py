@@ -5,105 +5,109 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from tests.zephyr.building import Build, copy_of_digits, run, symbols, west_build
+from tests.zephyr.building import Build, copy_of_digits, rewrite, run, symbols, west_build
 
 BOARD = "qemu_cortex_m4"
 PSRAM = range(0x21000000, 0x22000000)
+MEMORIES = {
+    "rodata": range(0x400000),
+    "tinyml_weights_PSRAM": PSRAM,
+    "datas": range(0x20000000, 0x20400000),
+}
 CHOSEN = "/ { chosen { tinyml,arena = &%s; }; };\n"
+NOTHING_CHOSEN = "/* nothing chosen */\n"
+
+
+@dataclass
+class App:
+    """The sample with the places that a test chooses. Each choice runs CMake once."""
+
+    build: Build
+    manifest: str
+
+    def choose(self, chosen: str = "", check: bool = True, **keys: str) -> str:
+        """Arenas in the region ``chosen``, and keys of the model in tinyml.yaml."""
+        rewrite(self.build.app / "app.overlay", CHOSEN % chosen if chosen else NOTHING_CHOSEN)
+        lines = "".join(f"    {key}: {value}\n" for key, value in keys.items())
+        rewrite(self.build.app / "tinyml.yaml", self.manifest + lines)
+        return " ".join(self.build.again(check).split())
+
+    def told(self) -> str:
+        """The command that compiles the model."""
+        folder = self.build.folder
+        return run(["ninja", "-C", folder, "-t", "commands", "tinyml/digits/digits.c"], folder)
+
+    def weights(self) -> set[str]:
+        """The section of every table in the image; each lies in its memory."""
+        tables = re.findall(r"(?m)^static const \w+ (\w+)\[", self.build.generated("digits_weights.h"))
+        assert tables
+        names = symbols(self.build.elf)
+        found = {(names[table][0], names[table][2]) for table in tables if table in names}
+        assert all(address in MEMORIES[section] for address, section in found), found
+        return {section for _, section in found}
+
+    def runs(self) -> bool:
+        return "PASS: 0 of 40 outputs differ" in self.build.in_qemu(until="right")
 
 
 @pytest.fixture(scope="module")
-def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
+def app(tmp_path_factory: pytest.TempPathFactory) -> App:
     """An application whose devicetree puts arenas into the 16 MB of slow memory."""
-    app = copy_of_digits(tmp_path_factory.mktemp("zephyr") / "app")
-    (app / "app.overlay").write_text(CHOSEN % "psram0")
-    return west_build(app, app / "build", BOARD)
+    folder = copy_of_digits(tmp_path_factory.mktemp("zephyr") / "app")
+    before = (folder / "tinyml.yaml").read_text()
+    (folder / "app.overlay").write_text(CHOSEN % "psram0")
+    (folder / "tinyml.yaml").write_text(f"{before}    weights: flash\n")
+    return App(west_build(folder, folder / "build", BOARD), before)
 
 
-def test_the_chosen_region_holds_the_arena(build: Build) -> None:
-    address, size, section = symbols(build.elf)["digits_arena"]
+def test_the_chosen_region_holds_the_arena_and_is_a_budget(app: App) -> None:
+    app.choose("psram0", weights="flash")
+    address, size, section = symbols(app.build.elf)["digits_arena"]
     assert address in PSRAM
     assert address % 16 == 0
     assert address + size in PSRAM
     assert section == "PSRAM"
-    assert "PASS: 0 of 40 outputs differ" in build.in_qemu(until="right")
+    assert app.weights() == {"rodata"}
+    assert app.runs()
+    assert "--limit=arena=16777216,memory region PSRAM" in app.told()
+    assert "--limit=ram" not in app.told()
 
 
-def test_the_region_is_a_budget(build: Build) -> None:
-    told = run(["ninja", "-C", build.folder, "-t", "commands", "tinyml/digits/digits.c"], build.folder)
-    assert "--limit=arena=16777216,memory region PSRAM" in told
-    assert "--limit=ram" not in told
-
-
-def test_a_model_has_its_own_region(build: Build) -> None:
+def test_a_model_has_its_own_regions(app: App) -> None:
     """Without a chosen node, only the model with its own region goes elsewhere."""
-    overlay, manifest = build.app / "app.overlay", build.app / "tinyml.yaml"
-    before = manifest.read_text()
-    overlay.write_text("/* nothing chosen */\n")
-    manifest.write_text(before + "    arena_region: psram0\n")
-    try:
-        build.again()
-        assert symbols(build.elf)["digits_arena"][0] in PSRAM
-        manifest.write_text(before)
-        build.again()
-        assert symbols(build.elf)["digits_arena"][2] == "noinit"
-    finally:
-        manifest.write_text(before)
-        overlay.write_text(CHOSEN % "psram0")
+    app.choose(arena_region="psram0", weights="psram0")
+    assert symbols(app.build.elf)["digits_arena"][0] in PSRAM
+    assert app.weights() == {"tinyml_weights_PSRAM"}
+    assert app.runs()
 
 
-def test_a_wrong_choice_is_explained(build: Build) -> None:
-    overlay, manifest = build.app / "app.overlay", build.app / "tinyml.yaml"
-    before = manifest.read_text()
-    try:
-        overlay.write_text(CHOSEN % "sram0")
-        said = " ".join(build.again(check=False).split())
-        assert "chosen tinyml,arena must name an enabled devicetree node" in said
-        assert "found: /memory@20000000" in said
-        overlay.write_text(CHOSEN % "psram0")
-        manifest.write_text(before + "    arena_region: dtcm\n")
-        said = " ".join(build.again(check=False).split())
-        assert "arena_region: dtcm, of model digits must name an enabled devicetree node" in said
-    finally:
-        overlay.write_text(CHOSEN % "psram0")
-        manifest.write_text(before)
+def test_weights_with_the_variables_in_ram(app: App) -> None:
+    app.choose(weights="ram")
+    assert symbols(app.build.elf)["digits_arena"][2] == "noinit"
+    assert app.weights() == {"datas"}
+    assert "--weights-in-ram" in app.told()
+    assert app.runs()
 
 
-def weights(build: Build) -> set[tuple[int, str]]:
-    """Address and section of every table in the image."""
-    tables = re.findall(r"(?m)^static const \w+ (\w+)\[", build.generated("digits_weights.h"))
-    assert tables
-    names = symbols(build.elf)
-    return {(names[table][0], names[table][2]) for table in tables if table in names}
-
-
-def test_weights_go_elsewhere(build: Build) -> None:
-    """Into flash with the rest, into another memory, or with the variables into RAM; and the image runs."""
-    manifest = build.app / "tinyml.yaml"
-    before = manifest.read_text()
-    try:
-        for choice, section, memory in (
-            ("flash", "rodata", range(0x400000)),
-            ("psram0", "tinyml_weights_PSRAM", PSRAM),
-            ("ram", "datas", range(0x20000000, 0x20400000)),
-        ):
-            manifest.write_text(f"{before}    weights: {choice}\n")
-            build.again()
-            found = weights(build)
-            assert {name for _, name in found} == {section}
-            assert all(address in memory for address, _ in found)
-            assert "PASS: 0 of 40 outputs differ" in build.in_qemu(until="right")
-        told = run(["ninja", "-C", build.folder, "-t", "commands", "tinyml/digits/digits.c"], build.folder)
-        assert "--weights-in-ram" in told
-        manifest.write_text(before + "    weights: nowhere\n")
-        said = " ".join(build.again(check=False).split())
-        assert "weights: nowhere, of model digits must name an enabled devicetree node" in said
-    finally:
-        manifest.write_text(before)
+@pytest.mark.tenth
+@pytest.mark.parametrize(
+    "chosen,keys,words",
+    [
+        ("sram0", {}, "chosen tinyml,arena must name an enabled devicetree node"),
+        ("psram0", {"arena_region": "dtcm"}, "arena_region: dtcm, of model digits must name an enabled"),
+        ("psram0", {"weights": "nowhere"}, "weights: nowhere, of model digits must name an enabled"),
+    ],
+)
+def test_a_wrong_choice_is_explained(app: App, chosen: str, keys: dict[str, str], words: str) -> None:
+    said = app.choose(chosen, check=False, **keys)
+    assert words in said
+    assert 'compatible = "zephyr,memory-region"' in said
+    assert ("found: /memory@20000000" in said) == (chosen == "sram0")
 
 
 @pytest.mark.deep
@@ -112,7 +116,7 @@ def test_the_linker_script_that_cmake_writes(tmp_path: Path) -> None:
     app = copy_of_digits(tmp_path / "app")
     with (app / "tinyml.yaml").open("a") as manifest:
         manifest.write("    weights: psram0\n")
-    build = west_build(app, tmp_path / "build", BOARD, "-DCONFIG_CMAKE_LINKER_GENERATOR=y")
-    assert symbols(build.elf)["digits_arena"][2] == ".noinit"
-    assert {name for _, name in weights(build)} == {"tinyml_weights_PSRAM"}
-    assert "PASS: 0 of 40 outputs differ" in build.in_qemu(until="right")
+    made = App(west_build(app, tmp_path / "build", BOARD, "-DCONFIG_CMAKE_LINKER_GENERATOR=y"), "")
+    assert symbols(made.build.elf)["digits_arena"][2] == ".noinit"
+    assert made.weights() == {"tinyml_weights_PSRAM"}
+    assert made.runs()

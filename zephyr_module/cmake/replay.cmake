@@ -33,10 +33,15 @@ function(tinyml_add_replay compatible source)
     string(TOLOWER ${name} name)
     string(MAKE_C_IDENTIFIER tinyml_recording_${name} name)
     set(output ${CMAKE_CURRENT_BINARY_DIR}/${name}.c)
+    set(command ${PYTHON_EXECUTABLE} ${TINYML_RECORDING_SCRIPT} ${file} ${output} --name ${name} ${options})
+    # A recording that does not fit the device is an error now, not after Zephyr has been compiled.
+    execute_process(COMMAND ${command} --check RESULT_VARIABLE result ERROR_VARIABLE said)
+    if(result)
+      message(FATAL_ERROR "TinyML: the node ${node} cannot replay its recording.\n  ${said}")
+    endif()
     add_custom_command(
       OUTPUT ${output}
-      COMMAND ${PYTHON_EXECUTABLE} ${TINYML_RECORDING_SCRIPT} ${file} ${output}
-              --name ${name} ${options}
+      COMMAND ${command}
       DEPENDS ${file} ${TINYML_RECORDING_SCRIPT} ${TINYML_GREYS_SCRIPT}
       COMMENT "Recording ${recording}"
       VERBATIM)

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A recording as C, for a device that replays it.
 
-    recording.py FILE OUT.c --name N [--rate R] [--channels C] [--width W --height H]
+    recording.py FILE OUT.c --name N [--check] [--rate R] [--channels C] [--width W --height H]
 
 CSV: one line per sample, one column per channel, kept as thousandths of its unit. WAV: int16 samples. PNG:
-pictures of W x H greys, side by side. Uses the standard library only.
+pictures of W x H greys, side by side. ``--check`` reads the recording and writes nothing. Uses the standard
+library only.
 """
 
 from __future__ import annotations
@@ -102,6 +103,7 @@ def main() -> int:
     parser.add_argument("recording", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--name", required=True)
+    parser.add_argument("--check", action="store_true")
     parser.add_argument("--rate", type=int)
     parser.add_argument("--channels", type=int)
     parser.add_argument("--width", type=int)
@@ -121,7 +123,8 @@ def main() -> int:
     except BadRecordingError as error:
         print(f"error: {args.recording} {error}", file=sys.stderr)
         return 1
-    args.out.write_text(made, encoding="utf-8")
+    if not args.check:
+        args.out.write_text(made, encoding="utf-8")
     return 0
 
 
