@@ -1,16 +1,20 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""No model of the record has become more expensive, and all still compute what the reference computes."""
+"""No model of the record has become more expensive, and the measured images compute the goldens."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 
+from tests.support.goldens import Check, Published, feeds, in_order, published, resets
 from tinyml.bench import record, revision
 from tinyml.bench.measure import CHOICES, Row, measure
 from tinyml.bench.peers import peers
+from tinyml.cost.cycles import Execute
+from tinyml.ir import Graph
 from tinyml.pipeline import Options
 from tinyml.setup.workspace import find_cmsis_nn
 from tools import benchmarks
@@ -18,6 +22,7 @@ from tools import benchmarks
 TOLERANCE = 0.02
 KEPT = record.load(benchmarks.RECORD)
 MODELS = benchmarks.models()
+GOLDENS = {model.row["sha256"]: model for model in published()}
 
 
 def describe(row: Row) -> str:
@@ -38,12 +43,23 @@ def test_no_growth(row: Row) -> None:
         pytest.skip("no CMSIS-NN here (TINYML_CMSIS_NN, or a west workspace)")
     if record.compiler_name([row.machine]) != KEPT.compiler:
         pytest.skip(f"the record holds for {KEPT.compiler}")
-    found = measure(MODELS[row.sha256], row.machine, row.kernels, Options(), row.optimize)
+    model = GOLDENS.get(row.sha256)
+    inspect = partial(agrees, model) if model else None
+    found = measure(MODELS[row.sha256], row.machine, row.kernels, Options(), row.optimize, inspect)
     grown = [str(c) for c in record.compare([row], [found]) if c.ratio > 1 + TOLERANCE]
     assert not grown, "\n".join([*grown, "if that is meant: python -m tools.benchmarks --measure"])
     known = peers().models.get(row.sha256)
     if known is not None:
         assert found.output.startswith(known.output[: len(found.output)])
+
+
+def agrees(model: Published, graph: Graph, execute: Execute) -> None:
+    """The image that is measured computes the model's goldens, all of them."""
+    steps, check = model.steps(), Check(model)
+    result = execute(list(feeds(graph, steps)), resets(steps))
+    for step, outputs in zip(steps, result.outputs, strict=True):
+        check.add(step, in_order(graph, outputs))
+    assert not check.problems, "\n".join(check.problems)
 
 
 def test_every_machine_and_library_is_recorded() -> None:

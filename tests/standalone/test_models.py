@@ -4,8 +4,11 @@
 
 ``Check`` in ``tests/support/goldens.py`` defines what must agree and how closely. Integer models run on
 all of their samples and steps, float models on the first; the host runs all (``tests/host/test_models.py``).
-RISC-V, which runs the same C as Cortex-M3, skips CMSIS-NN and large float models; `make test` runs a tenth of
-its others.
+RISC-V, which runs the same C as Cortex-M3, skips CMSIS-NN and large float models.
+
+`make test` runs the portable kernels, which are chosen by default wherever they are the cheaper ones. It runs
+a tenth of RISC-V's, of CMSIS-NN's, and of the models in the record of costs, whose goldens
+``test_benchmarks.py`` compares.
 """
 
 from __future__ import annotations
@@ -16,28 +19,40 @@ from typing import Any
 
 import pytest
 
-from tests.support.goldens import Check, Published, feeds, in_order, published
+from tests.support.goldens import Check, Published, feeds, in_order, published, resets
 from tinyml import harness
 from tinyml.base.errors import BudgetError
+from tinyml.bench import record
 from tinyml.emit.model import Provenance
 from tinyml.ir import Graph
 from tinyml.pipeline import Options, compile_graph
 from tinyml.setup.workspace import find_cmsis_nn
+from tools import benchmarks
 
 ABSENT = pytest.mark.skip(reason="no published models here (TINYML_MODELS names their folder)")
+RECORDED = {(row.sha256, row.machine) for row in record.load(benchmarks.RECORD).rows if row.kernels == "auto"}
 LARGE_MACS = 2_000_000  # of a float model on a core that has no FPU
+
+
+def mark(model: Published, machine: str, kernels: str) -> Any:
+    """Which campaign a case belongs to, of which `make test` runs a tenth; nothing if it always runs."""
+    if machine == "qemu-riscv32":
+        return pytest.mark.tenth("RISC-V")
+    if kernels == "cmsis-nn":
+        return pytest.mark.tenth("CMSIS-NN")
+    return pytest.mark.tenth("recorded") if (model.row["sha256"], machine) in RECORDED else ()
 
 
 def cases() -> Iterator[Any]:
     """Model, machine and kernels."""
     for model in published():
         for machine in harness.CORES:
-            spared = machine == "qemu-riscv32"
-            if spared and not model.is_int8 and int(model.row["macs"]) > LARGE_MACS:
+            riscv = machine == "qemu-riscv32"
+            if riscv and not model.is_int8 and int(model.row["macs"]) > LARGE_MACS:
                 continue
-            marks = pytest.mark.tenth("RISC-V") if spared else ()
-            for kernels in ("portable",) if spared else ("portable", "cmsis-nn"):
-                yield pytest.param(model, machine, kernels, id=f"{model}-{machine}-{kernels}", marks=marks)
+            for kernels in ("portable",) if riscv else ("portable", "cmsis-nn"):
+                name = f"{model}-{machine}-{kernels}"
+                yield pytest.param(model, machine, kernels, id=name, marks=mark(model, machine, kernels))
 
 
 CASES = [*cases()] or [pytest.param(None, "", "", id="models", marks=ABSENT)]
@@ -68,7 +83,7 @@ def test_published_model(model: Published, machine: str, kernels: str) -> None:
             compiled.files,
             machine,
             list(feeds(compiled.graph, steps)),
-            reset_before={index for index, step in enumerate(steps) if step.starts_fresh},
+            reset_before=resets(steps),
         )
     except BudgetError as error:
         pytest.skip(f"too large for {machine}: {error.message.splitlines()[0]}")

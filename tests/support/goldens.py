@@ -152,6 +152,11 @@ class Published:
         return replace(graph, outputs=(*graph.outputs, *extra))
 
 
+def resets(steps: Sequence[Step]) -> set[int]:
+    """The numbers of the steps before which the state is forgotten."""
+    return {index for index, step in enumerate(steps) if step.starts_fresh}
+
+
 @dataclass
 class Check:
     """Compares outputs with goldens by the rule for the kind of model; counts how many values are equal.

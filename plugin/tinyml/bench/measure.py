@@ -4,15 +4,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import MISSING, asdict, dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tinyml import harness
 from tinyml.base.errors import ConfigError, ToolError
-from tinyml.cost.cycles import Cycles, Unknown, run_files
+from tinyml.cost.cycles import Cycles, Execute, Unknown, run_files
 from tinyml.datasets import arrays
 from tinyml.harness.footprint import CMSIS_NN, LIBRARY, MODEL, RUNTIME
+from tinyml.ir import Graph
 from tinyml.pipeline import LIBRARIES, Options, compile_model
 from tinyml.settings.optimize import BALANCED, GOALS
 from tinyml.setup.workspace import find_cmsis_nn
@@ -77,10 +80,18 @@ CHOICES = ("auto", *LIBRARIES)
 """Choices of kernels: ``auto`` is the default for users, including CMSIS-NN if it is found."""
 
 
-def measure(path: Path, machine: str, kernels: str, options: Options, optimize: str = "-O2") -> Row:
+def measure(
+    path: Path,
+    machine: str,
+    kernels: str,
+    options: Options,
+    optimize: str = "-O2",
+    inspect: Callable[[Graph, Execute], None] | None = None,
+) -> Row:
     """Compile ``path`` for a machine that counts instructions, run it once, and add up the costs.
 
     ``optimize``: what to spend, a key of GOALS; or the C compiler's option, for what is compiled by default.
+    ``inspect`` gets the graph, and may run the image on other samples before it is measured.
     """
     place = harness.find_machine(machine)
     if place.clock is None:
@@ -102,7 +113,12 @@ def measure(path: Path, machine: str, kernels: str, options: Options, optimize: 
     compiled = compile_model(path, wanted)
     inputs = arrays.pattern_inputs(compiled.graph)
     result, estimate = run_files(
-        compiled.files, machine, [inputs], reset_before={0}, options=harness.Options(optimize=flag)
+        compiled.files,
+        machine,
+        [inputs],
+        reset_before={0},
+        options=harness.Options(optimize=flag),
+        inspect=partial(inspect, compiled.graph) if inspect else None,
     )
     if result.instructions is None or result.footprint is None or result.stack_bytes is None:
         raise ToolError(f"{machine} returned no measurements")

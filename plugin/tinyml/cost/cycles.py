@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from tinyml import harness
 from tinyml.base.errors import TinymlError, ToolError
@@ -81,6 +82,10 @@ MODELS = {
 BY_MCA = frozenset(("cortex-m7", "cortex-m55"))
 
 
+Execute: TypeAlias = Callable[[Sequence[Mapping[str, Array]], Collection[int]], harness.Result]
+"""Runs an image on samples; the state is forgotten before those with these numbers."""
+
+
 def run_files(
     files: Mapping[str, str],
     on: str,
@@ -88,8 +93,12 @@ def run_files(
     *,
     reset_before: Collection[int] = (),
     options: harness.Options | None = None,
+    inspect: Callable[[Execute], None] | None = None,
 ) -> tuple[harness.Result, Cycles | Unknown]:
-    """``harness.run_files`` with an estimate of the last run's cycles, or why there is none."""
+    """``harness.run_files`` with an estimate of the last run's cycles, or why there is none.
+
+    ``inspect`` may run the same image on other samples first.
+    """
     machine = harness.find_machine(on)
     with tempfile.TemporaryDirectory(prefix="tinyml-") as scratch:
         folder = Path(scratch)
@@ -97,6 +106,8 @@ def run_files(
             (folder / name).write_text(text, encoding="utf-8")
         model = read_generated(folder)
         image = harness.build(model, machine, folder, options)
+        if inspect:
+            inspect(lambda given, resets: harness.execute(image, model, given, reset_before=resets))
         result = harness.execute(image, model, samples, reset_before=reset_before)
         try:
             return result, estimate(image, model, result)
