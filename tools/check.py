@@ -23,13 +23,23 @@ def workers() -> str:
     return str(max(1, min(4, os.cpu_count() or 1)))
 
 
+def untracked() -> set[str]:
+    """Files in the tree that git neither has nor ignores; none where this is no clone."""
+    command = ["git", "ls-files", "--others", "--exclude-standard"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return set(done.stdout.splitlines())
+
+
 def main() -> int:
     start = time.monotonic()
+    before = untracked()
     failed = lint.run()
     options = ["-q", "-n", workers(), f"--durations={SLOWEST}", "--durations-min=1"]
     pytest = [sys.executable, "-m", "pytest", *options, *sys.argv[1:]]
     if subprocess.run(pytest, cwd=ROOT, check=False).returncode:
         failed.append("pytest")
+    if left := sorted(untracked() - before):
+        failed.append(f"files that the tests left in the tree ({', '.join(left)})")
     minutes = (time.monotonic() - start) / 60
     print(f"failed: {', '.join(failed)}" if failed else "all checks passed", f"({minutes:.1f} minutes)")
     return 1 if failed else 0

@@ -9,6 +9,7 @@ test-deep` also with those of the librosa that is installed.
 
 from __future__ import annotations
 
+import importlib.metadata
 from pathlib import Path
 from typing import Any
 
@@ -72,13 +73,12 @@ def compute(samples: Any, name: str) -> Any:
 
 
 def main() -> None:
-    import librosa
-
+    version = importlib.metadata.version("librosa")
     with np.load(SPEECH) as file:
         speech = file["speech"]
     rows = {name: compute(speech, name).astype(np.float32) for name in SETTINGS}
-    np.savez_compressed(RECORDED, version=np.array(librosa.__version__), **rows)
-    print(f"{RECORDED}: {RECORDED.stat().st_size} bytes, librosa {librosa.__version__}")
+    np.savez_compressed(RECORDED, version=np.array(version), **rows)
+    print(f"{RECORDED}: {RECORDED.stat().st_size} bytes, librosa {version}")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -38,10 +39,16 @@ def repository() -> Path | None:
 
 @contextmanager
 def emulated(command: Sequence[str | Path]) -> Iterator[str]:
-    """Start an emulator that names a pseudo terminal; that name."""
+    """Start an emulator that names a pseudo terminal; that name. It runs in a folder that is removed."""
     words = [str(word) for word in command]
+    folder = tempfile.TemporaryDirectory(prefix="tinyml-")
     process = subprocess.Popen(
-        words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+        words,
+        cwd=folder.name,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
     )
     try:
         assert process.stdout is not None
@@ -54,6 +61,7 @@ def emulated(command: Sequence[str | Path]) -> Iterator[str]:
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+        folder.cleanup()
 
 
 def on_qemu(board: str, elf: Path) -> list[str | Path]:

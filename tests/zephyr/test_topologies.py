@@ -124,9 +124,8 @@ def test_application_as_manifest_without_cmsis_nn(tmp_path: Path) -> None:
     said = west(top, "build", "-b", "native_sim/native/64", "-d", top / "build", app)
     assert "TinyML: this workspace has no project cmsis-nn; models use the portable kernels" in said
     assert not list((top / "build").rglob("libtinyml_cmsis_nn.a"))
-    image = subprocess.run(
-        [top / "build" / "zephyr" / "zephyr.exe", "-stop_at=5"], capture_output=True, check=False
-    )
+    program: list[str | Path] = [top / "build" / "zephyr" / "zephyr.exe", "-stop_at=5"]
+    image = subprocess.run(program, cwd=top / "build", capture_output=True, check=False)
     assert b"of 40 right" in image.stdout
 
 

@@ -180,6 +180,7 @@ class Bench:
         self.stop()
         board = subprocess.Popen(
             [build.folder / "zephyr" / "zephyr.exe"],
+            cwd=build.folder,  # for the file of the simulated flash
             stdout=subprocess.PIPE,
             text=True,
             start_new_session=True,
