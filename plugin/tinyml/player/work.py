@@ -12,6 +12,8 @@ from tinyml.player.kernels import KERNELS
 from tinyml.player.records import Layout
 
 Members = Mapping[str, str]
+CALL = 16
+"""Of making a call: TINYML_PLAY_WORK."""
 
 
 def work_of(steps: Sequence[Step]) -> int:
@@ -23,7 +25,7 @@ def work_of(steps: Sequence[Step]) -> int:
 
 
 def _work(call: Call) -> int:
-    return _WORK[KERNELS[call.function].record](call.record.members)
+    return CALL + _WORK[KERNELS[call.function].record](call.record.members)
 
 
 def _number(members: Members, *names: str) -> int:
@@ -47,8 +49,20 @@ def _conv(members: Members) -> int:
     return _outputs(members) * (_taps(members) * channels + 1)
 
 
+def _reach(members: Members, axis: str) -> int:
+    """Elements of an axis that windows reach, with padding."""
+    out, stride, kernel, dilation = (
+        int(members[f".window.{name}_{axis}"]) for name in ("out", "stride", "kernel", "dilation")
+    )
+    return (out - 1) * stride + (kernel - 1) * dilation + 1
+
+
 def _depthwise(members: Members) -> int:
-    return _outputs(members) * (_taps(members) + 1)
+    """Products, and for each channel a plane."""
+    planes = (
+        _number(members, ".window.batches", ".window.out_c") * _reach(members, "h") * _reach(members, "w")
+    )
+    return _outputs(members) * (_taps(members) + 1) + planes
 
 
 def _dense(members: Members) -> int:

@@ -104,9 +104,13 @@ def folded_bias(layer: Layer, filters: Array) -> Array:
 
 
 def padded_weights(filters: Array) -> Array:
-    """Filters as the kernels read them: in whole words, so up to three bytes past the last."""
+    """Filters as the kernels read them: rows in whole words, so up to three bytes past the last.
+
+    A single row of up to nine taps is read as three rows of three.
+    """
     flat = filters.reshape(-1)
-    spare = 3 if filters[0].size % 4 else 0
+    rows, taps = filters.shape[-2:]
+    spare = 3 if taps % 4 or (rows == 1 and taps <= 9) else 0
     return np.concatenate([flat, np.zeros(spare, flat.dtype)])
 
 

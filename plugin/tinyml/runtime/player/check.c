@@ -27,30 +27,46 @@ static bool check_inside(const struct tinyml_check *check, uint32_t memory, uint
 	       (position & (alignment - 1u)) == 0u;
 }
 
-void tinyml_check_reads(struct tinyml_check *check, uint32_t operand, uint32_t bytes,
-			uint32_t alignment)
+/* An operand in one of the memories up to `last`. */
+static void check_operand(struct tinyml_check *check, uint32_t operand, uint32_t bytes,
+			  uint32_t alignment, uint32_t last)
 {
-	uint32_t position, memory, step, way;
+	uint32_t word, step = 0, way;
 
 	if (operand >= check->count) {
 		check->wrong = true;
 		return;
 	}
-	memory = MEMORY(check->operands[operand]);
-	position = POSITION(check->operands[operand]);
-	step = check->steps != NULL ? check->steps[operand] : 0u;
+	check->stated |= 1u << operand;
+	word = check->operands[operand];
+	if (check->steps != NULL) {
+		step = check->steps[operand];
+	}
 	way = tinyml_check_times(step, check->turns - 1u);
-	tinyml_check_that(check, (step & (alignment - 1u)) == 0u &&
-					 check_inside(check, memory, position,
+	tinyml_check_that(check, MEMORY(word) <= last && (step & (alignment - 1u)) == 0u &&
+					 check_inside(check, MEMORY(word), POSITION(word),
 						      tinyml_check_plus(way, bytes), alignment));
+}
+
+void tinyml_check_reads(struct tinyml_check *check, uint32_t operand, uint32_t bytes,
+			uint32_t alignment)
+{
+	check_operand(check, operand, bytes, alignment, TINYML_PLAYER_IMAGE);
 }
 
 void tinyml_check_writes(struct tinyml_check *check, uint32_t operand, uint32_t bytes,
 			 uint32_t alignment)
 {
-	tinyml_check_reads(check, operand, bytes, alignment);
-	tinyml_check_that(check, operand < check->count &&
-					 MEMORY(check->operands[operand]) <= TINYML_PLAYER_STATE);
+	check_operand(check, operand, bytes, alignment, TINYML_PLAYER_STATE);
+}
+
+bool tinyml_check_nothing(struct tinyml_check *check, uint32_t operand)
+{
+	if (operand >= check->count || MEMORY(check->operands[operand]) != TINYML_PLAYER_NOTHING) {
+		return false;
+	}
+	check_operand(check, operand, 0, 1, TINYML_PLAYER_NOTHING);
+	return true;
 }
 
 void tinyml_check_constants(struct tinyml_check *check, uint32_t position, uint32_t bytes,
@@ -80,6 +96,7 @@ static uint32_t check_call(struct tinyml_check *check, const uint32_t *at, uint3
 		return 0;
 	}
 	check->wrong = false;
+	check->stated = 0;
 	check->operands = at + 2;
 	check->steps = STRIDED(at[0]) ? at + 2 + check->count : NULL;
 	tinyml_check_constants(check, at[1], kernel->record_bytes, 4);
@@ -87,39 +104,50 @@ static uint32_t check_call(struct tinyml_check *check, const uint32_t *at, uint3
 		return 0;
 	}
 	check->record = check->image + at[1];
-	*work = tinyml_check_plus(*work, tinyml_check_times(kernel->check(check), check->turns));
-	return check->wrong ? 0u : words;
+	*work = tinyml_check_plus(
+		*work, tinyml_check_times(tinyml_check_plus(kernel->check(check), TINYML_PLAY_WORK),
+					  check->turns));
+	return check->wrong || check->stated != (1u << check->count) - 1u ? 0u : words;
 }
 
-/* A run of calls that are made `turns` times. */
-static int check_calls(struct tinyml_player *player, struct tinyml_check *check, const uint32_t *at,
-		       uint32_t left, uint32_t *work)
+/* All calls of a run or a reset. */
+static int check_part(struct tinyml_player *player, struct tinyml_check *check, uint32_t position,
+		      uint32_t left, uint32_t *work)
 {
-	int error = 0;
+	const uint32_t *at;
+	uint32_t repeated = 0; /* words that a repetition still has */
+	int error;
 
+	player->call = 0;
+	check->turns = 1u;
+	check->wrong = false;
+	tinyml_check_constants(check, position, tinyml_check_times(left, 4), 4);
+	if (check->wrong) {
+		return TINYML_SLOT_POINTER;
+	}
+	at = (const void *)(check->image + position);
 	while (left > 0u) {
-		uint32_t words;
+		uint32_t words = 2;
 
-		if (left < 2u) {
-			return TINYML_SLOT_CALL;
-		}
 		if (KERNEL(at[0]) == REPEAT) {
-			words = at[1];
-			if (check->turns != 1u || words > left - 2u || words == 0u ||
+			/* Repetitions are not nested, and have at least one call and one turn. */
+			if (repeated != 0u || left < 2u || at[1] == 0u || at[1] > left - 2u ||
 			    HIGH(at[0]) == 0u) {
 				return TINYML_SLOT_CALL;
 			}
+			repeated = at[1];
 			check->turns = HIGH(at[0]);
-			error = check_calls(player, check, at + 2, words, work);
-			check->turns = 1u;
-			if (error != 0) {
-				return error;
-			}
-			words += 2u;
 		} else {
-			words = check_call(check, at, left, work, &error);
+			words = check_call(check, at, repeated != 0u ? repeated : left, work,
+					   &error);
 			if (words == 0u) {
 				return error;
+			}
+			if (repeated != 0u) {
+				repeated -= words;
+			}
+			if (repeated == 0u) {
+				check->turns = 1u;
 			}
 			player->call++;
 		}
@@ -127,18 +155,6 @@ static int check_calls(struct tinyml_player *player, struct tinyml_check *check,
 		left -= words;
 	}
 	return 0;
-}
-
-static int check_part(struct tinyml_player *player, struct tinyml_check *check, uint32_t position,
-		      uint32_t words, uint32_t *work)
-{
-	check->turns = 1u;
-	check->wrong = false;
-	tinyml_check_constants(check, position, tinyml_check_times(words, 4), 4);
-	if (check->wrong) {
-		return TINYML_SLOT_POINTER;
-	}
-	return check_calls(player, check, (const void *)(check->image + position), words, work);
 }
 
 int tinyml_program_check(struct tinyml_player *player, uint32_t image_bytes)
@@ -151,18 +167,18 @@ int tinyml_program_check(struct tinyml_player *player, uint32_t image_bytes)
 	uint32_t work = 0, reset_work = 0;
 	int error;
 
-	player->call = 0;
 	error = check_part(player, &check, program->reset, program->reset_words, &reset_work);
 	if (error != 0) {
 		return error;
 	}
-	player->call = 0;
 	error = check_part(player, &check, program->run, program->run_words, &work);
 	if (error != 0) {
 		return error;
 	}
 	work = work > reset_work ? work : reset_work;
-	if (work > program->work || (player->work_limit != 0u && work > player->work_limit)) {
+	/* UINT32_MAX is where sums and products stay: there is no bound. */
+	if (work == UINT32_MAX || work > program->work ||
+	    (player->work_limit != 0u && work > player->work_limit)) {
 		return TINYML_SLOT_WORK;
 	}
 	return 0;

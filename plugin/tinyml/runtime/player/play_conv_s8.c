@@ -63,7 +63,7 @@ static uint32_t play_conv_check(struct tinyml_check *check, enum play_stream str
 
 	tinyml_check_that(check, r->groups > 0 && w->in_c % r->groups == 0 &&
 					 w->out_c % r->groups == 0 && r->round_once <= 1u &&
-					 r->from_the_end <= 1u);
+					 r->from_the_end <= 1u && r->out_min <= r->out_max);
 	if (check->wrong) {
 		return 0;
 	}

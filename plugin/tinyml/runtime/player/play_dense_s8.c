@@ -42,7 +42,8 @@ static uint32_t play_dense_check(struct tinyml_check *check, uint32_t stream_wor
 	const uint32_t inputs = tinyml_check_times((uint32_t)r->rows, (uint32_t)r->inputs);
 	const uint32_t outputs = tinyml_check_times((uint32_t)r->rows, (uint32_t)r->outputs);
 
-	tinyml_check_that(check, r->rows > 0 && r->inputs > 0 && r->outputs > 0);
+	tinyml_check_that(check, r->rows > 0 && r->inputs > 0 && r->outputs > 0 &&
+					 r->out_min <= r->out_max);
 	tinyml_check_reads(check, 0, inputs, 1);
 	tinyml_check_writes(check, 1, outputs, 1);
 	tinyml_check_constants(check, r->filters, tinyml_check_times(stream_words, 4), 4);

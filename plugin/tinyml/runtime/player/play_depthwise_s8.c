@@ -47,7 +47,15 @@ void tinyml_play_depthwise_whole_s8(const struct tinyml_play *play)
 	tinyml_depthwise_whole_s8(&p, play->operand[0], play->operand[1]);
 }
 
-/* Input, output, and the tables that all have; returns the work. */
+static uint32_t play_depthwise_plane(const struct tinyml_window *w)
+{
+	return tinyml_check_times(
+		tinyml_check_reach(w->out_h, w->stride_h, w->kernel_h, w->dilation_h),
+		tinyml_check_reach(w->out_w, w->stride_w, w->kernel_w, w->dilation_w));
+}
+
+/* Input, output, and the tables that all have, of which weights are read `spare` bytes past their
+ * end; returns the work: products, and a plane for each channel. */
 static uint32_t play_depthwise_check(struct tinyml_check *check, uint32_t spare)
 {
 	const struct tinyml_play_depthwise_conv_s8 *r = check->record;
@@ -62,21 +70,14 @@ static uint32_t play_depthwise_check(struct tinyml_check *check, uint32_t spare)
 	tinyml_check_that(check, w->out_c % w->in_c == 0);
 	channels = (uint32_t)w->out_c;
 	taps = tinyml_check_taps(w);
-	tinyml_check_constants(
-		check, r->weights,
-		tinyml_check_plus(tinyml_check_times(taps, channels), taps % 4u != 0u ? spare : 0u),
-		1);
+	tinyml_check_constants(check, r->weights,
+			       tinyml_check_plus(tinyml_check_times(taps, channels), spare), 1);
 	tinyml_check_constants(check, r->bias, 4u * channels, 4);
 	tinyml_check_constants(check, r->multiplier, 4u * channels, 4);
 	tinyml_check_constants(check, r->shift, channels, 1);
-	return tinyml_check_times(outputs, tinyml_check_plus(taps, 1));
-}
-
-static uint32_t play_depthwise_plane(const struct tinyml_window *w)
-{
-	return tinyml_check_times(
-		tinyml_check_reach(w->out_h, w->stride_h, w->kernel_h, w->dilation_h),
-		tinyml_check_reach(w->out_w, w->stride_w, w->kernel_w, w->dilation_w));
+	return tinyml_check_plus(
+		tinyml_check_times(outputs, tinyml_check_plus(taps, 1)),
+		tinyml_check_times((uint32_t)w->batches * channels, play_depthwise_plane(w)));
 }
 
 /* A plane with `spare` bytes behind it, in whole words, and for each row of taps `taps` words. */
@@ -84,7 +85,7 @@ static uint32_t play_depthwise_planes(struct tinyml_check *check, uint32_t spare
 {
 	const struct tinyml_play_depthwise_conv_s8 *r = check->record;
 	const struct tinyml_window *const w = &r->window;
-	const uint32_t work = play_depthwise_check(check, 3);
+	const uint32_t work = play_depthwise_check(check, spare != 0u ? 3 : 0);
 	uint32_t bytes, row;
 
 	if (check->wrong) {
@@ -175,7 +176,7 @@ static uint32_t play_depthwise_halves(struct tinyml_check *check, bool nine)
 {
 	const struct tinyml_play_depthwise_conv_s8 *r = check->record;
 	const struct tinyml_window *const w = &r->window;
-	const uint32_t work = play_depthwise_check(check, 3);
+	const uint32_t work = play_depthwise_check(check, 0);
 	uint32_t height, width, rows, taps, words;
 
 	tinyml_check_that(check, play_depthwise_plain(r) && (w->out_h > 1 || w->out_w > 1));

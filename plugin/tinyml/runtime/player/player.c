@@ -72,6 +72,29 @@ static int player_find(struct player_image *image, const void *start, uint32_t b
 	return 0;
 }
 
+/* Bytes of an element, by enum tinyml_type. */
+static const uint8_t player_bytes_of[] = {4, 8, 1, 1, 2, 2, 4, 4, 8, 8, 1};
+_Static_assert(sizeof(player_bytes_of) == TINYML_BOOL + 1, "one for each type");
+
+/* Whether the extents of a tensor are there, and their product is its size: programs that use
+ * tensors may rely on either. */
+static bool player_has_shape(const struct player_image *image, const struct tensor_record *record)
+{
+	const int32_t *shape = (const void *)(image->start + record->shape);
+	uint32_t bytes = player_bytes_of[record->type];
+
+	/* Processors load eight bytes from addresses that are multiples of four. */
+	if (record->rank > MAX_RANK || record->shape % 4u != 0u ||
+	    !player_inside(image, record->shape, 4u * record->rank) ||
+	    (record->offset & (bytes - 1u) & 3u) != 0u) {
+		return false;
+	}
+	for (uint32_t i = 0; i < record->rank; i++) {
+		bytes = tinyml_check_times(bytes, (uint32_t)shape[i]);
+	}
+	return bytes == record->bytes;
+}
+
 static int player_take_tensor(struct tinyml_player *player, const struct player_image *image,
 			      const struct tensor_record *record, struct tinyml_tensor *tensor)
 {
@@ -80,8 +103,7 @@ static int player_take_tensor(struct tinyml_player *player, const struct player_
 		in_state ? image->descriptor->state_bytes : image->descriptor->arena_bytes;
 
 	if (!player_is_text(image, record->name) || record->type > TINYML_BOOL ||
-	    record->rank > MAX_RANK || record->shape % 4u != 0u ||
-	    !player_inside(image, record->shape, 4u * record->rank) || record->offset > room ||
+	    !player_has_shape(image, record) || record->offset > room ||
 	    record->bytes > room - record->offset) {
 		return TINYML_SLOT_POINTER;
 	}

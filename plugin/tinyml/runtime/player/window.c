@@ -23,8 +23,11 @@ static bool window_fits(int32_t in, int32_t out, int32_t stride, int32_t kernel,
 uint32_t tinyml_check_window_s8(struct tinyml_check *check, const struct tinyml_window *w)
 {
 	const uint32_t outputs = tinyml_check_image(w->batches, w->out_h, w->out_w, w->out_c);
+	const uint32_t strides = tinyml_check_times((uint32_t)w->stride_h, (uint32_t)w->stride_w);
 
-	tinyml_check_that(check, w->batches > 0 && w->in_c > 0 && w->out_c > 0 &&
+	/* Convolutions compare the product of a kernel's extents and strides with 1, in int32. */
+	tinyml_check_that(check, tinyml_check_times(tinyml_check_taps(w), strides) <= INT32_MAX &&
+					 w->batches > 0 && w->in_c > 0 && w->out_c > 0 &&
 					 window_fits(w->in_h, w->out_h, w->stride_h, w->kernel_h,
 						     w->dilation_h, w->pad_top) &&
 					 window_fits(w->in_w, w->out_w, w->stride_w, w->kernel_w,

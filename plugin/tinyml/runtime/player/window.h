@@ -30,10 +30,10 @@ static inline uint32_t tinyml_check_reach(int32_t out, int32_t stride, int32_t k
 	       (uint32_t)(kernel - 1) * (uint32_t)dilation + 1u;
 }
 
-/** Elements of a kernel, of at most 2^30. */
+/** Elements of a kernel. */
 static inline uint32_t tinyml_check_taps(const struct tinyml_window *window)
 {
-	return (uint32_t)window->kernel_h * (uint32_t)window->kernel_w;
+	return tinyml_check_times((uint32_t)window->kernel_h, (uint32_t)window->kernel_w);
 }
 
 static inline uint32_t tinyml_check_words(uint32_t elements)

@@ -18,10 +18,10 @@ extern "C" {
 /**
  * int8 depthwise convolution, computed channel by channel; out_c is a multiple of in_c.
  *
- * Weights are (out_c, kernel_h, kernel_w), followed by three zeros if kernel_h * kernel_w is not a
- * multiple of 4: kernels may read whole words. The other tables have one entry per output channel.
- * The bias includes the contribution of the zero points that does not depend on the input:
- * bias - in_zero * sum(weight - weight_zero).
+ * Weights are (out_c, kernel_h, kernel_w). Kernels for cores with DSP instructions read whole
+ * words, up to three bytes past the last weight; what they find there does not matter. The other
+ * tables have one entry per output channel. The bias includes the contribution of the zero points
+ * that does not depend on the input: bias - in_zero * sum(weight - weight_zero).
  */
 struct tinyml_depthwise_conv_s8 {
 	struct tinyml_window window;

@@ -30,6 +30,9 @@ extern "C" {
 
 #define TINYML_PLAY_OPERANDS 6
 
+/** The work of making a call, beside that of its kernel. */
+#define TINYML_PLAY_WORK 16u
+
 struct tinyml_play_kernel;
 
 /** A call, ready to be made. */
@@ -49,13 +52,20 @@ struct tinyml_check {
 	uint32_t turns;
 	uint32_t count;    /* of operands */
 	uint32_t bytes[4]; /* that there are, by enum tinyml_player_memory */
+	uint32_t stated;   /* operands of which the check has said what the call does: a bit each */
 	bool wrong;
 };
 
-/** A kernel that a player can call. The functions of its check state what it reads and writes. */
+/**
+ * A kernel that a player can call.
+ *
+ * Its check states for every operand what the call reads and writes, in terms of the record and for
+ * any record: all numbers in it may be hostile. Sums and products of them saturate. The contents of
+ * tables and operands do not matter to a kernel's addresses, or the check reads them too.
+ */
 struct tinyml_play_kernel {
 	void (*play)(const struct tinyml_play *play);
-	/** @return the work of the call: multiplications, or elements, at most */
+	/** @return the work of the call, at most: multiplications, or elements that it visits */
 	uint32_t (*check)(struct tinyml_check *check);
 	void (*function)(void); /* what `play` calls, of the type that it knows */
 	const void *loop;       /* a part of the kernel that not every model needs */
@@ -74,11 +84,15 @@ extern const uint32_t tinyml_play_index_count;
 uint32_t tinyml_check_plus(uint32_t a, uint32_t b);
 uint32_t tinyml_check_times(uint32_t a, uint32_t b);
 
-/** The call reads or writes this many bytes of an operand. @a alignment is a power of two. */
+/** The call reads or writes this many bytes of an operand, which is not NULL. @a alignment is a
+ * power of two, at most TINYML_PLAYER_ALIGNMENT. */
 void tinyml_check_reads(struct tinyml_check *check, uint32_t operand, uint32_t bytes,
 			uint32_t alignment);
 void tinyml_check_writes(struct tinyml_check *check, uint32_t operand, uint32_t bytes,
 			 uint32_t alignment);
+
+/** Whether the call gets a NULL pointer; if not, its check states what it reads or writes. */
+bool tinyml_check_nothing(struct tinyml_check *check, uint32_t operand);
 
 /** The call reads this many bytes at a position of the image. */
 void tinyml_check_constants(struct tinyml_check *check, uint32_t position, uint32_t bytes,

@@ -69,7 +69,7 @@ enum tinyml_slot_error {
 	TINYML_SLOT_OVERTAKEN = -25,      /* another update has begun since */
 	TINYML_SLOT_KERNEL = -26,         /* needs a kernel that this firmware does not have */
 	TINYML_SLOT_CALL = -27,           /* a call would leave its memory */
-	TINYML_SLOT_WORK = -28,           /* more work than it states, or than the firmware allows */
+	TINYML_SLOT_WORK = -28, /* more work than it states, or than the firmware allows */
 };
 
 /* What code may need of a core, one bit each; an image lists all that it needs, the firmware all
