@@ -268,26 +268,30 @@ void tinyml_player_close(struct tinyml_player *player)
 	player->program = NULL;
 }
 
-/* Make a call in a turn of a repetition; returns where the next one is. */
+/* Make a call in a turn of a repetition; returns where the next one is. Small models spend a
+ * hundredth of their time here. */
 static const uint32_t *player_call(const struct tinyml_player *player, const uint32_t *at,
 				   uint32_t turn)
 {
 	const uint32_t head = *at++;
-	const uint32_t count = COUNT(head);
-	struct tinyml_play play = {
-		.kernel = &tinyml_play_kernels[tinyml_play_index[KERNEL(head)]],
-		.image = player->memory[TINYML_PLAYER_IMAGE],
-	};
+	struct tinyml_play play; /* operands that the kernel does not have stay as they are */
+	void **to = play.operand;
 
+	play.kernel = &tinyml_play_kernels[tinyml_play_index[KERNEL(head)]];
+	play.image = player->memory[TINYML_PLAYER_IMAGE];
 	play.record = play.image + *at++;
-	for (uint32_t i = 0; i < count; i++) {
-		const uint32_t operand = at[i];
-		const uint32_t step = STRIDED(head) ? at[count + i] * turn : 0u;
+	for (uint32_t left = COUNT(head); left > 0u; left--) {
+		const uint32_t operand = *at++;
 
-		play.operand[i] = player->memory[MEMORY(operand)] + POSITION(operand) + step;
+		*to++ = player->memory[MEMORY(operand)] + POSITION(operand);
+	}
+	if (STRIDED(head)) {
+		for (void **stepped = play.operand; stepped != to; stepped++) {
+			*stepped = (uint8_t *)*stepped + turn * *at++;
+		}
 	}
 	TINYML_LAYER(HIGH(head), play.kernel->play(&play));
-	return at + count + (STRIDED(head) ? count : 0u);
+	return at;
 }
 
 static void player_play(const struct tinyml_player *player, uint32_t position, uint32_t words)
@@ -295,7 +299,7 @@ static void player_play(const struct tinyml_player *player, uint32_t position, u
 	const uint32_t *at = (const void *)(player->memory[TINYML_PLAYER_IMAGE] + position);
 	const uint32_t *const end = at + words;
 
-	while (at < end) {
+	while (at != end) {
 		if (KERNEL(*at) != REPEAT) {
 			at = player_call(player, at, 0);
 			continue;
@@ -304,7 +308,7 @@ static void player_play(const struct tinyml_player *player, uint32_t position, u
 		const uint32_t *const last = at + 2 + at[1];
 
 		for (uint32_t turn = 0; turn < turns; turn++) {
-			for (const uint32_t *inner = at + 2; inner < last;) {
+			for (const uint32_t *inner = at + 2; inner != last;) {
 				inner = player_call(player, inner, turn);
 			}
 		}
