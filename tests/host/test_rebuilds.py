@@ -44,3 +44,5 @@ def test_other_settings_end_an_error_that_the_old_ones_caused(tmp_path: Path) ->
     project.write_model("one", "tanh")
     project.write_settings()
     assert project.check() == "", "a file that no setting names any more is missed"
+    project.write_compiler()
+    assert project.check() == "", "a file that an update removed is missed"

@@ -48,6 +48,7 @@ class Project:
     def start(self) -> None:
         self.folder.mkdir(parents=True)
         shutil.copy(Path(__file__).parent / "CMakeLists.txt", self.folder)
+        self.write_compiler()
         self.write_model("one", "conv")
         self.write_settings()
         self.configure()
@@ -55,6 +56,13 @@ class Project:
     def configure(self) -> str:
         words = ["cmake", "-G", "Ninja", "-S", str(self.folder), "-B", str(self.build)]
         return run([*words, f"-DREPOSITORY={ROOT}", f"-DPYTHON={sys.executable}"])[1]
+
+    def write_compiler(self) -> None:
+        """A file of another name, as an update of the compiler brings it."""
+        self.edits += 1
+        shutil.rmtree(self.folder / "compiler", ignore_errors=True)
+        (self.folder / "compiler").mkdir()
+        (self.folder / "compiler" / f"part{self.edits}.py").touch()
 
     def write_settings(self) -> None:
         lines = [
@@ -158,6 +166,7 @@ def edit(project: Project, rng: random.Random) -> str:
     name = rng.choice(list(project.entries))
     entry = project.entries[name]
     kinds = ["model", "model", "options", "options", "rename", "output", "output", "data", "cmake", "second"]
+    kinds.append("compiler")
     kind = rng.choice(kinds)
     if kind == "model":
         project.write_model(name, chosen := rng.choice(MODELS))
@@ -182,6 +191,9 @@ def edit(project: Project, rng: random.Random) -> str:
             content[1] ^= 1
             data.write_bytes(content)
         return "external data change"
+    if kind == "compiler":
+        project.write_compiler()
+        return "the compiler changes"
     if kind == "cmake":
         project.configure()
         return "CMake runs"

@@ -30,8 +30,9 @@ function(tinyml_compile_now name dir comment)
 endfunction()
 
 # Compile the model in the build whenever something that it depends on changes. Ninja does it in two steps,
-# because CMake depends on the list of kernels: see compile_model.py. The first one names no file of the user:
-# ninja would refuse to run CMake while a file that the new settings no longer name is missing.
+# because CMake depends on the list of kernels: see compile_model.py. The first one names no file of the user
+# or of the compiler, which are in its depfile: while a file that is named here is missing, because its user has
+# renamed it or an update has removed it, ninja would refuse to run CMake.
 function(tinyml_compile_later name dir comment)
   cmake_parse_arguments(PARSE_ARGV 3 arg "" "" "GENERATED;COMMAND;FILES;COMPILER")
   get_property(python GLOBAL PROPERTY TINYML_PYTHON)
@@ -45,7 +46,7 @@ function(tinyml_compile_later name dir comment)
     add_custom_command(
       OUTPUT ${kernels}
       COMMAND ${python} ${script} --kernels ${arg_COMMAND}
-      DEPENDS ${arg_COMPILER} ${unruly}
+      DEPENDS ${unruly}
       DEPFILE ${dir}/${name}.kernels.d
       COMMENT "${comment}"
       VERBATIM
