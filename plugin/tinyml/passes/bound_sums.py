@@ -15,8 +15,10 @@ from typing import cast
 import numpy as np
 
 from tinyml.ir import Array, DType, Graph, Layer, Node, Tensor, TensorType
+from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.quantization.quantize import Dequantize, Quantize
-from tinyml.ops.shared.quant import dequantize, quant_of
+from tinyml.ops.reshape import Reshape
+from tinyml.ops.shared.quant import NO_CLAMP, dequantize, quant_of
 from tinyml.ops.weighted.weighted import Weighted, channel_multipliers
 from tinyml.passes.editor import Editor
 
@@ -92,23 +94,43 @@ def _bound(edit: Editor, node: Node, layer: Layer, sums: _Sums) -> None:
 
 
 def _in_real_numbers(edit: Editor, node: Node, layer: Layer) -> None:
-    """Dequantize, the float layer, Quantize."""
+    """A float layer on the integers, whose small sums are exact, then their scale, and Quantize.
+
+    At the scales of the tensors, rounding would leave a little of sums that are 0. Where a step of the output
+    is tiny, it would be saturated.
+    """
     assert isinstance(layer.op, Weighted)
     x, w, y = layer.input(0), layer.input(1), layer.output
-    float_x = edit.tensor(f"{x.name}/real", TensorType(x.shape, DType.FLOAT32))
-    nodes = [Node(f"{node.name}/dequantize", Dequantize(), (x.name,), (float_x.name,))]
+    float_x, nodes = _whole_numbers(edit, f"{node.name}/input", x)
     if w.is_constant:
-        float_w: Tensor = edit.constant(f"{w.name}/real", dequantize(w.value, quant_of(w)))
+        quant = quant_of(w)
+        whole = replace(quant, scales=(1.0,) * len(quant.scales))
+        float_w: Tensor = edit.constant(f"{w.name}/real", dequantize(w.value, whole))
     else:
-        float_w = edit.tensor(f"{w.name}/real", TensorType(w.shape, DType.FLOAT32))
-        nodes.append(Node(f"{node.name}/dequantize_weights", Dequantize(), (w.name,), (float_w.name,)))
+        float_w, more = _whole_numbers(edit, f"{node.name}/weights", w)
+        nodes += more
     names = [float_x.name, float_w.name]
     if layer.has_input(2):
-        scales = quant_of(x).scale * np.asarray(quant_of(w).scales, np.float64)
-        real = (layer.input(2).value.reshape(-1) * scales).astype(np.float32)
+        real = layer.input(2).value.reshape(-1).astype(np.float32)
         names.append(edit.constant(f"{layer.input(2).name}/real", real).name)
+    sums = edit.tensor(f"{y.name}/sums", TensorType(y.shape, DType.FLOAT32))
+    nodes.append(Node(node.name, replace(layer.op, clamp=NO_CLAMP), tuple(names), (sums.name,)))
+    scales = (quant_of(x).scale * np.asarray(quant_of(w).scales, np.float64)).astype(np.float32)
+    factors = edit.constant(f"{y.name}/scales", scales)
     float_y = edit.tensor(f"{y.name}/real", TensorType(y.shape, DType.FLOAT32))
-    nodes.append(Node(node.name, layer.op, tuple(names), (float_y.name,)))
+    scaled = Binary("mul", clamp=layer.op.clamp)
+    nodes.append(Node(f"{node.name}/scale", scaled, (sums.name, factors.name), (float_y.name,)))
     to_integers = Quantize(y.dtype, quant_of(y), halves_to_even=layer.op.round_once)
     nodes.append(Node(f"{node.name}/quantize", to_integers, (float_y.name,), (y.name,)))
     edit.replace([node], nodes)
+
+
+def _whole_numbers(edit: Editor, name: str, x: Tensor) -> tuple[Tensor, list[Node]]:
+    """The integers of a tensor as float, without their zero point and their scale."""
+    quant = replace(quant_of(x), scales=(1.0,) * len(quant_of(x).scales))
+    plain = edit.tensor(f"{x.name}/whole", TensorType(x.shape, x.dtype, quant))
+    real = edit.tensor(f"{x.name}/real", TensorType(x.shape, DType.FLOAT32))
+    return real, [
+        Node(f"{name}/whole", Reshape(x.shape), (x.name,), (plain.name,)),
+        Node(f"{name}/dequantize", Dequantize(), (plain.name,), (real.name,)),
+    ]

@@ -13,6 +13,7 @@ import numpy as np
 from tinyml.cores.targets import Target
 from tinyml.ir import Array, Constraint, Layer, Tensor, TensorType, given
 from tinyml.ops.dense.cmsis import DENSE_KERNELS
+from tinyml.ops.dense.computed import DenseComputed
 from tinyml.ops.dense.sparse import DenseRuns, DenseRunsOfBytes, DenseSparse
 from tinyml.ops.framework.kernel import Cost, Kernel, Library, Sheet, register_kernels
 from tinyml.ops.framework.table_words import stream
@@ -258,6 +259,7 @@ register_kernels(
     DenseQuads(),
     DenseInt8(),
     DenseInt16(),
+    DenseComputed(),
     DenseRunsOfBytes(),
     DenseByteWeights(),
     DenseRuns(),

@@ -254,13 +254,14 @@ def read_fully_connected(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
     if not options.KeepNumDims():  # leading axes are flattened into rows
         x = build.add1(Reshape((x.elements // w.shape[1], w.shape[1])), [x])
     w = layer_weights(node, build, x, w)
-    if w.is_constant:
+    plain = bias is None and node.clamp == NO_CLAMP
+    if w.is_constant or (w.quant is not None and not plain):
         return [build.add1(Dense(clamp=node.clamp), [x, w, layer_bias(build, x, bias)], node.outputs[0])]
-    if bias is not None or node.clamp != NO_CLAMP:
-        raise UnsupportedError(
-            f"{node.op_type} operator {node.name!r}: computed weights with bias or activation"
-        )
-    return [product(build, x, swapped(build, w), node.outputs[0])]
+    result = product(build, x, swapped(build, w), node.outputs[0] if plain else TensorType((), DType.FLOAT32))
+    if plain:
+        return [result]
+    bias = bias or build.constant(np.zeros(w.shape[0], np.float32))
+    return [build.add1(Binary("add", clamp=node.clamp), [result, bias])]
 
 
 @onnx_writer(MatMul)

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from tinyml.base import c
-from tinyml.base.errors import ModelError, UnsupportedError
+from tinyml.base.errors import ModelError
 from tinyml.ir import Array, DType, Layer, Op, Quant, Tensor, TensorType, given
 from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.framework.quantization_facts import quantizes
@@ -23,6 +23,7 @@ from tinyml.ops.shared.indices import in_range
 from tinyml.ops.shared.operands import axis_exists, integers, not_empty, present
 from tinyml.ops.shared.quant import dequantize
 from tinyml.ops.slice import take
+from tinyml.ops.transpose import Transpose
 
 
 def chooses_from_something(layer: Layer[Gather]) -> bool:
@@ -278,10 +279,32 @@ def read_gather_nd(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
 
 @tflite_op("GATHER")
 def read_tflite_gather(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
-    x, axis = node.input(0), node.options.Axis()
-    if node.options.BatchDims():
-        raise UnsupportedError(f"GATHER operator {node.name!r} with batch dimensions is not supported")
-    return [gather(build, x, node.input(1), axis)]
+    x, indices, axis, batch = node.input(0), node.input(1), node.options.Axis(), node.options.BatchDims()
+    batch = batch + len(indices.shape) if batch < 0 else batch
+    if batch == 0:
+        return [gather(build, x, indices, axis)]
+    axis = axis + len(x.shape) if axis < 0 else axis
+    if not 0 < batch <= min(axis, len(indices.shape)):
+        raise ModelError(
+            f"GATHER operator {node.name!r} has {batch} batch axes",
+            "at most `axis`, and those of the indices",
+        )
+    return [_gather_in_batches(build, x, indices, axis, batch)]
+
+
+def _gather_in_batches(build: Builder, x: Tensor, indices: Tensor, axis: int, batch: int) -> Tensor:
+    """The first axes of both go together; those between them and ``axis`` come before the indices' others."""
+    rank, between, others = len(x.shape), axis - batch, len(indices.shape) - batch
+    if between:
+        order = (*range(batch), axis, *range(batch, axis), *range(axis + 1, rank))
+        x = build.add1(Transpose(order), [x])
+    places = build.add1(Reshape((*indices.shape, 1)), [indices])
+    size = np.asarray([x.shape[batch]], np.int64)
+    y = build.add1(GatherND(batch), [x, known_indices(build, places, size)])
+    if not between:
+        return y
+    chosen, kept = range(batch, batch + others), range(batch + others, batch + others + between)
+    return build.add1(Transpose((*range(batch), *kept, *chosen, *range(kept.stop, len(y.shape)))), [y])
 
 
 @tflite_op("GATHER_ND")
