@@ -93,7 +93,7 @@ def _layer(
         step in plan.backwards,
         tables,
         where=where,
-        number=step,
+        step=step,
         kernel=chosen.kernel.name,
     )
     chosen.kernel.play(layer, sheet)

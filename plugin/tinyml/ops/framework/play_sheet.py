@@ -26,7 +26,7 @@ class PlaySheet(Sheet):
 
     where: dict[str, Operand] = field(default_factory=dict)  # operands by the names that kernels use
     steps: list[Step] = field(default_factory=list)
-    number: int = 0  # of the layer
+    step: int = 0  # the number of the layer
     kernel: str = ""
 
     def call(self, function: str, record: str, *operands: str) -> None:
@@ -34,12 +34,12 @@ class PlaySheet(Sheet):
         name = " ".join([function, *(loop.removeprefix("&") for loop in loops)])
         places = tuple(self._operand(operand) for operand in operands if operand not in loops)
         (found,) = [one for one in self.records if one.name == record]
-        self._note(Call(name, found, places, self.number))
+        self._note(Call(name, found, places, self.step))
 
     def note(self, function: str, members: dict[str, object], *operands: str) -> None:
         """Call a function that only the player has."""
         record = Record(function, "", {name: str(value) for name, value in members.items()})
-        self._note(Call(function, record, tuple(self._operand(o) for o in operands), self.number))
+        self._note(Call(function, record, tuple(self._operand(o) for o in operands), self.step))
 
     def line(self, text: str = "") -> None:
         if text:
