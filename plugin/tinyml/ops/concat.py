@@ -9,10 +9,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tinyml.base import c
 from tinyml.base.errors import UnsupportedError
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, View, given
 from tinyml.ops.elementwise.lookup import Lookup
 from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.framework.play_loops import play_copies
 from tinyml.ops.framework.quantization_facts import quantizes
 from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
@@ -105,6 +107,9 @@ class ConcatCopies(Kernel[Concat]):
 
     def _copy(self, sheet: Sheet, index: int, rows: int, row: int, step: int, offset: int) -> None:
         x, y = sheet.x(index), sheet.y()
+        if sheet.plays:
+            play_copies(sheet, (rows, row), c.Walk((row, 1)), c.Walk((step, 1), offset), x, y)
+            return
         size = row * sheet.layer.output.dtype.bytes
         if rows == 1:
             sheet.line(f"memcpy({f'&{y}[{offset}]' if offset else y}, {x}, {size});")

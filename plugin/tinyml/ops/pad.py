@@ -17,6 +17,7 @@ from tinyml.ir import Array, DType, Layer, Op, Shape, Tensor, TensorType, given
 from tinyml.ir.hook_types import RowWindow
 from tinyml.ops.framework import fixed_point as fp
 from tinyml.ops.framework.kernel import Kernel, Overlay, Sheet, register_kernels
+from tinyml.ops.framework.play_loops import array, merged, play_fill
 from tinyml.ops.framework.quantization_facts import quantizes
 from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
@@ -105,7 +106,11 @@ class PadLoops(Kernel[Pad]):
         if x.elements:
             self._move(op, x.shape, y, sheet)
         for shape, offset in _borders(op, x.shape, y.shape):
-            with sheet.loops(c.nest(shape, {"y": c.Walk(c.contiguous(y.shape), offset)})) as index:
+            walk = c.Walk(c.contiguous(y.shape), offset)
+            if sheet.plays:
+                play_fill(sheet, shape, walk, sheet.y(), np.asarray(value, y.dtype.numpy).tobytes())
+                continue
+            with sheet.loops(c.nest(shape, {"y": walk})) as index:
                 sheet.line(f"{sheet.y()}[{index['y']}] = {sheet.number(value, y.dtype)};")
 
     def _move(self, op: Pad, shape: Shape, y: Tensor, sheet: Sheet) -> None:
@@ -124,10 +129,28 @@ class PadLoops(Kernel[Pad]):
                 first + sum(n * s for n, s in zip(lasts, y_strides[:row], strict=True)),
             ),
         }
+        if sheet.plays:
+            self._play_move(shape, row, walks, sheet)
+            return
         size = int(np.prod(shape[row:], dtype=np.int64)) * y.dtype.bytes
         sheet.include("<string.h>")
         with sheet.loops(c.nest(shape[:row], walks)) as index:
             sheet.line(f"memmove(&{sheet.y()}[{index['y']}], &{sheet.x()}[{index['x']}], {size});")
+
+    def _play_move(self, shape: Shape, row: int, walks: dict[str, c.Walk], sheet: Sheet) -> None:
+        """Rows stay whole: both may overlap."""
+        extents, (x_steps, y_steps) = merged(shape[:row], walks["x"].strides, walks["y"].strides)
+        size = sheet.layer.output.dtype.bytes
+        members = {
+            **array("extents", extents, 1),
+            **array("from_steps", [step * size for step in x_steps], 0),
+            **array("to_steps", [step * size for step in y_steps], 0),
+            ".from_start": walks["x"].offset * size,
+            ".to_start": walks["y"].offset * size,
+            ".bytes": int(np.prod(shape[row:], dtype=np.int64)) * size,
+            ".unit": 1,
+        }
+        sheet.note("tinyml_play_move", members, sheet.x(), sheet.y())
 
 
 def _borders(op: Pad, inner: Shape, outer: Shape) -> Iterator[tuple[Shape, int]]:

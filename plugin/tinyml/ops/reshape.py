@@ -10,10 +10,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from tinyml.base import c
 from tinyml.base.errors import ModelError
 from tinyml.ir import Array, Layer, Op, Quant, Shape, Tensor, TensorType, View, given
 from tinyml.ir.constraints import quantisation_problem
 from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.framework.play_loops import play_copies
 from tinyml.ops.framework.quantization_facts import quantizes
 from tinyml.ops.framework.reading import MALFORMED, Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
@@ -72,6 +74,10 @@ class CopyKernel(Kernel[Reshape]):
 
     def emit(self, layer: Layer[Reshape], sheet: Sheet) -> None:
         sheet.include("<string.h>")
+        if sheet.plays:
+            whole = c.Walk((1,))
+            play_copies(sheet, (layer.output.elements,), whole, whole, sheet.x(), sheet.y())
+            return
         sheet.line(f"memcpy({sheet.y()}, {sheet.x()}, {layer.output.bytes});")
 
 

@@ -14,6 +14,7 @@ from tinyml.base import c
 from tinyml.base.errors import ModelError
 from tinyml.ir import Array, Layer, Op, Shape, Tensor, TensorType, View, given
 from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.framework.play_loops import play_copies
 from tinyml.ops.framework.quantization_facts import quantizes
 from tinyml.ops.framework.reading import MALFORMED, Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
@@ -86,6 +87,9 @@ def copy_strided(sheet: Sheet, shape: Shape, x: c.Walk, y: c.Walk) -> None:
     """Copy elements of input 0 to output 0 along two walks over ``shape``; pieces that both walks go through
     one element after the other are copied at once. Compilers see that for themselves only where they know
     that the two tensors do not overlap."""
+    if sheet.plays:
+        play_copies(sheet, shape, x, y, sheet.x(), sheet.y())
+        return
     axes, run = len(shape), 1
     while axes and (shape[axes - 1] == 1 or x.strides[axes - 1] == y.strides[axes - 1] == run):
         axes -= 1

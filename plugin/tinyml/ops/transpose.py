@@ -13,6 +13,7 @@ import numpy as np
 from tinyml.base import c
 from tinyml.ir import Array, Layer, Op, Tensor, TensorType, View, given
 from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.framework.play_loops import play_copies
 from tinyml.ops.framework.quantization_facts import quantizes
 from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
@@ -64,10 +65,11 @@ class TransposeKernel(Kernel[Transpose]):
         op = layer.op
         shape = layer.output.shape
         strides = c.contiguous(layer.input(0).shape)
-        nest = c.nest(
-            shape,
-            {"y": c.Walk(c.contiguous(shape)), "x": c.Walk(tuple(strides[p] for p in op.perm))},
-        )
+        walks = {"y": c.Walk(c.contiguous(shape)), "x": c.Walk(tuple(strides[p] for p in op.perm))}
+        if sheet.plays:
+            play_copies(sheet, shape, walks["x"], walks["y"], sheet.x(), sheet.y())
+            return
+        nest = c.nest(shape, walks)
         with sheet.loops(nest) as index:
             sheet.line(f"{sheet.y()}[{index['y']}] = {sheet.x()}[{index['x']}];")
 

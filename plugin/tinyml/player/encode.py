@@ -72,7 +72,7 @@ class _Records:
         return self._known[content]
 
     def operand(self, operand: Operand) -> int:
-        position = self.tables[operand.table] if operand.table else operand.position
+        position = operand.position + (self.tables[operand.table] if operand.table else 0)
         return operand.memory << POSITION_BITS | position
 
 

@@ -45,6 +45,25 @@ def _bytes(number: int, name: str, record: Layout, operands: int) -> Playable:
     )
 
 
+def _own(number: int, name: str, record: Layout, operands: int, source: str, check: str = "") -> Playable:
+    """A function that only the player has."""
+    needed = (
+        ("window.c", "nest.c")
+        if record in (records.POOL, records.MEAN_ANY, records.MAX_POOL)
+        else ("nest.c",)
+    )
+    files = (source, *needed)
+    play = f"tinyml_play_{name}"
+    checks = f"tinyml_check_{check or name}"
+    return Playable(
+        number, play, record, operands, play, checks, "", tuple(f"player/{file}" for file in files)
+    )
+
+
+def _binary(number: int, name: str, check: str = "binary_s8") -> Playable:
+    return _own(number, f"{name}_s8", records.BINARY, 3, "play_binary_s8.c", check)
+
+
 def _conv(number: int, name: str) -> Playable:
     return Playable(
         number,
@@ -114,13 +133,18 @@ _WHOLE = replace(
         "tinyml/depthwise_conv.h",
         *("conv/depthwise_whole_s8.c", "player/play_depthwise_s8.c", "player/window.c"),
     ),
-    operands=2,
+    named_in_play=False,
 )
 
 _ALL = (
     _bytes(1, "copy", records.COPY, 2),
     _bytes(2, "fill", records.FILL, 1),
     _bytes(3, "lookup", records.LOOKUP, 2),
+    _own(4, "move", records.MOVE, 2, "play_move.c"),
+    _own(5, "fill_loops", records.FILL_LOOPS, 1, "play_move.c"),
+    _own(6, "quantize_bytes", records.QUANTIZE, 2, "play_quantize.c"),
+    _own(7, "dequantize_s8", records.DEQUANTIZE, 2, "play_quantize.c", "dequantize_bytes"),
+    _own(8, "dequantize_u8", records.DEQUANTIZE, 2, "play_quantize.c", "dequantize_bytes"),
     _conv(16, "conv_s8"),
     _conv(17, "conv_wide_s8"),
     _conv(18, "conv_halves_s8"),
@@ -156,6 +180,23 @@ _ALL = (
         *(81, "softmax_s8", records.SOFTMAX, "tinyml/softmax.h", "softmax/softmax_s8.c"),
         *("player/play_softmax_s8.c",),
     ),
+    _own(82, "mean_s8", records.POOL, 2, "play_windows_s8.c"),
+    _own(83, "mean_any_s8", records.MEAN_ANY, 2, "play_windows_s8.c"),
+    _own(84, "max_pool_s8", records.MAX_POOL, 2, "play_windows_s8.c"),
+    _own(85, "sums_s8", records.SUMS, 2, "play_sums_s8.c"),
+    _own(86, "means_s8", records.MEANS, 2, "play_sums_s8.c"),
+    _own(87, "reduce_s8", records.REDUCE, 2, "play_sums_s8.c"),
+    _own(96, "sum_s8", records.ADD, 3, "play_sum_s8.c"),
+    _binary(98, "linear", "linear_s8"),
+    _binary(99, "mul"),
+    _binary(100, "mul_once"),
+    _binary(101, "prelu"),
+    _binary(102, "prelu_once"),
+    _binary(103, "rescaled_sum"),
+    _binary(104, "squared"),
+    _binary(105, "sum_once", "sum_once_s8"),
+    _binary(106, "max"),
+    _binary(107, "min"),
 )
 
 KERNELS = {kernel.name: kernel for kernel in _ALL}

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tinyml.ops.framework.kernel import Record
+from tinyml.ops.framework.play_loops import LOOPS
 
 WINDOW = (
     *("h .window.batches", "h .window.in_h", "h .window.in_w", "h .window.in_c"),
@@ -105,3 +106,47 @@ SOFTMAX = Layout(("i .rows", "i .depth", "i .multiplier", "i .left_shift", "i .l
 COPY = Layout(("I .rows", "I .bytes", "I .from_step", "I .to_step"))
 FILL = Layout(("I .bytes", "I .value"))
 LOOKUP = Layout(("I .count", "I* .table"))
+
+
+def _loops(code: str, name: str) -> tuple[str, ...]:
+    """An array with an entry for each loop of a nest."""
+    return tuple(f"{code} .{name}.{i}" for i in range(LOOPS))
+
+
+MOVE = Layout(
+    (
+        *(*_loops("I", "extents"), *_loops("i", "from_steps"), *_loops("i", "to_steps")),
+        *("I .from_start", "I .to_start", "I .bytes", "I .unit"),
+    )
+)
+FILL_LOOPS = Layout((*_loops("I", "extents"), *_loops("i", "steps"), "I .start", "I .bytes", "I .value"))
+ADD = Layout(
+    (
+        *("i .count", "i .a_factor", "i .b_factor", "i .offset"),
+        *("h .shift", "h .out_min", "h .out_max", "2x"),
+    )
+)
+BINARY = Layout(
+    (
+        *(*_loops("I", "extents"), *_loops("i", "a_steps"), *_loops("i", "b_steps")),
+        *("i .a_factor", "i .b_factor", "i .y_factor"),
+        *("h .a_zero", "h .b_zero", "h .out_zero", "h .out_min", "h .out_max"),
+        *("b .a_shift", "b .b_shift", "b .y_shift", "B .headroom", "h .sign"),
+    )
+)
+MEAN_ANY = Layout((*WINDOW, "h .zero", "h .out_min", "h .out_max", "H .halves", "2x"))
+MAX_POOL = Layout((*WINDOW, "h .out_min", "h .out_max", "2x"))
+SUMS = Layout(("I .positions", "I .channels"))
+MEANS = Layout(
+    ("I .count", "i .factor", "i .offset", "h .shift", "h .out_min", "h .out_max", "2x"),
+)
+REDUCE = Layout(
+    (
+        *(*_loops("I", "extents"), *_loops("i", "steps")),
+        *(*_loops("I", "inner_extents"), *_loops("i", "inner_steps")),
+        *("i .offset", "i .multiplier", "h .shift", "h .out_zero", "h .out_min", "h .out_max"),
+        "I .rounding",
+    )
+)
+QUANTIZE = Layout(("I .count", "f .scale", "h .zero", "h .out_min", "h .out_max", "H .to_even"))
+DEQUANTIZE = Layout(("I .count", "f .scale", "i .zero"))

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from tinyml.ops.framework.play_loops import LOOPS
 from tinyml.ops.framework.program import Call, Repeat, Step
 from tinyml.player import records
 from tinyml.player.kernels import KERNELS
@@ -69,6 +70,18 @@ def _dense(members: Members) -> int:
     return _number(members, ".rows", ".outputs") * (int(members[".inputs"]) + 1)
 
 
+def _count(members: Members, name: str = "extents") -> int:
+    return _number(members, *(f".{name}.{i}" for i in range(LOOPS)))
+
+
+def _reduce(members: Members) -> int:
+    return _count(members) * (_count(members, "inner_extents") + 1)
+
+
+def _pool(members: Members) -> int:
+    return _outputs(members) * (_taps(members) + 1)
+
+
 _WORK: dict[Layout, Callable[[Members], int]] = {
     records.CONV_STREAM: _conv,
     records.CONV_MVE: _conv,
@@ -76,7 +89,18 @@ _WORK: dict[Layout, Callable[[Members], int]] = {
     records.DEPTHWISE_MVE: _depthwise,
     records.DENSE_STREAM: _dense,
     records.DENSE_MVE: _dense,
-    records.POOL: lambda members: _outputs(members) * _taps(members),
+    records.POOL: _pool,
+    records.MEAN_ANY: _pool,
+    records.MAX_POOL: _pool,
+    records.SUMS: lambda members: _number(members, ".positions", ".channels"),
+    records.MEANS: lambda members: int(members[".count"]),
+    records.REDUCE: _reduce,
+    records.ADD: lambda members: int(members[".count"]),
+    records.BINARY: lambda members: 4 * _count(members),
+    records.QUANTIZE: lambda members: 16 * int(members[".count"]),
+    records.DEQUANTIZE: lambda members: 4 * int(members[".count"]),
+    records.MOVE: lambda members: _count(members) * (int(members[".bytes"]) + 1),
+    records.FILL_LOOPS: lambda members: 2 * _count(members),
     records.SOFTMAX: lambda members: 16 * _number(members, ".rows", ".depth"),
     records.COPY: lambda members: int(members[".rows"]) * (int(members[".bytes"]) + 1),
     records.FILL: lambda members: int(members[".bytes"]),

@@ -113,7 +113,7 @@ class BandsOfRows(Kernel[Banded]):
         *_, (link, part) = self._links(layer)
         last = parts[-1]
         last.layer, last.depth, last.result = part, sheet.depth, sheet.y()
-        link.kernel.emit_means(part, last, SUMS)
+        (link.kernel.play_means if sheet.plays else link.kernel.emit_means)(part, last, SUMS)
 
     def _declare(self, layer: Layer[Banded], sheet: Sheet, layout: Layout) -> None:
         """The scratch memory: rows of the tensors inside the chain, then the kernels' own scratch."""
@@ -162,9 +162,9 @@ class BandsOfRows(Kernel[Banded]):
                 own.sources = with_residual(link, [chain], beside)
             own.result = sheet.element(result, *place)
             if i == last and layer.op.ends_in_sums(layer):
-                link.kernel.emit_sums(own.layer, own, SUMS)
+                (link.kernel.play_sums if sheet.plays else link.kernel.emit_sums)(own.layer, own, SUMS)
             else:
-                link.kernel.emit(own.layer, own)
+                (link.kernel.play if sheet.plays else link.kernel.emit)(own.layer, own)
         linked = list(self._links(layer))
         for i in sorted(range(len(band.moves)), key=lambda i: layout.buffers[i]):
             if (move := band.moves[i]) is not None:

@@ -36,6 +36,25 @@ class PartSheet(Sheet):
         assert self.whole is not None, "every part belongs to a layer"
         self.whole.call(function, record, *operands)
 
+    @property
+    def plays(self) -> bool:
+        return self.whole is not None and self.whole.plays
+
+    def note(self, function: str, members: Mapping[str, object], *operands: str) -> None:
+        assert self.whole is not None, "every part belongs to a layer"
+        self.whole.note(function, members, *operands)
+
+    def element(self, pointer: str, offset: int, step: int) -> str:
+        if self.whole is not None and self.plays:
+            return self.whole.element(pointer, offset, step)
+        return super().element(pointer, offset, step)
+
+    def _write(self, text: str) -> None:
+        if self.whole is not None and self.plays:
+            self.whole._write(text)
+        else:
+            super()._write(text)
+
     def table(self, suffix: str, values: Array, alignment: int = 1, holds: str = "") -> str:
         """A kernel may lay out weights differently for another band: those get their own name."""
         name, number = suffix, 1

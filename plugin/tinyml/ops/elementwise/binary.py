@@ -15,6 +15,7 @@ from tinyml.cores.targets import Target
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.ir.hook_types import Affine, RowWindow
 from tinyml.ops.elementwise import binary_int8 as integers
+from tinyml.ops.elementwise import binary_played
 from tinyml.ops.elementwise import compare_int8 as comparisons
 from tinyml.ops.elementwise.binary_functions import FUNCTIONS
 from tinyml.ops.elementwise.element_loops import (
@@ -127,6 +128,9 @@ class BinaryQuantized(ElementwiseKernel[Binary]):
     def emit(self, layer: Layer[Binary], sheet: Sheet) -> None:
         integers.emit(layer.op.function, layer.op.clamp, layer, sheet, layer.op.round_once)
 
+    def play(self, layer: Layer[Binary], sheet: Sheet) -> None:
+        binary_played.play(layer.op.function, layer.op.clamp, layer, sheet, layer.op.round_once)
+
 
 def one_step(layer: Layer[Binary]) -> bool:
     """The layer adds int8 tensors of the same shape, and one rescaling step gives the same bytes as three."""
@@ -153,15 +157,7 @@ class AddHelium(ElementwiseKernel[Binary]):
         assert form is not None
         low, high = clamp_range(layer.op.clamp, layer.output)
         sheet.include("<tinyml/add.h>")
-        members = {
-            ".count": layer.output.elements,
-            ".a_factor": form.factors[0],
-            ".b_factor": form.factors[1],
-            ".offset": form.offset,
-            ".shift": form.shift,
-            ".out_min": low,
-            ".out_max": high,
-        }
+        members = binary_played.linear_members(form, layer.output.elements, (low, high))
         name = sheet.record("struct tinyml_add_s8", "params", members)
         sheet.call(self.name, name, sheet.x(0), sheet.x(1), sheet.y())
 

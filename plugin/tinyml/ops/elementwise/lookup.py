@@ -81,6 +81,10 @@ class LookupLoop(InPlace[Lookup]):
         by_bits = np.arange(256, dtype=np.uint8).view(x.dtype.numpy)  # the table's order: as unsigned bytes
         entries = np.asarray(op.table, np.int16)[by_bits.astype(np.int16) - x.dtype.limits[0]]
         table = sheet.table("table", (entries + y.dtype.limits[0]).astype(y.dtype.numpy))
+        if sheet.plays:
+            members = {".count": y.elements, ".table": table}
+            sheet.note("tinyml_play_lookup", members, sheet.x(), sheet.y())
+            return
         with sheet.loops(c.nest(y.shape, {"i": c.Walk(c.contiguous(y.shape))})) as index:
             element = f"{sheet.x()}[{index['i']}]"
             place = element if x.dtype is DType.UINT8 else f"(uint8_t){element}"

@@ -214,6 +214,15 @@ class Sheet:
         """Call a function of the runtime with a record and tensors, tables or memory."""
         self.line(f"{function}({', '.join([f'&{record}', *operands])});")
 
+    @property
+    def plays(self) -> bool:
+        """Whether calls are noted for the player, with ``note``, and C is refused."""
+        return False
+
+    def note(self, function: str, members: Mapping[str, object], *operands: str) -> None:
+        """Call a function that only the player has."""
+        raise NotImplementedError(function)
+
     def divide_scratch(self) -> None:
         """What ``buffer`` needs first."""
         self.line(f"int8_t *const memory = {self.scratch};")
@@ -389,12 +398,20 @@ class Kernel(ABC, Generic[O_contra]):
     def emit(self, layer: Layer[O_contra], sheet: Sheet) -> None:
         """Write the layer's C."""
 
-    def play(self, layer: Layer[O_contra], sheet: Any) -> None:
+    def play(self, layer: Layer[O_contra], sheet: Sheet) -> None:
         """Note the calls that compute the layer on a ``PlaySheet``, for models without code.
 
         Kernels that only call the runtime do the same as for C.
         """
         self.emit(layer, sheet)
+
+    def play_sums(self, layer: Layer[O_contra], sheet: Sheet, sums: str) -> None:
+        """What ``emit_sums`` does, for the player."""
+        self.emit_sums(layer, sheet, sums)
+
+    def play_means(self, layer: Layer[O_contra], sheet: Sheet, sums: str) -> None:
+        """What ``emit_means`` does, for the player."""
+        self.emit_means(layer, sheet, sums)
 
     def refusal(self, layer: Layer[O_contra]) -> str | None:
         """The first constraint that the layer does not meet, in words."""

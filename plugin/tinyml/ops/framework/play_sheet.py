@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -36,12 +36,15 @@ class PlaySheet(Sheet):
         (found,) = [one for one in self.records if one.name == record]
         self._note(Call(name, found, places, self.step))
 
-    def note(self, function: str, members: dict[str, object], *operands: str) -> None:
-        """Call a function that only the player has."""
+    @property
+    def plays(self) -> bool:
+        return True
+
+    def note(self, function: str, members: Mapping[str, object], *operands: str) -> None:
         record = Record(function, "", {name: str(value) for name, value in members.items()})
         self._note(Call(function, record, tuple(self._operand(o) for o in operands), self.step))
 
-    def line(self, text: str = "") -> None:
+    def _write(self, text: str) -> None:
         if text:
             raise NotPlayableError(f"{self.kernel} is C of its own, which a model without code cannot have")
 
@@ -94,4 +97,5 @@ class PlaySheet(Sheet):
             return NULL
         if name in self.where:
             return self.where[name]
-        return Operand(Memory.IMAGE, table=name)
+        (size,) = [table.values.itemsize for table in self.model_tables if table.name == name]
+        return Operand(Memory.IMAGE, element_bytes=size, table=name)

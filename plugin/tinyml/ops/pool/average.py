@@ -143,6 +143,40 @@ class AveragePoolQuantized(PoolKernel[AveragePool]):
             value = limited("sum", *clamp_range(op.clamp, y))
             sheet.line(f"{sheet.y()}[{out}] = ({y.dtype.c}){value};")
 
+    def play(self, layer: Layer[AveragePool], sheet: Sheet) -> None:
+        op, y = layer.op, layer.output
+        if y.dtype is not DType.INT8 or not two_spatial_axes(layer):
+            self.emit(layer, sheet)
+        elif op.line(layer.input(0), y) is not None:
+            sheet.note("tinyml_play_mean_s8", _pool_members(layer), sheet.x(), sheet.y())
+        else:
+            low, high = clamp_range(op.clamp, y)
+            members = {
+                **window_members(layer, op.kernel, op.strides, op.dilations, op.pads),
+                ".zero": quant_of(y).zero_point,
+                ".out_min": low,
+                ".out_max": high,
+                ".halves": ("away", "up", "even").index(op.halves),
+            }
+            sheet.note("tinyml_play_mean_any_s8", members, sheet.x(), sheet.y())
+
+    def play_sums(self, layer: Layer[AveragePool], sheet: Sheet, sums: str) -> None:
+        x = layer.input(0)
+        if x.dtype is not DType.INT8:
+            self.emit_sums(layer, sheet, sums)
+            return
+        members = {".positions": x.elements // x.shape[3], ".channels": x.shape[3]}
+        sheet.note("tinyml_play_sums_s8", members, sheet.x(), sums)
+
+    def play_means(self, layer: Layer[AveragePool], sheet: Sheet, sums: str) -> None:
+        if layer.output.dtype is not DType.INT8:
+            self.emit_means(layer, sheet, sums)
+            return
+        names = (".shift", ".out_min", ".out_max", ".factor", ".offset")
+        known = _pool_members(layer)
+        members = {".count": layer.output.elements, **{name: known[name] for name in names}}
+        sheet.note("tinyml_play_means_s8", members, sums, sheet.y())
+
     def sums_rows(self, layer: Layer[AveragePool]) -> bool:
         x, y, op = layer.input(0), layer.output, layer.op
         whole = len(x.shape) == 4 and y.shape[:3] == (1, 1, 1) and not any(op.pads)
@@ -206,6 +240,22 @@ def whole_blocks(layer: Layer[AveragePool]) -> bool:
     return small and op.line(x, layer.output) is not None
 
 
+def _pool_members(layer: Layer[AveragePool]) -> dict[str, object]:
+    """Members of struct tinyml_pool_s8."""
+    op = layer.op
+    line = op.line(layer.input(0), layer.output)
+    assert line is not None
+    low, high = clamp_range(op.clamp, layer.output)
+    return {
+        **window_members(layer, op.kernel, op.strides, op.dilations, op.pads),
+        ".shift": line.shift,
+        ".out_min": low,
+        ".out_max": high,
+        ".factor": line.factors[0],
+        ".offset": line.offset,
+    }
+
+
 class AveragePoolInt8(AveragePoolQuantized):
     """Sums of several channels at a time, in 16 bits."""
 
@@ -218,21 +268,13 @@ class AveragePoolInt8(AveragePoolQuantized):
         return target.dsp
 
     def emit(self, layer: Layer[AveragePool], sheet: Sheet) -> None:
-        op = layer.op
-        line = op.line(layer.input(0), layer.output)
-        assert line is not None
-        low, high = clamp_range(op.clamp, layer.output)
         sheet.include("<tinyml/pool.h>")
-        members = {
-            **window_members(layer, op.kernel, op.strides, op.dilations, op.pads),
-            ".shift": line.shift,
-            ".out_min": low,
-            ".out_max": high,
-            ".factor": line.factors[0],
-            ".offset": line.offset,
-        }
+        members = _pool_members(layer)
         name = sheet.record("struct tinyml_pool_s8", "params", members)
         sheet.call(self.name, name, sheet.x(), sheet.y())
+
+    def play(self, layer: Layer[AveragePool], sheet: Sheet) -> None:
+        self.emit(layer, sheet)
 
 
 class AveragePoolLoops(PoolKernel[AveragePool]):

@@ -20,6 +20,7 @@ from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.pool.windows import PoolKernel, PoolLoops, Window, read_pool, read_tflite_pool
 from tinyml.ops.shared.clamped import Clamped
 from tinyml.ops.shared.quant import Clamp, clamp_range
+from tinyml.ops.weighted.records import window_members
 
 
 @dataclass(frozen=True)
@@ -134,6 +135,20 @@ class MaxPoolLoops(PoolKernel[MaxPool]):
             sheet.line(f"{sheet.y(0)}[{out}] = {f'best > {top} ? {top} : best' if top else 'best'};")
             if op.indices:
                 sheet.line(f"{sheet.y(1)}[{out}] = place;")
+
+    def play(self, layer: Layer[MaxPool], sheet: Sheet) -> None:
+        op, x, y = layer.op, layer.input(0), layer.output
+        if x.dtype is not DType.INT8 or op.indices or len(x.shape) != 4 or max(*x.shape, *y.shape) >= 1 << 15:
+            self.emit(layer, sheet)
+            return
+        low, high = stored_limits(op.clamp, y)
+        lowest, highest = x.dtype.limits
+        members = {
+            **window_members(layer, op.kernel, op.strides, op.dilations, op.pads),
+            ".out_min": int(max(low, lowest)),
+            ".out_max": int(min(high, highest)),
+        }
+        sheet.note("tinyml_play_max_pool_s8", members, sheet.x(), sheet.y())
 
     def _place(self, op: MaxPool, shape: Sequence[int]) -> c.Expr:
         names = ["n", *(f"i{a}" for a in range(len(op.kernel))), "c"]

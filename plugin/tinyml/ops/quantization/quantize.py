@@ -115,6 +115,22 @@ class QuantizeKernel(InPlace[Quantize]):
             value = f"{function}({sheet.x()}[{i}], {arguments})"
             sheet.line(f"{sheet.y()}[{i}] = ({op.dtype.c}){value};")
 
+    def play(self, layer: Layer[Quantize], sheet: Sheet) -> None:
+        op = layer.op
+        if op.dtype.bytes != 1:
+            self.emit(layer, sheet)
+            return
+        low, high = op.dtype.limits
+        members = {
+            ".count": layer.output.elements,
+            ".scale": sheet.number(op.quant.scale),
+            ".zero": op.quant.zero_point,
+            ".out_min": low,
+            ".out_max": high,
+            ".to_even": int(op.halves_to_even),
+        }
+        sheet.note("tinyml_play_quantize_bytes", members, sheet.x(), sheet.y())
+
 
 class DequantizeKernel(Kernel[Dequantize]):
     """One subtraction and one multiplication per element."""
@@ -130,6 +146,19 @@ class DequantizeKernel(Kernel[Dequantize]):
             stored = f"{sheet.x()}[{i}]"
             centred = f"({stored} - {sheet.number(quant.zero_point, DType.INT32)})"
             sheet.line(f"{sheet.y()}[{i}] = {sheet.number(quant.scale)} * (float){centred};")
+
+    def play(self, layer: Layer[Dequantize], sheet: Sheet) -> None:
+        x, quant = layer.input(0), quant_of(layer.input(0))
+        if x.dtype.bytes != 1:
+            self.emit(layer, sheet)
+            return
+        members = {
+            ".count": x.elements,
+            ".scale": sheet.number(quant.scale),
+            ".zero": quant.zero_point,
+        }
+        kind = "s8" if x.dtype.is_signed else "u8"
+        sheet.note(f"tinyml_play_dequantize_{kind}", members, sheet.x(), sheet.y())
 
 
 register_kernels(Quantize, QuantizeKernel())

@@ -75,6 +75,17 @@ class RequantizeLoop(InPlace[Requantize]):
                 f"{value} + ({y.zero_point}), {low}, {high});"
             )
 
+    def play(self, layer: Layer[Requantize], sheet: Sheet) -> None:
+        """A table of all bytes."""
+        x, y = layer.input(0), layer.output
+        if x.dtype.bytes != 1 or y.dtype.bytes != 1:
+            self.emit(layer, sheet)
+            return
+        stored = np.arange(256, dtype=np.uint8).view(x.dtype.numpy)
+        (entries,) = layer.op.evaluate(layer, [stored])
+        members = {".count": y.elements, ".table": sheet.table("table", entries)}
+        sheet.note("tinyml_play_lookup", members, sheet.x(), sheet.y())
+
 
 register_kernels(Requantize, RequantizeLoop())
 

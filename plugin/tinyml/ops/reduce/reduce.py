@@ -158,6 +158,9 @@ class ReduceQuantized(Kernel[Reduce]):
     def emit(self, layer: Layer[Reduce], sheet: Sheet) -> None:
         integers.emit(layer.op.function, layer.op.axes, layer, sheet, layer.op.round_once)
 
+    def play(self, layer: Layer[Reduce], sheet: Sheet) -> None:
+        integers.play(layer.op.function, layer.op.axes, layer, sheet, layer.op.round_once)
+
 
 class ReduceLoops(Kernel[Reduce]):
     """An accumulator inside the loops over what stays."""

@@ -6,9 +6,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from tinyml.base import c
 from tinyml.ir import Array, DType, Layer, Tensor, TensorType
 from tinyml.ops.framework import fixed_point as fp
 from tinyml.ops.framework.kernel import Sheet
+from tinyml.ops.framework.play_loops import array, merged
+from tinyml.ops.framework.play_sheet import NotPlayableError
 from tinyml.ops.pool.integer_mean import sums_fit
 from tinyml.ops.shared.axes import Split, count, inner_loop
 from tinyml.ops.shared.quant import quant_of
@@ -75,3 +78,34 @@ def emit(function: str, axes: tuple[int, ...], layer: Layer, sheet: Sheet, once:
         scaled = f"tinyml_{rescaling[_rounding(function, once)]}(sum, {multiplier}, {shift})"
         value = f"{scaled} + ({quant_of(y).zero_point})"
         sheet.line(f"{sheet.y()}[{index['y']}] = ({y.dtype.c})tinyml_clamp({value}, {low}, {high});")
+
+
+def play(function: str, axes: tuple[int, ...], layer: Layer, sheet: Sheet, once: bool) -> None:
+    x, y = layer.input(0), layer.output
+    if x.dtype is not DType.INT8:
+        raise NotPlayableError(f"the player has no {function} of {x.dtype.value} along axes")
+    number = count(x.shape, axes)
+    multiplier, shift = rescale(function, number, layer, once)
+    strides = c.contiguous(x.shape)
+    stays = [axis for axis in range(len(x.shape)) if axis not in axes]
+    outer, (steps, _) = merged(
+        [x.shape[axis] for axis in stays],
+        [strides[axis] for axis in stays],
+        c.contiguous([x.shape[axis] for axis in stays]),
+    )
+    inner, (inner_steps,) = merged([x.shape[axis] for axis in axes], [strides[axis] for axis in axes])
+    low, high = y.dtype.limits
+    members = {
+        **array("extents", outer, 1),
+        **array("steps", steps, 0),
+        **array("inner_extents", inner, 1),
+        **array("inner_steps", inner_steps, 0),
+        ".offset": -quant_of(x).zero_point * number,
+        ".multiplier": multiplier,
+        ".shift": shift,
+        ".out_zero": quant_of(y).zero_point,
+        ".out_min": low,
+        ".out_max": high,
+        ".rounding": ("twice", "to_even", "away").index(_rounding(function, once)),
+    }
+    sheet.note("tinyml_play_reduce_s8", members, sheet.x(), sheet.y())

@@ -41,10 +41,11 @@ void tinyml_play_depthwise_conv_s8(const struct tinyml_play *play)
 
 void tinyml_play_depthwise_whole_s8(const struct tinyml_play *play)
 {
+	typedef void kernel(const struct tinyml_depthwise_conv_s8 *, const int8_t *, int8_t *);
 	struct tinyml_depthwise_conv_s8 p;
 
 	play_depthwise_fill(play, &p);
-	tinyml_depthwise_whole_s8(&p, play->operand[0], play->operand[1]);
+	((kernel *)play->kernel->function)(&p, play->operand[0], play->operand[1]);
 }
 
 static uint32_t play_depthwise_plane(const struct tinyml_window *w)

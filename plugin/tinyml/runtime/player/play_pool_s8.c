@@ -30,5 +30,5 @@ uint32_t tinyml_check_average_pool_s8(struct tinyml_check *check)
 					 tinyml_check_reach(w->out_w, w->stride_w, w->kernel_w,
 							    w->dilation_w) <= (uint32_t)w->in_w &&
 					 r->shift >= 0 && r->shift < 32);
-	return tinyml_check_times(outputs, tinyml_check_taps(w));
+	return tinyml_check_times(outputs, tinyml_check_taps(w) + 1u);
 }

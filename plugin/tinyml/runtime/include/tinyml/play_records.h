@@ -114,6 +114,128 @@ struct tinyml_play_lookup {
 	uint32_t table;
 };
 
+#define TINYML_PLAY_LOOPS 4
+
+/** Blocks of bytes, or elements of `unit` bytes if a block is one: loops inside one another, the
+ * last one innermost, with steps in bytes. */
+struct tinyml_play_move {
+	uint32_t extents[TINYML_PLAY_LOOPS];
+	int32_t from_steps[TINYML_PLAY_LOOPS];
+	int32_t to_steps[TINYML_PLAY_LOOPS];
+	uint32_t from_start;
+	uint32_t to_start;
+	uint32_t bytes;
+	uint32_t unit; /* 1, 2 or 4; steps are multiples of it */
+};
+
+/** One value at many places. */
+struct tinyml_play_fill_loops {
+	uint32_t extents[TINYML_PLAY_LOOPS];
+	int32_t steps[TINYML_PLAY_LOOPS];
+	uint32_t start;
+	uint32_t bytes; /* at most 4 */
+	uint32_t value; /* its first bytes */
+};
+
+/** A function of two operands that move with their own steps, in elements; the output's are those
+ * of its loops. What the numbers mean depends on the function. */
+struct tinyml_play_binary_s8 {
+	uint32_t extents[TINYML_PLAY_LOOPS];
+	int32_t a_steps[TINYML_PLAY_LOOPS];
+	int32_t b_steps[TINYML_PLAY_LOOPS];
+	int32_t a_factor;
+	int32_t b_factor;
+	int32_t y_factor;
+	int16_t a_zero;
+	int16_t b_zero;
+	int16_t out_zero;
+	int16_t out_min;
+	int16_t out_max;
+	int8_t a_shift;
+	int8_t b_shift;
+	int8_t y_shift;
+	uint8_t headroom; /* bits */
+	int16_t sign;     /* of the second operand: 1 or -1 */
+};
+
+/** How quotients of integers are rounded, which halves go where. */
+enum tinyml_play_halves {
+	TINYML_PLAY_HALVES_AWAY, /* from zero */
+	TINYML_PLAY_HALVES_UP,
+	TINYML_PLAY_HALVES_EVEN,
+};
+
+/** Means of the elements of each window that are inside the input. */
+struct tinyml_play_mean_any_s8 {
+	struct tinyml_window window;
+	int16_t zero;
+	int16_t out_min;
+	int16_t out_max;
+	uint16_t halves; /* enum tinyml_play_halves */
+	uint16_t unused;
+};
+
+struct tinyml_play_max_pool_s8 {
+	struct tinyml_window window;
+	int16_t out_min;
+	int16_t out_max;
+	int16_t unused;
+};
+
+/** Adds positions to sums, one for each channel. */
+struct tinyml_play_sums {
+	uint32_t positions;
+	uint32_t channels;
+};
+
+/** (sum * factor + offset) >> shift, limited. */
+struct tinyml_play_means {
+	uint32_t count;
+	int32_t factor;
+	int32_t offset;
+	int16_t shift;
+	int16_t out_min;
+	int16_t out_max;
+	int16_t unused;
+};
+
+enum tinyml_play_rounding {
+	TINYML_PLAY_TWICE,   /* tinyml_rescale() */
+	TINYML_PLAY_TO_EVEN, /* tinyml_rescale_to_even() */
+	TINYML_PLAY_AWAY,    /* tinyml_rescale_away() */
+};
+
+/** Sums along axes: loops over what stays, and inside them over what is added. Steps in elements.
+ */
+struct tinyml_play_reduce_s8 {
+	uint32_t extents[TINYML_PLAY_LOOPS];
+	int32_t steps[TINYML_PLAY_LOOPS];
+	uint32_t inner_extents[TINYML_PLAY_LOOPS];
+	int32_t inner_steps[TINYML_PLAY_LOOPS];
+	int32_t offset; /* added to a sum */
+	int32_t multiplier;
+	int16_t shift;
+	int16_t out_zero;
+	int16_t out_min;
+	int16_t out_max;
+	uint32_t rounding; /* enum tinyml_play_rounding */
+};
+
+struct tinyml_play_quantize {
+	uint32_t count;
+	float scale;
+	int16_t zero;
+	int16_t out_min;
+	int16_t out_max;
+	uint16_t to_even; /* halves; else away from zero */
+};
+
+struct tinyml_play_dequantize {
+	uint32_t count;
+	float scale;
+	int32_t zero;
+};
+
 /* What the player calls, and what it checks, by structure. */
 
 void tinyml_play_conv_stream_s8(const struct tinyml_play *play);
@@ -154,6 +276,45 @@ void tinyml_play_fill(const struct tinyml_play *play);
 uint32_t tinyml_check_fill(struct tinyml_check *check);
 void tinyml_play_lookup(const struct tinyml_play *play);
 uint32_t tinyml_check_lookup(struct tinyml_check *check);
+void tinyml_play_move(const struct tinyml_play *play);
+uint32_t tinyml_check_move(struct tinyml_check *check);
+void tinyml_play_fill_loops(const struct tinyml_play *play);
+uint32_t tinyml_check_fill_loops(struct tinyml_check *check);
+
+void tinyml_play_sum_s8(const struct tinyml_play *play);
+uint32_t tinyml_check_sum_s8(struct tinyml_check *check);
+
+void tinyml_play_linear_s8(const struct tinyml_play *play);
+void tinyml_play_mul_s8(const struct tinyml_play *play);
+void tinyml_play_mul_once_s8(const struct tinyml_play *play);
+void tinyml_play_prelu_s8(const struct tinyml_play *play);
+void tinyml_play_prelu_once_s8(const struct tinyml_play *play);
+void tinyml_play_rescaled_sum_s8(const struct tinyml_play *play);
+void tinyml_play_squared_s8(const struct tinyml_play *play);
+void tinyml_play_sum_once_s8(const struct tinyml_play *play);
+void tinyml_play_max_s8(const struct tinyml_play *play);
+void tinyml_play_min_s8(const struct tinyml_play *play);
+uint32_t tinyml_check_binary_s8(struct tinyml_check *check);
+uint32_t tinyml_check_linear_s8(struct tinyml_check *check);
+uint32_t tinyml_check_sum_once_s8(struct tinyml_check *check);
+
+void tinyml_play_mean_s8(const struct tinyml_play *play);
+uint32_t tinyml_check_mean_s8(struct tinyml_check *check);
+void tinyml_play_mean_any_s8(const struct tinyml_play *play);
+uint32_t tinyml_check_mean_any_s8(struct tinyml_check *check);
+void tinyml_play_max_pool_s8(const struct tinyml_play *play);
+uint32_t tinyml_check_max_pool_s8(struct tinyml_check *check);
+void tinyml_play_sums_s8(const struct tinyml_play *play);
+uint32_t tinyml_check_sums_s8(struct tinyml_check *check);
+void tinyml_play_means_s8(const struct tinyml_play *play);
+uint32_t tinyml_check_means_s8(struct tinyml_check *check);
+void tinyml_play_reduce_s8(const struct tinyml_play *play);
+uint32_t tinyml_check_reduce_s8(struct tinyml_check *check);
+void tinyml_play_quantize_bytes(const struct tinyml_play *play);
+uint32_t tinyml_check_quantize_bytes(struct tinyml_check *check);
+void tinyml_play_dequantize_s8(const struct tinyml_play *play);
+void tinyml_play_dequantize_u8(const struct tinyml_play *play);
+uint32_t tinyml_check_dequantize_bytes(struct tinyml_check *check);
 
 #ifdef __cplusplus
 }
