@@ -73,7 +73,7 @@ function(tinyml_choose_kernels)
   get_property(models GLOBAL PROPERTY TINYML_MODELS)
   get_property(runtime GLOBAL PROPERTY TINYML_RUNTIME_DIR)
   file(GLOB_RECURSE every CONFIGURE_DEPENDS ${runtime}/*.c)
-  list(FILTER every EXCLUDE REGEX "/runtime/(host|slot)/") # not kernels
+  list(FILTER every EXCLUDE REGEX "/runtime/(host|player|slot)/") # not kernels
   set(sources ${every})
   list(FILTER sources INCLUDE REGEX "/runtime/signal/") # applications call them too
   # Only ninja compiles a model before it decides whether CMake has to run again.

@@ -188,7 +188,7 @@ endfunction()
 # Called when the application's CMakeLists.txt is through.
 function(tinyml_check_models)
   get_property(models GLOBAL PROPERTY TINYML_MODELS)
-  if(NOT models AND NOT CONFIG_TINYML_SLOTS)
+  if(NOT models AND NOT CONFIG_TINYML_SLOTS AND NOT CONFIG_TINYML_PLAYER)
     message(WARNING
       "TinyML: CONFIG_TINYML=y, but the application has no model: there is no tinyml.yaml with models in "
       "${APPLICATION_SOURCE_DIR}, and its CMakeLists.txt does not call zephyr_tinyml_model().\n"

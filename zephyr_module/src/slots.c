@@ -17,11 +17,16 @@
 #define TINYML_ARENA_SECTION(slot_name)      K_APP_BMEM(tinyml_partition)
 #define TINYML_SLOT_STATE_SECTION(slot_name) K_APP_BMEM(tinyml_partition)
 #define TINYML_SLOT_SECTION(slot_name)       K_APP_DMEM(tinyml_slot_partition)
+#define TINYML_PLAYER_SECTION(player_name)   K_APP_DMEM(tinyml_slot_partition)
 #endif
 #include <tinyml/device_slots.h>
 #include <tinyml_arenas.h>
 
 #include "slots_stream.h"
+
+#ifdef CONFIG_TINYML_PLAYER
+#include <tinyml/player.h>
+#endif
 
 #ifdef CONFIG_TINYML_REGISTRY
 #include <tinyml/registry.h>
@@ -66,8 +71,13 @@ BUILD_ASSERT(DT_PROP_OR(FLASH(SLOT_A), write_block_size, 1) <= TINYML_FLASH_WRIT
 K_APPMEM_PARTITION_DEFINE(tinyml_slot_partition);
 #endif
 
+#ifdef CONFIG_TINYML_PLAYER
+TINYML_SLOT_PLAYER_DEFINE(tinyml_slot_model, CONFIG_TINYML_SLOTS_ARENA_BYTES,
+			  CONFIG_TINYML_SLOTS_STATE_BYTES);
+#else
 TINYML_SLOT_DEFINE(tinyml_slot_model, CONFIG_TINYML_SLOTS_ARENA_BYTES,
 		   CONFIG_TINYML_SLOTS_STATE_BYTES);
+#endif
 
 #ifdef CONFIG_TINYML_REGISTRY
 const STRUCT_SECTION_ITERABLE(tinyml_entry,

@@ -17,6 +17,7 @@ from tinyml.datasets.arrays import joined, pattern_inputs, preview
 from tinyml.ir import Array
 from tinyml.pipeline import read_samples
 from tinyml.settings.quantize_request import Request
+from tinyml.slots.playing import Played
 
 
 @dataclass(frozen=True)
@@ -78,13 +79,22 @@ EVERY = 1 << 31
 """More samples than any data has."""
 
 
+def played_result(played: Played, samples: Sequence[Mapping[str, Array]]) -> RunResult:
+    """Play a pack on samples, one after the other."""
+    return _result(played.run(samples), played.machine, played.model.arena_bytes)
+
+
 def execute(compiled: CompiledModel, samples: Sequence[Mapping[str, Array]], on: str) -> RunResult:
     """Run samples (arrays by input name), one after the other."""
     result = harness.run_files(compiled.files, on, samples, reset_before={0})
+    return _result(result, on, compiled.arena_bytes)
+
+
+def _result(result: harness.Result, on: str, arena_bytes: int) -> RunResult:
     return RunResult(
         tuple(result.outputs),
         on,
-        compiled.arena_bytes,
+        arena_bytes,
         None if result.instructions is None else tuple(result.instructions),
         result.stack_bytes,
     )

@@ -201,5 +201,5 @@ _ALL = (
 
 KERNELS = {kernel.name: kernel for kernel in _ALL}
 BY_NUMBER = {kernel.number: kernel for kernel in _ALL}
-CORE = ("player/player.c", "player/check.c")
+CORE = ("player/player.c", "player/check.c", "player/pack.c", "player/self_test.c", "slot/error_text.c")
 """What every firmware with a player compiles."""

@@ -48,6 +48,11 @@ class Layout:
         assert not given, f"{record.type} has no members {', '.join(given)} in the player's format"
         return struct.pack(self.format, *values)
 
+    def decode(self, content: bytes, position: int) -> dict[str, int | float]:
+        """The members of a record in an image."""
+        names = [name for _, _, name in (member.partition(" ") for member in self.members) if name]
+        return dict(zip(names, struct.unpack_from(self.format, content, position), strict=True))
+
 
 def _value(code: str, text: str, tables: Mapping[str, int]) -> int | float:
     if code == TABLE:

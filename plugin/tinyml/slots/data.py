@@ -7,17 +7,18 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, replace
 
-from tinyml.cores.targets import Target, find_target
+from tinyml.cores.targets import find_target
 from tinyml.pipeline import Compiled, program_of
 from tinyml.player.encode import checksum, encode
 from tinyml.player.kernels import KERNELS, Playable
 from tinyml.player.work import work_of
 from tinyml.slots import image
+from tinyml.slots.data_test import ALIGNMENT as TEST_ALIGNMENT
+from tinyml.slots.data_test import test_bytes
+from tinyml.slots.families import family_of
 from tinyml.slots.image_layout import lay_out
 from tinyml.slots.pack import facts_of
 from tinyml.slots.version import Version
-
-ARMV6M, DSP, MVE = 1 << 0, 1 << 3, 1 << 4  # TINYML_SLOT_CORE_...
 
 
 @dataclass(frozen=True)
@@ -36,12 +37,15 @@ def data_image(compiled: Compiled, version: Version, key: image.Key | None = Non
     program = program_of(compiled)
     layout = lay_out(compiled)
     target = find_target(str(compiled.summary["target"]))
-    facts = replace(facts_of(compiled, layout, version, core_of(target)), interface=image.DATA)
+    facts = replace(facts_of(compiled, layout, version, family_of(target).core), interface=image.DATA)
     start = image.code_offset(facts)
     work = max(work_of(program.run), work_of(program.reset))
     encoded = encode(program, start, work)
-    entries = image.Entries(start, start if program.reset else 0, 0)
-    payload = bytearray(image.payload(facts, entries, encoded.content))
+    content = encoded.content + bytes(-(start + len(encoded.content)) % TEST_ALIGNMENT)
+    test = start + len(content)
+    content += test_bytes(compiled.graph, test)
+    entries = image.Entries(start, start if program.reset else 0, test)
+    payload = bytearray(image.payload(facts, entries, content))
     place = start - image.HEADER_BYTES
     struct.pack_into("<I", payload, place, checksum(bytes(payload), place))
     calls = list(program.calls())
@@ -53,12 +57,3 @@ def data_image(compiled: Compiled, version: Version, key: image.Key | None = Non
         len(calls),
         layout.state_bytes,
     )
-
-
-def core_of(target: Target) -> int:
-    """What the kernels for a target need of a core."""
-    if target.mve:
-        return MVE
-    if target.dsp:
-        return DSP
-    return ARMV6M if target.arm else 0

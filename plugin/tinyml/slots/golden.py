@@ -57,7 +57,7 @@ def _noise() -> Iterator[int]:
 
 def _values(graph: Graph, tensor: Tensor, noise: Iterator[int]) -> Array:
     bytes_ = np.array([next(noise) for _ in range(tensor.elements)], np.int64)
-    low, step, span = _scaling(graph, tensor)
+    low, step, span = scaling_of(graph, tensor)
     if tensor.dtype.is_float:
         kind = tensor.dtype.numpy.type
         values = kind(low) + bytes_.astype(kind) * kind(step)
@@ -66,7 +66,7 @@ def _values(graph: Graph, tensor: Tensor, noise: Iterator[int]) -> Array:
     return np.asarray(values).astype(tensor.dtype.numpy).reshape(tensor.shape)
 
 
-def _scaling(graph: Graph, tensor: Tensor) -> tuple[float, float, int]:
+def scaling_of(graph: Graph, tensor: Tensor) -> tuple[float, float, int]:
     """The smallest value; for floats the step between values, for integers how many there are."""
     low, high = input_range(graph, tensor)
     kind = tensor.dtype.numpy.type if tensor.dtype.is_float else np.float64
@@ -75,7 +75,7 @@ def _scaling(graph: Graph, tensor: Tensor) -> tuple[float, float, int]:
 
 def _input(graph: Graph, port: Port) -> dict[str, Any]:
     tensor = graph.tensors[port.name]
-    low, step, span = _scaling(graph, tensor)
+    low, step, span = scaling_of(graph, tensor)
     dtype = tensor.dtype.c
     if tensor.dtype.is_float:
         number = tensor.dtype.numpy.type

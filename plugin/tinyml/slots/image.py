@@ -14,6 +14,7 @@ import struct
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from tinyml.base.errors import ConfigError
 from tinyml.slots.version import Version
@@ -35,6 +36,7 @@ HEADER_BYTES = _CONTAINER.size
 _DESCRIPTOR = struct.Struct("<IHHIIIIIIHHIIBBH32s")
 _TENSOR = struct.Struct("<IIIIfiBBBB")
 _INFO = struct.Struct("<HH")
+TENSOR_BYTES = _TENSOR.size
 
 Signer = Callable[[bytes], bytes]
 """From the digest of an image to its signature."""
@@ -183,6 +185,33 @@ class Read:
     state_bytes: int
     sha512: bytes
     signed: bool
+
+
+@dataclass(frozen=True)
+class DescriptorFields:
+    """Positions and numbers of a descriptor, as they are."""
+
+    interface: int
+    run: int
+    tensors: int
+    counts: tuple[int, int]  # of inputs and outputs
+    sha256: bytes
+
+
+def descriptor_of(image: bytes) -> DescriptorFields:
+    """The descriptor of an image whose container has been checked."""
+    fields = _DESCRIPTOR.unpack_from(image, HEADER_BYTES)
+    return DescriptorFields(fields[2], fields[4], fields[12], (fields[13], fields[14]), fields[16])
+
+
+def interface_of(image: bytes) -> int:
+    """How an image is run: INTERFACE or DATA."""
+    return int.from_bytes(image[HEADER_BYTES + 6 : HEADER_BYTES + 8], "little")
+
+
+def tensor_at(image: bytes, position: int) -> tuple[Any, ...]:
+    """name, shape, offset, bytes, scale, zero point, type, rank, whether it is in the state."""
+    return _TENSOR.unpack_from(image, position)[:9]
 
 
 def read(image: bytes) -> Read:

@@ -5,39 +5,57 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from tinyml.base import c
+from tinyml.base.naming import model_name
 from tinyml.base.templates import render
-from tinyml.pipeline import Compiled
 from tinyml.player.table import sources, table
-from tinyml.slots.data import DataImage
+from tinyml.slots.data_reading import DataModel, ReadPort, read_data
 
 
-def play_files(compiled: Compiled, data: DataImage, measure_open: bool = False) -> dict[str, str]:
+def play_files(content: bytes, target: str, measure_open: bool = False) -> dict[str, str]:
     """The image as an array, the table of its kernels, and the player.
 
-    With ``measure_open``, a run of the model opens the image instead.
+    ``target`` is that of the machine. With ``measure_open``, a run of the model opens the image instead.
     """
-    name = compiled.name
-    words = np.frombuffer(data.content, "<u4")
-    graph = compiled.graph
+    model = read_data(content)
+    words = np.frombuffer(content, "<u4")
+    name = model_name(Path(model.name))
     context = {
         "name": name,
-        "table": c.code(table(data.kernels).splitlines()),
+        "table": c.code(table(model.kernels).splitlines()),
         "rows": c.code(["\n".join(c.table_rows(words))]),
         "words": words.size,
-        "bytes": len(data.content),
-        "arena_bytes": compiled.plan.arena_bytes,
-        "state_bytes": data.state_bytes,
-        "tensors": len(graph.inputs) + len(graph.outputs),
+        "bytes": len(content),
+        "arena_bytes": model.arena_bytes,
+        "state_bytes": model.state_bytes,
+        "tensors": len(model.inputs) + len(model.outputs),
         "measure_open": measure_open,
     }
-    summary = dict(compiled.summary)
-    summary["sources"] = {"runtime": sources(data.kernels), "cmsis-nn": []}
-    summary["open"] = f"{name}_open"
     return {
         f"{name}.c": render("slots", "played.c.j2", context),
-        f"{name}.json": json.dumps(summary, indent=2) + "\n",
+        f"{name}.json": json.dumps(_summary(model, name, target), indent=2) + "\n",
     }
+
+
+def _summary(model: DataModel, name: str, target: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "target": target,
+        "sha256": model.sha256,
+        "arena_bytes": model.arena_bytes,
+        "state_bytes": model.state_bytes,
+        "inputs": _ports(model.inputs),
+        "outputs": _ports(model.outputs),
+        "sources": {"runtime": sources(model.kernels), "cmsis-nn": []},
+        "open": f"{name}_open",
+    }
+
+
+def _ports(ports: Sequence[ReadPort]) -> list[dict[str, Any]]:
+    return [{"name": port.name, "shape": list(port.shape), "dtype": port.dtype.value} for port in ports]

@@ -26,6 +26,7 @@ from tinyml.verbs.new_operator import NewOperator
 from tinyml.verbs.ops import Ops
 from tinyml.verbs.opt import Opt
 from tinyml.verbs.pack import Pack
+from tinyml.verbs.player import Player
 from tinyml.verbs.profile import Profile
 from tinyml.verbs.quantize import Quantize
 from tinyml.verbs.remove import Remove
@@ -41,6 +42,7 @@ VERBS: tuple[Verb, ...] = (
     Compile(),
     Run(),
     Pack(),
+    Player(),
     Deploy(),
     Quantize(),
     Features(),

@@ -34,6 +34,10 @@ class Pack(Verb):
     that fails it would be rejected by every device.
 
     With --key the pack is signed (Ed25519). The images in it are MCUboot images: imgtool reads them.
+
+    With --data the pack has no code: a firmware with CONFIG_TINYML_PLAYER, or any other with
+    <tinyml/player.h>, plays it. Such a pack has no addresses and fits any slot, file or array. --for names
+    the cores that it is for; each family of cores gets an image of its own.
     """
 
     name = "pack"
@@ -41,11 +45,17 @@ class Pack(Verb):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_model_arguments(parser, io=("arena", "int8"))
+        parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="the pack to write (.tmodel)")
+        parser.add_argument("--slots", metavar="a=ADDRESS,b=ADDRESS|LABEL,LABEL", help="where the slots are")
+        parser.add_argument("--data", action="store_true", help="write a pack without code, for the player")
         parser.add_argument(
-            "-o", "--output", type=Path, required=True, metavar="FILE", help="the pack to write (.tmodel)"
+            "--for",
+            dest="families",
+            metavar="CORE,CORE|all",
+            help="with --data: the cores to pack for (default: --target)",
         )
         parser.add_argument(
-            "--slots", required=True, metavar="a=ADDRESS,b=ADDRESS|LABEL,LABEL", help="where the slots are"
+            "--show", action="store_true", help="print what is in MODEL, a pack without code, and stop"
         )
         parser.add_argument(
             "--version",
@@ -66,6 +76,11 @@ class Pack(Verb):
         add_app_argument(parser)
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
+        if args.show:
+            return _show(args.model, console)
+        _check(args)
+        if args.data:
+            return _pack_data(args, console)
         from tinyml.pipeline import write_depfile
         from tinyml.slots import container, image, keys
         from tinyml.slots.pack import pack_model
@@ -101,6 +116,77 @@ class Pack(Verb):
         if len(images) > 1:
             console.print(f"  the images differ in {image.differing_bytes(images)} bytes", markup=False)
         return 0
+
+
+def _show(path: Path, console: Console) -> int:
+    from tinyml.base.errors import ConfigError
+    from tinyml.slots import container
+    from tinyml.slots.data_pack import holds_data
+    from tinyml.slots.data_reading import read_data
+    from tinyml.slots.data_text import describe
+    from tinyml.slots.families import FAMILIES
+
+    pack = container.load(path)
+    if not holds_data(pack):
+        raise ConfigError(
+            f"{path} has code, which --show does not print", "imgtool dumpinfo reads its images"
+        )
+    for name, content in pack.images.items():
+        console.print(f"{name}: {FAMILIES[name].description}", markup=False, style="bold")
+        for line in describe(read_data(content)):
+            console.print(f"  {line}", markup=False, soft_wrap=True, highlight=False)
+    return 0
+
+
+def _check(args: argparse.Namespace) -> None:
+    from tinyml.base.errors import ConfigError
+
+    if args.output is None:
+        raise ConfigError("pack needs a file to write", "-o model.tmodel")
+    if args.data and args.slots:
+        raise ConfigError("a pack without code fits any slot", "--data without --slots")
+    if not args.data and not args.slots:
+        raise ConfigError(
+            "a pack with code needs the addresses of its slots",
+            "--slots a=0x60000,b=0x70000, or --data for a pack without code",
+        )
+    if args.families and not args.data:
+        raise ConfigError("--for belongs to packs without code", "--data, or --target for one core")
+
+
+def _pack_data(args: argparse.Namespace, console: Console) -> int:
+    from tinyml.pipeline import write_depfile
+    from tinyml.slots import container, keys
+    from tinyml.slots.data_pack import pack_data
+    from tinyml.slots.families import parse_families
+    from tinyml.slots.version import parse_version
+
+    version = parse_version(args.version)
+    key = keys.signing_key(args.key) if args.key else None
+    options = options_from(args, args.target)
+    pack, variants = pack_data(
+        args.model, options, parse_families(args.families or args.target), version, key
+    )
+    container.save(args.output, pack)
+    if args.depfile:
+        data = options.quantize.files if options.quantize else []
+        read = [file for one in variants for file in one.compiled.files_read]
+        write_depfile(args.depfile, args.output, [*dict.fromkeys(read), *data, *compiler_sources()])
+    name, signed = variants[0].compiled.name, "signed" if key else "not signed"
+    console.print(
+        f"{name} {version} as data, {signed} -> {args.output}",
+        markup=False,
+        soft_wrap=True,
+    )
+    for one in variants:
+        console.print(
+            f"  {one.family.name:8} {len(one.image.content):9,} bytes, arena "
+            f"{one.compiled.plan.arena_bytes:,}, state {one.image.state_bytes:,}, {one.image.calls} calls: "
+            f"{one.family.description}",
+            markup=False,
+            soft_wrap=True,
+        )
+    return 0
 
 
 def _refuse_npu(options: Options) -> None:

@@ -24,6 +24,8 @@ class Run(Verb):
     with N rows are N runs, one after the other: a model with state steps through them as a sequence.
     The output file gets every output under both names, with one row per run. Without an input file, a fixed
     pattern is used.
+
+    MODEL can be a pack without code (.tmodel), which the player runs.
     """
 
     name = "run"
@@ -46,14 +48,20 @@ class Run(Verb):
         from rich.table import Table
 
         from tinyml.api.compiled import build
-        from tinyml.api.running import execute
+        from tinyml.api.running import execute, played_result
         from tinyml.api.sources import as_model
         from tinyml.datasets import arrays
         from tinyml.datasets.model_inputs import load_samples
+        from tinyml.slots.playing import SUFFIX, played_on
 
-        compiled = build(as_model(args.model), options_from(args, args.on.removeprefix("qemu-")))
-        graph = compiled.built.graph
-        result = execute(compiled, load_samples(args.input, graph), args.on)
+        if args.model.suffix == SUFFIX:
+            played = played_on(args.model, args.on)
+            title, graph = played.model.name, played.graph()
+            result = played_result(played, load_samples(args.input, graph))
+        else:
+            compiled = build(as_model(args.model), options_from(args, args.on.removeprefix("qemu-")))
+            title, graph = compiled.name, compiled.built.graph
+            result = execute(compiled, load_samples(args.input, graph), args.on)
         several = len(result.runs) > 1
         table = Table(
             *(["row"] if several else []), "output", "shape", "values", box=None, padding=(0, 2, 0, 0)
@@ -66,7 +74,7 @@ class Run(Verb):
                 if top := arrays.top_classes(array, graph.tensors[name], graph.labels):
                     table.add_row(*([""] if several else []), "", "largest", top)
         console.print(table)
-        console.print(f"{compiled.name} on {args.on}: {result.facts()}", markup=False)
+        console.print(f"{title} on {args.on}: {result.facts()}", markup=False)
         if args.output:
             arrays.save_outputs(args.output, graph, result.runs)
             console.print(f"saved to {args.output}", markup=False, soft_wrap=True)

@@ -34,6 +34,9 @@ class Verify(Verb):
     or the first node that the reference computes differently. Without onnxruntime or ai-edge-litert, the
     reference is the compiler's own definition of each operator in numpy, and the command prints a note.
 
+    MODEL can be a pack without code (.tmodel), which the player runs; --of is the model that it was made of,
+    with the same options.
+
     With --against, the outputs are compared with those of another model that takes the same inputs, for
     example the float model that this one was quantised from: signal-to-noise ratio instead of equality.
 
@@ -77,6 +80,7 @@ class Verify(Verb):
             metavar="R",
             help="allowed difference of floats, relative to the largest value",
         )
+        parser.add_argument("--of", type=Path, metavar="MODEL", help="the model that a pack was made of")
         parser.add_argument("--against", type=Path, metavar="MODEL", help="compare with another model")
         parser.add_argument(
             "--snr",
@@ -96,17 +100,47 @@ class Verify(Verb):
 
         if args.samples < 1:
             raise ConfigError("--samples must be at least 1")
+        pack = _pack_of(args)
         with placed(args, console) as chosen:
             model = check.subject(args.model, chosen.options)
             chosen.check(model.compiled)
             graph = model.compiled.graph
             print_notes(console, (note for note in graph.notes if note != HYBRID))
             samples = load_samples(args.input, graph) if args.input else generated(graph, args.samples)
-            place = _place(chosen, graph, console)
+            place = _place(chosen, graph, console) if pack is None else _player(pack, args.on, model)
             if args.against:
                 return _against(args, model, place, samples, console)
             verdict = check.check(model, place, samples, args.reference, args.steps, args.tolerance)
             return _show(verdict, place.name, console)
+
+
+def _pack_of(args: argparse.Namespace) -> Path | None:
+    """The pack to play, if MODEL is one; then the model that it was made of takes its place."""
+    from tinyml.base.errors import ConfigError
+    from tinyml.slots.playing import SUFFIX
+
+    if args.model is None or args.model.suffix != SUFFIX:
+        return None
+    if args.of is None or args.board:
+        raise ConfigError(
+            "a pack does not contain the model that it was made of",
+            "verify model.tmodel --of model.onnx, on a machine (--on)",
+        )
+    pack: Path = args.model
+    args.model, args.kernels = args.of, "portable"
+    return pack
+
+
+def _player(pack: Path, machine: str, model: Subject) -> Runner:
+    from tinyml.base.errors import ConfigError
+    from tinyml.slots.playing import Player, played_on
+
+    played = played_on(pack, machine)
+    if played.model.sha256 != model.compiled.summary["sha256"]:
+        raise ConfigError(
+            f"{pack} was made of another file than {model.file.path}", "--of, with the file that was packed"
+        )
+    return Player(played, model.compiled.files)
 
 
 def _place(chosen: Placed, graph: Graph, console: Console) -> Runner:

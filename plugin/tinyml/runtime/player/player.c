@@ -10,6 +10,12 @@
 
 #define MAX_RANK 8u
 
+const uint8_t tinyml_player_sizes[] = {
+	[TINYML_FLOAT32] = 4, [TINYML_FLOAT64] = 8, [TINYML_INT8] = 1,  [TINYML_UINT8] = 1,
+	[TINYML_INT16] = 2,   [TINYML_UINT16] = 2,  [TINYML_INT32] = 4, [TINYML_UINT32] = 4,
+	[TINYML_INT64] = 8,   [TINYML_UINT64] = 8,  [TINYML_BOOL] = 1,
+};
+
 #define SUM_WORDS 8 /* at a time */
 
 /* A word sum that notices exchanged words too: ror(sum, 1) + word. */
@@ -112,16 +118,12 @@ static int player_find(struct player_image *image, const void *start, uint32_t b
 	return 0;
 }
 
-/* Bytes of an element, by enum tinyml_type. */
-static const uint8_t player_bytes_of[] = {4, 8, 1, 1, 2, 2, 4, 4, 8, 8, 1};
-_Static_assert(sizeof(player_bytes_of) == TINYML_BOOL + 1, "one for each type");
-
 /* Whether the extents of a tensor are there, and their product is its size: programs that use
  * tensors may rely on either. */
 static bool player_has_shape(const struct player_image *image, const struct tensor_record *record)
 {
 	const int32_t *shape = (const void *)(image->start + record->shape);
-	uint32_t bytes = player_bytes_of[record->type];
+	uint32_t bytes = tinyml_player_sizes[record->type];
 
 	/* Processors load eight bytes from addresses that are multiples of four. */
 	if (record->rank > MAX_RANK || record->shape % 4u != 0u ||
@@ -146,6 +148,9 @@ static int player_take_tensor(struct tinyml_player *player, const struct player_
 	    !player_has_shape(image, record) || record->offset > room ||
 	    record->bytes > room - record->offset) {
 		return TINYML_SLOT_POINTER;
+	}
+	if (tensor == NULL) { /* only checked */
+		return 0;
 	}
 	*tensor = (struct tinyml_tensor){
 		.name = (const char *)(image->start + record->name),
@@ -177,7 +182,8 @@ static int player_take_tensors(struct tinyml_player *player, const struct player
 		return TINYML_SLOT_POINTER;
 	}
 	for (uint32_t i = 0; i < count && error == 0; i++) {
-		error = player_take_tensor(player, image, &records[i], &player->tensors[i]);
+		error = player_take_tensor(player, image, &records[i],
+					   player->tensors != NULL ? &player->tensors[i] : NULL);
 	}
 	return error;
 }
@@ -204,6 +210,35 @@ static int player_find_program(struct tinyml_player *player, const struct player
 	return 0;
 }
 
+/* The self-test, if there is one: what is expected of each output is inside. */
+static int player_check_test(const struct player_image *image)
+{
+	const struct descriptor *descriptor = image->descriptor;
+	const struct tensor_record *outputs =
+		(const struct tensor_record *)(const void *)(image->start + descriptor->tensors) +
+		descriptor->inputs;
+	const struct test_output *tests =
+		(const void *)(image->start + descriptor->test +
+			       descriptor->inputs * sizeof(struct test_input));
+
+	if (descriptor->test == 0u) {
+		return 0;
+	}
+	if (descriptor->test % 4u != 0u ||
+	    !player_inside(image, descriptor->test,
+			   (uint32_t)(descriptor->inputs * sizeof(struct test_input) +
+				      descriptor->outputs * sizeof(struct test_output)))) {
+		return TINYML_SLOT_POINTER;
+	}
+	for (uint32_t i = 0; i < descriptor->outputs; i++) {
+		if (tests[i].expected % 8u != 0u ||
+		    !player_inside(image, tests[i].expected, outputs[i].bytes)) {
+			return TINYML_SLOT_POINTER;
+		}
+	}
+	return 0;
+}
+
 static int player_check(struct tinyml_player *player, const struct player_image *image)
 {
 	const struct descriptor *descriptor = image->descriptor;
@@ -215,7 +250,7 @@ static int player_check(struct tinyml_player *player, const struct player_image 
 	if (descriptor->interface != TINYML_PLAYER_INTERFACE) {
 		return TINYML_SLOT_ABI;
 	}
-	if ((descriptor->core & ~TINYML_SLOT_CORE) != 0u) {
+	if ((descriptor->core & ~TINYML_PLAYER_CORE) != 0u) {
 		return TINYML_SLOT_CORE_TOO_SMALL;
 	}
 	if (descriptor->arena_bytes > player->arena_bytes) {
@@ -231,7 +266,19 @@ static int player_check(struct tinyml_player *player, const struct player_image 
 	player->memory[TINYML_PLAYER_IMAGE] = (uint8_t *)(uintptr_t)image->start;
 	player->model.arena_bytes = descriptor->arena_bytes;
 	error = player_take_tensors(player, image);
+	error = error != 0 ? error : player_check_test(image);
 	return error != 0 ? error : tinyml_program_check(player, image->bytes);
+}
+
+int tinyml_player_check(const struct tinyml_player *player, const void *start, uint32_t bytes)
+{
+	struct tinyml_player trial = *player;
+	struct player_image image;
+	int error = tinyml_player_choose(&start, &bytes);
+
+	error = error != 0 ? error : player_find(&image, start, bytes);
+	trial.tensors = NULL; /* those of the player are in use */
+	return error != 0 ? error : player_check(&trial, &image);
 }
 
 int tinyml_player_open(struct tinyml_player *player, const void *start, uint32_t bytes)
@@ -241,7 +288,8 @@ int tinyml_player_open(struct tinyml_player *player, const void *start, uint32_t
 	int error;
 
 	tinyml_player_close(player);
-	error = player_find(&image, start, bytes);
+	error = tinyml_player_choose(&start, &bytes);
+	error = error != 0 ? error : player_find(&image, start, bytes);
 	error = error != 0 ? error : player_check(player, &image);
 	if (error != 0) {
 		player->program = NULL;
@@ -254,6 +302,7 @@ int tinyml_player_open(struct tinyml_player *player, const void *start, uint32_t
 	model->output_count = image.descriptor->outputs;
 	model->run = player->run_model;
 	model->reset = player->program->reset_words != 0u ? player->reset_model : NULL;
+	player->test = image.descriptor->test;
 	memcpy(model->sha256, image.descriptor->sha256, sizeof(model->sha256));
 	tinyml_player_reset(player);
 	return 0;

@@ -33,6 +33,26 @@ struct tinyml_program {
 	uint32_t reset_words; /* 0: the model has no state */
 };
 
+/* The self-test, at the position that the descriptor's `test` gives: for each input how to make it
+ * of noise, for each output what must come of it. */
+struct test_input {
+	uint32_t low; /* the smallest value: int32_t or float */
+	uint32_t
+		span; /* how many integers there are; for floats the step between values, a float */
+};
+
+struct test_output {
+	uint32_t expected; /* position of the elements, a multiple of 8 */
+	float relative;    /* floats may differ by this part of the largest */
+	float absolute;    /* and by this much */
+};
+
+/* If this is a pack, the image in it that makes most of this core. */
+int tinyml_player_choose(const void **start, uint32_t *bytes);
+
+/* Bytes of an element, by enum tinyml_type. */
+extern const uint8_t tinyml_player_sizes[];
+
 /* Whether every call of a model stays within its memory; else an error. */
 int tinyml_program_check(struct tinyml_player *player, uint32_t image_bytes);
 

@@ -22,6 +22,12 @@ struct image {
 	uint32_t records_room; /* from there to the end of the slot */
 };
 
+/* Whether there is no code in an image, but a program for the player. */
+static bool is_played(const struct image *image)
+{
+	return image->descriptor->interface == TINYML_PLAYER_INTERFACE;
+}
+
 /* The header and the records after the payload, all inside the slot. */
 static int find_container(struct image *image, const struct tinyml_slot_region *region)
 {
@@ -49,7 +55,8 @@ static int find_container(struct image *image, const struct tinyml_slot_region *
 	image->checksum = (const void *)(image->start + image->bytes);
 	image->records = image->start + image->bytes + sizeof(struct checksum);
 	image->records_room = region->bytes - image->bytes - (uint32_t)sizeof(struct checksum);
-	return header->address == region->address ? 0 : TINYML_SLOT_ADDRESS;
+	/* an image without code can be anywhere */
+	return header->address == region->address || is_played(image) ? 0 : TINYML_SLOT_ADDRESS;
 }
 
 static int check_integrity(const struct image *image)
@@ -147,6 +154,9 @@ static int check_descriptor(const struct image *image, const struct tinyml_slot 
 
 	if (descriptor->magic != SLOT_MAGIC || descriptor->format != TINYML_SLOT_FORMAT) {
 		return TINYML_SLOT_FORMAT_NEW;
+	}
+	if (is_played(image) && slot->player != NULL) {
+		return slot->player->check(slot, image->start, image->bytes);
 	}
 	if (descriptor->interface != TINYML_SLOT_INTERFACE) {
 		return TINYML_SLOT_ABI;
@@ -256,7 +266,11 @@ int tinyml_slot_open(struct tinyml_slot *slot, const struct tinyml_slot_region *
 
 	tinyml_slot_close(slot);
 	error = check(&image, slot, region, trust);
-	if (error == 0) {
+	if (error == 0 && is_played(&image)) {
+		error = slot->player->open(slot, image.start, image.bytes);
+		slot->played = error == 0;
+		memcpy(slot->version, image.header->version, sizeof(slot->version));
+	} else if (error == 0) {
 		take(slot, &image);
 		tinyml_slot_reset(slot);
 	}
@@ -272,6 +286,7 @@ void tinyml_slot_close(struct tinyml_slot *slot)
 	slot->run = NULL;
 	slot->reset = NULL;
 	slot->test = NULL;
+	slot->played = false;
 }
 
 static int call(struct tinyml_slot *slot, tinyml_slot_entry function)
@@ -291,16 +306,26 @@ static int call(struct tinyml_slot *slot, tinyml_slot_entry function)
 
 int tinyml_slot_run(struct tinyml_slot *slot)
 {
+	if (slot->played) {
+		return slot->player->run(slot);
+	}
 	return call(slot, slot->run);
 }
 
 void tinyml_slot_reset(struct tinyml_slot *slot)
 {
+	if (slot->played) {
+		slot->player->reset(slot);
+		return;
+	}
 	(void)call(slot, slot->reset);
 }
 
 int tinyml_slot_self_test(struct tinyml_slot *slot)
 {
+	if (slot->played) {
+		return slot->player->test(slot);
+	}
 	if (slot->test == NULL) {
 		return TINYML_SLOT_NONE;
 	}

@@ -29,8 +29,14 @@
 extern "C" {
 #endif
 
-/** What the descriptor of an image without code has instead of TINYML_SLOT_INTERFACE. */
-#define TINYML_PLAYER_INTERFACE 2
+/** What the core has that images may need, a bit each: TINYML_SLOT_CORE_... */
+#ifdef TINYML_SLOT_PLAYS_DEVICE
+#define TINYML_PLAYER_CORE 0u /* plain C only */
+#elif TINYML_CORE_RVV
+#define TINYML_PLAYER_CORE (TINYML_SLOT_CORE | TINYML_SLOT_CORE_VECTORS)
+#else
+#define TINYML_PLAYER_CORE TINYML_SLOT_CORE
+#endif
 
 /** Images start at multiples of this. */
 #define TINYML_PLAYER_ALIGNMENT 16
@@ -56,6 +62,7 @@ struct tinyml_player {
 	uint32_t arena_bytes;
 	uint32_t state_bytes;
 	const struct tinyml_program *program; /* NULL: no model */
+	uint32_t test;                        /* position of the self-test; 0: there is none */
 	int (*run_model)(void);               /* what the model's own function pointers are */
 	void (*reset_model)(void);
 	uint32_t work_limit;  /* the most work of a run that is accepted; 0: any */
@@ -105,6 +112,8 @@ struct tinyml_player {
 
 /**
  * Check an image and, if all is well, make `player->model` the model in it, with its state reset.
+ * Of a pack with images for several cores, it is the one for this core. Image or pack start at a
+ * multiple of TINYML_PLAYER_ALIGNMENT and stay there as long as the model is open.
  *
  * The check proves that no call reads or writes outside the image, the arena and the state. It does
  * not depend on who made the image. A word sum finds damage; for signatures, keep images in slots.
@@ -114,12 +123,40 @@ struct tinyml_player {
  */
 int tinyml_player_open(struct tinyml_player *player, const void *image, uint32_t bytes);
 
+/** The same checks without using the image. The arena and state sizes are those of @a player. */
+int tinyml_player_check(const struct tinyml_player *player, const void *image, uint32_t bytes);
+
+/** Run the input that travels with the model and compare; leaves the state reset.
+ *
+ * @return 0, TINYML_SLOT_SELF_TEST, or TINYML_SLOT_NONE without a model or without a test. */
+int tinyml_player_self_test(struct tinyml_player *player);
+
 /** Forget the model: runs fail with TINYML_SLOT_NONE until another one is opened. */
 void tinyml_player_close(struct tinyml_player *player);
 
 /** What `model.run` and `model.reset` do. */
 int tinyml_player_run(struct tinyml_player *player);
 void tinyml_player_reset(struct tinyml_player *player);
+
+/** A slot (<tinyml/slot.h>) for images with code and for images without. */
+#define TINYML_SLOT_PLAYER_DEFINE(slot_name, arena_size, state_size)                               \
+	static struct tinyml_player slot_name##_slot_player_data TINYML_PLAYER_SECTION(slot_name); \
+	static const struct tinyml_slot_player slot_name##_slot_player = {                         \
+		.check = tinyml_slot_player_check,                                                 \
+		.open = tinyml_slot_player_open,                                                   \
+		.run = tinyml_slot_player_run,                                                     \
+		.reset = tinyml_slot_player_reset,                                                 \
+		.test = tinyml_slot_player_test,                                                   \
+		.player = &slot_name##_slot_player_data,                                           \
+	};                                                                                         \
+	TINYML_SLOT_DEFINE_WITH(slot_name, arena_size, state_size, &slot_name##_slot_player)
+
+/** What a slot calls for images without code. */
+int tinyml_slot_player_check(const struct tinyml_slot *slot, const void *image, uint32_t bytes);
+int tinyml_slot_player_open(struct tinyml_slot *slot, const void *image, uint32_t bytes);
+int tinyml_slot_player_run(struct tinyml_slot *slot);
+void tinyml_slot_player_reset(struct tinyml_slot *slot);
+int tinyml_slot_player_test(struct tinyml_slot *slot);
 
 #ifdef __cplusplus
 }

@@ -31,6 +31,10 @@ extern "C" {
 #define TINYML_SLOT_FORMAT    1
 #define TINYML_SLOT_INTERFACE 1
 
+/** What the descriptor of an image without code has instead: a player runs it (<tinyml/player.h>).
+ */
+#define TINYML_PLAYER_INTERFACE 2
+
 /** Slots start at multiples of this. */
 #define TINYML_SLOT_ALIGNMENT 32
 
@@ -88,6 +92,7 @@ enum tinyml_slot_error {
 #define TINYML_SLOT_CORE_RV32C      (1u << 19)
 #define TINYML_SLOT_CORE_RV32F      (1u << 20)
 #define TINYML_SLOT_CORE_RV32E      (1u << 21) /* 16 registers; instead of RV32I */
+#define TINYML_SLOT_CORE_VECTORS    (1u << 22) /* Zve32x; only images without code ask for it */
 
 #define TINYML_SLOT_IF(condition, bit) ((condition) ? (bit) : 0u)
 
@@ -175,6 +180,18 @@ struct tinyml_slot;
 /** A function in a slot. */
 typedef int (*tinyml_slot_entry)(void *arena, void *state);
 
+/** What runs images without code: TINYML_SLOT_PLAYER_DEFINE() of <tinyml/player.h> makes one. */
+struct tinyml_slot_player {
+	/** Whether the image can be played; it is inside its slot, whole and trusted. */
+	int (*check)(const struct tinyml_slot *slot, const void *image, uint32_t bytes);
+	/** Make it the model of the slot, with its state reset. */
+	int (*open)(struct tinyml_slot *slot, const void *image, uint32_t bytes);
+	int (*run)(struct tinyml_slot *slot);
+	void (*reset)(struct tinyml_slot *slot);
+	int (*test)(struct tinyml_slot *slot);
+	struct tinyml_player *player;
+};
+
 /** A model that comes from a slot. TINYML_SLOT_DEFINE() makes one. */
 struct tinyml_slot {
 	struct tinyml_model model; /* like any other, once opened */
@@ -193,6 +210,9 @@ struct tinyml_slot {
 	int (*call)(struct tinyml_slot *slot, tinyml_slot_entry entry);
 	/** How to make the core see what was written to a slot; NULL: tinyml_slot_sync(). */
 	void (*sync)(const void *start, uint32_t bytes);
+	/** What runs images without code; NULL: they are refused. */
+	const struct tinyml_slot_player *player;
+	bool played; /* the model is one without code */
 };
 
 /* Where the memory of a model from a slot goes, next to TINYML_ARENA_SECTION(): its state, and what
@@ -206,6 +226,10 @@ struct tinyml_slot {
 
 /** A model called @a name that comes from a slot, and the memory it may use. */
 #define TINYML_SLOT_DEFINE(slot_name, arena_size, state_size)                                      \
+	TINYML_SLOT_DEFINE_WITH(slot_name, arena_size, state_size, NULL)
+
+/** The same; @a slot_player runs images without code. */
+#define TINYML_SLOT_DEFINE_WITH(slot_name, arena_size, state_size, slot_player)                    \
 	static uint8_t                                                                             \
 		slot_name##_slot_arena[(arena_size) > 0 ? (arena_size) : 1] TINYML_ARENA_SECTION(  \
 			slot_name) __attribute__((aligned(TINYML_ARENA_ALIGNMENT)));               \
@@ -223,6 +247,7 @@ struct tinyml_slot {
 		.state_bytes = (state_size),                                                       \
 		.run_model = slot_name##_slot_run,                                                 \
 		.reset_model = slot_name##_slot_reset,                                             \
+		.player = (slot_player),                                                           \
 	};                                                                                         \
 	static int slot_name##_slot_run(void)                                                      \
 	{                                                                                          \

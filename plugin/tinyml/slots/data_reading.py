@@ -1,0 +1,154 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""An image without code, read back: what it needs, its inputs and outputs, and its calls."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tinyml.base.errors import ConfigError
+from tinyml.ir import DType
+from tinyml.ops.framework.program import Memory
+from tinyml.player.encode import HEADER, POSITION_BITS, checksum
+from tinyml.player.kernels import BY_NUMBER, Playable
+from tinyml.slots import image
+from tinyml.slots.version import Version
+
+TYPES = tuple(DType)
+
+
+@dataclass(frozen=True)
+class ReadCall:
+    """A call: kernel, layer, the members of its record, its operands; how often it is repeated."""
+
+    kernel: Playable
+    layer: int
+    record: dict[str, int | float]
+    operands: tuple[tuple[Memory, int], ...]
+    steps: tuple[int, ...]
+    turns: int
+
+
+@dataclass(frozen=True)
+class ReadPort:
+    name: str
+    shape: tuple[int, ...]
+    dtype: DType
+    bytes: int
+    scale: float
+    zero_point: int
+    memory: Memory
+    position: int
+
+
+@dataclass(frozen=True)
+class DataModel:
+    """What an image says about its model."""
+
+    name: str
+    version: Version
+    core: int
+    sha256: str
+    arena_bytes: int
+    state_bytes: int
+    inputs: tuple[ReadPort, ...]
+    outputs: tuple[ReadPort, ...]
+    run: tuple[ReadCall, ...]
+    reset: tuple[ReadCall, ...]
+    work: int
+    bytes: int
+    signed: bool
+
+    @property
+    def kernels(self) -> tuple[Playable, ...]:
+        found = {call.kernel for call in (*self.run, *self.reset)}
+        return tuple(sorted(found, key=lambda kernel: kernel.number))
+
+
+def is_data(content: bytes) -> bool:
+    """Whether an image is one without code."""
+    return len(content) > image.HEADER_BYTES + 8 and image.interface_of(content) == image.DATA
+
+
+def read_data(content: bytes) -> DataModel:
+    """Read an image; one that is damaged is a ConfigError."""
+    wrong = ConfigError("this is not a model as data, or it is damaged", "pack the model again")
+    facts = image.read(content)
+    if not is_data(content):
+        raise wrong
+    try:
+        return _read(content, facts)
+    except (struct.error, KeyError, IndexError, ValueError):
+        raise wrong from None
+
+
+def _read(content: bytes, facts: image.Read) -> DataModel:
+    fields = image.descriptor_of(content)
+    total, _, _, work, run, run_words, reset, reset_words = HEADER.unpack_from(content, fields.run)
+    (size,) = struct.unpack_from("<I", content, 12)
+    payload = content[image.HEADER_BYTES : image.HEADER_BYTES + size]
+    if checksum(payload, fields.run - image.HEADER_BYTES) != total:
+        raise ValueError
+    ports = [_port(content, fields.tensors + i * image.TENSOR_BYTES) for i in range(sum(fields.counts))]
+    return DataModel(
+        name=facts.name,
+        version=facts.version,
+        core=facts.core,
+        sha256=fields.sha256.hex(),
+        arena_bytes=facts.arena_bytes,
+        state_bytes=facts.state_bytes,
+        inputs=tuple(ports[: fields.counts[0]]),
+        outputs=tuple(ports[fields.counts[0] :]),
+        run=tuple(_calls(content, _words(content, run, run_words))),
+        reset=tuple(_calls(content, _words(content, reset, reset_words))),
+        work=work,
+        bytes=len(content),
+        signed=facts.signed,
+    )
+
+
+def _words(content: bytes, position: int, count: int) -> Sequence[int]:
+    return struct.unpack_from(f"<{count}I", content, position)
+
+
+def _text(content: bytes, position: int) -> str:
+    return content[position : content.index(b"\0", position)].decode()
+
+
+def _port(content: bytes, position: int) -> ReadPort:
+    name, shape, offset, size, scale, zero, kind, rank, in_state = image.tensor_at(content, position)
+    return ReadPort(
+        _text(content, name),
+        struct.unpack_from(f"<{rank}i", content, shape),
+        TYPES[kind],
+        size,
+        scale,
+        zero,
+        Memory.STATE if in_state else Memory.ARENA,
+        offset,
+    )
+
+
+def _calls(content: bytes, words: Sequence[int], turns: int = 1) -> Iterator[ReadCall]:
+    at = 0
+    while at < len(words):
+        head, second = words[at], words[at + 1]
+        number, count, stepped = head & 0x3FF, head >> 10 & 7, bool(head & 0x2000)
+        if number == 0:
+            yield from _calls(content, words[at + 2 : at + 2 + second], head >> 16)
+            at += 2 + second
+            continue
+        kernel = BY_NUMBER[number]
+        operands = words[at + 2 : at + 2 + count]
+        steps = words[at + 2 + count : at + 2 + 2 * count] if stepped else (0,) * count
+        yield ReadCall(
+            kernel,
+            head >> 16,
+            kernel.record.decode(content, second),
+            tuple((Memory(o >> POSITION_BITS), o & ((1 << POSITION_BITS) - 1)) for o in operands),
+            tuple(steps),
+            turns,
+        )
+        at += 2 + count * (1 + stepped)

@@ -1,0 +1,52 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""The part of a firmware that plays models: the table of its kernels, and the sources that it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from tinyml.base.whole_files import write_whole
+from tinyml.cores.targets import find_target
+from tinyml.harness.program_build import RUNTIME_C
+from tinyml.pipeline import Options, compile_model
+from tinyml.player.choice import chosen
+from tinyml.player.kernels import Playable
+from tinyml.player.table import sources, table
+from tinyml.slots.data import data_image
+from tinyml.slots.families import family_of
+from tinyml.slots.version import Version
+
+TABLE = "tinyml_play_kernels.c"
+SOURCES = "sources.txt"
+MODELS = (".onnx", ".tflite")
+
+
+def kernels_of_firmware(words: Sequence[str], target: str, folder: Path) -> list[Playable]:
+    """``words``: model files, relative to ``folder``, whose kernels are wanted; groups of kernels; all."""
+    core = find_target(target)
+    models = [folder / word for word in words if word.endswith(MODELS)]
+    needed: set[Playable] = set()
+    for model in models:
+        options = replace(Options(), target=family_of(core).target, kernels="portable")
+        needed.update(data_image(compile_model(model, options), Version(0, 0, 0, 0)).kernels)
+    return chosen(core, [word for word in words if not word.endswith(MODELS)], needed)
+
+
+def write_firmware(kernels: Sequence[Playable], folder: Path, copy: bool = False) -> list[Path]:
+    """The table and the list of sources; with ``copy`` also the sources and headers themselves."""
+    written = {TABLE: table(kernels), SOURCES: "".join(f"{name}\n" for name in sources(kernels))}
+    if copy:
+        files = [RUNTIME_C / name for name in sources(kernels)]
+        files += [*RUNTIME_C.rglob("*.h")]
+        written |= {path.relative_to(RUNTIME_C).as_posix(): path.read_text("utf-8") for path in files}
+    paths = []
+    for name, text in written.items():
+        path = folder / name
+        if not path.is_file() or path.read_text("utf-8") != text:  # what did not change is not compiled again
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(path, text.encode())
+        paths.append(path)
+    return paths

@@ -1,0 +1,82 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+#
+# Models that are data: the player, and the kernels that it can call.
+
+include_guard(GLOBAL)
+
+# A library of its own: the player, the table of its kernels, and these kernels.
+function(tinyml_add_player)
+  string(REPLACE "," ";" words "${CONFIG_TINYML_PLAYER_KERNELS}")
+  set(folder ${PROJECT_BINARY_DIR}/tinyml/player)
+  tinyml_target(target)
+  get_property(python GLOBAL PROPERTY TINYML_PYTHON)
+  execute_process(
+    COMMAND ${python} -m tinyml player ${words} --target ${target} -o ${folder}
+    WORKING_DIRECTORY ${APPLICATION_SOURCE_DIR}
+    RESULT_VARIABLE result OUTPUT_VARIABLE said ERROR_VARIABLE said
+  )
+  string(STRIP "${said}" said)
+  if(result)
+    message(FATAL_ERROR "CONFIG_TINYML_PLAYER_KERNELS: ${said}")
+  endif()
+  message(STATUS "TinyML: the player has ${said}")
+  foreach(word IN LISTS words)
+    if(word MATCHES "\\.(onnx|tflite)$")
+      set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${APPLICATION_SOURCE_DIR}/${word})
+    endif()
+  endforeach()
+  get_property(compiler_sources GLOBAL PROPERTY TINYML_COMPILER_SOURCES)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${compiler_sources})
+  file(STRINGS ${folder}/sources.txt sources ENCODING UTF-8)
+  list(TRANSFORM sources PREPEND ${TINYML_RUNTIME_DIR}/)
+  if(CONFIG_TINYML_SLOTS)
+    list(FILTER sources EXCLUDE REGEX "/slot/") # these are in the library of slots
+    list(APPEND sources ${TINYML_RUNTIME_DIR}/player/slot_player.c)
+  endif()
+  add_library(tinyml_player STATIC ${folder}/tinyml_play_kernels.c ${sources})
+  tinyml_configure_library(tinyml_player)
+  target_link_libraries(tinyml_player PUBLIC ${TOOLCHAIN_LIBS})
+  zephyr_append_cmake_library(tinyml_player)
+  zephyr_compile_definitions(TINYML_PLAYER_TENSORS=${CONFIG_TINYML_PLAYER_TENSORS})
+endfunction()
+
+# zephyr_tinyml_data_pack(<file> MODEL <model> [FOR <cores>] [NAME <name>] [VERSION <version>] [KEY <pem>])
+#
+# A pack without code, as a part of the build; <file> is in the build folder. FOR names cores, or `all`; without
+# it, the pack is for the core of this firmware. The target tinyml_packs makes all packs.
+function(zephyr_tinyml_data_pack file)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "MODEL;NAME;VERSION;KEY;FOR" "")
+  get_filename_component(model ${arg_MODEL} ABSOLUTE BASE_DIR ${APPLICATION_SOURCE_DIR})
+  set(output ${APPLICATION_BINARY_DIR}/${file})
+  set(options "")
+  if(arg_NAME)
+    list(APPEND options --name ${arg_NAME})
+  endif()
+  if(arg_VERSION)
+    list(APPEND options --version ${arg_VERSION})
+  endif()
+  if(arg_KEY)
+    list(APPEND options --key ${arg_KEY})
+  endif()
+  tinyml_target(target)
+  if(arg_FOR)
+    set(target ${arg_FOR})
+  endif()
+  get_property(python GLOBAL PROPERTY TINYML_PYTHON)
+  get_property(compiler_sources GLOBAL PROPERTY TINYML_COMPILER_SOURCES)
+  add_custom_command(
+    OUTPUT ${output}
+    COMMAND ${python} -m tinyml pack ${model} --data --for ${target} ${options} -o ${output} --depfile ${output}.d
+    DEPENDS ${model} ${arg_KEY} ${compiler_sources}
+    DEPFILE ${output}.d
+    COMMENT "TinyML: packing ${file}"
+    VERBATIM
+  )
+  if(NOT TARGET tinyml_packs)
+    add_custom_target(tinyml_packs)
+  endif()
+  string(MAKE_C_IDENTIFIER ${file} name)
+  add_custom_target(tinyml_pack_${name} DEPENDS ${output})
+  add_dependencies(tinyml_packs tinyml_pack_${name})
+endfunction()
