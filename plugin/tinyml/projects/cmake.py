@@ -23,13 +23,16 @@ def calls(manifest_path: Path) -> str:
 
     lines = []
     folder = manifest_path.parent
+    keywords = {setting.keyword for setting in table.settings(CMAKE).values()}
     for entry in load(manifest_path).models:
         words = [entry.name, (folder / entry.file).as_posix()]
         if request := entry.request(folder):
             request.check_files()
         for key, setting in table.settings(CMAKE).items():
             if key in entry.given:
-                words += [setting.keyword, *setting.form.words(entry.given[key], folder)]
+                values = setting.form.words(entry.given[key], folder)
+                # an output may have the name of an argument; names lose the blank again
+                words += [setting.keyword, *(f" {value}" if value in keywords else value for value in values)]
         for word in words:
             refuse_semicolon(word, f"model {entry.name}: ")
         lines.append(f"zephyr_tinyml_model({' '.join(map(_quoted, words))})\n")

@@ -67,9 +67,10 @@ class Names(Form):
                 f"{self.key}: {self.example}",
             )
         for name in names:
-            if not isinstance(name, str) or not name.strip():
+            if not isinstance(name, str) or not name.strip() or "," in name:
                 raise ConfigError(
-                    f"{start(where)}{name!r} in {self.key!r} is not a name", f"{self.key}: {self.example}"
+                    f"{start(where)}{name!r} in {self.key!r} is not a name",
+                    f"{self.key}: {self.example}; commas separate names",
                 )
         stripped = tuple(name.strip() for name in names)
         if len({*stripped}) < len(stripped):

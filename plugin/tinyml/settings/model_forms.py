@@ -18,7 +18,7 @@ from tinyml.settings.optimize import GOALS, find_goal
 from tinyml.settings.passing import SPELLINGS, WORDS, Io
 from tinyml.settings.quantize_request import Request
 from tinyml.settings.setting import Form
-from tinyml.settings.written import kind, parse_bytes, refuse_unknown, relative_path, start
+from tinyml.settings.written import as_number, kind, parse_bytes, refuse_unknown, relative_path, start
 
 if TYPE_CHECKING:
     from tinyml.features.settings import FrontEnd
@@ -78,9 +78,11 @@ class Accelerator(Form):
     empty = ""
 
     def read(self, value: Any, where: str) -> str:
+        if not isinstance(value, str):
+            raise ConfigError(f"{start(where)}{self.key!r} must be a name, found {kind(value)}", LISTED)
         if value and value not in ACCELERATORS:
             raise ConfigError(f"{start(where)}{unknown(value)}", LISTED)
-        return str(value)
+        return value
 
     def parse(self, words: Sequence[str], where: str) -> str:
         return "" if words[-1] == "none" else self.read(words[-1], "")
@@ -115,6 +117,8 @@ class Classes(Names):
         return names
 
     def accept(self, value: Any) -> tuple[str, ...]:
+        if isinstance(value, str):
+            raise ConfigError(f"classes is the text {value!r}", 'a list, as ["circle", "idle"]')
         return tuple(value)
 
 
@@ -133,6 +137,8 @@ class Shapes(Form):
         shapes = {}
         for name, shape in value.items():
             text = "x".join(map(str, shape)) if isinstance(shape, list | tuple) else str(shape)
+            if not str(name).strip():
+                raise ConfigError(f"{where}: a shape in 'shapes' has no input", "input: 1x16x8")
             if not re.fullmatch(r"[1-9]\d{0,17}(x[1-9]\d{0,17})*", text):
                 raise ConfigError(f"{where}: {text!r} is not a shape for {name!r}", "1x16x8, or [1, 16, 8]")
             shapes[str(name)] = text
@@ -226,8 +232,8 @@ class Quantize(Form):
             value = self.relocated(value, lambda file: (folder / file).as_posix())
         return [f"{key}={text}" for key, text in value.items()]
 
-    def yaml(self, value: Any) -> dict[str, str]:
-        return dict(value)
+    def yaml(self, value: Any) -> dict[str, Any]:
+        return {key: as_number(text) for key, text in value.items()}
 
     def relocated(self, value: Any, to: Callable[[str], str]) -> dict[str, str]:
         return {key: to(text) if key in quantize_request.PATHS else text for key, text in value.items()}
@@ -259,8 +265,8 @@ class Frontend(Form):
     def words(self, value: Any, folder: Path | None = None) -> list[str]:
         return [f"{key}={text}" for key, text in value.given]
 
-    def yaml(self, value: Any) -> dict[str, str]:
-        return dict(value.given)
+    def yaml(self, value: Any) -> dict[str, Any]:
+        return {key: as_number(text) for key, text in value.given}
 
     def accept(self, value: Any) -> FrontEnd | None:
         from tinyml.features.settings import FrontEnd

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath, PureWindowsPath
@@ -32,14 +33,27 @@ def refuse_unknown(mapping: Mapping[object, object], allowed: Sequence[str], whe
 
 def relative_path(file: str, where: str, key: str = "file") -> str:
     """A manifest is shared through version control: its paths must mean the same on every machine."""
-    if "\0" in file:
-        raise ConfigError(f"{where}: {key!r} has a NUL character, {file!r}", "a path relative to tinyml.yaml")
-    if PurePosixPath(file).is_absolute() or PureWindowsPath(file).drive:
+    if "\0" in file or not file.strip():
+        what = "has a NUL character" if "\0" in file else "is blank"
+        raise ConfigError(f"{where}: {key!r} {what}, {file!r}", "a path relative to tinyml.yaml")
+    if PurePosixPath(file.replace("\\", "/")).is_absolute() or PureWindowsPath(file).drive:
         raise ConfigError(
             f"{where}: {key!r} is an absolute path, {file!r}",
             "a path relative to tinyml.yaml, so that the application builds on other machines too",
         )
     return file.replace("\\", "/")
+
+
+def as_number(text: str) -> str | int | float:
+    """A number as tinyml.yaml should have it, without quotes; other texts as they are."""
+    for kind_ in (int, float):
+        try:
+            number = kind_(text)
+        except ValueError:
+            continue
+        if str(number) == text and math.isfinite(number):
+            return number
+    return text
 
 
 def is_c(file: str) -> bool:
