@@ -111,6 +111,38 @@ def _dense(number: int, name: str, check: str, *sources: str) -> Playable:
     )
 
 
+def _vectors(number: int, name: str, check: str, record: Layout, operands: int, loop: str = "") -> Playable:
+    """For Helium or vectors of RISC-V; ``loop`` for kernels that have several."""
+    family = "dense" if name.startswith("dense") else "conv"
+    kind = "depthwise" if name.startswith("depthwise") else family
+    needed = () if family == "dense" else ("player/window.c",)
+    files = (f"{family}/{name}.c", f"player/play_{kind}_vectors_s8.c", *needed)
+    return Playable(
+        number,
+        f"tinyml_{name} tinyml_{loop}" if loop else f"tinyml_{name}",
+        record,
+        operands,
+        "tinyml_play_conv_rvv_s8" if record is records.CONV_RVV else f"tinyml_play_{name}",
+        f"tinyml_check_{check}_s8",
+        f"tinyml/{'depthwise_conv' if kind == 'depthwise' else kind}.h",
+        (*files, "player/play_conv_vectors_s8.c") if record is records.CONV_RVV else files,
+    )
+
+
+def _conv_mve(number: int, loop: str) -> Playable:
+    name = f"conv_mve_{loop}"
+    return _vectors(number, "conv_mve_s8", name, records.CONV_MVE, 3, name)
+
+
+def _depthwise_mve(number: int, loop: str, check: str) -> Playable:
+    name = "depthwise_conv_mve_s8"
+    return _vectors(number, name, f"depthwise_mve_{check}", records.DEPTHWISE_MVE, 3, f"depthwise_mve_{loop}")
+
+
+def _dense_mve(number: int, loop: str, check: str) -> Playable:
+    return _vectors(number, "dense_mve_s8", f"dense_mve_{check}", records.DENSE_MVE, 2, f"dense_mve_{loop}")
+
+
 def _only(number: int, name: str, record: Layout, header: str, *sources: str) -> Playable:
     return Playable(
         number,
@@ -150,6 +182,10 @@ _ALL = (
     _conv(18, "conv_halves_s8"),
     _conv(19, "conv_dsp_s8"),
     _conv(20, "conv_pairs_s8"),
+    _conv_mve(21, "once"),
+    _conv_mve(22, "twice"),
+    _conv_mve(23, "relu"),
+    _vectors(24, "conv_rvv_s8", "conv_rvv", records.CONV_RVV, 3),
     _depthwise(32, "depthwise_conv_s8", "depthwise_any", "depthwise_any"),
     _depthwise(33, "depthwise_conv_s8", "depthwise_3x3", "depthwise_3x3"),
     _depthwise(34, "depthwise_conv_s8", "depthwise_3x3_strided", "depthwise_3x3"),
@@ -167,11 +203,21 @@ _ALL = (
     _dsp(46, "two_words_strided", "two_words"),
     _dsp(47, "any", "any"),
     _WHOLE,
+    _depthwise_mve(49, "3x3_once", "3x3_once"),
+    _depthwise_mve(50, "3x3_twice", "3x3_twice"),
+    _depthwise_mve(51, "3x3_relu", "3x3_twice"),
+    _depthwise_mve(52, "any_once", "any_once"),
+    _depthwise_mve(53, "any_twice", "any_twice"),
+    _vectors(54, "depthwise_conv_rvv_s8", "depthwise_conv_rvv", records.CONV_RVV, 3),
     _dense(64, "dense_s8", "dense_s8"),
     _dense(65, "dense_quads_s8", "dense_s8"),
     _dense(66, "dense_dsp_s8", "dense_s8"),
     _dense(67, "dense_pairs_s8", "dense_pairs_s8"),
     _dense(68, "dense_sixes_s8", "dense_sixes_s8", "dense/dense_pairs_s8.c"),
+    _dense_mve(69, "once", "once"),
+    _dense_mve(70, "twice", "twice"),
+    _dense_mve(71, "relu", "twice"),
+    _vectors(72, "dense_rvv_s8", "dense_rvv", records.DENSE_MVE, 2),
     _only(
         *(80, "average_pool_s8", records.POOL, "tinyml/pool.h", "pool/average_pool_s8.c"),
         *("player/play_pool_s8.c", "player/window.c"),
@@ -187,6 +233,16 @@ _ALL = (
     _own(86, "means_s8", records.MEANS, 2, "play_sums_s8.c"),
     _own(87, "reduce_s8", records.REDUCE, 2, "play_sums_s8.c"),
     _own(96, "sum_s8", records.ADD, 3, "play_sum_s8.c"),
+    Playable(
+        97,
+        "tinyml_add_mve_s8",
+        records.ADD,
+        3,
+        "tinyml_play_add_mve_s8",
+        "tinyml_check_sum_s8",
+        "tinyml/add.h",
+        ("elementwise/add_mve_s8.c", "player/play_sum_s8.c", "player/nest.c"),
+    ),
     _binary(98, "linear", "linear_s8"),
     _binary(99, "mul"),
     _binary(100, "mul_once"),

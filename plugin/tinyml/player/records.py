@@ -93,6 +93,13 @@ DEPTHWISE_MVE = Layout(
         *("I* .weights", "I* .bias", "I* .multiplier", "I* .shift"),
     )
 )
+CONV_RVV = Layout(
+    (
+        *WINDOW,
+        *("h .in_zero", "h .out_zero", "h .out_min", "h .out_max", "B .round_once", "B .from_the_end"),
+        *("I* .weights", "I* .bias", "I* .multiplier", "I* .shift"),
+    )
+)
 DENSE_STREAM = Layout(
     (
         *("i .rows", "i .inputs", "i .outputs", "I* .filters"),

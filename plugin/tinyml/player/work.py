@@ -13,6 +13,7 @@ from tinyml.player.kernels import KERNELS
 from tinyml.player.records import Layout
 
 Members = Mapping[str, str]
+RING = "tinyml_check_depthwise_conv_rvv_s8"  # whose records are like those of convolutions
 CALL = 16
 """Of making a call: TINYML_PLAY_WORK."""
 
@@ -26,7 +27,9 @@ def work_of(steps: Sequence[Step]) -> int:
 
 
 def _work(call: Call) -> int:
-    return CALL + _WORK[KERNELS[call.function].record](call.record.members)
+    kernel = KERNELS[call.function]
+    work = _ring if kernel.check == RING else _WORK[kernel.record]
+    return CALL + work(call.record.members)
 
 
 def _number(members: Members, *names: str) -> int:
@@ -66,6 +69,14 @@ def _depthwise(members: Members) -> int:
     return _outputs(members) * (_taps(members) + 1) + planes
 
 
+def _ring(members: Members) -> int:
+    """Products, and rows that are copied with their padding."""
+    given = int(members[".window.pad_left"]) + int(members[".window.in_w"])
+    row = max(_reach(members, "w"), given) * int(members[".window.in_c"])
+    rows = int(members[".window.batches"]) * _reach(members, "h")
+    return _outputs(members) * (_taps(members) + 1) + rows * row
+
+
 def _dense(members: Members) -> int:
     return _number(members, ".rows", ".outputs") * (int(members[".inputs"]) + 1)
 
@@ -85,8 +96,9 @@ def _pool(members: Members) -> int:
 _WORK: dict[Layout, Callable[[Members], int]] = {
     records.CONV_STREAM: _conv,
     records.CONV_MVE: _conv,
+    records.CONV_RVV: _conv,
     records.DEPTHWISE: _depthwise,
-    records.DEPTHWISE_MVE: _depthwise,
+    records.DEPTHWISE_MVE: _ring,
     records.DENSE_STREAM: _dense,
     records.DENSE_MVE: _dense,
     records.POOL: _pool,

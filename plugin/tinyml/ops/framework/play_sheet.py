@@ -34,6 +34,8 @@ class PlaySheet(Sheet):
         name = " ".join([function, *(loop.removeprefix("&") for loop in loops)])
         places = tuple(self._operand(operand) for operand in operands if operand not in loops)
         (found,) = [one for one in self.records if one.name == record]
+        if ".loop" in found.members:
+            name = f"{function} {found.members['.loop'].removeprefix('&')}"
         self._note(Call(name, found, places, self.step))
 
     @property

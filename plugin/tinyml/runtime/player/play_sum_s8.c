@@ -47,6 +47,14 @@ void tinyml_play_sum_s8(const struct tinyml_play *play)
 	}
 }
 
+void tinyml_play_add_mve_s8(const struct tinyml_play *play)
+{
+	typedef void kernel(const struct tinyml_add_s8 *, const int8_t *, const int8_t *, int8_t *);
+
+	((kernel *)play->kernel->function)(play->record, play->operand[0], play->operand[1],
+					   play->operand[2]);
+}
+
 uint32_t tinyml_check_sum_s8(struct tinyml_check *check)
 {
 	const struct tinyml_add_s8 *r = check->record;

@@ -38,6 +38,20 @@ struct tinyml_play_conv_mve_s8 {
 	uint32_t channels;
 };
 
+struct tinyml_play_conv_rvv_s8 {
+	struct tinyml_window window;
+	int16_t in_zero;
+	int16_t out_zero;
+	int16_t out_min;
+	int16_t out_max;
+	uint8_t round_once;
+	uint8_t from_the_end;
+	uint32_t weights;
+	uint32_t bias;
+	uint32_t multiplier;
+	uint32_t shift;
+};
+
 struct tinyml_play_depthwise_conv_s8 {
 	struct tinyml_window window;
 	int16_t in_zero;
@@ -263,6 +277,25 @@ void tinyml_play_dense_stream_s8(const struct tinyml_play *play);
 uint32_t tinyml_check_dense_s8(struct tinyml_check *check);
 uint32_t tinyml_check_dense_pairs_s8(struct tinyml_check *check);
 uint32_t tinyml_check_dense_sixes_s8(struct tinyml_check *check);
+
+void tinyml_play_conv_mve_s8(const struct tinyml_play *play);
+void tinyml_play_conv_rvv_s8(const struct tinyml_play *play);
+void tinyml_play_depthwise_conv_mve_s8(const struct tinyml_play *play);
+void tinyml_play_dense_mve_s8(const struct tinyml_play *play);
+void tinyml_play_dense_rvv_s8(const struct tinyml_play *play);
+void tinyml_play_add_mve_s8(const struct tinyml_play *play);
+uint32_t tinyml_check_conv_mve_once_s8(struct tinyml_check *check);
+uint32_t tinyml_check_conv_mve_twice_s8(struct tinyml_check *check);
+uint32_t tinyml_check_conv_mve_relu_s8(struct tinyml_check *check);
+uint32_t tinyml_check_conv_rvv_s8(struct tinyml_check *check);
+uint32_t tinyml_check_depthwise_mve_3x3_once_s8(struct tinyml_check *check);
+uint32_t tinyml_check_depthwise_mve_3x3_twice_s8(struct tinyml_check *check);
+uint32_t tinyml_check_depthwise_mve_any_once_s8(struct tinyml_check *check);
+uint32_t tinyml_check_depthwise_mve_any_twice_s8(struct tinyml_check *check);
+uint32_t tinyml_check_depthwise_conv_rvv_s8(struct tinyml_check *check);
+uint32_t tinyml_check_dense_mve_once_s8(struct tinyml_check *check);
+uint32_t tinyml_check_dense_mve_twice_s8(struct tinyml_check *check);
+uint32_t tinyml_check_dense_rvv_s8(struct tinyml_check *check);
 
 void tinyml_play_average_pool_s8(const struct tinyml_play *play);
 uint32_t tinyml_check_average_pool_s8(struct tinyml_check *check);
