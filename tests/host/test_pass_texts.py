@@ -102,11 +102,12 @@ def test_every_file_belongs_to_a_pass() -> None:
 
 
 def test_parser_reads_states_and_absent_operands() -> None:
-    text = normal("""
+    linear = "round_once=False, single_scales=False, real=False"
+    text = normal(f"""
         input x: float32[4]
         state s: float32[4] <- y
         a: float32[4] = Binary(x, s; clamp=-infxinf, function=add, round_once=False)
-        y: float32[4] = Dense(a, const float32[4x4], -; clamp=-infxinf, round_once=False, single_scales=False)
+        y: float32[4] = Dense(a, const float32[4x4], -; clamp=-infxinf, {linear})
         output y
         """)
     assert dump(parse(text)) == text

@@ -17,7 +17,7 @@ from tinyml.ir import Array, Graph
 from tinyml.ops.dense.dense import Dense
 from tinyml.pipeline import Options, compile_graph
 
-COUNTS = {"int8": 56, "int16": 24, "float32": 18, "computed": 16}
+COUNTS = {"int8": 56, "int16": 24, "float32": 18, "computed": 16, "into_float": 24}
 
 
 @cache

@@ -8,16 +8,21 @@ from dataclasses import replace
 
 import numpy as np
 
-from tinyml.ir import Array, DType, Graph, Quant, Tensor
+from tinyml.ir import Array, DType, Graph, Node, Quant, Tensor
+from tinyml.ops.shared.quant import quant_of
+from tinyml.ops.weighted.weighted import Weighted
 
-KINDS = ("int8", "int16", "computed_int8", "float32", "sparse", "computed")
+KINDS = ("int8", "int16", "computed_int8", "into_float", "float32", "sparse", "computed")
 REAL = ("float32", "sparse", "computed")
 
 
 def as_kind(graph: Graph, kind: str) -> Graph:
     """The same layers on other types, or with weights that are inputs of the model."""
     tensors = dict(graph.tensors)
-    for number, node in enumerate(graph.nodes):
+    nodes = graph.nodes
+    if kind == "into_float":
+        nodes = tuple(_into_float(node, tensors) for node in nodes)
+    for number, node in enumerate(nodes):
         x, w, *bias = (tensors[name] for name in node.inputs)
         y = tensors[node.outputs[0]]
         if kind == "int16":
@@ -44,8 +49,22 @@ def as_kind(graph: Graph, kind: str) -> Graph:
                 tensors[tensor.name] = Tensor.constant(tensor.name, values)
                 if kind == "computed":
                     tensors[tensor.name] = Tensor(tensor.name, tensor.shape, DType.FLOAT32)
-    inputs = [n for node in graph.nodes for n in node.inputs if not tensors[n].is_constant]
-    return replace(graph, tensors=tensors, inputs=tuple(inputs))
+    inputs = [n for node in nodes for n in node.inputs if not tensors[n].is_constant]
+    return replace(graph, tensors=tensors, nodes=nodes, inputs=tuple(inputs))
+
+
+def _into_float(node: Node, tensors: dict[str, Tensor]) -> Node:
+    """Sums of integers that become real numbers, if the operator has such a form."""
+    x, w, *bias = (tensors[name] for name in node.inputs)
+    form = node.op.integer_sums(x, w) if isinstance(node.op, Weighted) else None
+    if form is None:
+        return node
+    y = tensors[node.outputs[0]]
+    tensors[y.name] = Tensor(y.name, y.shape, DType.FLOAT32)
+    scales = quant_of(x).scale * np.asarray(quant_of(w).scales)
+    for b in bias:
+        tensors[b.name] = Tensor.constant(b.name, (b.value.reshape(-1) * scales).astype(np.float32))
+    return replace(node, op=form)
 
 
 def _words(tensor: Tensor) -> Tensor:

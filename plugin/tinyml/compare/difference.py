@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinyml.ir import Array, Graph, Tensor
+from tinyml.ops.quantization.quantize import Dequantize
 
 FLOAT_TOLERANCE = 1e-5
 
@@ -85,7 +86,8 @@ def step_of(graph: Graph, name: str) -> float | None:
         if source is None or source.is_constant:
             return None
         if source.quant is not None and not source.dtype.is_float:
-            return None if source.quant.per_channel else source.quant.scale
+            whole = isinstance(node.op, Dequantize) and not source.quant.per_channel
+            return source.quant.scale if whole else None
         if not node.op.movement:
             return None
         node = graph.producers().get(source.name)

@@ -84,6 +84,15 @@ class Op:
         """
         return None
 
+    def selects(self, inputs: Sequence[Tensor | None]) -> bool:
+        """Whether it does on these stored integers, all of one quantisation per tensor, what it does on the
+        real numbers that they stand for: outputs are elements of the inputs, chosen by place or by order, or
+        values that the integers represent exactly.
+
+        Lets quantisation pass through the operator in both directions. ``quantized`` has the integer form.
+        """
+        return False
+
     def on_integers(
         self, inputs: Sequence[Tensor | None], stored: Tensor
     ) -> tuple[Op, Sequence[Array]] | None:

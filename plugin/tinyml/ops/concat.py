@@ -79,6 +79,9 @@ class Concat(Op):
     def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
         return replace(self, axis=list(perm).index(self.axis))
 
+    def selects(self, inputs: Sequence[Tensor | None]) -> bool:
+        return True
+
     def quantized(
         self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
     ) -> tuple[Op, Sequence[Tensor | None]] | None:

@@ -24,7 +24,7 @@ from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.reshape import with_quant
 from tinyml.ops.shared.axis import from_front
 from tinyml.ops.shared.operands import not_empty, numbers_from, one_per_axis, present, within_limits
-from tinyml.ops.shared.quant import dequantize
+from tinyml.ops.shared.quant import dequantize, stored_exactly
 from tinyml.ops.shared.take import Picks, Take, TakeLoops
 from tinyml.ops.slice import take
 
@@ -78,6 +78,9 @@ class Pad(Op):
     def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
         begins, ends = (tuple(w[p] for p in perm) for w in (self.begins, self.ends))
         return replace(self, begins=begins, ends=ends)
+
+    def selects(self, inputs: Sequence[Tensor | None]) -> bool:
+        return stored_exactly(self.value, given(inputs, 0))
 
     def quantized(
         self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]

@@ -27,6 +27,7 @@ from tinyml.passes.remove_dead_code import remove_dead_code
 from tinyml.passes.remove_no_ops import remove_no_ops
 from tinyml.passes.reshape_still_transposes import reshape_still_transposes
 from tinyml.passes.sink_reshape import sink_reshape
+from tinyml.passes.sum_integers import sum_integers
 from tinyml.passes.tabulate_bytes import tabulate_bytes
 from tinyml.passes.unsigned_to_signed import unsigned_to_signed
 from tinyml.passes.use_dilation import use_dilation
@@ -50,6 +51,7 @@ PASSES: tuple[Pass, ...] = (
     move_quantization,
     tabulate_bytes,
     fuse_qdq,
+    sum_integers,
     read_integers,
     fold_constants,
     # the same again, now that constants are known and more operators are integer ones

@@ -51,7 +51,7 @@ def linear_terms(layer: Layer) -> tuple[Array, Array] | None:
     if not isinstance(op, Weighted) or not op.sums_all_inputs or not layer.input(1).is_constant:
         return None
     bias = layer.input(2) if layer.has_input(2) else None
-    if bias is not None and not bias.is_constant:
+    if op.real or (bias is not None and not bias.is_constant):
         return None
     w = layer.input(1)
     axis = op.channel_axis

@@ -19,7 +19,7 @@ from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.quantization.quantize import Dequantize, Quantize
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.shared.quant import NO_CLAMP, dequantize, quant_of
-from tinyml.ops.weighted.weighted import Weighted, channel_multipliers
+from tinyml.ops.weighted.weighted import Weighted, channel_multipliers, largest_sums
 from tinyml.passes.editor import Editor
 
 MOST = {DType.INT8: (1 << 31) - 1, DType.INT16: 1 << 46}
@@ -59,13 +59,6 @@ def _sums(layer: Layer[Weighted]) -> _Sums:
     op = layer.op
     x, w = layer.input(0), layer.input(1)
     channels = w.shape[op.channel_axis]
-    zero = max(abs(zero) for zero in quant_of(w).zero_points)
-    if w.is_constant:
-        rows = np.moveaxis(w.value, op.channel_axis, 0).reshape(channels, -1).astype(np.float64)
-        sizes = (np.abs(rows) + zero).sum(axis=1)
-    else:
-        sizes = np.full(channels, w.elements // channels * (-w.dtype.limits[0] + zero), np.float64)
-    reach = -x.dtype.limits[0] + abs(quant_of(x).zero_point)
     bias = np.zeros(channels)
     if layer.has_input(2):
         known = layer.input(2).data
@@ -77,7 +70,7 @@ def _sums(layer: Layer[Weighted]) -> _Sums:
     most = np.full(channels, float(MOST[x.dtype]))
     if x.dtype is DType.INT8 and not op.round_once:  # sums are shifted to the left first, in 32 bits
         most = np.floor(most / 2.0 ** np.maximum(shift, 0))
-    return _Sums(sizes * reach, bias, saturated, most)
+    return _Sums(largest_sums(op, x, w), bias, saturated, most)
 
 
 def _bound(edit: Editor, node: Node, layer: Layer, sums: _Sums) -> None:

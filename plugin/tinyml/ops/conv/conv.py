@@ -28,6 +28,7 @@ from tinyml.ops.shared.window import onnx_window
 from tinyml.ops.weighted import helium, rvv
 from tinyml.ops.weighted.byte_weights import ConvByteWeights
 from tinyml.ops.weighted.int16 import ConvInt16
+from tinyml.ops.weighted.into_float import ConvIntoFloat, PointwiseIntoFloat
 from tinyml.ops.weighted.records import (
     TILE_WORDS,
     channel_tables,
@@ -179,6 +180,8 @@ register_kernels(
     ConvWide(),
     ConvInt8(),
     ConvInt16(),
+    PointwiseIntoFloat(),
+    ConvIntoFloat(),
     ConvByteWeights(),
     ConvFloat(),
     ConvLoops(),

@@ -46,6 +46,7 @@ class Convolution(Weighted):
         numbers_from(0, "pads"),
         kernel_fits,
     )
+    has_integer_sums: ClassVar[bool] = True
     strides: Pair = (1, 1)
     dilations: Pair = (1, 1)
     pads: Pads = (0, 0, 0, 0)
@@ -60,7 +61,7 @@ class Convolution(Weighted):
         top, left, bottom, right = self.pads
         out_h = output_extent(height, w.shape[1], self.strides[0], self.dilations[0], top + bottom)
         out_w = output_extent(width, w.shape[2], self.strides[1], self.dilations[1], left + right)
-        return (TensorType((n, out_h, out_w, w.shape[self.channel_axis]), x.dtype),)
+        return (TensorType((n, out_h, out_w, w.shape[self.channel_axis]), self.result_type(x)),)
 
     @property
     def reads_padding(self) -> bool:

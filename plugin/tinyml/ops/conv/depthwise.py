@@ -24,6 +24,7 @@ from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.shared.overlay import forwards
 from tinyml.ops.weighted import helium, rvv
 from tinyml.ops.weighted.int16 import DepthwiseConvInt16
+from tinyml.ops.weighted.into_float import DepthwiseIntoFloat
 from tinyml.ops.weighted.records import (
     constant_weights,
     float_record,
@@ -234,6 +235,7 @@ register_kernels(
     DepthwiseHalves(),
     DepthwisePlanes(),
     DepthwiseConvInt16(),
+    DepthwiseIntoFloat(),
     DepthwiseConvFloat(),
     DepthwiseConvLoops(),
 )

@@ -23,6 +23,7 @@ from tinyml.ops.shared.quant import Multipliers, output_multipliers, quant_of
 from tinyml.ops.weighted import helium, rvv
 from tinyml.ops.weighted.byte_weights import DenseByteWeights
 from tinyml.ops.weighted.int16 import DenseInt16
+from tinyml.ops.weighted.into_float import DenseIntoFloat
 from tinyml.ops.weighted.pairs import PAIR_WORDS, SIX_WORDS, pair_stream, pairs_are_exact, six_stream
 from tinyml.ops.weighted.records import (
     TILE_WORDS,
@@ -68,6 +69,7 @@ class Dense(Weighted):
     """Inputs: x (..., in), weights (out, in), optional bias (out)."""
 
     operands: ClassVar[tuple[Constraint, ...]] = (present(2), matrix_of_weights, *Weighted.operands)
+    has_integer_sums: ClassVar[bool] = True
 
     @property
     def channel_axis(self) -> int:
@@ -79,7 +81,7 @@ class Dense(Weighted):
 
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         x, w = given(inputs, 0), given(inputs, 1)
-        return (TensorType((*x.shape[:-1], w.shape[0]), x.dtype),)
+        return (TensorType((*x.shape[:-1], w.shape[0]), self.result_type(x)),)
 
     def accumulate(self, x: Array, weights: Array) -> Array:
         return x @ weights.T
@@ -260,6 +262,7 @@ register_kernels(
     DenseInt8(),
     DenseInt16(),
     DenseComputed(),
+    DenseIntoFloat(),
     DenseRunsOfBytes(),
     DenseByteWeights(),
     DenseRuns(),

@@ -22,6 +22,7 @@ from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op,
 from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.quantization.requantize import rescaled
 from tinyml.ops.shared.operands import numbers, present
+from tinyml.ops.shared.quant import limits_are_exact
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,9 @@ class Clamp(Op):
 
     def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
         return self
+
+    def selects(self, inputs: Sequence[Tensor | None]) -> bool:
+        return limits_are_exact(self.limits, given(inputs, 0))
 
     def quantized(
         self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]

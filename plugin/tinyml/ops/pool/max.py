@@ -19,7 +19,7 @@ from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op,
 from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.pool.windows import PoolKernel, PoolLoops, Window, read_pool, read_tflite_pool
 from tinyml.ops.shared.clamped import Clamped
-from tinyml.ops.shared.quant import Clamp, clamp_range
+from tinyml.ops.shared.quant import Clamp, clamp_range, limits_are_exact
 from tinyml.ops.weighted.records import window_members
 
 
@@ -86,6 +86,10 @@ class MaxPool(Window, Clamped):
             inner = tuple(reversed(c.contiguous(tuple(reversed(spatial)))))
         area = int(np.prod(spatial))
         return (shape[-1] * area, *inner, area)
+
+    def selects(self, inputs: Sequence[Tensor | None]) -> bool:
+        x = given(inputs, 0)
+        return not self.indices and self.sees_input(x.shape) and limits_are_exact(self.clamp, x)
 
     def quantized(
         self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]

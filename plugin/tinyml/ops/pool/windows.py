@@ -98,6 +98,11 @@ class Window(Op):
         rank = len(self.kernel)
         return tuple(range(1 + rank, 1 + 2 * rank))
 
+    def sees_input(self, shape: Shape) -> bool:
+        """Whether every window has an element of the input."""
+        seen = self.windows(np.ones((1, *shape[1:-1], 1), bool), 0)
+        return bool(seen.any(axis=self.taps).all())
+
     def inside(self, axis: int, size: int) -> bool:
         """Whether all windows are inside the input along this axis."""
         last = (self._extent(axis, size) - 1) * self.strides[axis] - self.pads[axis]

@@ -124,6 +124,9 @@ class Reduce(Op):
     def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
         return replace(self, axes=tuple(sorted(perm.index(axis) for axis in self.axes)))
 
+    def selects(self, inputs: Sequence[Tensor | None]) -> bool:
+        return self.function in EXTREMES and given(inputs, 0).elements > 0
+
     def quantized(
         self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
     ) -> tuple[Op, Sequence[Tensor | None]] | None:

@@ -75,6 +75,23 @@ def clamp_range(clamp: Clamp, tensor: Tensor) -> tuple[int, int]:
     )
 
 
+def stored_exactly(value: float, tensor: Tensor) -> bool:
+    """Whether an integer of ``tensor``, quantised per tensor, stands for ``value``, to the last bit."""
+    low, high = tensor.dtype.limits
+    quant = quant_of(tensor)
+    stored = fp.quantize_scalar(value, quant.scale, quant.zero_point, low, high)
+    (exact,) = dequantize(np.asarray([stored]), quant)
+    return bool(exact == np.float32(value))
+
+
+def limits_are_exact(clamp: Clamp, tensor: Tensor) -> bool:
+    """Whether ``clamp_range`` limits the integers of ``tensor`` to what ``clamp`` limits real numbers to."""
+    lowest, highest = (float(v) for v in dequantize(np.asarray(tensor.dtype.limits), quant_of(tensor)))
+    low, high = clamp
+    low_fits = low <= lowest or stored_exactly(low, tensor)
+    return low_fits and (high >= highest or stored_exactly(high, tensor))
+
+
 def limited(value: str, low: int, high: int) -> str:
     """A C expression for ``value`` between two limits; <tinyml/fixed_point.h> has the functions."""
     if (low, high) == DType.INT8.limits:
