@@ -25,6 +25,8 @@ from tinyml.ops.weighted.records import (
 )
 from tinyml.ops.weighted.weighted import Weighted, real_scales
 
+ZERO_WORDS = "for each output, what the zero points of input and weights add to the sums"
+
 
 def int8_to_float(layer: Layer[Weighted]) -> bool:
     """Input and weights are int8, quantised; the output is float32."""
@@ -44,7 +46,7 @@ def _filters(layer: Layer[Weighted], sheet: Sheet, filters: Array) -> dict[str, 
     without_bias = Layer(layer.name, layer.op, layer.inputs[:2], layer.outputs)
     members = {
         "weights": sheet.table("weights", filters),
-        "zeros": sheet.table("zeros", folded_bias(without_bias, filters)),
+        "zeros": sheet.table("zeros", folded_bias(without_bias, filters), holds=ZERO_WORDS),
         "scales": sheet.table("scales", real_scales(layer)),
         **{name.removeprefix("."): value for name, value in float_limits(layer, sheet).items()},
         "inputs": filters[0].size,

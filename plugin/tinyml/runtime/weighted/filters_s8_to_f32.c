@@ -12,7 +12,8 @@
 
 #include "mve_s8.h"
 
-static void filters_dot_four(const int8_t *w, const int8_t *x, int32_t length, int32_t sums[4])
+static void filters_s8_to_f32_dot_four(const int8_t *w, const int8_t *x, int32_t length,
+				       int32_t sums[4])
 {
 	const int8_t *b = w + length, *c = b + length, *d = c + length;
 	int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0;
@@ -37,7 +38,7 @@ static void filters_dot_four(const int8_t *w, const int8_t *x, int32_t length, i
 	sums[3] = s3;
 }
 
-static int32_t filters_dot_one(const int8_t *w, const int8_t *x, int32_t length)
+static int32_t filters_s8_to_f32_dot_one(const int8_t *w, const int8_t *x, int32_t length)
 {
 	int32_t sum = 0;
 
@@ -81,7 +82,8 @@ static int32_t filters_dot_one(const int8_t *w, const int8_t *x, int32_t length)
 
 #endif
 
-static void filters_dot_four(const int8_t *w, const int8_t *x, int32_t length, int32_t sums[4])
+static void filters_s8_to_f32_dot_four(const int8_t *w, const int8_t *x, int32_t length,
+				       int32_t sums[4])
 {
 	const int8_t *b = w + length, *c = b + length, *d = c + length;
 	const int8_t *end = x + length;
@@ -107,7 +109,7 @@ static void filters_dot_four(const int8_t *w, const int8_t *x, int32_t length, i
 	sums[3] = s3;
 }
 
-static int32_t filters_dot_one(const int8_t *w, const int8_t *x, int32_t length)
+static int32_t filters_s8_to_f32_dot_one(const int8_t *w, const int8_t *x, int32_t length)
 {
 	const int8_t *end = x + length;
 	int32_t sum = 0;
@@ -125,7 +127,8 @@ static int32_t filters_dot_one(const int8_t *w, const int8_t *x, int32_t length)
 
 #endif /* TINYML_CORE_MVE */
 
-static float filters_finish(const struct tinyml_filters_to_f32 *p, int32_t sum, int32_t index)
+static float filters_s8_to_f32_finish(const struct tinyml_filters_to_f32 *p, int32_t sum,
+				      int32_t index)
 {
 	const float scaled = (float)(sum + p->zeros[index]) * p->scales[index];
 	const float v = p->bias != NULL ? scaled + p->bias[index] : scaled;
@@ -150,12 +153,13 @@ void tinyml_filters_s8_to_f32(const struct tinyml_filters_to_f32 *p, const int8_
 	for (; i < count - 3; i += 4, w += 4 * inputs) {
 		int32_t sums[4];
 
-		filters_dot_four(w, x, inputs, sums);
+		filters_s8_to_f32_dot_four(w, x, inputs, sums);
 		for (int32_t k = 0; k < 4; k++) {
-			y[i + k] = filters_finish(p, sums[k] - shared, first + i + k);
+			y[i + k] = filters_s8_to_f32_finish(p, sums[k] - shared, first + i + k);
 		}
 	}
 	for (; i < count; i++, w += inputs) {
-		y[i] = filters_finish(p, filters_dot_one(w, x, inputs) - shared, first + i);
+		y[i] = filters_s8_to_f32_finish(p, filters_s8_to_f32_dot_one(w, x, inputs) - shared,
+						first + i);
 	}
 }
