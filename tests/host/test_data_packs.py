@@ -1,0 +1,101 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Packs without code: the same numbers as compiled code, and messages for what does not work."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tinyml.base.errors import ConfigError
+from tinyml.cores.targets import find_target
+from tinyml.datasets.generated_samples import generated
+from tinyml.harness.run import run_files
+from tinyml.pipeline import Options, compile_model
+from tinyml.slots import container
+from tinyml.slots.data_pack import pack_data
+from tinyml.slots.data_reading import read_data
+from tinyml.slots.data_text import describe
+from tinyml.slots.families import DSP, HELIUM, PLAIN, RISCV, choose, parse_families, playable_by
+from tinyml.slots.playing import played_on
+from tinyml.slots.version import Version
+
+DIGITS = Path(__file__).parents[2] / "samples" / "digits" / "model.onnx"
+
+
+@pytest.fixture(scope="module")
+def pack(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("pack") / "digits.tmodel"
+    container.save(path, pack_data(DIGITS, Options(), (PLAIN, DSP), Version(3, 1, 0, 0))[0])
+    return path
+
+
+def test_played_is_compiled(pack: Path) -> None:
+    compiled = compile_model(DIGITS, Options(target="host", kernels="portable"))
+    samples = generated(compiled.graph, 3)
+    played = played_on(pack, "host").run(samples)
+    for ours, theirs in zip(run_files(compiled.files, "host", samples).outputs, played.outputs, strict=True):
+        assert ours.keys() == theirs.keys()
+        for name, values in ours.items():
+            np.testing.assert_array_equal(values, theirs[name])
+
+
+def test_what_the_image_says(pack: Path) -> None:
+    images = container.load(pack).images
+    assert list(images) == ["plain", "dsp"]
+    model = read_data(images["plain"])
+    compiled = compile_model(DIGITS, Options(target="generic", kernels="portable"))
+    assert model.version == Version(3, 1, 0, 0)
+    assert model.arena_bytes == compiled.plan.arena_bytes
+    assert [port.name for port in model.inputs] == list(compiled.graph.inputs)
+    assert [port.shape for port in model.outputs] == [
+        compiled.graph.tensors[n].shape for n in compiled.graph.outputs
+    ]
+    text = "\n".join(describe(model))
+    for call in model.run:
+        assert call.kernel.name.split()[0] in text
+
+
+def test_the_same_model_gives_the_same_bytes(pack: Path) -> None:
+    again, _ = pack_data(DIGITS, Options(), (PLAIN, DSP), Version(3, 1, 0, 0))
+    assert container.encode(again) == pack.read_bytes()
+
+
+def test_damage_is_found(pack: Path) -> None:
+    content = bytearray(container.load(pack).images["plain"])
+    content[len(content) // 2] ^= 1
+    with pytest.raises(ConfigError, match="damaged"):
+        read_data(bytes(content))
+
+
+def test_families() -> None:
+    assert parse_families("cortex-m4,cortex-m7,generic") == (DSP, PLAIN)
+    assert playable_by(find_target("cortex-m55")) == (HELIUM, DSP, PLAIN)
+    assert choose(("plain", "dsp"), find_target("cortex-m85")) == "dsp"
+    assert playable_by(find_target("riscv32")) == (RISCV, PLAIN)
+    with pytest.raises(ConfigError, match="no image that cortex-m0 can play; it has dsp"):
+        choose(("dsp",), find_target("cortex-m0"))
+    with pytest.raises(ConfigError, match="names no core"):
+        parse_families(" , ")
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["--data"], "pack needs a file to write"),
+        (["--data", "-o", "x.tmodel", "--slots", "a=0x1000"], "fits any slot"),
+        (["-o", "x.tmodel"], "needs the addresses of its slots"),
+        (["-o", "x.tmodel", "--slots", "a=0x1000", "--for", "all"], "--for belongs to packs without code"),
+        (["--data", "-o", "x.tmodel", "--for", "cortex-m5"], "unknown target 'cortex-m5'"),
+    ],
+)
+def test_messages(arguments: list[str], message: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tinyml", "pack", str(DIGITS), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 1
+    assert message in " ".join(done.stderr.split())
+    assert not list(tmp_path.iterdir())
