@@ -35,7 +35,7 @@ static uint32_t pack_core(const uint8_t *image, uint32_t bytes, bool *fits)
 	return *fits ? descriptor->core : 0u;
 }
 
-int tinyml_player_choose(const void **start, uint32_t *bytes)
+int tinyml_pack_choose(const void **start, uint32_t *bytes)
 {
 	const uint8_t *const file = *start;
 	const struct pack *const pack = *start;

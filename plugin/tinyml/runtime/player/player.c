@@ -274,7 +274,7 @@ int tinyml_player_check(const struct tinyml_player *player, const void *start, u
 {
 	struct tinyml_player trial = *player;
 	struct player_image image;
-	int error = tinyml_player_choose(&start, &bytes);
+	int error = tinyml_pack_choose(&start, &bytes);
 
 	error = error != 0 ? error : player_find(&image, start, bytes);
 	trial.tensors = NULL; /* those of the player are in use */
@@ -288,7 +288,7 @@ int tinyml_player_open(struct tinyml_player *player, const void *start, uint32_t
 	int error;
 
 	tinyml_player_close(player);
-	error = tinyml_player_choose(&start, &bytes);
+	error = tinyml_pack_choose(&start, &bytes);
 	error = error != 0 ? error : player_find(&image, start, bytes);
 	error = error != 0 ? error : player_check(player, &image);
 	if (error != 0) {

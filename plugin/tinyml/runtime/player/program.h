@@ -47,9 +47,6 @@ struct test_output {
 	float absolute;    /* and by this much */
 };
 
-/* If this is a pack, the image in it that makes most of this core. */
-int tinyml_player_choose(const void **start, uint32_t *bytes);
-
 /* Bytes of an element, by enum tinyml_type. */
 extern const uint8_t tinyml_player_sizes[];
 

@@ -131,6 +131,14 @@ int tinyml_player_check(const struct tinyml_player *player, const void *image, u
  * @return 0, TINYML_SLOT_SELF_TEST, or TINYML_SLOT_NONE without a model or without a test. */
 int tinyml_player_self_test(struct tinyml_player *player);
 
+/**
+ * From a pack, which is a .tmodel file, to the image in it that makes most of this core: a device
+ * needs to keep no other. An image stays as it is.
+ *
+ * @return 0, TINYML_SLOT_CORE_TOO_SMALL without an image for this core, or another error
+ */
+int tinyml_pack_choose(const void **pack, uint32_t *bytes);
+
 /** Forget the model: runs fail with TINYML_SLOT_NONE until another one is opened. */
 void tinyml_player_close(struct tinyml_player *player);
 
