@@ -43,9 +43,10 @@ static void check_operand(struct tinyml_check *check, uint32_t operand, uint32_t
 		step = check->steps[operand];
 	}
 	way = tinyml_check_times(step, check->turns - 1u);
-	tinyml_check_that(check, MEMORY(word) <= last && (step & (alignment - 1u)) == 0u &&
-					 check_inside(check, MEMORY(word), POSITION(word),
-						      tinyml_check_plus(way, bytes), alignment));
+	tinyml_check_that(check,
+			  OPERAND_MEMORY(word) <= last && (step & (alignment - 1u)) == 0u &&
+				  check_inside(check, OPERAND_MEMORY(word), OPERAND_POSITION(word),
+					       tinyml_check_plus(way, bytes), alignment));
 }
 
 void tinyml_check_reads(struct tinyml_check *check, uint32_t operand, uint32_t bytes,
@@ -62,7 +63,8 @@ void tinyml_check_writes(struct tinyml_check *check, uint32_t operand, uint32_t 
 
 bool tinyml_check_nothing(struct tinyml_check *check, uint32_t operand)
 {
-	if (operand >= check->count || MEMORY(check->operands[operand]) != TINYML_PLAYER_NOTHING) {
+	if (operand >= check->count ||
+	    OPERAND_MEMORY(check->operands[operand]) != TINYML_PLAYER_NOTHING) {
 		return false;
 	}
 	check_operand(check, operand, 0, 1, TINYML_PLAYER_NOTHING);
@@ -80,7 +82,7 @@ void tinyml_check_constants(struct tinyml_check *check, uint32_t position, uint3
 static uint32_t check_call(struct tinyml_check *check, const uint32_t *at, uint32_t left,
 			   uint32_t *work, int *error)
 {
-	const uint32_t number = KERNEL(at[0]);
+	const uint32_t number = CALL_KERNEL(at[0]);
 	const struct tinyml_play_kernel *kernel;
 	uint32_t words;
 
@@ -90,15 +92,15 @@ static uint32_t check_call(struct tinyml_check *check, const uint32_t *at, uint3
 	}
 	kernel = &tinyml_play_kernels[tinyml_play_index[number]];
 	*error = TINYML_SLOT_CALL;
-	check->count = COUNT(at[0]);
-	words = 2u + check->count * (STRIDED(at[0]) ? 2u : 1u);
+	check->count = CALL_COUNT(at[0]);
+	words = 2u + check->count * (CALL_STRIDED(at[0]) ? 2u : 1u);
 	if (words > left || check->count != kernel->operands) {
 		return 0;
 	}
 	check->wrong = false;
 	check->stated = 0;
 	check->operands = at + 2;
-	check->steps = STRIDED(at[0]) ? at + 2 + check->count : NULL;
+	check->steps = CALL_STRIDED(at[0]) ? at + 2 + check->count : NULL;
 	tinyml_check_constants(check, at[1], kernel->record_bytes, 4);
 	if (check->wrong) {
 		return 0;
@@ -129,14 +131,14 @@ static int check_part(struct tinyml_player *player, struct tinyml_check *check, 
 	while (left > 0u) {
 		uint32_t words = 2;
 
-		if (KERNEL(at[0]) == REPEAT) {
+		if (CALL_KERNEL(at[0]) == CALL_REPEAT) {
 			/* Repetitions are not nested, and have at least one call and one turn. */
 			if (repeated != 0u || left < 2u || at[1] == 0u || at[1] > left - 2u ||
-			    HIGH(at[0]) == 0u) {
+			    CALL_HIGH(at[0]) == 0u) {
 				return TINYML_SLOT_CALL;
 			}
 			repeated = at[1];
-			check->turns = HIGH(at[0]);
+			check->turns = CALL_HIGH(at[0]);
 		} else {
 			words = check_call(check, at, repeated != 0u ? repeated : left, work,
 					   &error);

@@ -326,20 +326,20 @@ static const uint32_t *player_call(const struct tinyml_player *player, const uin
 	struct tinyml_play play; /* operands that the kernel does not have stay as they are */
 	void **to = play.operand;
 
-	play.kernel = &tinyml_play_kernels[tinyml_play_index[KERNEL(head)]];
+	play.kernel = &tinyml_play_kernels[tinyml_play_index[CALL_KERNEL(head)]];
 	play.image = player->memory[TINYML_PLAYER_IMAGE];
 	play.record = play.image + *at++;
-	for (uint32_t left = COUNT(head); left > 0u; left--) {
+	for (uint32_t left = CALL_COUNT(head); left > 0u; left--) {
 		const uint32_t operand = *at++;
 
-		*to++ = player->memory[MEMORY(operand)] + POSITION(operand);
+		*to++ = player->memory[OPERAND_MEMORY(operand)] + OPERAND_POSITION(operand);
 	}
-	if (STRIDED(head)) {
+	if (CALL_STRIDED(head)) {
 		for (void **stepped = play.operand; stepped != to; stepped++) {
 			*stepped = (uint8_t *)*stepped + turn * *at++;
 		}
 	}
-	TINYML_LAYER(HIGH(head), play.kernel->play(&play));
+	TINYML_LAYER(CALL_HIGH(head), play.kernel->play(&play));
 	return at;
 }
 
@@ -349,11 +349,11 @@ static void player_play(const struct tinyml_player *player, uint32_t position, u
 	const uint32_t *const end = at + words;
 
 	while (at != end) {
-		if (KERNEL(*at) != REPEAT) {
+		if (CALL_KERNEL(*at) != CALL_REPEAT) {
 			at = player_call(player, at, 0);
 			continue;
 		}
-		const uint32_t turns = HIGH(*at);
+		const uint32_t turns = CALL_HIGH(*at);
 		const uint32_t *const last = at + 2 + at[1];
 
 		for (uint32_t turn = 0; turn < turns; turn++) {

@@ -13,14 +13,14 @@
 
 #define PROGRAM_FORMAT 1u
 
-#define REPEAT        0u /* in place of a kernel */
-#define KERNEL(head)  ((head) & 0x3ffu)
-#define COUNT(head)   (((head) >> 10) & 7u)
-#define STRIDED(head) (((head) & 0x2000u) != 0u)
-#define HIGH(head)    ((head) >> 16) /* a layer, or turns */
+#define CALL_REPEAT        0u /* in place of a kernel */
+#define CALL_KERNEL(head)  ((head) & 0x3ffu)
+#define CALL_COUNT(head)   (((head) >> 10) & 7u)
+#define CALL_STRIDED(head) (((head) & 0x2000u) != 0u)
+#define CALL_HIGH(head)    ((head) >> 16) /* a layer, or turns */
 
-#define MEMORY(operand)   ((operand) >> 30)
-#define POSITION(operand) ((operand) & 0x3fffffffu)
+#define OPERAND_MEMORY(operand)   ((operand) >> 30)
+#define OPERAND_POSITION(operand) ((operand) & 0x3fffffffu)
 
 struct tinyml_program {
 	uint32_t sum; /* of all words of the payload but this one */
