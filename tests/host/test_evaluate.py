@@ -20,11 +20,13 @@ pytest.importorskip("sklearn", reason="the digits data come with scikit-learn")
 
 import tinyml
 from tests.support.quantizing import FLOAT, digits
+from tests.support.tflite_writer import Call, Part, Value, write
 from tinyml.api.evaluated import Question, measure
 from tinyml.compare.accuracy import truth
 from tinyml.compare.accuracy.scores import classify, regress
 from tinyml.harness import Runner
 from tinyml.harness.run import Result
+from tinyml.ir import Quant
 from tinyml.quantize.report import LayerNoise, Report
 from tinyml.settings.evaluation import accuracy_of
 from tinyml.settings.quantize_request import Request
@@ -250,3 +252,25 @@ def test_quantize_warns_of_lost_accuracy() -> None:
     assert line.startswith("accuracy falls by 4.0 points although the outputs have 47.0 dB: --auto 0.5")
     assert replace(report, accuracy_int8=0.965).advice() == []
     assert replace(report, samples=10, accuracy_int8=0.9).advice() == []
+
+
+def test_a_step_of_a_dense_layer_is_explained(tmp_path: Path) -> None:
+    """LiteRT rounds once, which is checked before it is named."""
+    pytest.importorskip("ai_edge_litert")
+    rng = np.random.default_rng(5)
+    values = [
+        Value("x", (1, 64), "int8", Quant.per_tensor(0.02, 3)),
+        Value.constant("w", rng.integers(-127, 128, (16, 64)).astype(np.int8), Quant.per_tensor(0.01, 0)),
+        Value.constant("b", rng.integers(-900, 900, 16).astype(np.int32), Quant.per_tensor(0.0002, 0)),
+        Value("y", (1, 16), "int8", Quant.per_tensor(0.13, -5)),
+    ]
+    call = Call("FULLY_CONNECTED", ["x", "w", "b"], ["y"], "FullyConnectedOptions")
+    model = tmp_path / "dense.tflite"
+    model.write_bytes(write(Part(values, [call], ["x"], ["y"])))
+    data = rng.integers(-128, 128, (400, 64)).astype(np.int8)
+    found = tinyml.evaluate(model, data, task="raw")
+    assert found.original is not None
+    assert 0 < found.original.outputs[0].largest < 0.14
+    assert found.headline()[-1].startswith("note: ")
+    assert "round once" in found.headline()[-1]
+    assert "--reference" not in found.headline()[-1]

@@ -20,7 +20,7 @@ from tinyml.api.sources import Model, ModelLike, as_model
 from tinyml.base.errors import ConfigError
 from tinyml.base.progress import Progress, silent
 from tinyml.compare.accuracy import truth
-from tinyml.compare.accuracy.answers import compiled_answers, original_answers
+from tinyml.compare.accuracy.answers import compiled_answers, original_answers, why_they_differ
 from tinyml.compare.accuracy.scores import Classification, Regression, classify, regress
 from tinyml.compare.difference import signal_to_noise_db
 from tinyml.cores.boards import known_board, similar_board
@@ -55,6 +55,7 @@ class Original:
     changed_samples: tuple[int, ...]  # the first of them
     accuracy: float | None  # of the original
     outputs: tuple[OutputDifference, ...]
+    note: str = ""  # why outputs differ, where the cause was checked
 
 
 @dataclass(frozen=True)
@@ -122,6 +123,8 @@ def _against(original: Original, samples: int) -> list[str]:
         f"{found.largest:.6g}"
         for found in original.outputs
     ]
+    if original.note:
+        lines.append(f"note: {original.runtime} differs because {original.note}")
     return lines
 
 
@@ -192,7 +195,9 @@ def measure(
     with original.file() as path:
         shapes = original.shapes or compiled.options.shapes
         runtime, wanted = original_answers(path, shapes, graph, test.inputs, test.starts, report)
-    theirs = Answers(path.name, runtime, wanted)
+        same_model = original.content == compiled.model.content and not compiled.options.quantize
+        why = why_they_differ(path, shapes, graph, test.inputs, (found, wanted)) if same_model else ""
+    theirs = Answers(path.name, runtime, wanted, why)
     result = judge(
         compiled.name, place.name, graph, found, theirs, test.labels, request.calibration, question
     )
@@ -217,6 +222,7 @@ class Answers:
     model: str
     runtime: str
     outputs: Sequence[Sequence[Array]]
+    note: str = ""
 
 
 def judge(
@@ -255,7 +261,7 @@ def judge(
     ]
     first = () if changed is None else tuple(changed[:20].tolist())
     count = None if changed is None else len(changed)
-    compared = Original(original.model, original.runtime, count, first, was, tuple(outputs))
+    compared = Original(original.model, original.runtime, count, first, was, tuple(outputs), original.note)
     return Evaluation(name, machine, len(found), task, scores, values, compared)
 
 

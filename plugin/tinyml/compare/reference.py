@@ -26,10 +26,11 @@ from tinyml.pipeline import ModelFile, read_onnx
 from tinyml.reference.halves import widen
 from tinyml.reference.session import Session
 
-DENSE_NOTE = (
+DENSE_CAUSE = (
     "its fully connected layers round once, ours twice, as CMSIS-NN and TensorFlow Lite Micro do (computed "
-    "with one rounding, ours are equal too); --reference numpy rounds twice"
+    "with one rounding, ours are equal too)"
 )
+DENSE_NOTE = f"{DENSE_CAUSE}; --reference numpy rounds twice"
 CHOICES = ("auto", "onnxruntime", "litert", "numpy")
 
 

@@ -30,6 +30,11 @@ def platformio_hook() -> Path:
     raise incomplete()
 
 
+def runtime() -> Path:
+    """The C that ships, with its headers in ``include``."""
+    return PACKAGE / "runtime"
+
+
 def for_pip(extras: Sequence[str] = ()) -> str:
     """This project as an argument for pip: the clone it runs from, or its name."""
     name = f"-e {CLONE}" if (CLONE / "pyproject.toml").is_file() else "west-tinyml"

@@ -11,7 +11,7 @@ from __future__ import annotations
 from tinyml.verbs.add import Add
 from tinyml.verbs.base import Verb
 from tinyml.verbs.bench import Bench
-from tinyml.verbs.build_systems import PlatformioHook, ZephyrModule
+from tinyml.verbs.build_systems import PlatformioHook, RuntimeFolder, ZephyrModule
 from tinyml.verbs.compile import Compile
 from tinyml.verbs.completion import Completion
 from tinyml.verbs.cost import Cost
@@ -57,6 +57,7 @@ VERBS: tuple[Verb, ...] = (
     Profile(),
     Bench(),
     Doctor(),
+    RuntimeFolder(),
     ZephyrModule(),
     PlatformioHook(),
     Completion(),

@@ -1,17 +1,55 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""`zephyr-module` and `platformio-hook`: where an installation has what the two build systems load."""
+"""`runtime`, `zephyr-module` and `platformio-hook`: where an installation has what build systems load."""
 
 from __future__ import annotations
 
 import argparse
+import json
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tinyml.base.errors import ConfigError
 from tinyml.setup import installation
 from tinyml.verbs.base import Verb
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+
+class RuntimeFolder(Verb):
+    """Print the folder of the runtime, for build systems of your own.
+
+    Its headers are in the folder `include`. With NAME.json, which `tinyml compile` wrote: the sources of the
+    runtime that this model needs, one per line. For example:
+    gcc -Igenerated -I"$(tinyml runtime)/include" -c generated/kws.c $(tinyml runtime generated/kws.json)
+    """
+
+    name = "runtime"
+    help = "print the folder of the runtime, or the sources of it that a model needs"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("summary", nargs="?", type=Path, metavar="NAME.json", help="a compiled model")
+
+    def run(self, args: argparse.Namespace, console: Console) -> int:
+        folder = installation.runtime()
+        if args.summary is None:
+            print(folder)
+            return 0
+        try:
+            needed = json.loads(args.summary.read_text(encoding="utf-8"))["sources"]
+            names, others = needed["runtime"], needed["cmsis-nn"]
+        except (OSError, ValueError, KeyError, TypeError):
+            raise ConfigError(
+                f"{args.summary} is no summary of a model", "NAME.json, which `tinyml compile` writes"
+            ) from None
+        for name in names:
+            print(folder / name)
+        if others:
+            also = f"note: the model also needs these sources of CMSIS-NN: {', '.join(others)}"
+            print(also, file=sys.stderr)
+        return 0
 
 
 class ZephyrModule(Verb):

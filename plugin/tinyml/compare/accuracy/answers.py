@@ -7,9 +7,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from tinyml.base.errors import ConfigError
 from tinyml.base.progress import Progress
-from tinyml.compare.reference import find_reference
+from tinyml.compare.reference import DENSE_CAUSE, DENSE_NOTE, find_reference
 from tinyml.datasets.arrays import real, stored
 from tinyml.harness.runner import Runner, built_once
 from tinyml.ir import Array, Graph, Shape, Tensor
@@ -77,6 +79,30 @@ def original_answers(
             found.append([real(array, theirs.tensors[name]) for array, name in outputs])
     progress(reference.name, len(samples), len(samples))
     return reference.name, found
+
+
+def why_they_differ(
+    original: Path,
+    shapes: Mapping[str, Shape],
+    ours: Graph,
+    samples: Samples,
+    answers: tuple[Sequence[Sequence[Array]], Sequence[Sequence[Array]]],
+) -> str:
+    """The cause of differences between our answers and the original's, if one is known and was checked."""
+    differ = [
+        sample
+        for sample, found, wanted in zip(samples, *answers, strict=True)
+        if not all(np.array_equal(a, b) for a, b in zip(found, wanted, strict=True))
+    ]
+    file = read_model(original)
+    theirs = read_graph(file, shapes)
+    if not differ or theirs.states:
+        return ""
+    pairs = [(ours.tensors[a], theirs.tensors[b]) for a, b in zip(ours.inputs, theirs.inputs, strict=True)]
+    reference = find_reference(file, theirs)
+    some = _converted(differ[:CHUNK], pairs)
+    found = reference.note(theirs, some, reference.run(some))
+    return DENSE_CAUSE if found == DENSE_NOTE else found
 
 
 def _converted(samples: Samples, pairs: Sequence[tuple[Tensor, Tensor]]) -> list[dict[str, Array]]:
