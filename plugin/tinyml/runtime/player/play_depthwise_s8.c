@@ -106,9 +106,13 @@ static uint32_t play_depthwise_planes(struct tinyml_check *check, uint32_t spare
 	return work;
 }
 
+/* Taps are neighbours, and are what is multiplied. */
 static bool play_depthwise_plain(const struct tinyml_play_depthwise_conv_s8 *r)
 {
-	return r->window.dilation_h == 1 && r->window.dilation_w == 1 && r->weight_zero == 0;
+	const struct tinyml_window *const w = &r->window;
+
+	return (w->dilation_h == 1 || w->kernel_h == 1) &&
+	       (w->dilation_w == 1 || w->kernel_w == 1) && r->weight_zero == 0;
 }
 
 static bool play_depthwise_is_3x3(const struct tinyml_play_depthwise_conv_s8 *r)
@@ -187,6 +191,7 @@ static uint32_t play_depthwise_halves(struct tinyml_check *check, bool nine)
 	height = tinyml_check_reach((w->out_h + 1) / 2, w->stride_h, w->kernel_h, 1);
 	width = tinyml_check_reach(w->out_w, w->stride_w, w->kernel_w, 1);
 	words = tinyml_check_times(height, width);
+	tinyml_check_that(check, (uint32_t)w->pad_left < width);
 	if (nine) {
 		tinyml_check_that(check, play_depthwise_is_3x3(r));
 	} else {

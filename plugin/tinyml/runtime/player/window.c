@@ -10,14 +10,26 @@ uint32_t tinyml_check_image(int32_t batches, int32_t height, int32_t width, int3
 	return tinyml_check_times(tinyml_check_times((uint32_t)batches, (uint32_t)channels), plane);
 }
 
-/* One axis: windows overlap the input and stay below the largest int16. */
+/* One axis: what windows reach stays below the largest int16. Some may be outside the input. */
 static bool window_fits(int32_t in, int32_t out, int32_t stride, int32_t kernel, int32_t dilation,
 			int32_t pad)
 {
 	return in > 0 && out > 0 && stride > 0 && kernel > 0 && dilation > 0 && pad >= 0 &&
-	       (uint32_t)pad <= (uint32_t)(kernel - 1) * (uint32_t)dilation &&
-	       tinyml_check_reach(out, stride, kernel, dilation) <= WINDOW_MOST &&
-	       (out - 1) * stride - pad < in;
+	       tinyml_check_reach(out, stride, kernel, dilation) <= WINDOW_MOST;
+}
+
+static bool window_meets(int32_t in, int32_t out, int32_t stride, int32_t kernel, int32_t dilation,
+			 int32_t pad)
+{
+	return pad <= (kernel - 1) * dilation && (out - 1) * stride - pad < in;
+}
+
+bool tinyml_check_meets(const struct tinyml_window *w)
+{
+	return window_meets(w->in_h, w->out_h, w->stride_h, w->kernel_h, w->dilation_h,
+			    w->pad_top) &&
+	       window_meets(w->in_w, w->out_w, w->stride_w, w->kernel_w, w->dilation_w,
+			    w->pad_left);
 }
 
 uint32_t tinyml_check_window_s8(struct tinyml_check *check, const struct tinyml_window *w)

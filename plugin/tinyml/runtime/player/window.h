@@ -15,12 +15,15 @@
 uint32_t tinyml_check_image(int32_t batches, int32_t height, int32_t width, int32_t channels);
 
 /**
- * The window moves over its input as convolutions do: every extent is at least 1, and every window
- * has a tap in the input or beside it. Reads operand 0 and writes operand 1, int8.
+ * The window moves over its input as convolutions do: every extent is at least 1. With enough
+ * padding, windows may be outside the input. Reads operand 0 and writes operand 1, int8.
  *
  * @return the elements of the output
  */
 uint32_t tinyml_check_window_s8(struct tinyml_check *check, const struct tinyml_window *window);
+
+/** Whether no window is before the input or begins after it, for kernels that require this. */
+bool tinyml_check_meets(const struct tinyml_window *window);
 
 /** Elements of one axis that windows reach, with padding. */
 static inline uint32_t tinyml_check_reach(int32_t out, int32_t stride, int32_t kernel,

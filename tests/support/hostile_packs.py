@@ -1,0 +1,216 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Builds and runs tools/hostile/packs.c: changed packs for the player, on the host or on an emulated core."""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+import subprocess
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from tests.random_layers.batch import batch
+from tinyml import harness
+from tinyml.base import c
+from tinyml.base.errors import TinymlError, ToolError
+from tinyml.cores.machines import Machine
+from tinyml.harness import faults
+from tinyml.harness.objects import Unit, compile_all, excerpt
+from tinyml.harness.program_build import (
+    HARNESS_C,
+    RUNTIME_C,
+    RUNTIME_INCLUDE,
+    WARNINGS,
+    assemble,
+    base_flags,
+    port_sources,
+)
+from tinyml.harness.run import command
+from tinyml.harness.tools import cross_compiler, host_compiler
+from tinyml.pipeline import Options, compile_built
+from tinyml.player.kernels import KERNELS, Playable
+from tinyml.player.table import sources, table
+from tinyml.slots.data import data_image
+from tinyml.slots.image import HEADER_BYTES
+from tinyml.slots.version import Version
+
+HOSTILE = Path(__file__).parents[2] / "tools" / "hostile"
+HARMLESS = "shift,signed-integer-overflow,float-cast-overflow"
+"""What hostile numbers do in kernels without touching memory: shifts by more than 31, sums that overflow,
+conversions of numbers that no integer holds. Cores define the results; every address is checked before."""
+SANITIZERS = (
+    *("-O2", "-g", "-fsanitize=address,undefined", f"-fno-sanitize={HARMLESS}", "-fno-sanitize-recover=all"),
+    *("-fwrapv", "-DTINYML_ASSERTIONS=1"),
+)
+MOST_BYTES, MOST_ARENA, MOST_WORK = 2500, 3000, 20000
+PER_KERNEL = 3
+BATCHES = range(4)
+TEXTS = {
+    0: "accepted and run",
+    -3: "not a pack",
+    -4: "cut off",
+    -6: "wrong sum",
+    -10: "another format",
+    -11: "another interface",
+    -12: "another core",
+    -13: "too much arena",
+    -14: "too much state",
+    -15: "a position is outside",
+    -16: "too many tensors",
+    -26: "an unknown kernel",
+    -27: "a call leaves its memory",
+    -28: "too much work",
+}
+
+
+@dataclass(frozen=True)
+class Seed:
+    """A real pack, and the memory that it requires."""
+
+    content: bytes
+    arena_bytes: int
+    state_bytes: int
+    kernels: tuple[Playable, ...]
+
+
+@cache
+def seeds(on: str) -> tuple[Seed, ...]:
+    """Small layers, a few for each kernel that they select."""
+    target = _machine(on).target.name
+    used: Counter[str] = Counter()
+    found = []
+    for number in BATCHES:
+        layers = batch(34, number)
+        for node in layers.graph.nodes:
+            try:
+                graph = layers.only([node.name]).graph
+                compiled = compile_built(graph, Options(target=target, kernels="portable", bands=False))
+                if compiled.plan.arena_bytes > MOST_ARENA:
+                    continue
+                data = data_image(compiled, Version(1, 0, 0, 0))
+            except TinymlError:
+                continue  # the player has no kernel for it
+            names = [kernel.name for kernel in data.kernels]
+            if len(data.content) > MOST_BYTES or _work(data.content) > MOST_WORK:
+                continue
+            if all(used[name] >= PER_KERNEL for name in names):
+                continue
+            used.update(names)
+            payload = int.from_bytes(data.content[12:16], "little")
+            content = data.content[: HEADER_BYTES + payload]
+            found.append(Seed(content, compiled.plan.arena_bytes, data.state_bytes, data.kernels))
+    return tuple(found)
+
+
+def _work(content: bytes) -> int:
+    """What a pack states: the third word of its program, where the descriptor's ``run`` is."""
+    (program,) = struct.unpack_from("<I", content, HEADER_BYTES + 12)
+    (work,) = struct.unpack_from("<I", content, program + 8)
+    return int(work)
+
+
+def campaign(on: str, seed: int, first: int, count: int, timeout_seconds: float = 36000) -> dict[int, int]:
+    """How many packs were refused with which error; 0: accepted. A finding is a ToolError."""
+    machine = _machine(on)
+    with tempfile.TemporaryDirectory(prefix="tinyml-hostile-") as scratch:
+        folder = Path(scratch)
+        words, environment = _built(machine, on, folder, seed, first, count)
+        try:
+            done = subprocess.run(
+                words,
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                env={**os.environ, **environment},
+                timeout=timeout_seconds,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise ToolError(f"hostile packs do not end on {on} within {timeout_seconds:g} s") from None
+    if done.returncode != 0:
+        said = faults.wrong_access(done.stderr) or ""
+        raise ToolError(f"a finding on {on}, seed {seed}: {said}\n{excerpt(done.stdout + done.stderr, 40)}")
+    return {int(error): int(number) for error, number in re.findall(r"^(-?\d+) (\d+)$", done.stdout, re.M)}
+
+
+def _machine(on: str) -> Machine:
+    return harness.find_machine(on)
+
+
+def _built(
+    machine: Machine, on: str, folder: Path, seed: int, first: int, count: int
+) -> tuple[list[str], dict[str, str]]:
+    packs = seeds(on)
+    device = machine.board is not None
+    most = {
+        "PACKS_MOST_BYTES": max(len(pack.content) for pack in packs),
+        "PACKS_MOST_ARENA": max(pack.arena_bytes for pack in packs),
+        "PACKS_MOST_STATE": max(pack.state_bytes for pack in packs),
+    }
+    base = base_flags(machine, harness.Options())
+    flags = ("-std=gnu11", *base, *(("-O2",) if device else SANITIZERS))
+    kernels = _available(machine, flags)
+    (folder / "seeds.c").write_text("\n".join(_seeds_source(packs, most)), encoding="utf-8")
+    (folder / "kernels.c").write_text(table(kernels), encoding="utf-8")
+    includes = (RUNTIME_INCLUDE, RUNTIME_C, HOSTILE, HARNESS_C)
+    ours = (*flags, *WARNINGS)
+    units = [Unit(RUNTIME_C / name, "runtime", ours, includes) for name in sources(kernels)]
+    units += [Unit(folder / name, "model", ours, includes) for name in ("seeds.c", "kernels.c")]
+    units.append(Unit(HOSTILE / "packs.c", "harness", ours, includes))
+    if not device:
+        units.append(Unit(HOSTILE / "packs_host.c", "harness", ours, includes))
+        objects = compile_all(host_compiler(), units)
+        program = folder / "packs"
+        link = [str(host_compiler().path), *SANITIZERS, *map(str, objects), "-lm", "-o", str(program)]
+        done = subprocess.run(link, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise ToolError(f"cannot link:\n{excerpt(done.stderr)}")
+        return [str(program), str(seed), str(first), str(count)], {"ASAN_OPTIONS": "detect_leaks=0"}
+    which = {"PACKS_START": seed, "PACKS_FIRST": first, "PACKS_COUNT": count}
+    defines = tuple(f"-D{name}={value}u" for name, value in (most | which).items())
+    units.append(Unit(HOSTILE / "packs_device.c", "harness", (*ours, *defines), includes))
+    units += [Unit(HARNESS_C / name, "harness", flags, includes) for name in port_sources(machine)]
+    image = assemble(units, machine, folder, harness.Options())
+    return command(image), {}
+
+
+def _seeds_source(packs: Iterable[Seed], most: dict[str, int]) -> Iterator[str]:
+    packs = list(packs)
+    yield '#include "packs.h"'
+    for number, pack in enumerate(packs):
+        words = np.frombuffer(pack.content, "<u4")
+        yield f"static const uint32_t pack{number}[{words.size}] = {{"
+        yield "\n".join(c.table_rows(words))
+        yield "};"
+    yield "const struct seed packs_seeds[] = {"
+    for number, pack in enumerate(packs):
+        yield f"\t{{pack{number}, {len(pack.content)}, {pack.arena_bytes}, {pack.state_bytes}}},"
+    yield "};"
+    yield f"const uint32_t packs_seed_count = {len(packs)};"
+    for name, value in most.items():
+        yield f"const uint32_t {name.lower()} = {value};"
+
+
+def _available(machine: Machine, flags: tuple[str, ...]) -> list[Playable]:
+    """The kernels that this machine has: those that its compiler does not leave out."""
+    board = machine.board
+    compiler = cross_compiler(board.toolchain) if board else host_compiler()
+    names = sorted({source for kernel in KERNELS.values() for source in kernel.sources})
+    units = [Unit(RUNTIME_C / name, "runtime", flags, (RUNTIME_C, RUNTIME_INCLUDE)) for name in names]
+    nm = f"{board.toolchain.gnu.name.removesuffix('gcc')}nm" if board else "nm"
+    objects = map(str, compile_all(compiler, units))
+    printed = subprocess.run(
+        [nm, "-g", "--defined-only", *objects], capture_output=True, text=True, check=True
+    )
+    symbols = set(re.findall(r" [A-Z] (\w+)$", printed.stdout, re.M))
+    return [kernel for kernel in KERNELS.values() if set(kernel.name.split()) <= symbols]
