@@ -60,6 +60,7 @@ COMMANDS: tuple[Command, ...] = (
         ("docs/zephyr_settings.md", "docs/zephyr_testing.md"),
         "keys of tinyml.yaml, Kconfig",
     ),
+    Command("-m tools.player_docs", ("docs/data_image.md",), "kernels and records of the player"),
     Command("-m tools.known_boards", ("docs/KNOWN_BOARDS.md",), "boards that are known without Zephyr"),
     Command("-m tools.figures", ("docs/figures",), "the pictures of docs/concepts.md"),
     Command(
