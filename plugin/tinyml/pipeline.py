@@ -173,24 +173,12 @@ def _quantized(file: ModelFile, options: Options) -> Result | None:
 
 
 def _imported(file: ModelFile, quantized: Result | None, options: Options) -> Graph:
-    if options.npu and file.is_tflite and quantized is None:
-        from tinyml.npu.offload import read_for_npu
-
-        return read_for_npu(file, options)
     given = importers.read(file, options.shapes)
     if quantized is None:
         return given
     graph = importers.read(ModelFile(file.path, quantized.content))
     notes = tuple(dict.fromkeys((*given.notes, *graph.notes)))
     return replace(graph, notes=notes, open_inputs=given.open_inputs)  # the int8 file has none any more
-
-
-def _on_npu(graph: Graph, options: Options) -> Graph:
-    from tinyml.npu.offload import on_npu
-
-    graph = on_npu(graph, options)
-    verify(graph, "npu")
-    return graph
 
 
 def compile_graph(
@@ -215,7 +203,10 @@ def compile_graph(
     if options.expose:
         graph = replace(graph, outputs=tuple(dict.fromkeys((*graph.outputs, *options.expose))))
     if options.npu:
-        graph = _on_npu(graph, options)
+        from tinyml.npu.offload import on_npu
+
+        graph = on_npu(graph, options)
+        verify(graph, "npu")
     feed = feed_code(name, attach(options.frontend, graph)) if options.frontend else None
     graph, selected, placed = lay_out(graph, target, options)
     if observe:

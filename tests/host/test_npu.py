@@ -22,12 +22,15 @@ from tests.support.npu_models import SHAPE, conv, in_between, one_operator, save
 from tests.support.npu_oracle import Npu
 from tests.support.npu_u85 import NpuU85
 from tests.support.tflite_writer import Call, Value
+from tinyml import importers
 from tinyml.base.errors import TinymlError
+from tinyml.importers.tflite_file import parse
 from tinyml.ir import Array, Node, Quant
 from tinyml.ir.interpreter import interpret
 from tinyml.npu import vela
+from tinyml.npu.as_tflite import written
 from tinyml.npu.operator import ALIGNMENT, EthosU
-from tinyml.pipeline import Compiled, Options, compile_model
+from tinyml.pipeline import Compiled, Options, compile_model, optimize
 from tinyml.projects import cmake, manifest
 from tinyml.projects.platformio.boards import Board
 from tinyml.projects.platformio.project import read_models
@@ -61,8 +64,8 @@ def test_cpu_and_npu_parts_compute_what_the_whole_computes(tmp_path: Path, npu: 
 def test_the_report_has_velas_estimate_and_its_reasons(tmp_path: Path) -> None:
     compiled = compile_model(in_between(tmp_path), Options(npu=NPU))
     notes = "\n".join(compiled.graph.notes)
-    assert f"{NPU} computes 2 of 3 operators in 2 parts" in notes
-    assert "Vela leaves REVERSE_SEQUENCE 'b' to the CPU: Unsupported opType" in notes
+    assert f"{NPU} computes 2 of 3 layers in 2 parts" in notes
+    assert notes.endswith("; on the CPU: ReverseSequence")
     facts = compiled.summary["npu"]
     assert [part["operators"] for part in facts] == [["CONV_2D"], ["CONV_2D"]]
     assert all(part["cycles_estimated"] > 0 for part in facts)
@@ -93,11 +96,15 @@ def refusal(path: Path, **options: object) -> str:
 
 @needs_vela
 def test_a_model_without_anything_for_the_npu(tmp_path: Path) -> None:
+    """One layer that is not given to Vela, and one that Vela refuses: a mean over the channels."""
     axis = Value.constant("axis", np.array([2], np.int32))
     path = saved(tmp_path, ([axis], Call("REVERSE_V2", ["x", "axis"], ["y"])))
-    said = refusal(path)
-    assert f"{NPU} can compute nothing of model.tflite (operators: REVERSE_V2)" in said
-    assert "Unsupported reverse mask" in said
+    assert f"{NPU} can compute nothing of model (layers: Slice)" in refusal(path)
+    axes, y = Value.constant("axes", np.array([3], np.int32)), value("y", shape=(1, 8, 8, 1))
+    call = Call("MEAN", ["x", "axes"], ["y"], "ReducerOptions", {"KeepDims": True})
+    said = refusal(saved(tmp_path, ([axes, y], call)))
+    assert f"{NPU} can compute nothing of model (layers: Reduce)" in said
+    assert "Vela leaves MEAN 'y' to the CPU: Unsupported depth-reduction" in said
 
 
 @needs_vela
@@ -175,7 +182,7 @@ def test_verify_computes_in_numpy_and_says_so(tmp_path: Path, capsys: pytest.Cap
     model = ["verify", str(FLOAT), "--quantize", str(calibration), "--npu", NPU, "--samples", "2"]
     assert main(model) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert f"{NPU} computes 6 of 8 operators" in said
+    assert f"{NPU} computes 6 of 8 layers" in said
     assert f"nothing here emulates {NPU}. All operators are computed in numpy" in said
     assert "agrees on numpy with onnxruntime" in said
     assert main([*model, "--on", "qemu-cortex-m55"]) == 1
@@ -263,8 +270,23 @@ def same_on_npu(path: Path, npu: str = NPU) -> list[str]:
     return executed
 
 
+KINDS = (
+    "depthwise",
+    "max",
+    "average",
+    "add",
+    "mul",
+    "minimum",
+    "relu",
+    "softmax",
+    "leaky",
+    "logistic",
+    "slice",
+)
+
+
 @needs_vela
-@pytest.mark.parametrize("kind", ["depthwise", "max", "average", "add", "mul", "minimum", "relu", "softmax"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_commands_compute_what_the_operators_compute(tmp_path: Path, kind: str) -> None:
     assert same_on_npu(one_operator(tmp_path, kind))
 
@@ -308,6 +330,26 @@ def test_several_inputs_are_copied_into_one_block(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
     command = ["gcc", *FLAGS, f"-I{RUNTIME / 'include'}", "-fsyntax-only", "model.c"]
     subprocess.run(command, cwd=tmp_path, check=True)
+
+
+@needs_vela
+def test_settings_that_other_models_have_too(tmp_path: Path) -> None:
+    """Shapes and outputs are applied before the NPU gets its parts, whatever the file is."""
+    compiled = compile_model(in_between(tmp_path), Options(npu=NPU, outputs=("a",)))
+    assert [node.op.kind for node in compiled.graph.nodes] == ["EthosU"]
+    assert compiled.graph.outputs == ("a",)
+
+
+def test_layers_from_tflite_have_operators_of_tflite_again(models_folder: Path) -> None:
+    """After the passes, too; they compute the same, bit for bit."""
+    for name in ("mlonmcu_rnnoise_int8", "efinix_yolo_person_int8", "mww_hey_jarvis_v2_int8"):
+        graph = optimize(importers.load(models_folder / f"{name}.tflite"))
+        file = written(graph)
+        assert not file.inexact
+        custom = {call.custom for call in file.part.calls if call.custom}
+        assert custom <= {"Requantize"}, name  # to uint8
+        (main,) = parse(Path(name), file.content)
+        assert len(main.operators) >= len(graph.nodes)
 
 
 @needs_vela

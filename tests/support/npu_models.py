@@ -83,6 +83,18 @@ def one_operator(folder: Path, kind: str) -> Path:
         return saved(folder, ([y], Call(f"{kind.upper()}_POOL_2D", ["x"], ["y"], "Pool2DOptions", fields)))
     if kind == "relu":
         return saved(folder, ([], Call("RELU", ["x"], ["y"])))
+    if kind == "leaky":
+        call = Call("LEAKY_RELU", ["x"], ["y"], "LeakyReluOptions", {"Alpha": 0.1})
+        return saved(folder, ([], call))
+    if kind == "logistic":
+        return saved(
+            folder, ([Value("y", SHAPE, "int8", Quant((1 / 256,), (-128,)))], Call("LOGISTIC", ["x"], ["y"]))
+        )
+    if kind == "slice":
+        places = {"begin": [0, 2, 1, 0], "size": [1, 5, 7, 8]}
+        constants = [Value.constant(what, np.array(numbers, np.int32)) for what, numbers in places.items()]
+        y = value("y", shape=(1, 5, 7, 8))
+        return saved(folder, ([*constants, y], Call("SLICE", ["x", "begin", "size"], ["y"], "SliceOptions")))
     if kind == "softmax":
         y = Value("y", SHAPE, "int8", Quant((1 / 256,), (-128,)))
         return saved(folder, ([y], Call("SOFTMAX", ["x"], ["y"], "SoftmaxOptions", {"Beta": 1.0})))

@@ -171,11 +171,6 @@ class _Reader:
         reader = _reader(operator)
         if reader is None:
             raise _unknown(operator)
-        if operator.is_custom and operator.op_type == VELA and operator.options is None:
-            raise UnsupportedError(
-                "the file was compiled by Vela: the operators that the NPU computes are no longer in it",
-                "use the file from before Vela, with npu: in tinyml.yaml or --npu",
-            )
         node = TfliteNode(
             operator.op_type,
             self.build.scope,
@@ -336,6 +331,11 @@ def _reader(operator: OperatorRecord) -> TfliteReader | None:
 
 
 def _unknown(operator: OperatorRecord) -> UnsupportedError:
+    if operator.is_custom and operator.op_type == VELA:
+        return UnsupportedError(
+            "the file was compiled by Vela: the operators that the NPU computes are no longer in it",
+            "use the file from before Vela, with npu: in tinyml.yaml or --npu",
+        )
     if operator.is_custom:
         return UnsupportedError(
             "no reader for this custom operator",

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Arm Ethos-U: parts of a TFLite model become one operator each, which Arm's compiler Vela translates.
+"""Arm Ethos-U: parts of a graph become one operator each, which Arm's compiler Vela translates.
 
 Vela decides what the NPU can compute. The remaining operators stay with our own kernels on the CPU.
 """

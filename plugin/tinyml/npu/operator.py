@@ -18,7 +18,6 @@ from tinyml.cores.targets import Target
 from tinyml.ir import Array, Graph, Layer, Op, Tensor, TensorType, given
 from tinyml.ir.interpreter import interpret
 from tinyml.ops.framework.kernel import Kernel, Library, Sheet, register_kernels
-from tinyml.ops.framework.reading import Builder, TfliteNode, tflite_custom_op
 
 ALIGNMENT = 16  # of everything whose address the driver hands to the NPU
 
@@ -97,13 +96,6 @@ def _block(slots: Sequence[Slot], tensors: Sequence[Tensor | None]) -> int:
 
 def _rounded(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
-
-
-@tflite_custom_op("ethos-u")
-def _read(node: TfliteNode, build: Builder) -> Sequence[Tensor]:
-    """``place`` puts the operator where the file has those that it replaces."""
-    assert isinstance(node.options, EthosU)
-    return build.add(node.options, node.inputs, node.outputs)
 
 
 class EthosUKernel(Kernel[EthosU]):

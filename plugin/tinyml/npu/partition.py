@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from tinyml.importers.tflite_file import OperatorRecord, Subgraph
+from tinyml.importers.tflite_file import Subgraph
 
 
 @dataclass(frozen=True)
@@ -68,16 +68,6 @@ def _part(graph: Subgraph, members: Sequence[int]) -> Part:
         tuple(t for t in taken if graph.tensors[t].data is None),
         tuple(dict.fromkeys(t for op in inside for t in op.outputs if t in used)),
     )
-
-
-def replaced(graph: Subgraph, parts: Sequence[tuple[Part, OperatorRecord]]) -> Subgraph:
-    """The graph with one operator in place of each part, in an order in which all can run."""
-    inside = {i for part, _ in parts for i in part.operators}
-    waiting = [op for i, op in enumerate(graph.operators) if i not in inside] + [op for _, op in parts]
-    first = {id(op): part.operators[0] for part, op in parts}
-    first |= {id(op): i for i, op in enumerate(graph.operators)}
-    waiting.sort(key=lambda op: first[id(op)])
-    return Subgraph(graph.tensors, tuple(in_order(waiting)), graph.inputs, graph.outputs)
 
 
 class Step(Protocol):
