@@ -317,51 +317,84 @@ void tinyml_player_close(struct tinyml_player *player)
 	player->program = NULL;
 }
 
-/* Make a call in a turn of a repetition; returns where the next one is. Small models spend a
- * hundredth of their time here. */
-static const uint32_t *player_call(const struct tinyml_player *player, const uint32_t *at,
-				   uint32_t turn)
+/* The compiler keeps a value in a register instead of computing it again. */
+#define PLAYER_KEEP(value) __asm__("" : "+r"(value))
+
+#define PLAYER_SELDOM(condition) __builtin_expect((condition), 0)
+
+/* The address of the operand at `word`; `memory` has addresses that make up for its highest bits.
+ */
+static inline void *player_operand(const uintptr_t *memory, const uint32_t *word)
 {
-	const uint32_t head = *at++;
-	struct tinyml_play play; /* operands that the kernel does not have stay as they are */
-	void **to = play.operand;
-
-	play.kernel = &tinyml_play_kernels[tinyml_play_index[CALL_KERNEL(head)]];
-	play.image = player->memory[TINYML_PLAYER_IMAGE];
-	play.record = play.image + *at++;
-	for (uint32_t left = CALL_COUNT(head); left > 0u; left--) {
-		const uint32_t operand = *at++;
-
-		*to++ = player->memory[OPERAND_MEMORY(operand)] + OPERAND_POSITION(operand);
-	}
-	if (CALL_STRIDED(head)) {
-		for (void **stepped = play.operand; stepped != to; stepped++) {
-			*stepped = (uint8_t *)*stepped + turn * *at++;
-		}
-	}
-	TINYML_LAYER(CALL_HIGH(head), play.kernel->play(&play));
-	return at;
+	return (void *)(memory[OPERAND_MEMORY(*word)] + *word);
 }
 
+/* Make calls. Small models spend a hundredth of their time here. So operands, of which kernels have
+ * one at least and seldom more than three, are not a loop. */
 static void player_play(const struct tinyml_player *player, uint32_t position, uint32_t words)
 {
-	const uint32_t *at = (const void *)(player->memory[TINYML_PLAYER_IMAGE] + position);
-	const uint32_t *const end = at + words;
+	const uint8_t *const image = player->memory[TINYML_PLAYER_IMAGE];
+	const uint32_t *at = (const void *)(image + position);
+	const uint32_t *const end = at + words, *last = end;
+	const uint32_t *repeated = NULL; /* calls before `last` that are made several times */
+	uint32_t turn = 0, turns = 0;
+	uintptr_t memories[4];
+	const uintptr_t *memory = memories;
+	struct tinyml_play play; /* operands that the kernel does not have stay as they are */
 
-	while (at != end) {
-		if (CALL_KERNEL(*at) != CALL_REPEAT) {
-			at = player_call(player, at, 0);
+	for (uint32_t i = 0; i < 4u; i++) {
+		memories[i] = (uintptr_t)player->memory[i] - ((uintptr_t)i << OPERAND_BITS);
+	}
+	PLAYER_KEEP(memory);
+	play.image = image;
+	for (;;) {
+		const struct tinyml_play_kernel *kernel;
+		uint32_t head, count;
+
+		if (at == last) {
+			if (repeated == NULL) {
+				return;
+			}
+			turn++;
+			if (turn != turns) {
+				at = repeated;
+			} else {
+				turn = 0;
+				repeated = NULL;
+				last = end;
+			}
 			continue;
 		}
-		const uint32_t turns = CALL_HIGH(*at);
-		const uint32_t *const last = at + 2 + at[1];
-
-		for (uint32_t turn = 0; turn < turns; turn++) {
-			for (const uint32_t *inner = at + 2; inner != last;) {
-				inner = player_call(player, inner, turn);
+		head = at[0];
+		if (CALL_KERNEL(head) == CALL_REPEAT) {
+			turns = CALL_HIGH(head);
+			last = at + 2 + at[1];
+			at += 2;
+			repeated = at;
+			continue;
+		}
+		kernel = &tinyml_play_kernels[tinyml_play_index[CALL_KERNEL(head)]];
+		PLAYER_KEEP(kernel);
+		play.kernel = kernel;
+		play.record = image + at[1];
+		play.operand[0] = player_operand(memory, &at[2]);
+		at += 3;
+		count = CALL_COUNT(head);
+		if (count != 1u) {
+			play.operand[1] = player_operand(memory, at++);
+			if (count != 2u) {
+				play.operand[2] = player_operand(memory, at++);
+				for (uint32_t i = 3; PLAYER_SELDOM(i < count); i++) {
+					play.operand[i] = player_operand(memory, at++);
+				}
 			}
 		}
-		at = last;
+		if (PLAYER_SELDOM(CALL_STRIDED(head))) {
+			for (uint32_t i = 0; i < count; i++) {
+				play.operand[i] = (uint8_t *)play.operand[i] + turn * *at++;
+			}
+		}
+		TINYML_LAYER(CALL_HIGH(head), kernel->play(&play));
 	}
 }
 

@@ -19,7 +19,8 @@
 #define CALL_STRIDED(head) (((head) & 0x2000u) != 0u)
 #define CALL_HIGH(head)    ((head) >> 16) /* a layer, or turns */
 
-#define OPERAND_MEMORY(operand)   ((operand) >> 30)
+#define OPERAND_BITS              30 /* of the position */
+#define OPERAND_MEMORY(operand)   ((operand) >> OPERAND_BITS)
 #define OPERAND_POSITION(operand) ((operand) & 0x3fffffffu)
 
 struct tinyml_program {
