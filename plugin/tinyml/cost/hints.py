@@ -1,12 +1,13 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Hints at what costs much and could be avoided: float normalisation of an image inside the model."""
+"""Hints at what costs much and could be avoided: float layers of quantised models, float normalisation."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from tinyml.cost.estimate import estimate_for
+from tinyml.cost.float_layers import float_layers
 from tinyml.ir import DType, Graph, Layer, Tensor
 from tinyml.pipeline import Compiled
 
@@ -20,8 +21,8 @@ NORMALISED_OUTSIDE = (
 
 
 def hints(compiled: Compiled) -> tuple[str, ...]:
-    """One line for each integer input that is normalised in float."""
-    found = []
+    """One line for each integer input that is normalised in float, and for why layers compute in float."""
+    found = [*float_layers(compiled)]
     for name in compiled.graph.inputs:
         given = compiled.graph.tensors[name]
         chain = list(_normalisation(compiled.graph, given))

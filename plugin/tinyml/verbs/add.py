@@ -197,6 +197,8 @@ def _report(
 ) -> None:
     from rich.table import Table
 
+    from tinyml.cost.hints import hints
+
     summary = compiled.summary
 
     if copied:
@@ -216,7 +218,7 @@ def _report(
                 kind[:-1], f"{tensor['name']}: {shape} {tensor['dtype']}, {tensor['bytes']:,} bytes"
             )
     console.print(table, markup=False)
-    print_notes(console, compiled.graph.notes)
+    print_notes(console, (*compiled.graph.notes, *hints(compiled)))
     if floats := sum(chosen.in_float for chosen in compiled.selected):
         off = edit.is_off(files.read_text(app.prj_conf_path), "CONFIG_FPU")
         advice = (

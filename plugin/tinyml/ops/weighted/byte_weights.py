@@ -61,6 +61,15 @@ def _search(filters: Array) -> tuple[Array, Array] | None:
     return bytes_.reshape(filters.shape), scales
 
 
+def were_integers(weights: Array, axis: int) -> bool:
+    """Whether the weights of each output channel, along ``axis``, are integers of 8 bits times one scale."""
+    for row in np.moveaxis(weights, axis, 0).reshape(weights.shape[axis], -1):
+        top = np.abs(row).max(initial=0)
+        if top and all(_scale(row, top, steps) is None for steps in range(255, 0, -1)):
+            return False
+    return True
+
+
 def _scale(row: Array, top: np.float32, largest: int) -> np.float32 | None:
     """The scale with which ``top`` is ``largest`` steps and every element a whole number of them."""
     guess = np.float32(top / np.float32(largest))
