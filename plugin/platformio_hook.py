@@ -90,7 +90,9 @@ def add_models(env: Any, as_library: bool) -> None:
         env.Replace(SRC_FILTER=[f"+<{path.relative_to(RUNTIME).as_posix()}>" for path in kernels])
     if default.get(DONE):
         return
-    if not models:
+    if settings.player:
+        add_player(env, settings.player, board, project, folder, flags)
+    elif not models:
         print(f"tinyml: no models found; put {' or '.join(SUFFIXES)} files into models/")
     elif not library and (old := cmsis_nn.outdated(found)):
         print(f"tinyml: CMSIS-NN in {old} is older than version 7; models use the portable kernels")
@@ -114,6 +116,17 @@ def add_models(env: Any, as_library: bool) -> None:
         title="Model report",
         description="Memory and layers of the project's models",
     )
+
+
+def add_player(
+    env: Any, words: tuple[str, ...], board: Any, project: Path, folder: Path, flags: list[str]
+) -> None:
+    """Add the table of the kernels that the firmware can play; the library has the player and the kernels."""
+    from tinyml.slots.firmware import TABLE, kernels_of_firmware, write_firmware
+
+    write_firmware(kernels_of_firmware(words, board.target, project), folder / "player")
+    table = env.File(str(folder / "player" / TABLE))
+    DefaultEnvironment().Append(PIOBUILDFILES=compiled(env, table, flags))
 
 
 def add_model(env: Any, model: Any, board: Any, folder: Path, flags: list[str]) -> Any:

@@ -40,7 +40,7 @@ int main(void)
 #else
 
 #define ARENA_BYTES 4096
-#define LARGEST     65536
+#define LARGEST     8192
 
 static const uint8_t digits_1[] __aligned(TINYML_PLAYER_ALIGNMENT) = {
 #include "digits_1.inc"
@@ -75,16 +75,20 @@ static int play(const char *what, const uint8_t *pack, size_t bytes)
 	return right;
 }
 
-/* A pack in RAM, of which one bit has changed. */
+/* The image for this core in RAM, of which one bit has changed. */
 static int open_damaged(void)
 {
 	static uint8_t copy[LARGEST] __aligned(TINYML_PLAYER_ALIGNMENT);
+	const void *image = digits_1;
+	uint32_t bytes = sizeof(digits_1);
+	int error = tinyml_pack_choose(&image, &bytes);
 
-	memcpy(copy, digits_1, MIN(sizeof(digits_1), sizeof(copy)));
-	for (size_t i = 512; i < sizeof(digits_1); i += 512) {
-		copy[i] ^= 4;
+	if (error != 0 || bytes > sizeof(copy)) {
+		return error;
 	}
-	return tinyml_player_open(&player, copy, sizeof(digits_1));
+	memcpy(copy, image, bytes);
+	copy[bytes / 2u] ^= 4u;
+	return tinyml_player_open(&player, copy, bytes);
 }
 
 int main(void)

@@ -30,6 +30,7 @@ OPTIONS = {
     "cmsis_nn": "folder of CMSIS-NN (default: found among the libraries or in the Zephyr package)",
     "install": "`yes`: the build may install the Python packages that the compiler requires (default: `no`)",
     "arena": "upper limit for a model's arena, in bytes or as 24K",
+    "player": "kernels for models that are data: `all`, groups such as `conv`, or model files",
 }
 """Every option, without its prefix ``custom_tinyml_``. A test compares the documentation with this table."""
 
@@ -62,6 +63,7 @@ class Settings:
 
     cmsis_nn: Path | None = None
     optimize: str = ""  # empty if the project does not choose
+    player: tuple[str, ...] = ()  # which kernels it can play
 
     def flags(self, models: Sequence[str]) -> list[str]:
         """The C compiler's options for code of models with these goals; kernels serve all models."""
@@ -75,7 +77,8 @@ def read_settings(project: Path, options: Mapping[str, str]) -> Settings:
     """The options that apply to all models."""
     given = _own_options(options)
     named = given.get("cmsis_nn")
-    return Settings(project / _with_slashes(named) if named else None, _goal(given))
+    player = tuple(_with_slashes(word) for word in _items(given.get("player", "")))
+    return Settings(project / _with_slashes(named) if named else None, _goal(given), player)
 
 
 def _goal(given: Mapping[str, str]) -> str:
