@@ -10,11 +10,13 @@ distance that the kernel allows, at the step where the other is read for the las
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tinyml.ir import Graph, Layer, Tensor, View
 from tinyml.memory.plan.content import Content, contents, part
+from tinyml.memory.plan.moving import Moves
 from tinyml.memory.plan.regions import Home, Region
 from tinyml.ops.framework.kernel import Overlay
 
@@ -63,6 +65,7 @@ class Storage:
     over: Mapping[tuple[str, str], tuple[Overlay, ...]] = field(default_factory=dict)  # input and output
     groups: dict[str, Group] = field(default_factory=dict)
     copied: frozenset[tuple[str, str]] = frozenset()  # operands that a layer copies into its output, and that
+    moves: Moves = field(default_factory=lambda: Moves(()))
 
     def position(self, name: str) -> int:
         return self.groups[name].offsets[name]
@@ -101,7 +104,7 @@ def share(
     copy of a part of another tensor costs no more there than a copy at the end of the run. ``pairs`` are the
     inputs that an output may overwrite, and how (see ``overlay_pairs``).
     """
-    storage = Storage(members, pairs, copied=_copied(layers))
+    storage = Storage(members, pairs, copied=_copied(layers), moves=Moves(layers))
     for name in storage.members:
         storage.groups[name] = Group.of(name, members[name])
     for home in homes:
@@ -197,7 +200,7 @@ def _join(storage: Storage, anchor: str, other: str, distance: int) -> bool:
     moved = {name: offset + shift for name, offset in b.offsets.items()}
     if not _home_allows(storage, a, b, moved):
         return False
-    if _groups_conflict(storage, a, b, shift):
+    if _groups_conflict(storage, a, b, shift) or _moves_conflict(storage, a, b, moved):
         return False
     a.offsets.update(moved)
     a.start, a.end = min(a.start, b.start + shift), max(a.end, b.end + shift)
@@ -258,6 +261,18 @@ def _groups_conflict(storage: Storage, a: Group, b: Group, shift: int) -> bool:
     if len(b.offsets) > len(a.offsets):  # each member of the smaller group is looked up in the larger
         a, b, shift = b, a, -shift
     return any(_conflicts(storage, a, y, at + shift) for y, at in b.offsets.items())
+
+
+def _moves_conflict(storage: Storage, a: Group, b: Group, moved: Mapping[str, int]) -> bool:
+    """Whether a layer that moves bytes would write where one of its operands is."""
+    smaller = a.offsets if len(a.offsets) < len(b.offsets) else b.offsets
+    at = ChainMap(dict(moved), a.offsets)
+    return any(
+        storage.allowed(x, move.output, at[move.output] - at[x]) is None
+        for move in storage.moves.of(smaller)
+        if move.output in at
+        for x in move.overwrites(at)
+    )
 
 
 def _conflicts(storage: Storage, group: Group, y: str, y_at: int) -> bool:
