@@ -36,7 +36,7 @@ from tinyml.harness.program_build import (
 from tinyml.harness.run import command
 from tinyml.harness.tools import cross_compiler, host_compiler
 from tinyml.pipeline import Options, compile_built
-from tinyml.player.kernels import KERNELS, Playable
+from tinyml.player.kernels import CORE, KERNELS, Playable
 from tinyml.player.table import sources, table
 from tinyml.slots.data import data_image
 from tinyml.slots.image import HEADER_BYTES
@@ -52,7 +52,7 @@ SANITIZERS = (
 )
 MOST_BYTES, MOST_ARENA, MOST_WORK = 2500, 3000, 20000
 PER_KERNEL = 3
-BATCHES = range(4)
+BATCHES, LAYERS = range(2), 60
 TEXTS = {
     0: "accepted and run",
     -3: "not a pack",
@@ -88,7 +88,7 @@ def seeds(on: str) -> tuple[Seed, ...]:
     used: Counter[str] = Counter()
     found = []
     for number in BATCHES:
-        layers = batch(34, number)
+        layers = batch(34, number, LAYERS)
         for node in layers.graph.nodes:
             try:
                 graph = layers.only([node.name]).graph
@@ -119,10 +119,35 @@ def _work(content: bytes) -> int:
 
 def campaign(on: str, seed: int, first: int, count: int, timeout_seconds: float = 36000) -> dict[int, int]:
     """How many packs were refused with which error; 0: accepted. A finding is a ToolError."""
+    return _run("packs", on, seed, first, count, timeout_seconds)
+
+
+def rules(
+    on: str, seed: int, first: int, count: int, timeout_seconds: float = 36000, short: int = 0
+) -> dict[str, int]:
+    """How many calls were made of each kernel whose rules were tried (tools/hostile/rules.c).
+
+    Under an empty name: calls that checks refused, or that would take long. A finding is a ToolError. With
+    ``short``, calls get so many bytes less than their rules state, as if these were too generous.
+    """
+    counts = _run("rules", on, seed, first, count, timeout_seconds, (f"-DRULES_SHORT={short}u",))
+    names = ["", *(kernel.name for kernel in _sorted(available(_machine(on))))]
+    return {names[number]: calls for number, calls in counts.items()}
+
+
+def _run(
+    what: str,
+    on: str,
+    seed: int,
+    first: int,
+    count: int,
+    timeout_seconds: float,
+    defines: tuple[str, ...] = (),
+) -> dict[int, int]:
     machine = _machine(on)
     with tempfile.TemporaryDirectory(prefix="tinyml-hostile-") as scratch:
         folder = Path(scratch)
-        words, environment = _built(machine, on, folder, seed, first, count)
+        words, environment = _built(what, machine, folder, seed, first, count, defines)
         try:
             done = subprocess.run(
                 words,
@@ -147,28 +172,47 @@ def _machine(on: str) -> Machine:
     return harness.find_machine(on)
 
 
+def _flags(machine: Machine) -> tuple[str, ...]:
+    base = base_flags(machine, harness.Options())
+    return ("-std=gnu11", *base, *(("-O2",) if machine.board else SANITIZERS))
+
+
 def _built(
-    machine: Machine, on: str, folder: Path, seed: int, first: int, count: int
+    what: str,
+    machine: Machine,
+    folder: Path,
+    seed: int,
+    first: int,
+    count: int,
+    more: tuple[str, ...],
 ) -> tuple[list[str], dict[str, str]]:
-    packs = seeds(on)
+    packs = seeds(machine.name)
     device = machine.board is not None
     most = {
         "PACKS_MOST_BYTES": max(len(pack.content) for pack in packs),
         "PACKS_MOST_ARENA": max(pack.arena_bytes for pack in packs),
         "PACKS_MOST_STATE": max(pack.state_bytes for pack in packs),
     }
-    base = base_flags(machine, harness.Options())
-    flags = ("-std=gnu11", *base, *(("-O2",) if device else SANITIZERS))
-    kernels = _available(machine, flags)
-    (folder / "seeds.c").write_text("\n".join(_seeds_source(packs, most)), encoding="utf-8")
+    flags = _flags(machine)
+    kernels = _sorted(available(machine))
+    lines = [*_seeds_source(packs, most), *_tables_source(kernels)]
+    (folder / "seeds.c").write_text("\n".join(lines) + "\n", encoding="utf-8")
     (folder / "kernels.c").write_text(table(kernels), encoding="utf-8")
     includes = (RUNTIME_INCLUDE, RUNTIME_C, HOSTILE, HARNESS_C)
     ours = (*flags, *WARNINGS)
-    units = [Unit(RUNTIME_C / name, "runtime", ours, includes) for name in sources(kernels)]
+    renamed = tuple(f"-Dtinyml_check_{name}=rules_check_{name}" for name in ("reads", "writes", "constants"))
+    units = [
+        Unit(
+            *(RUNTIME_C / name, "runtime"),
+            (*ours, *(renamed if what == "rules" and name not in CORE else ())),
+            includes,
+        )
+        for name in sources(kernels)
+    ]
     units += [Unit(folder / name, "model", ours, includes) for name in ("seeds.c", "kernels.c")]
-    units.append(Unit(HOSTILE / "packs.c", "harness", ours, includes))
+    units.append(Unit(HOSTILE / f"{what}.c", "harness", (*ours, *more), includes))
     if not device:
-        units.append(Unit(HOSTILE / "packs_host.c", "harness", ours, includes))
+        units.append(Unit(HOSTILE / f"{what}_host.c", "harness", ours, includes))
         objects = compile_all(host_compiler(), units)
         program = folder / "packs"
         link = [str(host_compiler().path), *SANITIZERS, *map(str, objects), "-lm", "-o", str(program)]
@@ -178,7 +222,7 @@ def _built(
         return [str(program), str(seed), str(first), str(count)], {"ASAN_OPTIONS": "detect_leaks=0"}
     which = {"PACKS_START": seed, "PACKS_FIRST": first, "PACKS_COUNT": count}
     defines = tuple(f"-D{name}={value}u" for name, value in (most | which).items())
-    units.append(Unit(HOSTILE / "packs_device.c", "harness", (*ours, *defines), includes))
+    units.append(Unit(HOSTILE / f"{what}_device.c", "harness", (*ours, *defines), includes))
     units += [Unit(HARNESS_C / name, "harness", flags, includes) for name in port_sources(machine)]
     image = assemble(units, machine, folder, harness.Options())
     return command(image), {}
@@ -201,12 +245,29 @@ def _seeds_source(packs: Iterable[Seed], most: dict[str, int]) -> Iterator[str]:
         yield f"const uint32_t {name.lower()} = {value};"
 
 
-def _available(machine: Machine, flags: tuple[str, ...]) -> list[Playable]:
+def _tables_source(kernels: Iterable[Playable]) -> Iterator[str]:
+    """Where records have positions, by the number of a kernel in the table."""
+    yield '#include "rules.h"'
+    yield "const uint8_t rules_tables[][RULES_TABLES] = {"
+    yield "\t{RULES_NO_TABLE},"
+    for kernel in kernels:
+        yield f"\t{{{', '.join([*map(str, kernel.record.tables()), 'RULES_NO_TABLE'])}}},"
+    yield "};"
+
+
+def _sorted(kernels: Iterable[Playable]) -> list[Playable]:
+    return sorted(kernels, key=lambda kernel: kernel.number)
+
+
+@cache
+def available(machine: Machine) -> list[Playable]:
     """The kernels that this machine has: those that its compiler does not leave out."""
     board = machine.board
     compiler = cross_compiler(board.toolchain) if board else host_compiler()
     names = sorted({source for kernel in KERNELS.values() for source in kernel.sources})
-    units = [Unit(RUNTIME_C / name, "runtime", flags, (RUNTIME_C, RUNTIME_INCLUDE)) for name in names]
+    units = [
+        Unit(RUNTIME_C / name, "runtime", _flags(machine), (RUNTIME_C, RUNTIME_INCLUDE)) for name in names
+    ]
     nm = f"{board.toolchain.gnu.name.removesuffix('gcc')}nm" if board else "nm"
     objects = map(str, compile_all(compiler, units))
     printed = subprocess.run(

@@ -34,6 +34,15 @@ class Layout:
     def size(self) -> int:
         return struct.calcsize(self.format)
 
+    def tables(self) -> list[int]:
+        """Where the positions of constants are, in bytes from the start."""
+        codes = [member.split()[0] for member in self.members]
+        return [
+            struct.calcsize("<" + "".join(codes[:place]).replace("*", ""))
+            for place, code in enumerate(codes)
+            if code == TABLE
+        ]
+
     def encode(self, record: Record, tables: Mapping[str, int]) -> bytes:
         """``tables``: positions of constants in the image, by name."""
         given = dict(record.members)
