@@ -13,6 +13,9 @@ from enum import IntEnum
 from tinyml.base.errors import ConfigError, ToolError
 from tinyml.harness.device_session import Session
 from tinyml.slots.container import Pack
+from tinyml.slots.data_pack import holds_data
+from tinyml.slots.data_reading import read_data
+from tinyml.slots.image import core_of as image_core
 from tinyml.slots.image import read
 from tinyml.slots.version import Version
 
@@ -45,6 +48,9 @@ REASONS = {
     23: "the device did not expect this now",
     24: "this machine cannot run models from slots",
     25: "another update has begun since",
+    26: "the firmware lacks a kernel of the model (CONFIG_TINYML_PLAYER_KERNELS)",
+    27: "a call of the model would leave its memory",
+    28: "the model does more work than it states, or than the firmware allows",
 }
 """enum tinyml_slot_error in words, by its number without the sign."""
 
@@ -62,6 +68,7 @@ class Request(IntEnum):
     OPEN = 5
     CONFIRM = 6
     REJECT = 7
+    PLAYER = 8
 
 
 class Refused(ToolError):
@@ -84,6 +91,32 @@ class State:
 
 
 @dataclass(frozen=True)
+class Plays:
+    """What the player of a device has: bits of its core, numbers of kernels."""
+
+    core: int
+    kernels: frozenset[int]
+
+    def image_in(self, pack: Pack) -> bytes:
+        """The image of a pack without code that makes most of the core; the device has all of its kernels."""
+        images = [(image_core(content), content) for content in pack.images.values()]
+        fitting = [pair for pair in images if not pair[0] & ~self.core]
+        if not fitting:
+            raise ConfigError(
+                f"the pack has no image that the device can play; it has {', '.join(pack.images)}",
+                "pack the model again with --for all",
+            )
+        _, content = max(fitting, key=lambda pair: pair[0])
+        missing = [kernel.name for kernel in read_data(content).kernels if kernel.number not in self.kernels]
+        if missing:
+            raise ConfigError(
+                f"the firmware cannot play the model: it lacks {', '.join(missing)}",
+                "a firmware with these kernels (CONFIG_TINYML_PLAYER_KERNELS)",
+            )
+        return content
+
+
+@dataclass(frozen=True)
 class Deployed:
     before: State
     after: State
@@ -99,6 +132,13 @@ class Slots:
 
     def state(self) -> State:
         return _state(self._ask(Request.INFO))
+
+    def player(self) -> Plays:
+        """What images without code the device plays."""
+        answer = self._ask(Request.PLAYER)
+        bits = int.from_bytes(answer[4:], "little")
+        kernels = frozenset(number for number in range(bits.bit_length()) if bits >> number & 1)
+        return Plays(int.from_bytes(answer[:4], "little"), kernels)
 
     def open(self) -> State:
         """Let the device choose again: a new model is tried."""
@@ -147,7 +187,7 @@ def deploy(
             "the device has no free slot: its model is on trial, or no slot was opened",
             "confirm or reject the model on the device first",
         )
-    image = pack.image_at(before.address)
+    image = slots.player().image_in(pack) if holds_data(pack) else pack.image_at(before.address)
     if len(image) > before.bytes:
         raise ConfigError(f"the image has {len(image):,} bytes, and the slot {before.bytes:,}")
     try:

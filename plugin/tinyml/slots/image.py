@@ -209,6 +209,11 @@ def interface_of(image: bytes) -> int:
     return int.from_bytes(image[HEADER_BYTES + 6 : HEADER_BYTES + 8], "little")
 
 
+def core_of(image: bytes) -> int:
+    """What an image needs of a core."""
+    return int.from_bytes(image[HEADER_BYTES + 8 : HEADER_BYTES + 12], "little")
+
+
 def tensor_at(image: bytes, position: int) -> tuple[Any, ...]:
     """name, shape, offset, bytes, scale, zero point, type, rank, whether it is in the state."""
     return _TENSOR.unpack_from(image, position)[:9]

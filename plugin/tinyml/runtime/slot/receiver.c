@@ -39,6 +39,24 @@ static size_t describe(const struct tinyml_receiver *receiver, uint8_t *answer, 
 	return used + length;
 }
 
+/* What images without code the device can play. */
+static size_t describe_player(const struct tinyml_slot_player *player, uint8_t *answer, size_t used,
+			      size_t room)
+{
+	const uint32_t count = *player->kernel_count;
+
+	used = put_word(answer, used, player->core);
+	for (uint32_t i = 0; i < count && used < room; i += 8u) {
+		uint8_t kernels = 0;
+
+		for (uint32_t j = 0; j < 8u && i + j < count; j++) {
+			kernels |= (uint8_t)((player->kernels[i + j] != 0u ? 1u : 0u) << j);
+		}
+		answer[used++] = kernels;
+	}
+	return used;
+}
+
 static int take_data(struct tinyml_receiver *receiver, const uint8_t *arguments, size_t bytes)
 {
 	struct tinyml_update *update = &receiver->update;
@@ -76,6 +94,8 @@ static int execute(struct tinyml_receiver *receiver, uint8_t command, const uint
 		return tinyml_slots_confirm(receiver->slots);
 	case TINYML_RECEIVER_REJECT:
 		return tinyml_slots_reject(receiver->slots);
+	case TINYML_RECEIVER_PLAYER:
+		return receiver->slot->player != NULL ? 0 : TINYML_SLOT_ABI;
 	default:
 		return TINYML_SLOT_ORDER;
 	}
@@ -98,6 +118,9 @@ size_t tinyml_receiver_request(struct tinyml_receiver *receiver, const uint8_t *
 	}
 	if (command == TINYML_RECEIVER_INFO || command == TINYML_RECEIVER_OPEN) {
 		used = describe(receiver, answer, used, room);
+	}
+	if (command == TINYML_RECEIVER_PLAYER) {
+		used = describe_player(receiver->slot->player, answer, used, room);
 	}
 	if (command == TINYML_RECEIVER_BEGIN || command == TINYML_RECEIVER_DATA) {
 		used = put_word(answer, used, receiver->update.done);

@@ -22,6 +22,7 @@
 #ifndef TINYML_PLAYER_H_
 #define TINYML_PLAYER_H_
 
+#include <tinyml/play.h>
 #include <tinyml/slot.h>
 #include <tinyml/tinyml.h>
 
@@ -156,6 +157,9 @@ void tinyml_player_reset(struct tinyml_player *player);
 		.reset = tinyml_slot_player_reset,                                                 \
 		.test = tinyml_slot_player_test,                                                   \
 		.player = &slot_name##_slot_player_data,                                           \
+		.core = TINYML_PLAYER_CORE,                                                        \
+		.kernels = tinyml_play_index,                                                      \
+		.kernel_count = &tinyml_play_index_count,                                          \
 	};                                                                                         \
 	TINYML_SLOT_DEFINE_WITH(slot_name, arena_size, state_size, &slot_name##_slot_player)
 

@@ -190,6 +190,9 @@ struct tinyml_slot_player {
 	void (*reset)(struct tinyml_slot *slot);
 	int (*test)(struct tinyml_slot *slot);
 	struct tinyml_player *player;
+	uint32_t core;          /* what images may need: TINYML_SLOT_CORE_... */
+	const uint8_t *kernels; /* by number; those that are not 0 can be played */
+	const uint32_t *kernel_count;
 };
 
 /** A model that comes from a slot. TINYML_SLOT_DEFINE() makes one. */

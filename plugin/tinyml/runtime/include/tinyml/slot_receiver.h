@@ -13,8 +13,11 @@
  *	FINISH                      -> nothing
  *	OPEN                        -> as INFO
  *	CONFIRM, REJECT             -> nothing
+ *	PLAYER                      -> core (4), kernels (1 bit each, the first in the lowest)
  *
  * Address and bytes are those of the slot that is free: it decides which image of a pack is sent.
+ * Of a pack without code, core decides: what the player's images may need, as TINYML_PLAYER_CORE.
+ * Without a player, the answer is TINYML_SLOT_ABI.
  */
 
 #ifndef TINYML_SLOT_RECEIVER_H_
@@ -34,6 +37,7 @@ enum tinyml_receiver_command {
 	TINYML_RECEIVER_OPEN,
 	TINYML_RECEIVER_CONFIRM,
 	TINYML_RECEIVER_REJECT,
+	TINYML_RECEIVER_PLAYER,
 };
 
 /** The least room for an answer. Names that do not fit are cut off. */
