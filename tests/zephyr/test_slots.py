@@ -61,6 +61,15 @@ def test_deploy_to_an_emulator(build: Path) -> None:
     assert answers == ["digits 1.0.0", "digits 2.0.0", "not newer than the one in use"]
 
 
+def test_deploy_models_without_code(tmp_path: Path) -> None:
+    """Packs with images for every family of cores; the device's core and kernels decide which one is sent."""
+    build = tmp_path / "build"
+    options = ["--", "-DEXTRA_CONF_FILE=slots.conf;host.conf"]
+    run(["west", "build", "-b", BOARD, "-d", build, ROOT / "samples" / "player", *options], tmp_path)
+    answers = deploy_to_emulator(build, [1, 2, 1])
+    assert answers == ["digits 1.0.0", "digits 2.0.0", "not newer than the one in use"]
+
+
 def deploy_to_emulator(build: Path, versions: list[int]) -> list[str]:
     """What came of each deployment: the model in use, or why not."""
     quiet = ["-display", "none", "-monitor", "none", "-serial", "pty"]
