@@ -7,7 +7,7 @@ from __future__ import annotations
 import logging
 import shlex
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tinyml.base.errors import BudgetError, ConfigError, ToolError
@@ -116,6 +116,12 @@ def _units(model: Generated, machine: Machine, folder: Path, options: Options) -
         header = '-DTINYML_PORT_HEADER="profile.h"'
         model_flags, model_includes = (*ours, header), (*includes, HARNESS_C)
         harness, port = (*harness, header), (*port, "profile.c")
+        units = [  # layers of a model that is data are called here
+            replace(unit, flags=model_flags, includes=(*unit.includes, HARNESS_C))
+            if unit.source == RUNTIME_C / "player" / "player.c"
+            else unit
+            for unit in units
+        ]
     elif (options.sanitize or options.check_arena) and any(model.arena_ranges):
         header = "check_arena_ranges.h"
         (folder / header).write_text(port_header(model.name, model.arena_ranges), encoding="utf-8")

@@ -14,6 +14,7 @@ from tinyml.base.whole_files import write_whole
 from tinyml.slots import image
 
 MAGIC = b"TMODEL\0\1"
+SUFFIX = ".tmodel"
 _COUNT = struct.Struct("<I")
 _ENTRY = struct.Struct("<24sIII")  # slot, address, position in the file, bytes
 

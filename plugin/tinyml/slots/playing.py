@@ -10,16 +10,16 @@ from pathlib import Path
 
 from tinyml.base.errors import ConfigError
 from tinyml.cores.machines import find_machine
+from tinyml.harness.program_build import Options
 from tinyml.harness.run import Result, run_files
 from tinyml.harness.runner import Runner, Standalone
 from tinyml.ir import Array, Graph, Quant, Tensor
 from tinyml.slots import container
+from tinyml.slots.container import SUFFIX as SUFFIX
 from tinyml.slots.data_pack import holds_data
 from tinyml.slots.data_reading import DataModel, ReadPort, read_data
 from tinyml.slots.families import choose
 from tinyml.slots.play import play_files
-
-SUFFIX = ".tmodel"
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,10 @@ class Played:
 
     def run(self, samples: Sequence[Mapping[str, Array]], *, reset_before: Collection[int] = (0,)) -> Result:
         return run_files(self.files, self.machine, samples, reset_before=reset_before)
+
+    def profile(self, samples: Sequence[Mapping[str, Array]]) -> Result:
+        """The same with the cost of each layer."""
+        return run_files(self.files, self.machine, samples, reset_before={0}, options=Options(profile=True))
 
     def graph(self) -> Graph:
         """Inputs and outputs without anything between them: enough to read samples and print results."""

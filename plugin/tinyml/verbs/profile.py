@@ -26,6 +26,8 @@ class Profile(Verb):
     instructions; cycles beside them are an estimate for memory without wait states. With -b BOARD the model
     runs in a Zephyr image with CONFIG_TINYML_PROFILING, which counts instructions on QEMU boards and cycles
     on hardware (--serial).
+
+    MODEL can be a pack without code (.tmodel), which the player runs.
     """
 
     name = "profile"
@@ -45,8 +47,11 @@ class Profile(Verb):
         from dataclasses import replace
 
         from tinyml.report import text
+        from tinyml.slots.container import SUFFIX
         from tinyml.verbs.report import write
 
+        if args.model is not None and args.model.suffix == SUFFIX:
+            return _played(args, console)
         with placed(args, console, profiled=True) as chosen:
             report = report_of(args.model, chosen)
         report = replace(report, mhz=args.mhz)
@@ -61,6 +66,33 @@ class Profile(Verb):
 
             write(args.trace, trace(report))
         return 0
+
+
+def _played(args: argparse.Namespace, console: Console) -> int:
+    """A pack without code: what each of its layers costs, with the calls that compute it."""
+    from rich.table import Table
+
+    from tinyml.base.errors import ConfigError
+    from tinyml.datasets.arrays import pattern_inputs
+    from tinyml.slots.playing import played_on
+
+    if args.board or args.json or args.trace:
+        raise ConfigError("a pack is profiled on a machine, as a table", "--on qemu-cortex-m4")
+    played = played_on(args.model, args.on)
+    result = played.profile([pattern_inputs(played.graph())])
+    assert result.layers is not None
+    assert result.instructions is not None
+    table = Table("layer", "instructions", "kernels", box=None, padding=(0, 2, 0, 0))
+    for layer, cost in sorted(result.layers.items()):
+        kernels = dict.fromkeys(
+            call.kernel.name.split()[0] for call in played.model.run if call.layer == layer
+        )
+        table.add_row(str(layer), f"{cost:,}", ", ".join(kernels))
+    console.print(table)
+    console.print(
+        f"{played.model.name} on {args.on}: {sum(result.layers.values()):,} instructions", markup=False
+    )
+    return 0
 
 
 def report_of(model: Path, chosen: Placed) -> Report:
