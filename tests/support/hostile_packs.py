@@ -52,7 +52,7 @@ SANITIZERS = (
 )
 MOST_BYTES, MOST_ARENA, MOST_WORK = 2500, 3000, 20000
 PER_KERNEL = 3
-BATCHES, LAYERS = range(2), 60
+BATCHES, LAYERS = range(2), 100
 TEXTS = {
     0: "accepted and run",
     -3: "not a pack",
