@@ -16,6 +16,9 @@ from tinyml.cores.targets import find_target
 from tinyml.datasets.generated_samples import generated
 from tinyml.harness.run import run_files
 from tinyml.pipeline import Options, compile_model
+from tinyml.projects.cmake import calls
+from tinyml.projects.edit import remove_model
+from tinyml.projects.manifest import parse
 from tinyml.slots import container
 from tinyml.slots.data_pack import pack_data
 from tinyml.slots.data_reading import read_data
@@ -99,3 +102,21 @@ def test_messages(arguments: list[str], message: str, tmp_path: Path) -> None:
     assert done.returncode == 1
     assert message in " ".join(done.stderr.split())
     assert not list(tmp_path.iterdir())
+
+
+def test_the_key_player() -> None:
+    """`player:` in tinyml.yaml: kept when models are added, refused if it is nonsense, words for CMake."""
+    text = "player: [conv, models/x.onnx]\nmodels:\n  - name: a\n    file: a.onnx\n"
+    assert parse(text, "tinyml.yaml").player == ("conv", "models/x.onnx")
+    assert parse("player: all\n", "tinyml.yaml").player == ("all",)
+    without = remove_model(text, "a")
+    assert without is not None
+    assert parse(without, "tinyml.yaml").player == ("conv", "models/x.onnx")
+    with pytest.raises(ConfigError, match="'player' must be a word or a list of words, found a int"):
+        parse("player: 3\n", "tinyml.yaml")
+
+
+def test_the_key_player_in_cmake(tmp_path: Path) -> None:
+    (tmp_path / "tinyml.yaml").write_text("player: [conv, x.onnx]\n")
+    said = calls(tmp_path / "tinyml.yaml")
+    assert f"TINYML_PLAYER_KERNELS [=[conv]=] [=[{tmp_path.as_posix()}/x.onnx]=])" in said

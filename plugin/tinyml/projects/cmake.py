@@ -14,6 +14,8 @@ from pathlib import Path
 
 from tinyml.setup import requirements
 
+MODELS = (".onnx", ".tflite")
+
 
 def calls(manifest_path: Path) -> str:
     """CMake text: one call of zephyr_tinyml_model() per model."""
@@ -21,10 +23,16 @@ def calls(manifest_path: Path) -> str:
     from tinyml.settings import table
     from tinyml.settings.setting import CMAKE
 
+    manifest = load(manifest_path)
     lines = []
     folder = manifest_path.parent
+    if manifest.player:
+        words = [(folder / word).as_posix() if word.endswith(MODELS) else word for word in manifest.player]
+        for word in words:
+            refuse_semicolon(word, "player: ")
+        lines.append(f"set_property(GLOBAL PROPERTY TINYML_PLAYER_KERNELS {' '.join(map(_quoted, words))})\n")
     keywords = {setting.keyword for setting in table.settings(CMAKE).values()}
-    for entry in load(manifest_path).models:
+    for entry in manifest.models:
         words = [entry.name, (folder / entry.file).as_posix()]
         if request := entry.request(folder):
             request.check_files()

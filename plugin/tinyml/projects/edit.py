@@ -47,7 +47,7 @@ def add_model(text: str, entry: ModelEntry) -> str:
 def remove_model(text: str, name: str) -> str | None:
     """The manifest without the model; None if nothing that the user wrote would remain in the file."""
     before = parse(text, "tinyml.yaml")
-    after = Manifest(tuple(model for model in before.models if model.name != name))
+    after = replace(before, models=tuple(model for model in before.models if model.name != name))
     models = _models_node(text)
     assert isinstance(models, yaml.SequenceNode), "a manifest with models has a list of them"
     if models.flow_style:

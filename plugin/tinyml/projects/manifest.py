@@ -25,6 +25,7 @@ It is deliberately small (``settings/`` has all of its keys):
         npu: ethos-u55-128    # optional: an Arm Ethos-U computes what it can of an int8 model
         frontend:             # optional: kws_feed() takes samples and computes the features
           kind: micro
+    player: all               # optional: which kernels the firmware has for models that are data
 """
 
 from __future__ import annotations
@@ -123,6 +124,7 @@ class Manifest:
     """A manifest that has been read and checked."""
 
     models: tuple[ModelEntry, ...] = ()
+    player: tuple[str, ...] = ()  # kernels for models that are data: groups, model files, `all`
 
     def find(self, name: str) -> ModelEntry | None:
         return next((model for model in self.models if model.name == name), None)
@@ -157,10 +159,11 @@ def parse(text: str, where: str) -> Manifest:
         return Manifest()
     if not isinstance(document, dict):
         raise ConfigError(f"{where} must be a mapping with the key 'models', found {kind(document)}")
-    refuse_unknown(document, ("models",), where)
+    refuse_unknown(document, ("models", "player"), where)
+    player = _player(document.get("player"), where)
     listed = document.get("models")
     if listed is None:
-        return Manifest()
+        return Manifest(player=player)
     if not isinstance(listed, list):
         raise ConfigError(
             f"{where}: 'models' must be a list, found {kind(listed)}",
@@ -173,7 +176,19 @@ def parse(text: str, where: str) -> Manifest:
         check_unique(model.name for model in models)
     except ConfigError as error:
         raise ConfigError(f"{where}: {error.message}", f"`name:` in {FILE_NAME}: {error.hint}") from None
-    return Manifest(models)
+    return Manifest(models, player)
+
+
+def _player(value: object, where: str) -> tuple[str, ...]:
+    words = [value] if isinstance(value, str) else value
+    if words is None:
+        return ()
+    if not isinstance(words, list) or not all(isinstance(word, str) and word for word in words):
+        raise ConfigError(
+            f"{where}: 'player' must be a word or a list of words, found {kind(value)}",
+            "player: all, or a list of groups of kernels and of model files",
+        )
+    return tuple(words)
 
 
 def _with_caret(error: yaml.YAMLError) -> str:

@@ -78,6 +78,7 @@ def read_settings(project: Path, options: Mapping[str, str]) -> Settings:
     given = _own_options(options)
     named = given.get("cmsis_nn")
     player = tuple(_with_slashes(word) for word in _items(given.get("player", "")))
+    player = player or manifest.load(project / manifest.FILE_NAME).player
     return Settings(project / _with_slashes(named) if named else None, _goal(given), player)
 
 
