@@ -45,7 +45,7 @@ WHAT = {
     "tract_bidilstm_float": "bidirectional LSTM",
     "yunet_s_float": "face detector; random noise has no faces, its outputs are near zero",
 }
-ROW = re.compile(r"^\| `(\w+)` \| \w+ \| .* \| ([\d,]+) → ([\d,]+) \| ([\d.]+) dB \|$", re.MULTILINE)
+ROW = re.compile(r"^\| `(\w+)` \| \w+ \| .* \| ([\d,]+) → ([\d,]+) \| (-?[\d.]+) dB \|$", re.MULTILINE)
 
 
 @dataclass(frozen=True)

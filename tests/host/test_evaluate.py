@@ -247,7 +247,9 @@ def test_energy_is_that_of_the_board(held_back: Path) -> None:
 
 def test_quantize_warns_of_lost_accuracy() -> None:
     layer = LayerNoise("gru", "GRU", "int8", 47.0, 3.0)
-    report = Report("minmax", {}, 200, 47.0, {"y": 47.0}, 0.1, 0.95, 0.97, 0.93, (layer,), (), (), 400, 100)
+    report = Report(
+        "minmax", {}, 200, 47.0, {"y": 47.0}, 0.1, {"y": 0.95}, 0.97, 0.93, (layer,), (), (), 400, 100
+    )
     (line,) = report.advice()
     assert line.startswith("accuracy falls by 4.0 points although the outputs have 47.0 dB: --auto 0.5")
     assert replace(report, accuracy_int8=0.965).advice() == []

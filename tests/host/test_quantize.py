@@ -79,7 +79,8 @@ def test_report_measures_what_it_says(quantized: Quantized) -> None:
         session = Session(model)
         answers.append(np.concatenate([session.run({"image": i[np.newaxis]})["logits"] for i in seen]))
     noise = np.square(answers[1].astype(np.float64) - answers[0]).sum()
-    decibels = 10 * np.log10(np.square(answers[0].astype(np.float64)).sum() / noise)
+    moved = np.square(answers[0].astype(np.float64) - answers[0].mean(axis=0, dtype=np.float64)).sum()
+    decibels = 10 * np.log10(moved * len(seen) / (len(seen) - 1) / noise)
     report = quantized.report
     assert report.decibels == pytest.approx(decibels, abs=1e-3)
     assert report.decibels > 35

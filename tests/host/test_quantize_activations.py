@@ -108,7 +108,7 @@ def test_limits_stay(name: str, tmp_path: Path) -> None:
     if case.also:
         model.graph.output.append(helper.make_tensor_value_info(case.also, onnx.TensorProto.FLOAT, None))
     result = quantize_small(model, tmp_path, (3, 5, 5), lambda r: replace(r, int16=case.int16))
-    assert result.report.decibels > 25
+    assert result.report.decibels > 20
     left = [n for n in result.model.graph.node if n.op_type in ("Relu", "Clip")]
     assert bool(left) != case.removed
 

@@ -111,8 +111,12 @@ def slack_of(graph: Graph, name: str) -> float:
 
 
 def signal_to_noise_db(found: Array, wanted: Array) -> float:
-    """The ratio of the expected values to the difference, in decibels."""
-    f, w = (np.asarray(a, np.float64).reshape(-1) for a in (found, wanted))
+    """The ratio of the expected values to the difference, in decibels; rows are samples.
+
+    What is the same for every sample is no signal, unless nothing else is there.
+    """
+    f, w = (np.asarray(a, np.float64).reshape(len(a), -1) for a in (found, wanted))
     noise = float(((f - w) ** 2).sum())
-    signal = float((w**2).sum())
+    moved = float(((w - w.mean(axis=0)) ** 2).sum()) * len(w) / max(len(w) - 1, 1) if w.size else 0.0
+    signal = moved if moved > 0 else float((w**2).sum())
     return float("inf") if noise == 0 else 10 * float(np.log10(max(signal, 1e-300) / noise))

@@ -50,9 +50,9 @@ def compare_models(
     ]
     answers = find_reference(original.file, theirs).run(feeds)
     for index, name in enumerate(ours.outputs):
-        found = np.concatenate([real(out[name], ours.tensors[name]).reshape(-1) for out in result.outputs])
+        found = np.stack([real(out[name], ours.tensors[name]).reshape(-1) for out in result.outputs])
         target = theirs.tensors[theirs.outputs[index]]
-        wanted = np.concatenate([real(a.outputs[index], target).reshape(-1) for a in answers])
+        wanted = np.stack([real(a.outputs[index], target).reshape(-1) for a in answers])
         if found.size != wanted.size:
             raise ConfigError(f"output {name!r} has a different size in {other.name}")
         yield Likeness(name, signal_to_noise_db(found, wanted), float(np.abs(found - wanted).max()))

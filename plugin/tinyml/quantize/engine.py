@@ -27,6 +27,7 @@ from tinyml.quantize.export_check import check_export
 from tinyml.quantize.forests import forest_bytes, ignores_missing, shrink_forests
 from tinyml.quantize.integer_forms import float_nodes
 from tinyml.quantize.layers import FloatLayer, chosen, find_layers, in_float_surroundings
+from tinyml.quantize.open_outputs import COARSE, open_outputs, worth_opening
 from tinyml.quantize.own_operators import completed, restore
 from tinyml.quantize.precision import Precision, int16_nodes
 from tinyml.quantize.prepare import Prepared, float_bytes, prepare
@@ -103,6 +104,7 @@ class _Work:
         if prepared.doubted is not None:
             check_export(prepared.doubted, samples, self.reference.results)
         self._int8_only: frozenset[str] | None = None
+        self.opened: frozenset[str] = frozenset()  # outputs that are not quantised
         nodes = self.float_model.graph.node
         self.float_anyway = frozenset(n.name for n in nodes if quantizing(n.op_type).stays_float(n))
         self.float_anyway |= computed_limits(self.float_model) | other_biases(self.float_model)
@@ -111,6 +113,7 @@ class _Work:
         named = (self.request.keep_float, self.request.int16)
         wanted = Precision(*(tuple(chosen(self.layers, names)) for names in named))
         method, ranges, tried = self._best_method(wanted)
+        self._open_outputs(ranges, wanted)
         candidates = [
             layer
             for layer in self.layers
@@ -164,6 +167,17 @@ class _Work:
         best = max(found, key=lambda method: found[method][1])
         return best, found[best][0], {method: decibels for method, (_, decibels) in found.items()}
 
+    def _open_outputs(self, ranges: Ranges, wanted: Precision) -> None:
+        """Leave outputs real whose resolution int8 would take."""
+        if self.request.io == "int8":
+            return
+        before = self.reference.compare(self._model(ranges, wanted)).outputs
+        coarse = {name: decibels for name, decibels in before.items() if decibels < COARSE}
+        if coarse:
+            self.opened = frozenset(coarse)
+            after = self.reference.compare(self._model(ranges, wanted)).outputs
+            self.opened = worth_opening(coarse, after)
+
     def _find_integer_forms(self, ranges: Ranges, kept: Sequence[FloatLayer]) -> None:
         """Exclude layers that the compiler would compute in float anyway."""
         for _ in range(ROUNDS):
@@ -212,6 +226,7 @@ class _Work:
         model = insert_qdq(self.float_model, together, floats, self._int16(ranges, wanted))
         shrink_weights(model, self._byte_weights(wanted))
         shrink_forests(model, self._forests(wanted), self.request.leaves)
+        open_outputs(model, self.opened)
         return model
 
     def _forests(self, wanted: Precision) -> frozenset[str]:
@@ -270,7 +285,7 @@ class _Work:
             outcome.decibels,
             outcome.outputs,
             outcome.largest_error,
-            outcome.agreement,
+            outcome.decisions,
             outcome.accuracy_float,
             outcome.accuracy_int8,
             tuple(layers),

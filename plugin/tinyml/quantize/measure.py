@@ -26,20 +26,39 @@ The opposite stands for results that are infinite or not a number where they sho
 
 
 class Noise:
-    """Energy of a signal and of its error, summed over samples."""
+    """How far a tensor moves from its mean over the samples, and its error, in energy.
+
+    What is the same for every sample is no signal: scores of 1000 and a little mean what that little means.
+    """
 
     def __init__(self) -> None:
-        self.signal = self.noise = self.largest = 0.0
+        self.noise = self.largest = self.energy = 0.0
+        self.counts: Array = np.zeros(1)  # of the finite values of each element
+        self.means: Array = np.zeros(1)
+        self.squares: Array = np.zeros(1)  # around the mean
 
     def add(self, real: Array, approximate: Array) -> None:
-        wanted, found = real.astype(np.float64), approximate.astype(np.float64)
-        self.signal += float(np.square(wanted[np.isfinite(wanted)]).sum())
+        wanted, found = (array.astype(np.float64).reshape(-1) for array in (real, approximate))
+        finite = np.isfinite(wanted)
+        self.counts = self.counts + finite
+        values = np.where(finite, wanted, self.means)
+        apart = values - self.means
+        self.means = self.means + apart / np.maximum(self.counts, 1)
+        self.squares = self.squares + apart * (values - self.means) * finite
+        self.energy += float(np.square(wanted[finite]).sum())
         with np.errstate(invalid="ignore"):
             apart = found - wanted
         same = (found == wanted) | (np.isnan(found) & np.isnan(wanted))
         difference = np.where(same, 0.0, np.where(np.isnan(apart), np.inf, apart))
         self.noise += float(np.square(difference).sum())
         self.largest = max(self.largest, float(np.abs(difference).max(initial=0.0)))
+
+    @property
+    def signal(self) -> float:
+        """Around the mean of each element; of a tensor that never changes, all of its energy."""
+        several = self.counts > 1
+        moved = np.where(several, self.squares * self.counts / np.maximum(self.counts - 1, 1), 0.0).sum()
+        return float(moved) if moved > 0 else self.energy
 
     @property
     def decibels(self) -> float:
@@ -60,7 +79,7 @@ class Outcome:
     tensors: Mapping[str, float]  # signal-to-noise ratio of every tensor watched, in dB
     outputs: Mapping[str, float]  # of the model's outputs
     largest_error: float  # of any output element
-    agreement: float  # share of samples with the same decision
+    decisions: Mapping[str, float]  # of each output that decides: share of samples with the same decision
     accuracy_float: float | None = None  # share of correct samples, if labels are known
     accuracy_int8: float | None = None
 
@@ -68,6 +87,11 @@ class Outcome:
     def decibels(self) -> float:
         """One figure for all outputs: the worst."""
         return min(self.outputs.values(), default=EXACT)
+
+    @property
+    def agreement(self) -> float:
+        """The share of samples with the same decision, of the output where it is smallest."""
+        return min(self.decisions.values(), default=1.0)
 
     @property
     def lost_points(self) -> float:
@@ -93,6 +117,8 @@ class Reference:
         real = [name for name in self.outputs if self.results[0][name].dtype.kind == "f"]
         numbers = real or self.outputs  # classes and places have no noise: one is wrong or right
         self.numbers = [name for name in numbers if name not in _labels(model)] or numbers
+        others = [name for name in self.numbers[1:] if _is_vector(self.results[0][name])]
+        self.deciding = [self.numbers[0], *others]  # labels belong to the first
 
     def infinite(self, outcome: Outcome) -> list[str]:
         """Warnings about results that are infinite or not a number."""
@@ -122,13 +148,13 @@ class Reference:
         names = {name: found for name, found in names.items() if found in present}
         session = Session(model, list(names.values()))
         noise = {name: Noise() for name in (*self.numbers, *names)}
-        chosen: list[tuple[int, int]] = []
+        chosen: dict[str, list[tuple[int, int]]] = {name: [] for name in self.deciding}
         answers = runs(session, self.samples, self.states)
         for index, ((_, found), wanted) in enumerate(zip(answers, self.results, strict=True)):
             for name, meter in noise.items():
                 meter.add(wanted[name], found[names.get(name, name)])
-            first = self.numbers[0]
-            chosen.append((decision(wanted[first]), decision(found[first])))
+            for name, pairs in chosen.items():
+                pairs.append((decision(wanted[name]), decision(found[name])))
             if progress:
                 progress(what, index + 1, len(self.samples))
         labels = self.samples.labels
@@ -136,14 +162,19 @@ class Reference:
             {name: meter.decibels for name, meter in noise.items()},
             {name: noise[name].decibels for name in self.numbers},
             max(noise[name].largest for name in self.numbers),
-            float(np.mean([a == b for a, b in chosen])),
-            *(_share(column, labels) for column in zip(*chosen, strict=True)),
+            {name: float(np.mean([a == b for a, b in pairs])) for name, pairs in chosen.items()},
+            *(_share(column, labels) for column in zip(*chosen[self.deciding[0]], strict=True)),
         )
 
 
 def _labels(model: onnx.ModelProto) -> set[str]:
     """What classifiers of trees decide, which may be text; the scores are an output of their own."""
     return {n.output[0] for n in model.graph.node if quantizing(n.op_type).trees and len(n.output) > 1}
+
+
+def _is_vector(output: Array) -> bool:
+    """Whether an output has at most one axis with several elements, as scores of classes have."""
+    return sum(extent > 1 for extent in output.shape) <= 1
 
 
 def _share(decisions: Sequence[int], labels: Array | None) -> float | None:

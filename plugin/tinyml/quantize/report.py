@@ -40,7 +40,7 @@ class Report:
     decibels: float
     outputs: Mapping[str, float]
     largest_error: float
-    agreement: float
+    decisions: Mapping[str, float]  # of each output that decides: the share that did not change
     accuracy_float: float | None
     accuracy_int8: float | None
     layers: tuple[LayerNoise, ...]
@@ -50,6 +50,11 @@ class Report:
     int8_bytes: int
     sparsity: Sparsity = field(default_factory=Sparsity)
     warnings: tuple[str, ...] = ()
+
+    @property
+    def agreement(self) -> float:
+        """The share of decisions that did not change, of the output where it is smallest."""
+        return min(self.decisions.values(), default=1.0)
 
     def headline(self) -> str:
         """One line, for a build's output."""
@@ -79,7 +84,7 @@ class Report:
 
     def advice(self) -> list[str]:
         """Warnings, each with what to try."""
-        lines = [*self.warnings, *self._lost_accuracy()]
+        lines = [*self.warnings, *self._lost_accuracy(), *self._changed_decisions(), *self._weak_outputs()]
         for layer in self.weakest()[:5]:
             name = layer.name
             remedies = [f"--keep-float {name} keeps it in float"]
@@ -103,15 +108,40 @@ class Report:
             "int16 or float to lose at most half a point"
         ]
 
+    def _changed_decisions(self) -> list[str]:
+        """Without labels nobody knows which were right; that many changed is known."""
+        lines = []
+        labelled = next(iter(self.decisions), None) if self.accuracy_float is not None else None
+        for name, same in self.decisions.items():
+            changed = round((1 - same) * self.samples)
+            if name == labelled or 100 * (1 - same) <= LOST_POINTS or changed < 2:
+                continue
+            lines.append(
+                f"{changed} of {self.samples} decisions of the output {name!r} change, if its largest "
+                f"element is one ({self.outputs[name]:.1f} dB): --auto 1 finds the layers that need int16 or "
+                "float to change at most 1 %"
+            )
+        return lines
+
+    def _weak_outputs(self) -> list[str]:
+        return [
+            f"the output {name!r} has only {decibels:.1f} dB left, its mean not counted: --io float lets the "
+            "last layer give real numbers, --auto 30dB finds the layers that need int16 or float"
+            for name, decibels in self.outputs.items()
+            if decibels < LOW_DECIBELS
+        ]
+
     def as_json(self) -> dict[str, Any]:
         """Plain data, for files; JSON has no infinity."""
-        return {**asdict(self), "largest_error": self.largest_error if isfinite(self.largest_error) else None}
+        largest = self.largest_error if isfinite(self.largest_error) else None
+        return {**asdict(self), "agreement": self.agreement, "largest_error": largest}
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Report:
+        given = {key: value for key, value in data.items() if key != "agreement"}
         return Report(
             **{
-                **data,
+                **given,
                 "largest_error": inf if data["largest_error"] is None else data["largest_error"],
                 "layers": tuple(LayerNoise(**layer) for layer in data["layers"]),
                 "kept_float": tuple(data["kept_float"]),
