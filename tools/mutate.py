@@ -110,7 +110,7 @@ NAMED = (
     ),
     Mutant(
         "tied tables of different types",
-        f"{PLUGIN}/ops/framework/kernel.py",
+        f"{PLUGIN}/ops/framework/sheet.py",
         "(values.dtype.str, hashlib.sha256(values.tobytes()).digest())",
         '("", hashlib.sha256(values.tobytes()).digest())',
         ("tests/host/test_survivors.py", "-k", "tables"),

@@ -38,3 +38,15 @@ def test_kernels_link_files_that_exist() -> None:
                 assert kernel.sources, kernel.name
                 for source in kernel.sources:
                     assert (RUNTIME / source).is_file(), f"{kernel.name}: {source}"
+
+
+def test_static_functions_are_called_after_their_file() -> None:
+    """So that a name in a map, a profile or a debugger says where it comes from."""
+    pattern = re.compile(r"(?m)^static (?:inline )?(?:const )?[\w ]+?[ *](\w+)\(")
+    found = {
+        path.relative_to(RUNTIME).as_posix(): names
+        for folder in ("slot", "host")
+        for path in sorted((RUNTIME / folder).glob("*.c"))
+        if (names := [name for name in pattern.findall(path.read_text()) if not name.startswith(path.stem)])
+    }
+    assert found == {}

@@ -103,12 +103,13 @@ FAULTS: dict[str, tuple[str, str, str, str, Limits | None]] = {
         "update.c", "return update->number == update->slots->updates &&", "return true ||", "nor", CLIENTS,
     ),
     "the header of an image that is damaged counts": (
-        "slots.c", "bool due = is_due(&regions[i]);",
-        "bool due = is_due(&regions[i]) && !(is_kept(&regions[1 - i]) && first != i);", "nor", ROT,
+        "slots.c", "bool due = slots_is_due(&regions[i]);",
+        "bool due = slots_is_due(&regions[i]) && !(slots_is_kept(&regions[1 - i]) && first != i);", "nor",
+        ROT,
     ),
     "a self-test that returns NO_CODE is passed": (
-        "slot.c", "return call(slot, slot->test) == 0 ? 0 : TINYML_SLOT_SELF_TEST;",
-        "return call(slot, slot->test);", "nor", CUTS,
+        "slot.c", "return slot_call(slot, slot->test) == 0 ? 0 : TINYML_SLOT_SELF_TEST;",
+        "return slot_call(slot, slot->test);", "nor", CUTS,
     ),
     "marks share an erase unit with an image that must not be read erased": (
         "marks.c", "region->flash->read != NULL ? flash_unit_start(region, room) : room", "room",

@@ -20,12 +20,12 @@ from tinyml.cost.cycles import Cycles
 from tinyml.datasets import arrays
 from tinyml.harness.zephyr.boards import find_board
 from tinyml.ir import Shape
-from tinyml.pipeline import Options
+from tinyml.pipeline import LIBRARIES, Options
 from tinyml.settings.optimize import GOALS
 from tinyml.settings.quantize_request import Request
 from tinyml.setup.workspace import find_cmsis_nn
 
-KERNELS = ("auto", "portable", "cmsis-nn")
+KERNELS = ("auto", *LIBRARIES)
 PRECISIONS = ("float", "int8", "int16")
 BY_COST_MODEL = "estimated"
 

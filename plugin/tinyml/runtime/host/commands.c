@@ -9,7 +9,7 @@
 
 #define ANSWER_ROOM (TINYML_HOST_PACKET - 4u) /* the CRC follows */
 
-static void put(struct tinyml_host *host, const void *data, size_t bytes)
+static void commands_put(struct tinyml_host *host, const void *data, size_t bytes)
 {
 	if (bytes > ANSWER_ROOM - host->answer_bytes) {
 		bytes = ANSWER_ROOM - host->answer_bytes;
@@ -18,17 +18,17 @@ static void put(struct tinyml_host *host, const void *data, size_t bytes)
 	host->answer_bytes += bytes;
 }
 
-static void put_number(struct tinyml_host *host, uint32_t value, unsigned int bytes)
+static void commands_put_number(struct tinyml_host *host, uint32_t value, unsigned int bytes)
 {
 	uint8_t little[4];
 
 	for (unsigned int i = 0; i < bytes; i++) {
 		little[i] = (uint8_t)(value >> (8u * i));
 	}
-	put(host, little, bytes);
+	commands_put(host, little, bytes);
 }
 
-static uint32_t get_number(const uint8_t *from, unsigned int bytes)
+static uint32_t commands_get_number(const uint8_t *from, unsigned int bytes)
 {
 	uint32_t value = 0;
 
@@ -38,7 +38,7 @@ static uint32_t get_number(const uint8_t *from, unsigned int bytes)
 	return value;
 }
 
-static uint32_t total_bytes(const struct tinyml_tensor *tensors, uint8_t count)
+static uint32_t commands_total_bytes(const struct tinyml_tensor *tensors, uint8_t count)
 {
 	uint32_t bytes = 0;
 
@@ -50,10 +50,10 @@ static uint32_t total_bytes(const struct tinyml_tensor *tensors, uint8_t count)
 
 /* Copy between a buffer and a range of tensors that are one after the other. False if the range is
  * not inside them, and then nothing is copied. */
-static bool copy(const struct tinyml_tensor *tensors, uint8_t count, uint32_t offset,
-		 uint8_t *buffer, size_t bytes, bool into_tensors)
+static bool commands_copy(const struct tinyml_tensor *tensors, uint8_t count, uint32_t offset,
+			  uint8_t *buffer, size_t bytes, bool into_tensors)
 {
-	uint32_t total = total_bytes(tensors, count);
+	uint32_t total = commands_total_bytes(tensors, count);
 
 	if (offset > total || bytes > total - offset) {
 		return false;
@@ -79,7 +79,7 @@ static bool copy(const struct tinyml_tensor *tensors, uint8_t count, uint32_t of
 	return true;
 }
 
-static void release(struct tinyml_host *host)
+static void commands_release(struct tinyml_host *host)
 {
 	if (host->held != NULL && host->port->release != NULL) {
 		host->port->release(host->held);
@@ -87,10 +87,10 @@ static void release(struct tinyml_host *host)
 	host->held = NULL;
 }
 
-static int hold(struct tinyml_host *host, const struct tinyml_model *model)
+static int commands_hold(struct tinyml_host *host, const struct tinyml_model *model)
 {
 	if (host->held != model) {
-		release(host);
+		commands_release(host);
 		if (host->port->claim != NULL && host->port->claim(model) != 0) {
 			return TINYML_HOST_BUSY;
 		}
@@ -102,55 +102,55 @@ static int hold(struct tinyml_host *host, const struct tinyml_model *model)
 	return TINYML_HOST_OK;
 }
 
-static uint32_t read_cycles(const struct tinyml_host_port *port)
+static uint32_t commands_read_cycles(const struct tinyml_host_port *port)
 {
 	return port->cycles != NULL ? port->cycles() : 0u;
 }
 
-static int hello(struct tinyml_host *host, const uint8_t *arguments)
+static int commands_hello(struct tinyml_host *host, const uint8_t *arguments)
 {
 	const struct tinyml_host_port *port = host->port;
 	struct tinyml_host_clock clock = {0, 0, 0};
 	uint8_t models = 0;
 
-	release(host);
+	commands_release(host);
 	while (models < UINT8_MAX && port->model(models) != NULL) {
 		models++;
 	}
 	if (port->describe_clock != NULL) {
 		port->describe_clock(&clock);
 	}
-	put(host, arguments, 4);
-	put_number(host, TINYML_HOST_VERSION, 1);
-	put_number(host, TINYML_HOST_PAYLOAD, 2);
-	put_number(host, models, 1);
-	put_number(host,
-		   (port->layers != NULL ? TINYML_HOST_HAS_LAYERS : 0u) |
-			   (port->slot != NULL ? TINYML_HOST_HAS_SLOTS : 0u),
-		   1);
-	put_number(host, clock.hertz, 4);
-	put_number(host, clock.empty, 4);
-	put_number(host, clock.loop, 4);
+	commands_put(host, arguments, 4);
+	commands_put_number(host, TINYML_HOST_VERSION, 1);
+	commands_put_number(host, TINYML_HOST_PAYLOAD, 2);
+	commands_put_number(host, models, 1);
+	commands_put_number(host,
+			    (port->layers != NULL ? TINYML_HOST_HAS_LAYERS : 0u) |
+				    (port->slot != NULL ? TINYML_HOST_HAS_SLOTS : 0u),
+			    1);
+	commands_put_number(host, clock.hertz, 4);
+	commands_put_number(host, clock.empty, 4);
+	commands_put_number(host, clock.loop, 4);
 	return TINYML_HOST_OK;
 }
 
-static int describe_model(struct tinyml_host *host, const struct tinyml_model *model)
+static int commands_describe_model(struct tinyml_host *host, const struct tinyml_model *model)
 {
-	put(host, model->sha256, sizeof(model->sha256));
-	put_number(host, model->arena_bytes, 4);
-	put_number(host, model->input_count, 1);
-	put_number(host, model->output_count, 1);
-	put_number(host,
-		   (model->run != NULL || model->feed != NULL ? TINYML_HOST_CAN_RUN : 0u) |
-			   (model->reset != NULL ? TINYML_HOST_CAN_RESET : 0u) |
-			   (model->feed != NULL ? TINYML_HOST_TAKES_ROWS : 0u),
-		   1);
-	put(host, model->name, strlen(model->name));
+	commands_put(host, model->sha256, sizeof(model->sha256));
+	commands_put_number(host, model->arena_bytes, 4);
+	commands_put_number(host, model->input_count, 1);
+	commands_put_number(host, model->output_count, 1);
+	commands_put_number(host,
+			    (model->run != NULL || model->feed != NULL ? TINYML_HOST_CAN_RUN : 0u) |
+				    (model->reset != NULL ? TINYML_HOST_CAN_RESET : 0u) |
+				    (model->feed != NULL ? TINYML_HOST_TAKES_ROWS : 0u),
+			    1);
+	commands_put(host, model->name, strlen(model->name));
 	return TINYML_HOST_OK;
 }
 
-static int describe_tensor(struct tinyml_host *host, const struct tinyml_model *model,
-			   const uint8_t *arguments)
+static int commands_describe_tensor(struct tinyml_host *host, const struct tinyml_model *model,
+				    const uint8_t *arguments)
 {
 	bool is_output = arguments[0] != 0u;
 	uint8_t count = is_output ? model->output_count : model->input_count;
@@ -162,19 +162,19 @@ static int describe_tensor(struct tinyml_host *host, const struct tinyml_model *
 	}
 	tensor = &(is_output ? model->outputs : model->inputs)[arguments[1]];
 	memcpy(&scale, &tensor->scale, sizeof(scale));
-	put_number(host, tensor->type, 1);
-	put_number(host, tensor->rank, 1);
-	put_number(host, tensor->data != NULL ? tensor->bytes : 0u, 4);
-	put_number(host, scale, 4);
-	put_number(host, (uint32_t)tensor->zero_point, 4);
+	commands_put_number(host, tensor->type, 1);
+	commands_put_number(host, tensor->rank, 1);
+	commands_put_number(host, tensor->data != NULL ? tensor->bytes : 0u, 4);
+	commands_put_number(host, scale, 4);
+	commands_put_number(host, (uint32_t)tensor->zero_point, 4);
 	for (uint8_t i = 0; i < tensor->rank; i++) {
-		put_number(host, (uint32_t)tensor->shape[i], 4);
+		commands_put_number(host, (uint32_t)tensor->shape[i], 4);
 	}
-	put(host, tensor->name, strlen(tensor->name));
+	commands_put(host, tensor->name, strlen(tensor->name));
 	return TINYML_HOST_OK;
 }
 
-static int run(struct tinyml_host *host, const struct tinyml_model *model)
+static int commands_run(struct tinyml_host *host, const struct tinyml_model *model)
 {
 	const struct tinyml_host_port *port = host->port;
 	uint32_t before, cycles;
@@ -187,26 +187,26 @@ static int run(struct tinyml_host *host, const struct tinyml_model *model)
 		return TINYML_HOST_LOST;
 	}
 	if (model->feed != NULL) { /* it has run while its input came */
-		put_number(host,
-			   (uint32_t)(host->fed_missing > 0 ? TINYML_EINVAL : host->fed_missing),
-			   4);
-		put_number(host, host->fed_cycles, 4);
+		commands_put_number(
+			host, (uint32_t)(host->fed_missing > 0 ? TINYML_EINVAL : host->fed_missing),
+			4);
+		commands_put_number(host, host->fed_cycles, 4);
 		return TINYML_HOST_OK;
 	}
 	if (port->reset_layers != NULL) {
 		port->reset_layers();
 	}
-	before = read_cycles(port);
+	before = commands_read_cycles(port);
 	returned = model->run();
-	cycles = read_cycles(port) - before;
-	put_number(host, (uint32_t)returned, 4);
-	put_number(host, cycles, 4);
+	cycles = commands_read_cycles(port) - before;
+	commands_put_number(host, (uint32_t)returned, 4);
+	commands_put_number(host, cycles, 4);
 	return TINYML_HOST_OK;
 }
 
 /* The next bytes of an input that arrives in rows; they have to come in order. */
-static int feed(struct tinyml_host *host, const struct tinyml_model *model, uint32_t offset,
-		const uint8_t *data, size_t bytes)
+static int commands_feed(struct tinyml_host *host, const struct tinyml_model *model,
+			 uint32_t offset, const uint8_t *data, size_t bytes)
 {
 	const struct tinyml_host_port *port = host->port;
 	const uint32_t whole = model->inputs[0].bytes;
@@ -222,53 +222,53 @@ static int feed(struct tinyml_host *host, const struct tinyml_model *model, uint
 	if (host->fed_missing <= 0 || offset != whole - (uint32_t)host->fed_missing) {
 		return TINYML_HOST_WRONG;
 	}
-	before = read_cycles(port);
+	before = commands_read_cycles(port);
 	host->fed_missing = model->feed(data, bytes);
-	host->fed_cycles += read_cycles(port) - before;
+	host->fed_cycles += commands_read_cycles(port) - before;
 	return TINYML_HOST_OK;
 }
 
-static int read_outputs(struct tinyml_host *host, const struct tinyml_model *model,
-			const uint8_t *arguments)
+static int commands_read_outputs(struct tinyml_host *host, const struct tinyml_model *model,
+				 const uint8_t *arguments)
 {
-	uint32_t count = get_number(&arguments[4], 2);
+	uint32_t count = commands_get_number(&arguments[4], 2);
 
 	if (host->held != model) {
 		return TINYML_HOST_LOST;
 	}
 	if (count > TINYML_HOST_PAYLOAD ||
-	    !copy(model->outputs, model->output_count, get_number(arguments, 4),
-		  &host->answer[host->answer_bytes], count, false)) {
+	    !commands_copy(model->outputs, model->output_count, commands_get_number(arguments, 4),
+			   &host->answer[host->answer_bytes], count, false)) {
 		return TINYML_HOST_WRONG;
 	}
 	host->answer_bytes += count;
 	return TINYML_HOST_OK;
 }
 
-static int read_layers(struct tinyml_host *host, const uint8_t *arguments)
+static int commands_read_layers(struct tinyml_host *host, const uint8_t *arguments)
 {
 	const struct tinyml_host_port *port = host->port;
-	size_t layers, layer = get_number(arguments, 2);
+	size_t layers, layer = commands_get_number(arguments, 2);
 
 	if (port->layers == NULL || port->layer_cycles == NULL) {
 		return TINYML_HOST_UNKNOWN;
 	}
 	layers = port->layers();
-	put_number(host, (uint32_t)layers, 2);
+	commands_put_number(host, (uint32_t)layers, 2);
 	for (; layer < layers && ANSWER_ROOM - host->answer_bytes >= 4u; layer++) {
-		put_number(host, port->layer_cycles(layer), 4);
+		commands_put_number(host, port->layer_cycles(layer), 4);
 	}
 	return TINYML_HOST_OK;
 }
 
-static int pass_to_slot(struct tinyml_host *host, const uint8_t *arguments, size_t bytes)
+static int commands_pass_to_slot(struct tinyml_host *host, const uint8_t *arguments, size_t bytes)
 {
 	size_t used;
 
 	if (host->port->slot == NULL) {
 		return TINYML_HOST_UNKNOWN;
 	}
-	release(host); /* the port claims the model itself */
+	commands_release(host); /* the port claims the model itself */
 	used = host->port->slot(arguments, bytes, &host->answer[host->answer_bytes],
 				ANSWER_ROOM - host->answer_bytes);
 	host->answer_bytes += used;
@@ -276,8 +276,8 @@ static int pass_to_slot(struct tinyml_host *host, const uint8_t *arguments, size
 }
 
 /* Names, shapes and pointers of a model that another thread may replace meanwhile. */
-static int describe(struct tinyml_host *host, const struct tinyml_model *model,
-		    const uint8_t *arguments, bool is_tensor)
+static int commands_describe(struct tinyml_host *host, const struct tinyml_model *model,
+			     const uint8_t *arguments, bool is_tensor)
 {
 	const struct tinyml_host_port *port = host->port;
 	const bool claims = host->held != model && port->claim != NULL && port->release != NULL &&
@@ -287,7 +287,8 @@ static int describe(struct tinyml_host *host, const struct tinyml_model *model,
 	if (claims && port->claim(model) != 0) {
 		return TINYML_HOST_BUSY;
 	}
-	status = is_tensor ? describe_tensor(host, model, arguments) : describe_model(host, model);
+	status = is_tensor ? commands_describe_tensor(host, model, arguments)
+			   : commands_describe_model(host, model);
 	if (claims) {
 		port->release(model);
 	}
@@ -295,56 +296,59 @@ static int describe(struct tinyml_host *host, const struct tinyml_model *model,
 }
 
 /* Requests about a model. */
-static int execute_for(struct tinyml_host *host, uint8_t command, const struct tinyml_model *model,
-		       uint8_t *arguments, size_t bytes)
+static int commands_execute_for(struct tinyml_host *host, uint8_t command,
+				const struct tinyml_model *model, uint8_t *arguments, size_t bytes)
 {
 	int status;
 
 	switch (command) {
 	case TINYML_HOST_MODEL:
-		return describe(host, model, arguments, false);
+		return commands_describe(host, model, arguments, false);
 	case TINYML_HOST_TENSOR:
-		return bytes < 2u ? TINYML_HOST_WRONG : describe(host, model, arguments, true);
+		return bytes < 2u ? TINYML_HOST_WRONG
+				  : commands_describe(host, model, arguments, true);
 	case TINYML_HOST_RESET:
-		status = hold(host, model);
+		status = commands_hold(host, model);
 		if (status == TINYML_HOST_OK && model->reset != NULL) {
 			model->reset();
 		}
 		return status;
 	case TINYML_HOST_WRITE:
-		status = hold(host, model);
+		status = commands_hold(host, model);
 		if (status == TINYML_HOST_OK && bytes >= 4u && model->feed != NULL) {
-			return feed(host, model, get_number(arguments, 4), &arguments[4],
-				    bytes - 4u);
+			return commands_feed(host, model, commands_get_number(arguments, 4),
+					     &arguments[4], bytes - 4u);
 		}
 		if (status == TINYML_HOST_OK &&
-		    (bytes < 4u ||
-		     !copy(model->inputs, model->input_count, get_number(arguments, 4),
-			   &arguments[4], bytes - 4u, true))) {
+		    (bytes < 4u || !commands_copy(model->inputs, model->input_count,
+						  commands_get_number(arguments, 4), &arguments[4],
+						  bytes - 4u, true))) {
 			status = TINYML_HOST_WRONG;
 		}
 		return status;
 	case TINYML_HOST_RUN:
-		return run(host, model);
+		return commands_run(host, model);
 	default: /* TINYML_HOST_READ */
-		return bytes < 6u ? TINYML_HOST_WRONG : read_outputs(host, model, arguments);
+		return bytes < 6u ? TINYML_HOST_WRONG
+				  : commands_read_outputs(host, model, arguments);
 	}
 }
 
-static int execute(struct tinyml_host *host, uint8_t command, uint8_t *arguments, size_t bytes)
+static int commands_execute(struct tinyml_host *host, uint8_t command, uint8_t *arguments,
+			    size_t bytes)
 {
 	const struct tinyml_model *model;
 
 	switch (command) {
 	case TINYML_HOST_HELLO:
-		return bytes < 4u ? TINYML_HOST_WRONG : hello(host, arguments);
+		return bytes < 4u ? TINYML_HOST_WRONG : commands_hello(host, arguments);
 	case TINYML_HOST_LAYERS:
-		return bytes < 2u ? TINYML_HOST_WRONG : read_layers(host, arguments);
+		return bytes < 2u ? TINYML_HOST_WRONG : commands_read_layers(host, arguments);
 	case TINYML_HOST_BYE:
-		release(host);
+		commands_release(host);
 		return TINYML_HOST_OK;
 	case TINYML_HOST_SLOT:
-		return pass_to_slot(host, arguments, bytes);
+		return commands_pass_to_slot(host, arguments, bytes);
 	case TINYML_HOST_MODEL:
 	case TINYML_HOST_TENSOR:
 	case TINYML_HOST_RESET:
@@ -353,7 +357,8 @@ static int execute(struct tinyml_host *host, uint8_t command, uint8_t *arguments
 	case TINYML_HOST_READ:
 		model = bytes < 1u ? NULL : host->port->model(arguments[0]);
 		return model == NULL ? TINYML_HOST_WRONG
-				     : execute_for(host, command, model, arguments + 1, bytes - 1u);
+				     : commands_execute_for(host, command, model, arguments + 1,
+							    bytes - 1u);
 	default:
 		return TINYML_HOST_UNKNOWN;
 	}
@@ -365,7 +370,7 @@ void tinyml_host_execute(struct tinyml_host *host, size_t bytes)
 
 	host->answer[0] = host->request[0];
 	host->answer_bytes = 2;
-	status = execute(host, host->request[1], &host->request[2], bytes - 2u);
+	status = commands_execute(host, host->request[1], &host->request[2], bytes - 2u);
 	host->answer[1] = (uint8_t)status;
 	if (status != TINYML_HOST_OK) {
 		host->answer_bytes = 2;
@@ -374,5 +379,5 @@ void tinyml_host_execute(struct tinyml_host *host, size_t bytes)
 
 void tinyml_host_idle(struct tinyml_host *host)
 {
-	release(host);
+	commands_release(host);
 }

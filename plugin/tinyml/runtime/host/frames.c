@@ -10,14 +10,14 @@
 #define LEAST_BYTES (2u + CRC_BYTES)
 #define FULL_BLOCK  0xffu /* 254 bytes, after which no zero was left out */
 
-static uint32_t little_endian(const uint8_t *bytes)
+static uint32_t frames_little_endian(const uint8_t *bytes)
 {
 	return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
 	       (uint32_t)bytes[3] << 24;
 }
 
 /* Send a packet as a frame. */
-static void send(const struct tinyml_host_port *port, const uint8_t *packet, size_t bytes)
+static void frames_send(const struct tinyml_host_port *port, const uint8_t *packet, size_t bytes)
 {
 	const uint8_t zero = 0;
 	size_t at = 0;
@@ -43,7 +43,7 @@ static void send(const struct tinyml_host_port *port, const uint8_t *packet, siz
 }
 
 /* Add the CRC to a packet, which has room for it; returns its length. */
-static size_t seal(uint8_t *packet, size_t bytes)
+static size_t frames_seal(uint8_t *packet, size_t bytes)
 {
 	uint32_t crc = tinyml_crc32(0, packet, bytes);
 
@@ -54,39 +54,39 @@ static size_t seal(uint8_t *packet, size_t bytes)
 }
 
 /* The last answer stays: its request may arrive again. */
-static void refuse_damaged(struct tinyml_host *host)
+static void frames_refuse_damaged(struct tinyml_host *host)
 {
 	uint8_t packet[LEAST_BYTES] = {0, TINYML_HOST_DAMAGED};
 
-	send(host->port, packet, seal(packet, 2));
+	frames_send(host->port, packet, frames_seal(packet, 2));
 }
 
-static void finish_frame(struct tinyml_host *host)
+static void frames_finish_frame(struct tinyml_host *host)
 {
 	size_t bytes = host->request_bytes - CRC_BYTES;
 	uint32_t crc;
 
 	if (host->left != 0u || host->overflow || host->request_bytes < LEAST_BYTES) {
-		refuse_damaged(host);
+		frames_refuse_damaged(host);
 		return;
 	}
-	crc = little_endian(&host->request[bytes]);
+	crc = frames_little_endian(&host->request[bytes]);
 	if (crc != tinyml_crc32(0, host->request, bytes)) {
-		refuse_damaged(host);
+		frames_refuse_damaged(host);
 		return;
 	}
 	/* Number 0 is never in use: it marks an answer that belongs to no request. */
 	if (host->request[0] == 0u || host->request[0] != host->last_number ||
 	    crc != host->last_crc) {
 		tinyml_host_execute(host, bytes);
-		host->answer_bytes = seal(host->answer, host->answer_bytes);
+		host->answer_bytes = frames_seal(host->answer, host->answer_bytes);
 		host->last_number = host->request[0];
 		host->last_crc = crc;
 	}
-	send(host->port, host->answer, host->answer_bytes);
+	frames_send(host->port, host->answer, host->answer_bytes);
 }
 
-static void append(struct tinyml_host *host, uint8_t byte)
+static void frames_append(struct tinyml_host *host, uint8_t byte)
 {
 	if (host->request_bytes < sizeof(host->request)) {
 		host->request[host->request_bytes++] = byte;
@@ -95,22 +95,22 @@ static void append(struct tinyml_host *host, uint8_t byte)
 	}
 }
 
-static void receive_byte(struct tinyml_host *host, uint8_t byte)
+static void frames_receive_byte(struct tinyml_host *host, uint8_t byte)
 {
 	if (byte == 0u) {
 		if (host->code != 0u) {
-			finish_frame(host);
+			frames_finish_frame(host);
 		}
 		host->request_bytes = 0;
 		host->code = 0;
 		host->left = 0;
 		host->overflow = false;
 	} else if (host->left > 0u) {
-		append(host, byte);
+		frames_append(host, byte);
 		host->left--;
 	} else {
 		if (host->code != 0u && host->code != FULL_BLOCK) {
-			append(host, 0);
+			frames_append(host, 0);
 		}
 		host->code = byte;
 		host->left = (uint8_t)(byte - 1u);
@@ -120,6 +120,6 @@ static void receive_byte(struct tinyml_host *host, uint8_t byte)
 void tinyml_host_receive(struct tinyml_host *host, const uint8_t *data, size_t bytes)
 {
 	for (size_t i = 0; i < bytes; i++) {
-		receive_byte(host, data[i]);
+		frames_receive_byte(host, data[i]);
 	}
 }

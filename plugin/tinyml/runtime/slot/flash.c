@@ -8,7 +8,7 @@
 #include "marks.h"
 
 /* The bytes of the erase unit that starts at an offset. */
-static uint32_t unit_bytes(const struct tinyml_flash *flash, uint32_t offset)
+static uint32_t flash_unit_bytes(const struct tinyml_flash *flash, uint32_t offset)
 {
 	return flash->unit != NULL ? flash->unit(flash->context, offset) : flash->erase_bytes;
 }
@@ -34,7 +34,7 @@ bool flash_is_sane(const struct tinyml_slot_region *region)
 	}
 	/* The region consists of whole erase units, and these of whole buffers of a stream. */
 	while (at < region->bytes) {
-		unit = unit_bytes(flash, at);
+		unit = flash_unit_bytes(flash, at);
 		if (unit == 0u || unit % FLASH_CHUNK != 0u || unit % written != 0u ||
 		    unit > region->bytes - at) {
 			return false;
@@ -46,11 +46,11 @@ bool flash_is_sane(const struct tinyml_slot_region *region)
 
 uint32_t flash_unit_start(const struct tinyml_slot_region *region, uint32_t offset)
 {
-	uint32_t at = 0, next = unit_bytes(region->flash, 0);
+	uint32_t at = 0, next = flash_unit_bytes(region->flash, 0);
 
 	while (next <= offset) {
 		at = next;
-		next += unit_bytes(region->flash, at);
+		next += flash_unit_bytes(region->flash, at);
 	}
 	return at;
 }
@@ -61,7 +61,7 @@ int flash_erase(const struct tinyml_slot_region *region, uint32_t from, uint32_t
 	uint32_t bytes;
 
 	for (; from < to; from += bytes) {
-		bytes = unit_bytes(flash, from);
+		bytes = flash_unit_bytes(flash, from);
 		if (flash->erase(flash->context, from, bytes) != 0) {
 			return TINYML_SLOT_FLASH;
 		}

@@ -13,7 +13,7 @@
 static const uint8_t content[MARK_BYTES] = {0x54, 0x4d, 0x53, 0x4c, 0xa5, 0x3c, 0x96, 0x0f,
 					    0xab, 0xb2, 0xac, 0xb3, 0x5a, 0xc3, 0x69, 0xf0};
 
-static uint32_t stride(const struct tinyml_slot_region *region)
+static uint32_t marks_stride(const struct tinyml_slot_region *region)
 {
 	uint32_t unit = region->flash->write_bytes;
 
@@ -22,7 +22,7 @@ static uint32_t stride(const struct tinyml_slot_region *region)
 
 uint32_t marks_bytes(const struct tinyml_slot_region *region)
 {
-	return MARK_COUNT * stride(region);
+	return MARK_COUNT * marks_stride(region);
 }
 
 uint32_t marks_room(const struct tinyml_slot_region *region)
@@ -34,21 +34,21 @@ uint32_t marks_room(const struct tinyml_slot_region *region)
 	return region->flash->read != NULL ? flash_unit_start(region, room) : room;
 }
 
-static uint32_t offset_of(const struct tinyml_slot_region *region, unsigned int mark)
+static uint32_t marks_offset_of(const struct tinyml_slot_region *region, unsigned int mark)
 {
-	return region->bytes - marks_bytes(region) + mark * stride(region);
+	return region->bytes - marks_bytes(region) + mark * marks_stride(region);
 }
 
 bool mark_is_blank(const struct tinyml_slot_region *region, unsigned int mark)
 {
-	return flash_is_blank(region, offset_of(region, mark), stride(region));
+	return flash_is_blank(region, marks_offset_of(region, mark), marks_stride(region));
 }
 
 bool mark_is_set(const struct tinyml_slot_region *region, unsigned int mark)
 {
 	uint8_t found[MARK_BYTES];
 
-	return flash_read(region, offset_of(region, mark), found, MARK_BYTES) == 0 &&
+	return flash_read(region, marks_offset_of(region, mark), found, MARK_BYTES) == 0 &&
 	       memcmp(found, content, MARK_BYTES) == 0;
 }
 
@@ -81,7 +81,8 @@ int set_mark(const struct tinyml_slot_region *region, unsigned int mark, unsigne
 	memcpy(unit, content, MARK_BYTES);
 	for (unsigned int i = mark; i < mark + count; i++) {
 		if (mark_is_blank(region, i) &&
-		    flash->write(flash->context, offset_of(region, i), unit, stride(region)) == 0 &&
+		    flash->write(flash->context, marks_offset_of(region, i), unit,
+				 marks_stride(region)) == 0 &&
 		    mark_is_set(region, i)) {
 			return 0;
 		}

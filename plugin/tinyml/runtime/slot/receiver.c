@@ -5,13 +5,13 @@
 
 #include <tinyml/slot_receiver.h>
 
-static uint32_t get_word(const uint8_t *from)
+static uint32_t receiver_get_word(const uint8_t *from)
 {
 	return (uint32_t)from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16 |
 	       (uint32_t)from[3] << 24;
 }
 
-static size_t put_word(uint8_t *answer, size_t used, uint32_t value)
+static size_t receiver_put_word(uint8_t *answer, size_t used, uint32_t value)
 {
 	for (unsigned int i = 0; i < 4u; i++) {
 		answer[used++] = (uint8_t)(value >> (8u * i));
@@ -19,18 +19,18 @@ static size_t put_word(uint8_t *answer, size_t used, uint32_t value)
 	return used;
 }
 
-static size_t describe(const struct tinyml_receiver *receiver, uint8_t *answer, size_t used,
-		       size_t room)
+static size_t receiver_describe(const struct tinyml_receiver *receiver, uint8_t *answer,
+				size_t used, size_t room)
 {
 	const struct tinyml_slots *slots = receiver->slots;
 	int index = tinyml_slots_free(slots);
 	const char *name = slots->active < 0 ? "" : receiver->slot->model.name;
 	size_t length = strlen(name);
 
-	used = put_word(answer, used, index < 0 ? 0 : slots->region[index].address);
-	used = put_word(answer, used, index < 0 ? 0 : slots->region[index].bytes);
-	used = put_word(answer, used, slots->active < 0 ? 0 : receiver->slot->version[0]);
-	used = put_word(answer, used, slots->active < 0 ? 0 : receiver->slot->version[1]);
+	used = receiver_put_word(answer, used, index < 0 ? 0 : slots->region[index].address);
+	used = receiver_put_word(answer, used, index < 0 ? 0 : slots->region[index].bytes);
+	used = receiver_put_word(answer, used, slots->active < 0 ? 0 : receiver->slot->version[0]);
+	used = receiver_put_word(answer, used, slots->active < 0 ? 0 : receiver->slot->version[1]);
 	answer[used++] = slots->on_trial;
 	length = length < room - used ? length : room - used;
 	for (size_t i = 0; i < length; i++) {
@@ -40,12 +40,12 @@ static size_t describe(const struct tinyml_receiver *receiver, uint8_t *answer, 
 }
 
 /* What images without code the device can play. */
-static size_t describe_player(const struct tinyml_slot_player *player, uint8_t *answer, size_t used,
-			      size_t room)
+static size_t receiver_describe_player(const struct tinyml_slot_player *player, uint8_t *answer,
+				       size_t used, size_t room)
 {
 	const uint32_t count = *player->kernel_count;
 
-	used = put_word(answer, used, player->core);
+	used = receiver_put_word(answer, used, player->core);
 	for (uint32_t i = 0; i < count && used < room; i += 8u) {
 		uint8_t kernels = 0;
 
@@ -57,7 +57,8 @@ static size_t describe_player(const struct tinyml_slot_player *player, uint8_t *
 	return used;
 }
 
-static int take_data(struct tinyml_receiver *receiver, const uint8_t *arguments, size_t bytes)
+static int receiver_take_data(struct tinyml_receiver *receiver, const uint8_t *arguments,
+			      size_t bytes)
 {
 	struct tinyml_update *update = &receiver->update;
 	uint32_t offset, count;
@@ -65,7 +66,7 @@ static int take_data(struct tinyml_receiver *receiver, const uint8_t *arguments,
 	if (bytes < 4u) {
 		return TINYML_SLOT_ORDER;
 	}
-	offset = get_word(arguments);
+	offset = receiver_get_word(arguments);
 	count = (uint32_t)bytes - 4u;
 	if (offset + count == update->done) { /* sent again because the answer was lost */
 		return tinyml_update_write(update, NULL, 0);
@@ -74,8 +75,8 @@ static int take_data(struct tinyml_receiver *receiver, const uint8_t *arguments,
 				      : tinyml_update_write(update, &arguments[4], count);
 }
 
-static int execute(struct tinyml_receiver *receiver, uint8_t command, const uint8_t *arguments,
-		   size_t bytes)
+static int receiver_execute(struct tinyml_receiver *receiver, uint8_t command,
+			    const uint8_t *arguments, size_t bytes)
 {
 	switch (command) {
 	case TINYML_RECEIVER_INFO:
@@ -83,9 +84,10 @@ static int execute(struct tinyml_receiver *receiver, uint8_t command, const uint
 	case TINYML_RECEIVER_BEGIN:
 		return bytes < 5u ? TINYML_SLOT_ORDER
 				  : tinyml_update_begin(&receiver->update, receiver->slots,
-							get_word(arguments), arguments[4] != 0u);
+							receiver_get_word(arguments),
+							arguments[4] != 0u);
 	case TINYML_RECEIVER_DATA:
-		return take_data(receiver, arguments, bytes);
+		return receiver_take_data(receiver, arguments, bytes);
 	case TINYML_RECEIVER_FINISH:
 		return tinyml_update_finish(&receiver->update);
 	case TINYML_RECEIVER_OPEN:
@@ -111,22 +113,22 @@ size_t tinyml_receiver_request(struct tinyml_receiver *receiver, const uint8_t *
 	if (room < TINYML_RECEIVER_ROOM) {
 		return 0;
 	}
-	error = execute(receiver, command, request + 1, bytes > 0u ? bytes - 1u : 0u);
+	error = receiver_execute(receiver, command, request + 1, bytes > 0u ? bytes - 1u : 0u);
 	answer[0] = (uint8_t)-error;
 	if (error != 0) {
 		return used;
 	}
 	if (command == TINYML_RECEIVER_INFO || command == TINYML_RECEIVER_OPEN) {
-		used = describe(receiver, answer, used, room);
+		used = receiver_describe(receiver, answer, used, room);
 	}
 	if (command == TINYML_RECEIVER_PLAYER) {
-		used = describe_player(receiver->slot->player, answer, used, room);
+		used = receiver_describe_player(receiver->slot->player, answer, used, room);
 	}
 	if (command == TINYML_RECEIVER_BEGIN || command == TINYML_RECEIVER_DATA) {
-		used = put_word(answer, used, receiver->update.done);
+		used = receiver_put_word(answer, used, receiver->update.done);
 	}
 	if (command == TINYML_RECEIVER_BEGIN) {
-		used = put_word(answer, used, tinyml_update_crc32(&receiver->update));
+		used = receiver_put_word(answer, used, tinyml_update_crc32(&receiver->update));
 	}
 	return used;
 }

@@ -23,13 +23,13 @@ struct image {
 };
 
 /* Whether there is no code in an image, but a program for the player. */
-static bool is_played(const struct image *image)
+static bool slot_is_played(const struct image *image)
 {
 	return image->descriptor->interface == TINYML_PLAYER_INTERFACE;
 }
 
 /* The header and the records after the payload, all inside the slot. */
-static int find_container(struct image *image, const struct tinyml_slot_region *region)
+static int slot_find_container(struct image *image, const struct tinyml_slot_region *region)
 {
 	const struct container_header *header = region->memory;
 	uint32_t fixed = (uint32_t)(sizeof(*header) + sizeof(struct descriptor));
@@ -56,10 +56,11 @@ static int find_container(struct image *image, const struct tinyml_slot_region *
 	image->records = image->start + image->bytes + sizeof(struct checksum);
 	image->records_room = region->bytes - image->bytes - (uint32_t)sizeof(struct checksum);
 	/* an image without code can be anywhere */
-	return header->address == region->address || is_played(image) ? 0 : TINYML_SLOT_ADDRESS;
+	return header->address == region->address || slot_is_played(image) ? 0
+									   : TINYML_SLOT_ADDRESS;
 }
 
-static int check_integrity(const struct image *image)
+static int slot_check_integrity(const struct image *image)
 {
 	const struct checksum *found = image->checksum;
 
@@ -72,7 +73,7 @@ static int check_integrity(const struct image *image)
 }
 
 /* The 64 bytes of a digest or signature, or NULL. */
-static const uint8_t *find_record(const struct image *image, uint16_t kind)
+static const uint8_t *slot_find_record(const struct image *image, uint16_t kind)
 {
 	struct record record;
 	uint32_t at = (uint32_t)sizeof(record);
@@ -97,15 +98,15 @@ static const uint8_t *find_record(const struct image *image, uint16_t kind)
 	return NULL;
 }
 
-static int check_trust(const struct image *image, const struct tinyml_slot_trust *trust)
+static int slot_check_trust(const struct image *image, const struct tinyml_slot_trust *trust)
 {
 	const uint8_t *digest, *signature;
 
 	if (trust == NULL) {
 		return 0;
 	}
-	digest = find_record(image, RECORD_SHA512);
-	signature = find_record(image, RECORD_ED25519);
+	digest = slot_find_record(image, RECORD_SHA512);
+	signature = slot_find_record(image, RECORD_ED25519);
 	if (digest == NULL || signature == NULL) {
 		return TINYML_SLOT_UNSIGNED;
 	}
@@ -114,40 +115,40 @@ static int check_trust(const struct image *image, const struct tinyml_slot_trust
 }
 
 /* Whether this many bytes are inside the image, after its header. */
-static bool inside(const struct image *image, uint32_t position, uint32_t bytes)
+static bool slot_inside(const struct image *image, uint32_t position, uint32_t bytes)
 {
 	return position >= sizeof(struct container_header) && position <= image->bytes &&
 	       bytes <= image->bytes - position;
 }
 
-static bool is_text(const struct image *image, uint32_t position)
+static bool slot_is_text(const struct image *image, uint32_t position)
 {
-	return inside(image, position, 1) &&
+	return slot_inside(image, position, 1) &&
 	       memchr(image->start + position, 0, image->bytes - position) != NULL;
 }
 
-static bool is_code(const struct image *image, uint32_t position)
+static bool slot_is_code(const struct image *image, uint32_t position)
 {
 #ifdef __arm__
 	if ((position & 1u) == 0u) {
 		return false;
 	}
 #endif
-	return inside(image, position & ~1u, 2);
+	return slot_inside(image, position & ~1u, 2);
 }
 
-static bool is_tensor(const struct image *image, const struct tensor_record *tensor)
+static bool slot_is_tensor(const struct image *image, const struct tensor_record *tensor)
 {
 	const struct descriptor *descriptor = image->descriptor;
 	uint32_t room = tensor->in_state != 0u ? descriptor->state_bytes : descriptor->arena_bytes;
 
-	return is_text(image, tensor->name) && tensor->type <= TINYML_BOOL &&
+	return slot_is_text(image, tensor->name) && tensor->type <= TINYML_BOOL &&
 	       tensor->rank <= MAX_RANK && tensor->shape % 4u == 0u &&
-	       inside(image, tensor->shape, 4u * tensor->rank) && tensor->offset <= room &&
+	       slot_inside(image, tensor->shape, 4u * tensor->rank) && tensor->offset <= room &&
 	       tensor->bytes <= room - tensor->offset;
 }
 
-static int check_descriptor(const struct image *image, const struct tinyml_slot *slot)
+static int slot_check_descriptor(const struct image *image, const struct tinyml_slot *slot)
 {
 	const struct descriptor *descriptor = image->descriptor;
 	uint32_t count = (uint32_t)descriptor->inputs + descriptor->outputs;
@@ -155,7 +156,7 @@ static int check_descriptor(const struct image *image, const struct tinyml_slot 
 	if (descriptor->magic != SLOT_MAGIC || descriptor->format != TINYML_SLOT_FORMAT) {
 		return TINYML_SLOT_FORMAT_NEW;
 	}
-	if (is_played(image) && slot->player != NULL) {
+	if (slot_is_played(image) && slot->player != NULL) {
 		return slot->player->check(slot, image->start, image->bytes);
 	}
 	if (descriptor->interface != TINYML_SLOT_INTERFACE) {
@@ -172,10 +173,11 @@ static int check_descriptor(const struct image *image, const struct tinyml_slot 
 	    (uintptr_t)slot->state % descriptor->state_alignment != 0u) {
 		return TINYML_SLOT_STATE;
 	}
-	if (!is_code(image, descriptor->run) || !is_code(image, descriptor->test) ||
-	    (descriptor->reset != 0u && !is_code(image, descriptor->reset)) ||
-	    !is_text(image, descriptor->name) || descriptor->tensors % 4u != 0u ||
-	    !inside(image, descriptor->tensors, count * (uint32_t)sizeof(struct tensor_record))) {
+	if (!slot_is_code(image, descriptor->run) || !slot_is_code(image, descriptor->test) ||
+	    (descriptor->reset != 0u && !slot_is_code(image, descriptor->reset)) ||
+	    !slot_is_text(image, descriptor->name) || descriptor->tensors % 4u != 0u ||
+	    !slot_inside(image, descriptor->tensors,
+			 count * (uint32_t)sizeof(struct tensor_record))) {
 		return TINYML_SLOT_POINTER;
 	}
 	if (count > TINYML_SLOT_TENSORS) {
@@ -184,15 +186,16 @@ static int check_descriptor(const struct image *image, const struct tinyml_slot 
 	for (uint32_t i = 0; i < count; i++) {
 		const void *record = image->start + descriptor->tensors;
 
-		if (!is_tensor(image, (const struct tensor_record *)record + i)) {
+		if (!slot_is_tensor(image, (const struct tensor_record *)record + i)) {
 			return TINYML_SLOT_POINTER;
 		}
 	}
 	return 0;
 }
 
-static int check(struct image *image, const struct tinyml_slot *slot,
-		 const struct tinyml_slot_region *region, const struct tinyml_slot_trust *trust)
+static int slot_check(struct image *image, const struct tinyml_slot *slot,
+		      const struct tinyml_slot_region *region,
+		      const struct tinyml_slot_trust *trust)
 {
 	int error;
 
@@ -201,10 +204,10 @@ static int check(struct image *image, const struct tinyml_slot *slot,
 	} else {
 		tinyml_slot_sync(region->memory, region->bytes);
 	}
-	error = find_container(image, region);
-	error = error != 0 ? error : check_integrity(image);
-	error = error != 0 ? error : check_trust(image, trust);
-	return error != 0 ? error : check_descriptor(image, slot);
+	error = slot_find_container(image, region);
+	error = error != 0 ? error : slot_check_integrity(image);
+	error = error != 0 ? error : slot_check_trust(image, trust);
+	return error != 0 ? error : slot_check_descriptor(image, slot);
 }
 
 int tinyml_slot_check(const struct tinyml_slot *slot, const struct tinyml_slot_region *region,
@@ -212,16 +215,16 @@ int tinyml_slot_check(const struct tinyml_slot *slot, const struct tinyml_slot_r
 {
 	struct image image;
 
-	return check(&image, slot, region, trust);
+	return slot_check(&image, slot, region, trust);
 }
 
-static tinyml_slot_entry entry(const struct image *image, uint32_t position)
+static tinyml_slot_entry slot_entry(const struct image *image, uint32_t position)
 {
 	return position == 0u ? NULL : (tinyml_slot_entry)(uintptr_t)(image->start + position);
 }
 
-static void take_tensor(struct tinyml_slot *slot, struct tinyml_tensor *tensor,
-			const struct image *image, const struct tensor_record *record)
+static void slot_take_tensor(struct tinyml_slot *slot, struct tinyml_tensor *tensor,
+			     const struct image *image, const struct tensor_record *record)
 {
 	tensor->name = (const char *)(image->start + record->name);
 	tensor->data = (record->in_state != 0u ? slot->state : slot->arena) + record->offset;
@@ -233,15 +236,15 @@ static void take_tensor(struct tinyml_slot *slot, struct tinyml_tensor *tensor,
 	tensor->rank = record->rank;
 }
 
-static void take(struct tinyml_slot *slot, const struct image *image)
+static void slot_take(struct tinyml_slot *slot, const struct image *image)
 {
 	const struct descriptor *descriptor = image->descriptor;
 	const void *records = image->start + descriptor->tensors;
 	struct tinyml_model *model = &slot->model;
 
 	for (uint32_t i = 0; i < (uint32_t)descriptor->inputs + descriptor->outputs; i++) {
-		take_tensor(slot, &slot->tensors[i], image,
-			    (const struct tensor_record *)records + i);
+		slot_take_tensor(slot, &slot->tensors[i], image,
+				 (const struct tensor_record *)records + i);
 	}
 	model->name = (const char *)(image->start + descriptor->name);
 	model->inputs = slot->tensors;
@@ -253,9 +256,9 @@ static void take(struct tinyml_slot *slot, const struct image *image)
 	model->reset = descriptor->reset != 0u ? slot->reset_model : NULL;
 	memcpy(model->sha256, descriptor->sha256, sizeof(model->sha256));
 	memcpy(slot->version, image->header->version, sizeof(slot->version));
-	slot->run = entry(image, descriptor->run);
-	slot->reset = entry(image, descriptor->reset);
-	slot->test = entry(image, descriptor->test);
+	slot->run = slot_entry(image, descriptor->run);
+	slot->reset = slot_entry(image, descriptor->reset);
+	slot->test = slot_entry(image, descriptor->test);
 }
 
 int tinyml_slot_open(struct tinyml_slot *slot, const struct tinyml_slot_region *region,
@@ -265,13 +268,13 @@ int tinyml_slot_open(struct tinyml_slot *slot, const struct tinyml_slot_region *
 	int error;
 
 	tinyml_slot_close(slot);
-	error = check(&image, slot, region, trust);
-	if (error == 0 && is_played(&image)) {
+	error = slot_check(&image, slot, region, trust);
+	if (error == 0 && slot_is_played(&image)) {
 		error = slot->player->open(slot, image.start, image.bytes);
 		slot->played = error == 0;
 		memcpy(slot->version, image.header->version, sizeof(slot->version));
 	} else if (error == 0) {
-		take(slot, &image);
+		slot_take(slot, &image);
 		tinyml_slot_reset(slot);
 	}
 	return error;
@@ -289,7 +292,7 @@ void tinyml_slot_close(struct tinyml_slot *slot)
 	slot->played = false;
 }
 
-static int call(struct tinyml_slot *slot, tinyml_slot_entry function)
+static int slot_call(struct tinyml_slot *slot, tinyml_slot_entry function)
 {
 	if (function == NULL) {
 		return TINYML_SLOT_NONE;
@@ -309,7 +312,7 @@ int tinyml_slot_run(struct tinyml_slot *slot)
 	if (slot->played) {
 		return slot->player->run(slot);
 	}
-	return call(slot, slot->run);
+	return slot_call(slot, slot->run);
 }
 
 void tinyml_slot_reset(struct tinyml_slot *slot)
@@ -318,7 +321,7 @@ void tinyml_slot_reset(struct tinyml_slot *slot)
 		slot->player->reset(slot);
 		return;
 	}
-	(void)call(slot, slot->reset);
+	(void)slot_call(slot, slot->reset);
 }
 
 int tinyml_slot_self_test(struct tinyml_slot *slot)
@@ -334,5 +337,5 @@ int tinyml_slot_self_test(struct tinyml_slot *slot)
 		return TINYML_SLOT_NO_CODE;
 	}
 #endif
-	return call(slot, slot->test) == 0 ? 0 : TINYML_SLOT_SELF_TEST;
+	return slot_call(slot, slot->test) == 0 ? 0 : TINYML_SLOT_SELF_TEST;
 }

@@ -10,7 +10,7 @@
 #include "marks.h"
 
 /* Less than 0, 0 or more, as the first is older, the same or newer. */
-static int compare(const uint32_t a[2], const uint32_t b[2])
+static int slots_compare(const uint32_t a[2], const uint32_t b[2])
 {
 	/* In memory: major, minor, then revision as a number of 16 bits. */
 	uint32_t first = (a[0] & 0xffu) << 24 | (a[0] & 0xff00u) << 8 | a[0] >> 16;
@@ -22,7 +22,7 @@ static int compare(const uint32_t a[2], const uint32_t b[2])
 	return a[1] < b[1] ? -1 : a[1] > b[1] ? 1 : 0;
 }
 
-static const uint32_t *version_in(const struct tinyml_slot_region *region)
+static const uint32_t *slots_version_in(const struct tinyml_slot_region *region)
 {
 	return ((const struct container_header *)region->memory)->version;
 }
@@ -32,35 +32,37 @@ int tinyml_slots_newer(const struct tinyml_slots *slots, const struct tinyml_slo
 	if (slots->active < 0) {
 		return 0;
 	}
-	return compare(version_in(region), slots->slot->version) > 0 ? 0 : TINYML_SLOT_VERSION;
+	return slots_compare(slots_version_in(region), slots->slot->version) > 0
+		       ? 0
+		       : TINYML_SLOT_VERSION;
 }
 
 /* Received, and neither kept nor given up. */
-static bool is_due(const struct tinyml_slot_region *region)
+static bool slots_is_due(const struct tinyml_slot_region *region)
 {
 	return mark_is_set(region, MARK_COMPLETE) && !is_confirmed(region) &&
 	       mark_is_blank(region, MARK_REJECTED);
 }
 
-static bool is_kept(const struct tinyml_slot_region *region)
+static bool slots_is_kept(const struct tinyml_slot_region *region)
 {
 	return is_confirmed(region) && !mark_is_set(region, MARK_REJECTED);
 }
 
 /* Never try a model again. Where the mark for that cannot be written, no trial is left. */
-static int give_up(const struct tinyml_slot_region *region)
+static int slots_give_up(const struct tinyml_slot_region *region)
 {
 	int error = set_mark(region, MARK_REJECTED, 1);
 
-	while (error != 0 && is_due(region) &&
+	while (error != 0 && slots_is_due(region) &&
 	       set_mark(region, MARK_TRIED, TINYML_SLOT_TRIALS) == 0) {
 	}
-	return !is_due(region) || trials(region) == TINYML_SLOT_TRIALS ? 0 : error;
+	return !slots_is_due(region) || trials(region) == TINYML_SLOT_TRIALS ? 0 : error;
 }
 
 /* A model that was not confirmed. The mark of the trial comes before anything of it runs: if that
  * never returns, the next start knows. */
-static int try_model(struct tinyml_slots *slots, const struct tinyml_slot_region *region)
+static int slots_try_model(struct tinyml_slots *slots, const struct tinyml_slot_region *region)
 {
 	int error = tinyml_slot_check(slots->slot, region, slots->trust);
 
@@ -84,21 +86,22 @@ static int try_model(struct tinyml_slots *slots, const struct tinyml_slot_region
 #endif
 	if (error != 0) {
 		tinyml_slot_close(slots->slot);
-		(void)give_up(region);
+		(void)slots_give_up(region);
 	}
 	return error;
 }
 
 /* What a header says counts only after the image has passed its check: a region whose header makes
  * it look newer is tried first, and the other one if it fails. */
-static int newer_of(const struct tinyml_slot_region regions[2])
+static int slots_newer_of(const struct tinyml_slot_region regions[2])
 {
 	for (int i = 0; i < 2; i++) {
-		if (!is_due(&regions[i]) && !is_kept(&regions[i])) {
+		if (!slots_is_due(&regions[i]) && !slots_is_kept(&regions[i])) {
 			return 1 - i;
 		}
 	}
-	return compare(version_in(&regions[1]), version_in(&regions[0])) > 0 ? 1 : 0;
+	return slots_compare(slots_version_in(&regions[1]), slots_version_in(&regions[0])) > 0 ? 1
+											       : 0;
 }
 
 int tinyml_slots_open(struct tinyml_slots *slots, struct tinyml_slot *slot)
@@ -114,13 +117,13 @@ int tinyml_slots_open(struct tinyml_slots *slots, struct tinyml_slot *slot)
 		return TINYML_SLOT_REGION;
 	}
 	slots->slot = slot;
-	first = newer_of(regions);
+	first = slots_newer_of(regions);
 	for (int n = 0; n < 2; n++) {
 		int i = n == 0 ? first : 1 - first;
-		bool due = is_due(&regions[i]);
+		bool due = slots_is_due(&regions[i]);
 
-		if (due ? try_model(slots, &regions[i]) == 0
-			: is_kept(&regions[i]) &&
+		if (due ? slots_try_model(slots, &regions[i]) == 0
+			: slots_is_kept(&regions[i]) &&
 				    tinyml_slot_open(slot, &regions[i], slots->trust) == 0) {
 			slots->active = (int8_t)i;
 			slots->on_trial = due;
@@ -151,7 +154,7 @@ int tinyml_slots_reject(struct tinyml_slots *slots)
 	if (!slots->on_trial) {
 		return TINYML_SLOT_ORDER;
 	}
-	error = give_up(&slots->region[slots->active]);
+	error = slots_give_up(&slots->region[slots->active]);
 	if (error == 0) {
 		(void)tinyml_slots_open(slots, slots->slot);
 	}
@@ -168,7 +171,8 @@ int tinyml_slots_free(const struct tinyml_slots *slots)
 	}
 	if (slots->active < 0) {
 		/* A model that was confirmed may be of use to another firmware. */
-		return is_kept(&slots->region[0]) && !is_kept(&slots->region[1]) ? 1 : 0;
+		return slots_is_kept(&slots->region[0]) && !slots_is_kept(&slots->region[1]) ? 1
+											     : 0;
 	}
 	return slots->active == 0 ? 1 : 0;
 }

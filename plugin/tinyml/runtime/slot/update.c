@@ -10,7 +10,7 @@
 #include "flash.h"
 #include "marks.h"
 
-static bool marks_are_blank(const struct tinyml_slot_region *region)
+static bool update_marks_are_blank(const struct tinyml_slot_region *region)
 {
 	uint32_t bytes = marks_bytes(region);
 
@@ -19,7 +19,7 @@ static bool marks_are_blank(const struct tinyml_slot_region *region)
 
 /* Where to go on after an interrupted update: the erase unit with the last byte that is not 0xff.
  * Data may end with 0xff, so more may have been written after it. */
-static uint32_t resumed_at(const struct tinyml_slot_region *region)
+static uint32_t update_resumed_at(const struct tinyml_slot_region *region)
 {
 	uint32_t end = region->bytes - marks_bytes(region);
 
@@ -30,7 +30,7 @@ static uint32_t resumed_at(const struct tinyml_slot_region *region)
 }
 
 /* The marks go first: without them, what is left is no model. */
-static int erase_all(const struct tinyml_slot_region *region)
+static int update_erase_all(const struct tinyml_slot_region *region)
 {
 	uint32_t marks = flash_unit_start(region, region->bytes - marks_bytes(region));
 	int error = flash_erase(region, marks, region->bytes);
@@ -39,7 +39,7 @@ static int erase_all(const struct tinyml_slot_region *region)
 }
 
 /* 0 if the update may go on. */
-static int check_current(const struct tinyml_update *update)
+static int update_check_current(const struct tinyml_update *update)
 {
 	if (update->region == NULL) {
 		return TINYML_SLOT_ORDER;
@@ -76,12 +76,12 @@ int tinyml_update_begin(struct tinyml_update *update, struct tinyml_slots *slots
 	 * units. So what is there, if it is the start of the image, was written into erased flash,
 	 * all but the erase unit in which power failed. That one and all after it are erased again,
 	 * whatever they read as: flash with ECC takes no second write, not even of 0xff. */
-	from = resume && marks_are_blank(region) ? resumed_at(region) : 0u;
+	from = resume && update_marks_are_blank(region) ? update_resumed_at(region) : 0u;
 	if (from > 0u && from <= bytes) {
 		error = flash_erase(region, from, region->bytes);
 	} else {
 		from = 0;
-		error = erase_all(region);
+		error = update_erase_all(region);
 	}
 	if (error == 0 && region->flash->stream != NULL &&
 	    region->flash->stream->begin(region->flash->context, from) != 0) {
@@ -120,8 +120,8 @@ uint32_t tinyml_update_crc32(const struct tinyml_update *update)
 
 /* Put data after what was received, of which @a used bytes wait to be written; with @a flush, write
  * them. */
-static int append(struct tinyml_update *update, uint32_t used, const uint8_t *data, uint32_t bytes,
-		  bool flush)
+static int update_append(struct tinyml_update *update, uint32_t used, const uint8_t *data,
+			 uint32_t bytes, bool flush)
 {
 	const struct tinyml_flash *flash = update->region->flash;
 
@@ -141,7 +141,7 @@ int tinyml_update_write(struct tinyml_update *update, const void *data, uint32_t
 {
 	const uint8_t *from = data;
 	uint32_t unit;
-	int error = check_current(update);
+	int error = update_check_current(update);
 
 	if (error != 0) {
 		return error;
@@ -155,7 +155,7 @@ int tinyml_update_write(struct tinyml_update *update, const void *data, uint32_t
 		uint32_t count = bytes < unit - used ? bytes : unit - used;
 		bool flush = used + count == unit || update->done + count == update->bytes;
 
-		if (append(update, used, from, count, flush) != 0) {
+		if (update_append(update, used, from, count, flush) != 0) {
 			update->region = NULL; /* what was written is unknown: begin again */
 			return TINYML_SLOT_FLASH;
 		}
@@ -176,7 +176,7 @@ int tinyml_update_finish(struct tinyml_update *update)
 	struct tinyml_slot_region image;
 	int error;
 
-	error = check_current(update);
+	error = update_check_current(update);
 	if (error == 0 && update->done != update->bytes) {
 		error = TINYML_SLOT_ORDER;
 	}
