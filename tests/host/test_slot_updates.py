@@ -61,7 +61,7 @@ HOSTILE = {
     "damaged code": (Case(fake.flipped(fake.image_of(), 8 * 600)), "DAMAGED"),
     "another format": (Case(resealed(poke(4, "<H", 2))), "FORMAT_NEW"),
     "no descriptor": (Case(resealed(poke(0, "<I", 0))), "FORMAT_NEW"),
-    "another interface": (Case(resealed(poke(6, "<H", 2))), "ABI"),
+    "another interface": (Case(resealed(poke(6, "<H", 3))), "ABI"),
     "an arena that is too large": (Case(fake.image_of(), arena=fake.ARENA - 1), "ARENA"),
     "an arena of 4 GB": (Case(resealed(poke(24, "<I", 2**32 - 1))), "ARENA"),
     "an arena without alignment": (Case(resealed(poke(32, "<H", 0))), "ARENA"),
@@ -152,20 +152,27 @@ def mutated(random: Random) -> bytes:
     )
 
 
-@pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Five models: old, new, one that fails its test, the newest, one whose test never returns."""
+@pytest.fixture(scope="module", params=["code", "data"])
+def files(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Five models: old, new, one that fails its test, the newest, one whose test never returns.
+
+    With code, and as data for the player; the last one has code in any case.
+    """
     folder = tmp_path_factory.mktemp("images")
     tests = (b"T\0", b"T\0", b"T\1", b"T\0", b"H\0")
     return [
-        save(folder / f"{number}.img", Version(number), 11 * number, test)
+        save(folder / f"{number}.img", Version(number), 11 * number, test, request.param == "data")
         for number, test in enumerate(tests, 1)
     ]
 
 
-def save(path: Path, version: Version, value: int, test: bytes = b"T\0") -> str:
+def save(path: Path, version: Version, value: int, test: bytes = b"T\0", data: bool = False) -> str:
     """A model for both slots, in a file for the simulator."""
     slot = fake.slot_bytes(len(fake.image_of()))
+    if data and not test.startswith(b"H"):
+        content = fake.data_image_of(version=version, value=value, fails=test[1:] != b"\0")
+        path.write_bytes(struct.pack("<II", len(content), value) + 2 * content)
+        return str(path)
     contents = [
         fake.image_of(address=fake.ADDRESS + index * slot, version=version, value=value, test=test)
         for index in range(2)

@@ -8,6 +8,13 @@ import re
 import struct
 from pathlib import Path
 
+import numpy as np
+
+from tinyml.ops.framework.kernel import Record, Table
+from tinyml.ops.framework.program import Call, Memory, Operand
+from tinyml.player.encode import checksum, encode
+from tinyml.player.program import Program
+from tinyml.player.work import work_of
 from tinyml.slots import image
 from tinyml.slots.version import Version
 
@@ -47,6 +54,47 @@ def image_of(
     start = image.code_offset(facts)
     code = b"R" + bytes([value]) + test + body(start + 4, size, value)
     return image.build(facts, address, image.Entries(start, 0, start + 2), code, key)
+
+
+def data_image_of(*, version: Version | None = None, value: int = 1, fails: bool = False) -> bytes:
+    """The same without code, for the player, of the same length: a program that writes ``value``."""
+    length = len(image_of())
+    rest = next(size for size in range(length) if len(_data_image(version, value, fails, size)) == length)
+    return _data_image(version, value, fails, rest)
+
+
+def _data_image(version: Version | None, value: int, fails: bool, rest: int) -> bytes:
+    """``rest``: bytes of a constant that nothing reads."""
+    facts = image.Facts(
+        name="fake",
+        version=version or Version(1),
+        sha256=bytes(range(32)),
+        core=0,
+        arena_bytes=ARENA,
+        arena_alignment=16,
+        state_bytes=STATE,
+        state_alignment=16,
+        inputs=(image.Port("x0", (1, 4), 2, 4, 0.5, -3, in_state=False, offset=0),),
+        outputs=(image.Port("y0", (1, 4), 2, 4, 0.5, -3, in_state=False, offset=32),),
+        interface=image.DATA,
+    )
+    start = image.code_offset(facts)
+    calls = [_fill(0, 1, value), _fill(32, 4, value)]
+    unread = Table("rest", np.frombuffer(body(start, rest, value), np.uint8))
+    content = encode(Program(calls, (), (unread,)), start, work_of(calls)).content
+    content += bytes(-(start + len(content)) % 8)
+    test = start + len(content)
+    content += struct.pack("<II", 0, 256) + struct.pack("<Iff", test + 24, 0, 0) + bytes(4)
+    content += bytes([value + 2 * fails] * 4) + bytes(4)
+    payload = bytearray(image.payload(facts, image.Entries(start, 0, test), content))
+    place = start - image.HEADER_BYTES
+    struct.pack_into("<I", payload, place, checksum(bytes(payload), place))
+    return image.seal(0, facts.version, bytes(payload), flags=0)
+
+
+def _fill(position: int, size: int, value: int) -> Call:
+    record = Record("tinyml_play_fill", "", {".bytes": str(size), ".value": str(value)})
+    return Call("tinyml_play_fill", record, (Operand(Memory.ARENA, position),), 0)
 
 
 def body(start: int, size: int, value: int) -> bytes:

@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include <tinyml/host.h>
+#include <tinyml/player.h>
 #include <tinyml/slot_receiver.h>
 
 #define SECTOR  256u
@@ -51,7 +52,32 @@ static int fake_call(struct tinyml_slot *slot, tinyml_slot_entry entry)
 	return code[1];
 }
 
-TINYML_SLOT_DEFINE(model, 256, 64);
+/* Images without code are played. */
+static int counted_run(struct tinyml_slot *slot)
+{
+	executed++;
+	return tinyml_slot_player_run(slot);
+}
+
+static int counted_test(struct tinyml_slot *slot)
+{
+	executed++;
+	return tinyml_slot_player_test(slot);
+}
+
+static struct tinyml_player played;
+static const struct tinyml_slot_player player = {
+	.check = tinyml_slot_player_check,
+	.open = tinyml_slot_player_open,
+	.run = counted_run,
+	.reset = tinyml_slot_player_reset,
+	.test = counted_test,
+	.player = &played,
+	.kernels = tinyml_play_index,
+	.kernel_count = &tinyml_play_index_count,
+};
+
+TINYML_SLOT_DEFINE_WITH(model, 256, 64, &player);
 
 /* --- images from standard input ------------------------------------------------------------- */
 

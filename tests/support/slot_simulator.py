@@ -15,6 +15,9 @@ from tests.support import slot_images as fake
 from tinyml.harness.objects import Unit, compile_all
 from tinyml.harness.program_build import RUNTIME_C, RUNTIME_INCLUDE, SANITIZERS, WARNINGS
 from tinyml.harness.tools import host_compiler
+from tinyml.player.kernels import KERNELS
+from tinyml.player.table import sources as play_sources
+from tinyml.player.table import table
 
 SOURCES = sorted(Path(__file__).parent.glob("slot_sim*.c"))
 ENVIRONMENT = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}
@@ -58,6 +61,10 @@ def build_simulator(folder: Path, trust: Trust | None = None) -> Path:
     includes: tuple[Path, ...] = (Path(RUNTIME_INCLUDE), Path(RUNTIME_C) / "slot")
     sources = [path for path in sorted(Path(RUNTIME_C).glob("slot/*.c")) if "trust_" not in path.name]
     sources += sorted(Path(RUNTIME_C).glob("host/*.c"))
+    kernels = [KERNELS["tinyml_play_fill"]]
+    (folder / "play_kernels.c").write_text(table(kernels))
+    sources += [folder / "play_kernels.c", Path(RUNTIME_C) / "player" / "slot_player.c"]
+    sources += [Path(RUNTIME_C) / name for name in play_sources(kernels) if not name.startswith("slot/")]
     units = []
     if trust is not None:
         flags = (*flags, f"-DVERIFY=tinyml_slot_verify_{trust.adapter}")
