@@ -4,6 +4,7 @@
 
 python -m tools.random_layers --count 10000                         # every core, our kernels and CMSIS-NN's
 python -m tools.random_layers --count 2000 --on qemu-cortex-m55 --kernels cmsis-nn
+python -m tools.random_layers --count 10000 --kernels player        # layers that are data
 python -m tools.random_layers --seed 3 --batch 17 --layer int8_17_42 # one layer again, on every core
 
 Layers are made in batches, one image each. A layer that fails is printed with the command that repeats it
@@ -18,13 +19,13 @@ import time
 from collections.abc import Iterable
 
 from tests.random_layers.batch import SIZE, Batch, batch
-from tests.random_layers.check import Choices, Place, Tally, check
+from tests.random_layers.check import PLAYER, Choices, Place, Tally, check
 from tinyml import harness
 from tinyml.ir import Tensor
 from tinyml.setup.workspace import find_cmsis_nn
 
 MACHINES = [*harness.CORES, "qemu-riscv32-zve32x"]  # the last has kernels of its own
-KERNELS = ("portable", "cmsis-nn")
+KERNELS = ("portable", "cmsis-nn", PLAYER)
 
 
 def main() -> int:
@@ -66,7 +67,7 @@ def _places(machines: Iterable[str], kernels: Iterable[str]) -> Iterable[Place]:
             print("no CMSIS-NN here (TINYML_CMSIS_NN, or a west workspace): only our own kernels run")
             continue
         for machine in machines:
-            if library == "portable" or machine.startswith("qemu-cortex-m"):
+            if library != "cmsis-nn" or machine.startswith("qemu-cortex-m"):
                 yield Place(machine, library)
 
 

@@ -17,10 +17,16 @@ from tinyml import harness
 from tinyml.base.errors import TinymlError
 from tinyml.emit.model import Provenance
 from tinyml.memory.plan.solve import ORDERS
-from tinyml.pipeline import Options, compile_graph
+from tinyml.pipeline import Compiled, Options, compile_graph
+from tinyml.player.program import UnplayableError
 from tinyml.settings.optimize import GOALS
+from tinyml.slots.data import data_image
+from tinyml.slots.play import play_files
+from tinyml.slots.version import Version
 
 CHECKED = harness.Options(check_arena=True)
+PLAYER = "player"
+"""In place of a library: our own kernels, called by the player."""
 
 
 @dataclass(frozen=True)
@@ -77,11 +83,15 @@ def check(batch: Batch, place: Place, choices: Choices) -> Tally:
 
 def _run(batch: Batch, place: Place, choices: Choices) -> Tally:
     target = harness.find_machine(place.machine).target.name
-    options = Options(target=target, kernels=place.kernels, bands=False, optimize=choices.goal)
-    with _any_plan(choices.alignment):
-        compiled = compile_graph(batch.graph, "layers", Provenance("layers", "0" * 64, ""), options)
+    kernels = "portable" if place.kernels == PLAYER else place.kernels
+    options = Options(target=target, kernels=kernels, bands=False, optimize=choices.goal)
+    if place.kernels == PLAYER:
+        batch, compiled, files = _played(batch, options, choices)
+    else:
+        compiled = _compile(batch, options, choices)
+        files = compiled.files
     checked = harness.Options(sanitize=True) if place.machine == "host" else CHECKED
-    (found,) = harness.run_files(compiled.files, place.machine, [batch.inputs], options=checked).outputs
+    (found,) = harness.run_files(files, place.machine, [batch.inputs], options=checked).outputs
     tally = Tally(kernels=Counter(chosen.kernel.name for chosen in compiled.selected))
     for node in batch.graph.nodes:
         (output,) = node.outputs
@@ -91,6 +101,22 @@ def _run(batch: Batch, place: Place, choices: Choices) -> Tally:
             elements = int((found[output] != batch.expected[output]).sum())
             tally.wrong[node.name] = f"{elements} of {found[output].size} elements differ from numpy"
     return tally
+
+
+def _compile(batch: Batch, options: Options, choices: Choices) -> Compiled:
+    with _any_plan(choices.alignment):
+        return compile_graph(batch.graph, "layers", Provenance("layers", "0" * 64, ""), options)
+
+
+def _played(batch: Batch, options: Options, choices: Choices) -> tuple[Batch, Compiled, dict[str, str]]:
+    """The layers of a batch that can be data, and a firmware that plays them."""
+    compiled = _compile(batch, options, choices)
+    try:
+        image = data_image(compiled, Version(1, 0, 0, 0))
+    except UnplayableError as error:
+        rest = batch.only({node.name for node in batch.graph.nodes}.difference(error.layers))
+        return _played(rest, options, choices)
+    return batch, compiled, play_files(image.content, options.target)
 
 
 @contextmanager

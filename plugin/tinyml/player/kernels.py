@@ -143,6 +143,19 @@ def _dense_mve(number: int, loop: str, check: str) -> Playable:
     return _vectors(number, "dense_mve_s8", f"dense_mve_{check}", records.DENSE_MVE, 2, f"dense_mve_{loop}")
 
 
+def _float(number: int, name: str, record: Layout, header: str, family: str) -> Playable:
+    return Playable(
+        number,
+        f"tinyml_{name}",
+        record,
+        2,
+        f"tinyml_play_{name}",
+        f"tinyml_check_{name}",
+        header,
+        (f"{family}/{name}.c", "player/play_weighted_f32.c", "player/window.c"),
+    )
+
+
 def _only(number: int, name: str, record: Layout, header: str, *sources: str) -> Playable:
     return Playable(
         number,
@@ -177,6 +190,7 @@ _ALL = (
     _own(6, "quantize_bytes", records.QUANTIZE, 2, "play_quantize.c"),
     _own(7, "dequantize_s8", records.DEQUANTIZE, 2, "play_quantize.c", "dequantize_bytes"),
     _own(8, "dequantize_u8", records.DEQUANTIZE, 2, "play_quantize.c", "dequantize_bytes"),
+    _own(9, "take", records.TAKE, 2, "play_take.c"),
     _conv(16, "conv_s8"),
     _conv(17, "conv_wide_s8"),
     _conv(18, "conv_halves_s8"),
@@ -232,6 +246,10 @@ _ALL = (
     _own(85, "sums_s8", records.SUMS, 2, "play_sums_s8.c"),
     _own(86, "means_s8", records.MEANS, 2, "play_sums_s8.c"),
     _own(87, "reduce_s8", records.REDUCE, 2, "play_sums_s8.c"),
+    _own(88, "softmax_table_s8", records.SOFTMAX_TABLE, 2, "play_softmax_table_s8.c"),
+    _float(112, "conv_f32", records.CONV_FLOAT, "tinyml/conv.h", "conv"),
+    _float(113, "depthwise_conv_f32", records.CONV_FLOAT, "tinyml/depthwise_conv.h", "conv"),
+    _float(114, "dense_f32", records.DENSE_FLOAT, "tinyml/dense.h", "dense"),
     _own(96, "sum_s8", records.ADD, 3, "play_sum_s8.c"),
     Playable(
         97,

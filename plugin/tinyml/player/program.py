@@ -39,6 +39,14 @@ class Program:
             yield from step.calls if isinstance(step, Repeat) else (step,)
 
 
+class UnplayableError(UnsupportedError):
+    """A model has layers that the player has no kernel for."""
+
+    def __init__(self, message: str, hint: str, layers: tuple[str, ...]) -> None:
+        super().__init__(message, hint)
+        self.layers = layers
+
+
 def program_of(name: str, graph: Graph, plan: Plan, selected: Sequence[Selected], target: Target) -> Program:
     """All layers as calls; an error lists those that have none."""
     if plan.io_outside:
@@ -50,6 +58,7 @@ def program_of(name: str, graph: Graph, plan: Plan, selected: Sequence[Selected]
     tables = Tables()
     run: list[Step] = []
     problems: list[str] = []
+    refused: list[str] = []
     conditions = guards(graph)
     for step, (chosen, prefix) in enumerate(
         zip(selected, layer_names(name, [s.layer for s in selected]), strict=True)
@@ -61,11 +70,13 @@ def program_of(name: str, graph: Graph, plan: Plan, selected: Sequence[Selected]
                 raise NotPlayableError("it runs only under a condition")
             run += _layer(step, chosen, prefix, places, target, tables)
         except NotPlayableError as error:
+            refused.append(chosen.layer.name)
             problems.append(f"  {chosen.layer.op.label()} {short(chosen.layer.name)!r}: {error.message}")
     if problems:
-        raise UnsupportedError(
+        raise UnplayableError(
             "the player has no kernel for these layers:\n" + "\n".join(dict.fromkeys(problems)),
             "compile the model into the firmware, or pack it for a slot with code",
+            tuple(refused),
         )
     run += places.updates()
     reset = list(places.first_values(tables))

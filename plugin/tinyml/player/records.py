@@ -169,5 +169,29 @@ REDUCE = Layout(
         "I .rounding",
     )
 )
+TAKE = Layout(
+    (
+        *(*_loops("I", "extents"), *_loops("I", "steps"), *_loops("I*", "tables")),
+        *("I .start", "I .bytes"),
+    )
+)
+SOFTMAX_TABLE = Layout(
+    (
+        *("I .rows", "I .columns", "I .row_step", "I .depth", "I .step", "I* .exps", "I .size"),
+        *("I .numerator", "I .numerator_high", "I .shift", "h .zero", "h .out_max"),
+    )
+)
+CONV_FLOAT = Layout(
+    (
+        *(*WINDOW, "h .groups", "I .from_the_end"),
+        *("f .out_min", "f .out_max", "I* .weights", "I* .bias"),
+    )
+)
+DENSE_FLOAT = Layout(
+    (
+        *("i .rows", "i .inputs", "i .outputs", "I* .weights", "I* .bias"),
+        *("f .out_min", "f .out_max"),
+    )
+)
 QUANTIZE = Layout(("I .count", "f .scale", "h .zero", "h .out_min", "h .out_max", "H .to_even"))
 DEQUANTIZE = Layout(("I .count", "f .scale", "i .zero"))

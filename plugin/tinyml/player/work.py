@@ -13,7 +13,6 @@ from tinyml.player.kernels import KERNELS
 from tinyml.player.records import Layout
 
 Members = Mapping[str, str]
-RING = "tinyml_check_depthwise_conv_rvv_s8"  # whose records are like those of convolutions
 CALL = 16
 """Of making a call: TINYML_PLAY_WORK."""
 
@@ -28,7 +27,7 @@ def work_of(steps: Sequence[Step]) -> int:
 
 def _work(call: Call) -> int:
     kernel = KERNELS[call.function]
-    work = _ring if kernel.check == RING else _WORK[kernel.record]
+    work = _DEPTHWISE.get(kernel.check, _WORK[kernel.record])
     return CALL + work(call.record.members)
 
 
@@ -109,6 +108,12 @@ _WORK: dict[Layout, Callable[[Members], int]] = {
     records.REDUCE: _reduce,
     records.ADD: lambda members: int(members[".count"]),
     records.BINARY: lambda members: 4 * _count(members),
+    records.TAKE: lambda members: _count(members) * (int(members[".bytes"]) + 4),
+    records.SOFTMAX_TABLE: lambda members: (
+        _number(members, ".rows", ".columns") * (16 * int(members[".depth"]) + 1)
+    ),
+    records.CONV_FLOAT: _conv,
+    records.DENSE_FLOAT: _dense,
     records.QUANTIZE: lambda members: 16 * int(members[".count"]),
     records.DEQUANTIZE: lambda members: 4 * int(members[".count"]),
     records.MOVE: lambda members: _count(members) * (int(members[".bytes"]) + 1),
@@ -117,4 +122,9 @@ _WORK: dict[Layout, Callable[[Members], int]] = {
     records.COPY: lambda members: int(members[".rows"]) * (int(members[".bytes"]) + 1),
     records.FILL: lambda members: int(members[".bytes"]),
     records.LOOKUP: lambda members: int(members[".count"]),
+}
+
+_DEPTHWISE: dict[str, Callable[[Members], int]] = {  # kernels whose records are like those of convolutions
+    "tinyml_check_depthwise_conv_rvv_s8": _ring,
+    "tinyml_check_depthwise_conv_f32": lambda members: _outputs(members) * (_taps(members) + 1),
 }

@@ -35,7 +35,7 @@ def merged(shape: Sequence[int], *strides: Sequence[int]) -> tuple[list[int], li
     return extents, kept
 
 
-def array(name: str, values: Sequence[int], missing: int) -> dict[str, object]:
+def array(name: str, values: Sequence[object], missing: object) -> dict[str, object]:
     """Members of an array with an entry for each loop, the innermost one last."""
     if len(values) > LOOPS:
         raise NotPlayableError(f"it has {len(values)} loops inside one another, the player at most {LOOPS}")

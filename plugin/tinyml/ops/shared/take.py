@@ -13,6 +13,7 @@ import numpy as np
 from tinyml.base import c
 from tinyml.ir import Array, Layer, Op, Shape, Tensor, TensorType, given
 from tinyml.ops.framework.kernel import Kernel, Sheet
+from tinyml.ops.framework.play_loops import array
 
 Picks = tuple[int, ...]
 
@@ -50,6 +51,9 @@ class TakeLoops(Kernel[Take]):
             return
         tables = op.picks(x.shape)
         kept = _trailing(tables, x.shape)
+        if sheet.plays:
+            _play(sheet, tables[:kept])
+            return
         row = int(np.prod(x.shape[kept:], dtype=np.int64))
         names = [f"i{axis}" for axis in range(kept)]
         source = target = c.Expr(0)
@@ -64,6 +68,37 @@ class TakeLoops(Kernel[Take]):
                 sheet.include("<string.h>")
                 to, start = target * row, source * row
                 sheet.line(f"memcpy(&{sheet.y()}[{to}], &{sheet.x()}[{start}], {row * x.dtype.bytes});")
+
+
+def _play(sheet: Sheet, tables: Sequence[Picks]) -> None:
+    """Tables of offsets in bytes, for axes where they are not multiples of one."""
+    x = sheet.layer.input(0)
+    strides = [stride * x.dtype.bytes for stride in c.contiguous(x.shape)]
+    extents: list[int] = []
+    steps: list[int] = []
+    names: list[str] = []
+    start = 0
+    for axis, picks in enumerate(tables):
+        offsets = np.asarray(picks, np.int64) * strides[axis]
+        step = int(offsets[1] - offsets[0]) if offsets.size > 1 else 0
+        if step >= 0 and bool(np.all(offsets == offsets[0] + step * np.arange(offsets.size))):
+            start += int(offsets[0])
+            if offsets.size == 1:
+                continue
+            names.append("0")
+        else:
+            names.append(sheet.table(f"axis{axis}", offsets.astype(np.uint32), holds="offsets in bytes"))
+            step = 0
+        extents.append(offsets.size)
+        steps.append(step)
+    members = {
+        **array("extents", extents, 1),
+        **array("steps", steps, 0),
+        **{name: text or "0" for name, text in array("tables", names, "0").items()},
+        ".start": start,
+        ".bytes": int(np.prod(x.shape[len(tables) :], dtype=np.int64)) * x.dtype.bytes,
+    }
+    sheet.note("tinyml_play_take", members, sheet.x(), sheet.y())
 
 
 def _trailing(tables: Sequence[Picks], shape: Shape) -> int:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinyml.base import c
-from tinyml.ir import Array, Layer, Tensor, TensorType, given
+from tinyml.ir import Array, DType, Layer, Tensor, TensorType, given
 from tinyml.ops.elementwise import lookup
 from tinyml.ops.framework.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.reduce.reduce import largest
@@ -90,6 +90,9 @@ class SoftmaxTableLoops(InPlace[SoftmaxTable]):
         zero = quant_of(y).zero_point
         offset = f" + {zero}" if zero > 0 else f" - {-zero}" if zero else ""
         size = plan.exps.size
+        if sheet.plays and x.dtype is y.dtype is DType.INT8:
+            _play(layer, sheet, plan, table)
+            return
 
         def exponential(place: c.Expr, name: str) -> str:
             """``name`` differs between the passes: a row of one element needs no loop and opens no scope."""
@@ -109,6 +112,26 @@ class SoftmaxTableLoops(InPlace[SoftmaxTable]):
                 )
                 sheet.line(f"const int32_t q = (int32_t)(({value}) >> {plan.shift}){offset};")
                 sheet.line(f"{sheet.y()}[{place}] = ({y.dtype.c})(q > {high} ? {high} : q);")
+
+
+def _play(layer: Layer[SoftmaxTable], sheet: Sheet, plan: Plan, table: str) -> None:
+    x, axis = layer.input(0), layer.op.axis
+    columns = math.prod(x.shape[axis + 1 :])
+    members = {
+        ".rows": math.prod(x.shape[:axis]),
+        ".columns": columns,
+        ".row_step": columns * x.shape[axis],
+        ".depth": x.shape[axis],
+        ".step": columns,
+        ".exps": table,
+        ".size": plan.exps.size,
+        ".numerator": plan.numerator & 0xFFFFFFFF,
+        ".numerator_high": plan.numerator >> 32,
+        ".shift": plan.shift,
+        ".zero": quant_of(layer.output).zero_point,
+        ".out_max": layer.output.dtype.limits[1],
+    }
+    sheet.note("tinyml_play_softmax_table_s8", members, sheet.x(), sheet.y())
 
 
 register_kernels(SoftmaxTable, SoftmaxTableLoops())

@@ -49,6 +49,7 @@ static uint32_t play_depthwise_vectors_ring(struct tinyml_check *check,
 		tinyml_check_reach(w->out_w, w->stride_w, w->kernel_w, w->dilation_w);
 	uint32_t row;
 
+	tinyml_check_that(check, (uint32_t)w->pad_top <= rows); /* the ring has so many rows */
 	if (tinyml_check_nothing(check, SCRATCH)) {
 		tinyml_check_that(check, w->in_c >= least && w->pad_top == 0 && w->pad_left == 0 &&
 						 width <= (uint32_t)w->in_w &&

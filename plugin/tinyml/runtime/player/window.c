@@ -34,6 +34,13 @@ bool tinyml_check_meets(const struct tinyml_window *w)
 
 uint32_t tinyml_check_window_s8(struct tinyml_check *check, const struct tinyml_window *w)
 {
+	return tinyml_check_window(check, w, 1);
+}
+
+uint32_t tinyml_check_window(struct tinyml_check *check, const struct tinyml_window *w,
+			     uint32_t size)
+{
+	const uint32_t inputs = tinyml_check_image(w->batches, w->in_h, w->in_w, w->in_c);
 	const uint32_t outputs = tinyml_check_image(w->batches, w->out_h, w->out_w, w->out_c);
 	const uint32_t strides = tinyml_check_times((uint32_t)w->stride_h, (uint32_t)w->stride_w);
 
@@ -44,7 +51,7 @@ uint32_t tinyml_check_window_s8(struct tinyml_check *check, const struct tinyml_
 						     w->dilation_h, w->pad_top) &&
 					 window_fits(w->in_w, w->out_w, w->stride_w, w->kernel_w,
 						     w->dilation_w, w->pad_left));
-	tinyml_check_reads(check, 0, tinyml_check_image(w->batches, w->in_h, w->in_w, w->in_c), 1);
-	tinyml_check_writes(check, 1, outputs, 1);
+	tinyml_check_reads(check, 0, tinyml_check_times(inputs, size), size);
+	tinyml_check_writes(check, 1, tinyml_check_times(outputs, size), size);
 	return outputs;
 }

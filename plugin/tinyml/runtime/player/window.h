@@ -22,6 +22,10 @@ uint32_t tinyml_check_image(int32_t batches, int32_t height, int32_t width, int3
  */
 uint32_t tinyml_check_window_s8(struct tinyml_check *check, const struct tinyml_window *window);
 
+/** The same for elements of `size` bytes. */
+uint32_t tinyml_check_window(struct tinyml_check *check, const struct tinyml_window *window,
+			     uint32_t size);
+
 /** Whether no window is before the input or begins after it, for kernels that require this. */
 bool tinyml_check_meets(const struct tinyml_window *window);
 

@@ -250,6 +250,52 @@ struct tinyml_play_dequantize {
 	int32_t zero;
 };
 
+/** Blocks of bytes, whose offsets along an axis are in a table of words, or multiples of a step. */
+struct tinyml_play_take {
+	uint32_t extents[TINYML_PLAY_LOOPS];
+	uint32_t steps[TINYML_PLAY_LOOPS];
+	uint32_t tables[TINYML_PLAY_LOOPS]; /* 0: none */
+	uint32_t start;
+	uint32_t bytes;
+};
+
+/** Rows of `depth` elements, `step` apart: exp * (numerator / sum) >> shift, plus zero. */
+struct tinyml_play_softmax_table {
+	uint32_t rows;
+	uint32_t columns; /* rows that begin at neighbouring elements */
+	uint32_t row_step;
+	uint32_t depth;
+	uint32_t step;
+	uint32_t exps; /* `size` words */
+	uint32_t size;
+	uint32_t numerator;
+	uint32_t numerator_high;
+	uint32_t shift;
+	int16_t zero;
+	int16_t out_max;
+};
+
+/** Positions of 0 stand for NULL. */
+struct tinyml_play_conv_f32 {
+	struct tinyml_window window;
+	int16_t groups;
+	uint32_t from_the_end;
+	float out_min;
+	float out_max;
+	uint32_t weights;
+	uint32_t bias;
+};
+
+struct tinyml_play_dense_f32 {
+	int32_t rows;
+	int32_t inputs;
+	int32_t outputs;
+	uint32_t weights;
+	uint32_t bias;
+	float out_min;
+	float out_max;
+};
+
 /* What the player calls, and what it checks, by structure. */
 
 void tinyml_play_conv_stream_s8(const struct tinyml_play *play);
@@ -296,6 +342,17 @@ uint32_t tinyml_check_depthwise_conv_rvv_s8(struct tinyml_check *check);
 uint32_t tinyml_check_dense_mve_once_s8(struct tinyml_check *check);
 uint32_t tinyml_check_dense_mve_twice_s8(struct tinyml_check *check);
 uint32_t tinyml_check_dense_rvv_s8(struct tinyml_check *check);
+
+void tinyml_play_take(const struct tinyml_play *play);
+uint32_t tinyml_check_take(struct tinyml_check *check);
+void tinyml_play_softmax_table_s8(const struct tinyml_play *play);
+uint32_t tinyml_check_softmax_table_s8(struct tinyml_check *check);
+void tinyml_play_conv_f32(const struct tinyml_play *play);
+uint32_t tinyml_check_conv_f32(struct tinyml_check *check);
+void tinyml_play_depthwise_conv_f32(const struct tinyml_play *play);
+uint32_t tinyml_check_depthwise_conv_f32(struct tinyml_check *check);
+void tinyml_play_dense_f32(const struct tinyml_play *play);
+uint32_t tinyml_check_dense_f32(struct tinyml_check *check);
 
 void tinyml_play_average_pool_s8(const struct tinyml_play *play);
 uint32_t tinyml_check_average_pool_s8(struct tinyml_check *check);
