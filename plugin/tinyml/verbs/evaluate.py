@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from tinyml.cores.machines import MACHINES
 from tinyml.settings.quantize_request import KEYS
 from tinyml.verbs.base import Verb, roomy
+from tinyml.verbs.packs import add_of_argument, pack_of, player_of
 from tinyml.verbs.runner import add_place_arguments, placed
 from tinyml.verbs.settings import add_model_arguments
 
@@ -37,6 +38,8 @@ class Evaluate(Verb):
     With classes: accuracy, a confusion matrix, and recall and precision of each class. With values: mean
     absolute error and R². In both cases, and without labels, the outputs are compared with those of the
     original: the same model in its own runtime, the float model where --quantize is given, or --against.
+
+    MODEL can be a pack without code (.tmodel), which the player runs; --of is the model that it was made of.
 
     Exit code: 0, or 3 if the accuracy is lower than --min-accuracy.
     """
@@ -78,6 +81,7 @@ class Evaluate(Verb):
             "--min-accuracy", metavar="SHARE", help="exit with 3 if the accuracy is lower: 0.95, or 95%%"
         )
         parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures as JSON")
+        add_of_argument(parser)
         add_place_arguments(parser)
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
@@ -90,6 +94,7 @@ class Evaluate(Verb):
         from tinyml.settings.evaluation import accuracy_of
         from tinyml.verbs.progress import Bars
 
+        pack = pack_of(args, "evaluate")
         wanted = None if args.min_accuracy is None else accuracy_of(args.min_accuracy, "--min-accuracy: ")
         with (
             test_set(args.data, args.labels) as (data, labels),
@@ -98,10 +103,11 @@ class Evaluate(Verb):
         ):
             request = _request(args, data, labels)
             compiled = build(as_model(args.model), chosen.options)
+            place = chosen.place if pack is None else player_of(pack, args.on, compiled.built)
             chosen.check(compiled.built)
             original = as_model(args.against or args.model, shapes=chosen.options.shapes)
             question = Question(compiled.options.classes, args.task, args.output)
-            result = measure(compiled, chosen.place, request, original, question, bars.advance)
+            result = measure(compiled, place, request, original, question, bars.advance)
         if args.json:
             whole_files.save(args.json, json.dumps(result.as_json(), indent=2) + "\n")
         show(result, console)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tinyml.cores.machines import MACHINES
 from tinyml.verbs.base import Verb, print_notes
+from tinyml.verbs.packs import add_of_argument, pack_of, player_of
 from tinyml.verbs.runner import Placed, add_place_arguments, placed
 from tinyml.verbs.settings import add_model_arguments
 
@@ -80,7 +81,7 @@ class Verify(Verb):
             metavar="R",
             help="allowed difference of floats, relative to the largest value",
         )
-        parser.add_argument("--of", type=Path, metavar="MODEL", help="the model that a pack was made of")
+        add_of_argument(parser)
         parser.add_argument("--against", type=Path, metavar="MODEL", help="compare with another model")
         parser.add_argument(
             "--snr",
@@ -100,47 +101,20 @@ class Verify(Verb):
 
         if args.samples < 1:
             raise ConfigError("--samples must be at least 1")
-        pack = _pack_of(args)
+        pack = pack_of(args, "verify")
         with placed(args, console) as chosen:
             model = check.subject(args.model, chosen.options)
             chosen.check(model.compiled)
             graph = model.compiled.graph
             print_notes(console, (note for note in graph.notes if note != HYBRID))
             samples = load_samples(args.input, graph) if args.input else generated(graph, args.samples)
-            place = _place(chosen, graph, console) if pack is None else _player(pack, args.on, model)
+            place = (
+                _place(chosen, graph, console) if pack is None else player_of(pack, args.on, model.compiled)
+            )
             if args.against:
                 return _against(args, model, place, samples, console)
             verdict = check.check(model, place, samples, args.reference, args.steps, args.tolerance)
             return _show(verdict, place.name, console)
-
-
-def _pack_of(args: argparse.Namespace) -> Path | None:
-    """The pack to play, if MODEL is one; then the model that it was made of takes its place."""
-    from tinyml.base.errors import ConfigError
-    from tinyml.slots.playing import SUFFIX
-
-    if args.model is None or args.model.suffix != SUFFIX:
-        return None
-    if args.of is None or args.board:
-        raise ConfigError(
-            "a pack does not contain the model that it was made of",
-            "verify model.tmodel --of model.onnx, on a machine (--on)",
-        )
-    pack: Path = args.model
-    args.model, args.kernels = args.of, "portable"
-    return pack
-
-
-def _player(pack: Path, machine: str, model: Subject) -> Runner:
-    from tinyml.base.errors import ConfigError
-    from tinyml.slots.playing import Player, played_on
-
-    played = played_on(pack, machine)
-    if played.model.sha256 != model.compiled.summary["sha256"]:
-        raise ConfigError(
-            f"{pack} was made of another file than {model.file.path}", "--of, with the file that was packed"
-        )
-    return Player(played, model.compiled.files)
 
 
 def _place(chosen: Placed, graph: Graph, console: Console) -> Runner:

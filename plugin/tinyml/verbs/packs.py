@@ -1,0 +1,47 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Packs without code in the place of a model, for commands that also need the model itself."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tinyml.harness import Runner
+    from tinyml.pipeline import Compiled
+
+
+def add_of_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--of", type=Path, metavar="MODEL", help="if MODEL is a pack: the model that it was made of"
+    )
+
+
+def pack_of(args: argparse.Namespace, verb: str) -> Path | None:
+    """The pack to play, if MODEL is one; then the model that it was made of takes its place."""
+    from tinyml.base.errors import ConfigError
+    from tinyml.slots.container import SUFFIX
+
+    if args.model is None or args.model.suffix != SUFFIX:
+        return None
+    if args.of is None or args.board:
+        raise ConfigError(
+            "a pack does not contain the model that it was made of",
+            f"{verb} model.tmodel --of model.onnx, on a machine (--on)",
+        )
+    pack: Path = args.model
+    args.model, args.kernels = args.of, "portable"
+    return pack
+
+
+def player_of(pack: Path, machine: str, compiled: Compiled) -> Runner:
+    """Where to run instead: the player, with the pack of a compiled model."""
+    from tinyml.base.errors import ConfigError
+    from tinyml.slots.playing import Player, played_on
+
+    played = played_on(pack, machine)
+    if played.model.sha256 != compiled.summary["sha256"]:
+        raise ConfigError(f"{pack} was made of another file", "--of, with the file that was packed")
+    return Player(played, compiled.files)
