@@ -8,6 +8,7 @@ Every figure is computed here again, from the files, by other code.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -33,7 +34,8 @@ def network(seed: int) -> bytes:
     """A hidden layer and one to three outputs; an offset is up to a million times what an output moves by."""
     rng = np.random.default_rng((32, seed))
     nodes = [node("Gemm", "x w a", "g"), node("Relu", "g", "h")]
-    constants = {"w": rng.normal(0, 0.4, (8, 16)).astype(FLOAT), "a": rng.normal(0, 0.3, 16).astype(FLOAT)}
+    constants: dict[str, Any] = {"w": rng.normal(0, 0.4, (8, 16)).astype(FLOAT)}
+    constants["a"] = rng.normal(0, 0.3, 16).astype(FLOAT)
     outputs = [f"y{index}" for index in range(int(rng.integers(1, 4)))]
     for name in outputs:
         classes, size = int(rng.integers(1, 6)), 10 ** float(rng.uniform(-2, 1))

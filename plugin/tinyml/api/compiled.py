@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tinyml.api.data import DataLike, data_file
+from tinyml.api.data import DataLike, data_file, example_of
 from tinyml.api.printed_tables import frame
 from tinyml.api.sources import Model, ModelLike, Port, as_model
 from tinyml.base.errors import ConfigError, did_you_mean
@@ -157,6 +157,8 @@ def compile(
             raise ConfigError(
                 f"compile() has no setting {key!r}{did_you_mean(key, known)}", f"one of: {', '.join(known)}"
             )
+    if example is None and calibration is not None:
+        example = example_of(calibration)
     source = as_model(model, example, name=name, shapes=shapes)
     if source.chosen:
         settings = {"outputs": source.chosen, **settings}

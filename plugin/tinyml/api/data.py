@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -14,11 +14,15 @@ import numpy as np
 
 from tinyml.base.errors import ConfigError, called, did_you_mean
 from tinyml.datasets.arrays import UNREADABLE, packed, read_numpy
+from tinyml.datasets.csv_file import LABELS
 from tinyml.ir import Array, Graph
 
 DataLike: TypeAlias = Any
 """A path (.npz, .npy, .csv, or a folder of images or WAV files), an array with one row per sample,
 arrays by input name, or a loader of batches: PyTorch's DataLoader, tf.data, a list of (inputs, labels)."""
+
+WIDENED = (np.dtype(np.float64), np.dtype(np.float16), np.dtype(np.uint8))
+"""Types of data that modules take as float32: numpy's default, halves, and pixels."""
 
 
 @contextmanager
@@ -34,6 +38,34 @@ def data_file(data: DataLike | None, stem: str) -> Iterator[Path | None]:
         path.write_bytes(packed({str(key): _array(value, stem) for key, value in arrays.items()}))
         with called(path, stem):
             yield path
+
+
+def example_of(data: DataLike) -> Callable[[], Any]:
+    """The first sample of some data, each input as an array with one row; None if it takes a reader.
+
+    A function, because only a PyTorch module without an example asks for it.
+    """
+
+    def first() -> Any:
+        found = _stored(Path(data)) if isinstance(data, str | Path) else _batches(data)
+        arrays = found if isinstance(found, Mapping) else {"data": found}
+        rows = [_array(value, str(key)) for key, value in arrays.items() if str(key) not in LABELS]
+        if not rows or any(row.ndim < 2 or not len(row) for row in rows):
+            return None
+        return tuple(row[:1].astype(np.float32) if row.dtype in WIDENED else row[:1] for row in rows)
+
+    return first
+
+
+def _stored(path: Path) -> Mapping[str, Array]:
+    """The arrays of a file; none of files that are something else."""
+    check_data(path)
+    if path.suffix not in (".npz", ".npy"):
+        return {}
+    try:
+        return read_numpy(path)
+    except UNREADABLE:  # which the reader of the data explains
+        return {}
 
 
 def _batches(data: Any) -> Any:

@@ -11,6 +11,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -47,10 +48,13 @@ def _torch(torch: Any, model: Any, example: Any) -> bytes | None:
     modern = importlib.util.find_spec("onnxscript") is not None
     if program and not modern:
         raise ToolError("exporting a torch.export program requires onnxscript", "pip install onnxscript")
+    if isinstance(example, FunctionType):  # data that has an example
+        example = example()
     if not program and example is None:
         raise ConfigError(
             "a PyTorch module needs example inputs: they determine the shapes",
-            "tinyml.load(module, torch.zeros(1, 3, 32, 32)), or its shape, or a tuple of tensors",
+            "tinyml.load(module, torch.zeros(1, 3, 32, 32)), or its shape, or a tuple of tensors; quantize() "
+            "and compile(calibration=...) take the first sample of arrays and of .npz and .npy files",
         )
     inputs = _examples(torch, example)
     try:

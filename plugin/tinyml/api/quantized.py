@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from tinyml.api.data import DataLike, data_file, given
+from tinyml.api.data import DataLike, data_file, example_of, given
 from tinyml.api.printed_tables import table
 from tinyml.api.sources import Model, ModelLike, as_model, paths
 from tinyml.base.progress import Progress
@@ -72,7 +72,7 @@ def quantize(
     Python files with operators of your own, which stay float. ``progress`` is called with the name of a
     step, how much of it is done, and how much there is.
     """
-    source = as_model(model, example, shapes=shapes)
+    source = as_model(model, example_of(calibration) if example is None else example, shapes=shapes)
     low, high = range if range is not None else (None, None)
     with data_file(calibration, "calibration") as data, data_file(labels, "labels") as truth:
         request = Request(

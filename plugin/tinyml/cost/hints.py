@@ -22,13 +22,29 @@ NORMALISED_OUTSIDE = (
 
 def hints(compiled: Compiled) -> tuple[str, ...]:
     """One line for each integer input that is normalised in float, and for why layers compute in float."""
-    found = [*float_layers(compiled)]
+    found = [*batches(compiled.graph), *float_layers(compiled)]
     for name in compiled.graph.inputs:
         given = compiled.graph.tensors[name]
         chain = list(_normalisation(compiled.graph, given))
         if len(chain) > 1 and given.elements >= WORTHWHILE:
             found.append(_hint(compiled, given, chain))
     return tuple(found)
+
+
+def batches(graph: Graph) -> tuple[str, ...]:
+    """A note if all inputs and outputs begin with one axis of several elements, as a batch does."""
+    inputs, outputs = ([graph.tensors[n].shape for n in names] for names in (graph.inputs, graph.outputs))
+    if graph.states or not inputs or any(len(shape) < 2 for shape in inputs) or () in outputs:
+        return ()
+    first = {shape[0] for shape in (*inputs, *outputs)}
+    if len(first) != 1 or min(first) < 2:
+        return ()
+    (count,) = first
+    return (
+        f"every input and output begins with an axis of {count}. If that is a batch, each run computes "
+        f"{count} samples and the arena holds all of them: export the model with a batch of 1, from an "
+        "example input with one sample",
+    )
 
 
 def _normalisation(graph: Graph, given: Tensor) -> Iterator[Layer]:
