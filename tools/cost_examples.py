@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from tools import layer_counts
+from tools import kernel_counts, layer_counts
 from tools.environment import ROOT
 from tools.layer_counts import Counted
 
@@ -17,9 +17,12 @@ sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever 
 
 from tinyml import harness
 from tinyml.ir import Layer
-from tinyml.ops.framework.kernel import Kernel
+from tinyml.ops.framework.kernel import Kernel, kernels_of
 from tinyml.ops.framework.tally import Tally
 from tinyml.pipeline import Compiled
+
+SHARE = 0.3
+"""A layer that was counted alone weighs as much as one that takes this share of a model."""
 
 
 @dataclass(frozen=True)
@@ -79,3 +82,17 @@ def examples(machine: str) -> list[Example]:
         if one.machine == machine and one.model in files and not one.wrapped
     ]
     return [one for one in found if one.is_current]
+
+
+def single_layers(machine: str, cost: str) -> list[Known]:
+    """The layers that every kernel was counted on, one by one."""
+    found = []
+    for one in kernel_counts.load():
+        spent = getattr(one, cost)
+        if one.machine != machine or spent is None or one.layer not in kernel_counts.CASES:
+            continue
+        layer = kernel_counts.layer_of(one.layer)
+        kernel = next((k for k in kernels_of(type(layer.op)) if k.name == one.kernel), None)
+        if kernel is not None:
+            found.append(Known(one.layer, layer, kernel, None, float(spent), spent / SHARE))
+    return found

@@ -14,7 +14,7 @@ from tinyml import harness
 from tinyml.cost.estimate import estimate
 from tinyml.cost.model import CostModel, find_model
 from tools import layer_counts
-from tools.cost_examples import Example, examples
+from tools.cost_examples import Example, examples, single_layers
 from tools.environment import ROOT
 from tools.fit_costs import Errors, error_of
 from tools.fit_speed import fit_speed
@@ -30,7 +30,9 @@ instructions and cycles without building or running anything. This page compares
 published models as they were built and run on emulated cores (`python -m tools.layer_counts`).
 
 - **Instructions** of a layer are a sum over its work (multiplications, outputs, rows of windows ...), with
-  figures fitted to the counted layers of each kernel. For layers that are loops in the model's own source,
+  figures fitted to the counted layers of each kernel: those of the models, and some that every kernel
+  computed (`python -m tools.kernel_counts`). The compiler chooses kernels by the same figures
+  ([KERNEL_CHANGES.md](KERNEL_CHANGES.md)). For layers that are loops in the model's own source,
   the sum is over the operations that the generated C executes.
 - **Code** is what the linker keeps: the functions that the C calls and everything that they call, each linked
   once to learn its size; only the size of the model's own C is fitted.
@@ -167,8 +169,14 @@ def _rows(rows: list[tuple[Example, Errors]], known: list[Example]) -> Iterator[
     layers = {id(one): one.layers("instructions") for one in known}
     names = sorted({one.counted.model for one in known})
     fold = {name: index % FOLDS for index, name in enumerate(names)}
+    alone = single_layers(known[0].counted.machine, "instructions")
     speeds = [
-        fit_speed([layer for one in known if fold[one.counted.model] != part for layer in layers[id(one)]])
+        fit_speed(
+            [
+                *(layer for one in known if fold[one.counted.model] != part for layer in layers[id(one)]),
+                *alone,
+            ]
+        )
         for part in range(FOLDS)
     ]
     for one, errors in rows:

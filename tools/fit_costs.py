@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 
 from tools import layer_counts
-from tools.cost_examples import Example, examples
+from tools.cost_examples import Example, examples, single_layers
 from tools.environment import ROOT
 from tools.fit_code import fit_code
 from tools.fit_speed import fit_evenly
@@ -31,7 +31,7 @@ sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever 
 from tinyml import harness
 from tinyml.base.errors import TinymlError
 from tinyml.bench import record
-from tinyml.cores.code_sizes import DATA
+from tinyml.cores.core_data import DATA
 from tinyml.cost import cycles
 from tinyml.cost.estimate import estimate
 from tinyml.cost.model import CostModel, find_model
@@ -47,8 +47,8 @@ def fit(machine: str, keep_code: bool = False, keep_functions: bool = False) -> 
     model = CostModel(
         target,
         record.compiler_name([machine]),
-        fit_evenly(known, "instructions"),
-        fit_evenly(timed, "cycles") if timed else None,
+        fit_evenly(known, single_layers(machine, "instructions"), "instructions"),
+        fit_evenly(timed, single_layers(machine, "cycles"), "cycles") if timed else None,
         weighing.how if weighing else "",
         old.code if old and keep_code else fit_code(machine, known, old.code if old else None),
     )

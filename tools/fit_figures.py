@@ -16,8 +16,9 @@ from tools.environment import ROOT
 
 sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever is installed
 
-from tinyml.cost.model import Figures, factor_keys, weighted
-from tinyml.cost.work import Work
+from tinyml.cost.model import factor_keys
+from tinyml.ops.framework.kernel_costs import Figures, weighted
+from tinyml.ops.framework.work import Work
 
 EVENNESS = 0.6
 """How much a layer counts by its relative error: 1 entirely, 0 by its share of the model's cost."""

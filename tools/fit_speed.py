@@ -15,9 +15,10 @@ from tools.fit_figures import EVENNESS, factors, figures
 
 sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever is installed
 
-from tinyml.cost.model import Speed, executed, library_parts, variant, weighted
-from tinyml.cost.work import Work, work
+from tinyml.cost.model import Speed, executed, library_parts
 from tinyml.ops.framework.kernel import Library
+from tinyml.ops.framework.kernel_costs import variant, weighted
+from tinyml.ops.framework.work import Work, work
 from tinyml.pipeline import banded_layers
 
 ROUNDS = 3  # of sharing out what layers in bands cost among the kernels in them
@@ -44,13 +45,17 @@ def fit_speed(layers: Sequence[Known]) -> Speed:
     return speed
 
 
-def fit_evenly(known: Sequence[Example], cost: str) -> Speed:
-    """``fit_speed`` again, with more weight on the models that it estimates worst; the best of all."""
+def fit_evenly(known: Sequence[Example], single: Sequence[Known], cost: str) -> Speed:
+    """``fit_speed`` again, with more weight on the models that it estimates worst; the best of all.
+
+    ``single``: layers of no model, which every kernel was counted on.
+    """
     layers = [one.layers(cost) for one in known]
     weight: defaultdict[str, float] = defaultdict(lambda: 1.0)
     best, least = Speed(), float("inf")
     for _ in range(1 + EMPHASES):
-        speed = fit_speed([_emphasised(layer, weight[layer.model]) for own in layers for layer in own])
+        models = [_emphasised(layer, weight[layer.model]) for own in layers for layer in own]
+        speed = fit_speed([*models, *single])
         errors = {own[0].model: abs(_sum(speed, own) / own[0].whole - 1) for own in layers if own}
         worst = max(errors.values(), default=0.0)
         if worst < least:

@@ -85,6 +85,12 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("-m tools.spending", ("docs/OPTIMIZE.md",), "what `optimize:` does", f"minutes, {MODELS}, QEMU"),
     Command(
+        "-m tools.kernel_counts",
+        ("benchmarks/kernel_counts.json",),
+        "a kernel that competes with another (the C of existing kernels: with `--again`)",
+        "minutes, QEMU, CMSIS-NN, RISC-V tools",
+    ),
+    Command(
         "-m tools.layer_counts",
         ("benchmarks/layer_counts.json",),
         "which kernels compute a layer (the C of existing kernels: with `--again`, an hour)",
@@ -93,13 +99,13 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "-m tools.fit_costs",
         ("plugin/tinyml/cost/data", "docs/COSTS.md"),
-        "the counts of layers: the figures of `tinyml cost`",
+        "the counts of layers: the figures of `tinyml cost`, by which kernels are chosen too",
         f"minutes, {MODELS}, CMSIS-NN",
     ),
     Command(
         "-m tools.kernel_sizes",
         ("plugin/tinyml/cost/data/kernels",),
-        "the size of kernels on cores without fitted costs",
+        "the size and cost of kernels on cores that no model was counted on",
         "a minute, RISC-V tools",
     ),
     Command("-m tools.slot_figures", ("docs/slots.md",), "the cost of slots", f"minutes, {MODELS}, QEMU"),

@@ -1,8 +1,9 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Link every kernel alone, on cores without fitted costs, so that ``optimize: size`` knows what is smaller.
+"""Sizes and costs of kernels on cores that no published model was counted on: how kernels are chosen there.
 
-``python -m tools.kernel_sizes`` writes plugin/tinyml/cost/data/kernels. It takes about a minute.
+``python -m tools.kernel_sizes`` links every kernel alone, fits what it takes to the layers that
+``python -m tools.kernel_counts`` counted, and writes plugin/tinyml/cost/data/kernels. It takes a minute.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from tools.environment import ROOT
 sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever is installed
 
 from tinyml import harness
-from tinyml.cores.code_sizes import kernels_file
+from tinyml.cores.core_data import kernels_file
 from tools import code_tables
+from tools.cost_examples import single_layers
+from tools.fit_speed import fit_speed
 
 MACHINES = ("qemu-riscv32", "qemu-riscv32-zve32x")
 
@@ -28,7 +31,10 @@ def sizes_on(machine: str) -> dict[str, object]:
     sizes = {piece: size for pieces in kernels.values() for piece, size in pieces}
     numbers = {piece: number for number, piece in enumerate(sorted(sizes))}
     functions = {name: sorted(numbers[piece] for piece, _ in kernels[name]) for name in sorted(kernels)}
-    return {"code": {"pieces": [[piece, sizes[piece]] for piece in sorted(sizes)], "functions": functions}}
+    return {
+        "code": {"pieces": [[piece, sizes[piece]] for piece in sorted(sizes)], "functions": functions},
+        "instructions": {"kernels": fit_speed(single_layers(machine, "instructions")).kernels},
+    }
 
 
 def main() -> int:

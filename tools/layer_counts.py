@@ -107,10 +107,10 @@ def published() -> list[Path]:
 
 def compiled(path: Path, target: str, cmsis_nn: bool) -> Compiled:
     """A published model; open dimensions are those of its recorded inputs."""
-    return compile_model(path, Options(NAME, target, shapes=_shapes(path), cmsis_nn=cmsis_nn))
+    return compile_model(path, Options(NAME, target, shapes=shapes(path), cmsis_nn=cmsis_nn))
 
 
-def _shapes(path: Path) -> dict[str, Shape]:
+def shapes(path: Path) -> dict[str, Shape]:
     samples = path.with_suffix(".npz")
     if path.suffix != ".onnx" or not samples.is_file():
         return {}

@@ -12,12 +12,14 @@ import pytest
 
 import tinyml
 from tests.support.quantizing import FLOAT
-from tinyml.cores.code_sizes import DATA
+from tinyml.cores.core_data import DATA
 from tinyml.cost.estimate import _may_need, estimate_for
-from tinyml.cost.work import work
 from tinyml.ops.framework.tally import Tally
-from tinyml.pipeline import Options, compile_model
+from tinyml.ops.framework.work import work
+from tinyml.pipeline import Options, compile_built, compile_model
 from tinyml.verbs import cli
+from tools import kernel_counts
+from tools.kernel_layers import sketched
 
 ROOT = Path(__file__).parents[2]
 DIGITS = FLOAT.parent / "model.onnx"
@@ -155,12 +157,27 @@ def test_helpers_of_layers_whose_c_can_need_them(statement: str, needed: set[str
     assert {name for name in ("__aeabi_fsub", "__aeabi_fdiv") if _may_need(name, tally)} == needed
 
 
-def test_kernels_that_were_fitted_to_other_layers(models_folder: Path) -> None:
-    """CMSIS-NN's depthwise kernel is fitted to small layers; those of this model are fifty times as large."""
-    options = Options("vww", "cortex-m4", "cmsis-nn", cmsis_nn=True)
+@pytest.mark.parametrize("core", CORES)
+def test_a_model_of_which_every_kernel_is_cmsis_nns(core: str, models_folder: Path) -> None:
+    """Its kernels were counted on single layers only."""
+    options = Options("vww", core, "cmsis-nn", cmsis_nn=True)
     found = estimate_for(compile_model(models_folder / "mlperf_vww_int8.tflite", options))
     assert found is not None
-    assert "arm_depthwise_conv_3x3_s8" in found.coarse
-    row = counted("mlperf_vww_int8", "cortex-m4", "cmsis-nn")
-    assert found.instructions == pytest.approx(row["instructions"], rel=0.15)
-    assert found.cycles == pytest.approx(row["cycles"], rel=0.15)
+    row = counted("mlperf_vww_int8", core, "cmsis-nn")
+    assert found.instructions == pytest.approx(row["instructions"], rel=CLOSE)
+    if core == "cortex-m4":
+        assert found.cycles == pytest.approx(row["cycles"], rel=CLOSE)
+
+
+def test_filter_banks_have_estimates() -> None:
+    """Their matrices are mostly zero and have kernels of their own."""
+    model = compile_built(sketched(["mel_257_to_40"]), Options(target="cortex-m4"))
+    found = estimate_for(model)
+    assert found is not None
+    assert found.unmeasured == ()
+    (truth,) = (
+        one.instructions
+        for one in kernel_counts.load()
+        if (one.layer, one.machine) == ("mel_257_to_40", "qemu-cortex-m4")
+    )
+    assert found.instructions == pytest.approx(truth, rel=CLOSE)

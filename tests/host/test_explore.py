@@ -150,10 +150,8 @@ def test_no_estimate_takes_fewer_cycles_than_instructions() -> None:
         as_model(DIGITS), Options("digits"), place, kernels=("auto", "cmsis-nn")
     )
     timed = [point for point in found.points if point.instructions is not None]
-    assert any(point.averaged for point in timed if point.kernels == "cmsis-nn")
+    assert any(point.kernels == "cmsis-nn" for point in timed)
     assert all((point.cycles or 0) >= (point.instructions or 0) for point in timed)
-    for row, point in zip(found.rows(), found.front, strict=True):
-        assert row[3].startswith("~") == bool(point.averaged)
 
 
 @pytest.mark.tenth("Chromium")

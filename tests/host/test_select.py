@@ -5,19 +5,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.support.weighted_layers import Layers, Weighted
 from tinyml.base.errors import UnsupportedError
-from tinyml.cores.targets import find_target
+from tinyml.cores.core_data import measured
+from tinyml.cores.targets import TARGETS, find_target
 from tinyml.emit.model import Provenance
-from tinyml.memory.select import Selected
+from tinyml.memory import select
 from tinyml.ops.conv.conv import Conv
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.conv.depthwise import DepthwiseConv
-from tinyml.ops.framework.kernel import Kernel, Library
+from tinyml.ops.dense.dense import Dense
+from tinyml.ops.framework.kernel import Library, kernels_of
+from tinyml.ops.framework.kernel_costs import instructions
 from tinyml.pipeline import Options, compile_graph, compile_model
 from tinyml.settings.optimize import BALANCED
 
@@ -44,7 +46,8 @@ def test_auto_takes_the_cheaper(target: str) -> None:
     def costs(options: Options) -> list[float]:
         selected = compile_model(DIGITS, options).selected
         core = find_target(target)
-        return [each.kernel.cost.instructions(each.layer, core) for each in selected if each.kernel.cost]
+        found = (instructions(each.kernel, each.layer, core) for each in selected)
+        return [amount for amount in found if amount is not None]
 
     auto = costs(Options(target=target, cmsis_nn=True))
     for kernels in ("portable", "cmsis-nn"):
@@ -58,15 +61,23 @@ def test_provenance_tells_the_two_autos_apart() -> None:
     assert Options(kernels="portable", cmsis_nn=True).describe() == "kernels portable"
 
 
-def test_every_competing_kernel_has_a_cost() -> None:
-    """A kernel without a cost would never be compared."""
-    selected = compile_model(DIGITS, Options(target="cortex-m55", kernels="cmsis-nn")).selected
-    assert all(_cost_known(each) for each in selected)
+@pytest.mark.parametrize("target", [name for name, target in TARGETS.items() if target.arm])
+def test_every_competing_kernel_was_measured(target: str) -> None:
+    """A kernel without figures would never be chosen."""
+    core = find_target(target)
+    kernels = measured(target)["instructions"]["kernels"]
+    competing = (kernel for op in (Conv, DepthwiseConv, Dense) for kernel in kernels_of(op))
+    names = {kernel.name for kernel in competing if kernel.name.endswith("_s8") and kernel.runs_on(core)}
+    known = {name.split(" ")[0] for name in kernels}
+    assert not {name for name in names if "_f32_" not in name} - known
 
 
-def _cost_known(each: Selected) -> bool:
-    kernel: Kernel[Any] = each.kernel
-    return kernel.library is not Library.CMSIS_NN or kernel.cost is not None
+def test_a_kernel_that_was_never_measured_is_not_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless there is no other."""
+    case = Weighted(Conv(), (1, 4, 4, 8), (8, 1, 1, 8))
+    monkeypatch.setattr(select, "instructions", lambda kernel, layer, target: None)
+    assert selected(case, "cortex-m4", "auto") == [Library.PORTABLE]
+    assert selected(case, "cortex-m4", "cmsis-nn") == [Library.CMSIS_NN]
 
 
 def test_wide_convolutions_where_there_are_registers_for_them() -> None:
@@ -94,7 +105,8 @@ def selected(case: Weighted, target: str, kernels: str) -> list[Library]:
     sketch = Layers()
     sketch.weighted("a", case, once=False)
     origin = Provenance("a", "0" * 64, "")
-    compiled = compile_graph(sketch.graph(), "a", origin, Options(target=target, kernels=kernels))
+    options = Options(target=target, kernels=kernels, cmsis_nn=True)
+    compiled = compile_graph(sketch.graph(), "a", origin, options)
     return [each.kernel.library for each in compiled.selected]
 
 

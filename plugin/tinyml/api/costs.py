@@ -51,7 +51,6 @@ class Cost:
     energies: tuple[Energy, ...]  # of one run, on chips with this core whose energy was published
     note: str  # how far the estimates can be off, or why there are none
     board: Board | None = None
-    averaged: tuple[str, ...] = ()  # kernels whose cost is an average, not fitted: less certain
 
     @property
     def fits(self) -> bool:
@@ -163,5 +162,4 @@ def cost_of(compiled: CompiledModel, board: Board | None = None) -> Cost:
         energies(compiled.target, found.cycles if found else None, board.chip if board else ""),
         errors_of(compiled.built) if known else f"no costs were measured for {compiled.target}",
         board,
-        found.coarse if found else (),
     )

@@ -43,7 +43,6 @@ class Point:
     instructions: int | None = None
     cycles: int | None = None
     quality: str = ""  # what quantising it lost
-    averaged: tuple[str, ...] = ()  # kernels of which only an average cost is known
     fits: bool = True
     best: bool = False  # no other point of the same precision is better in one respect and no worse in others
     same_as: str = ""  # the settings of an earlier point with the same costs
@@ -70,11 +69,6 @@ class Point:
             lines.append(self.settings[self.settings.index("quantize: ") :])
         return "\n".join(f"    {line}" for line in lines)
 
-    @property
-    def about(self) -> str:
-        """The mark of figures that rest on averages."""
-        return "~" if self.averaged else ""
-
     def costs(self) -> tuple[float, ...]:
         time = self.cycles if self.cycles is not None else self.instructions
         return (self.ram_bytes, self.flash_bytes, math.inf if time is None else time)
@@ -94,7 +88,6 @@ class Point:
             "instructions": self.instructions,
             "cycles": self.cycles,
             "quality": self.quality,
-            "averaged": list(self.averaged),
             "fits": self.fits,
             "best": self.best,
             "same_as": self.same_as,
@@ -159,8 +152,8 @@ class Exploration:
                 point.precision,
                 f"{point.ram_bytes:,}",
                 f"{point.flash_bytes:,}",
-                "" if point.instructions is None else f"{point.about}{point.instructions:,}",
-                "" if point.cycles is None else f"{point.about}{point.cycles:,}",
+                "" if point.instructions is None else f"{point.instructions:,}",
+                "" if point.cycles is None else f"{point.cycles:,}",
                 "" if (time := self.milliseconds(point)) is None else f"{time:.2f}",
                 "yes" if point.fits else "no",
                 ("* " if point is self.suggested else "") + (point.settings or "(the default)"),

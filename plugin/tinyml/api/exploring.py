@@ -150,7 +150,6 @@ def _costed(point: Point, compiled: CompiledModel, on: str) -> Point:
         instructions=found.instructions,
         cycles=found.cycles,
         quality=quality,
-        averaged=found.averaged,
     )
     if not on:
         return point
@@ -162,7 +161,6 @@ def _costed(point: Point, compiled: CompiledModel, on: str) -> Point:
         raise ToolError(f"{on} does not count instructions", "a QEMU machine, such as qemu-cortex-m4")
     return replace(
         point,
-        averaged=(),
         instructions=result.instructions[0],
         cycles=cycles.total if isinstance(cycles, Cycles) else None,
         flash_bytes=result.footprint.total.flash,
@@ -180,7 +178,7 @@ def _measured(explored: Exploration, measure: Measure, report: Progress) -> Expl
     for done, point in enumerate(wanted):
         report("measuring", done, len(wanted))
         try:
-            measured.append(replace(point, cycles=measure(point), instructions=None, averaged=()))
+            measured.append(replace(point, cycles=measure(point), instructions=None))
         except TinymlError as error:
             failures[point.settings] = error.message
     if not measured:

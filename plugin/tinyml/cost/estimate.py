@@ -6,16 +6,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tinyml.cores.code_sizes import SAME_CODE
-from tinyml.cores.targets import Target, find_target
-from tinyml.cost.model import Code, CostModel, Speed, find_model, weighted
+from tinyml.cores.core_data import SAME_CODE
+from tinyml.cost.model import Code, CostModel, Speed, find_model
 from tinyml.cost.small_code import ratios
 from tinyml.ir import Layer
-from tinyml.ops.framework.kernel import Kernel, Library
+from tinyml.ops.framework.kernel import Kernel
+from tinyml.ops.framework.kernel_costs import weighted
 from tinyml.ops.framework.tally import Tally
 from tinyml.pipeline import Compiled, banded_layers
 from tinyml.settings.optimize import BALANCED
@@ -31,9 +30,6 @@ _OPERATORS = {"__aeabi_fsub": "-", "__aeabi_fmul": "*"}
 """Helpers that only C with this operator can need: not all layers of a kernel have the same."""
 SHORT_LAYER = 100  # bytes of a function that it copies to its calls
 SHORT_COPY = 64  # bytes that the compiler copies without a call
-FAR_OFF = 1.6
-"""CMSIS-NN's kernels are fitted to the few layers for which they are the best choice. Where a fitted cost
-differs from the kernel's average by this factor, the layer is unlike those, and the average counts."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +42,6 @@ class Estimate:
     constants_bytes: int  # weights, and the descriptions of layers and tensors
     layers: dict[int, int] = field(default_factory=dict)  # instructions by step
     unmeasured: tuple[str, ...] = ()  # kernels of which nothing is known on the core
-    coarse: tuple[str, ...] = ()  # kernels that no fitted model uses: their average cost counts
 
     @property
     def flash_bytes(self) -> int:
@@ -68,22 +63,19 @@ def errors_of(model: Compiled) -> str:
     found = estimate_for(model)
     if found and found.unmeasured:
         return f"no estimate of instructions: never measured: {', '.join(found.unmeasured)}"
-    rough = f"; {', '.join(found.coarse)}: by average cost" if found and found.coarse else ""
     small = "; for -Os scaled by the averages of five models" if "compile_flag" in model.summary else ""
     core = f", with the figures of the {SAME_CODE[target]}" if target in SAME_CODE else ""
     return (
         f"estimated, not counted{core}; on the models that the figures were fitted to at most "
         f"{costs.instructions.error:.0%} from the counted instructions and {costs.code.error:.0%} from the "
-        f"linked code (docs/COSTS.md){small}{rough}"
+        f"linked code (docs/COSTS.md){small}"
     )
 
 
 def estimate(model: Compiled, costs: CostModel) -> Estimate:
     """``costs``: those of the model's core."""
-    averages = _averages(model)
-    spent, unmeasured, rough = _speeds(model, costs.instructions, averages)
-    coarse = tuple(dict.fromkeys(model.selected[step].kernel.name for step in sorted(rough)))
-    cycles = _cycles(model, costs.cycles, spent, rough) if costs.cycles else {}
+    spent, unmeasured = _speeds(model, costs.instructions)
+    cycles, untimed = _speeds(model, costs.cycles) if costs.cycles else ({}, ())
     code = costs.code
     amounts = own_amounts(code, model)
     own = weighted(code.whole, amounts)
@@ -92,64 +84,26 @@ def estimate(model: Compiled, costs: CostModel) -> Estimate:
     scale = ratios(costs.target, str(model.summary.get("compile_flag", BALANCED.flag)))
     return Estimate(
         round(scale.instructions * sum(spent.values())) if known else None,
-        round(scale.cycles * sum(cycles.values())) if known and costs.cycles else None,
+        round(scale.cycles * sum(cycles.values())) if known and costs.cycles and not untimed else None,
         round(scale.code * (round(own) + code.linked(functions(model, code)))),
         int(model.summary["weights_bytes"]) + round(extra),
         {step: round(scale.instructions * amount) for step, amount in spent.items()},
         unmeasured,
-        coarse,
     )
 
 
-def _averages(model: Compiled) -> dict[int, float]:
-    """Instructions of each layer by the costs with which kernels are chosen, where its kernel has one."""
-    target = find_target(str(model.summary["target"]))
-    found = {step: _average(one.layer, one.kernel, target) for step, one in enumerate(model.selected)}
-    return {step: amount for step, amount in found.items() if amount is not None}
-
-
-def _average(layer: Layer, kernel: Kernel[Any], target: Target) -> float | None:
-    if (inside := banded_layers(layer)) is not None:
-        parts = [_average(part, own, target) for part, own in inside if own.library is not Library.GENERATED]
-        known = [part for part in parts if part is not None]
-        return sum(known) if len(known) == len(parts) else None
-    return kernel.cost.instructions(layer, target) if kernel.cost else None
-
-
-def _cycles(
-    model: Compiled, speed: Speed, spent: Mapping[int, float], rough: frozenset[int]
-) -> dict[int, float]:
-    """Where only the average of instructions is known, they take as long as those of the other layers."""
-    known, _, _ = _speeds(model, speed, {})
-    fitted = [step for step, amount in known.items() if amount and step not in rough]
-    total = sum(spent[step] for step in fitted)
-    each = sum(known[step] for step in fitted) / total if total else 1.0
-    return {step: each * spent[step] if step in rough else amount for step, amount in known.items()}
-
-
-def _speeds(
-    model: Compiled, speed: Speed, averages: Mapping[int, float]
-) -> tuple[dict[int, float], tuple[str, ...], frozenset[int]]:
-    """The cost of each layer, the kernels whose cost is not known, and the layers with an average cost."""
+def _speeds(model: Compiled, speed: Speed) -> tuple[dict[int, float], tuple[str, ...]]:
+    """The cost of each layer, and the kernels whose cost is not known."""
     spent: dict[int, float] = {}
     unmeasured: dict[str, None] = {}
-    rough: set[int] = set()
     for step, chosen in enumerate(model.selected):
         if step in model.plan.free:
             continue
         found = speed.of_layer(chosen.layer, chosen.kernel, model.tallies.get(step))
-        average = averages.get(step)
-        if average and (found is None or _is_unlike(chosen.kernel, found, average)):
-            found = average
-            rough.add(step)
         if found is None:
             unmeasured[chosen.kernel.name] = None
         spent[step] = found or 0.0
-    return spent, tuple(unmeasured), frozenset(rough)
-
-
-def _is_unlike(kernel: Kernel[Any], fitted: float, average: float) -> bool:
-    return kernel.library is Library.CMSIS_NN and not average / FAR_OFF < fitted < average * FAR_OFF
+    return spent, tuple(unmeasured)
 
 
 def own_amounts(code: Code, model: Compiled) -> dict[str, float]:

@@ -15,14 +15,13 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from tinyml.cores.code_sizes import data_file
-from tinyml.cost.work import Work, work
+from tinyml.cores.core_data import data_file
 from tinyml.ir import Layer
 from tinyml.ops.framework.kernel import Kernel, Library
+from tinyml.ops.framework.kernel_costs import Figures, estimated, weighted
 from tinyml.ops.framework.tally import Tally
+from tinyml.ops.framework.work import work
 from tinyml.pipeline import banded_layers
-
-Figures = Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -46,9 +45,7 @@ class Speed:
         return self.of_loops(layer, kernel, tally)
 
     def _of_kernel(self, layer: Layer, kernel: Kernel[Any]) -> float | None:
-        amounts = work(layer)
-        figures = self.kernels.get(variant(kernel, amounts), self.kernels.get(kernel.name))
-        return None if figures is None else weighted(figures, amounts)
+        return estimated(self.kernels, kernel, work(layer))
 
     def of_loops(self, layer: Layer, kernel: Kernel[Any], tally: Tally | None) -> float:
         if tally is None:
@@ -110,18 +107,6 @@ def find_model(target: str) -> CostModel | None:
         data["cycles_note"],
         Code(**{**code, "pieces": tuple((name, size) for name, size in code["pieces"])}),
     )
-
-
-def weighted(figures: Figures, amounts: Work) -> float:
-    return sum(figure * amounts.get(name, 0.0) for name, figure in figures.items())
-
-
-def variant(kernel: Kernel[Any], amounts: Work) -> str:
-    """Kernels have code of their own for windows of one element, and depthwise ones for nine."""
-    positions = amounts.get("positions", 0.0)
-    taps = amounts["taps"] / positions if positions and "taps" in amounts else 0
-    special = 9 if "depthwise" in kernel.name else 1
-    return f"{kernel.name} {taps:.0f}" if taps == special else kernel.name
 
 
 def factor_keys(layer: Layer, kernel: Kernel[Any], tally: Tally) -> tuple[str, str]:

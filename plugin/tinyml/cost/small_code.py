@@ -10,7 +10,7 @@ from pathlib import Path
 
 import yaml
 
-from tinyml.cores.code_sizes import PLAIN, SAME_CODE
+from tinyml.cores.core_data import PLAIN, SAME_CODE
 
 FILE = Path(__file__).parent / "small_code.yaml"
 """Written by ``python -m tools.spending --ratios``."""

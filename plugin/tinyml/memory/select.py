@@ -12,10 +12,11 @@ from typing import Any
 from tinyml.base import limits
 from tinyml.base.errors import UnsupportedError
 from tinyml.base.naming import short
-from tinyml.cores import code_sizes
+from tinyml.cores import core_data
 from tinyml.cores.targets import Target
 from tinyml.ir import Graph, Layer
 from tinyml.ops.framework.kernel import Kernel, Library, Overlay, kernels_of
+from tinyml.ops.framework.kernel_costs import instructions
 from tinyml.settings.optimize import BALANCED, Goal
 
 
@@ -49,7 +50,8 @@ def select(
     """For each layer the first kernel that the target, the libraries and the layer allow.
 
     With ``cheapest``, CMSIS-NN and our own kernels compete: fewer instructions win, and of two that take
-    about the same, the one with less memory in the arena. ``goal`` may prefer less code.
+    about the same, the one with less memory in the arena. ``goal`` may prefer less code. Instructions are
+    estimated with figures that were fitted to counted layers: ``ops/framework/kernel_costs.py``.
     """
     chosen: list[Selected] = []
     problems: list[str] = []
@@ -87,10 +89,13 @@ def _first_fit(layer: Layer, target: Target, libraries: frozenset[Library]) -> K
 def _cheaper(
     kernel: Kernel[Any], rival: Kernel[Any] | str, layer: Layer, target: Target, tie: float
 ) -> Kernel[Any]:
-    """``kernel``, unless there is a rival, both costs are known, and the rival's is lower."""
-    if not isinstance(rival, Kernel) or kernel.cost is None or rival.cost is None:
+    """The rival, a kernel of our own, unless there is none or ``kernel`` is known to take less."""
+    if not isinstance(rival, Kernel):
         return kernel
-    ratio = rival.cost.instructions(layer, target) / max(kernel.cost.instructions(layer, target), 1)
+    spent, other = instructions(kernel, layer, target), instructions(rival, layer, target)
+    if spent is None or other is None:
+        return rival
+    ratio = other / max(spent, 1)
     if 1 / tie < ratio < tie:
         return min(rival, kernel, key=lambda each: memory_bytes(each, layer, target))
     return rival if ratio < 1 else kernel
@@ -99,15 +104,19 @@ def _cheaper(
 def rivals(
     kernel: Kernel[Any], layer: Layer, target: Target, libraries: frozenset[Library], factor: float
 ) -> Iterator[Kernel[Any]]:
-    """Other kernels for a layer that take at most ``factor`` times as many instructions as ``kernel``."""
-    if kernel.cost is None:
+    """Other kernels for a layer that take at most ``factor`` times as many instructions as ``kernel``.
+
+    Only for integers: every kernel computes the same ones, from tables of about the same size.
+    """
+    spent = instructions(kernel, layer, target)
+    if spent is None or not layer.output.dtype.is_integer:
         return
-    limit = factor * kernel.cost.instructions(layer, target)
     for other in kernels_of(type(layer.op)):
         fits = other is not kernel and other.library in libraries and other.runs_on(target)
-        if not fits or other.cost is None or other.refusal(layer) is not None:
+        if not fits or other.refusal(layer) is not None:
             continue
-        if other.cost.instructions(layer, target) <= limit:
+        found = instructions(other, layer, target)
+        if found is not None and found <= factor * spent:
             yield other
 
 
@@ -146,7 +155,7 @@ def _without(
 
 def _code_bytes(chosen: Sequence[Selected], target: Target) -> int:
     functions = (name for one in chosen for name in one.kernel.functions(one.layer))
-    return code_sizes.linked_bytes(target.name, functions)
+    return core_data.linked_bytes(target.name, functions)
 
 
 def memory_bytes(kernel: Kernel[Any], layer: Layer, target: Target) -> int:

@@ -122,7 +122,7 @@ def _place(args: argparse.Namespace) -> Board:
 
 
 def _machine(target: str) -> str:
-    from tinyml.cores.code_sizes import SAME_CODE
+    from tinyml.cores.core_data import SAME_CODE
     from tinyml.cores.machines import MACHINES
 
     for name, machine in MACHINES.items():
@@ -181,12 +181,6 @@ def _show(found: Exploration, console: Console) -> None:
     if not found.how.startswith("measured"):
         console.print(
             "Weights in RAM are not faster in an estimate without wait states; --serial measures them.",
-            markup=False,
-            soft_wrap=True,
-        )
-    if any(point.averaged for point in found.front):
-        console.print(
-            "~ average costs of kernels that no published model needs, less certain; --measure counts them.",
             markup=False,
             soft_wrap=True,
         )

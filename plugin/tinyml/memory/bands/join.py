@@ -120,7 +120,7 @@ def least_columns(selected: Sequence[Selected], chain: Sequence[int], columns: i
 
 def _dear(kernels: Sequence[Kernel[Any]], target: Target) -> bool:
     """Whether narrow bands cost much: what kernels prepare for each channel, windows left after threes."""
-    return target.mve or any(kernel.cost is not None and kernel.cost.channel for kernel in kernels)
+    return target.mve or any(kernel.prepares_channels for kernel in kernels)
 
 
 def widened(found: Found, target: Target, io_outside: bool, chaining: Chaining) -> Choice:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from tinyml.cores.targets import Target
 from tinyml.ir import Layer
 from tinyml.ops.conv.convolution import Convolution
-from tinyml.ops.framework.kernel import Cost, Sheet
+from tinyml.ops.framework.kernel import Sheet
 from tinyml.ops.weighted import cmsis_nn as nn
 from tinyml.ops.weighted.records import constant_weights, int8_tensors, small_extents, symmetric_weights
 
@@ -41,7 +41,6 @@ class ConvolutionKernel(nn.RoundingKernel[Convolution]):
     """Shared by the kernels below: parameters, filter dimensions and the call."""
 
     upscale = False
-    cost = Cost(plain=(2.8, 34), dsp=(1.65, 40), mve=(0.19, 15))
 
     def emit(self, layer: Layer[Convolution], sheet: Sheet) -> None:
         op = layer.op
@@ -127,7 +126,6 @@ class GeneralConv(ConvolutionKernel):
     name = "arm_convolve_s8"
     sources = GENERAL
     constraints = (*COMMON, bias_of_groups, short_filters)
-    cost = Cost(plain=(2.55, 87), dsp=(1.6, 92), mve=(0.12, 37))
     upscale = True
 
     def scratch_bytes(self, layer: Layer[Convolution], target: Target) -> int:
@@ -152,8 +150,6 @@ def three_by_three(layer: Layer[Convolution]) -> bool:
 class DepthwiseKernel(nn.RoundingKernel[Convolution]):
     """Shared by the depthwise kernels below."""
 
-    cost = Cost(dsp=(8.2, 48), mve=(1.4, 11))
-
     def emit(self, layer: Layer[Convolution], sheet: Sheet) -> None:
         op = layer.op
         multiple = layer.output.shape[3] // layer.input(0).shape[3]
@@ -170,7 +166,6 @@ class DepthwiseConv3x3(DepthwiseKernel):
     name = "arm_depthwise_conv_3x3_s8"
     sources = (f"{nn.CONVOLUTION}/arm_depthwise_conv_3x3_s8.c",)
     constraints = (*COMMON, one_filter_per_channel, three_by_three)
-    cost = Cost(plain=(9.2, 1), dsp=(7.8, 1), mve=(7.8, 1))
 
     def runs_on(self, target: Target) -> bool:
         return not target.mve
@@ -214,7 +209,7 @@ class DepthwiseConvAny(DepthwiseKernel):
 
     name = "arm_depthwise_conv_s8"
     sources = (f"{nn.CONVOLUTION}/arm_depthwise_conv_s8.c",)
-    cost = Cost(plain=(12, 144), dsp=(12, 144), mve=(12, 144), channel=100)
+    prepares_channels = True
     constraints = COMMON
 
 

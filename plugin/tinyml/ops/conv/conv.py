@@ -18,7 +18,7 @@ from tinyml.ops.conv.conv_loops import ConvLoops
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.conv.depthwise import DepthwiseConv
 from tinyml.ops.conv.streamed import ConvDsp, ConvHalves, ConvInt8, ConvPairs, ConvWide
-from tinyml.ops.framework.kernel import Cost, Kernel, Library, Overlay, Sheet, register_kernels
+from tinyml.ops.framework.kernel import Kernel, Library, Overlay, Sheet, register_kernels
 from tinyml.ops.framework.quantization_facts import quantizes
 from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
@@ -81,7 +81,6 @@ class ConvHelium(ConvInt8):
     name = "tinyml_conv_mve_s8"
     struct = "struct tinyml_conv_mve_s8"
     sources = ("conv/conv_mve_s8.c",)
-    cost = Cost(mve=(0.13, 10.5))
     constraints = (
         int8_tensors,
         constant_weights,
@@ -118,7 +117,6 @@ class ConvVector(ConvInt8):
     name = "tinyml_conv_rvv_s8"
     struct = "struct tinyml_conv_rvv_s8"
     sources = ("conv/conv_rvv_s8.c",)
-    cost = Cost(plain=(0.2, 2))
     constraints = (
         int8_tensors,
         constant_weights,

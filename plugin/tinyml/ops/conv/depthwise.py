@@ -18,7 +18,7 @@ from tinyml.ops.conv.conv_loops import DepthwiseConvLoops
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.conv.planes import DepthwiseDsp, DepthwiseHalves, DepthwisePlanes
 from tinyml.ops.conv.whole import DepthwiseWhole
-from tinyml.ops.framework.kernel import Cost, Kernel, Library, Overlay, Sheet, register_kernels
+from tinyml.ops.framework.kernel import Kernel, Library, Overlay, Sheet, register_kernels
 from tinyml.ops.framework.reading import Builder, TfliteNode, tflite_op
 from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.shared.overlay import forwards
@@ -97,7 +97,6 @@ class DepthwiseConvHelium(Kernel[DepthwiseConv]):
     name = "tinyml_depthwise_conv_mve_s8"
     library = Library.PORTABLE
     sources = ("conv/depthwise_conv_mve_s8.c",)
-    cost = Cost(mve=(0.75, 7.3))
     in_bands = True
     constraints: ClassVar[tuple[Constraint, ...]] = (
         int8_tensors,
@@ -182,7 +181,6 @@ class DepthwiseConvVector(DepthwiseConvHelium):
 
     name = "tinyml_depthwise_conv_rvv_s8"
     sources = ("conv/depthwise_conv_rvv_s8.c",)
-    cost = Cost(plain=(0.5, 3))
     constraints = (
         int8_tensors,
         constant_weights,

@@ -12,7 +12,7 @@ import numpy as np
 from tinyml.cores.targets import Target
 from tinyml.ir import Array, Constraint, Layer
 from tinyml.ops.conv.convolution import Convolution
-from tinyml.ops.framework.kernel import Cost, Kernel, Library, Overlay, Sheet, over_inputs
+from tinyml.ops.framework.kernel import Kernel, Library, Overlay, Sheet, over_inputs
 from tinyml.ops.shared.quant import clamp_range, quant_of
 from tinyml.ops.shared.window import Pair
 from tinyml.ops.weighted.halves import MOST, SUM_LIMIT
@@ -74,7 +74,7 @@ class DepthwisePlanes(Kernel[Convolution]):
     library = Library.PORTABLE
     sources = ("conv/depthwise_conv_s8.c",)
     ways = "tinyml_depthwise_"
-    cost = Cost(plain=(3.7, 17), dsp=(3.7, 17), mve=(3.7, 17), channel=275)
+    prepares_channels = True
     in_bands = True
     constraints: ClassVar[tuple[Constraint, ...]] = (
         int8_tensors,
@@ -131,7 +131,7 @@ class DepthwiseHalves(DepthwisePlanes):
     name = "tinyml_depthwise_halves_s8"
     sources = ("conv/depthwise_halves_s8.c",)
     ways = "tinyml_depthwise_halves_"
-    cost = Cost(plain=(2.5, 13), channel=250)
+    prepares_channels = True
     constraints = (
         *DepthwisePlanes.constraints,
         right_shifts,
@@ -172,7 +172,7 @@ class DepthwiseDsp(DepthwisePlanes):
     name = "tinyml_depthwise_conv_dsp_s8"
     sources = ("conv/depthwise_conv_dsp_s8.c",)
     ways = "tinyml_depthwise_dsp_"
-    cost = Cost(dsp=(2.6, 4.5), mve=(2.6, 4.5), channel=310)
+    prepares_channels = True
     constraints = (*DepthwisePlanes.constraints, right_shifts)
 
     def runs_on(self, target: Target) -> bool:

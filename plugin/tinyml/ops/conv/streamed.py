@@ -12,7 +12,7 @@ from tinyml.base import c
 from tinyml.cores.targets import Target
 from tinyml.ir import Constraint, Layer
 from tinyml.ops.conv.convolution import Convolution
-from tinyml.ops.framework.kernel import Cost, Kernel, Library, Overlay, Sheet
+from tinyml.ops.framework.kernel import Kernel, Library, Overlay, Sheet
 from tinyml.ops.shared.overlay import backwards, forwards
 from tinyml.ops.weighted.halves import moderate_sums, neighbours_fit
 from tinyml.ops.weighted.pairs import PAIR_WORDS, pair_stream, pairs_are_exact
@@ -37,7 +37,6 @@ class ConvInt8(Kernel[Convolution]):
     name = "tinyml_conv_s8"
     library = Library.PORTABLE
     sources = ("conv/conv_s8.c",)
-    cost = Cost(plain=(2.1, 30), dsp=(2.1, 30), mve=(2.1, 30))
     constraints: ClassVar[tuple[Constraint, ...]] = (
         int8_tensors,
         constant_weights,
@@ -87,7 +86,6 @@ class ConvHalves(ConvInt8):
 
     name = "tinyml_conv_halves_s8"
     sources = ("conv/conv_halves_s8.c",)
-    cost = Cost(plain=(1.7, 16))
     constraints = (*ConvInt8.constraints, symmetric_weights, right_shifts, neighbours_fit, moderate_sums)
     column_bytes = 8
     together = 1
@@ -111,7 +109,6 @@ class ConvWide(ConvInt8):
 
     name = "tinyml_conv_wide_s8"
     sources = ("conv/conv_wide_s8.c",)
-    cost = Cost(plain=(1.9, 30))
     constraints = (*ConvInt8.constraints, not_three_positions)
     column_bytes = 4
 
@@ -124,7 +121,6 @@ class ConvDsp(ConvInt8):
 
     name = "tinyml_conv_dsp_s8"
     sources = ("conv/conv_dsp_s8.c",)
-    cost = Cost(dsp=(1.1, 19), mve=(1.1, 19))
     constraints = (*ConvInt8.constraints, right_shifts)
     column_bytes = 4
 
@@ -137,7 +133,6 @@ class ConvPairs(ConvDsp):
 
     name = "tinyml_conv_pairs_s8"
     sources = ("conv/conv_pairs_s8.c",)
-    cost = Cost(dsp=(0.8, 14), mve=(0.8, 14))
     constraints = (*ConvDsp.constraints, symmetric_weights, pairs_are_exact)
 
     def weight_layout(self, layer: Layer[Convolution], sheet: Sheet) -> dict[str, object]:

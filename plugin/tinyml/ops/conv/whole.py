@@ -8,7 +8,7 @@ import numpy as np
 
 from tinyml.ir import Layer
 from tinyml.ops.conv.convolution import Convolution
-from tinyml.ops.framework.kernel import Cost, Kernel, Library, Overlay, Sheet, over_inputs
+from tinyml.ops.framework.kernel import Kernel, Library, Overlay, Sheet, over_inputs
 from tinyml.ops.weighted.helium import one_filter_per_channel
 from tinyml.ops.weighted.records import (
     constant_weights,
@@ -34,7 +34,6 @@ class DepthwiseWhole(Kernel[Convolution]):
     name = "tinyml_depthwise_whole_s8"
     library = Library.PORTABLE
     sources = ("conv/depthwise_whole_s8.c",)
-    cost = Cost(plain=(3.6, 32), dsp=(3.6, 32), mve=(3.6, 32))
     constraints = (
         int8_tensors,
         constant_weights,

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from tinyml.ir import Layer
-from tinyml.ops.framework.kernel import Cost, Sheet
+from tinyml.ops.framework.kernel import Sheet
 from tinyml.ops.shared.quant import quant_of
 from tinyml.ops.weighted import cmsis_nn as nn
 from tinyml.ops.weighted.records import constant_weights, folded_bias, int8_tensors, symmetric_weights
@@ -21,8 +21,6 @@ def per_tensor_weights(layer: Layer) -> bool:
 
 class DenseKernel(nn.RoundingKernel[Weighted]):
     """Shared by the two kernels below."""
-
-    cost = Cost(plain=(3.5, 47), dsp=(1.9, 64), mve=(0.45, 23))
 
     def emit(self, layer: Layer[Weighted], sheet: Sheet) -> None:
         outputs, inputs = layer.input(1).shape

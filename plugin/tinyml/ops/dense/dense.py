@@ -15,7 +15,7 @@ from tinyml.ir import Array, Constraint, Layer, Tensor, TensorType, given
 from tinyml.ops.dense.cmsis import DENSE_KERNELS
 from tinyml.ops.dense.computed import DenseComputed
 from tinyml.ops.dense.sparse import DenseRuns, DenseRunsOfBytes, DenseSparse
-from tinyml.ops.framework.kernel import Cost, Kernel, Library, Sheet, register_kernels
+from tinyml.ops.framework.kernel import Kernel, Library, Sheet, register_kernels
 from tinyml.ops.framework.table_words import stream
 from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.shared.operands import present
@@ -98,7 +98,6 @@ class DenseInt8(Kernel[Dense]):
     library = Library.PORTABLE
     struct = "struct tinyml_dense_stream_s8"
     sources: ClassVar[tuple[str, ...]] = ("dense/dense_s8.c",)
-    cost = Cost(plain=(2.6, 45), dsp=(2.6, 45), mve=(2.6, 45))
     constraints: ClassVar[tuple[Constraint, ...]] = (int8_tensors, constant_weights, one_weight_zero)
     words: ClassVar[str] = stream(FOURS, TURNS)
 
@@ -135,7 +134,6 @@ class DenseQuads(DenseInt8):
 
     name = "tinyml_dense_quads_s8"
     sources: ClassVar[tuple[str, ...]] = ("dense/dense_quads_s8.c",)
-    cost = Cost(plain=(2.15, 55))
     words = stream(FOURS, "weights, one of each of the 4 filters in a word, the first 3 plus 128")
 
     def runs_on(self, target: Target) -> bool:
@@ -150,7 +148,6 @@ class DenseDsp(DenseInt8):
 
     name = "tinyml_dense_dsp_s8"
     sources: ClassVar[tuple[str, ...]] = ("dense/dense_dsp_s8.c",)
-    cost = Cost(dsp=(1.45, 40), mve=(1.45, 40))
     constraints = (*DenseInt8.constraints, right_shifts)
 
     def runs_on(self, target: Target) -> bool:
@@ -162,7 +159,6 @@ class DensePairs(DenseDsp):
 
     name = "tinyml_dense_pairs_s8"
     sources: ClassVar[tuple[str, ...]] = ("dense/dense_pairs_s8.c",)
-    cost = Cost(dsp=(1.05, 20), mve=(1.05, 20))
     constraints = (*DenseDsp.constraints, symmetric_weights, pairs_are_exact)
 
     def weight_layout(self, layer: Layer[Dense], sheet: Sheet) -> dict[str, object]:
@@ -176,7 +172,6 @@ class DenseSixes(DensePairs):
 
     name = "tinyml_dense_sixes_s8"
     sources: ClassVar[tuple[str, ...]] = ("dense/dense_sixes_s8.c", *DensePairs.sources)
-    cost = Cost(dsp=(0.98, 13), mve=(0.98, 13))
     constraints = (*DensePairs.constraints, one_row_of_words, many_filters)
 
     def weight_layout(self, layer: Layer[Dense], sheet: Sheet) -> dict[str, object]:
@@ -191,7 +186,6 @@ class DenseHelium(DenseInt8):
     name = "tinyml_dense_mve_s8"
     struct = "struct tinyml_dense_mve_s8"
     sources: ClassVar[tuple[str, ...]] = ("dense/dense_mve_s8.c",)
-    cost = Cost(mve=(0.13, 17))
     constraints = (int8_tensors, constant_weights, symmetric_weights, helium.right_shifts)
 
     def runs_on(self, target: Target) -> bool:
@@ -214,7 +208,6 @@ class DenseVector(DenseInt8):
     name = "tinyml_dense_rvv_s8"
     struct = "struct tinyml_dense_rvv_s8"
     sources = ("dense/dense_rvv_s8.c",)
-    cost = Cost(plain=(0.2, 2))
     constraints = (
         int8_tensors,
         constant_weights,

@@ -33,27 +33,6 @@ class Library(enum.Enum):
     NPU = "npu"  # the driver of an NPU
 
 
-@dataclass(frozen=True)
-class Cost:
-    """The cost of a kernel, measured on emulated cores: instructions per multiplication and per output.
-
-    It is accurate enough to rank kernels that compute the same layer. There is one pair for cores without
-    packed arithmetic, one for DSP instructions and one for Helium. ``channel`` is what an output channel
-    costs whatever its size, for kernels that prepare something for it. ``tools/kernel_costs.py`` measures
-    them.
-    """
-
-    plain: tuple[float, float] = (0, 0)
-    dsp: tuple[float, float] = (0, 0)
-    mve: tuple[float, float] = (0, 0)
-    channel: float = 0
-
-    def instructions(self, layer: Layer, target: Target) -> float:
-        per_mac, per_output = self.mve if target.mve else self.dsp if target.dsp else self.plain
-        channels = layer.output.shape[-1] * self.channel
-        return per_mac * layer.op.macs(layer) + per_output * layer.output.elements + channels
-
-
 OpT = TypeVar("OpT", bound=Op)
 O_contra = TypeVar("O_contra", bound=Op, contravariant=True)
 
@@ -83,7 +62,7 @@ class Kernel(ABC, Generic[O_contra]):
     library: ClassVar[Library] = Library.GENERATED
     sources: ClassVar[tuple[str, ...]] = ()  # runtime/*.c, or paths inside CMSIS-NN
     constraints: ClassVar[tuple[Constraint, ...]] = ()
-    cost: ClassVar[Cost | None] = None  # for kernels that compete with those of another library
+    prepares_channels: ClassVar[bool] = False  # each call works on every channel before its first output
     in_bands: ClassVar[bool] = False  # whether its code can be repeated for bands of rows
     scratch_alignment: ClassVar[int] = 4  # in bytes
     c_files: ClassVar[tuple[str, ...]] = ()  # beside its Python file: C that becomes part of the model's own

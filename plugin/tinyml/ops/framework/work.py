@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from tinyml.ir import Layer
 
 Work = Mapping[str, float]
@@ -32,9 +34,30 @@ def work(layer: Layer) -> dict[str, float]:
         "pair_macs": positions * _groups(channels, 2) * inner,
         "lanes": positions * _groups(channels, 4),
         "lane_macs": positions * _groups(channels, 16) * inner,
+        "quad_macs": positions * _groups(channels, 4) * inner,
+        "quad_vectors": positions * _groups(channels, 4) * _groups(inner, 16),
+        "last_macs": positions * (channels % 4) * inner,
+        "last_vectors": positions * (channels % 4) * _groups(inner, 16),
+        "tiles": _groups(positions, 4) * _groups(channels, 2) * _groups(inner, 16),
+        "rest_vectors": positions % 4 * channels * _groups(inner, 16),
+        "twos": _groups(positions, 2) * channels * inner,
+        "threes": _groups(positions, 3) * channels * inner,
+        "fours": _groups(positions, 4) * channels * inner,
         "constants": float(sum(t.elements for t in layer.inputs if t is not None and t.is_constant)),
     }
-    return found | _windows(layer, macs)
+    return found | _windows(layer, macs) | _stored(layer, positions)
+
+
+def _stored(layer: Layer, positions: float) -> dict[str, float]:
+    """For float layers of which most weights are zero: the others, and the runs that they form."""
+    weights = layer.inputs[1] if len(layer.inputs) > 1 else None
+    if weights is None or not weights.is_constant or len(weights.shape) != 2 or not weights.dtype.is_float:
+        return {}
+    used = weights.value != 0
+    if 2 * np.count_nonzero(used) > used.size:
+        return {}
+    runs = np.count_nonzero(used[:, 1:] & ~used[:, :-1]) + np.count_nonzero(used[:, 0])
+    return {"stored": positions * np.count_nonzero(used), "runs": positions * runs}
 
 
 def _windows(layer: Layer, macs: int) -> dict[str, float]:
@@ -53,7 +76,9 @@ def _windows(layer: Layer, macs: int) -> dict[str, float]:
         inside *= sum(taps) / (y.shape[1 + axis] * kernel[axis])
         whole *= taps.count(kernel[axis])
     amount = macs or y.elements * kernel[0] * kernel[1]
+    groups = getattr(op, "groups", 1)
     return {
+        "groups": float(groups * y.elements // y.shape[3]) if groups > 1 else 0.0,
         "inside": amount * inside,
         "rows": float(y.shape[0] * y.shape[1] * y.shape[3]),
         "taps": float(y.shape[0] * y.shape[1] * y.shape[2] * kernel[0] * kernel[1]),

@@ -1,8 +1,8 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes of code that kernels link, from the measurements in ``cost/data/CORE.json``.
+"""What was measured on a core: ``cost/data/CORE.json``, and the bytes of code that kernels link.
 
-Cores without an estimate of costs may have the sizes of their kernels in ``cost/data/kernels/CORE.json``.
+Cores without estimates of costs may have those of their kernels in ``cost/data/kernels/CORE.json``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ DATA = Path(__file__).parents[1] / "cost" / "data"
 SAME_CODE = {"cortex-m33": "cortex-m4", "cortex-m33-nodsp": "cortex-m3", "cortex-m85": "cortex-m55"}
 """Cores that were not measured, and those that execute practically the same code."""
 PLAIN = "cortex-m3"
-"""The core whose sizes stand for those of processors without measurements: plain C, which they run too."""
+"""The core whose figures stand for those of processors without measurements: plain C, which they run too."""
 
 
 def data_file(target: str) -> Path:
@@ -26,19 +26,25 @@ def data_file(target: str) -> Path:
 
 
 def kernels_file(target: str) -> Path:
-    """The sizes of kernels on a core that was not measured otherwise; it may not exist."""
+    """The figures of kernels on a core that was not measured otherwise; it may not exist."""
     return DATA / "kernels" / f"{target}.json"
+
+
+@cache
+def measured(target: str) -> Any:
+    """The figures of a core, or those that stand for them."""
+    candidates = (data_file(target), kernels_file(target), data_file(PLAIN))
+    path = next(path for path in candidates if path.is_file())
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def linked_bytes(target: str, functions: Iterable[str]) -> int:
     """What the linker keeps for these functions; shared parts count once, unknown functions nothing."""
-    sizes, pieces = _measured(target)
+    sizes, pieces = _code(target)
     return sum(sizes[piece] for piece in {piece for name in functions for piece in pieces.get(name, ())})
 
 
 @cache
-def _measured(target: str) -> tuple[list[int], dict[str, list[int]]]:
-    candidates = (data_file(target), kernels_file(target), data_file(PLAIN))
-    path = next(path for path in candidates if path.is_file())
-    code: Any = json.loads(path.read_text(encoding="utf-8"))["code"]
+def _code(target: str) -> tuple[list[int], dict[str, list[int]]]:
+    code = measured(target)["code"]
     return [size for _, size in code["pieces"]], code["functions"]

@@ -1,0 +1,45 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""How many instructions a kernel of a library takes for a layer, by the figures in ``cost/data``.
+
+``python -m tools.fit_costs`` fits them to layers that were counted: kernels are chosen by the same figures
+by which ``tinyml cost`` estimates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tinyml.cores.core_data import measured
+from tinyml.cores.targets import Target
+from tinyml.ir import Layer
+from tinyml.ops.framework.kernel import Kernel
+from tinyml.ops.framework.work import Work, work
+
+Figures = Mapping[str, float]
+"""What one of each kind of work costs."""
+
+
+def instructions(kernel: Kernel[Any], layer: Layer, target: Target) -> float | None:
+    """None if the kernel was never measured on the core."""
+    kernels: Mapping[str, Figures] = measured(target.name)["instructions"]["kernels"]
+    return estimated(kernels, kernel, work(layer))
+
+
+def estimated(kernels: Mapping[str, Figures], kernel: Kernel[Any], amounts: Work) -> float | None:
+    """The cost of some work with the figures of all kernels; None if those of this kernel are missing."""
+    figures = kernels.get(variant(kernel, amounts), kernels.get(kernel.name))
+    return None if figures is None else weighted(figures, amounts)
+
+
+def weighted(figures: Figures, amounts: Work) -> float:
+    return sum(figure * amounts.get(name, 0.0) for name, figure in figures.items())
+
+
+def variant(kernel: Kernel[Any], amounts: Work) -> str:
+    """Kernels have code of their own for windows of one element, and depthwise ones for nine."""
+    positions = amounts.get("positions", 0.0)
+    taps = amounts["taps"] / positions if positions and "taps" in amounts else 0
+    special = 9 if "depthwise" in kernel.name else 1
+    return f"{kernel.name} {taps:.0f}" if taps == special else kernel.name

@@ -1,0 +1,77 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""The figures by which kernels compete rank them as they were counted: benchmarks/kernel_counts.json."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import cache
+
+import pytest
+
+from tinyml import harness
+from tinyml.cores.core_data import measured
+from tinyml.ops.framework.kernel import Library
+from tinyml.ops.framework.kernel_costs import estimated
+from tinyml.ops.framework.work import work
+from tinyml.pipeline import choose_kernels
+from tools import kernel_counts
+from tools.kernel_layers import CASES, SPARSE, sketched
+
+WORST_CHOICE = 1.25
+"""A selected kernel may take this much more than its rival: figures cannot fit small layers of all shapes."""
+
+MEAN_CHOICE = 1.01
+COMPETING = [name for name in CASES if name not in SPARSE]
+MACHINES = sorted({one.machine for one in kernel_counts.load()})
+
+
+@cache
+def counts(machine: str) -> dict[str, dict[str, int]]:
+    found: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    for one in kernel_counts.load():
+        if one.machine == machine:
+            found[one.layer][one.kernel] = one.instructions
+    return found
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_every_kernel_was_counted(machine: str) -> None:
+    target = harness.find_machine(machine).target
+    for name in CASES:
+        kernels = {kernel.name for kernel in kernel_counts.contenders(kernel_counts.layer_of(name), target)}
+        assert set(counts(machine).get(name, ())) == kernels, f"{name}: python -m tools.kernel_counts"
+
+
+@pytest.mark.parametrize("machine", [name for name in MACHINES if "cortex" in name])
+def test_selected_kernels_take_fewer_instructions(machine: str) -> None:
+    target = harness.find_machine(machine).target
+    graph = sketched(COMPETING)
+    chosen, own, arm = (
+        choose_kernels(graph, target, kernels, cmsis_nn=True) for kernels in ("auto", "portable", "cmsis-nn")
+    )
+    ratios = {}
+    for name, *rivals in zip(COMPETING, chosen, own, arm, strict=True):
+        spent, *others = (counts(machine)[name][one.kernel.name] for one in rivals)
+        ratios[name] = spent / min(others)
+    assert max(ratios.values()) <= WORST_CHOICE, {name: r for name, r in ratios.items() if r > WORST_CHOICE}
+    assert sum(ratios.values()) / len(ratios) <= MEAN_CHOICE
+    libraries = {one.kernel.library for one in chosen}
+    assert libraries == {Library.PORTABLE, Library.CMSIS_NN}, "each is the better one for some layers"
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_figures_are_close_to_the_counts(machine: str) -> None:
+    """Half of all layers within 5 %, nine tenths within 20 %."""
+    target = harness.find_machine(machine).target
+    kernels = measured(target.name)["instructions"]["kernels"]
+    errors = []
+    for name in CASES:
+        layer = kernel_counts.layer_of(name)
+        for kernel in kernel_counts.contenders(layer, target):
+            guess = estimated(kernels, kernel, work(layer))
+            assert guess is not None, f"{kernel.name}: python -m tools.fit_costs"
+            errors.append(abs(guess / counts(machine)[name][kernel.name] - 1))
+    errors.sort()
+    assert errors[len(errors) // 2] < 0.05
+    assert errors[len(errors) * 9 // 10] < 0.20

@@ -1,0 +1,278 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Layers that every kernel is counted on: ``python -m tools.kernel_counts`` runs them.
+
+Kernels compete for a layer by what they are estimated to take, so the figures must hold for layers of all
+shapes: long and short sums, few and many channels, rows, columns and single positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tests.support.sketch import Sketch
+from tinyml.ir import DType, Graph, Quant, Shape, Tensor
+from tinyml.ops.conv.conv import Conv
+from tinyml.ops.conv.depthwise import DepthwiseConv
+from tinyml.ops.dense.dense import Dense
+
+SAFE_SUM = 2**15
+"""What the weights of a filter add up to at most: then no kernel refuses the layer for its sums."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A layer to measure: its operator, and the shapes of its input and weights."""
+
+    op: Conv | DepthwiseConv | Dense
+    x: Shape
+    weights: Shape
+    per_channel: bool = True
+    filled: float = 1.0  # of a float layer: the part of its weights that is not zero
+    in_runs: bool = True  # those lie side by side
+    bytes: bool = False  # float weights that are bytes times a scale
+
+
+def _same(height: int, width: int) -> tuple[int, int, int, int]:
+    """Padding that keeps the extents of an input with stride 1."""
+    return ((height - 1) // 2, (width - 1) // 2, height // 2, width // 2)
+
+
+def _points(height: int, width: int, ins: int, outs: int, stride: int = 1, once: bool = False) -> Case:
+    return Case(Conv((stride, stride), round_once=once), (1, height, width, ins), (outs, 1, 1, ins))
+
+
+def _windows(x: Shape, kernel: tuple[int, int], outs: int, stride: int = 1, groups: int = 1) -> Case:
+    op = Conv((stride, stride) if x[0] > 1 else (1, stride), pads=_same(*kernel), groups=groups)
+    return Case(op, (1, *x), (outs, *kernel, x[2] // groups))
+
+
+def _planes(
+    x: Shape, kernel: tuple[int, int], stride: int = 1, multiplier: int = 1, padded: bool = True
+) -> Case:
+    pads = _same(*kernel) if padded else (0, 0, 0, 0)
+    op = DepthwiseConv((stride, stride) if x[0] > 1 else (1, stride), pads=pads)
+    return Case(op, (1, *x), (1, *kernel, x[2] * multiplier))
+
+
+def _dense(ins: int, outs: int, rows: int = 1, per_channel: bool = True, once: bool = False) -> Case:
+    return Case(Dense(round_once=once), (rows, ins), (outs, ins), per_channel)
+
+
+def _sparse(ins: int, outs: int, filled: float, in_runs: bool, of_bytes: bool, rows: int = 1) -> Case:
+    return Case(Dense(), (rows, ins), (outs, ins), True, filled, in_runs, of_bytes)
+
+
+POINTWISE = {
+    f"pointwise_{h}x{w}x{ins}_to_{outs}": _points(h, w, ins, outs)
+    for h, w, ins, outs in (
+        (12, 12, 8, 16),
+        (24, 24, 8, 8),
+        (16, 16, 16, 8),
+        (6, 6, 24, 96),
+        (6, 6, 96, 24),
+        (8, 8, 32, 32),
+        (10, 10, 16, 48),
+        (5, 5, 64, 64),
+        (25, 5, 64, 64),
+        (3, 3, 128, 128),
+        (4, 4, 16, 128),
+        (3, 3, 256, 64),
+        (2, 2, 320, 32),
+        (2, 2, 128, 256),
+        (6, 6, 13, 17),
+        (4, 4, 3, 5),
+        (9, 9, 40, 20),
+        (7, 7, 112, 7),
+        (1, 1, 64, 32),
+        (1, 1, 256, 64),
+        (1, 1, 40, 120),
+        (1, 2, 96, 48),
+        (1, 3, 48, 64),
+        (1, 49, 64, 64),
+        (1, 20, 12, 24),
+        (1, 7, 130, 34),
+        (2, 2, 4, 4),
+        (3, 3, 8, 8),
+        (4, 4, 192, 8),
+        (8, 8, 96, 8),
+        (4, 4, 8, 192),
+        (2, 2, 160, 40),
+        (1, 1, 128, 32),
+        (1, 1, 16, 8),
+    )
+}
+WINDOWS = {
+    "pointwise_strided": _points(8, 8, 16, 32, 2),
+    "pointwise_strided_wide": _points(10, 10, 48, 24, 2),
+    "pointwise_once": _points(8, 8, 32, 32, once=True),
+    "pointwise_once_narrow": _points(12, 12, 8, 16, once=True),
+    "first_of_images": _windows((16, 16, 3), (3, 3), 8, 2),
+    "first_of_large_images": _windows((48, 48, 3), (3, 3), 16, 2),
+    "first_of_grey_images": _windows((28, 28, 1), (5, 5), 6),
+    "first_of_audio": Case(Conv((2, 2), pads=(4, 1, 5, 1)), (1, 25, 10, 1), (32, 10, 4, 1)),
+    "square_8": _windows((12, 12, 8), (3, 3), 8),
+    "square_16": _windows((8, 8, 16), (3, 3), 16),
+    "square_16_to_32": _windows((16, 16, 16), (3, 3), 32, 2),
+    "square_32_to_64": _windows((8, 8, 32), (3, 3), 64, 2),
+    "square_64": _windows((4, 4, 64), (3, 3), 64),
+    "square_5x5": _windows((8, 8, 12), (5, 5), 20),
+    "square_7x7": _windows((14, 14, 4), (7, 7), 8, 2),
+    "square_2x2": _windows((8, 8, 10), (2, 2), 10),
+    "square_whole": Case(Conv(), (1, 4, 4, 16), (24, 4, 4, 16)),
+    "square_once": Case(Conv(pads=(1, 1, 1, 1), round_once=True), (1, 8, 8, 16), (16, 3, 3, 16)),
+    "square_dilated": Case(Conv(dilations=(2, 2), pads=(2, 2, 2, 2)), (1, 10, 10, 8), (8, 3, 3, 8)),
+    "groups_of_two": _windows((8, 8, 16), (3, 3), 16, groups=2),
+    "groups_of_eight": _windows((10, 10, 32), (3, 3), 32, groups=8),
+    "row_3_of_16": _windows((1, 32, 16), (1, 3), 16),
+    "row_5_of_8": _windows((1, 40, 8), (1, 5), 24),
+    "row_8_of_64": _windows((1, 24, 64), (1, 8), 64),
+    "row_9_of_32": _windows((1, 64, 32), (1, 9), 32),
+    "row_16_of_4": _windows((1, 128, 4), (1, 16), 16),
+    "row_3_of_1": _windows((1, 200, 1), (1, 3), 8),
+    "row_32_of_1": _windows((1, 256, 1), (1, 32), 16, 4),
+    "row_3_of_96": _windows((1, 20, 96), (1, 3), 40),
+    "row_5_strided": _windows((1, 60, 24), (1, 5), 24, 2),
+    "row_whole": Case(Conv(), (1, 1, 12, 20), (30, 1, 12, 20)),
+    "column_3_of_16": _windows((32, 1, 16), (3, 1), 16),
+    "column_5_of_40": Case(Conv(), (1, 5, 1, 40), (32, 5, 1, 40)),
+    "column_7_whole": Case(Conv(), (1, 7, 1, 16), (16, 7, 1, 16)),
+    "column_9_whole": Case(Conv(), (1, 9, 1, 16), (16, 9, 1, 16)),
+    "column_3_whole": Case(Conv(), (1, 3, 1, 32), (12, 3, 1, 32)),
+    "square_whole_small": Case(Conv(), (1, 3, 3, 8), (8, 3, 3, 8)),
+    "three_positions": Case(Conv(pads=(0, 0, 0, 0)), (1, 5, 1, 24), (24, 3, 1, 24)),
+}
+DEPTHWISE = {
+    "depthwise_8": _planes((12, 12, 8), (3, 3)),
+    "depthwise_16_large": _planes((24, 24, 16), (3, 3)),
+    "depthwise_32": _planes((8, 8, 32), (3, 3)),
+    "depthwise_64": _planes((10, 5, 64), (3, 3)),
+    "depthwise_64_large": _planes((25, 5, 64), (3, 3)),
+    "depthwise_128": _planes((6, 6, 128), (3, 3)),
+    "depthwise_256": _planes((3, 3, 256), (3, 3)),
+    "depthwise_3": _planes((32, 32, 3), (3, 3)),
+    "depthwise_31_small": _planes((3, 3, 31), (3, 3)),
+    "depthwise_48_small": _planes((3, 3, 48), (3, 3)),
+    "depthwise_17_small": _planes((4, 4, 17), (3, 3)),
+    "depthwise_odd": _planes((9, 7, 13), (3, 3)),
+    "depthwise_strided": _planes((8, 8, 32), (3, 3), 2),
+    "depthwise_strided_large": _planes((24, 24, 24), (3, 3), 2),
+    "depthwise_4x4_channels_96": _planes((4, 4, 96), (3, 3)),
+    "depthwise_four": _planes((2, 2, 64), (3, 3)),
+    "depthwise_single": _planes((3, 3, 32), (3, 3), padded=False),
+    "depthwise_5x5": _planes((8, 8, 16), (5, 5)),
+    "depthwise_5x5_wide": _planes((6, 6, 72), (5, 5)),
+    "depthwise_5x5_strided": _planes((16, 16, 24), (5, 5), 2),
+    "depthwise_7x7": _planes((10, 10, 20), (7, 7)),
+    "depthwise_2x2": _planes((9, 9, 16), (2, 2), padded=False),
+    "depthwise_stream": _planes((9, 1, 48), (9, 1), padded=False),
+    "depthwise_of_three": _planes((7, 1, 48), (5, 1), padded=False),
+    "depthwise_column": _planes((40, 1, 32), (5, 1)),
+    "depthwise_row": _planes((1, 20, 16), (1, 3)),
+    "depthwise_row_of_64": _planes((1, 49, 64), (1, 9)),
+    "depthwise_doubled": _planes((8, 8, 8), (3, 3), multiplier=2),
+    "depthwise_first": _planes((25, 10, 1), (10, 4), multiplier=8),
+    "depthwise_once": Case(DepthwiseConv(pads=(1, 1, 1, 1), round_once=True), (1, 8, 8, 32), (1, 3, 3, 32)),
+    "depthwise_dilated": Case(
+        DepthwiseConv(dilations=(2, 2), pads=(2, 2, 2, 2)), (1, 10, 10, 16), (1, 3, 3, 16)
+    ),
+}
+DENSE = {
+    f"dense_{ins}_to_{outs}{'' if rows == 1 else f'_{rows}_rows'}{'' if each else '_one_scale'}": _dense(
+        ins, outs, rows, each
+    )
+    for each in (True, False)
+    for ins, outs, rows in (
+        (32, 10, 1),
+        (64, 16, 1),
+        (128, 64, 1),
+        (640, 32, 1),
+        (640, 128, 1),
+        (128, 8, 1),
+        (8, 128, 1),
+        (37, 21, 1),
+        (13, 3, 1),
+        (256, 2, 1),
+        (1000, 12, 1),
+        (3, 40, 1),
+        (16, 1, 1),
+        (192, 4, 1),
+        (64, 4, 1),
+        (100, 5, 1),
+        (20, 4, 1),
+        (512, 1, 1),
+        (40, 2, 1),
+        (400, 48, 1),
+        (64, 64, 8),
+        (48, 20, 3),
+        (32, 96, 16),
+        (21, 36, 5),
+    )
+}
+DENSE |= {"dense_once": _dense(128, 64, once=True), "dense_once_small": _dense(32, 10, once=True)}
+SPARSE = {
+    "mel_257_to_40": _sparse(257, 40, 0.05, True, True),
+    "mel_129_to_20": _sparse(129, 20, 0.06, True, True),
+    "mel_257_to_64_rows": _sparse(257, 64, 0.04, True, True, 4),
+    "mel_float_257_to_40": _sparse(257, 40, 0.05, True, False),
+    "mel_float_512_to_80": _sparse(512, 80, 0.03, True, False, 2),
+    "runs_64_to_32": _sparse(64, 32, 0.4, True, False),
+    "pruned_64_to_32": _sparse(64, 32, 0.3, False, False),
+    "pruned_256_to_64": _sparse(256, 64, 0.1, False, False),
+    "pruned_100_to_10_rows": _sparse(100, 10, 0.5, False, False, 6),
+}
+GROUPS: Mapping[str, Mapping[str, Case]] = {
+    "pointwise": POINTWISE,
+    "windows": WINDOWS,
+    "depthwise": DEPTHWISE,
+    "dense": DENSE,
+    "sparse": SPARSE,
+}
+"""Each group is one image."""
+
+CASES: Mapping[str, Case] = {name: case for group in GROUPS.values() for name, case in group.items()}
+
+
+def sketched(names: Iterable[str], copies: Mapping[str, int] | None = None) -> Graph:
+    """Independent layers, named after their case; with ``copies``, each so often."""
+    sketch = Sketch(seed=5)
+    outputs = []
+    for name in names:
+        case = CASES[name]
+        real = name in SPARSE
+        quant = None if real else Quant.per_tensor(0.05, 3)
+        x = sketch.input(case.x, DType.FLOAT32 if real else DType.INT8, quant)
+        for _ in range(copies[name] if copies else 1):
+            weights, bias = (_sparse_weights if real else _weights)(sketch, case)
+            result = None if real else Quant.per_tensor(0.1, -7)
+            outputs.append(sketch.add(case.op, x, weights, bias, quant=result))
+    return sketch.graph(*outputs)
+
+
+def _weights(sketch: Sketch, case: Case) -> tuple[Tensor, Tensor]:
+    axis = case.op.channel_axis
+    channels = case.weights[axis]
+    size = int(np.prod(case.weights)) // channels
+    largest = int(np.clip(SAFE_SUM // size, 8, 127))
+    values = sketch.rng.integers(-largest, largest + 1, case.weights).astype(np.int8)
+    scales = [float(s) for s in sketch.rng.uniform(0.005, 0.02, channels if case.per_channel else 1)]
+    quant = (
+        Quant(tuple(scales), (0,) * channels, axis) if case.per_channel else Quant.per_tensor(scales[0], 0)
+    )
+    return sketch.build.constant(values, "w", quant), sketch.bias(channels)
+
+
+def _sparse_weights(sketch: Sketch, case: Case) -> tuple[Tensor, Tensor]:
+    outs, ins = case.weights
+    count = max(1, round(case.filled * ins))
+    values = np.zeros((outs, ins), np.float32)
+    for row in values:
+        first = int(sketch.rng.integers(0, ins - count + 1))
+        places = np.arange(first, first + count) if case.in_runs else sketch.rng.permutation(ins)[:count]
+        row[places] = (
+            sketch.rng.integers(1, 127, count) / 64 if case.bytes else sketch.rng.normal(2, 0.3, count)
+        )
+    return sketch.constant(values), sketch.real(outs)
