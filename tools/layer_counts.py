@@ -167,8 +167,10 @@ def main() -> int:
     known = {(one.model, one.machine, one.cmsis_nn): one for one in load()}
     for machine in args.on.split(","):
         for path in published():
+            counted = {key: one for key, one in known.items() if key[:2] == (path.stem, machine)}
             for cmsis_nn, model in variants(path, harness.find_machine(machine).target.name):
                 key = (path.stem, machine, cmsis_nn)
+                counted.pop(key, None)
                 old = known.get(key)
                 names = kernel_names(model)
                 if (
@@ -184,6 +186,9 @@ def main() -> int:
                     print(f"  left out: {error}", file=sys.stderr)
                     continue
                 save(list(known.values()))
+            for key in counted:  # CMSIS-NN makes no difference any more
+                del known[key]
+    save(list(known.values()))
     return 0
 
 

@@ -15,6 +15,7 @@ from tinyml.ops.framework.kernel import Library
 from tinyml.ops.framework.kernel_costs import estimated
 from tinyml.ops.framework.work import work
 from tinyml.pipeline import choose_kernels
+from tinyml.settings.optimize import GOALS
 from tools import kernel_counts
 from tools.kernel_layers import CASES, SPARSE, sketched
 
@@ -48,7 +49,8 @@ def test_selected_kernels_take_fewer_instructions(machine: str) -> None:
     target = harness.find_machine(machine).target
     graph = sketched(COMPETING)
     chosen, own, arm = (
-        choose_kernels(graph, target, kernels, cmsis_nn=True) for kernels in ("auto", "portable", "cmsis-nn")
+        choose_kernels(graph, target, kernels, True, GOALS["speed"])
+        for kernels in ("auto", "portable", "cmsis-nn")
     )
     ratios = {}
     for name, *rivals in zip(COMPETING, chosen, own, arm, strict=True):

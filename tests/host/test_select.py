@@ -21,7 +21,6 @@ from tinyml.ops.dense.dense import Dense
 from tinyml.ops.framework.kernel import Library, kernels_of
 from tinyml.ops.framework.kernel_costs import instructions
 from tinyml.pipeline import Options, compile_graph, compile_model
-from tinyml.settings.optimize import BALANCED
 
 DIGITS = Path(__file__).parents[2] / "samples" / "digits" / "model.onnx"
 
@@ -49,10 +48,24 @@ def test_auto_takes_the_cheaper(target: str) -> None:
         found = (instructions(each.kernel, each.layer, core) for each in selected)
         return [amount for amount in found if amount is not None]
 
-    auto = costs(Options(target=target, cmsis_nn=True))
+    auto = costs(Options(target=target, cmsis_nn=True, optimize="speed"))
     for kernels in ("portable", "cmsis-nn"):
         others = costs(Options(target=target, kernels=kernels))
-        assert all(best <= other * BALANCED.tie for best, other in zip(auto, others, strict=True))
+        assert all(best <= other for best, other in zip(auto, others, strict=True))
+
+
+@pytest.mark.parametrize("wide, library", [(True, Library.PORTABLE), (False, Library.CMSIS_NN)])
+def test_a_library_is_linked_for_what_it_saves(wide: bool, library: Library) -> None:
+    """CMSIS-NN is faster at a single output: alone worth its code, beside a large layer not."""
+    sketch = Layers()
+    sketch.weighted("single", Weighted(Dense(), (1, 512), (1, 512)), once=False)
+    if wide:
+        sketch.weighted("wide", Weighted(Dense(), (1, 512), (256, 512)), once=False)
+    origin = Provenance("a", "0" * 64, "")
+    found = compile_graph(sketch.graph(), "a", origin, Options(target="cortex-m4", cmsis_nn=True)).selected
+    assert found[0].kernel.library is library
+    fast = Options(target="cortex-m4", cmsis_nn=True, optimize="speed")
+    assert compile_graph(sketch.graph(), "a", origin, fast).selected[0].kernel.library is Library.CMSIS_NN
 
 
 def test_provenance_tells_the_two_autos_apart() -> None:

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -54,6 +54,7 @@ def select(
     estimated with figures that were fitted to counted layers: ``ops/framework/kernel_costs.py``.
     """
     chosen: list[Selected] = []
+    own: dict[int, Kernel[Any]] = {}  # by step: what CMSIS-NN has won against
     problems: list[str] = []
     for layer in graph.layers():
         limits.check_time()
@@ -61,6 +62,8 @@ def select(
         if cheapest and isinstance(kernel, Kernel) and kernel.library is Library.CMSIS_NN:
             rival = _first_fit(layer, target, libraries - {Library.CMSIS_NN})
             kernel = _cheaper(kernel, rival, layer, target, goal.tie)
+            if isinstance(rival, Kernel) and kernel is not rival:
+                own[len(chosen)] = rival
         if isinstance(kernel, Kernel):
             chosen.append(Selected(layer, kernel, kernel.scratch_bytes(layer, target)))
         else:
@@ -70,6 +73,7 @@ def select(
         raise UnsupportedError(
             "no kernel supports these layers:\n" + "\n".join(unique), "`tinyml ops` lists what is supported"
         )
+    chosen = _worth_linking(chosen, own, target, goal.worthwhile)
     return _sharing_code(chosen, target, libraries, goal.slower) if goal.slower > 1 else tuple(chosen)
 
 
@@ -99,6 +103,28 @@ def _cheaper(
     if 1 / tie < ratio < tie:
         return min(rival, kernel, key=lambda each: memory_bytes(each, layer, target))
     return rival if ratio < 1 else kernel
+
+
+def _worth_linking(
+    chosen: Sequence[Selected], own: Mapping[int, Kernel[Any]], target: Target, least: float
+) -> list[Selected]:
+    """Without the kernels of CMSIS-NN that save less than the part ``least`` of a run in all of their layers.
+
+    Their code would be linked beside ours for next to nothing.
+    """
+    best = list(chosen)
+    total = sum(instructions(one.kernel, one.layer, target) or 0 for one in chosen)
+    for name in dict.fromkeys(chosen[step].kernel.name for step in own):
+        steps = [step for step, one in enumerate(chosen) if one.kernel.name == name]
+        if not all(step in own for step in steps):
+            continue  # some layer needs it
+        layers = [(step, chosen[step].layer) for step in steps]
+        more = sum(instructions(own[step], layer, target) or 0 for step, layer in layers)
+        less = sum(instructions(chosen[step].kernel, layer, target) or 0 for step, layer in layers)
+        if more - less < least * total:
+            for step, layer in layers:
+                best[step] = Selected(layer, own[step], own[step].scratch_bytes(layer, target))
+    return best
 
 
 def rivals(

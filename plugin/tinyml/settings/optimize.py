@@ -41,9 +41,10 @@ class Goal:
     """A choice of ``optimize:``.
 
     Kernels whose instructions differ by less than the factor ``tie`` count as equal; the one with less memory
-    wins. ``slower``: how many times as long a layer may take if that makes the linked code smaller; 1: no
-    kernel is chosen for its size. ``less_scratch`` is the same for layers at the peak of memory, if that
-    makes the arena smaller. ``flag`` is the C compiler's, for the model's own source and the kernels.
+    wins. A kernel of CMSIS-NN must save the part ``worthwhile`` of a run, or it is not linked beside our own.
+    ``slower``: how many times as long a layer may take if that makes the linked code smaller; 1: no kernel is
+    chosen for its size. ``less_scratch`` is the same for layers at the peak of memory, if that makes the
+    arena smaller. ``flag`` is the C compiler's, for the model's own source and the kernels.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Goal:
     chaining: Chaining | None
     flag: str
     less_scratch: float = 1
+    worthwhile: float = 1 / 100
 
 
 BALANCED_CHAINING = Chaining(
@@ -80,7 +82,15 @@ GOALS = {
     goal.name: goal
     for goal in (
         BALANCED,
-        Goal("speed", "the fastest kernels; no bands, which cost a few instructions", 1, 1, None, "-O2"),
+        Goal(
+            "speed",
+            "the fastest kernels; no bands, which cost a few instructions",
+            1,
+            1,
+            None,
+            "-O2",
+            worthwhile=0,
+        ),
         Goal(
             "size",
             "kernels with less code, at up to 1.75 times the instructions of a layer; compiled with -Os",
