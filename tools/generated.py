@@ -109,6 +109,12 @@ COMMANDS: tuple[Command, ...] = (
         "a minute, RISC-V tools",
     ),
     Command("-m tools.slot_figures", ("docs/slots.md",), "the cost of slots", f"minutes, {MODELS}, QEMU"),
+    Command(
+        "-m tools.player_figures",
+        ("docs/PLAYER_FIGURES.md",),
+        "the cost of the player",
+        f"minutes, {MODELS}, QEMU",
+    ),
     Command("-m tools.samples", ("docs/SAMPLE_BOARDS.md",), "a sample, or its boards", "a west workspace"),
     Command("-m tools.boards", ("docs/BOARDS.md",), "boards of vendors", "a west workspace with HALs"),
     Command(

@@ -11,9 +11,9 @@ from tinyml.base.errors import ToolError
 COUNT = 100_000 if is_deep() else 6_000
 
 
-@pytest.mark.parametrize("core", ["m0", "m3", "m4"])
+@pytest.mark.parametrize("core", ["cortex-m0", "cortex-m3", "cortex-m4", "cortex-m55", "riscv32-zve32x"])
 def test_on_a_core(core: str) -> None:
-    counts = rules(f"qemu-cortex-{core}", seed=34, first=0, count=COUNT, timeout_seconds=600)
+    counts = rules(f"qemu-{core}", seed=34, first=0, count=COUNT, timeout_seconds=600)
     assert sum(counts.values()) == COUNT
     assert COUNT // 10 < counts[""] < COUNT * 9 // 10, counts
 

@@ -49,6 +49,11 @@ static uint32_t play_conv_vectors_check(struct tinyml_check *check, bool once, b
 		return 0;
 	}
 	elements = tinyml_check_times(tinyml_check_taps(w), (uint32_t)w->in_c);
+	/* The kernel compares the product of elements and strides with the channels, in int32. */
+	tinyml_check_that(check, tinyml_check_times(elements, (uint32_t)w->stride_h *
+								      (uint32_t)w->stride_w) <=
+						 INT32_MAX &&
+					 r->out_min <= r->out_max);
 	whole = tinyml_check_times(elements / LANES + (elements % LANES != 0u ? 1u : 0u), LANES);
 	filters = (uint32_t)w->out_c;
 	/* of a pair, the second one is not padded; after the last pair there is a padding */

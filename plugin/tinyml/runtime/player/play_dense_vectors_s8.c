@@ -53,7 +53,8 @@ static uint32_t play_dense_vectors_check(struct tinyml_check *check)
 	const uint32_t outputs = tinyml_check_times((uint32_t)r->rows, filters);
 	const uint32_t words = tinyml_check_times(filters, 4);
 
-	tinyml_check_that(check, r->rows > 0 && r->inputs > 0 && r->outputs > 0);
+	tinyml_check_that(check, r->rows > 0 && r->inputs > 0 && r->outputs > 0 &&
+					 r->out_min <= r->out_max);
 	tinyml_check_reads(check, 0, tinyml_check_times((uint32_t)r->rows, inputs), 1);
 	tinyml_check_writes(check, 1, outputs, 1);
 	tinyml_check_constants(check, r->weights, tinyml_check_times(inputs, filters), 1);
