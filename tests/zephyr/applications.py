@@ -44,7 +44,8 @@ LEFT_TO_DEEP = {
     "sample.tinyml.wake_word": "wake_word.slow is the same with data that are lost",
     "sample.tinyml.model_update": "test_slots.py deploys to it",
     "tinyml.slots.stream": "slots through the flash map; stream flash is one setting of it",
-    "tinyml.threads.exclusive": "threads.shared and threads.check",
+    "tinyml.threads.exclusive": "threads.check, with another choice of arenas",
+    "tinyml.threads.shared": "threads.check is the same with the check of claims",
 }
 """What `make test` leaves out, because other tests have its parts."""
 

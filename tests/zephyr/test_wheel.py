@@ -31,7 +31,7 @@ def test_digits_with_the_module_of_the_wheel(tmp_path: Path) -> None:
     cmsis = find_cmsis_nn()
     modules = [str(module), *([str(cmsis)] if cmsis else []), *map(str, hal_modules())]
     build = tmp_path / "build"
-    west = [sys.executable, "-m", "west", "build", "-b", "qemu_cortex_m3"]
+    west = [sys.executable, "-m", "west", "build", "--cmake-only", "-b", "qemu_cortex_m3"]
     run(
         [*west, "-d", build, app, "--", f"-DZEPHYR_MODULES={';'.join(modules)}"],
         workspace.location(),
