@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -108,7 +108,7 @@ def _compile(batch: Batch, options: Options, choices: Choices) -> Compiled:
         return compile_graph(batch.graph, "layers", Provenance("layers", "0" * 64, ""), options)
 
 
-def _played(batch: Batch, options: Options, choices: Choices) -> tuple[Batch, Compiled, dict[str, str]]:
+def _played(batch: Batch, options: Options, choices: Choices) -> tuple[Batch, Compiled, Mapping[str, str]]:
     """The layers of a batch that can be data, and a firmware that plays them."""
     compiled = _compile(batch, options, choices)
     try:

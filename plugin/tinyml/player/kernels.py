@@ -13,6 +13,23 @@ from dataclasses import dataclass, replace
 from tinyml.player import records
 from tinyml.player.records import Layout
 
+# Functions of float in the order of their numbers; new ones go to the end. Ten numbers are for the first.
+BINARY_FLOAT = ("add", "sub", "mul", "div", "min", "max", "squared_difference", "prelu")
+UNARY_FLOAT = (
+    "sigmoid",
+    "tanh",
+    "exp",
+    "log",
+    "sqrt",
+    "rsqrt",
+    "abs",
+    "neg",
+    "square",
+    "reciprocal",
+    "floor",
+    "clamp",
+)
+
 
 @dataclass(frozen=True)
 class Playable:
@@ -49,7 +66,7 @@ def _own(number: int, name: str, record: Layout, operands: int, source: str, che
     """A function that only the player has."""
     needed = (
         ("window.c", "nest.c")
-        if record in (records.POOL, records.MEAN_ANY, records.MAX_POOL)
+        if record in (records.POOL, records.MEAN_ANY, records.MAX_POOL, records.POOL_FLOAT)
         else ("nest.c",)
     )
     files = (source, *needed)
@@ -250,6 +267,17 @@ _ALL = (
     _float(112, "conv_f32", records.CONV_FLOAT, "tinyml/conv.h", "conv"),
     _float(113, "depthwise_conv_f32", records.CONV_FLOAT, "tinyml/depthwise_conv.h", "conv"),
     _float(114, "dense_f32", records.DENSE_FLOAT, "tinyml/dense.h", "dense"),
+    _own(115, "softmax_f32", records.SOFTMAX_FLOAT, 2, "play_unary_f32.c"),
+    _own(116, "average_pool_f32", records.POOL_FLOAT, 2, "play_windows_f32.c", "pool_f32"),
+    _own(117, "max_pool_f32", records.POOL_FLOAT, 2, "play_windows_f32.c", "pool_f32"),
+    *(
+        _own(118 + i, f"{name}_f32", records.BINARY_FLOAT, 3, "play_binary_f32.c", "binary_f32")
+        for i, name in enumerate(BINARY_FLOAT)
+    ),
+    *(
+        _own(128 + i, f"{name}_f32", records.UNARY_FLOAT, 2, "play_unary_f32.c", "unary_f32")
+        for i, name in enumerate(UNARY_FLOAT)
+    ),
     _own(96, "sum_s8", records.ADD, 3, "play_sum_s8.c"),
     Playable(
         97,

@@ -193,5 +193,14 @@ DENSE_FLOAT = Layout(
         *("f .out_min", "f .out_max"),
     )
 )
+BINARY_FLOAT = Layout(
+    (
+        *(*_loops("I", "extents"), *_loops("i", "a_steps"), *_loops("i", "b_steps")),
+        *("f .out_min", "f .out_max"),
+    )
+)
+UNARY_FLOAT = Layout(("I .count", "f .low", "f .high"))
+SOFTMAX_FLOAT = Layout(("I .rows", "I .columns", "I .row_step", "I .depth", "I .step", "f .beta"))
+POOL_FLOAT = Layout((*WINDOW, "2x", "f .divisor", "f .out_min", "f .out_max"))
 QUANTIZE = Layout(("I .count", "f .scale", "h .zero", "h .out_min", "h .out_max", "H .to_even"))
 DEQUANTIZE = Layout(("I .count", "f .scale", "i .zero"))

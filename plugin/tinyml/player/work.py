@@ -114,6 +114,12 @@ _WORK: dict[Layout, Callable[[Members], int]] = {
     ),
     records.CONV_FLOAT: _conv,
     records.DENSE_FLOAT: _dense,
+    records.BINARY_FLOAT: lambda members: 4 * _count(members),
+    records.UNARY_FLOAT: lambda members: 16 * int(members[".count"]),
+    records.SOFTMAX_FLOAT: lambda members: (
+        _number(members, ".rows", ".columns") * (16 * int(members[".depth"]) + 1)
+    ),
+    records.POOL_FLOAT: _pool,
     records.QUANTIZE: lambda members: 16 * int(members[".count"]),
     records.DEQUANTIZE: lambda members: 4 * int(members[".count"]),
     records.MOVE: lambda members: _count(members) * (int(members[".bytes"]) + 1),

@@ -205,6 +205,12 @@ class BinaryLoops(ElementwiseKernel[Binary]):
 
         emit_loops(layer, sheet, value, op.clamp)
 
+    def play(self, layer: Layer[Binary], sheet: Sheet) -> None:
+        if layer.output.dtype is DType.FLOAT32 and layer.op.function in binary_played.FLOAT:
+            binary_played.play_float(layer.op.function, layer.op.clamp, layer, sheet)
+        else:
+            self.emit(layer, sheet)
+
 
 register_kernels(Binary, AddHelium(), BinaryQuantized(), CompareQuantized(), BinaryLoops())
 

@@ -15,6 +15,8 @@ from tinyml.ops.shared.linear import Linear
 from tinyml.ops.shared.quant import Clamp, clamp_range, quant_of
 
 Members = dict[str, object]
+FLOAT = frozenset({"add", "sub", "mul", "div", "min", "max", "squared_difference", "prelu"})
+"""Functions that the player has for float32."""
 
 
 def play(function: str, clamp: Clamp, layer: Layer, sheet: Sheet, once: bool) -> None:
@@ -39,6 +41,22 @@ def play(function: str, clamp: Clamp, layer: Layer, sheet: Sheet, once: bool) ->
         **own,
     }
     sheet.note(f"tinyml_play_{name}_s8", members, *operands)
+
+
+def play_float(function: str, clamp: Clamp, layer: Layer, sheet: Sheet) -> None:
+    a, b, y = layer.input(0), layer.input(1), layer.output
+    a_strides, b_strides = (c.broadcast_strides(t.shape, y.shape) for t in (a, b))
+    extents, (a_steps, b_steps, _) = merged(y.shape, a_strides, b_strides, c.contiguous(y.shape))
+    if y.elements == 0:
+        return
+    members = {
+        **array("extents", extents, 1),
+        **array("a_steps", a_steps, 0),
+        **array("b_steps", b_steps, 0),
+        ".out_min": sheet.number(clamp[0]),
+        ".out_max": sheet.number(clamp[1]),
+    }
+    sheet.note(f"tinyml_play_{function}_f32", members, sheet.x(0), sheet.x(1), sheet.y())
 
 
 def linear_members(form: Linear, count: int, limits: tuple[int, int]) -> Members:

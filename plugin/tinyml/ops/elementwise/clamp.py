@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from tinyml.base import c
-from tinyml.ir import Array, Layer, Op, Tensor, TensorType, given
+from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.ops.elementwise import activation_tables as tables
 from tinyml.ops.elementwise import int16_activation, lookup
 from tinyml.ops.elementwise.binary import Binary
@@ -78,6 +78,17 @@ class ClampLoop(InPlace[Clamp]):
             sheet.line(f"const {layer.output.dtype.c} v = {sheet.x()}[{index['i']}];")
             value = clamp_code(sheet, "v", (op.low, op.high), layer.output)
             sheet.line(f"{sheet.y()}[{index['i']}] = {value};")
+
+    def play(self, layer: Layer[Clamp], sheet: Sheet) -> None:
+        if layer.output.dtype is not DType.FLOAT32:
+            self.emit(layer, sheet)
+            return
+        members = {
+            ".count": layer.output.elements,
+            ".low": sheet.number(layer.op.low),
+            ".high": sheet.number(layer.op.high),
+        }
+        sheet.note("tinyml_play_clamp_f32", members, sheet.x(), sheet.y())
 
 
 register_kernels(Clamp, ClampLoop())

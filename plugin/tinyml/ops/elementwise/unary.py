@@ -202,6 +202,12 @@ def defined(layer: Layer[Unary]) -> bool:
     return layer.input(0).quant is None and bool(FUNCTIONS[op.function].c.choose(layer.input(0).dtype))
 
 
+PLAYED = frozenset(
+    {"sigmoid", "tanh", "exp", "log", "sqrt", "rsqrt", "abs", "neg", "square", "reciprocal", "floor"}
+)
+"""Functions that the player has for float32."""
+
+
 class UnaryLoop(ElementwiseKernel[Unary]):
     """The expression inside a loop."""
 
@@ -214,6 +220,13 @@ class UnaryLoop(ElementwiseKernel[Unary]):
         emit_loops(
             layer, sheet, lambda operands: fill(sheet, template, dtype, {"x": operands[0]}, op.parameters)
         )
+
+    def play(self, layer: Layer[Unary], sheet: Sheet) -> None:
+        x = layer.input(0)
+        if x.dtype is DType.FLOAT32 and layer.op.function in PLAYED and x.quant is None:
+            sheet.note(f"tinyml_play_{layer.op.function}_f32", {".count": x.elements}, sheet.x(), sheet.y())
+        else:
+            self.emit(layer, sheet)
 
 
 register_kernels(Unary, UnaryLoop())

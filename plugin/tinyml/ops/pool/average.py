@@ -316,6 +316,22 @@ class AveragePoolLoops(PoolKernel[AveragePool]):
                 value = "mean"
             sheet.line(f"{sheet.y()}[{out}] = {value};")
 
+    def play(self, layer: Layer[AveragePool], sheet: Sheet) -> None:
+        op = layer.op
+        counts = op.counts(layer.input(0).shape)
+        same = bool(np.all(counts == counts.reshape(-1)[0]))
+        simple = same or not op.include_pad
+        if layer.output.dtype is not DType.FLOAT32 or not simple or not two_spatial_axes(layer):
+            self.emit(layer, sheet)
+            return
+        members = {
+            **window_members(layer, op.kernel, op.strides, op.dilations, op.pads),
+            ".divisor": sheet.number(float(counts.reshape(-1)[0]) if same else 0.0),
+            ".out_min": sheet.number(op.clamp[0]),
+            ".out_max": sheet.number(op.clamp[1]),
+        }
+        sheet.note("tinyml_play_average_pool_f32", members, sheet.x(), sheet.y())
+
 
 register_kernels(AveragePool, AveragePoolInt8(), AveragePoolQuantized(), AveragePoolLoops())
 

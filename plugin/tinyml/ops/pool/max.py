@@ -142,7 +142,18 @@ class MaxPoolLoops(PoolKernel[MaxPool]):
 
     def play(self, layer: Layer[MaxPool], sheet: Sheet) -> None:
         op, x, y = layer.op, layer.input(0), layer.output
-        if x.dtype is not DType.INT8 or op.indices or len(x.shape) != 4 or max(*x.shape, *y.shape) >= 1 << 15:
+        if op.indices or len(x.shape) != 4 or max(*x.shape, *y.shape) >= 1 << 15:
+            self.emit(layer, sheet)
+            return
+        if x.dtype is DType.FLOAT32:
+            members = {
+                **window_members(layer, op.kernel, op.strides, op.dilations, op.pads),
+                ".out_min": sheet.number(op.clamp[0]),
+                ".out_max": sheet.number(op.clamp[1]),
+            }
+            sheet.note("tinyml_play_max_pool_f32", members, sheet.x(), sheet.y())
+            return
+        if x.dtype is not DType.INT8:
             self.emit(layer, sheet)
             return
         low, high = stored_limits(op.clamp, y)

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -139,6 +140,23 @@ class SoftmaxLoops(InPlace[Softmax]):
                 sheet.line(f"sum += to[{step}];")
             with sheet.loop("j", extent):
                 sheet.line(f"to[{step}] /= sum;")
+
+    def play(self, layer: Layer[Softmax], sheet: Sheet) -> None:
+        op, x = layer.op, layer.input(0)
+        axis = op.axis % len(x.shape)
+        if x.dtype is not DType.FLOAT32 or not x.elements:
+            self.emit(layer, sheet)
+            return
+        columns = math.prod(x.shape[axis + 1 :])
+        members = {
+            ".rows": math.prod(x.shape[:axis]),
+            ".columns": columns,
+            ".row_step": columns * x.shape[axis],
+            ".depth": x.shape[axis],
+            ".step": columns,
+            ".beta": sheet.number(op.beta),
+        }
+        sheet.note("tinyml_play_softmax_f32", members, sheet.x(), sheet.y())
 
 
 register_kernels(Softmax, SoftmaxInt8(), SoftmaxInt16(), SoftmaxLoops())

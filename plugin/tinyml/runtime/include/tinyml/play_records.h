@@ -296,6 +296,39 @@ struct tinyml_play_dense_f32 {
 	float out_max;
 };
 
+/** As struct tinyml_play_binary_s8. */
+struct tinyml_play_binary_f32 {
+	uint32_t extents[TINYML_PLAY_LOOPS];
+	int32_t a_steps[TINYML_PLAY_LOOPS];
+	int32_t b_steps[TINYML_PLAY_LOOPS];
+	float out_min;
+	float out_max;
+};
+
+struct tinyml_play_unary_f32 {
+	uint32_t count;
+	float low; /* of a clamp */
+	float high;
+};
+
+/** Rows of `depth` elements, `step` apart. */
+struct tinyml_play_softmax_f32 {
+	uint32_t rows;
+	uint32_t columns; /* rows that begin at neighbouring elements */
+	uint32_t row_step;
+	uint32_t depth;
+	uint32_t step;
+	float beta;
+};
+
+struct tinyml_play_pool_f32 {
+	struct tinyml_window window;
+	int16_t unused;
+	float divisor; /* of means; 0: the elements of the window */
+	float out_min;
+	float out_max;
+};
+
 /* What the player calls, and what it checks, by structure. */
 
 void tinyml_play_conv_stream_s8(const struct tinyml_play *play);
@@ -353,6 +386,34 @@ void tinyml_play_depthwise_conv_f32(const struct tinyml_play *play);
 uint32_t tinyml_check_depthwise_conv_f32(struct tinyml_check *check);
 void tinyml_play_dense_f32(const struct tinyml_play *play);
 uint32_t tinyml_check_dense_f32(struct tinyml_check *check);
+
+void tinyml_play_add_f32(const struct tinyml_play *play);
+void tinyml_play_sub_f32(const struct tinyml_play *play);
+void tinyml_play_mul_f32(const struct tinyml_play *play);
+void tinyml_play_div_f32(const struct tinyml_play *play);
+void tinyml_play_min_f32(const struct tinyml_play *play);
+void tinyml_play_max_f32(const struct tinyml_play *play);
+void tinyml_play_squared_difference_f32(const struct tinyml_play *play);
+void tinyml_play_prelu_f32(const struct tinyml_play *play);
+void tinyml_play_sigmoid_f32(const struct tinyml_play *play);
+void tinyml_play_tanh_f32(const struct tinyml_play *play);
+void tinyml_play_exp_f32(const struct tinyml_play *play);
+void tinyml_play_log_f32(const struct tinyml_play *play);
+void tinyml_play_sqrt_f32(const struct tinyml_play *play);
+void tinyml_play_rsqrt_f32(const struct tinyml_play *play);
+void tinyml_play_abs_f32(const struct tinyml_play *play);
+void tinyml_play_neg_f32(const struct tinyml_play *play);
+void tinyml_play_square_f32(const struct tinyml_play *play);
+void tinyml_play_reciprocal_f32(const struct tinyml_play *play);
+void tinyml_play_floor_f32(const struct tinyml_play *play);
+void tinyml_play_clamp_f32(const struct tinyml_play *play);
+void tinyml_play_softmax_f32(const struct tinyml_play *play);
+void tinyml_play_average_pool_f32(const struct tinyml_play *play);
+void tinyml_play_max_pool_f32(const struct tinyml_play *play);
+uint32_t tinyml_check_binary_f32(struct tinyml_check *check);
+uint32_t tinyml_check_unary_f32(struct tinyml_check *check);
+uint32_t tinyml_check_softmax_f32(struct tinyml_check *check);
+uint32_t tinyml_check_pool_f32(struct tinyml_check *check);
 
 void tinyml_play_average_pool_s8(const struct tinyml_play *play);
 uint32_t tinyml_check_average_pool_s8(struct tinyml_check *check);
