@@ -61,6 +61,12 @@ COMMANDS: tuple[Command, ...] = (
         "keys of tinyml.yaml, Kconfig",
     ),
     Command("-m tools.player_docs", ("docs/data_image.md",), "kernels and records of the player"),
+    Command(
+        "-m tools.trained_models",
+        ("docs/quantize.md",),
+        "kernels or passes of quantised models",
+        "QEMU",
+    ),
     Command("-m tools.known_boards", ("docs/KNOWN_BOARDS.md",), "boards that are known without Zephyr"),
     Command("-m tools.figures", ("docs/figures",), "the pictures of docs/concepts.md"),
     Command(
