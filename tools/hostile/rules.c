@@ -127,6 +127,19 @@ static bool take_call(struct call *call)
 	return call->number != 0u && call->record_bytes <= sizeof(call->record);
 }
 
+/* What every table has in it, for checks that look: small words. It stays behind the parts. */
+static const uint8_t *table_content(void)
+{
+	uint32_t *const words = (uint32_t *)(void *)&rules_memory[POSITION_OF(RULES_PARTS)];
+
+	if (words[1] == 0u) {
+		for (uint32_t i = 0; i < RULES_ROOM / 4u; i++) {
+			words[i] = 1u + i * 2654435761u % 61u;
+		}
+	}
+	return (const uint8_t *)words;
+}
+
 static uint32_t kernel_count(void)
 {
 	uint32_t most = 0;
@@ -236,6 +249,7 @@ static void change(struct call *call)
 		const uint32_t position = POSITION_OF(TABLE + i);
 
 		memcpy(&bytes[table[i]], &position, 4);
+		memcpy(&rules_memory[position], table_content(), RULES_MOST);
 	}
 }
 
@@ -259,7 +273,7 @@ static bool accepts(const struct call *call, const uint32_t *operands, const uin
 /* Every operand alone in its memory: exactly its bytes are enough, also with steps. */
 static const char *check_operands(const struct call *call)
 {
-	uint32_t sizes[4] = {ENOUGH, ENOUGH, ENOUGH, 0}, work;
+	uint32_t sizes[4] = {ENOUGH, ENOUGH, sizeof(rules_memory), 0}, work;
 
 	for (uint32_t i = 0; i < call->count; i++) {
 		uint32_t operands[TINYML_PLAY_OPERANDS], steps[TINYML_PLAY_OPERANDS] = {0};
@@ -332,13 +346,17 @@ static const char *check_tables(struct call *call)
 	return wrong;
 }
 
-/* Contents of all parts but the record. */
+/* Contents of all parts but the record: what checks have read in tables, and anything. */
 static void fill(uint32_t seed)
 {
 	const uint32_t before = state;
 
 	state = seed;
 	for (uint32_t i = 0; i < RECORD; i++) {
+		if (parts[i].used && i >= TABLE) {
+			memcpy(parts[i].at, table_content(), parts[i].bytes);
+			continue;
+		}
 		for (uint32_t byte = 0; parts[i].used && byte < parts[i].bytes; byte++) {
 			parts[i].at[byte] = (uint8_t)any();
 		}
@@ -407,7 +425,7 @@ static const char *make(const struct call *call)
 
 const char *rules_try(uint32_t start, uint32_t number, uint32_t *kernel)
 {
-	static const uint32_t sizes[4] = {ENOUGH, ENOUGH, ENOUGH, 0};
+	static const uint32_t sizes[4] = {ENOUGH, ENOUGH, sizeof(rules_memory), 0};
 	struct call call;
 	const char *wrong;
 	uint32_t work;

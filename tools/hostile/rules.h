@@ -30,8 +30,9 @@ struct part {
 	bool used;
 };
 
-/** Memory for all parts; part i is within RULES_ROOM bytes from i * RULES_ROOM on. */
-extern uint8_t rules_memory[RULES_PARTS * RULES_ROOM];
+/** Memory for all parts; part i is within RULES_ROOM bytes from i * RULES_ROOM on. After them there
+ * is as much for rules.c. */
+extern uint8_t rules_memory[(RULES_PARTS + 1) * RULES_ROOM];
 
 /** Where a part of `bytes` goes; @a exactly says whether its alignment is no more than required. */
 uint8_t *rules_place(uint32_t part, uint32_t bytes, uint32_t alignment, bool exactly);

@@ -27,7 +27,7 @@
 #define HAS_UNIT 0
 #endif
 
-uint8_t rules_memory[RULES_PARTS * RULES_ROOM] __attribute__((aligned(RULES_AFTER)));
+uint8_t rules_memory[(RULES_PARTS + 1) * RULES_ROOM] __attribute__((aligned(RULES_AFTER)));
 const bool rules_finds_reads = false; /* not all of them */
 
 uint8_t *rules_place(uint32_t part, uint32_t bytes, uint32_t alignment, bool exactly)

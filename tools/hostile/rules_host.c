@@ -12,7 +12,7 @@
 
 #define KERNELS 256
 
-uint8_t rules_memory[RULES_PARTS * RULES_ROOM] __attribute__((aligned(64)));
+uint8_t rules_memory[(RULES_PARTS + 1) * RULES_ROOM] __attribute__((aligned(64)));
 const bool rules_finds_reads = true;
 
 static uint32_t start, number;
