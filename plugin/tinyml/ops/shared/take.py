@@ -88,7 +88,7 @@ def _play(sheet: Sheet, tables: Sequence[Picks]) -> None:
             names.append("0")
         else:
             names.append(sheet.table(f"axis{axis}", offsets.astype(np.uint32), holds="offsets in bytes"))
-            step = 0
+            step = int(offsets.max())
         extents.append(offsets.size)
         steps.append(step)
     members = {

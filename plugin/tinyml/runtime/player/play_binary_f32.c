@@ -5,7 +5,7 @@
 
 #include "nest.h"
 
-static inline float play_binary_limited(float v, float low, float high)
+static inline float play_binary_f32_limited(float v, float low, float high)
 {
 	const float above = v < low ? low : v;
 
@@ -32,8 +32,8 @@ static inline float play_binary_limited(float v, float low, float high)
 					for (uint32_t l = r->extents[3]; l > 0u; l--) {            \
 						const float a = *a3, b = *b3, v = value;           \
                                                                                                    \
-						*y++ = play_binary_limited(v, r->out_min,          \
-									   r->out_max);            \
+						*y++ = play_binary_f32_limited(v, r->out_min,      \
+									       r->out_max);        \
 						a3 += r->a_steps[3];                               \
 						b3 += r->b_steps[3];                               \
 					}                                                          \

@@ -9,10 +9,11 @@
 
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
-typedef int32_t play_binary_one(const struct tinyml_play_binary_s8 *r, int32_t a, int32_t b);
+typedef int32_t play_binary_s8_one(const struct tinyml_play_binary_s8 *r, int32_t a, int32_t b);
 
 /* All elements; `one` is known where this is inlined. */
-static ALWAYS_INLINE void play_binary_all(const struct tinyml_play *play, play_binary_one *one)
+static ALWAYS_INLINE void play_binary_s8_all(const struct tinyml_play *play,
+					     play_binary_s8_one *one)
 {
 	const struct tinyml_play_binary_s8 *r = play->record;
 	const int32_t a_step = r->a_steps[3], b_step = r->b_steps[3];
@@ -41,8 +42,8 @@ static ALWAYS_INLINE void play_binary_all(const struct tinyml_play *play, play_b
 	}
 }
 
-static ALWAYS_INLINE int32_t play_binary_linear(const struct tinyml_play_binary_s8 *r, int32_t a,
-						int32_t b)
+static ALWAYS_INLINE int32_t play_binary_s8_linear(const struct tinyml_play_binary_s8 *r, int32_t a,
+						   int32_t b)
 {
 	const int32_t products = tinyml_play_plus(tinyml_play_times(a, r->a_factor),
 						  tinyml_play_times(b, r->b_factor));
@@ -50,16 +51,16 @@ static ALWAYS_INLINE int32_t play_binary_linear(const struct tinyml_play_binary_
 	return tinyml_play_plus(products, r->y_factor) >> r->y_shift;
 }
 
-static ALWAYS_INLINE int32_t play_binary_mul(const struct tinyml_play_binary_s8 *r, int32_t a,
-					     int32_t b)
+static ALWAYS_INLINE int32_t play_binary_s8_mul(const struct tinyml_play_binary_s8 *r, int32_t a,
+						int32_t b)
 {
 	const int32_t product = (a - r->a_zero) * (b - r->b_zero);
 
 	return tinyml_play_plus(tinyml_rescale(product, r->y_factor, r->y_shift), r->out_zero);
 }
 
-static ALWAYS_INLINE int32_t play_binary_mul_once(const struct tinyml_play_binary_s8 *r, int32_t a,
-						  int32_t b)
+static ALWAYS_INLINE int32_t play_binary_s8_mul_once(const struct tinyml_play_binary_s8 *r,
+						     int32_t a, int32_t b)
 {
 	const int32_t product = (a - r->a_zero) * (b - r->b_zero);
 
@@ -67,8 +68,8 @@ static ALWAYS_INLINE int32_t play_binary_mul_once(const struct tinyml_play_binar
 				r->out_zero);
 }
 
-static ALWAYS_INLINE int32_t play_binary_prelu(const struct tinyml_play_binary_s8 *r, int32_t a,
-					       int32_t b)
+static ALWAYS_INLINE int32_t play_binary_s8_prelu(const struct tinyml_play_binary_s8 *r, int32_t a,
+						  int32_t b)
 {
 	a -= r->a_zero;
 	a = a >= 0 ? tinyml_rescale(a, r->a_factor, r->a_shift)
@@ -76,8 +77,8 @@ static ALWAYS_INLINE int32_t play_binary_prelu(const struct tinyml_play_binary_s
 	return tinyml_play_plus(a, r->out_zero);
 }
 
-static ALWAYS_INLINE int32_t play_binary_prelu_once(const struct tinyml_play_binary_s8 *r,
-						    int32_t a, int32_t b)
+static ALWAYS_INLINE int32_t play_binary_s8_prelu_once(const struct tinyml_play_binary_s8 *r,
+						       int32_t a, int32_t b)
 {
 	a -= r->a_zero;
 	a = a >= 0 ? tinyml_rescale_to_even(a, r->a_factor, r->a_shift)
@@ -86,8 +87,8 @@ static ALWAYS_INLINE int32_t play_binary_prelu_once(const struct tinyml_play_bin
 }
 
 /* Three rescales; a difference is a sum whose second operand counts `sign` times. */
-static ALWAYS_INLINE int32_t play_binary_sum(const struct tinyml_play_binary_s8 *r, int32_t a,
-					     int32_t b)
+static ALWAYS_INLINE int32_t play_binary_s8_sum(const struct tinyml_play_binary_s8 *r, int32_t a,
+						int32_t b)
 {
 	const int32_t raised = (int32_t)(1u << r->headroom);
 
@@ -97,8 +98,8 @@ static ALWAYS_INLINE int32_t play_binary_sum(const struct tinyml_play_binary_s8 
 	return tinyml_play_plus(tinyml_rescale(a, r->y_factor, r->y_shift), r->out_zero);
 }
 
-static ALWAYS_INLINE int32_t play_binary_squared(const struct tinyml_play_binary_s8 *r, int32_t a,
-						 int32_t b)
+static ALWAYS_INLINE int32_t play_binary_s8_squared(const struct tinyml_play_binary_s8 *r,
+						    int32_t a, int32_t b)
 {
 	const int32_t raised = (int32_t)(1u << r->headroom);
 
@@ -109,8 +110,8 @@ static ALWAYS_INLINE int32_t play_binary_squared(const struct tinyml_play_binary
 				r->out_zero);
 }
 
-static ALWAYS_INLINE int32_t play_binary_sum_once(const struct tinyml_play_binary_s8 *r, int32_t a,
-						  int32_t b)
+static ALWAYS_INLINE int32_t play_binary_s8_sum_once(const struct tinyml_play_binary_s8 *r,
+						     int32_t a, int32_t b)
 {
 	a -= r->a_zero;
 	b -= r->b_zero;
@@ -120,15 +121,15 @@ static ALWAYS_INLINE int32_t play_binary_sum_once(const struct tinyml_play_binar
 	return tinyml_play_plus(tinyml_shift_right_to_even(sum, r->headroom, slack), r->out_zero);
 }
 
-static ALWAYS_INLINE int32_t play_binary_max(const struct tinyml_play_binary_s8 *r, int32_t a,
-					     int32_t b)
+static ALWAYS_INLINE int32_t play_binary_s8_max(const struct tinyml_play_binary_s8 *r, int32_t a,
+						int32_t b)
 {
 	(void)r;
 	return a > b ? a : b;
 }
 
-static ALWAYS_INLINE int32_t play_binary_min(const struct tinyml_play_binary_s8 *r, int32_t a,
-					     int32_t b)
+static ALWAYS_INLINE int32_t play_binary_s8_min(const struct tinyml_play_binary_s8 *r, int32_t a,
+						int32_t b)
 {
 	(void)r;
 	return a < b ? a : b;
@@ -136,55 +137,55 @@ static ALWAYS_INLINE int32_t play_binary_min(const struct tinyml_play_binary_s8 
 
 void tinyml_play_linear_s8(const struct tinyml_play *play)
 {
-	play_binary_all(play, play_binary_linear);
+	play_binary_s8_all(play, play_binary_s8_linear);
 }
 
 void tinyml_play_mul_s8(const struct tinyml_play *play)
 {
-	play_binary_all(play, play_binary_mul);
+	play_binary_s8_all(play, play_binary_s8_mul);
 }
 
 void tinyml_play_mul_once_s8(const struct tinyml_play *play)
 {
-	play_binary_all(play, play_binary_mul_once);
+	play_binary_s8_all(play, play_binary_s8_mul_once);
 }
 
 void tinyml_play_prelu_s8(const struct tinyml_play *play)
 {
-	play_binary_all(play, play_binary_prelu);
+	play_binary_s8_all(play, play_binary_s8_prelu);
 }
 
 void tinyml_play_prelu_once_s8(const struct tinyml_play *play)
 {
-	play_binary_all(play, play_binary_prelu_once);
+	play_binary_s8_all(play, play_binary_s8_prelu_once);
 }
 
 void tinyml_play_rescaled_sum_s8(const struct tinyml_play *play)
 {
-	play_binary_all(play, play_binary_sum);
+	play_binary_s8_all(play, play_binary_s8_sum);
 }
 
 void tinyml_play_squared_s8(const struct tinyml_play *play)
 {
-	play_binary_all(play, play_binary_squared);
+	play_binary_s8_all(play, play_binary_s8_squared);
 }
 
 void tinyml_play_sum_once_s8(const struct tinyml_play *play)
 {
-	play_binary_all(play, play_binary_sum_once);
+	play_binary_s8_all(play, play_binary_s8_sum_once);
 }
 
 void tinyml_play_max_s8(const struct tinyml_play *play)
 {
-	play_binary_all(play, play_binary_max);
+	play_binary_s8_all(play, play_binary_s8_max);
 }
 
 void tinyml_play_min_s8(const struct tinyml_play *play)
 {
-	play_binary_all(play, play_binary_min);
+	play_binary_s8_all(play, play_binary_s8_min);
 }
 
-static uint32_t play_binary_check(struct tinyml_check *check, uint32_t work)
+static uint32_t play_binary_s8_check(struct tinyml_check *check, uint32_t work)
 {
 	const struct tinyml_play_binary_s8 *r = check->record;
 	const uint32_t count = tinyml_check_loops(check, r->extents);
@@ -206,7 +207,7 @@ uint32_t tinyml_check_binary_s8(struct tinyml_check *check)
 					 tinyml_check_factor(r->b_factor, r->b_shift) &&
 					 tinyml_check_factor(r->y_factor, r->y_shift) &&
 					 r->headroom <= 30u);
-	return play_binary_check(check, 4);
+	return play_binary_s8_check(check, 4);
 }
 
 uint32_t tinyml_check_linear_s8(struct tinyml_check *check)
@@ -214,7 +215,7 @@ uint32_t tinyml_check_linear_s8(struct tinyml_check *check)
 	const struct tinyml_play_binary_s8 *r = check->record;
 
 	tinyml_check_that(check, r->y_shift >= 0 && r->y_shift <= 31);
-	return play_binary_check(check, 4);
+	return play_binary_s8_check(check, 4);
 }
 
 uint32_t tinyml_check_sum_once_s8(struct tinyml_check *check)
@@ -222,5 +223,5 @@ uint32_t tinyml_check_sum_once_s8(struct tinyml_check *check)
 	const struct tinyml_play_binary_s8 *r = check->record;
 
 	tinyml_check_that(check, r->headroom >= 1u && r->headroom <= 62u);
-	return play_binary_check(check, 4);
+	return play_binary_s8_check(check, 4);
 }

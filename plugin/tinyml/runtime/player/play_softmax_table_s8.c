@@ -6,8 +6,8 @@
 #include "nest.h"
 
 /* One row. Exponentials are by how far an element is below the largest. */
-static void play_softmax_row(const struct tinyml_play_softmax_table *r, const uint32_t *exps,
-			     const int8_t *x, int8_t *y)
+static void play_softmax_table_row(const struct tinyml_play_softmax_table *r, const uint32_t *exps,
+				   const int8_t *x, int8_t *y)
 {
 	const uint64_t numerator = (uint64_t)r->numerator_high << 32 | r->numerator;
 	const uint64_t half = UINT64_C(1) << (r->shift - 1u);
@@ -45,7 +45,7 @@ void tinyml_play_softmax_table_s8(const struct tinyml_play *play)
 
 	for (uint32_t i = 0; i < r->rows; i++) {
 		for (uint32_t j = 0; j < r->columns; j++) {
-			play_softmax_row(r, exps, x + j, y + j);
+			play_softmax_table_row(r, exps, x + j, y + j);
 		}
 		x += r->row_step;
 		y += r->row_step;

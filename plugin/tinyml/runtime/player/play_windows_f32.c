@@ -8,30 +8,32 @@
 #include <tinyml/play_records.h>
 
 /* The taps of a window along one axis that are inside the input. */
-struct play_windows_cut {
+struct play_windows_f32_cut {
 	int32_t begin; /* the first one's place in the input */
 	int32_t taps;
 };
 
-static struct play_windows_cut play_windows_along(int32_t in, int32_t out, int32_t stride,
-						  int32_t kernel, int32_t dilation, int32_t pad)
+static struct play_windows_f32_cut play_windows_f32_along(int32_t in, int32_t out, int32_t stride,
+							  int32_t kernel, int32_t dilation,
+							  int32_t pad)
 {
 	const int32_t start = out * stride - pad;
 	const int32_t first = start < 0 ? (dilation - 1 - start) / dilation : 0;
 	int32_t end = start < in ? (in - 1 - start) / dilation + 1 : 0;
 
 	end = end < kernel ? end : kernel;
-	return (struct play_windows_cut){start + first * dilation, end > first ? end - first : 0};
+	return (struct play_windows_f32_cut){start + first * dilation,
+					     end > first ? end - first : 0};
 }
 
 /* The rows and columns of a window of one channel. */
-struct play_windows_part {
+struct play_windows_f32_part {
 	int32_t rows, columns;
 	int32_t row_step, column_step;
 };
 
-static float play_windows_mean(const struct tinyml_play_pool_f32 *r,
-			       const struct play_windows_part *part, const float *x)
+static float play_windows_f32_mean(const struct tinyml_play_pool_f32 *r,
+				   const struct play_windows_f32_part *part, const float *x)
 {
 	float sum = 0.0f;
 	float mean;
@@ -46,8 +48,8 @@ static float play_windows_mean(const struct tinyml_play_pool_f32 *r,
 	return mean > r->out_max ? r->out_max : mean;
 }
 
-static float play_windows_max(const struct tinyml_play_pool_f32 *r,
-			      const struct play_windows_part *part, const float *x)
+static float play_windows_f32_max(const struct tinyml_play_pool_f32 *r,
+				  const struct play_windows_f32_part *part, const float *x)
 {
 	float best = r->out_min;
 
@@ -61,28 +63,28 @@ static float play_windows_max(const struct tinyml_play_pool_f32 *r,
 	return best > r->out_max ? r->out_max : best;
 }
 
-typedef float play_windows_one(const struct tinyml_play_pool_f32 *r,
-			       const struct play_windows_part *part, const float *x);
+typedef float play_windows_f32_one(const struct tinyml_play_pool_f32 *r,
+				   const struct play_windows_f32_part *part, const float *x);
 
-static void play_windows_all(const struct tinyml_play *play, play_windows_one *one)
+static void play_windows_f32_all(const struct tinyml_play *play, play_windows_f32_one *one)
 {
 	const struct tinyml_play_pool_f32 *r = play->record;
 	const struct tinyml_window *const w = &r->window;
 	const int32_t line = w->in_w * w->in_c;
 	const float *x = play->operand[0];
 	float *y = play->operand[1];
-	struct play_windows_part part = {.row_step = w->dilation_h * line,
-					 .column_step = w->dilation_w * w->in_c};
+	struct play_windows_f32_part part = {.row_step = w->dilation_h * line,
+					     .column_step = w->dilation_w * w->in_c};
 
 	for (int32_t n = 0; n < w->batches; n++, x += w->in_h * line) {
 		for (int32_t i = 0; i < w->out_h; i++) {
-			const struct play_windows_cut h = play_windows_along(
+			const struct play_windows_f32_cut h = play_windows_f32_along(
 				w->in_h, i, w->stride_h, w->kernel_h, w->dilation_h, w->pad_top);
 
 			for (int32_t j = 0; j < w->out_w; j++) {
-				const struct play_windows_cut v =
-					play_windows_along(w->in_w, j, w->stride_w, w->kernel_w,
-							   w->dilation_w, w->pad_left);
+				const struct play_windows_f32_cut v =
+					play_windows_f32_along(w->in_w, j, w->stride_w, w->kernel_w,
+							       w->dilation_w, w->pad_left);
 				const bool some = h.taps > 0 && v.taps > 0;
 				const int32_t at = some ? h.begin * line + v.begin * w->in_c : 0;
 
@@ -98,12 +100,12 @@ static void play_windows_all(const struct tinyml_play *play, play_windows_one *o
 
 void tinyml_play_average_pool_f32(const struct tinyml_play *play)
 {
-	play_windows_all(play, play_windows_mean);
+	play_windows_f32_all(play, play_windows_f32_mean);
 }
 
 void tinyml_play_max_pool_f32(const struct tinyml_play *play)
 {
-	play_windows_all(play, play_windows_max);
+	play_windows_f32_all(play, play_windows_f32_max);
 }
 
 uint32_t tinyml_check_pool_f32(struct tinyml_check *check)

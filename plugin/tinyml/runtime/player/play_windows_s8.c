@@ -10,52 +10,54 @@
 #include "window.h"
 
 /* The taps of a window along one axis that are inside the input. */
-struct play_windows_cut {
+struct play_windows_s8_cut {
 	int32_t begin; /* the first one's place in the input */
 	int32_t taps;
 };
 
-static struct play_windows_cut play_windows_along(int32_t in, int32_t out, int32_t stride,
-						  int32_t kernel, int32_t dilation, int32_t pad)
+static struct play_windows_s8_cut play_windows_s8_along(int32_t in, int32_t out, int32_t stride,
+							int32_t kernel, int32_t dilation,
+							int32_t pad)
 {
 	const int32_t start = out * stride - pad;
 	const int32_t first = start < 0 ? (dilation - 1 - start) / dilation : 0;
 	int32_t end = start < in ? (in - 1 - start) / dilation + 1 : 0;
 
 	end = end < kernel ? end : kernel;
-	return (struct play_windows_cut){start + first * dilation, end > first ? end - first : 0};
+	return (struct play_windows_s8_cut){start + first * dilation,
+					    end > first ? end - first : 0};
 }
 
 /* A window of all channels: where it begins, its taps and their steps. */
-struct play_windows_part {
+struct play_windows_s8_part {
 	const int8_t *x;
 	int32_t rows, columns;
 	int32_t row_step, column_step;
 };
 
-typedef void play_windows_reduce(const void *record, const struct play_windows_part *part,
-				 int8_t *y);
+typedef void play_windows_s8_reduce(const void *record, const struct play_windows_s8_part *part,
+				    int8_t *y);
 
 /* Call `reduce` for every window, in the order of the output. */
-static void play_windows_all(const struct tinyml_play *play, const struct tinyml_window *w,
-			     play_windows_reduce *reduce)
+static void play_windows_s8_all(const struct tinyml_play *play, const struct tinyml_window *w,
+				play_windows_s8_reduce *reduce)
 {
 	const int32_t line = w->in_w * w->in_c;
 	const int8_t *x = play->operand[0];
 	int8_t *y = play->operand[1];
-	struct play_windows_part part = {.row_step = w->dilation_h * line,
-					 .column_step = w->dilation_w * w->in_c};
+	struct play_windows_s8_part part = {.row_step = w->dilation_h * line,
+					    .column_step = w->dilation_w * w->in_c};
 
 	for (int32_t n = 0; n < w->batches; n++, x += w->in_h * line) {
 		for (int32_t i = 0; i < w->out_h; i++) {
-			const struct play_windows_cut h = play_windows_along(
+			const struct play_windows_s8_cut h = play_windows_s8_along(
 				w->in_h, i, w->stride_h, w->kernel_h, w->dilation_h, w->pad_top);
 
 			part.rows = h.taps;
 			for (int32_t j = 0; j < w->out_w; j++, y += w->in_c) {
-				const struct play_windows_cut v =
-					play_windows_along(w->in_w, j, w->stride_w, w->kernel_w,
-							   w->dilation_w, w->pad_left);
+				const struct play_windows_s8_cut v =
+					play_windows_s8_along(w->in_w, j, w->stride_w, w->kernel_w,
+							      w->dilation_w, w->pad_left);
 
 				part.columns = v.taps;
 				part.x = x;
@@ -71,7 +73,7 @@ static void play_windows_all(const struct tinyml_play *play, const struct tinyml
 	}
 }
 
-static int32_t play_windows_sum(const struct play_windows_part *part, const int8_t *x)
+static int32_t play_windows_s8_sum(const struct play_windows_s8_part *part, const int8_t *x)
 {
 	int32_t sum = 0;
 
@@ -85,13 +87,14 @@ static int32_t play_windows_sum(const struct play_windows_part *part, const int8
 	return sum;
 }
 
-static void play_windows_mean(const void *record, const struct play_windows_part *part, int8_t *y)
+static void play_windows_s8_mean(const void *record, const struct play_windows_s8_part *part,
+				 int8_t *y)
 {
 	const struct tinyml_pool_s8 *r = record;
 
 	for (int32_t c = 0; c < r->window.in_c; c++) {
 		const int32_t sum = tinyml_play_plus(
-			tinyml_play_times(play_windows_sum(part, part->x + c), r->factor),
+			tinyml_play_times(play_windows_s8_sum(part, part->x + c), r->factor),
 			r->offset);
 
 		y[c] = (int8_t)tinyml_clamp(sum >> r->shift, r->out_min, r->out_max);
@@ -102,12 +105,12 @@ void tinyml_play_mean_s8(const struct tinyml_play *play)
 {
 	const struct tinyml_pool_s8 *r = play->record;
 
-	play_windows_all(play, &r->window, play_windows_mean);
+	play_windows_s8_all(play, &r->window, play_windows_s8_mean);
 }
 
 /* The quotient of a sum, rounded as the record says. */
-static int32_t play_windows_quotient(const struct tinyml_play_mean_any_s8 *r, int32_t sum,
-				     int32_t count)
+static int32_t play_windows_s8_quotient(const struct tinyml_play_mean_any_s8 *r, int32_t sum,
+					int32_t count)
 {
 	if (r->halves == TINYML_PLAY_HALVES_EVEN) {
 		return tinyml_divide_to_even(sum - count * r->zero, count) + r->zero;
@@ -119,15 +122,15 @@ static int32_t play_windows_quotient(const struct tinyml_play_mean_any_s8 *r, in
 	return (sum > 0 ? sum + count / 2 : sum - count / 2) / count;
 }
 
-static void play_windows_mean_any(const void *record, const struct play_windows_part *part,
-				  int8_t *y)
+static void play_windows_s8_mean_any(const void *record, const struct play_windows_s8_part *part,
+				     int8_t *y)
 {
 	const struct tinyml_play_mean_any_s8 *r = record;
 	const int32_t count = part->rows * part->columns;
 
 	for (int32_t c = 0; c < r->window.in_c; c++) {
-		const int32_t sum = play_windows_sum(part, part->x + c);
-		const int32_t mean = count > 0 ? play_windows_quotient(r, sum, count) : 0;
+		const int32_t sum = play_windows_s8_sum(part, part->x + c);
+		const int32_t mean = count > 0 ? play_windows_s8_quotient(r, sum, count) : 0;
 
 		y[c] = (int8_t)tinyml_clamp(mean, r->out_min, r->out_max);
 	}
@@ -137,10 +140,11 @@ void tinyml_play_mean_any_s8(const struct tinyml_play *play)
 {
 	const struct tinyml_play_mean_any_s8 *r = play->record;
 
-	play_windows_all(play, &r->window, play_windows_mean_any);
+	play_windows_s8_all(play, &r->window, play_windows_s8_mean_any);
 }
 
-static void play_windows_max(const void *record, const struct play_windows_part *part, int8_t *y)
+static void play_windows_s8_max(const void *record, const struct play_windows_s8_part *part,
+				int8_t *y)
 {
 	const struct tinyml_play_max_pool_s8 *r = record;
 
@@ -164,10 +168,10 @@ void tinyml_play_max_pool_s8(const struct tinyml_play *play)
 {
 	const struct tinyml_play_max_pool_s8 *r = play->record;
 
-	play_windows_all(play, &r->window, play_windows_max);
+	play_windows_s8_all(play, &r->window, play_windows_s8_max);
 }
 
-static uint32_t play_windows_check(struct tinyml_check *check, const struct tinyml_window *w)
+static uint32_t play_windows_s8_check(struct tinyml_check *check, const struct tinyml_window *w)
 {
 	const uint32_t outputs = tinyml_check_window_s8(check, w);
 
@@ -183,7 +187,7 @@ uint32_t tinyml_check_mean_s8(struct tinyml_check *check)
 	const struct tinyml_pool_s8 *r = check->record;
 
 	tinyml_check_that(check, r->shift >= 0 && r->shift < 32);
-	return play_windows_check(check, &r->window);
+	return play_windows_s8_check(check, &r->window);
 }
 
 uint32_t tinyml_check_mean_any_s8(struct tinyml_check *check)
@@ -191,12 +195,12 @@ uint32_t tinyml_check_mean_any_s8(struct tinyml_check *check)
 	const struct tinyml_play_mean_any_s8 *r = check->record;
 
 	tinyml_check_that(check, r->zero >= -256 && r->zero <= 256);
-	return play_windows_check(check, &r->window);
+	return play_windows_s8_check(check, &r->window);
 }
 
 uint32_t tinyml_check_max_pool_s8(struct tinyml_check *check)
 {
 	const struct tinyml_play_max_pool_s8 *r = check->record;
 
-	return play_windows_check(check, &r->window);
+	return play_windows_s8_check(check, &r->window);
 }

@@ -253,7 +253,7 @@ struct tinyml_play_dequantize {
 /** Blocks of bytes, whose offsets along an axis are in a table of words, or multiples of a step. */
 struct tinyml_play_take {
 	uint32_t extents[TINYML_PLAY_LOOPS];
-	uint32_t steps[TINYML_PLAY_LOOPS];
+	uint32_t steps[TINYML_PLAY_LOOPS];  /* or the largest offset in the table */
 	uint32_t tables[TINYML_PLAY_LOOPS]; /* 0: none */
 	uint32_t start;
 	uint32_t bytes;
