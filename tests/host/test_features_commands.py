@@ -57,7 +57,7 @@ def test_manifest_to_cmake(tmp_path: Path) -> None:
     (entry,) = manifest.load(path).models
     assert entry.frontend is not None
     assert entry.frontend.settings == MicroSettings(step_ms=10, pcan=False)
-    assert entry.as_yaml()["frontend"] == {"kind": "micro", "step_ms": "10", "pcan": "false"}
+    assert entry.as_yaml()["frontend"] == {"kind": "micro", "step_ms": 10, "pcan": False}
     assert "[=[FRONTEND]=] [=[kind=micro]=] [=[step_ms=10]=] [=[pcan=false]=]" in cmake.calls(path)
     again = from_items(["kind=micro", "step_ms=10", "pcan=false"], "--frontend")
     assert again == entry.frontend

@@ -266,7 +266,8 @@ class Frontend(Form):
         return [f"{key}={text}" for key, text in value.given]
 
     def yaml(self, value: Any) -> dict[str, Any]:
-        return {key: as_number(text) for key, text in value.given}
+        truths = {"true": True, "false": False}
+        return {key: truths.get(text, as_number(text)) for key, text in value.given}
 
     def accept(self, value: Any) -> FrontEnd | None:
         from tinyml.features.settings import FrontEnd
