@@ -17,6 +17,9 @@ from tinyml.memory.plan import lower_bound_bytes
 from tinyml.memory.select import Selected, memory_bytes, rivals
 from tinyml.ops.framework.kernel import Kernel, Library
 
+WORTHWHILE_BYTES = 64
+"""What slower kernels must save together: a run twice as long is too much for less."""
+
 
 @dataclass(frozen=True)
 class LessScratch:
@@ -33,9 +36,9 @@ class LessScratch:
         return graph, tuple(self._leanest(one) for one in selected)
 
     def undone(self, choice: Choice, before: Choice) -> Choice:
-        """The kernels of ``before`` again wherever the arena stays as small with them."""
+        """The kernels of ``before`` again wherever the arena stays about as small with them."""
         fast = {id(node.op): one.kernel for node, one in zip(before[0].nodes, before[1], strict=True)}
-        size = lower_bound_bytes(*choice, self.io_outside)
+        size = lower_bound_bytes(*choice, self.io_outside) + WORTHWHILE_BYTES - 1
         for step, one in enumerate(choice[1]):
             for kernels in _attempts(one, fast):
                 limits.check_time()
