@@ -10,7 +10,7 @@ from tests.support.hostile_packs import campaign
 COUNT = 20_000 if is_deep() else 2_000
 
 
-@pytest.mark.parametrize("core", ["m0", "m4"])
+@pytest.mark.parametrize("core", ["m4", pytest.param("m0", marks=pytest.mark.deep)])
 def test_on_a_core(core: str) -> None:
     counts = campaign(f"qemu-cortex-{core}", seed=34, first=0, count=COUNT, timeout_seconds=600)
     assert sum(counts.values()) == COUNT
