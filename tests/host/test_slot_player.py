@@ -69,7 +69,7 @@ def program(image: bytes, tmp_path_factory: pytest.TempPathFactory) -> Path:
     names = {*sources(kernels), "player/slot_player.c", "slot/slot.c", "slot/crc32.c", "slot/sync.c"}
     files = [folder / "main.c", folder / "table.c", *(RUNTIME_C / name for name in sorted(names))]
     includes = [f"-I{RUNTIME_C}", f"-I{RUNTIME_C / 'include'}"]
-    command = [
+    command: list[str | Path] = [
         host_compiler().path,
         "-std=c11",
         "-O1",

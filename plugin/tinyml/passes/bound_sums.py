@@ -4,7 +4,8 @@
 
 Sums of int8 layers have 32 bits, those of int16 layers 47. A bias near the limits of int32, or a very deep
 layer, would leave them. If a bias is so large that its channel is saturated whatever the input is, a smaller
-one that saturates as well does the same. What still does not fit is computed in real numbers.
+one that saturates as well does the same. What still does not fit is computed in real numbers. A bias that
+another layer computes stays as it is.
 """
 
 from __future__ import annotations
@@ -49,6 +50,8 @@ def bound_sums(graph: Graph) -> Graph:
             continue
         if any(tensor.quant is None for tensor in (layer.input(0), layer.input(1), layer.output)):
             continue
+        if layer.has_input(2) and not layer.input(2).is_constant:
+            continue  # nothing is known about it
         sums = _sums(cast(Layer[Weighted], layer))
         if not sums.fit.all():
             _bound(edit, node, layer, sums)
@@ -61,8 +64,7 @@ def _sums(layer: Layer[Weighted]) -> _Sums:
     channels = w.shape[op.channel_axis]
     bias = np.zeros(channels)
     if layer.has_input(2):
-        known = layer.input(2).data
-        bias = np.full(channels, np.inf) if known is None else known.reshape(-1).astype(np.float64)
+        bias = layer.input(2).value.reshape(-1).astype(np.float64)
     multiplier, shift = (part.astype(np.float64) for part in channel_multipliers(layer))
     low, high = layer.output.dtype.limits
     with np.errstate(divide="ignore"):
