@@ -33,10 +33,11 @@ PAGE = ROOT / "docs" / "KERNEL_CHANGES.md"
 INTRODUCTION = """\
 # Kernels that were chosen differently
 
-Written by `python -m tools.kernel_changes`; do not edit. Where CMSIS-NN and a built-in kernel can compute a
-layer, the one with fewer instructions is chosen, provided that a kernel of CMSIS-NN saves 1 % of a run in all
-of its layers: else its code is not linked. Instructions were estimated with two figures for each kernel that
-were typed in; now they are estimated with the figures of `tinyml cost`, which are fitted to counted layers
+`python -m tools.kernel_changes --since FILE` compared two versions of the sources. Where CMSIS-NN and a
+built-in kernel can compute a layer, the one with fewer instructions is chosen, provided that a kernel of
+CMSIS-NN saves 1 % of a run in all of its layers: else its code is not linked. Instructions were estimated
+with two figures for each kernel that were typed in; now they are estimated with the figures of `tinyml cost`,
+which are fitted to counted layers
 ([COSTS.md](COSTS.md)). This page lists the layers of the samples and of the published models for which that
 makes a difference with CMSIS-NN and `optimize: balanced`, and the counted instructions of both kernels.
 Without CMSIS-NN the same kernels are chosen as before. A ratio above 1 is a kernel of CMSIS-NN that was
