@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import struct
 import subprocess
@@ -13,7 +14,9 @@ from tinyml.harness.program_build import RUNTIME_C
 from tinyml.harness.tools import host_compiler
 from tinyml.player import records
 from tinyml.player.encode import HEADER
+from tinyml.player.kernels import BY_NUMBER
 from tools import player_docs
+from tools.environment import ROOT
 
 C_NAMES = {"pool": "tinyml_pool_s8", "softmax": "tinyml_softmax_s8"}
 """Records without pointers that are the structures of kernels."""
@@ -22,6 +25,16 @@ C_NAMES = {"pool": "tinyml_pool_s8", "softmax": "tinyml_softmax_s8"}
 def test_the_page_has_all_kernels_and_records() -> None:
     text = player_docs.PAGE.read_text("utf-8")
     assert player_docs.page(text) == text, "run python -m tools.player_docs"
+
+
+def test_numbers_and_records_stay() -> None:
+    """A firmware plays packs of later compilers: what was published keeps its number, record and operands."""
+    published = json.loads((ROOT / "tests" / "recorded" / "play_kernels.json").read_text())
+    now = {
+        kernel.name: [kernel.number, kernel.record.format, kernel.operands] for kernel in BY_NUMBER.values()
+    }
+    assert {name: now.get(name) for name in published} == published
+    assert set(now) == set(published), "add new kernels to tests/recorded/play_kernels.json"
 
 
 def structures() -> dict[str, list[str]]:

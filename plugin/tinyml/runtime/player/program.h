@@ -13,11 +13,13 @@
 
 #define PROGRAM_FORMAT 1u
 
-#define CALL_REPEAT        0u /* in place of a kernel */
-#define CALL_KERNEL(head)  ((head) & 0x3ffu)
-#define CALL_COUNT(head)   (((head) >> 10) & 7u)
-#define CALL_STRIDED(head) (((head) & 0x2000u) != 0u)
-#define CALL_HIGH(head)    ((head) >> 16) /* a layer, or turns */
+#define CALL_REPEAT               0u /* in place of a kernel */
+#define CALL_KERNEL(head)         ((head) & 0x3ffu)
+#define CALL_COUNT(head)          (((head) >> 10) & 7u)
+#define CALL_STRIDED(head)        (((head) & 0x2000u) != 0u)
+#define CALL_FORM(count, strided) (((count) * 0x400u) | ((strided) * 0x2000u)) /* both, in place   \
+										*/
+#define CALL_HIGH(head)           ((head) >> 16) /* a layer, or turns */
 
 #define OPERAND_BITS              30 /* of the position */
 #define OPERAND_MEMORY(operand)   ((operand) >> OPERAND_BITS)
