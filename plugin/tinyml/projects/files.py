@@ -54,9 +54,7 @@ def replace_all(contents: Mapping[Path, bytes | None]) -> None:
                 _restore(path, before[path])
             raise
     except OSError as error:
-        raise ConfigError(
-            f"cannot write {error.filename or current}: {error.strerror}; nothing was changed"
-        ) from None
+        raise ConfigError(f"cannot write {current}: {error.strerror}; nothing was changed") from None
     finally:
         for leftover in finished.values():
             leftover.unlink(missing_ok=True)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from tinyml.base.errors import writing
 from tinyml.base.whole_files import write_whole
 from tinyml.cores.targets import find_target
 from tinyml.harness.program_build import RUNTIME_C
@@ -46,7 +47,8 @@ def write_firmware(kernels: Sequence[Playable], folder: Path, copy: bool = False
     for name, text in written.items():
         path = folder / name
         if not path.is_file() or path.read_text("utf-8") != text:  # what did not change is not compiled again
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(path, text.encode())
+            with writing(path):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                write_whole(path, text.encode())
         paths.append(path)
     return paths
