@@ -13,12 +13,12 @@
 
 #define PROGRAM_FORMAT 1u
 
+/* CALL_FORM: both the number of operands and whether steps follow, as in the head. */
 #define CALL_REPEAT               0u /* in place of a kernel */
 #define CALL_KERNEL(head)         ((head) & 0x3ffu)
 #define CALL_COUNT(head)          (((head) >> 10) & 7u)
 #define CALL_STRIDED(head)        (((head) & 0x2000u) != 0u)
-#define CALL_FORM(count, strided) (((count) * 0x400u) | ((strided) * 0x2000u)) /* both, in place   \
-										*/
+#define CALL_FORM(count, strided) (((count) * 0x400u) | ((strided) * 0x2000u))
 #define CALL_HIGH(head)           ((head) >> 16) /* a layer, or turns */
 
 #define OPERAND_BITS              30 /* of the position */
