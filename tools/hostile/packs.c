@@ -206,12 +206,13 @@ static void change_calls(struct pack *pack)
 		program_of(pack)->reset = below(2) != 0u ? program->run : at;
 		program_of(pack)->reset_words = below(program->run_words + 2u);
 		break;
-	default: /* steps for a call that has none */
-		if ((*word_at(pack, program->run) & 0x2000u) == 0u) {
-			words = (*word_at(pack, program->run) >> 10) & 7u;
-			at = program->run + 8u + 4u * words;
+	default:                      /* steps for a call that has none */
+		first = program->run; /* moving calls may move the program, too */
+		if ((*word_at(pack, first) & 0x2000u) == 0u) {
+			words = (*word_at(pack, first) >> 10) & 7u;
+			at = first + 8u + 4u * words;
 			if (at <= pack->bytes && shift_calls(pack, at, (int32_t)words)) {
-				*word_at(pack, program->run) |= 0x2000u;
+				*word_at(pack, first) |= 0x2000u;
 				for (uint32_t i = 0; i < words; i++) {
 					*word_at(pack, at + 4u * i) =
 						below(4) != 0u ? 4u * below(8) : edge();
