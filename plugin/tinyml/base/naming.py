@@ -58,6 +58,9 @@ def shape_text(shape: Sequence[int]) -> str:
     return "x".join(map(str, shape)) or "scalar"
 
 
+MODEL_SUFFIXES = (".onnx", ".tflite")
+
+
 def model_name(path: Path) -> str:
     """The name that a model gets unless the user gives one: the file's name, in lower case."""
     return _allowed(path.stem)

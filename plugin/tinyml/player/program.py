@@ -13,8 +13,9 @@ from tinyml.base.errors import UnsupportedError
 from tinyml.base.naming import short
 from tinyml.cores.targets import Target
 from tinyml.emit.names import layer_names
-from tinyml.ir import Array, Graph, State, Tensor
+from tinyml.ir import Graph, Tensor
 from tinyml.ir.branches import guards
+from tinyml.ir.interpreter import initial_state
 from tinyml.memory.plan import Plan, Region
 from tinyml.memory.select import Selected
 from tinyml.ops.framework.kernel import Record, Table, Tables, input_parameter, output_parameter
@@ -22,7 +23,7 @@ from tinyml.ops.framework.play_sheet import NotPlayableError, PlaySheet
 from tinyml.ops.framework.program import Call, Memory, Operand, Repeat, Step
 from tinyml.player.kernels import KERNELS
 
-STATE_ALIGNMENT = 16
+STATE_ALIGNMENT = 16  # TINYML_ARENA_ALIGNMENT
 
 
 @dataclass(frozen=True)
@@ -119,16 +120,21 @@ def _flat(steps: Sequence[Step]) -> Iterator[Call]:
         yield from step.calls if isinstance(step, Repeat) else (step,)
 
 
+def state_starts(graph: Graph) -> list[int]:
+    """Where each state begins in the memory that a model without variables is given; then where they end."""
+    starts = [0]
+    for state in graph.states:
+        size = graph.tensors[state.tensor].bytes
+        starts.append(starts[-1] + -(-size // STATE_ALIGNMENT) * STATE_ALIGNMENT)
+    return starts
+
+
 class _Places:
     """Where tensors are, as operands of calls."""
 
     def __init__(self, graph: Graph, plan: Plan) -> None:
         self.graph, self.plan = graph, plan
-        self.starts: list[int] = []  # of each state
-        end = 0
-        for state in graph.states:
-            self.starts.append(end)
-            end += -(-graph.tensors[state.tensor].bytes // STATE_ALIGNMENT) * STATE_ALIGNMENT
+        self.starts = state_starts(graph)
 
     def operand(self, tensor: Tensor) -> Operand:
         place = self.plan.places[tensor.name]
@@ -148,8 +154,9 @@ class _Places:
         return found
 
     def first_values(self, tables: Tables) -> Iterator[Step]:
+        first = initial_state(self.graph)
         for index, state in enumerate(self.graph.states):
-            values = _first_values(self.graph, state)
+            values = first[state.tensor]
             target = Operand(Memory.STATE, self.starts[index])
             content = values.tobytes()
             if content == content[:1] * len(content):
@@ -158,13 +165,6 @@ class _Places:
             else:
                 table = tables.share(Table(f"state{index}_initial", np.ascontiguousarray(values)))
                 yield _copy(Operand(Memory.IMAGE, table=table.name), target, len(content))
-
-
-def _first_values(graph: Graph, state: State) -> Array:
-    tensor = graph.tensors[state.tensor]
-    if state.initial is not None:
-        return state.initial
-    return np.full(tensor.shape, 0 if tensor.quant is None else tensor.quant.zero_point, tensor.dtype.numpy)
 
 
 def _copy(source: Operand, target: Operand, size: int) -> Call:

@@ -12,9 +12,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from tinyml.base.naming import MODEL_SUFFIXES
 from tinyml.setup import requirements
-
-MODELS = (".onnx", ".tflite")
 
 
 def calls(manifest_path: Path) -> str:
@@ -27,7 +26,9 @@ def calls(manifest_path: Path) -> str:
     lines = []
     folder = manifest_path.parent
     if manifest.player:
-        words = [(folder / word).as_posix() if word.endswith(MODELS) else word for word in manifest.player]
+        words = [
+            (folder / word).as_posix() if word.endswith(MODEL_SUFFIXES) else word for word in manifest.player
+        ]
         for word in words:
             refuse_semicolon(word, "player: ")
         lines.append(f"set_property(GLOBAL PROPERTY TINYML_PLAYER_KERNELS {' '.join(map(_quoted, words))})\n")

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tinyml.base.errors import writing
+from tinyml.base.naming import MODEL_SUFFIXES
 from tinyml.base.whole_files import write_whole
 from tinyml.cores.targets import find_target
 from tinyml.harness.program_build import RUNTIME_C
@@ -22,18 +23,17 @@ from tinyml.slots.version import Version
 
 TABLE = "tinyml_play_kernels.c"
 SOURCES = "sources.txt"
-MODELS = (".onnx", ".tflite")
 
 
 def kernels_of_firmware(words: Sequence[str], target: str, folder: Path) -> list[Playable]:
     """``words``: model files, relative to ``folder``, whose kernels are wanted; groups of kernels; all."""
     core = find_target(target)
-    models = [folder / word for word in words if word.endswith(MODELS)]
+    models = [folder / word for word in words if word.endswith(MODEL_SUFFIXES)]
     needed: set[Playable] = set()
     for model in models:
         options = replace(Options(), target=family_of(core).target, kernels="portable")
         needed.update(data_image(compile_model(model, options), Version(0, 0, 0, 0)).kernels)
-    return chosen(core, [word for word in words if not word.endswith(MODELS)], needed)
+    return chosen(core, [word for word in words if not word.endswith(MODEL_SUFFIXES)], needed)
 
 
 def write_firmware(kernels: Sequence[Playable], folder: Path, copy: bool = False) -> list[Path]:

@@ -11,9 +11,9 @@ from typing import Any
 from tinyml.base.errors import UnsupportedError
 from tinyml.ir import DType, Tensor
 from tinyml.pipeline import Compiled
+from tinyml.player.program import STATE_ALIGNMENT, state_starts
 from tinyml.slots.image import Port
 
-ALIGNMENT = 16  # TINYML_ARENA_ALIGNMENT
 MAX_RANK = 8  # of slot.c
 TYPES = {dtype: number for number, dtype in enumerate(DType)}
 """enum tinyml_type has the same order."""
@@ -38,14 +38,14 @@ class Layout:
 
 def lay_out(compiled: Compiled) -> Layout:
     """The variables one after the other, then the flag that is set once they have their first values."""
-    variables, offset = [], 0
-    for index, state in enumerate(compiled.graph.states):
+    variables = []
+    *places, offset = state_starts(compiled.graph)
+    for index, (state, start) in enumerate(zip(compiled.graph.states, places, strict=True)):
         tensor = compiled.graph.tensors[state.tensor]
-        variables.append(Variable(f"{compiled.name}_state{index}", tensor.dtype.c, offset))
-        offset += -(-tensor.bytes // ALIGNMENT) * ALIGNMENT
+        variables.append(Variable(f"{compiled.name}_state{index}", tensor.dtype.c, start))
     if variables:
         variables.append(Variable(f"{compiled.name}_started", "bool", offset))
-        offset += ALIGNMENT
+        offset += STATE_ALIGNMENT
     starts = {index: variable.offset for index, variable in enumerate(variables)}
     graph = compiled.graph
     return Layout(

@@ -12,10 +12,11 @@ from tinyml.base.errors import ConfigError
 from tinyml.base.templates import render
 from tinyml.cores.targets import find_target
 from tinyml.pipeline import Compiled, Options, compile_model
+from tinyml.player.program import STATE_ALIGNMENT
 from tinyml.slots import image
 from tinyml.slots.container import Pack
 from tinyml.slots.golden import golden
-from tinyml.slots.image_layout import ALIGNMENT, Layout, lay_out
+from tinyml.slots.image_layout import Layout, lay_out
 from tinyml.slots.link import Objects
 from tinyml.slots.version import Version
 
@@ -87,7 +88,7 @@ def slot_files(compiled: Compiled, layout: Layout) -> dict[str, str]:
     context: dict[str, Any] = {
         "name": name,
         "states": layout.variables,
-        "alignment": ALIGNMENT,
+        "alignment": STATE_ALIGNMENT,
         **golden(compiled, layout),
     }
     files = {file: text for file, text in compiled.files.items() if file != f"{name}.c"}
@@ -119,9 +120,9 @@ def facts_of(compiled: Compiled, layout: Layout, version: Version, core: int = 0
         sha256=bytes.fromhex(str(compiled.summary["sha256"])),
         core=core,
         arena_bytes=compiled.plan.arena_bytes,
-        arena_alignment=ALIGNMENT,
+        arena_alignment=STATE_ALIGNMENT,
         state_bytes=layout.state_bytes,
-        state_alignment=ALIGNMENT,
+        state_alignment=STATE_ALIGNMENT,
         inputs=layout.inputs,
         outputs=layout.outputs,
     )

@@ -62,10 +62,11 @@ class Opt(Verb):
 def _graph(file: str) -> Graph:
     import tinyml.ops.catalog  # noqa: F401  the parser knows operators that are imported
     from tinyml.base.errors import ModelError
+    from tinyml.base.naming import MODEL_SUFFIXES
     from tinyml.ir.text_parser import parse
     from tinyml.pipeline import read_graph
 
-    if Path(file).suffix.lower() in (".onnx", ".tflite"):
+    if Path(file).suffix.lower() in MODEL_SUFFIXES:
         return read_graph(Path(file))
     try:
         text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")

@@ -36,7 +36,7 @@ OPTIONS = {
 
 IMAGE = "image"
 FOLDERS = ("models", "model", ".")
-SUFFIXES = (".onnx", ".tflite")
+SUFFIXES = naming.MODEL_SUFFIXES
 
 
 @dataclass(frozen=True)

@@ -7,25 +7,6 @@
 
 #include <tinyml/play_records.h>
 
-/* The taps of a window along one axis that are inside the input. */
-struct play_windows_f32_cut {
-	int32_t begin; /* the first one's place in the input */
-	int32_t taps;
-};
-
-static struct play_windows_f32_cut play_windows_f32_along(int32_t in, int32_t out, int32_t stride,
-							  int32_t kernel, int32_t dilation,
-							  int32_t pad)
-{
-	const int32_t start = out * stride - pad;
-	const int32_t first = start < 0 ? (dilation - 1 - start) / dilation : 0;
-	int32_t end = start < in ? (in - 1 - start) / dilation + 1 : 0;
-
-	end = end < kernel ? end : kernel;
-	return (struct play_windows_f32_cut){start + first * dilation,
-					     end > first ? end - first : 0};
-}
-
 /* The rows and columns of a window of one channel. */
 struct play_windows_f32_part {
 	int32_t rows, columns;
@@ -78,13 +59,13 @@ static void play_windows_f32_all(const struct tinyml_play *play, play_windows_f3
 
 	for (int32_t n = 0; n < w->batches; n++, x += w->in_h * line) {
 		for (int32_t i = 0; i < w->out_h; i++) {
-			const struct play_windows_f32_cut h = play_windows_f32_along(
+			const struct tinyml_play_cut h = tinyml_play_cut(
 				w->in_h, i, w->stride_h, w->kernel_h, w->dilation_h, w->pad_top);
 
 			for (int32_t j = 0; j < w->out_w; j++) {
-				const struct play_windows_f32_cut v =
-					play_windows_f32_along(w->in_w, j, w->stride_w, w->kernel_w,
-							       w->dilation_w, w->pad_left);
+				const struct tinyml_play_cut v =
+					tinyml_play_cut(w->in_w, j, w->stride_w, w->kernel_w,
+							w->dilation_w, w->pad_left);
 				const bool some = h.taps > 0 && v.taps > 0;
 				const int32_t at = some ? h.begin * line + v.begin * w->in_c : 0;
 

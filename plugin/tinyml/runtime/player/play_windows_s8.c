@@ -9,25 +9,6 @@
 #include "nest.h"
 #include "window.h"
 
-/* The taps of a window along one axis that are inside the input. */
-struct play_windows_s8_cut {
-	int32_t begin; /* the first one's place in the input */
-	int32_t taps;
-};
-
-static struct play_windows_s8_cut play_windows_s8_along(int32_t in, int32_t out, int32_t stride,
-							int32_t kernel, int32_t dilation,
-							int32_t pad)
-{
-	const int32_t start = out * stride - pad;
-	const int32_t first = start < 0 ? (dilation - 1 - start) / dilation : 0;
-	int32_t end = start < in ? (in - 1 - start) / dilation + 1 : 0;
-
-	end = end < kernel ? end : kernel;
-	return (struct play_windows_s8_cut){start + first * dilation,
-					    end > first ? end - first : 0};
-}
-
 /* A window of all channels: where it begins, its taps and their steps. */
 struct play_windows_s8_part {
 	const int8_t *x;
@@ -50,14 +31,14 @@ static void play_windows_s8_all(const struct tinyml_play *play, const struct tin
 
 	for (int32_t n = 0; n < w->batches; n++, x += w->in_h * line) {
 		for (int32_t i = 0; i < w->out_h; i++) {
-			const struct play_windows_s8_cut h = play_windows_s8_along(
+			const struct tinyml_play_cut h = tinyml_play_cut(
 				w->in_h, i, w->stride_h, w->kernel_h, w->dilation_h, w->pad_top);
 
 			part.rows = h.taps;
 			for (int32_t j = 0; j < w->out_w; j++, y += w->in_c) {
-				const struct play_windows_s8_cut v =
-					play_windows_s8_along(w->in_w, j, w->stride_w, w->kernel_w,
-							      w->dilation_w, w->pad_left);
+				const struct tinyml_play_cut v =
+					tinyml_play_cut(w->in_w, j, w->stride_w, w->kernel_w,
+							w->dilation_w, w->pad_left);
 
 				part.columns = v.taps;
 				part.x = x;

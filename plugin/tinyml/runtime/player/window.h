@@ -48,4 +48,18 @@ static inline uint32_t tinyml_check_words(uint32_t elements)
 	return elements / 4u + (elements % 4u != 0u ? 1u : 0u);
 }
 
+/** The taps of a window along one axis that are inside the input. */
+struct tinyml_play_cut {
+	int32_t begin; /* the first one's place in the input */
+	int32_t taps;
+};
+
+static inline struct tinyml_play_cut tinyml_play_cut(int32_t in, int32_t out, int32_t stride,
+						     int32_t kernel, int32_t dilation, int32_t pad)
+{
+	const struct tinyml_span span = tinyml_span(out, stride, pad, kernel, dilation, in);
+
+	return (struct tinyml_play_cut){span.start + span.first * dilation, span.end - span.first};
+}
+
 #endif /* TINYML_PLAYER_WINDOW_H_ */
