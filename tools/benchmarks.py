@@ -27,8 +27,8 @@ from tinyml.base.errors import TinymlError
 from tinyml.bench import frontends, record, silicon
 from tinyml.bench.measure import CHOICES, Row, measure
 from tinyml.bench.overview import overview
+from tinyml.bench.peer_table import groups, markdown
 from tinyml.bench.peers import peers
-from tinyml.bench.table import groups, markdown
 from tinyml.pipeline import Options
 from tinyml.verbs.bench import CORTEX_M as MACHINES_BY_DEFAULT
 

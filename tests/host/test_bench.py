@@ -13,8 +13,8 @@ import pytest
 from tinyml.base.errors import ConfigError
 from tinyml.bench import record, revision
 from tinyml.bench.measure import Row, kernel_choices, title
+from tinyml.bench.peer_table import COLUMNS, groups, markdown
 from tinyml.bench.peers import peers
-from tinyml.bench.table import COLUMNS, groups, markdown
 from tinyml.pipeline import Options
 from tinyml.verbs.cli import main
 from tools import benchmarks

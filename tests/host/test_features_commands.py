@@ -22,7 +22,7 @@ from tinyml.datasets.reader import load
 from tinyml.datasets.shaping import Input
 from tinyml.features.feed import PUBLISHED, Whole, attach, check_training
 from tinyml.features.micro.compute import features
-from tinyml.features.micro.settings import MicroSettings
+from tinyml.features.micro.micro_settings import MicroSettings
 from tinyml.features.settings import from_items, from_mapping
 from tinyml.ir import Array, DType, Graph, Quant, Tensor
 from tinyml.pipeline import Options, compile_model, quantize_model

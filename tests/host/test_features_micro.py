@@ -22,7 +22,7 @@ from tests.support.small_models import model_of
 from tinyml import harness
 from tinyml.features.feed import attach
 from tinyml.features.micro.compute import features
-from tinyml.features.micro.settings import ROUNDINGS, MicroSettings
+from tinyml.features.micro.micro_settings import ROUNDINGS, MicroSettings
 from tinyml.features.settings import FrontEnd, from_mapping
 from tinyml.ir import Array
 from tinyml.pipeline import compile_frontend

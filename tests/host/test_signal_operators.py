@@ -15,7 +15,7 @@ from tests.support.signal_models import flexible, one_call, preprocessor
 from tests.support.tflite_writer import Value
 from tinyml import harness
 from tinyml.base.errors import TinymlError
-from tinyml.features.micro.settings import MicroSettings
+from tinyml.features.micro.micro_settings import MicroSettings
 from tinyml.importers import load
 from tinyml.ir import Array
 from tinyml.ops.signal import fft_s16

@@ -11,7 +11,7 @@ import numpy as np
 from tests.support.cases import Case, Const, op_case
 from tests.support.data import whole
 from tests.support.signal_models import preprocessor
-from tinyml.features.micro.settings import MicroSettings
+from tinyml.features.micro.micro_settings import MicroSettings
 from tinyml.importers import tflite_graph
 from tinyml.ir import Array
 from tinyml.ops.signal.band_arithmetic import Smoothing

@@ -12,7 +12,7 @@ from flatbuffers import flexbuffers
 
 from tests.support.tflite_writer import Call, Part, Value, write
 from tinyml.features.micro import tables
-from tinyml.features.micro.settings import MicroSettings
+from tinyml.features.micro.micro_settings import MicroSettings
 from tinyml.ir import Array
 from tinyml.ops.signal.band_arithmetic import PCAN_SIGNAL_BITS
 

@@ -13,8 +13,8 @@ from tinyml.base.errors import BudgetError
 from tinyml.base.limits import MOST_PORTS
 from tinyml.base.naming import short
 from tinyml.compare.difference import Difference, Tolerance, compare
-from tinyml.compare.interface import as_stored, fitting
 from tinyml.compare.reference import Answer
+from tinyml.compare.stored_values import as_stored, fitting
 from tinyml.harness import Runner
 from tinyml.ir import Array, Graph, Node
 from tinyml.ir.interpreter import evaluate, interpret

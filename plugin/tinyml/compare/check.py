@@ -12,8 +12,8 @@ from tinyml.base.errors import TinymlError, ToolError
 from tinyml.compare import bisect, double
 from tinyml.compare.difference import Difference, Tolerance, compare, slack_of, step_of
 from tinyml.compare.in_numpy import InNumpy
-from tinyml.compare.interface import as_stored, fitting
 from tinyml.compare.reference import Answer, Numpy, find_reference
+from tinyml.compare.stored_values import as_stored, fitting
 from tinyml.harness import Runner, Standalone
 from tinyml.ir import Array, Graph
 from tinyml.ops.shared.real import HYBRID

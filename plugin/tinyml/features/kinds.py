@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from tinyml.features import mfcc, normalize, spectral
 from tinyml.features.micro import code as micro_code
 from tinyml.features.micro import compute as micro_compute
-from tinyml.features.micro.settings import MicroSettings
+from tinyml.features.micro.micro_settings import MicroSettings
 from tinyml.features.written import Written
 from tinyml.ir import Array
 

@@ -140,7 +140,7 @@ def _measure(args: argparse.Namespace, given: Given, console: Console) -> tuple[
 def _show(rows: Sequence[Row], console: Console, mhz: float | None) -> None:
     from rich.table import Table
 
-    from tinyml.bench.table import COLUMNS, groups
+    from tinyml.bench.peer_table import COLUMNS, groups
 
     for group in groups(rows, mhz):
         shown = range(len(COLUMNS)) if console.width >= WIDE else COMPACT

@@ -8,7 +8,7 @@ import numpy as np
 
 from tinyml.base import c
 from tinyml.features.micro import tables
-from tinyml.features.micro.settings import MicroSettings
+from tinyml.features.micro.micro_settings import MicroSettings
 from tinyml.features.written import Memory, Written
 from tinyml.ops.framework.kernel import Record, Table
 from tinyml.ops.signal import band_arithmetic, fft_s16

@@ -8,7 +8,7 @@ import numpy as np
 
 from tinyml.features.frames import frames_of
 from tinyml.features.micro import tables
-from tinyml.features.micro.settings import MicroSettings
+from tinyml.features.micro.micro_settings import MicroSettings
 from tinyml.ir import Array
 from tinyml.ops.signal.band_arithmetic import (
     PCAN_SIGNAL_BITS,

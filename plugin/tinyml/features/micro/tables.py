@@ -12,7 +12,7 @@ import numpy as np
 
 from tinyml.base.errors import ConfigError
 from tinyml.features.micro.log1p import log1p
-from tinyml.features.micro.settings import MicroSettings
+from tinyml.features.micro.micro_settings import MicroSettings
 from tinyml.ir import Array
 from tinyml.ops.signal.band_arithmetic import Smoothing
 

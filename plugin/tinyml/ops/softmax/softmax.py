@@ -24,7 +24,7 @@ from tinyml.ops.shared.constraints import real_numbers
 from tinyml.ops.shared.operands import axis_exists, present
 from tinyml.ops.shared.real import in_real_numbers
 from tinyml.ops.softmax import int8, int16
-from tinyml.ops.softmax.table import SoftmaxTable
+from tinyml.ops.softmax.exp_table import SoftmaxTable
 
 
 @dataclass(frozen=True)
