@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from tinyml.player import records
 from tinyml.player.kernels import BY_NUMBER
-from tinyml.player.records import Layout
+from tinyml.player.layout import Layout
 from tools.environment import ROOT
 
 PAGE = ROOT / "docs" / "data_image.md"

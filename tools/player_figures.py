@@ -34,7 +34,8 @@ from tinyml.harness.program_build import (
     port_sources,
 )
 from tinyml.pipeline import Compiled, Options, compile_model
-from tinyml.player.kernels import CORE, Playable
+from tinyml.player.kernels import CORE
+from tinyml.player.playable import Playable
 from tinyml.player.table import sources, table
 from tinyml.slots.data import DataImage, data_image
 from tinyml.slots.play import play_files

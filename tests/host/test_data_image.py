@@ -38,8 +38,8 @@ def test_numbers_and_records_stay() -> None:
 
 
 def structures() -> dict[str, list[str]]:
-    """Members of the structures in play_records.h, by name."""
-    text = (RUNTIME_C / "include" / "tinyml" / "play_records.h").read_text()
+    """Members of the structures that play_records.h includes, by name."""
+    text = "".join(path.read_text() for path in (RUNTIME_C / "include" / "tinyml").glob("play_*.h"))
     found = {}
     for name, body in re.findall(r"^struct (tinyml_play_\w+) \{\n(.*?)^\};", text, re.M | re.S):
         body = re.sub(r"/\*.*?\*/", "", body, flags=re.S)

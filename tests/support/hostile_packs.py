@@ -36,7 +36,8 @@ from tinyml.harness.program_build import (
 from tinyml.harness.run import command
 from tinyml.harness.tools import cross_compiler, host_compiler
 from tinyml.pipeline import Options, compile_built
-from tinyml.player.kernels import CORE, KERNELS, Playable
+from tinyml.player.kernels import CORE, KERNELS
+from tinyml.player.playable import Playable
 from tinyml.player.table import sources, table
 from tinyml.slots.data import data_image
 from tinyml.slots.image import HEADER_BYTES

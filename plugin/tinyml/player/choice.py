@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from tinyml.base.errors import ConfigError, did_you_mean
 from tinyml.cores.targets import Target
 from tinyml.ops.framework.kernel import Library, kernel_table
-from tinyml.player.kernels import BY_NUMBER, Playable
+from tinyml.player.kernels import BY_NUMBER
+from tinyml.player.playable import Playable
 
 ALL = "all"
 ALWAYS = "player"  # the folder of what every program may need: copies, constants, tables
@@ -17,7 +18,7 @@ ALWAYS = "player"  # the folder of what every program may need: copies, constant
 
 def operators() -> tuple[str, ...]:
     """Names of groups of kernels: the folders of the runtime that they are in."""
-    return tuple(sorted({_folder(kernel) for kernel in BY_NUMBER.values()} - {ALWAYS}))
+    return tuple(sorted({kernel.group for kernel in BY_NUMBER.values()} - {ALWAYS}))
 
 
 def chosen(target: Target, words: Sequence[str], needed: Iterable[Playable] = ()) -> list[Playable]:
@@ -30,7 +31,7 @@ def chosen(target: Target, words: Sequence[str], needed: Iterable[Playable] = ()
                 f"{ALL}, {', '.join(groups)}, or the file of a model",
             )
     wanted = {ALWAYS, *(groups if ALL in words else words)}
-    found = {k for k in BY_NUMBER.values() if _folder(k) in wanted and runs_on(k, target)}
+    found = {k for k in BY_NUMBER.values() if k.group in wanted and runs_on(k, target)}
     return sorted(found | set(needed), key=lambda kernel: kernel.number)
 
 
@@ -43,7 +44,3 @@ def runs_on(kernel: Playable, target: Target) -> bool:
         if one.library is Library.PORTABLE and kernel.sources[0] in one.sources
     ]
     return not makers or any(one.runs_on(target) for one in makers)
-
-
-def _folder(kernel: Playable) -> str:
-    return kernel.sources[0].split("/")[0]

@@ -8,51 +8,13 @@ kernel whose record changes gets a new number.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from tinyml.player import records
-from tinyml.player.records import Layout
+from tinyml.player import float_kernels, records
+from tinyml.player.layout import Layout
+from tinyml.player.playable import Playable, own
 
-# Functions of float in the order of their numbers; new ones go to the end. Ten numbers are for the first.
-BINARY_FLOAT = ("add", "sub", "mul", "div", "min", "max", "squared_difference", "prelu")
-UNARY_FLOAT = (
-    "sigmoid",
-    "tanh",
-    "exp",
-    "log",
-    "sqrt",
-    "rsqrt",
-    "abs",
-    "neg",
-    "square",
-    "reciprocal",
-    "floor",
-    "clamp",
-)
-
-
-@dataclass(frozen=True)
-class Playable:
-    """A kernel. ``name`` is what sheets call it: its C function, and its loop if it takes one."""
-
-    number: int
-    name: str
-    record: Layout
-    operands: int
-    play: str  # the C function that makes the call
-    check: str  # the C function that checks it
-    header: str  # that declares the kernel; empty: `play` does the work itself
-    sources: tuple[str, ...]  # of runtime/
-    named_in_play: bool = False  # `play` calls this kernel and no other
-
-    @property
-    def function(self) -> str:
-        """The C function that ``play`` is given."""
-        return "" if self.named_in_play or not self.header else self.name.split()[0]
-
-    @property
-    def loop(self) -> str:
-        return self.name.split()[1] if " " in self.name else ""
+WINDOW = ("window.c", "nest.c")
 
 
 def _bytes(number: int, name: str, record: Layout, operands: int) -> Playable:
@@ -62,23 +24,8 @@ def _bytes(number: int, name: str, record: Layout, operands: int) -> Playable:
     )
 
 
-def _own(number: int, name: str, record: Layout, operands: int, source: str, check: str = "") -> Playable:
-    """A function that only the player has."""
-    needed = (
-        ("window.c", "nest.c")
-        if record in (records.POOL, records.MEAN_ANY, records.MAX_POOL, records.POOL_FLOAT)
-        else ("nest.c",)
-    )
-    files = (source, *needed)
-    play = f"tinyml_play_{name}"
-    checks = f"tinyml_check_{check or name}"
-    return Playable(
-        number, play, record, operands, play, checks, "", tuple(f"player/{file}" for file in files)
-    )
-
-
 def _binary(number: int, name: str, check: str = "binary_s8") -> Playable:
-    return _own(number, f"{name}_s8", records.BINARY, 3, "play_binary_s8.c", check)
+    return own(number, f"{name}_s8", records.BINARY, 3, "play_binary_s8.c", check)
 
 
 def _conv(number: int, name: str) -> Playable:
@@ -160,19 +107,6 @@ def _dense_mve(number: int, loop: str, check: str) -> Playable:
     return _vectors(number, "dense_mve_s8", f"dense_mve_{check}", records.DENSE_MVE, 2, f"dense_mve_{loop}")
 
 
-def _float(number: int, name: str, record: Layout, header: str, family: str) -> Playable:
-    return Playable(
-        number,
-        f"tinyml_{name}",
-        record,
-        2,
-        f"tinyml_play_{name}",
-        f"tinyml_check_{name}",
-        header,
-        (f"{family}/{name}.c", "player/play_weighted_f32.c", "player/window.c"),
-    )
-
-
 def _only(number: int, name: str, record: Layout, header: str, *sources: str) -> Playable:
     return Playable(
         number,
@@ -202,12 +136,12 @@ _ALL = (
     _bytes(1, "copy", records.COPY, 2),
     _bytes(2, "fill", records.FILL, 1),
     _bytes(3, "lookup", records.LOOKUP, 2),
-    _own(4, "move", records.MOVE, 2, "play_move.c"),
-    _own(5, "fill_loops", records.FILL_LOOPS, 1, "play_move.c"),
-    _own(6, "quantize_bytes", records.QUANTIZE, 2, "play_quantize.c"),
-    _own(7, "dequantize_s8", records.DEQUANTIZE, 2, "play_quantize.c", "dequantize_bytes"),
-    _own(8, "dequantize_u8", records.DEQUANTIZE, 2, "play_quantize.c", "dequantize_bytes"),
-    _own(9, "take", records.TAKE, 2, "play_take.c"),
+    own(4, "move", records.MOVE, 2, "play_move.c"),
+    own(5, "fill_loops", records.FILL_LOOPS, 1, "play_move.c"),
+    own(6, "quantize_bytes", records.QUANTIZE, 2, "play_quantize.c"),
+    own(7, "dequantize_s8", records.DEQUANTIZE, 2, "play_quantize.c", "dequantize_bytes"),
+    own(8, "dequantize_u8", records.DEQUANTIZE, 2, "play_quantize.c", "dequantize_bytes"),
+    own(9, "take", records.TAKE, 2, "play_take.c"),
     _conv(16, "conv_s8"),
     _conv(17, "conv_wide_s8"),
     _conv(18, "conv_halves_s8"),
@@ -257,28 +191,14 @@ _ALL = (
         *(81, "softmax_s8", records.SOFTMAX, "tinyml/softmax.h", "softmax/softmax_s8.c"),
         *("player/play_softmax_s8.c",),
     ),
-    _own(82, "mean_s8", records.POOL, 2, "play_windows_s8.c"),
-    _own(83, "mean_any_s8", records.MEAN_ANY, 2, "play_windows_s8.c"),
-    _own(84, "max_pool_s8", records.MAX_POOL, 2, "play_windows_s8.c"),
-    _own(85, "sums_s8", records.SUMS, 2, "play_sums_s8.c"),
-    _own(86, "means_s8", records.MEANS, 2, "play_sums_s8.c"),
-    _own(87, "reduce_s8", records.REDUCE, 2, "play_sums_s8.c"),
-    _own(88, "softmax_table_s8", records.SOFTMAX_TABLE, 2, "play_softmax_table_s8.c"),
-    _float(112, "conv_f32", records.CONV_FLOAT, "tinyml/conv.h", "conv"),
-    _float(113, "depthwise_conv_f32", records.CONV_FLOAT, "tinyml/depthwise_conv.h", "conv"),
-    _float(114, "dense_f32", records.DENSE_FLOAT, "tinyml/dense.h", "dense"),
-    _own(115, "softmax_f32", records.SOFTMAX_FLOAT, 2, "play_unary_f32.c"),
-    _own(116, "average_pool_f32", records.POOL_FLOAT, 2, "play_windows_f32.c", "pool_f32"),
-    _own(117, "max_pool_f32", records.POOL_FLOAT, 2, "play_windows_f32.c", "pool_f32"),
-    *(
-        _own(118 + i, f"{name}_f32", records.BINARY_FLOAT, 3, "play_binary_f32.c", "binary_f32")
-        for i, name in enumerate(BINARY_FLOAT)
-    ),
-    *(
-        _own(128 + i, f"{name}_f32", records.UNARY_FLOAT, 2, "play_unary_f32.c", "unary_f32")
-        for i, name in enumerate(UNARY_FLOAT)
-    ),
-    _own(96, "sum_s8", records.ADD, 3, "play_sum_s8.c"),
+    own(82, "mean_s8", records.POOL, 2, "play_windows_s8.c", needs=WINDOW),
+    own(83, "mean_any_s8", records.MEAN_ANY, 2, "play_windows_s8.c", needs=WINDOW),
+    own(84, "max_pool_s8", records.MAX_POOL, 2, "play_windows_s8.c", needs=WINDOW),
+    own(85, "sums_s8", records.SUMS, 2, "play_sums_s8.c"),
+    own(86, "means_s8", records.MEANS, 2, "play_sums_s8.c"),
+    own(87, "reduce_s8", records.REDUCE, 2, "play_sums_s8.c"),
+    own(88, "softmax_table_s8", records.SOFTMAX_TABLE, 2, "play_softmax_table_s8.c"),
+    own(96, "sum_s8", records.ADD, 3, "play_sum_s8.c"),
     Playable(
         97,
         "tinyml_add_mve_s8",
@@ -299,9 +219,13 @@ _ALL = (
     _binary(105, "sum_once", "sum_once_s8"),
     _binary(106, "max"),
     _binary(107, "min"),
+    *float_kernels.ALL,
 )
 
 KERNELS = {kernel.name: kernel for kernel in _ALL}
 BY_NUMBER = {kernel.number: kernel for kernel in _ALL}
-CORE = ("player/player.c", "player/check.c", "player/pack.c", "player/self_test.c", "slot/error_text.c")
+CORE = (
+    *("player/open.c", "player/word_sum.c", "player/player.c", "player/check.c", "player/pack.c"),
+    *("player/self_test.c", "slot/error_text.c"),
+)
 """What every firmware with a player compiles."""

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tinyml.player.kernels import CORE, Playable
+from tinyml.player.kernels import CORE
+from tinyml.player.playable import Playable
 
 
 def table(kernels: Iterable[Playable]) -> str:

@@ -10,7 +10,7 @@ from tinyml.ops.framework.play_loops import LOOPS
 from tinyml.ops.framework.program import Call, Repeat, Step
 from tinyml.player import records
 from tinyml.player.kernels import KERNELS
-from tinyml.player.records import Layout
+from tinyml.player.layout import Layout
 
 Members = Mapping[str, str]
 CALL = 16

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from tinyml.cores.targets import find_target
 from tinyml.pipeline import Compiled, program_of
 from tinyml.player.encode import checksum, encode
-from tinyml.player.kernels import KERNELS, Playable
+from tinyml.player.kernels import KERNELS
+from tinyml.player.playable import Playable
 from tinyml.player.work import work_of
 from tinyml.slots import image
 from tinyml.slots.data_test import ALIGNMENT as TEST_ALIGNMENT

@@ -12,7 +12,8 @@ from tinyml.base.errors import ConfigError
 from tinyml.ir import DType
 from tinyml.ops.framework.program import Memory
 from tinyml.player.encode import HEADER, POSITION_BITS, checksum
-from tinyml.player.kernels import BY_NUMBER, Playable
+from tinyml.player.kernels import BY_NUMBER
+from tinyml.player.playable import Playable
 from tinyml.slots import image
 from tinyml.slots.version import Version
 

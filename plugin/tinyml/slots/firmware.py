@@ -15,7 +15,7 @@ from tinyml.cores.targets import find_target
 from tinyml.harness.program_build import RUNTIME_C
 from tinyml.pipeline import Options, compile_model
 from tinyml.player.choice import chosen
-from tinyml.player.kernels import Playable
+from tinyml.player.playable import Playable
 from tinyml.player.table import sources, table
 from tinyml.slots.data import data_image
 from tinyml.slots.families import family_of

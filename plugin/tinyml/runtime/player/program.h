@@ -53,6 +53,9 @@ struct test_output {
 /* Bytes of an element, by enum tinyml_type. */
 extern const uint8_t tinyml_player_sizes[];
 
+/* Continue the sum of an image's words; both ends are multiples of four. */
+uint32_t tinyml_word_sum(uint32_t sum, const uint8_t *start, const uint8_t *end);
+
 /* Whether every call of a model stays within its memory; else an error. */
 int tinyml_program_check(struct tinyml_player *player, uint32_t image_bytes);
 

@@ -1,0 +1,96 @@
+/* Copyright The west-tinyml contributors */
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/** The records of functions of one or two elements. */
+
+#ifndef TINYML_PLAY_ELEMENTWISE_H_
+#define TINYML_PLAY_ELEMENTWISE_H_
+
+#include <tinyml/play_moves.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** A function of two operands that move with their own steps, in elements; the output's are those
+ * of its loops. What the numbers mean depends on the function. */
+struct tinyml_play_binary_s8 {
+	uint32_t extents[TINYML_PLAY_LOOPS];
+	int32_t a_steps[TINYML_PLAY_LOOPS];
+	int32_t b_steps[TINYML_PLAY_LOOPS];
+	int32_t a_factor;
+	int32_t b_factor;
+	int32_t y_factor;
+	int16_t a_zero;
+	int16_t b_zero;
+	int16_t out_zero;
+	int16_t out_min;
+	int16_t out_max;
+	int8_t a_shift;
+	int8_t b_shift;
+	int8_t y_shift;
+	uint8_t headroom; /* bits */
+	int16_t sign;     /* of the second operand: 1 or -1 */
+};
+
+/** As struct tinyml_play_binary_s8. */
+struct tinyml_play_binary_f32 {
+	uint32_t extents[TINYML_PLAY_LOOPS];
+	int32_t a_steps[TINYML_PLAY_LOOPS];
+	int32_t b_steps[TINYML_PLAY_LOOPS];
+	float out_min;
+	float out_max;
+};
+
+struct tinyml_play_unary_f32 {
+	uint32_t count;
+	float low; /* of a clamp */
+	float high;
+};
+
+/* What the player calls, and what it checks. */
+
+void tinyml_play_add_mve_s8(const struct tinyml_play *play);
+void tinyml_play_add_f32(const struct tinyml_play *play);
+void tinyml_play_sub_f32(const struct tinyml_play *play);
+void tinyml_play_mul_f32(const struct tinyml_play *play);
+void tinyml_play_div_f32(const struct tinyml_play *play);
+void tinyml_play_min_f32(const struct tinyml_play *play);
+void tinyml_play_max_f32(const struct tinyml_play *play);
+void tinyml_play_squared_difference_f32(const struct tinyml_play *play);
+void tinyml_play_prelu_f32(const struct tinyml_play *play);
+void tinyml_play_sigmoid_f32(const struct tinyml_play *play);
+void tinyml_play_tanh_f32(const struct tinyml_play *play);
+void tinyml_play_exp_f32(const struct tinyml_play *play);
+void tinyml_play_log_f32(const struct tinyml_play *play);
+void tinyml_play_sqrt_f32(const struct tinyml_play *play);
+void tinyml_play_rsqrt_f32(const struct tinyml_play *play);
+void tinyml_play_abs_f32(const struct tinyml_play *play);
+void tinyml_play_neg_f32(const struct tinyml_play *play);
+void tinyml_play_square_f32(const struct tinyml_play *play);
+void tinyml_play_reciprocal_f32(const struct tinyml_play *play);
+void tinyml_play_floor_f32(const struct tinyml_play *play);
+void tinyml_play_clamp_f32(const struct tinyml_play *play);
+uint32_t tinyml_check_binary_f32(struct tinyml_check *check);
+uint32_t tinyml_check_unary_f32(struct tinyml_check *check);
+void tinyml_play_sum_s8(const struct tinyml_play *play);
+uint32_t tinyml_check_sum_s8(struct tinyml_check *check);
+void tinyml_play_linear_s8(const struct tinyml_play *play);
+void tinyml_play_mul_s8(const struct tinyml_play *play);
+void tinyml_play_mul_once_s8(const struct tinyml_play *play);
+void tinyml_play_prelu_s8(const struct tinyml_play *play);
+void tinyml_play_prelu_once_s8(const struct tinyml_play *play);
+void tinyml_play_rescaled_sum_s8(const struct tinyml_play *play);
+void tinyml_play_squared_s8(const struct tinyml_play *play);
+void tinyml_play_sum_once_s8(const struct tinyml_play *play);
+void tinyml_play_max_s8(const struct tinyml_play *play);
+void tinyml_play_min_s8(const struct tinyml_play *play);
+uint32_t tinyml_check_binary_s8(struct tinyml_check *check);
+uint32_t tinyml_check_linear_s8(struct tinyml_check *check);
+uint32_t tinyml_check_sum_once_s8(struct tinyml_check *check);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TINYML_PLAY_ELEMENTWISE_H_ */

@@ -1,0 +1,185 @@
+/* Copyright The west-tinyml contributors */
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/** The records of layers with weights. */
+
+#ifndef TINYML_PLAY_WEIGHTED_H_
+#define TINYML_PLAY_WEIGHTED_H_
+
+#include <tinyml/conv.h>
+#include <tinyml/play.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct tinyml_play_conv_stream_s8 {
+	struct tinyml_window window;
+	int16_t groups;
+	int16_t in_zero;
+	int16_t weight_zero;
+	int16_t out_zero;
+	int16_t out_min;
+	int16_t out_max;
+	uint8_t round_once;
+	uint8_t from_the_end;
+	uint32_t filters;
+};
+
+struct tinyml_play_conv_mve_s8 {
+	struct tinyml_window window;
+	int16_t in_zero;
+	int16_t out_zero;
+	int16_t out_min;
+	int16_t out_max;
+	uint8_t round_once;
+	uint8_t from_the_end;
+	uint32_t weights;
+	uint32_t channels;
+};
+
+struct tinyml_play_conv_rvv_s8 {
+	struct tinyml_window window;
+	int16_t in_zero;
+	int16_t out_zero;
+	int16_t out_min;
+	int16_t out_max;
+	uint8_t round_once;
+	uint8_t from_the_end;
+	uint32_t weights;
+	uint32_t bias;
+	uint32_t multiplier;
+	uint32_t shift;
+};
+
+struct tinyml_play_depthwise_conv_s8 {
+	struct tinyml_window window;
+	int16_t in_zero;
+	int16_t weight_zero;
+	int16_t out_zero;
+	int16_t out_min;
+	int16_t out_max;
+	uint8_t round_once;
+	uint8_t transposed;
+	uint32_t weights;
+	uint32_t bias;
+	uint32_t multiplier;
+	uint32_t shift;
+};
+
+struct tinyml_play_depthwise_conv_mve_s8 {
+	struct tinyml_window window;
+	int16_t in_zero;
+	int16_t out_zero;
+	int16_t out_min;
+	int16_t out_max;
+	uint8_t round_once;
+	uint8_t unused;
+	uint32_t weights;
+	uint32_t bias;
+	uint32_t multiplier;
+	uint32_t shift;
+};
+
+struct tinyml_play_dense_stream_s8 {
+	int32_t rows;
+	int32_t inputs;
+	int32_t outputs;
+	uint32_t filters;
+	int16_t weight_zero;
+	int16_t out_zero;
+	int16_t out_min;
+	int16_t out_max;
+	uint8_t round_once;
+	uint8_t unused[3];
+};
+
+struct tinyml_play_dense_mve_s8 {
+	int32_t rows;
+	int32_t inputs;
+	int32_t outputs;
+	uint32_t weights;
+	uint32_t bias;
+	uint32_t multiplier;
+	uint32_t shift;
+	int16_t out_zero;
+	int16_t out_min;
+	int16_t out_max;
+	uint8_t round_once;
+	uint8_t unused;
+};
+
+/** Positions of 0 stand for NULL. */
+struct tinyml_play_conv_f32 {
+	struct tinyml_window window;
+	int16_t groups;
+	uint32_t from_the_end;
+	float out_min;
+	float out_max;
+	uint32_t weights;
+	uint32_t bias;
+};
+
+struct tinyml_play_dense_f32 {
+	int32_t rows;
+	int32_t inputs;
+	int32_t outputs;
+	uint32_t weights;
+	uint32_t bias;
+	float out_min;
+	float out_max;
+};
+
+/* What the player calls, and what it checks. */
+
+void tinyml_play_conv_stream_s8(const struct tinyml_play *play);
+uint32_t tinyml_check_conv_s8(struct tinyml_check *check);
+uint32_t tinyml_check_conv_wide_s8(struct tinyml_check *check);
+uint32_t tinyml_check_conv_halves_s8(struct tinyml_check *check);
+uint32_t tinyml_check_conv_dsp_s8(struct tinyml_check *check);
+uint32_t tinyml_check_conv_pairs_s8(struct tinyml_check *check);
+void tinyml_play_depthwise_conv_s8(const struct tinyml_play *play);
+uint32_t tinyml_check_depthwise_any_s8(struct tinyml_check *check);
+uint32_t tinyml_check_depthwise_3x3_s8(struct tinyml_check *check);
+uint32_t tinyml_check_depthwise_dsp_any_s8(struct tinyml_check *check);
+uint32_t tinyml_check_depthwise_dsp_two_words_s8(struct tinyml_check *check);
+uint32_t tinyml_check_depthwise_dsp_3x3_s8(struct tinyml_check *check);
+uint32_t tinyml_check_depthwise_dsp_3x3_by_1_s8(struct tinyml_check *check);
+uint32_t tinyml_check_depthwise_dsp_3x3_by_2_s8(struct tinyml_check *check);
+uint32_t tinyml_check_depthwise_halves_s8(struct tinyml_check *check);
+uint32_t tinyml_check_depthwise_halves_3x3_s8(struct tinyml_check *check);
+void tinyml_play_depthwise_whole_s8(const struct tinyml_play *play);
+uint32_t tinyml_check_depthwise_whole_s8(struct tinyml_check *check);
+void tinyml_play_dense_stream_s8(const struct tinyml_play *play);
+uint32_t tinyml_check_dense_s8(struct tinyml_check *check);
+uint32_t tinyml_check_dense_pairs_s8(struct tinyml_check *check);
+uint32_t tinyml_check_dense_sixes_s8(struct tinyml_check *check);
+void tinyml_play_conv_mve_s8(const struct tinyml_play *play);
+void tinyml_play_conv_rvv_s8(const struct tinyml_play *play);
+void tinyml_play_depthwise_conv_mve_s8(const struct tinyml_play *play);
+void tinyml_play_dense_mve_s8(const struct tinyml_play *play);
+void tinyml_play_dense_rvv_s8(const struct tinyml_play *play);
+uint32_t tinyml_check_conv_mve_once_s8(struct tinyml_check *check);
+uint32_t tinyml_check_conv_mve_twice_s8(struct tinyml_check *check);
+uint32_t tinyml_check_conv_mve_relu_s8(struct tinyml_check *check);
+uint32_t tinyml_check_conv_rvv_s8(struct tinyml_check *check);
+uint32_t tinyml_check_depthwise_mve_3x3_once_s8(struct tinyml_check *check);
+uint32_t tinyml_check_depthwise_mve_3x3_twice_s8(struct tinyml_check *check);
+uint32_t tinyml_check_depthwise_mve_any_once_s8(struct tinyml_check *check);
+uint32_t tinyml_check_depthwise_mve_any_twice_s8(struct tinyml_check *check);
+uint32_t tinyml_check_depthwise_conv_rvv_s8(struct tinyml_check *check);
+uint32_t tinyml_check_dense_mve_once_s8(struct tinyml_check *check);
+uint32_t tinyml_check_dense_mve_twice_s8(struct tinyml_check *check);
+uint32_t tinyml_check_dense_rvv_s8(struct tinyml_check *check);
+void tinyml_play_conv_f32(const struct tinyml_play *play);
+uint32_t tinyml_check_conv_f32(struct tinyml_check *check);
+void tinyml_play_depthwise_conv_f32(const struct tinyml_play *play);
+uint32_t tinyml_check_depthwise_conv_f32(struct tinyml_check *check);
+void tinyml_play_dense_f32(const struct tinyml_play *play);
+uint32_t tinyml_check_dense_f32(struct tinyml_check *check);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TINYML_PLAY_WEIGHTED_H_ */
