@@ -19,6 +19,7 @@ from tinyml.base.errors import TinymlError
 from tinyml.emit.model import Provenance
 from tinyml.importers import onnx_graph
 from tinyml.ir import Array, Graph
+from tinyml.ops.framework.narrow import NARROW
 
 PASSED, REFUSED, FAILED = "passed", "refused", "failed"
 
@@ -117,8 +118,14 @@ def _in_numpy(attempt: _Attempt) -> Outcome:
 
 
 def _known(array: Array) -> Array:
-    """float16 inputs are given as float32, which the compiler computes in."""
-    return array.astype(np.float32) if array.dtype == np.float16 else array
+    """float16 inputs are given as float32, which the compiler computes in; narrow integers as bytes."""
+    return array.astype(np.float32) if array.dtype == np.float16 else _stored(array)
+
+
+def _stored(array: Array) -> Array:
+    """Narrow integers take a byte each."""
+    kind = NARROW.get(array.dtype.name)
+    return array if kind is None else array.astype(kind.holder.numpy)
 
 
 def _judge(attempt: _Attempt, outcome: Outcome) -> Verdict:
@@ -129,7 +136,7 @@ def _judge(attempt: _Attempt, outcome: Outcome) -> Verdict:
     if len(found) != len(case.outputs):
         return Verdict(case, FAILED, f"{len(found)} outputs instead of {len(case.outputs)}", attempt.baked)
     for index, (array, wanted) in enumerate(zip(found, case.outputs, strict=True)):
-        complaint = difference(array, np.asarray(wanted), 1e-4 if case.name in ROUNDED else 2e-5)
+        complaint = difference(array, _stored(np.asarray(wanted)), 1e-4 if case.name in ROUNDED else 2e-5)
         if complaint:
             return Verdict(case, FAILED, f"output {index}: {complaint}", attempt.baked)
     return Verdict(case, PASSED, "", attempt.baked)

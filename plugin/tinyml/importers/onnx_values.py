@@ -15,6 +15,7 @@ from onnx import helper, numpy_helper
 from tinyml.base.errors import ConfigError, ModelError, UnsupportedError
 from tinyml.importers.open_extents import closed
 from tinyml.ir import DType, Shape, Tensor, TensorType
+from tinyml.ops.framework.narrow import NARROW
 from tinyml.ops.framework.reading import MALFORMED, Builder, dtype_of
 
 
@@ -48,7 +49,14 @@ def input_tensor(build: Builder, value: onnx.ValueInfoProto, wanted: Shape | Non
                 + "x".join("?" if d is None else str(d) for d in dims)
             )
         shape = wanted
-    return build.tensor(value.name, TensorType(shape, dtype(kind.elem_type, value.name)))
+    tensor = build.tensor(value.name, TensorType(shape, dtype(kind.elem_type, value.name)))
+    called = helper.tensor_dtype_to_np_dtype(kind.elem_type).name
+    if called in NARROW:
+        build.narrow[tensor.name] = NARROW[called]
+        build.note(
+            f"the input {value.name!r} is {called} in the file; the model takes a byte for each element"
+        )
+    return tensor
 
 
 def check_declared(build: Builder, value: onnx.ValueInfoProto, tensor: Tensor) -> None:
@@ -115,7 +123,8 @@ def dtype(code: int, name: str) -> DType:
     if code == onnx.TensorProto.STRING:
         raise UnsupportedError(f"tensor {name!r} holds strings", "numbers and booleans are supported")
     try:
-        return dtype_of(helper.tensor_dtype_to_np_dtype(code).name)
+        called = helper.tensor_dtype_to_np_dtype(code).name
+        return NARROW[called].holder if called in NARROW else dtype_of(called)
     except (KeyError, ValueError):
         raise ModelError(f"tensor {name!r} has elements of the unknown type {code}", MALFORMED) from None
 

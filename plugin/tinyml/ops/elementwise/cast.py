@@ -122,16 +122,6 @@ def cast(build: Builder, x: Tensor, dtype: DType) -> Tensor:
     return x if x.dtype is dtype else build.add1(Cast(dtype), [x])
 
 
-@onnx_op("Cast")
-def read_cast(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
-    return [cast(build, node.input(0), onnx_type(int(node.attr("to"))))]
-
-
-@onnx_op("CastLike")
-def read_cast_like(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
-    return [cast(build, node.input(0), node.input(1).dtype)]
-
-
 @onnx_op("BitCast")
 def read_bit_cast(node: OnnxNode, build: Builder) -> Sequence[Tensor]:
     x, dtype = node.input(0), onnx_type(int(node.attr("to")))

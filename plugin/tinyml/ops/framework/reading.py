@@ -21,6 +21,7 @@ from tinyml.base import limits
 from tinyml.base.errors import ModelError, TinymlError, UnsupportedError
 from tinyml.ir import Array, DType, Layer, Node, Op, Quant, Tensor, TensorType
 from tinyml.ir.constraints import operand_problem, quantisation_problem
+from tinyml.ops.framework.narrow import NARROW, Narrow
 from tinyml.ops.framework.registration import check_new, outside_fault
 
 ACTIVATION_LIMITS = ((-np.inf, np.inf), (0.0, np.inf), (-1.0, 1.0), (0.0, 6.0))
@@ -71,6 +72,7 @@ class Builder:
         self.own_states: list[Tensor] = []  # that operators keep without a variable in the file
         self.notes: dict[str, None] = {}  # what users must know, each once and in order
         self.open_inputs: dict[str, str] = {}  # inputs whose shape the model leaves open, and the note on it
+        self.narrow: dict[str, Narrow] = {}  # tensors that had fewer than eight bits in the file
         self.labels: tuple[str, ...] = ()  # names of the classes, if an operator has them
 
     def fresh(self, hint: str) -> str:
@@ -103,7 +105,11 @@ class Builder:
         self.updates[variable.name] = value
 
     def constant(self, data: Array, hint: str = "", quant: Quant | None = None) -> Tensor:
-        tensor = Tensor.constant(self.fresh(hint or f"{self.scope}/const"), np.asarray(data), quant)
+        data, name = np.asarray(data), self.fresh(hint or f"{self.scope}/const")
+        kind = NARROW.get(data.dtype.name)
+        if kind is not None:
+            data, self.narrow[name] = data.astype(kind.holder.numpy), kind
+        tensor = Tensor.constant(name, data, quant)
         self._check(tensor.name, tensor.type)
         self.tensors[tensor.name] = tensor
         return tensor
@@ -156,6 +162,10 @@ class Builder:
         problem = quantisation_problem(type_)
         if problem is not None:
             raise ModelError(f"tensor {name!r} {problem}", MALFORMED)
+
+    def kind(self, tensor: Tensor) -> DType | Narrow:
+        """The element type that a tensor had in the file."""
+        return self.narrow.get(tensor.name, tensor.dtype)
 
     def producer(self, tensor: Tensor) -> Node | None:
         """The node that computes a tensor; None for inputs, states and constants."""

@@ -17,8 +17,9 @@ from tinyml.base.errors import UnsupportedError
 from tinyml.ir import Array, DType, Quant, Tensor
 from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.framework.reading import ONNX_READERS, Builder, OnnxNode, onnx_op
+from tinyml.ops.quantization.parameters import Parameters
 from tinyml.ops.quantization.quantize import Dequantize
-from tinyml.ops.quantization.quantize_onnx import Parameters, dequantize, quantize
+from tinyml.ops.quantization.quantize_onnx import dequantize, quantize
 from tinyml.ops.reshape import with_quant
 
 MICROSOFT = "com.microsoft"
