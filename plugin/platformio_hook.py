@@ -235,11 +235,14 @@ def generate(target: list[Any], source: list[Any], env: Any) -> int:
     from tinyml.base.errors import TinymlError
     from tinyml.pipeline import compile_model, write_folder
     from tinyml.projects.platformio.build import check_budget, estimated_flash
+    from tinyml.report.ways_out import pricing
+    from tinyml.settings.setting import INI
 
     model = env["TINYML_MODEL"]
     try:
         compiled = compile_model(model.path, model.options)
-        check_budget(compiled.summary, model, env["TINYML_BOARD"], estimated_flash(compiled))
+        ways = pricing(model.path, model.options, compiled, INI)
+        check_budget(compiled.summary, model, env["TINYML_BOARD"], estimated_flash(compiled), ways)
         write_folder(compiled, Path(str(target[0])).parent)
     except (TinymlError, OSError) as error:
         complain(error)

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+import tinyml
 from tinyml.base.errors import BudgetError
 from tinyml.report import budget
+from tinyml.verbs.cli import main
 
 SUMMARY = {
     "name": "kws",
@@ -72,6 +74,41 @@ def test_long_names_are_short() -> None:
     with pytest.raises(BudgetError) as caught:
         budget.check_all({**SUMMARY, "layers": layers}, [budget.parse_limit("flash=299")])
     assert f"; most of it: ...{long[-37:]} 300" in str(caught.value)
+
+
+DIGITS = Path(__file__).parents[2] / "samples" / "digits"
+
+
+def complaint(capsys: pytest.CaptureFixture[str], model: str, limit: str) -> str:
+    """What `compile` says of a model that exceeds a limit."""
+    words = ["compile", str(DIGITS / model), "-o", "unused", "--target", "cortex-m4", "--limit", limit]
+    assert main(words) == 1
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "limit, spelling",
+    [("ram=1000", "`--optimize ram`"), ("ram=1000,the board", "`optimize: ram`")],
+    ids=["command line", "tinyml.yaml"],
+)
+def test_settings_that_fit_have_their_price(
+    limit: str, spelling: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The bytes are those that the model has with this setting."""
+    compiled = tinyml.compile(DIGITS / "model.onnx", target="cortex-m4", optimize="ram")
+    needed = compiled.arena_bytes + compiled.state_bytes
+    assert needed <= 1000
+    assert f"try: {spelling} ({needed:,} bytes, " in complaint(capsys, "model.onnx", limit)
+
+
+def test_a_float_model_is_priced_in_int8(capsys: pytest.CaptureFixture[str]) -> None:
+    said = complaint(capsys, "model_float.onnx", "flash=12000")
+    assert "`--quantize CALIBRATION` (" in said
+    assert "instead of a float one" not in said
+
+
+def test_nothing_fits(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "which comes closest of all settings" in complaint(capsys, "model.onnx", "ram=1")
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from tinyml.importers import inventory
+from tinyml.base.errors import UnsupportedError
+from tinyml.importers import ModelFile, inventory, read
 from tinyml.importers.tflite_graph import _SPECIAL
 from tinyml.ops.framework.kernel import kernel_table
 from tinyml.ops.framework.reading import ONNX_READERS, TFLITE_CUSTOM_READERS, TFLITE_READERS
@@ -88,3 +89,26 @@ def test_conditions_of_many_kernels_are_written_once() -> None:
     for family in inventory.families():
         for kernel in family.kernels:
             assert all(condition.replace("|", r"\|") in text for condition in kernel.conditions)
+
+
+def test_all_missing_operators_are_named_at_once() -> None:
+    """Also those that only read what another missing operator computes."""
+    names = ("Foo", "Relu", "Bar", "Multinomial")
+    domains = ("mine", "", "mine", "")
+    nodes = [
+        helper.make_node(name, [f"t{i}"], [f"t{i + 1}"], domain=domain)
+        for i, (name, domain) in enumerate(zip(names, domains, strict=True))
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "chain",
+        [helper.make_tensor_value_info("t0", TensorProto.FLOAT, [1, 4])],
+        [helper.make_tensor_value_info("t4", TensorProto.INT32, [1, 1])],
+    )
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("mine", 1)]
+    content = helper.make_model(graph, opset_imports=opsets).SerializeToString()
+    with pytest.raises(UnsupportedError) as caught:
+        read(ModelFile(Path("chain.onnx"), content))
+    assert all(
+        f"operator {name} is not supported" in str(caught.value) for name in ("Foo", "Bar", "Multinomial")
+    )

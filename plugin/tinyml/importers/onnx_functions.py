@@ -17,9 +17,8 @@ def schema_body(
     node: onnx.NodeProto, opset: int, inputs: Sequence[Tensor | None]
 ) -> onnx.FunctionProto | None:
     """ONNX's own function body for ``node``, or None if it is a primitive."""
-    try:
-        schema: Any = defs.get_schema(node.op_type, opset, node.domain)
-    except defs.SchemaError:
+    schema = _schema(node, opset)
+    if schema is None:
         return None
     if schema.has_function:
         return _with_defaults(schema.function_body, schema)
@@ -37,6 +36,20 @@ def schema_body(
     body = onnx.FunctionProto()
     body.ParseFromString(text)
     return _with_defaults(body, schema)
+
+
+def has_schema_body(node: onnx.NodeProto, opset: int) -> bool:
+    """Whether ONNX defines ``node`` by other operators, at least for some inputs."""
+    schema = _schema(node, opset)
+    return schema is not None and (schema.has_function or schema.has_context_dependent_function)
+
+
+def _schema(node: onnx.NodeProto, opset: int) -> Any:
+    """What ONNX says of an operator; None if it does not know it."""
+    try:
+        return defs.get_schema(node.op_type, opset, node.domain)
+    except defs.SchemaError:
+        return None
 
 
 def _with_defaults(body: onnx.FunctionProto, schema: Any) -> onnx.FunctionProto | None:

@@ -13,7 +13,7 @@ import onnx
 from tinyml.base import limits
 from tinyml.base.errors import ConfigError, ModelError, UnsupportedError
 from tinyml.importers import onnx_loop, onnx_scan
-from tinyml.importers.onnx_functions import bind_attributes, schema_body
+from tinyml.importers.onnx_functions import bind_attributes, has_schema_body, schema_body
 from tinyml.importers.onnx_integers import operands
 from tinyml.importers.onnx_outputs import free_names
 from tinyml.importers.onnx_values import (
@@ -36,6 +36,9 @@ from tinyml.ops.control.choose import chosen
 from tinyml.ops.framework.reading import MALFORMED, ONNX_READERS, Builder, OnnxNode, reported
 
 Values = dict[str, str]  # ONNX value name -> IR tensor name
+
+SPECIAL = (("", "If"), ("", "Scan"), ("", "Loop"))
+"""Operators with graphs inside, which are read here."""
 
 
 def read(model: onnx.ModelProto, name: str, shapes: Mapping[str, Shape]) -> Graph:
@@ -139,12 +142,14 @@ class _Reader:
 
     def _node(self, node: onnx.NodeProto, values: Values, opsets: Mapping[str, int]) -> None:
         self._complain_of_unread(node.input)
+        domain = "" if node.domain == "ai.onnx" else node.domain
+        opset = opsets.get(domain, 1)
         if any(name in self.complaints.poisoned for name in node.input):
+            self._complain_if_unknown(node, domain, opset)
             self.complaints.poison(node.output)
             return
         self.count += 1
         limits.check("nodes", self.count, "the model, with its functions and subgraphs")
-        domain = "" if node.domain == "ai.onnx" else node.domain
         self.build.scope = node.name or next((name for name in node.output if name), node.op_type)
         missing = [name for name in node.input if name and name not in values]
         if missing:
@@ -153,7 +158,6 @@ class _Reader:
             )
         found = [self.build.tensors[values[name]] if name else None for name in node.input]
         inputs = operands(self.build, domain, node.op_type, found)
-        opset = opsets.get(domain, 1)
         try:
             with self._deeper(node):
                 results = self._meaning(node, domain, opset, inputs, values, opsets)
@@ -168,6 +172,13 @@ class _Reader:
         for name, tensor in zip(node.output, results, strict=False):
             if name:
                 values[name] = tensor.name
+
+    def _complain_if_unknown(self, node: onnx.NodeProto, domain: str, opset: int) -> None:
+        """Also after something unsupported: the message lists everything that is missing."""
+        operator = (domain, node.op_type)
+        known = operator in ONNX_READERS or operator in self.functions or operator in SPECIAL
+        if not known and not has_schema_body(node, opset):
+            self.complaints.add(domain, node.op_type, _unknown(domain, node.op_type))
 
     def _complain_of_unread(self, names: Iterable[str]) -> None:
         """An output that its reader does not give matters only where it is used."""
@@ -217,8 +228,7 @@ class _Reader:
         body = schema_body(node, opset, inputs)
         if body is not None:
             return self._function(body, node, inputs)
-        advice = onnx_reason(domain, node.op_type) or _advice(domain)
-        raise UnsupportedError(f"operator {node.op_type} is not supported", advice)
+        raise _unknown(domain, node.op_type)
 
     def _branch(
         self, node: onnx.NodeProto, inputs: Sequence[Tensor | None], values: Values, opsets: Mapping[str, int]
@@ -295,10 +305,13 @@ class _Reader:
         return [self.build.tensors[values[name]] for name in names]
 
 
-def _advice(domain: str) -> str:
-    if domain.startswith("com.microsoft"):
-        return "onnxruntime's optimiser may have made it: use the model from before the optimisation"
-    return "for an operator of your own, see docs/operators.md" if domain else ""
+def _unknown(domain: str, op_type: str) -> UnsupportedError:
+    advice = onnx_reason(domain, op_type)
+    if not advice and domain.startswith("com.microsoft"):
+        advice = "onnxruntime's optimiser may have made it: use the model from before the optimisation"
+    elif not advice and domain:
+        advice = "for an operator of your own, see docs/operators.md"
+    return UnsupportedError(f"operator {op_type} is not supported", advice)
 
 
 def _subgraph(node: onnx.NodeProto, name: str) -> onnx.GraphProto:

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from tinyml.settings.model_forms import BUDGETS
 from tinyml.settings.written import parse_bytes
 
 SHOWN = 3  # layers that a message names
+UNNAMED = "the limit"  # whose limit it is if nobody says so
 
 
 @dataclass(frozen=True)
@@ -24,13 +25,22 @@ class Limit:
     whose: str
 
 
+Ways = Callable[[str, Limit], Sequence[str]]
+"""Settings that need less of a kind of memory, as parts of a sentence: see ``ways_out``."""
+
+
+def no_ways(kind: str, limit: Limit) -> Sequence[str]:
+    """Where only a summary is known, nothing else can be compiled."""
+    return ()
+
+
 def parse_limit(text: str) -> tuple[str, Limit]:
     """``ram=64K`` or ``ram=64K,the board``: what is limited, and the limit."""
     kind, equals, rest = text.partition("=")
     if not equals or kind not in BUDGETS:
         raise ConfigError(f"{text!r} is not a limit", f"{'|'.join(BUDGETS)}=BYTES, for example ram=64K")
     amount, _, whose = rest.partition(",")
-    return kind, Limit(parse_bytes(amount), whose or "the limit")
+    return kind, Limit(parse_bytes(amount), whose or UNNAMED)
 
 
 def check(
@@ -40,35 +50,39 @@ def check(
     flash: Sequence[Limit] = (),
     weights_in_ram: bool = False,
     flash_bytes: int | None = None,
+    ways: Ways = no_ways,
 ) -> None:
     """Raise BudgetError if a model, by its summary, exceeds a limit on its arena, RAM or flash.
 
-    ``flash_bytes``: an estimate of constants and code; without one, only weights count.
+    ``flash_bytes``: an estimate of constants and code; without one, only weights count. ``ways``: the
+    settings with which the model would need less, for the advice.
     """
-    all_ram = summary["arena_bytes"] + summary["state_bytes"]
-    parts = "arena and state need"
-    if weights_in_ram:  # and in flash, from where they are copied at boot
-        all_ram += summary["weights_bytes"]
-        parts = "arena, state and weights need"
-    for limits, what, needed, memory in (
-        (arena, "the arena needs", summary["arena_bytes"], "RAM"),
-        (ram, parts, all_ram, "RAM"),
-        (flash, *_flash(summary, flash_bytes), "flash"),
-    ):
+    for kind, limits in (("arena", arena), ("ram", ram), ("flash", flash)):
+        what, needed = needs(kind, summary, weights_in_ram, flash_bytes)
+        memory = "flash" if kind == "flash" else "RAM"
         for limit in limits:
             if needed > limit.bytes:
                 found = f"{summary['name']}: {what} {needed:,} bytes of {memory}"
                 raise BudgetError(
                     f"{found}, {limit.whose} allows {limit.bytes:,}{_heaviest(summary, memory)}",
-                    _advice(summary, memory, weights_in_ram, limit.whose),
+                    _advice(summary, memory, weights_in_ram, limit.whose, ways(kind, limit)),
                 )
 
 
-def _flash(summary: Mapping[str, Any], estimated_bytes: int | None) -> tuple[str, int]:
-    """What needs flash, and how much."""
-    if estimated_bytes is None:
-        return "the weights need", int(summary["weights_bytes"])
-    return "weights, tables and code need about", estimated_bytes
+def needs(
+    kind: str, summary: Mapping[str, Any], weights_in_ram: bool = False, flash_bytes: int | None = None
+) -> tuple[str, int]:
+    """What needs a kind of memory (arena, ram or flash), as the start of a sentence, and how many bytes."""
+    arena, state, weights = (int(summary[f"{part}_bytes"]) for part in ("arena", "state", "weights"))
+    if kind == "arena":
+        return "the arena needs", arena
+    if kind == "flash":
+        if flash_bytes is None:
+            return "the weights need", weights
+        return "weights, tables and code need about", flash_bytes
+    if weights_in_ram:  # and in flash, from where they are copied at boot
+        return "arena, state and weights need", arena + state + weights
+    return "arena and state need", arena + state
 
 
 def check_all(
@@ -76,12 +90,13 @@ def check_all(
     limits: Iterable[tuple[str, Limit]],
     weights_in_ram: bool = False,
     flash_bytes: int | None = None,
+    ways: Ways = no_ways,
 ) -> None:
     """``check`` with limits as ``parse_limit`` gives them."""
     by_kind: dict[str, list[Limit]] = {kind: [] for kind in BUDGETS}
     for kind, limit in limits:
         by_kind[kind].append(limit)
-    check(summary, **by_kind, weights_in_ram=weights_in_ram, flash_bytes=flash_bytes)
+    check(summary, **by_kind, weights_in_ram=weights_in_ram, flash_bytes=flash_bytes, ways=ways)
 
 
 def _heaviest(summary: Mapping[str, Any], memory: str) -> str:
@@ -92,10 +107,13 @@ def _heaviest(summary: Mapping[str, Any], memory: str) -> str:
     return f"; {words}: {named}" if named else ""
 
 
-def _advice(summary: Mapping[str, Any], memory: str, weights_in_ram: bool, whose: str) -> str:
+def _advice(
+    summary: Mapping[str, Any], memory: str, weights_in_ram: bool, whose: str, priced: Sequence[str]
+) -> str:
     """What to try for the memory that is short; a float model can also be quantised."""
-    ways = []
-    if any(layer["macs"] and layer["kernel"].endswith("_f32") for layer in summary["layers"]):
+    ways = list(priced)
+    in_float = any(layer["macs"] and layer["kernel"].endswith("_f32") for layer in summary["layers"])
+    if in_float and not any("quantize" in way for way in priced):
         ways.append("an int8 model instead of a float one (a quarter of the memory)")
     if memory == "flash":
         ways.append("a model with fewer weights")
@@ -103,6 +121,10 @@ def _advice(summary: Mapping[str, Any], memory: str, weights_in_ram: bool, whose
         if weights_in_ram:
             ways.append("weights in flash (without `weights: ram`)")
         ways.append("a model with smaller inputs or fewer channels in these layers")
-    own = "budget" in whose or whose.startswith(("custom_", "tinyml.yaml"))
-    ways.append(f"a larger budget ({whose})" if own else f"a board or memory region with more {memory}")
+    if whose == UNNAMED:
+        ways.append("a larger limit")
+    elif "budget" in whose or whose.startswith(("custom_", "tinyml.yaml")):
+        ways.append(f"a larger budget ({whose})")
+    else:
+        ways.append(f"a board or memory region with more {memory}")
     return ", or ".join([", ".join(ways[:-1]), ways[-1]])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tinyml.settings import interface
 from tinyml.settings.passing import SPELLINGS
+from tinyml.settings.setting import COMMAND, YAML
 from tinyml.setup.compiler_sources import compiler_sources
 from tinyml.verbs.base import Verb, print_notes
 from tinyml.verbs.settings import add_model_arguments, given_settings, options_from
@@ -74,6 +75,7 @@ class Compile(Verb):
         from tinyml.ops.framework import outside
         from tinyml.pipeline import STAGES
         from tinyml.report import budget
+        from tinyml.report.ways_out import pricing
 
         if args.dump_ir not in (None, "all", *STAGES):
             raise ConfigError(f"unknown stage {args.dump_ir!r}", f"all, {', '.join(STAGES)}")
@@ -87,7 +89,9 @@ class Compile(Verb):
         compiled = build(as_model(args.model), options, show)
         interface.check(compiled.summary, given_settings(args).get("interface", {}))
         flash = compiled.flash_bytes if any(kind == "flash" for kind, _ in limits) else None
-        budget.check_all(compiled.summary, limits, args.weights_in_ram, flash)
+        place = COMMAND if any(limit.whose == budget.UNNAMED for _, limit in limits) else YAML
+        ways = pricing(args.model, options, compiled.built, place, args.weights_in_ram)
+        budget.check_all(compiled.summary, limits, args.weights_in_ram, flash, ways)
         data = options.quantize.files if options.quantize else []
         sources = [
             *compiled.built.files_read,

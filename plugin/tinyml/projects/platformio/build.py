@@ -68,12 +68,16 @@ def estimated_flash(compiled: Compiled) -> int | None:
 
 
 def check_budget(
-    summary: Mapping[str, Any], model: Model, board: Board, flash_bytes: int | None = None
+    summary: Mapping[str, Any],
+    model: Model,
+    board: Board,
+    flash_bytes: int | None = None,
+    ways: budget.Ways = budget.no_ways,
 ) -> None:
     """The interface that the application relies on, the user's own limits, and the board's."""
     own = [(kind, budget.Limit(amount, FILE_NAME)) for kind, amount in model.budget.items()]
     interface.check(summary, model.interface)
-    budget.check_all(summary, own, flash_bytes=flash_bytes)
+    budget.check_all(summary, own, flash_bytes=flash_bytes, ways=ways)
     limit = model.arena_limit_bytes
     budget.check(
         summary,
@@ -81,4 +85,5 @@ def check_budget(
         ram=[budget.Limit(board.ram_bytes, "the board")] if board.ram_bytes else [],
         flash=[budget.Limit(board.flash_bytes, "the board")] if board.flash_bytes else [],
         flash_bytes=flash_bytes,
+        ways=ways,
     )
