@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, asdict, dataclass, fields
 from functools import partial
 from pathlib import Path
@@ -93,12 +93,7 @@ def measure(
     ``optimize``: what to spend, a key of GOALS; or the C compiler's option, for what is compiled by default.
     ``inspect`` gets the graph, and may run the image on other samples before it is measured.
     """
-    place = harness.find_machine(machine)
-    if place.clock is None:
-        raise ConfigError(
-            f"{machine} does not count instructions",
-            f"one of: {', '.join(name for name, m in harness.MACHINES.items() if m.clock)}",
-        )
+    place = counting(machine)
     has_cmsis_nn = kernels == "auto" and find_cmsis_nn() is not None
     wanted = Options(
         options.name,
@@ -120,10 +115,30 @@ def measure(
         options=harness.Options(optimize=flag),
         inspect=partial(inspect, compiled.graph) if inspect else None,
     )
+    return row_of(
+        path,
+        compiled.summary,
+        machine,
+        (kernels, optimize, str(options.io)),
+        result,
+        estimate,
+    )
+
+
+def row_of(
+    path: Path,
+    summary: Mapping[str, Any],
+    machine: str,
+    how: tuple[str, str, str],
+    result: harness.Result,
+    estimate: Cycles | Unknown,
+) -> Row:
+    """The costs of a run. ``how``: kernels, optimisation, and how inputs and outputs are passed."""
     if result.instructions is None or result.footprint is None or result.stack_bytes is None:
         raise ToolError(f"{machine} returned no measurements")
-    parts, summary = result.footprint, compiled.summary
-    outputs = result.outputs[0]
+    kernels, optimize, io = how
+    parts = result.footprint
+    first = summary["outputs"][0]["name"]
     return Row(
         model=title(path),
         sha256=summary["sha256"],
@@ -141,11 +156,22 @@ def measure(
         state_bytes=summary["state_bytes"],
         other_ram_bytes=parts.total.ram - summary["arena_bytes"] - summary["state_bytes"],
         stack_bytes=result.stack_bytes,
-        output=outputs[compiled.graph.outputs[0]].tobytes()[:OUTPUT_BYTES].hex(),
+        output=result.outputs[0][first].tobytes()[:OUTPUT_BYTES].hex(),
         cycles=estimate.total if isinstance(estimate, Cycles) else None,
         cycles_note=estimate.why if isinstance(estimate, Unknown) else "",
-        io=str(options.io),
+        io=io,
     )
+
+
+def counting(machine: str) -> harness.Machine:
+    """A machine that counts instructions."""
+    place = harness.find_machine(machine)
+    if place.clock is None:
+        raise ConfigError(
+            f"{machine} does not count instructions",
+            f"one of: {', '.join(name for name, m in harness.MACHINES.items() if m.clock)}",
+        )
+    return place
 
 
 def title(path: Path) -> str:

@@ -55,7 +55,11 @@ class Generated:
     @property
     def entry(self) -> str:
         """The function that the harness measures."""
-        return "feed_rows" if self.row_bytes else f"{self.name}_run"
+        return "feed_rows" if self.row_bytes else self.run_function
+
+    @property
+    def run_function(self) -> str:
+        return "tinyml_player_run" if self.opened_by else f"{self.name}_run"
 
     @property
     def _model_define(self) -> str:

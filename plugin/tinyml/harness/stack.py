@@ -71,7 +71,7 @@ def bound(model: Generated, machine: Machine, options: Options | None = None) ->
     with tempfile.TemporaryDirectory(prefix="tinyml-stack-") as name:
         folder = Path(name)
         texts = _call_graphs(compiler, model_units(model, machine, folder, options or Options()), folder)
-    return deepest(read_calls(texts), f"{model.name}_run") + LIBRARY_BYTES
+    return deepest(read_calls(texts), model.run_function) + LIBRARY_BYTES
 
 
 def _call_graphs(compiler: Compiler, units: Sequence[Unit], folder: Path) -> list[str]:

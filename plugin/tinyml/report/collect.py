@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -95,17 +96,27 @@ def _estimated(compiled: Compiled) -> Estimated | None:
     return Estimated(found.instructions, found.cycles, found.constants_bytes, found.code_bytes, note)
 
 
-def measured(report: Report, compiled: Compiled, machine: str, inputs: Path | None = None) -> Report:
-    """The report with the cost of a run on ``machine``. Builds twice, because profiling adds instructions."""
+def measured(
+    report: Report,
+    compiled: Compiled,
+    machine: str,
+    inputs: Path | None = None,
+    files: Mapping[str, str] | None = None,
+) -> Report:
+    """The report with the cost of a run on ``machine``. Builds twice, because profiling adds instructions.
+
+    ``files`` are built instead of those of ``compiled``: another form of the same layers.
+    """
     samples = load_samples(inputs, compiled.graph)[:1]
-    plain = harness.run_files(compiled.files, machine, samples, reset_before={0})
+    files = compiled.files if files is None else files
+    plain = harness.run_files(files, machine, samples, reset_before={0})
     if plain.instructions is None or plain.footprint is None or plain.stack_bytes is None:
         raise ToolError(
             f"{machine} does not count instructions",
             f"one of: {', '.join(name for name, m in harness.MACHINES.items() if m.clock)}",
         )
     profiled, estimate = run_files(
-        compiled.files, machine, samples, reset_before={0}, options=harness.Options(profile=True)
+        files, machine, samples, reset_before={0}, options=harness.Options(profile=True)
     )
     costs = profiled.layers or {}
     parts = plain.footprint
@@ -120,7 +131,7 @@ def measured(report: Report, compiled: Compiled, machine: str, inputs: Path | No
         other_ram_bytes=parts.total.ram - report.arena_bytes - report.state_bytes,
         cycles_estimated=estimate.total if isinstance(estimate, Cycles) else None,
         cycles_note=estimate.how if isinstance(estimate, Cycles) else f"no estimate: {estimate.why}",
-        stack_bound_bytes=stack.bound_of_files(compiled.files, machine),
+        stack_bound_bytes=stack.bound_of_files(files, machine),
     )
     cycles = estimate.layers if isinstance(estimate, Cycles) else {}
     layers = [

@@ -39,16 +39,18 @@ def play_files(content: bytes, target: str, measure_open: bool = False) -> dict[
     }
     return {
         f"{name}.c": render("slots", "played.c.j2", context),
-        f"{name}.json": json.dumps(_summary(model, name, target), indent=2) + "\n",
+        f"{name}.json": json.dumps(summary(model, name, target), indent=2) + "\n",
     }
 
 
-def _summary(model: DataModel, name: str, target: str) -> dict[str, Any]:
+def summary(model: DataModel, name: str, target: str) -> dict[str, Any]:
+    """What the harness must know about an image, as the summary of a compiled model says it."""
     return {
         "name": name,
         "target": target,
         "sha256": model.sha256,
         "arena_bytes": model.arena_bytes,
+        "arena_lower_bound_bytes": model.arena_bytes,
         "state_bytes": model.state_bytes,
         "inputs": _ports(model.inputs),
         "outputs": _ports(model.outputs),

@@ -7,9 +7,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tinyml.base.errors import ConfigError
 from tinyml.cores.machines import find_machine
+from tinyml.cores.targets import Target
 from tinyml.harness.program_build import Options
 from tinyml.harness.run import Result, run_files
 from tinyml.harness.runner import Runner, Standalone
@@ -19,7 +21,7 @@ from tinyml.slots.container import SUFFIX as SUFFIX
 from tinyml.slots.data_pack import holds_data
 from tinyml.slots.data_reading import DataModel, ReadPort, read_data
 from tinyml.slots.families import choose
-from tinyml.slots.play import play_files
+from tinyml.slots.play import play_files, summary
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,11 @@ class Played:
         return Graph(self.model.name, tensors, (), *names)
 
 
+def summary_of(played: Played) -> dict[str, Any]:
+    """What a benchmark needs to know about the image."""
+    return summary(played.model, played.model.name, find_machine(played.machine).target.name)
+
+
 class Player(Runner):
     """Plays a pack where a comparison runs ``model``; what else a search for causes runs is compiled."""
 
@@ -66,14 +73,20 @@ class Player(Runner):
 
 def played_on(path: Path, machine: str) -> Played:
     """The image of a pack for a machine."""
+    _, content = image_for(path, find_machine(machine).target)
+    return Played(machine, content, read_data(content))
+
+
+def image_for(path: Path, target: Target) -> tuple[str, bytes]:
+    """The family of the image that a core plays fastest, and the image."""
     pack = container.load(path)
     if not holds_data(pack):
         raise ConfigError(
             f"{path} has code for slots of a device, which does not run here",
             "a pack without code: tinyml pack MODEL --data -o FILE",
         )
-    content = pack.images[choose(tuple(pack.images), find_machine(machine).target)]
-    return Played(machine, content, read_data(content))
+    family = choose(tuple(pack.images), target)
+    return family, pack.images[family]
 
 
 def _tensor(port: ReadPort) -> Tensor:

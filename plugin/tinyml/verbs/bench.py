@@ -36,6 +36,9 @@ class Bench(Verb):
     computer with the same cross compiler. Cycles are an estimate. For known models (by SHA-256), the table
     also lists the figures of other runtimes. `--against` compares with an earlier --json file, or with
     another commit of this project; then the exit code is 1 if anything grew by more than --tolerance percent.
+
+    MODEL can be a pack without code (.tmodel): then its image takes the place of the constants, and the
+    player is among the kernels. Its line is called "played", below that of the model it was made of.
     """
 
     name = "bench"
@@ -47,7 +50,7 @@ class Bench(Verb):
             type=Path,
             nargs="*",
             metavar="MODEL",
-            help=".onnx or .tflite files (default: the models of the application)",
+            help=".onnx, .tflite or .tmodel files (default: the models of the application)",
         )
         add_app_argument(parser)
         parser.add_argument(
@@ -117,12 +120,15 @@ def _measure(args: argparse.Namespace, given: Given, console: Console) -> tuple[
     from tinyml.base.errors import TinymlError
     from tinyml.bench.measure import kernel_choices, measure
     from tinyml.pipeline import Options
+    from tinyml.slots.played_cost import KERNELS, measure_pack
+    from tinyml.slots.playing import SUFFIX
 
+    choices = kernel_choices(args.kernels)
     jobs = [
         (model, io, machine, kernels)
         for model, io in given
         for machine in args.on.split(",")
-        for kernels in kernel_choices(args.kernels)
+        for kernels in ([KERNELS] if model.suffix == SUFFIX else choices)
     ]
     rows, failures = [], []
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
@@ -130,9 +136,13 @@ def _measure(args: argparse.Namespace, given: Given, console: Console) -> tuple[
         for model, io, machine, kernels in jobs:
             progress.update(task, description=f"{model.stem} on {machine}")
             try:
-                rows.append(measure(model, machine, kernels, Options(io=io), args.optimize))
+                if kernels == KERNELS:
+                    rows.append(measure_pack(model, machine, args.optimize))
+                else:
+                    rows.append(measure(model, machine, kernels, Options(io=io), args.optimize))
             except TinymlError as error:
-                failures.append(f"{model.name} on {machine} with {kernels}: {error}")
+                how = kernels if kernels == KERNELS else f"with {kernels}"
+                failures.append(f"{model.name} on {machine} {how}: {error}")
             progress.advance(task)
     return rows, failures
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tinyml.harness import Runner
     from tinyml.pipeline import Compiled
+    from tinyml.slots.data_reading import DataModel
 
 
 def add_of_argument(parser: argparse.ArgumentParser) -> None:
@@ -38,10 +39,16 @@ def pack_of(args: argparse.Namespace, verb: str) -> Path | None:
 
 def player_of(pack: Path, machine: str, compiled: Compiled) -> Runner:
     """Where to run instead: the player, with the pack of a compiled model."""
-    from tinyml.base.errors import ConfigError
     from tinyml.slots.playing import Player, played_on
 
     played = played_on(pack, machine)
-    if played.model.sha256 != compiled.summary["sha256"]:
-        raise ConfigError(f"{pack} was made of another file", "--of, with the file that was packed")
+    check_origin(pack, played.model, compiled)
     return Player(played, compiled.files)
+
+
+def check_origin(pack: Path, played: DataModel, compiled: Compiled) -> None:
+    """Whether a pack was made of the file that was compiled."""
+    from tinyml.base.errors import ConfigError
+
+    if played.sha256 != compiled.summary["sha256"]:
+        raise ConfigError(f"{pack} was made of another file", "--of, with the file that was packed")

@@ -13,6 +13,8 @@ from tinyml.base.errors import ConfigError
 from tinyml.settings.written import parse_bytes
 from tinyml.verbs.base import Verb, add_clock_argument, roomy
 from tinyml.verbs.named import add_named_arguments, resolve
+from tinyml.verbs.packs import add_of_argument
+from tinyml.verbs.report_pack import pack_to_report, report_of_played, show_pack
 from tinyml.verbs.settings import add_model_arguments, options_from
 
 if TYPE_CHECKING:
@@ -27,6 +29,10 @@ class Report(Verb):
     With --on, the model is also built and run on an emulated core: instructions and estimated
     cycles per layer, flash by part, stack. With --ram or --flash, the exit code is 1 if the model takes more.
     With -b BOARD, core, clock and both budgets are the board's; a board that QEMU emulates is measured.
+
+    MODEL can be a pack without code (.tmodel): what its image for the core needs, and with --on what playing
+    it takes. Names and shapes of layers are not in a pack; with --of, the model that it was made of, the
+    report is as complete as that of a model.
     """
 
     name = "report"
@@ -66,6 +72,7 @@ class Report(Verb):
             metavar="FILE",
             help="add the loss of each layer that tinyml quantize wrote with --report",
         )
+        add_of_argument(parser)
         parser.add_argument("--ram", type=_size, metavar="BYTES", help="budget, for example 64k")
         parser.add_argument("--flash", type=_size, metavar="BYTES", help="the budget, for example 256k")
 
@@ -76,9 +83,17 @@ class Report(Verb):
         from tinyml.report.collect import collect
 
         board = resolve(args)
+        pack = pack_to_report(args)
+        if pack is not None and args.of is None:
+            return show_pack(args, pack, board, console)
         earlier = [(path.stem, facts.load(path)) for path in args.against]
         accuracy = evaluation.lines(args.evaluation) if args.evaluation else []
-        report = collect(args.model, _options(args), args.on)
+        options = _options(args)
+        report = (
+            collect(args.model, options, args.on)
+            if pack is None
+            else report_of_played(pack, args.model, options, args.on)
+        )
         if args.quantization:
             report = quantization.with_noise(report, args.quantization)
         report = replace(report, mhz=args.mhz, ram_budget_bytes=args.ram, flash_budget_bytes=args.flash)
