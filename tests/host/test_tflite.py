@@ -21,6 +21,7 @@ from tinyml.importers import tflite_graph
 from tinyml.ir import DType, Graph, Quant
 from tinyml.ir.verifier import verify
 from tinyml.ops.dense.dense import Dense
+from tinyml.ops.framework.narrow import NARROW, unpacked
 from tinyml.ops.reshape import Reshape
 from tinyml.pipeline import Options, compile_graph, optimize
 
@@ -221,9 +222,7 @@ def test_weights_of_a_hybrid_layer_stay_bytes_in_flash() -> None:
 
 
 def test_int4_weights_are_unpacked() -> None:
-    from tinyml.importers.tflite_values import _unpack_int4
-
-    assert _unpack_int4(bytes([0x1F, 0x78])).tolist() == [-1, 1, -8, 7]
+    assert unpacked(bytes([0x1F, 0x78]), NARROW["int4"]).tolist() == [-1, 1, -8, 7]
 
 
 # --- what is refused, and how ------------------------------------------------------------------------

@@ -58,8 +58,8 @@ def layer(
     nodes = [node("DequantizeLinear", " ".join(parts), "w", axis=axis, **blocked)]
     source, result = "x", "y"
     if quantised:
-        operands["s"], operands["z"] = Const(np.float32([0.02])[0]), Const(np.int8([3])[0])
-        operands["t"] = Const(np.float32([0.05])[0])
+        operands["s"], operands["z"] = Const(np.array(0.02, np.float32)), Const(np.array(3, np.int8))
+        operands["t"] = Const(np.array(0.05, np.float32))
         nodes += [node("QuantizeLinear", "x s z", "q"), node("DequantizeLinear", "q s z", "d")]
         source, result = "d", "sum"
     if bias is not None:

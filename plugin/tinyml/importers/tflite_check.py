@@ -38,7 +38,6 @@ TABLES = {
 UNREAD = {
     ("Model", "Metadata"),
     ("Model", "SignatureDefs"),
-    ("QuantizationParameters", "Details"),
     ("Tensor", "VariantTensors"),
     ("Operator", "BuiltinOptions2"),
 }
@@ -50,7 +49,11 @@ OPTIONS = {number: name for name, number in vars(tflite.BuiltinOptions).items() 
 INDICES = {number: name for name, number in vars(tflite.SparseIndexVector).items() if isinstance(number, int)}
 """The same for the indices of a sparse axis."""
 
+DETAILS = {2: "BlockwiseQuantization"}
+"""The same for a quantisation; other kinds are not read."""
+
 UNIONS = {
+    "QuantizationParameters.Details": DETAILS,
     "Operator.BuiltinOptions": OPTIONS,
     "DimensionMetadata.ArraySegments": INDICES,
     "DimensionMetadata.ArrayIndices": INDICES,
@@ -66,6 +69,17 @@ class Field:
     slot: int
     size: int
     pointer: bool = False
+
+
+NEWER = {
+    "BlockwiseQuantization": (
+        Field("Scales", 0, 4),
+        Field("ZeroPoints", 1, 4),
+        Field("BlockSize", 2, 4),
+        Field("BlockShape", 3, 4, pointer=True),
+    )
+}
+"""Tables that the schema package does not know yet."""
 
 
 class _Recorder:
@@ -99,6 +113,8 @@ class _Recorder:
 @cache
 def fields(table: str) -> tuple[Field, ...]:
     """The fields of a table, as the schema package writes them."""
+    if table in NEWER:
+        return NEWER[table]
     module = vars(tflite)
     names = [name.removeprefix(f"{table}Add") for name in module if name.startswith(f"{table}Add")]
     found = []

@@ -16,7 +16,8 @@ import numpy as np
 import tflite
 
 from tinyml.base.errors import ModelError
-from tinyml.importers import tflite_check, tflite_sparse
+from tinyml.importers import tflite_blocks, tflite_check, tflite_sparse
+from tinyml.importers.tflite_blocks import Blocks
 from tinyml.importers.tflite_sparse import Sparsity
 from tinyml.ir import Quant
 from tinyml.ops.framework.reading import BROKEN
@@ -35,6 +36,7 @@ class TensorRecord:
     data: bytes | None
     is_variable: bool
     sparsity: Sparsity | None
+    blocks: Blocks | None = None  # then ``quant`` is None
     signature: tuple[int, ...] = ()  # like ``shape``, with -1 for extents that the model leaves open
 
 
@@ -144,7 +146,7 @@ def _four_bytes(code: Any) -> int:
 def _subgraph(buffers: Buffers, graph: Any, names: list[tuple[str, bool, int]], limit: int) -> Subgraph:
     tensors = _all(limit, graph.TensorsLength(), graph.Tensors)
     found = Subgraph(
-        tuple(_tensor(buffers, tensor, limit) for tensor in tensors),
+        tuple(_tensor(buffers, tensor, limit, len(tensors)) for tensor in tensors),
         tuple(
             _operator(operator, names, limit, len(tensors))
             for operator in _all(limit, graph.OperatorsLength(), graph.Operators)
@@ -172,7 +174,7 @@ def _indices(limit: int, count: int, item: Callable[[int], int], tensors: int) -
     return found
 
 
-def _tensor(buffers: Buffers, tensor: Any, limit: int) -> TensorRecord:
+def _tensor(buffers: Buffers, tensor: Any, limit: int, tensors: int) -> TensorRecord:
     shape = tuple(int(d) for d in _all(limit, tensor.ShapeLength(), tensor.Shape))
     return TensorRecord(
         _text(tensor.Name()),
@@ -182,6 +184,7 @@ def _tensor(buffers: Buffers, tensor: Any, limit: int) -> TensorRecord:
         buffers.data(tensor.Buffer()),
         bool(tensor.IsVariable()),
         tflite_sparse.read(tensor.Sparsity()),
+        tflite_blocks.read(tensor.Quantization(), tensors),
         tuple(int(d) for d in _all(limit, tensor.ShapeSignatureLength(), tensor.ShapeSignature)),
     )
 

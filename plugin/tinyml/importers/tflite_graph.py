@@ -16,7 +16,7 @@ from tinyml.importers.reasons import tflite_reason
 from tinyml.importers.tflite_file import OperatorRecord, Subgraph, TensorRecord, parse
 from tinyml.importers.tflite_outputs import EFFECTS, with_outputs
 from tinyml.importers.tflite_results import check_activation, check_output, check_result
-from tinyml.importers.tflite_values import data_of, type_of
+from tinyml.importers.tflite_values import data_of, real_data, type_of
 from tinyml.importers.unrolling import goes_on
 from tinyml.importers.unsupported import Complaints
 from tinyml.importers.variables import Variables
@@ -34,6 +34,7 @@ from tinyml.ops.framework.reading import (
     reported,
 )
 from tinyml.ops.reshape import with_quant
+from tinyml.ops.shared.real import HYBRID
 
 VELA = "ethos-u"
 """The custom operator by which Vela replaces what an NPU computes; ``npu/`` puts ours in the same place."""
@@ -201,7 +202,11 @@ class _Reader:
             return self.variables.read(f"tensor {scope.number}:{index}", record.name, type_)
         if record.data is None and 0 not in type_.shape:
             raise ModelError(f"{self.path}: nothing computes tensor {record.name!r}")
-        scope.values[index] = self.build.constant(data_of(record, type_), record.name, type_.quant)
+        data = data_of(record, type_)
+        if record.blocks is not None:
+            data = real_data(record, record.blocks, data, scope.subgraph.tensors)
+            self.build.note(HYBRID)
+        scope.values[index] = self.build.constant(data, record.name, type_.quant)
         return scope.values[index]
 
     # --- resource variables ------------------------------------------------------------------------

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,8 +12,11 @@ import tflite
 
 from tinyml.base import limits
 from tinyml.base.errors import ModelError, UnsupportedError
+from tinyml.importers import tflite_blocks
+from tinyml.importers.tflite_blocks import Blocks
 from tinyml.importers.tflite_file import TensorRecord
 from tinyml.ir import Array, DType, Quant, TensorType
+from tinyml.ops.framework.narrow import NARROW, Narrow, unpacked
 
 _NAMES = {number: name for name, number in vars(tflite.TensorType).items() if isinstance(number, int)}
 
@@ -29,8 +33,11 @@ _STORED = {  # how an element is stored, and what it becomes
     tflite.TensorType.INT64: ("<i8", DType.INT64),
     tflite.TensorType.UINT64: ("<u8", DType.UINT64),
     tflite.TensorType.BOOL: ("?", DType.BOOL),
-    tflite.TensorType.INT4: ("<i1", DType.INT8),  # two to a byte in the file, one in memory
 }
+
+_INT2, _UINT4 = 19, 20  # which the schema package does not know yet
+_PACKED = {tflite.TensorType.INT4: NARROW["int4"], _INT2: NARROW["int2"], _UINT4: NARROW["uint4"]}
+"""Types with several elements to a byte in the file, and one in memory."""
 
 
 VANISHING_SCALE = 2.0**-100
@@ -39,13 +46,14 @@ VANISHING_SCALE = 2.0**-100
 
 def type_of(record: TensorRecord) -> TensorType:
     """Shape, element type and quantisation of a tensor."""
-    if record.type_code not in _STORED:
+    if record.type_code not in _STORED and record.type_code not in _PACKED:
         name = _NAMES.get(record.type_code, f"number {record.type_code}")
         raise UnsupportedError(
             f"tensor {record.name!r} has elements of type {name}",
             "float32, float16, integers and booleans are supported",
         )
-    dtype = _STORED[record.type_code][1]
+    packed = _PACKED.get(record.type_code)
+    dtype = _STORED[record.type_code][1] if packed is None else packed.holder
     shape = tuple(1 if extent == -1 else extent for extent in record.shape)  # -1: dynamic
     limits.check_shape(shape, f"tensor {record.name!r}")
     return TensorType(shape, dtype, _quant(record, dtype))
@@ -63,9 +71,10 @@ def _quant(record: TensorRecord, dtype: DType) -> Quant | None:
         if dtype in (DType.INT32, DType.INT64):  # a bias: its scale follows from input and weights
             return None
         raise ModelError(f"tensor {record.name!r} has a quantisation scale that is not positive")
-    low, high = dtype.limits
+    kind = _PACKED.get(record.type_code, dtype)
+    low, high = kind.limits
     if not all(low <= zero <= high for zero in quant.zero_points):
-        raise ModelError(f"tensor {record.name!r} has a zero point outside the range of {dtype.value}")
+        raise ModelError(f"tensor {record.name!r} has a zero point outside the range of {_name(kind)}")
     if quant.per_channel and record.data is None:
         raise ModelError(
             f"tensor {record.name!r} is computed and has {len(quant.scales)} scales",
@@ -80,8 +89,10 @@ def _quant(record: TensorRecord, dtype: DType) -> Quant | None:
 def data_of(record: TensorRecord, type_: TensorType) -> Array:
     """The elements of a constant."""
     content = record.data or b""
-    if record.type_code == tflite.TensorType.INT4:
-        array = _unpack_int4(content)
+    packed = _PACKED.get(record.type_code)
+    if packed is not None:
+        array = unpacked(content, packed)
+        _check_packed(record, len(content), packed, int(np.prod(type_.shape, dtype=np.int64)))
     else:
         stored = np.dtype(_STORED[record.type_code][0])
         if len(content) % stored.itemsize:
@@ -100,8 +111,27 @@ def data_of(record: TensorRecord, type_: TensorType) -> Array:
     return array[:count].reshape(type_.shape)
 
 
-def _unpack_int4(content: bytes) -> Array:
-    """Two elements to a byte, the lower half first, each with its own sign."""
-    packed = np.frombuffer(content, np.int8).astype(np.int16)
-    low, high = ((packed & 15) ^ 8) - 8, packed >> 4
-    return np.stack([low, high], axis=1).reshape(-1).astype(np.int8)
+def real_data(record: TensorRecord, blocks: Blocks, stored: Array, tensors: Sequence[TensorRecord]) -> Array:
+    """What a constant with a scale for each block means; its scales are constants of the same subgraph."""
+    parts = []
+    for index in (blocks.scales, blocks.zero_points):
+        part = None if index is None else tensors[index]
+        if part is not None and part.data is None:
+            raise ModelError(f"tensor {record.name!r} has scales in {part.name!r}, which is not a constant")
+        parts.append(None if part is None else data_of(part, type_of(part)))
+    scales, zeros = parts
+    assert scales is not None
+    return tflite_blocks.real(record.name, stored, blocks.size, scales, zeros)
+
+
+def _check_packed(record: TensorRecord, found: int, kind: Narrow, count: int) -> None:
+    needed = (count * kind.bits + 7) // 8
+    if record.sparsity is None and found != needed:
+        raise ModelError(
+            f"tensor {record.name!r} has {found} bytes; {count} elements of {kind.name} take {needed}",
+            "convert or quantise the model again",
+        )
+
+
+def _name(kind: DType | Narrow) -> str:
+    return kind.name if isinstance(kind, Narrow) else kind.value
