@@ -64,15 +64,18 @@ INVALID = {
         "mapping values are not allowed here, line 2, column 12\n      - name: a: b\n               ^",
     ),
     "a list": ("- name: kws\n", "x must be a mapping with the key 'models', found a list"),
-    "unknown key": ("model:\n", "x: unknown key 'model'\n  try: did you mean 'models'?"),
+    "unknown key": ("model:\n", "x:1:1: unknown key 'model'\n  try: did you mean 'models'?"),
     "models a text": ("models: kws.onnx\n", "'models' must be a list, found a string"),
     "entry a text": (
         "models: [kws.onnx]\n",
-        "x: model 1 must be a mapping with 'name' and 'file', found a string",
+        "x:1:10: model 1 must be a mapping with 'name' and 'file', found a string",
     ),
-    "no file": ("models: [{name: kws}]\n", "x: model 1: 'file' must be a string, found nothing"),
-    "no name": ("models: [{file: kws.onnx}]\n", "x: model 1: 'name' must be a string, found nothing"),
-    "name a number": ("models: [{name: 1, file: a}]\n", "x: model 1: 'name' must be a string, found a int"),
+    "no file": ("models: [{name: kws}]\n", "x:1:10: model 1: 'file' must be a string, found nothing"),
+    "no name": ("models: [{file: kws.onnx}]\n", "x:1:10: model 1: 'name' must be a string, found nothing"),
+    "name a number": (
+        "models: [{name: 1, file: a}]\n",
+        "x:1:11: model 1: 'name' must be a string, found a int",
+    ),
     "misspelt": (
         "models: [{name: a, file: a, kernel: auto}]\n",
         "unknown key 'kernel'\n  try: did you mean 'kernels'?",
@@ -83,7 +86,14 @@ INVALID = {
     ),
     "shape": ("models: [{name: a, file: a, shapes: {x: 1x-1}}]\n", "'1x-1' is not a shape for 'x'"),
     "shapes": ("models: [{name: a, file: a, shapes: 1x2}]\n", "'shapes' must be a mapping, found a string"),
-    "budget kind": ("models: [{name: a, file: a, budget: {rom: 1K}}]\n", "budget: unknown key 'rom'"),
+    "budget kind": (
+        "models: [{name: a, file: a, budget: {rom: 1K}}]\n",
+        "x:1:38: model 1: budget: unknown key 'rom'",
+    ),
+    "on its line": (
+        "models:\n  - name: a\n    file: a\n    kernels: fast\n",
+        "x:4:5: model 1: unknown kernels 'fast'",
+    ),
     "budget size": ("models: [{name: a, file: a, budget: {ram: 1G}}]\n", "'1G' is not a number of bytes"),
     "budget": ("models: [{name: a, file: a, budget: 1K}]\n", "'budget' must be a mapping, found a string"),
     "weights": ("models: [{name: a, file: a, weights: 1}]\n", "must be flash, ram or a label"),
@@ -98,7 +108,10 @@ INVALID = {
     ),
     "two lists": ("models: []\nmodels: [{name: a, file: a}]\n", "x: the key 'models' occurs twice, line 2"),
     "key twice": ("models: [{name: a, file: a, file: b}]\n", "x: the key 'file' occurs twice, line 1"),
-    "no file name": ("models: [{name: a, file: ''}]\n", "x: model 1: 'file' must be a string, found nothing"),
+    "no file name": (
+        "models: [{name: a, file: ''}]\n",
+        "x:1:20: model 1: 'file' must be a string, found nothing",
+    ),
     "long budget": (
         f"models: [{{name: a, file: a, budget: {{ram: '{'9' * 5000}'}}}}]\n",
         "is not a number of bytes",

@@ -143,7 +143,7 @@ def test_manifest_refuses_in_words(text: str, message: str) -> None:
     with pytest.raises(ConfigError) as refusal:
         manifest.parse(f"models:\n  - name: kws\n    file: kws.onnx\n    {text}\n", "tinyml.yaml")
     assert message in str(refusal.value)
-    assert "tinyml.yaml: model 1" in str(refusal.value)
+    assert "tinyml.yaml:4:5: model 1" in str(refusal.value)
 
 
 def test_platformio_option(tmp_path: Path) -> None:

@@ -30,7 +30,8 @@ It is deliberately small (``settings/`` has all of its keys):
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,7 @@ from tinyml.settings import table
 from tinyml.settings.options import Options
 from tinyml.settings.quantize_request import Request
 from tinyml.settings.setting import YAML
-from tinyml.settings.written import is_c, kind, refuse_unknown, relative_path
+from tinyml.settings.written import UnknownKeyError, is_c, kind, refuse_unknown, relative_path
 
 FILE_NAME = "tinyml.yaml"
 
@@ -159,17 +160,21 @@ def parse(text: str, where: str) -> Manifest:
         return Manifest()
     if not isinstance(document, dict):
         raise ConfigError(f"{where} must be a mapping with the key 'models', found {kind(document)}")
-    refuse_unknown(document, ("models", "player"), where)
-    player = _player(document.get("player"), where)
+    place = _Place(text, where)
+    with place.at():
+        refuse_unknown(document, ("models", "player"), where)
+    with place.at("player"):
+        player = _player(document.get("player"), where)
     listed = document.get("models")
     if listed is None:
         return Manifest(player=player)
-    if not isinstance(listed, list):
-        raise ConfigError(
-            f"{where}: 'models' must be a list, found {kind(listed)}",
-            "- name: kws\n         file: kws.onnx",
-        )
-    models = tuple(_entry(item, f"{where}: model {index}") for index, item in enumerate(listed, 1))
+    with place.at("models"):
+        if not isinstance(listed, list):
+            raise ConfigError(
+                f"{where}: 'models' must be a list, found {kind(listed)}",
+                "- name: kws\n         file: kws.onnx",
+            )
+    models = tuple(_entry(item, place, index) for index, item in enumerate(listed))
     try:
         for model in models:
             check_name(model.name)
@@ -177,6 +182,27 @@ def parse(text: str, where: str) -> Manifest:
     except ConfigError as error:
         raise ConfigError(f"{where}: {error.message}", f"`name:` in {FILE_NAME}: {error.hint}") from None
     return Manifest(models, player)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A manifest's text and its name, from which errors get their line and column."""
+
+    text: str
+    where: str
+
+    @contextmanager
+    def at(self, *path: str | int) -> Iterator[None]:
+        """Wraps the reading of what ``path`` leads to: its errors begin with ``tinyml.yaml:4:5``."""
+        try:
+            yield
+        except ConfigError as error:
+            inner = (error.key,) if isinstance(error, UnknownKeyError) else ()
+            found = yaml_text.position(self.text, (*path, *inner))
+            if found and error.message.startswith(f"{self.where}: "):
+                rest = error.message.removeprefix(self.where)
+                error.message = f"{self.where}:{found[0]}:{found[1]}{rest}"
+            raise
 
 
 def _player(value: object, where: str) -> tuple[str, ...]:
@@ -201,21 +227,26 @@ def _with_caret(error: yaml.YAMLError) -> str:
     return f"{problem}, line {mark.line + 1}, column {mark.column + 1}" + (f"\n{snippet}" if snippet else "")
 
 
-def _entry(item: object, where: str) -> ModelEntry:
-    if not isinstance(item, dict):
-        raise ConfigError(f"{where} must be a mapping with 'name' and 'file', found {kind(item)}")
+def _entry(item: object, place: _Place, index: int) -> ModelEntry:
+    where, path = f"{place.where}: model {index + 1}", ("models", index)
     known = table.settings(YAML)
-    refuse_unknown(item, tuple(known), where)
+    with place.at(*path):
+        if not isinstance(item, dict):
+            raise ConfigError(f"{where} must be a mapping with 'name' and 'file', found {kind(item)}")
+        refuse_unknown(item, tuple(known), where)
     for key in ("name", "file"):
-        if not isinstance(item.get(key), str) or not item[key]:
-            found = kind(item[key]) if item.get(key, "") != "" else "nothing"
-            raise ConfigError(f"{where}: {key!r} must be a string, found {found}", known[key].about)
+        with place.at(*path, key):
+            if not isinstance(item.get(key), str) or not item[key]:
+                found = kind(item[key]) if item.get(key, "") != "" else "nothing"
+                raise ConfigError(f"{where}: {key!r} must be a string, found {found}", known[key].about)
     given: dict[str, Any] = {}
     for key, setting in known.items():
         if key in ("name", "file") or item.get(key) is None:
             continue
-        value = setting.form.read(item[key], where)
-        setting.form.check_project(value, where)
+        with place.at(*path, key):
+            value = setting.form.read(item[key], where)
+            setting.form.check_project(value, where)
         joined = setting.into or key
         given[joined] = (*given.get(joined, ()), *value) if setting.into else value
-    return ModelEntry(item["name"], relative_path(item["file"], where), **given)
+    with place.at(*path, "file"):
+        return ModelEntry(item["name"], relative_path(item["file"], where), **given)

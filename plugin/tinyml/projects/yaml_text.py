@@ -10,6 +10,7 @@ silently be missing.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import yaml
@@ -50,6 +51,25 @@ def read(text: str) -> Any:
         return loader.construct_document(root)
     finally:
         loader.dispose()
+
+
+def position(text: str, path: Sequence[str | int]) -> tuple[int, int] | None:
+    """Line and column, from 1, of the key or list item that ``path`` leads to, or of the last part of it."""
+    node: yaml.Node | None = yaml.compose(text, Loader=_Loader)
+    mark = None
+    for part in path:
+        following = None
+        if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+            following = node.value[part]
+            mark = following.start_mark
+        elif isinstance(node, yaml.MappingNode):
+            for key, value in node.value:
+                if key.value == part:
+                    following, mark = value, key.start_mark
+        if following is None:
+            break
+        node = following
+    return (mark.line + 1, mark.column + 1) if mark else None
 
 
 def _refuse_repeated_keys(root: yaml.Node) -> None:

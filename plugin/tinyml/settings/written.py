@@ -23,12 +23,20 @@ def kind(value: object) -> str:
     return names.get(type(value), f"a {type(value).__name__}")
 
 
+class UnknownKeyError(ConfigError):
+    """A mapping has a key that nothing reads."""
+
+    def __init__(self, key: str, where: str, hint: str) -> None:
+        super().__init__(f"{where}: unknown key {key!r}", hint)
+        self.key = key
+
+
 def refuse_unknown(mapping: Mapping[object, object], allowed: Sequence[str], where: str) -> None:
     for key in mapping:
         if key not in allowed:
             close = difflib.get_close_matches(str(key), allowed, 1)
             hint = f"did you mean {close[0]!r}?" if close else f"one of: {', '.join(allowed)}"
-            raise ConfigError(f"{where}: unknown key {str(key)!r}", hint)
+            raise UnknownKeyError(str(key), where, hint)
 
 
 def relative_path(file: str, where: str, key: str = "file") -> str:
