@@ -28,7 +28,8 @@ myst_heading_anchors = 3
 smartquotes = False  # options begin with two hyphens
 html_theme = "furo"
 html_title = f"west-tinyml {version}"
-exclude_patterns = ["repository.txt", "external_module.rst"]  # the latter is written for Zephyr's own site
+html_extra_path = ["published"]  # files that are no pages
+exclude_patterns = ["published", "repository.txt", "external_module.rst"]  # the latter: for Zephyr's own site
 autodoc_typehints = "description"
 suppress_warnings = ["misc.highlighting_failure"]  # consoles and Kconfig in code blocks
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import json
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,7 @@ import tempfile
 from pathlib import Path
 
 import tinyml
+from tinyml.settings.schema import schema
 from tinyml.verbs import VERBS
 from tinyml.verbs.base import build_parser
 from tools import docs_errors, docs_json
@@ -31,10 +33,14 @@ C_API = {
     "values.h": "Real numbers in and out",
     "stream.h": "Streams of samples",
     "decision.h": "Decisions over time",
+    "player.h": "Models that are data",
     "slot.h": "Models in slots",
     "slot_receiver.h": "Receiving a model",
 }
 """Headers that applications include; the others are for generated code."""
+
+SCHEMA = "tinyml.schema.json"
+"""Beside the first page: editors read it from there."""
 
 PACKAGES = {"sphinx": "sphinx", "myst_parser": "myst-parser", "furo": "furo"}
 
@@ -95,6 +101,9 @@ def build(out: Path, builder: str = "html") -> int:
         reference.mkdir()
         for name, text in REFERENCES.items():
             (reference / f"{name}.md").write_text(text(), encoding="utf-8")
+        published = pages / "published"
+        published.mkdir()
+        (published / SCHEMA).write_text(json.dumps(schema(), indent=1), encoding="utf-8")
         sphinx = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", builder]
         return subprocess.run([*sphinx, str(pages), str(out)], check=False).returncode
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 from pathlib import Path
 from xml.etree import ElementTree
@@ -54,6 +55,10 @@ def test_commands_and_names(site: Path) -> None:
     for name in set(tinyml.__all__) - {"__version__"}:
         assert f'id="tinyml.{name}"' in names
     assert "tinyml_set_input" in (site / "reference" / "c_api.html").read_text(encoding="utf-8")
+
+
+def test_the_schema_of_tinyml_yaml(site: Path) -> None:
+    assert "models" in json.loads((site / docs.SCHEMA).read_text(encoding="utf-8"))["properties"]
 
 
 def test_json_and_errors(site: Path) -> None:

@@ -79,7 +79,7 @@ refused("no setting 'tyo'; did you mean toy?", lambda: tinyml.compile("digits.on
 assert entry.toy == "three"
 assert entry.options(Path("app")).toy == "three"
 Path("bad.yaml").write_text("models: [{name: a, file: digits.onnx, toy: four}]")
-refused("bad.yaml: model 1: toy cannot be 'four'", lambda: load(Path("bad.yaml")))
+refused("bad.yaml:1:39: model 1: toy cannot be 'four'", lambda: load(Path("bad.yaml")))
 assert "[=[TOY]=] [=[three]=]" in cmake.calls(Path("app/tinyml.yaml"))
 Path("arguments.cmake").write_text(cmake.arguments())
 

@@ -5,13 +5,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tinyml.base.errors import ConfigError, did_you_mean
 from tinyml.settings.setting import Form
 from tinyml.settings.written import is_c, kind, relative_path, start
+
+
+def list_of_texts() -> dict[str, Any]:
+    """JSON Schema of a list of texts that is not empty."""
+    return {"type": "array", "items": {"type": "string"}, "minItems": 1}
+
+
+def mapping_of(keys: Mapping[str, str], required: Sequence[str] = ()) -> dict[str, Any]:
+    """JSON Schema of a mapping with some keys, of which only the help is known."""
+    return {
+        "type": "object",
+        "properties": {key: {"description": about} for key, about in keys.items()},
+        "required": list(required),
+        "additionalProperties": False,
+    }
 
 
 class Text(Form):
@@ -50,6 +65,9 @@ class Label(Form):
             return value
         raise ConfigError(f"{start(where)}{self.key!r} must be {self.what}", f"{self.key}: {self.example}")
 
+    def schema(self) -> dict[str, Any]:
+        return {"type": "string", "pattern": r"^[A-Za-z_]\w*$"}
+
 
 class Names(Form):
     """Names, each once; separated by commas where they are one word."""
@@ -76,6 +94,9 @@ class Names(Form):
         if len({*stripped}) < len(stripped):
             raise ConfigError(f"{start(where)}{self.key!r} has a name twice: {', '.join(stripped)}")
         return stripped
+
+    def schema(self) -> dict[str, Any]:
+        return {"anyOf": [{"type": "string"}, list_of_texts()]}
 
     def parse(self, words: Sequence[str], where: str) -> tuple[str, ...]:
         return self.read(",".join(words), where)
@@ -112,6 +133,9 @@ class Files(Form):
                     f"{where}: {file!r} in {self.key!r} is not a C file", f"{self.key}: [{self.example}]"
                 )
         return found
+
+    def schema(self) -> dict[str, Any]:
+        return {"anyOf": [{"type": "string"}, list_of_texts()]}
 
     def parse(self, words: Sequence[str], where: str) -> tuple[str, ...]:
         return tuple(words)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tinyml.base.errors import ConfigError
 from tinyml.cores.accelerators import ACCELERATORS, LISTED, unknown
 from tinyml.settings import evaluation, interface, quantize_request
-from tinyml.settings.forms import Choice, Names
+from tinyml.settings.forms import Choice, Names, list_of_texts, mapping_of
 from tinyml.settings.optimize import GOALS, find_goal
 from tinyml.settings.passing import SPELLINGS, WORDS, Io
 from tinyml.settings.quantize_request import Request
@@ -44,6 +44,10 @@ class Passing(Form):
 
     def parse(self, words: Sequence[str], where: str) -> Io:
         return self.read(",".join(words), where)
+
+    def schema(self) -> dict[str, Any]:
+        words = {"type": "array", "items": {"enum": [word for word in WORDS if word != "caller"]}}
+        return {"anyOf": [{"enum": [*IN_PROJECTS, "int8,rows"]}, words]}
 
     def check_project(self, value: Any, where: str) -> None:
         """The builds' own code calls NAME_run(), and passes no buffers to it."""
@@ -84,6 +88,9 @@ class Accelerator(Form):
             raise ConfigError(f"{start(where)}{unknown(value)}", LISTED)
         return value
 
+    def schema(self) -> dict[str, Any]:
+        return {"enum": [*ACCELERATORS]}
+
     def parse(self, words: Sequence[str], where: str) -> str:
         return "" if words[-1] == "none" else self.read(words[-1], "")
 
@@ -106,6 +113,9 @@ class Classes(Names):
         if len(set(value)) < len(value):
             raise ConfigError(f"{where}: 'classes' names a class twice", self.hint)
         return tuple(value)
+
+    def schema(self) -> dict[str, Any]:
+        return {**list_of_texts(), "uniqueItems": True}
 
     def parse(self, words: Sequence[str], where: str) -> tuple[str, ...]:
         text = ",".join(words)
@@ -144,6 +154,11 @@ class Shapes(Form):
             shapes[str(name)] = text
         return shapes
 
+    def schema(self) -> dict[str, Any]:
+        text = {"type": ["string", "integer"], "pattern": r"^[1-9]\d*(x[1-9]\d*)*$"}
+        numbers = {"type": "array", "items": {"type": "integer", "minimum": 1}}
+        return {"type": "object", "additionalProperties": {"anyOf": [text, numbers]}}
+
     def parse(self, words: Sequence[str], where: str) -> dict[str, str]:
         shapes = {}
         for item in words:
@@ -181,6 +196,14 @@ class Budget(Form):
         refuse_unknown(value, BUDGETS, f"{where}: budget")
         return {key: parse_bytes(str(amount), f"{where}: budget") for key, amount in value.items()}
 
+    def schema(self) -> dict[str, Any]:
+        amount = {"type": ["string", "integer"], "description": "bytes, as 24576, 24K or 1M"}
+        return {
+            "type": "object",
+            "properties": dict.fromkeys(BUDGETS, amount),
+            "additionalProperties": False,
+        }
+
     def words(self, value: Any, folder: Path | None = None) -> list[str]:
         return [f"{key}={amount}" for key, amount in value.items()]
 
@@ -196,6 +219,9 @@ class Interface(Form):
 
     def read(self, value: Any, where: str) -> dict[str, interface.Kind]:
         return interface.from_mapping(value, where)
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "object", "additionalProperties": {"type": "string"}}
 
     def parse(self, words: Sequence[str], where: str) -> dict[str, interface.Kind]:
         return interface.from_items(words, where)
@@ -223,6 +249,9 @@ class Quantize(Form):
         except ConfigError as error:
             raise ConfigError(f"{where}: quantize: {error.message}", error.hint) from None
         return given
+
+    def schema(self) -> dict[str, Any]:
+        return {"anyOf": [{"type": "string"}, mapping_of(quantize_request.KEYS, ["calibration"])]}
 
     def parse(self, words: Sequence[str], where: str) -> dict[str, str]:
         return quantize_request.parse_items(words, where)
@@ -257,6 +286,17 @@ class Frontend(Form):
 
         return from_mapping(value, where)
 
+    def schema(self) -> dict[str, Any]:
+        from tinyml.features.kinds import KINDS
+        from tinyml.features.settings import KEYS, keys_of
+
+        own = {
+            key: f"default: {default}" for kind in KINDS for key, default in keys_of(kind).items()
+        }  # a key that two kinds have means the same in both
+        found = mapping_of({**own, **KEYS}, ["kind"])
+        found["properties"]["kind"]["enum"] = list(KINDS)
+        return {"anyOf": [{"enum": list(KINDS)}, found]}
+
     def parse(self, words: Sequence[str], where: str) -> FrontEnd | None:
         from tinyml.features.settings import from_items
 
@@ -285,6 +325,9 @@ class Evaluate(Form):
                 if key in found.given:
                     relative_path(found.given[key], where, f"evaluate: {key}")
         return found
+
+    def schema(self) -> dict[str, Any]:
+        return mapping_of(evaluation.KEYS, ["data", "min_accuracy"])
 
     def yaml(self, value: Any) -> dict[str, Any]:
         return dict(value.given)

@@ -36,6 +36,10 @@ class Form:
         """The checked value of what tinyml.yaml or Python has."""
         raise NotImplementedError
 
+    def schema(self) -> dict[str, Any]:
+        """What ``read`` accepts in tinyml.yaml, as JSON Schema: a part of it that an editor can check."""
+        return {"enum": list(self.choices)} if self.choices else {"type": "string"}
+
     def parse(self, words: Sequence[str], where: str) -> Any:
         """The checked value of words."""
         return self.read(words[-1], where)

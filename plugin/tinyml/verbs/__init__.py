@@ -32,6 +32,7 @@ from tinyml.verbs.quantize import Quantize
 from tinyml.verbs.remove import Remove
 from tinyml.verbs.report import Report
 from tinyml.verbs.run import Run
+from tinyml.verbs.schema import PrintSchema
 from tinyml.verbs.verify import Verify
 
 VERBS: tuple[Verb, ...] = (
@@ -60,6 +61,7 @@ VERBS: tuple[Verb, ...] = (
     RuntimeFolder(),
     ZephyrModule(),
     PlatformioHook(),
+    PrintSchema(),
     Completion(),
 )
 
