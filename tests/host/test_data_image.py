@@ -12,9 +12,9 @@ from pathlib import Path
 
 from tinyml.harness.program_build import RUNTIME_C
 from tinyml.harness.tools import host_compiler
-from tinyml.player import records
 from tinyml.player.encode import HEADER
 from tinyml.player.kernels import BY_NUMBER
+from tinyml.player.layout import Layout
 from tools import player_docs
 from tools.environment import ROOT
 
@@ -47,7 +47,7 @@ def structures() -> dict[str, list[str]]:
     return found
 
 
-def offsets(layout: records.Layout) -> dict[str, int]:
+def offsets(layout: Layout) -> dict[str, int]:
     """Of each member, in Python's form of a record."""
     found, position = {}, 0
     for member in layout.members:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 import struct
 import subprocess
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 
@@ -16,9 +17,11 @@ from tests.depth import is_deep
 from tests.random_layers.batch import batch
 from tests.random_layers.check import PLAYER, Choices, Place, check
 from tests.support.cases import Case
+from tests.support.played_layers import graphs, samples
 from tinyml import harness
 from tinyml.emit.model import Provenance
-from tinyml.pipeline import Options, compile_graph
+from tinyml.ir import Array, Graph
+from tinyml.pipeline import Compiled, Options, compile_graph
 from tinyml.player import records
 from tinyml.player.kernels import BY_NUMBER, KERNELS
 from tinyml.player.layout import Layout
@@ -117,9 +120,28 @@ def test_random_layers(number: int) -> None:
     assert tally.equal > 20
 
 
-FILES = ("quantised", "movement", "pools", "reduce", "binary", "convolution", "softmax", "unary")
+FILES = (
+    *("quantised", "movement", "pools", "reduce", "binary", "convolution", "softmax", "unary"),
+    *("normalization", "arg_reduce", "choice", "recurrent"),
+)
 PLAYED = 1000 if is_deep() else 1
 """Cases of a file that are played."""
+
+
+def assert_equal(image: bytes, compiled: Compiled, inputs: Mapping[str, Array], name: str) -> None:
+    """An image gives every bit that compiled code gives."""
+    checked = harness.Options(sanitize=True, strict=True)
+    (found,) = harness.run_files(play_files(image, "host"), "host", [inputs], options=checked).outputs
+    (expected,) = harness.run_files(compiled.files, "host", [inputs]).outputs
+    for output, values in expected.items():
+        assert found[output].tobytes() == values.tobytes(), (name, output)
+
+
+@pytest.mark.parametrize("graph", list(graphs()), ids=lambda graph: graph.name)
+def test_layers_are_played_as_they_are_compiled(graph: Graph) -> None:
+    compiled = compile_graph(graph, "model", Provenance(graph.name, "0" * 64, ""), Options(target="host"))
+    image = data_image(compiled, Version(1, 0, 0, 0))
+    assert_equal(image.content, compiled, samples(graph), graph.name)
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -134,15 +156,7 @@ def test_cases_are_played_as_they_are_compiled(file: str) -> None:
             image = data_image(compiled, Version(1, 0, 0, 0))
         except UnplayableError:
             continue
-        (found,) = harness.run_files(
-            play_files(image.content, "host"),
-            "host",
-            [case.inputs],
-            options=harness.Options(sanitize=True, strict=True),
-        ).outputs
-        (expected,) = harness.run_files(compiled.files, "host", [case.inputs]).outputs
-        for name, values in expected.items():
-            assert found[name].tobytes() == values.tobytes(), case.name
+        assert_equal(image.content, compiled, case.inputs, case.name)
         played += 1
         if played == PLAYED:
             return

@@ -94,16 +94,26 @@ struct call {
 	uint32_t record_bytes;
 };
 
-static bool take_call(struct call *call)
+static uint32_t kernel_count(void)
 {
-	const struct seed *const seed = &packs_seeds[below(packs_seed_count)];
+	uint32_t most = 0;
+
+	for (uint32_t i = 0; i < tinyml_play_index_count; i++) {
+		most = tinyml_play_index[i] > most ? tinyml_play_index[i] : most;
+	}
+	return most;
+}
+
+/* The call of kernel `wanted` in a pack, or any call if that is 0; NULL if there is none. */
+static const uint32_t *find_call(const struct seed *seed, uint32_t wanted)
+{
 	const uint8_t *const image = (const void *)seed->words;
 	const struct descriptor *const descriptor =
 		(const void *)(image + sizeof(struct container_header));
 	const struct tinyml_program *const program = (const void *)(image + descriptor->run);
 	const uint32_t *at = (const void *)(image + program->run);
 	const uint32_t *const end = at + program->run_words;
-	uint32_t skipped = below(4);
+	uint32_t skipped = wanted == 0u ? below(4) : 0u;
 
 	while (at != end) {
 		const uint32_t words = 2u + CALL_COUNT(at[0]) * (CALL_STRIDED(at[0]) ? 2u : 1u);
@@ -112,11 +122,29 @@ static bool take_call(struct call *call)
 			at += 2;
 			continue;
 		}
-		if (skipped-- == 0u || at + words == end) {
-			break;
+		if (wanted == 0u ? skipped-- == 0u || at + words == end
+				 : tinyml_play_index[CALL_KERNEL(at[0])] == wanted) {
+			return at;
 		}
 		at += words;
 	}
+	return NULL;
+}
+
+/* Any call, or one of any kernel that packs have. */
+static bool take_call(struct call *call)
+{
+	const uint32_t wanted = below(2) != 0u ? 1u + below(kernel_count()) : 0u;
+	uint32_t number = below(packs_seed_count);
+	const uint32_t *at = find_call(&packs_seeds[number], wanted);
+	const uint8_t *image;
+
+	for (uint32_t left = packs_seed_count; at == NULL && left > 0u; left--) {
+		number = (number + 1u) % packs_seed_count;
+		at = find_call(&packs_seeds[number], wanted);
+	}
+	at = at != NULL ? at : find_call(&packs_seeds[number], 0);
+	image = (const void *)packs_seeds[number].words;
 	call->number = tinyml_play_index[CALL_KERNEL(at[0])];
 	call->count = CALL_COUNT(at[0]);
 	call->record_bytes = tinyml_play_kernels[call->number].record_bytes;
@@ -138,16 +166,6 @@ static const uint8_t *table_content(void)
 		}
 	}
 	return (const uint8_t *)words;
-}
-
-static uint32_t kernel_count(void)
-{
-	uint32_t most = 0;
-
-	for (uint32_t i = 0; i < tinyml_play_index_count; i++) {
-		most = tinyml_play_index[i] > most ? tinyml_play_index[i] : most;
-	}
-	return most;
 }
 
 /* Another kernel with a record of this size, which may be the same structure. */

@@ -11,7 +11,7 @@
 
 #include <tinyml/play.h>
 
-#define RULES_TABLES 8                                         /* positions in a record */
+#define RULES_TABLES 20                                        /* positions in a record */
 #define RULES_PARTS  (TINYML_PLAY_OPERANDS + RULES_TABLES + 1) /* and the record itself */
 #define RULES_ROOM   8192u                                     /* bytes for each */
 #define RULES_MARGIN 64u

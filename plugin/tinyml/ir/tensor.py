@@ -45,6 +45,11 @@ class DType(enum.Enum):
         """The C type that holds one element."""
         return {"float32": "float", "float64": "double", "bool": "bool"}.get(self.value, f"{self.value}_t")
 
+    @cached_property
+    def code(self) -> int:
+        """Its number in enum tinyml_type of <tinyml/tinyml.h>, which has the same order."""
+        return list(DType).index(self)
+
     @property
     def is_float(self) -> bool:
         return self in (DType.FLOAT32, DType.FLOAT64)

@@ -23,7 +23,27 @@ UNARY_FLOAT = (
     "reciprocal",
     "floor",
     "clamp",
+    *(
+        "ceil",
+        "round",
+        "sin",
+        "cos",
+        "tan",
+        "asin",
+        "acos",
+        "atan",
+        "sinh",
+        "cosh",
+        "asinh",
+        "acosh",
+        "atanh",
+    ),
+    *("erf", "softplus", "softsign", "mish", "gelu", "gelu_tanh", "swish", "hard_sigmoid", "hard_swish"),
+    *("leaky_relu", "elu", "celu", "selu", "thresholded_relu", "sign"),
 )
+IN_EVERY_FIRMWARE = 12
+"""So many of them; the others are a part of what firmware can choose."""
+REDUCTIONS = (*("sum", "mean", "prod", "l1", "l2", "sum_square", "log_sum", "log_sum_exp", "max", "min"),)
 WINDOW = ("window.c", "nest.c")
 
 
@@ -40,6 +60,42 @@ def _float(number: int, name: str, record: Layout, header: str, family: str) -> 
     )
 
 
+def _unary(number: int, name: str, always: bool) -> Playable:
+    if always:
+        return own(number, f"{name}_f32", records.UNARY_FLOAT, 2, "play_unary_f32.c", "unary_f32")
+    needs = ("play_unary_f32.c", "nest.c")
+    return own(
+        *(number, f"{name}_f32", records.UNARY_FLOAT, 2, "play_functions_f32.c", "unary_f32"),
+        needs=needs,
+        family="elementwise",
+    )
+
+
+def _reduction(number: int, name: str) -> Playable:
+    return own(
+        *(number, f"reduce_{name}_f32", records.REDUCE_F32, 2, "play_reduce_f32.c", "reduce_f32"),
+        family="reduce",
+    )
+
+
+def _cast(number: int, name: str) -> Playable:
+    return own(number, name, records.CAST, 2, "play_cast.c", needs=(), family="elementwise")
+
+
+def _bytes(number: int, name: str, record: Layout, operands: int, family: str, *sources: str) -> Playable:
+    """Weights of one byte each."""
+    return Playable(
+        number,
+        f"tinyml_{name}",
+        record,
+        operands,
+        f"tinyml_play_{name}",
+        f"tinyml_check_{name}",
+        "tinyml/to_f32.h" if name.endswith("to_f32") else "tinyml/byte_weights.h",
+        (f"{family}/{name}.c", *sources, "player/play_byte_weights.c", "player/window.c"),
+    )
+
+
 ALL = (
     _float(112, "conv_f32", records.CONV_FLOAT, "tinyml/conv.h", "conv"),
     _float(113, "depthwise_conv_f32", records.CONV_FLOAT, "tinyml/depthwise_conv.h", "conv"),
@@ -51,8 +107,18 @@ ALL = (
         own(118 + i, f"{name}_f32", records.BINARY_FLOAT, 3, "play_binary_f32.c", "binary_f32")
         for i, name in enumerate(BINARY_FLOAT)
     ),
-    *(
-        own(128 + i, f"{name}_f32", records.UNARY_FLOAT, 2, "play_unary_f32.c", "unary_f32")
-        for i, name in enumerate(UNARY_FLOAT)
-    ),
+    *(_unary(128 + i, name, i < IN_EVERY_FIRMWARE) for i, name in enumerate(UNARY_FLOAT)),
+    *(_reduction(192 + i, name) for i, name in enumerate(REDUCTIONS)),
+    own(206, "normalize_f32", records.NORMALIZE_F32, 2, "play_normalize_f32.c", family="normalization"),
+    own(207, "arg_reduce", records.ARG_REDUCE, 2, "play_arg_reduce.c", family="reduce"),
+    _cast(208, "cast_integers"),
+    _cast(209, "cast_to_f32"),
+    _cast(210, "cast_from_f32"),
+    own(211, "gather", records.GATHER, 3, "play_gather.c", needs=(), family="indexing"),
+    _bytes(212, "conv_f32_s8", records.CONV_F32_S8, 2, "conv"),
+    _bytes(213, "dense_f32_s8", records.DENSE_F32_S8, 2, "dense"),
+    _bytes(214, "conv_s8_to_f32", records.CONV_S8_TO_F32, 3, "conv", "weighted/filters_s8_to_f32.c"),
+    _bytes(215, "dense_s8_to_f32", records.DENSE_S8_TO_F32, 2, "dense", "weighted/filters_s8_to_f32.c"),
+    own(216, "matmul_f32", records.MATMUL_F32, 3, "play_matmul.c", family="dense"),
+    own(217, "matmul_s8", records.MATMUL_S8, 3, "play_matmul.c", family="dense"),
 )

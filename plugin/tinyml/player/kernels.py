@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tinyml.player import float_kernels, records
+from tinyml.player import float_kernels, records, recurrent_kernels
 from tinyml.player.layout import Layout
 from tinyml.player.playable import Playable, own
 
@@ -220,6 +220,7 @@ _ALL = (
     _binary(106, "max"),
     _binary(107, "min"),
     *float_kernels.ALL,
+    *recurrent_kernels.ALL,
 )
 
 KERNELS = {kernel.name: kernel for kernel in _ALL}

@@ -145,3 +145,88 @@ SOFTMAX_FLOAT = Layout(("I .rows", "I .columns", "I .row_step", "I .depth", "I .
 POOL_FLOAT = Layout((*WINDOW, "2x", "f .divisor", "f .out_min", "f .out_max"))
 QUANTIZE = Layout(("I .count", "f .scale", "h .zero", "h .out_min", "h .out_max", "H .to_even"))
 DEQUANTIZE = Layout(("I .count", "f .scale", "i .zero"))
+
+
+_NESTS = (
+    *(*_loops("I", "extents"), *_loops("i", "steps")),
+    *(*_loops("I", "inner_extents"), *_loops("i", "inner_steps")),
+)
+_FILTERS = (
+    *("I* .filters.weights", "I* .filters.zeros", "I* .filters.scales", "I* .filters.bias"),
+    *("f .filters.out_min", "f .filters.out_max", "i .filters.inputs", "i .filters.weight_zero"),
+)
+_MATMUL = (
+    *(*_loops("I", "extents"), *_loops("i", "a_steps"), *_loops("i", "b_steps")),
+    *("I .depth", "I .b_step"),
+)
+REDUCE_F32 = Layout((*_NESTS, "f .count", "I .compensated"))
+NORMALIZE_F32 = Layout((*_NESTS, "f .count", "f .epsilon", "I .centred"))
+ARG_REDUCE = Layout(
+    (
+        *(*_loops("I", "extents"), *_loops("i", "steps")),
+        *("I .depth", "I .step", "H .from", "H .to", "H .largest", "H .last"),
+    )
+)
+CAST = Layout(("I .count", "H .from", "H .to"))
+GATHER = Layout(
+    (
+        *("I .batches", "I .batch_step", "I .count", "I .index_step", "I .depth"),
+        *(*_loops("I", "sizes"), *_loops("I", "steps"), "I .bytes", "I .type"),
+    )
+)
+CONV_F32_S8 = Layout(
+    (
+        *(*WINDOW, "h .groups", "I .from_the_end", "f .out_min", "f .out_max"),
+        *("I* .weights", "I* .scales", "I* .bias"),
+    )
+)
+DENSE_F32_S8 = Layout(
+    (
+        *("i .rows", "i .inputs", "i .outputs", "I* .weights", "I* .scales", "I* .bias"),
+        *("f .out_min", "f .out_max"),
+    )
+)
+DENSE_S8_TO_F32 = Layout(("i .rows", "i .outputs", *_FILTERS))
+CONV_S8_TO_F32 = Layout((*WINDOW, "h .groups", "h .in_zero", "2x", *_FILTERS))
+MATMUL_F32 = Layout(_MATMUL)
+MATMUL_S8 = Layout(
+    (
+        *(*_MATMUL, "i .multiplier", "h .shift", "h .a_zero", "h .b_zero", "h .out_zero"),
+        "I .to_even",
+    )
+)
+RECURRENT = Layout(
+    (
+        *("i .steps", "i .batches", "i .inputs", "i .hidden", "f .clip"),
+        *("f .f_alpha", "f .f_beta", "f .g_alpha", "f .g_beta", "f .h_alpha", "f .h_beta"),
+        *("I* .w", "I* .w_scales", "I* .r", "I* .r_scales", "I* .b", "I* .peepholes"),
+        *("B .f", "B .g", "B .h", "B .reverse", "B .linear_before_reset", "B .input_forget", "2x"),
+    )
+)
+_LSTM = ("i .step_stride", "i .batch_stride")
+LSTM_S8 = Layout(
+    (
+        *("i .steps", "i .batches", "i .inputs", "i .cells", *_LSTM),
+        *(
+            f"{member.split()[0]} .gates[{gate}].{member.split()[1]}"
+            for gate in range(4)
+            for member in (
+                *("I* weights", "I* recurrent", "I* bias", "I* recurrent_bias"),
+                *("i multiplier", "i shift", "i recurrent_multiplier", "i recurrent_shift"),
+            )
+        ),
+        *("i .hidden_multiplier", "i .hidden_shift", "i .state_zero", "i .cell_integer_bits"),
+        "i .cell_limit",
+    )
+)
+LSTM_F32 = Layout(
+    (
+        *("i .steps", "i .batches", "i .inputs", "i .cells", "i .outputs", *_LSTM),
+        *(
+            f"I* .gates[{gate}].{member}"
+            for gate in range(4)
+            for member in ("weights", "recurrent", "bias", "peephole")
+        ),
+        *("f .cell_clip", "f .projection_clip", "I* .projection", "I* .projection_bias"),
+    )
+)

@@ -27,7 +27,7 @@ def work_of(steps: Sequence[Step]) -> int:
 
 def _work(call: Call) -> int:
     kernel = KERNELS[call.function]
-    work = _DEPTHWISE.get(kernel.check, _WORK[kernel.record])
+    work = _BY_CHECK.get(kernel.check, _WORK[kernel.record])
     return CALL + work(call.record.members)
 
 
@@ -88,6 +88,40 @@ def _reduce(members: Members) -> int:
     return _count(members) * (_count(members, "inner_extents") + 1)
 
 
+def _nests(members: Members, each: int, once: int) -> int:
+    """``each`` for an element that inner loops visit, ``once`` for what they make of them."""
+    return _count(members) * (_count(members, "inner_extents") * each + once)
+
+
+def _into_float(members: Members) -> int:
+    elements = int(members[".filters.inputs"])
+    outputs = _number(members, ".rows", ".outputs") if ".rows" in members else _outputs(members)
+    return outputs * (elements + 1)
+
+
+def _gather(members: Members) -> int:
+    return _number(members, ".batches", ".count") * (int(members[".bytes"]) + 16)
+
+
+def _matmul(members: Members) -> int:
+    return _count(members) * (int(members[".depth"]) + 4)
+
+
+def _recurrent(gates: int) -> Callable[[Members], int]:
+    def work(members: Members) -> int:
+        inputs, hidden = int(members[".inputs"]), int(members[".hidden"])
+        return _number(members, ".steps", ".batches") * gates * hidden * (inputs + hidden + 16)
+
+    return work
+
+
+def _lstm(members: Members) -> int:
+    inputs, cells = int(members[".inputs"]), int(members[".cells"])
+    outputs = int(members.get(".outputs", members[".cells"]))
+    projected = outputs * cells if ".outputs" in members else 0
+    return _number(members, ".steps", ".batches") * (4 * cells * (inputs + outputs + 16) + projected)
+
+
 def _pool(members: Members) -> int:
     return _outputs(members) * (_taps(members) + 1)
 
@@ -120,6 +154,20 @@ _WORK: dict[Layout, Callable[[Members], int]] = {
         _number(members, ".rows", ".columns") * (16 * int(members[".depth"]) + 1)
     ),
     records.POOL_FLOAT: _pool,
+    records.REDUCE_F32: lambda members: _nests(members, 16, 1),
+    records.NORMALIZE_F32: lambda members: _nests(members, 16, 16),
+    records.ARG_REDUCE: lambda members: _count(members) * (4 * int(members[".depth"]) + 1),
+    records.CAST: lambda members: 16 * int(members[".count"]),
+    records.GATHER: _gather,
+    records.CONV_F32_S8: _conv,
+    records.DENSE_F32_S8: _dense,
+    records.CONV_S8_TO_F32: _into_float,
+    records.DENSE_S8_TO_F32: _into_float,
+    records.MATMUL_F32: _matmul,
+    records.MATMUL_S8: _matmul,
+    records.RECURRENT: _recurrent(1),
+    records.LSTM_S8: _lstm,
+    records.LSTM_F32: _lstm,
     records.QUANTIZE: lambda members: 16 * int(members[".count"]),
     records.DEQUANTIZE: lambda members: 4 * int(members[".count"]),
     records.MOVE: lambda members: _count(members) * (int(members[".bytes"]) + 1),
@@ -130,7 +178,9 @@ _WORK: dict[Layout, Callable[[Members], int]] = {
     records.LOOKUP: lambda members: int(members[".count"]),
 }
 
-_DEPTHWISE: dict[str, Callable[[Members], int]] = {  # kernels whose records are like those of convolutions
+_BY_CHECK: dict[str, Callable[[Members], int]] = {  # by the check of kernels whose records others have too
+    "tinyml_check_gru_f32": _recurrent(3),
+    "tinyml_check_recurrent_lstm_f32": _recurrent(4),
     "tinyml_check_depthwise_conv_rvv_s8": _ring,
     "tinyml_check_depthwise_conv_f32": lambda members: _outputs(members) * (_taps(members) + 1),
 }

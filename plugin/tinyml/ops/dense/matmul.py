@@ -18,6 +18,8 @@ from tinyml.ops.dense.dense import Dense
 from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.elementwise.cast import cast
 from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.framework.play_loops import array, merged
+from tinyml.ops.framework.play_sheet import NotPlayableError
 from tinyml.ops.framework.quantization_facts import quantizes
 from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
@@ -65,21 +67,22 @@ class MatMul(Op):
         return (replace(self, round_once=True), inputs) if fits else None
 
 
-def output_nest(layer: Layer) -> c.Nest:
+def output_walks(layer: Layer) -> tuple[tuple[int, ...], dict[str, c.Walk]]:
     """Loops over the output; ``a`` is the first element of a row, ``b`` of a column."""
     a, b, y = layer.input(0), layer.input(1), layer.output
     m, k, n = a.shape[-2], a.shape[-1], b.shape[-1]
     lead = y.shape[:-2]
     a_lead = c.broadcast_strides(a.shape[:-2], lead)
     b_lead = c.broadcast_strides(b.shape[:-2], lead)
-    return c.nest(
-        (*lead, m, n),
-        {
-            "y": c.Walk(c.contiguous(y.shape)),
-            "a": c.Walk((*(s * m * k for s in a_lead), k, 0)),
-            "b": c.Walk((*(s * k * n for s in b_lead), 0, 1)),
-        },
-    )
+    return (*lead, m, n), {
+        "y": c.Walk(c.contiguous(y.shape)),
+        "a": c.Walk((*(s * m * k for s in a_lead), k, 0)),
+        "b": c.Walk((*(s * k * n for s in b_lead), 0, 1)),
+    }
+
+
+def output_nest(layer: Layer) -> c.Nest:
+    return c.nest(*output_walks(layer))
 
 
 def integer_form(layer: Layer) -> bool:
@@ -96,6 +99,26 @@ class MatMulQuantized(Kernel[MatMul]):
     def emit(self, layer: Layer[MatMul], sheet: Sheet) -> None:
         op, b = layer.op, layer.input(1)
         integers.emit(layer, sheet, output_nest(layer), b.shape[-2], b.shape[-1], op.round_once)
+
+    def play(self, layer: Layer[MatMul], sheet: Sheet) -> None:
+        if layer.output.dtype is not DType.INT8:
+            raise NotPlayableError(f"the player has no product of matrices of {layer.output.dtype.value}")
+        integers.play(layer, sheet, played_loops(layer), layer.op.round_once)
+
+
+def played_loops(layer: Layer) -> dict[str, object]:
+    """Members of the player's loops over the output, and over the sum of each element."""
+    if layer.output.elements == 0 or layer.input(0).shape[-1] == 0:
+        raise NotPlayableError("the player has no product of empty matrices")
+    shape, walks = output_walks(layer)
+    extents, (a, b, _) = merged(shape, walks["a"].strides, walks["b"].strides, walks["y"].strides)
+    return {
+        **array("extents", extents, 1),
+        **array("a_steps", a, 0),
+        **array("b_steps", b, 0),
+        ".depth": layer.input(0).shape[-1],
+        ".b_step": layer.input(1).shape[-1],
+    }
 
 
 def same_plain_type(layer: Layer) -> bool:
@@ -124,6 +147,11 @@ class MatMulLoops(Kernel[MatMul]):
                 right = f"{sheet.x(1)}[{index['b']} + k * {n}]"
                 sheet.line(f"acc += {wrap}{left} * {wrap}{right};")
             sheet.line(f"{sheet.y()}[{index['y']}] = {back}acc;")
+
+    def play(self, layer: Layer[MatMul], sheet: Sheet) -> None:
+        if layer.output.dtype is not DType.FLOAT32:
+            raise NotPlayableError(f"the player has no product of matrices of {layer.output.dtype.value}")
+        sheet.note("tinyml_play_matmul_f32", played_loops(layer), sheet.x(0), sheet.x(1), sheet.y())
 
 
 register_kernels(MatMul, MatMulQuantized(), MatMulLoops())

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from tinyml.base import c
@@ -79,3 +81,18 @@ def emit(layer: Layer, sheet: Sheet, nest: c.Nest, inner: int, stride: int, once
             scaled = f"{rescaled} + ({quant_of(y).zero_point})"
             value = f"({y.dtype.c})tinyml_clamp({scaled}, {low}, {high})"
         sheet.line(f"{sheet.y()}[{index['y']}] = {value};")
+
+
+def play(layer: Layer, sheet: Sheet, loops: Mapping[str, object], once: bool) -> None:
+    """The same as a call of the player."""
+    multiplier, shift = rescale(layer, once)
+    members = {
+        **loops,
+        ".multiplier": multiplier,
+        ".shift": shift,
+        ".a_zero": quant_of(layer.input(0)).zero_point,
+        ".b_zero": quant_of(layer.input(1)).zero_point,
+        ".out_zero": quant_of(layer.output).zero_point,
+        ".to_even": int(once),
+    }
+    sheet.note("tinyml_play_matmul_s8", members, sheet.x(0), sheet.x(1), sheet.y())

@@ -14,6 +14,7 @@ from tinyml.base.errors import UnsupportedError
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.ops.elementwise.element_loops import emit_loops
 from tinyml.ops.framework.kernel import InPlace, Kernel, Sheet, register_kernels
+from tinyml.ops.framework.play_sheet import NotPlayableError
 from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, dtype_of, onnx_op, tflite_op
 from tinyml.ops.framework.writing import OnnxWriter, element_type, onnx_writer
 from tinyml.ops.shared.operands import present
@@ -91,6 +92,18 @@ class CastLoop(InPlace[Cast]):
 
         emit_loops(layer, sheet, value)
 
+    def play(self, layer: Layer[Cast], sheet: Sheet) -> None:
+        x, y = layer.input(0).dtype, layer.output.dtype
+        if DType.FLOAT64 in (x, y) or DType.UINT64 in (x, y):
+            raise NotPlayableError(f"the player has no cast from {x.value} to {y.value}")
+        if x is y:
+            copied = {".rows": 1, ".bytes": layer.output.bytes, ".from_step": 0, ".to_step": 0}
+            sheet.note("tinyml_play_copy", copied, sheet.x(), sheet.y())
+            return
+        members = {".count": layer.output.elements, ".from": x.code, ".to": y.code}
+        kind = "from_f32" if x.is_float else "to_f32" if y.is_float else "integers"
+        sheet.note(f"tinyml_play_cast_{kind}", members, sheet.x(), sheet.y())
+
 
 class BitCastCopy(Kernel[BitCast]):
     """One copy: C does not allow the two types to share memory."""
@@ -100,6 +113,10 @@ class BitCastCopy(Kernel[BitCast]):
     def emit(self, layer: Layer[BitCast], sheet: Sheet) -> None:
         sheet.include("<string.h>")
         sheet.line(f"memcpy({sheet.y()}, {sheet.x()}, {layer.output.bytes});")
+
+    def play(self, layer: Layer[BitCast], sheet: Sheet) -> None:
+        members = {".rows": 1, ".bytes": layer.output.bytes, ".from_step": 0, ".to_step": 0}
+        sheet.note("tinyml_play_copy", members, sheet.x(), sheet.y())
 
 
 register_kernels(Cast, CastLoop())

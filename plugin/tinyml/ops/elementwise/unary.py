@@ -203,7 +203,9 @@ def defined(layer: Layer[Unary]) -> bool:
 
 
 PLAYED = frozenset(
-    {"sigmoid", "tanh", "exp", "log", "sqrt", "rsqrt", "abs", "neg", "square", "reciprocal", "floor"}
+    name
+    for name, function in FUNCTIONS.items()
+    if function.c.real and not function.predicate and name != "shrink"
 )
 """Functions that the player has for float32."""
 
@@ -224,7 +226,9 @@ class UnaryLoop(ElementwiseKernel[Unary]):
     def play(self, layer: Layer[Unary], sheet: Sheet) -> None:
         x = layer.input(0)
         if x.dtype is DType.FLOAT32 and layer.op.function in PLAYED and x.quant is None:
-            sheet.note(f"tinyml_play_{layer.op.function}_f32", {".count": x.elements}, sheet.x(), sheet.y())
+            numbers = (sheet.number(value) for value in layer.op.parameters)
+            members = {".count": x.elements, **dict(zip((".low", ".high"), numbers, strict=False))}
+            sheet.note(f"tinyml_play_{layer.op.function}_f32", members, sheet.x(), sheet.y())
         else:
             self.emit(layer, sheet)
 

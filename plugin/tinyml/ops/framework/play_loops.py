@@ -117,3 +117,18 @@ def play_fill(sheet: Sheet, shape: Sequence[int], y: c.Walk, target: str, value:
         ".value": int.from_bytes(value, "little"),
     }
     sheet.note("tinyml_play_fill_loops", members, target)
+
+
+def nests(shape: Sequence[int], axes: Sequence[int]) -> dict[str, object]:
+    """Members of loops over the axes that stay, whose output is contiguous, and inside them over ``axes``."""
+    strides = c.contiguous(shape)
+    stays = [axis for axis in range(len(shape)) if axis not in axes]
+    kept = [shape[axis] for axis in stays]
+    outer, (steps, _) = merged(kept, [strides[axis] for axis in stays], c.contiguous(kept))
+    inner, (inner_steps,) = merged([shape[axis] for axis in axes], [strides[axis] for axis in axes])
+    return {
+        **array("extents", outer, 1),
+        **array("steps", steps, 0),
+        **array("inner_extents", inner, 1),
+        **array("inner_steps", inner_steps, 0),
+    }

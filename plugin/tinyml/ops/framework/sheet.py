@@ -212,6 +212,11 @@ class Sheet:
         copy = "memcpy" if start >= count else "memmove"
         self.line(f"{copy}({buffer}, &{buffer}[{start}], {count * element_bytes});")
 
+    def copy(self, source: str, target: str, size: int) -> None:
+        """Copy bytes, which may be the same ones."""
+        self.include("<string.h>")
+        self.line(f"memmove({target}, {source}, {size});")
+
     def clear(self, buffer: str, size: int) -> None:
         """Fill bytes with zeros."""
         self.include("<string.h>")

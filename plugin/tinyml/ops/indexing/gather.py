@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,6 +15,8 @@ from tinyml.base import c
 from tinyml.base.errors import ModelError
 from tinyml.ir import Array, DType, Layer, Op, Quant, Tensor, TensorType, given
 from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.framework.play_loops import LOOPS
+from tinyml.ops.framework.play_sheet import NotPlayableError
 from tinyml.ops.framework.quantization_facts import quantizes
 from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
@@ -155,6 +158,20 @@ class GatherLoops(Kernel[Gather]):
                 bytes_ = row * x.dtype.bytes
                 sheet.line(f"memcpy(&{sheet.y()}[{target}], &{sheet.x(0)}[{source}], {bytes_});")
 
+    def play(self, layer: Layer[Gather], sheet: Sheet) -> None:
+        op, x, y = layer.op, layer.input(0), layer.output
+        if y.elements == 0:
+            return
+        outer, size = math.prod(x.shape[: op.axis]), x.shape[op.axis]
+        row = math.prod(x.shape[op.axis + 1 :]) * x.dtype.bytes
+        members = {
+            ".batches": outer,
+            ".batch_step": size * row,
+            ".count": layer.input(1).elements,
+            ".index_step": 0,
+        }
+        _play(layer, sheet, members, [size], [row], row)
+
 
 class GatherElementsLoops(Kernel[GatherElements]):
     """Loops over the indices."""
@@ -197,6 +214,47 @@ class GatherNDLoops(Kernel[GatherND]):
                 sheet.include("<string.h>")
                 bytes_ = row * x.dtype.bytes
                 sheet.line(f"memcpy(&{sheet.y()}[{at['t'] * row}], &{sheet.x(0)}[{first}], {bytes_});")
+
+    def play(self, layer: Layer[GatherND], sheet: Sheet) -> None:
+        op, x, indices, y = layer.op, layer.input(0), layer.input(1), layer.output
+        if y.elements == 0:
+            return
+        first, depth = op.batch_dims, indices.shape[-1]
+        batches = math.prod(x.shape[:first])
+        unit, strides = x.dtype.bytes, c.contiguous(x.shape)
+        members = {
+            ".batches": batches,
+            ".batch_step": x.bytes // batches,
+            ".count": indices.elements // depth // batches,
+            ".index_step": indices.elements // batches,
+        }
+        steps = [stride * unit for stride in strides[first : first + depth]]
+        row = math.prod(x.shape[first + depth :]) * unit
+        _play(layer, sheet, members, x.shape[first : first + depth], steps, row)
+
+
+def _play(
+    layer: Layer,
+    sheet: Sheet,
+    members: Mapping[str, object],
+    sizes: Sequence[int],
+    steps: Sequence[int],
+    row: int,
+) -> None:
+    """Note the call that copies rows of bytes whose places are ``len(sizes)`` indices each."""
+    dtype = layer.input(1).dtype
+    if dtype not in (DType.INT32, DType.INT64) or len(sizes) > LOOPS:
+        raise NotPlayableError(f"the player has no gather with {len(sizes)} indices of {dtype.value}")
+    missing = [1] * (LOOPS - len(sizes))
+    all_members = {
+        **members,
+        ".depth": len(sizes),
+        **{f".sizes.{i}": value for i, value in enumerate([*sizes, *missing])},
+        **{f".steps.{i}": value for i, value in enumerate([*steps, *missing])},
+        ".bytes": row,
+        ".type": dtype.code,
+    }
+    sheet.note("tinyml_play_gather", all_members, sheet.x(0), sheet.x(1), sheet.y())
 
 
 def position_code(sheet: Sheet, x: Tensor, indices: Tensor, batch_dims: int, number: c.Operand) -> None:

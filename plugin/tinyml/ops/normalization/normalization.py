@@ -14,6 +14,8 @@ from tinyml.ir import Array, DType, Layer, Op, Shape, Tensor, TensorType, given
 from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.elementwise.unary import Unary
 from tinyml.ops.framework.kernel import InPlace, Sheet, register_kernels
+from tinyml.ops.framework.play_loops import nests
+from tinyml.ops.framework.play_sheet import NotPlayableError
 from tinyml.ops.framework.reading import Builder, OnnxNode, onnx_op
 from tinyml.ops.reduce.reduce import Reduce
 from tinyml.ops.reshape import Reshape
@@ -74,6 +76,18 @@ class NormalizeLoops(InPlace[Normalize]):
             with inner_loop(sheet, split, index["x"]) as place:
                 value = f"({sheet.x()}[{place}]{centred})" if centred else f"{sheet.x()}[{place}]"
                 sheet.line(f"{sheet.y()}[{place}] = {value} * factor;")
+
+    def play(self, layer: Layer[Normalize], sheet: Sheet) -> None:
+        op, x = layer.op, layer.input(0)
+        if x.dtype is not DType.FLOAT32 or x.elements == 0:
+            raise NotPlayableError(f"the player has no normalisation of {x.dtype.value}")
+        members = {
+            **nests(x.shape, op.axes),
+            ".count": sheet.number(count(x.shape, op.axes)),
+            ".epsilon": sheet.number(op.epsilon),
+            ".centred": int(op.centred),
+        }
+        sheet.note("tinyml_play_normalize_f32", members, sheet.x(), sheet.y())
 
 
 register_kernels(Normalize, NormalizeLoops())

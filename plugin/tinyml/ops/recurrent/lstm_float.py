@@ -161,13 +161,12 @@ class LstmFloatKernel(Kernel[LstmFloat]):
             if i in PEEPHOLE_OF:
                 members[f".gates[{i}].peephole"] = table(PEEPHOLE_OF[i], f"{name}_peephole")
         sheet.include("<stddef.h>")
-        sheet.include("<string.h>")
         sheet.include("<tinyml/lstm_f32.h>")
         name = sheet.record("struct tinyml_lstm_f32", "params", members)
         y = sheet.y(0) if op.sequence else "NULL"
         state, cell = (sheet.y(i) for i in range(len(layer.outputs) - 2, len(layer.outputs)))
         for target, source in ((state, STATE), (cell, CELL)):
-            sheet.line(f"memmove({target}, {sheet.x(source)}, {layer.input(source).bytes});")
+            sheet.copy(sheet.x(source), target, layer.input(source).bytes)
         sheet.call("tinyml_lstm_f32", name, sheet.x(X), y, state, cell, sheet.scratch)
 
 

@@ -193,6 +193,13 @@ def int8_and_int16(layer: Layer) -> bool:
     return all(is_quantized(t, DType.INT8) for t in bytes_) and is_quantized(layer.input(CELL), DType.INT16)
 
 
+def _scale(sheet: Sheet, name: str, scale: tuple[int, int]) -> dict[str, object]:
+    """A struct tinyml_scale; records of the player have its two members."""
+    if sheet.plays:
+        return {f"{name}multiplier": scale[0], f"{name}shift": scale[1]}
+    return {f"{name}scale": f"{{{scale[0]}, {scale[1]}}}"}
+
+
 class LstmInt8Kernel(Kernel[LstmInt8]):
     """Step by step in portable C; the gates of one step are the scratch memory."""
 
@@ -224,26 +231,21 @@ class LstmInt8Kernel(Kernel[LstmInt8]):
                 ("recurrent_bias", gate.recurrent_bias.astype(np.int32)),
             ):
                 members[f".gates[{i}].{member}"] = sheet.table(f"{name}_{member}", values)
-            for member, (multiplier, shift) in (
-                ("scale", gate.scale),
-                ("recurrent_scale", gate.recurrent_scale),
-            ):
-                members[f".gates[{i}].{member}"] = f"{{{multiplier}, {shift}}}"
-        multiplier, shift = op.hidden_scale(layer)
+            for member, scale in (("", gate.scale), ("recurrent_", gate.recurrent_scale)):
+                members |= _scale(sheet, f".gates[{i}].{member}", scale)
         members |= {
-            ".hidden_scale": f"{{{multiplier}, {shift}}}",
+            **_scale(sheet, ".hidden_", op.hidden_scale(layer)),
             ".state_zero": quant_of(layer.input(STATE)).zero_point,
             ".cell_integer_bits": 15 + op.cell_bits(layer),
             ".cell_limit": op.clip(layer),
         }
         sheet.include("<stddef.h>")
-        sheet.include("<string.h>")
         sheet.include("<tinyml/lstm.h>")
         name = sheet.record("struct tinyml_lstm_s8", "params", members)
         y = sheet.y(0) if op.sequence else "NULL"
         state, cell = (sheet.y(i) for i in range(len(layer.outputs) - 2, len(layer.outputs)))
         for target, source in ((state, STATE), (cell, CELL)):
-            sheet.line(f"memmove({target}, {sheet.x(source)}, {layer.input(source).bytes});")
+            sheet.copy(sheet.x(source), target, layer.input(source).bytes)
         sheet.call("tinyml_lstm_s8", name, sheet.x(X), y, state, cell, sheet.scratch)
 
 

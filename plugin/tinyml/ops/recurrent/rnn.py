@@ -14,7 +14,8 @@ from tinyml.cores.targets import Target
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.ir.hook_types import Steps
 from tinyml.ops.framework.kernel import Kernel, Library, Sheet, register_kernels
-from tinyml.ops.recurrent.cells import CELLS, GATES, Activation, activate
+from tinyml.ops.framework.play_sheet import NotPlayableError
+from tinyml.ops.recurrent.cells import CELLS, FUNCTIONS, GATES, Activation, activate
 from tinyml.ops.shared.operands import extents, optional, present
 from tinyml.ops.weighted.byte_weights import byte_form
 
@@ -199,6 +200,40 @@ class RecurrentFloat(Kernel[Recurrent]):
         sheet.line("};")
         sheet.line()
         sheet.line(f"{self.name}(&p);")
+
+    def play(self, layer: Layer[Recurrent], sheet: Sheet) -> None:
+        op = layer.op
+        fixed = [layer.inputs[i] for i in (W, R, B, PEEPHOLES) if layer.has_input(i)]
+        if layer.has_input(LENGTHS) or any(t is None or not t.is_constant for t in fixed):
+            raise NotPlayableError("the player has no recurrent layer with computed weights or lengths")
+        steps, batches, inputs = layer.input(X).shape
+        members: dict[str, object] = {
+            ".steps": steps,
+            ".batches": batches,
+            ".inputs": inputs,
+            ".hidden": layer.input(R).shape[1],
+            ".reverse": int(op.reverse),
+            ".linear_before_reset": int(op.linear_before_reset),
+            ".input_forget": int(op.input_forget),
+            ".clip": sheet.number(op.clip),
+        }
+        for letter, act in zip("fgh", op.activations, strict=False):
+            members[f".{letter}"] = list(FUNCTIONS).index(act.name)
+            members[f".{letter}_alpha"] = sheet.number(act.alpha)
+            members[f".{letter}_beta"] = sheet.number(act.beta)
+        for index, letter in ((W, "w"), (R, "r")):
+            form = byte_form(layer.input(index).value)
+            members[f".{letter}"] = sheet.x(index) if form is None else sheet.table(letter, form[0])
+            if form is not None:
+                members[f".{letter}_scales"] = sheet.table(f"{letter}_scales", form[1])
+        members |= {
+            f".{word}": sheet.x(i) for i, word in ((B, "b"), (PEEPHOLES, "peepholes")) if layer.has_input(i)
+        }
+        h0, c0 = (sheet.x(i) if layer.has_input(i) else "NULL" for i in (H0, C0))
+        outputs = [sheet.y(i) for i in range(len(layer.outputs))]
+        y = outputs.pop(0) if op.sequence else "NULL"
+        c_last = outputs[1] if op.cell == "lstm" else "NULL"
+        sheet.note(self.name, members, sheet.x(X), h0, c0, y, outputs[0], c_last, sheet.scratch)
 
 
 class RnnFloat(RecurrentFloat):

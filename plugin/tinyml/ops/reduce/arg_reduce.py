@@ -9,8 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tinyml.base import c
 from tinyml.ir import Array, DType, Layer, Tensor, TensorType, given
 from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.framework.play_loops import nests
+from tinyml.ops.framework.play_sheet import NotPlayableError
 from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.shared.axes import AlongAxis, Split, kept_shape, onnx_axis
@@ -74,6 +77,24 @@ class ArgReduceLoops(Kernel[ArgReduce]):
             value = "best" if op.dtype is DType.INT32 else f"({op.dtype.c})best"
             sheet.line(f"{sheet.y()}[{index['y']}] = {value};")
 
+    def play(self, layer: Layer[ArgReduce], sheet: Sheet) -> None:
+        op, x = layer.op, layer.input(0)
+        if x.dtype not in PLAYED or op.dtype not in (DType.INT32, DType.INT64) or x.elements == 0:
+            raise NotPlayableError(f"the player has no {op.label()} of {x.dtype.value}")
+        loops = nests(x.shape, (op.axis,))
+        members = {
+            **{name: value for name, value in loops.items() if not name.startswith(".inner")},
+            ".depth": x.shape[op.axis],
+            ".step": c.contiguous(x.shape)[op.axis],
+            ".from": x.dtype.code,
+            ".to": op.dtype.code,
+            ".largest": int(op.largest),
+            ".last": int(op.last),
+        }
+        sheet.note("tinyml_play_arg_reduce", members, sheet.x(), sheet.y())
+
+
+PLAYED = (DType.FLOAT32, DType.INT8, DType.UINT8, DType.INT16, DType.INT32)
 
 register_kernels(ArgReduce, ArgReduceLoops())
 

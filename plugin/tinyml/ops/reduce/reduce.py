@@ -14,6 +14,8 @@ from tinyml.base.errors import UnsupportedError
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.ops.elementwise.element_loops import fill, include_for
 from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.framework.play_loops import nests
+from tinyml.ops.framework.play_sheet import NotPlayableError
 from tinyml.ops.framework.quantization_facts import quantizes
 from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
@@ -185,6 +187,20 @@ class ReduceLoops(Kernel[Reduce]):
                     sheet.line(f"const {x.dtype.c} shift = {finite} ? top : 0;")
                 result = _accumulate(sheet, split, index["x"], FUNCTIONS[op.function], x.dtype)
             sheet.line(f"{sheet.y()}[{index['y']}] = {result};")
+
+    def play(self, layer: Layer[Reduce], sheet: Sheet) -> None:
+        op, x = layer.op, layer.input(0)
+        if x.dtype is not DType.FLOAT32:
+            raise NotPlayableError(f"the player has no {op.label()} of {x.dtype.value}")
+        if x.elements == 0:
+            raise NotPlayableError(f"the player has no {op.label()} of nothing")
+        number = count(x.shape, op.axes)
+        members = {
+            **nests(x.shape, op.axes),
+            ".count": sheet.number(number),
+            ".compensated": int(number >= LONG_SUM_TERMS),
+        }
+        sheet.note(f"tinyml_play_reduce_{op.function}_f32", members, sheet.x(), sheet.y())
 
 
 def largest(sheet: Sheet, split: Split, base: c.Operand, dtype: DType, name: str, which: str = "max") -> None:

@@ -6,11 +6,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tinyml.base import c
 from tinyml.ir import Array, DType, Layer, Tensor, TensorType
 from tinyml.ops.framework import fixed_point as fp
 from tinyml.ops.framework.kernel import Sheet
-from tinyml.ops.framework.play_loops import array, merged
+from tinyml.ops.framework.play_loops import nests
 from tinyml.ops.framework.play_sheet import NotPlayableError
 from tinyml.ops.pool.integer_mean import sums_fit
 from tinyml.ops.shared.axes import Split, count, inner_loop
@@ -86,20 +85,9 @@ def play(function: str, axes: tuple[int, ...], layer: Layer, sheet: Sheet, once:
         raise NotPlayableError(f"the player has no {function} of {x.dtype.value} along axes")
     number = count(x.shape, axes)
     multiplier, shift = rescale(function, number, layer, once)
-    strides = c.contiguous(x.shape)
-    stays = [axis for axis in range(len(x.shape)) if axis not in axes]
-    outer, (steps, _) = merged(
-        [x.shape[axis] for axis in stays],
-        [strides[axis] for axis in stays],
-        c.contiguous([x.shape[axis] for axis in stays]),
-    )
-    inner, (inner_steps,) = merged([x.shape[axis] for axis in axes], [strides[axis] for axis in axes])
     low, high = y.dtype.limits
     members = {
-        **array("extents", outer, 1),
-        **array("steps", steps, 0),
-        **array("inner_extents", inner, 1),
-        **array("inner_steps", inner_steps, 0),
+        **nests(x.shape, axes),
         ".offset": -quant_of(x).zero_point * number,
         ".multiplier": multiplier,
         ".shift": shift,

@@ -73,7 +73,7 @@ class DenseIntoFloat(Kernel[Weighted]):
             **_filters(layer, sheet, filters),
         }
         name = sheet.record("struct tinyml_dense_s8_to_f32", "params", members)
-        sheet.line(f"tinyml_dense_s8_to_f32(&{name}, {sheet.x()}, {sheet.y()});")
+        sheet.call("tinyml_dense_s8_to_f32", name, sheet.x(), sheet.y())
 
 
 class PointwiseIntoFloat(DenseIntoFloat):
@@ -104,7 +104,7 @@ class ConvIntoFloat(Kernel[Convolution]):
             **_filters(layer, sheet, filters),
         }
         name = sheet.record("struct tinyml_conv_s8_to_f32", "params", members)
-        sheet.line(f"tinyml_conv_s8_to_f32(&{name}, {sheet.x()}, {sheet.y()}, {sheet.scratch});")
+        sheet.call("tinyml_conv_s8_to_f32", name, sheet.x(), sheet.y(), sheet.scratch)
 
     def filters(self, layer: Layer[Convolution]) -> Array:
         """Weights with the output channels first."""

@@ -20,6 +20,22 @@ uint32_t tinyml_check_span(struct tinyml_check *check, const uint32_t *extents,
 uint32_t tinyml_check_elements(struct tinyml_check *check, const uint32_t *extents,
 			       const int32_t *steps, uint32_t size);
 
+/** The next place of loops inside one another: an offset, from that of this turn on. `turn` begins
+ * with zeros. */
+static inline uint32_t tinyml_play_next(uint32_t turn[TINYML_PLAY_LOOPS], const uint32_t *extents,
+					const int32_t *steps, uint32_t at)
+{
+	for (int i = TINYML_PLAY_LOOPS - 1; i >= 0; i--) {
+		at += (uint32_t)steps[i];
+		if (++turn[i] < extents[i]) {
+			break;
+		}
+		at -= (uint32_t)steps[i] * extents[i];
+		turn[i] = 0;
+	}
+	return at;
+}
+
 /** Sums and products that wrap, whatever a record says. */
 static inline int32_t tinyml_play_plus(int32_t a, int32_t b)
 {

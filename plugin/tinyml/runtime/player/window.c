@@ -40,6 +40,12 @@ uint32_t tinyml_check_window_s8(struct tinyml_check *check, const struct tinyml_
 uint32_t tinyml_check_window(struct tinyml_check *check, const struct tinyml_window *w,
 			     uint32_t size)
 {
+	return tinyml_check_window_between(check, w, size, size);
+}
+
+uint32_t tinyml_check_window_between(struct tinyml_check *check, const struct tinyml_window *w,
+				     uint32_t in_size, uint32_t out_size)
+{
 	const uint32_t inputs = tinyml_check_image(w->batches, w->in_h, w->in_w, w->in_c);
 	const uint32_t outputs = tinyml_check_image(w->batches, w->out_h, w->out_w, w->out_c);
 	const uint32_t strides = tinyml_check_times((uint32_t)w->stride_h, (uint32_t)w->stride_w);
@@ -51,7 +57,7 @@ uint32_t tinyml_check_window(struct tinyml_check *check, const struct tinyml_win
 						     w->dilation_h, w->pad_top) &&
 					 window_fits(w->in_w, w->out_w, w->stride_w, w->kernel_w,
 						     w->dilation_w, w->pad_left));
-	tinyml_check_reads(check, 0, tinyml_check_times(inputs, size), size);
-	tinyml_check_writes(check, 1, tinyml_check_times(outputs, size), size);
+	tinyml_check_reads(check, 0, tinyml_check_times(inputs, in_size), in_size);
+	tinyml_check_writes(check, 1, tinyml_check_times(outputs, out_size), out_size);
 	return outputs;
 }

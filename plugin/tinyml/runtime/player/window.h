@@ -26,6 +26,10 @@ uint32_t tinyml_check_window_s8(struct tinyml_check *check, const struct tinyml_
 uint32_t tinyml_check_window(struct tinyml_check *check, const struct tinyml_window *window,
 			     uint32_t size);
 
+/** The same for elements of other sizes in the output. */
+uint32_t tinyml_check_window_between(struct tinyml_check *check, const struct tinyml_window *window,
+				     uint32_t in_size, uint32_t out_size);
+
 /** Whether no window is before the input or begins after it, for kernels that require this. */
 bool tinyml_check_meets(const struct tinyml_window *window);
 

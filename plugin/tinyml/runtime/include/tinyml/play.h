@@ -28,7 +28,7 @@
 extern "C" {
 #endif
 
-#define TINYML_PLAY_OPERANDS 6
+#define TINYML_PLAY_OPERANDS 7
 
 /** The work of making a call, beside that of its kernel. */
 #define TINYML_PLAY_WORK 16u

@@ -48,6 +48,13 @@ struct tinyml_play_unary_f32 {
 	float high;
 };
 
+/** From one type to another. */
+struct tinyml_play_cast {
+	uint32_t count;
+	uint16_t from; /* enum tinyml_type */
+	uint16_t to;
+};
+
 /* What the player calls, and what it checks. */
 
 void tinyml_play_add_mve_s8(const struct tinyml_play *play);
@@ -88,6 +95,40 @@ void tinyml_play_min_s8(const struct tinyml_play *play);
 uint32_t tinyml_check_binary_s8(struct tinyml_check *check);
 uint32_t tinyml_check_linear_s8(struct tinyml_check *check);
 uint32_t tinyml_check_sum_once_s8(struct tinyml_check *check);
+void tinyml_play_ceil_f32(const struct tinyml_play *play);
+void tinyml_play_round_f32(const struct tinyml_play *play);
+void tinyml_play_sin_f32(const struct tinyml_play *play);
+void tinyml_play_cos_f32(const struct tinyml_play *play);
+void tinyml_play_tan_f32(const struct tinyml_play *play);
+void tinyml_play_asin_f32(const struct tinyml_play *play);
+void tinyml_play_acos_f32(const struct tinyml_play *play);
+void tinyml_play_atan_f32(const struct tinyml_play *play);
+void tinyml_play_sinh_f32(const struct tinyml_play *play);
+void tinyml_play_cosh_f32(const struct tinyml_play *play);
+void tinyml_play_asinh_f32(const struct tinyml_play *play);
+void tinyml_play_acosh_f32(const struct tinyml_play *play);
+void tinyml_play_atanh_f32(const struct tinyml_play *play);
+void tinyml_play_erf_f32(const struct tinyml_play *play);
+void tinyml_play_softplus_f32(const struct tinyml_play *play);
+void tinyml_play_softsign_f32(const struct tinyml_play *play);
+void tinyml_play_mish_f32(const struct tinyml_play *play);
+void tinyml_play_gelu_f32(const struct tinyml_play *play);
+void tinyml_play_gelu_tanh_f32(const struct tinyml_play *play);
+void tinyml_play_swish_f32(const struct tinyml_play *play);
+void tinyml_play_hard_sigmoid_f32(const struct tinyml_play *play);
+void tinyml_play_hard_swish_f32(const struct tinyml_play *play);
+void tinyml_play_leaky_relu_f32(const struct tinyml_play *play);
+void tinyml_play_elu_f32(const struct tinyml_play *play);
+void tinyml_play_celu_f32(const struct tinyml_play *play);
+void tinyml_play_selu_f32(const struct tinyml_play *play);
+void tinyml_play_thresholded_relu_f32(const struct tinyml_play *play);
+void tinyml_play_sign_f32(const struct tinyml_play *play);
+void tinyml_play_cast_integers(const struct tinyml_play *play);
+void tinyml_play_cast_to_f32(const struct tinyml_play *play);
+void tinyml_play_cast_from_f32(const struct tinyml_play *play);
+uint32_t tinyml_check_cast_integers(struct tinyml_check *check);
+uint32_t tinyml_check_cast_to_f32(struct tinyml_check *check);
+uint32_t tinyml_check_cast_from_f32(struct tinyml_check *check);
 
 #ifdef __cplusplus
 }

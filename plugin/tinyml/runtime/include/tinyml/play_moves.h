@@ -78,6 +78,21 @@ struct tinyml_play_dequantize {
 	int32_t zero;
 };
 
+#define TINYML_PLAY_DEPTH 4
+
+/** Blocks of bytes whose places are computed: `depth` indices each, which are kept inside. */
+struct tinyml_play_gather {
+	uint32_t batches;
+	uint32_t batch_step;               /* bytes from a batch of the input to the next one */
+	uint32_t count;                    /* of blocks in a batch */
+	uint32_t index_step;               /* indices from a batch to the next one */
+	uint32_t depth;                    /* at most TINYML_PLAY_DEPTH */
+	uint32_t sizes[TINYML_PLAY_DEPTH]; /* of the axes that are indexed */
+	uint32_t steps[TINYML_PLAY_DEPTH]; /* bytes */
+	uint32_t bytes;
+	uint32_t type; /* of indices: TINYML_INT32 or TINYML_INT64 */
+};
+
 /* What the player calls, and what it checks. */
 
 void tinyml_play_take(const struct tinyml_play *play);
@@ -97,6 +112,8 @@ uint32_t tinyml_check_quantize_bytes(struct tinyml_check *check);
 void tinyml_play_dequantize_s8(const struct tinyml_play *play);
 void tinyml_play_dequantize_u8(const struct tinyml_play *play);
 uint32_t tinyml_check_dequantize_bytes(struct tinyml_check *check);
+void tinyml_play_gather(const struct tinyml_play *play);
+uint32_t tinyml_check_gather(struct tinyml_check *check);
 
 #ifdef __cplusplus
 }

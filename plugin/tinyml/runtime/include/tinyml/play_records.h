@@ -8,6 +8,7 @@
 
 #include <tinyml/play_elementwise.h>
 #include <tinyml/play_moves.h>
+#include <tinyml/play_recurrent.h>
 #include <tinyml/play_weighted.h>
 #include <tinyml/play_windows.h>
 

@@ -7,7 +7,7 @@
 #define TINYML_PLAY_WEIGHTED_H_
 
 #include <tinyml/conv.h>
-#include <tinyml/play.h>
+#include <tinyml/play_moves.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -130,6 +130,78 @@ struct tinyml_play_dense_f32 {
 	float out_max;
 };
 
+/** Weights of one byte each, and a scale for each output. */
+struct tinyml_play_conv_f32_s8 {
+	struct tinyml_window window;
+	int16_t groups;
+	uint32_t from_the_end;
+	float out_min;
+	float out_max;
+	uint32_t weights;
+	uint32_t scales;
+	uint32_t bias; /* 0: none */
+};
+
+struct tinyml_play_dense_f32_s8 {
+	int32_t rows;
+	int32_t inputs;
+	int32_t outputs;
+	uint32_t weights;
+	uint32_t scales;
+	uint32_t bias; /* 0: none */
+	float out_min;
+	float out_max;
+};
+
+/** Filters on int8 whose sums become float. */
+struct tinyml_play_filters_to_f32 {
+	uint32_t weights;
+	uint32_t zeros;
+	uint32_t scales;
+	uint32_t bias; /* 0: none */
+	float out_min;
+	float out_max;
+	int32_t inputs;
+	int32_t weight_zero;
+};
+
+struct tinyml_play_dense_s8_to_f32 {
+	int32_t rows;
+	int32_t outputs;
+	struct tinyml_play_filters_to_f32 filters;
+};
+
+struct tinyml_play_conv_s8_to_f32 {
+	struct tinyml_window window;
+	int16_t groups;
+	int16_t in_zero;
+	int16_t unused;
+	struct tinyml_play_filters_to_f32 filters;
+};
+
+/** Products of two matrices, both computed. Loops over the output; steps in elements. */
+struct tinyml_play_matmul_f32 {
+	uint32_t extents[TINYML_PLAY_LOOPS];
+	int32_t a_steps[TINYML_PLAY_LOOPS];
+	int32_t b_steps[TINYML_PLAY_LOOPS];
+	uint32_t depth;  /* products in a sum: neighbours of a */
+	uint32_t b_step; /* from one element of b to the next one of the sum */
+};
+
+struct tinyml_play_matmul_s8 {
+	uint32_t extents[TINYML_PLAY_LOOPS];
+	int32_t a_steps[TINYML_PLAY_LOOPS];
+	int32_t b_steps[TINYML_PLAY_LOOPS];
+	uint32_t depth;
+	uint32_t b_step;
+	int32_t multiplier;
+	int16_t shift;
+	int16_t a_zero;
+	int16_t b_zero;
+	int16_t out_zero;
+	uint32_t to_even; /* how rescaling rounds */
+};
+
 /* What the player calls, and what it checks. */
 
 void tinyml_play_conv_stream_s8(const struct tinyml_play *play);
@@ -177,6 +249,18 @@ void tinyml_play_depthwise_conv_f32(const struct tinyml_play *play);
 uint32_t tinyml_check_depthwise_conv_f32(struct tinyml_check *check);
 void tinyml_play_dense_f32(const struct tinyml_play *play);
 uint32_t tinyml_check_dense_f32(struct tinyml_check *check);
+void tinyml_play_conv_f32_s8(const struct tinyml_play *play);
+void tinyml_play_dense_f32_s8(const struct tinyml_play *play);
+void tinyml_play_dense_s8_to_f32(const struct tinyml_play *play);
+void tinyml_play_conv_s8_to_f32(const struct tinyml_play *play);
+void tinyml_play_matmul_f32(const struct tinyml_play *play);
+void tinyml_play_matmul_s8(const struct tinyml_play *play);
+uint32_t tinyml_check_conv_f32_s8(struct tinyml_check *check);
+uint32_t tinyml_check_dense_f32_s8(struct tinyml_check *check);
+uint32_t tinyml_check_dense_s8_to_f32(struct tinyml_check *check);
+uint32_t tinyml_check_conv_s8_to_f32(struct tinyml_check *check);
+uint32_t tinyml_check_matmul_f32(struct tinyml_check *check);
+uint32_t tinyml_check_matmul_s8(struct tinyml_check *check);
 
 #ifdef __cplusplus
 }

@@ -110,6 +110,39 @@ struct tinyml_play_pool_f32 {
 	float out_max;
 };
 
+/** As struct tinyml_play_reduce_s8, for float. */
+struct tinyml_play_reduce_f32 {
+	uint32_t extents[TINYML_PLAY_LOOPS];
+	int32_t steps[TINYML_PLAY_LOOPS];
+	uint32_t inner_extents[TINYML_PLAY_LOOPS];
+	int32_t inner_steps[TINYML_PLAY_LOOPS];
+	float count;          /* of the elements that become one */
+	uint32_t compensated; /* whether a long sum keeps what rounding loses */
+};
+
+/** Mean 0 and variance 1 of the elements that inner loops visit; or only the latter. */
+struct tinyml_play_normalize_f32 {
+	uint32_t extents[TINYML_PLAY_LOOPS];
+	int32_t steps[TINYML_PLAY_LOOPS];
+	uint32_t inner_extents[TINYML_PLAY_LOOPS];
+	int32_t inner_steps[TINYML_PLAY_LOOPS];
+	float count;
+	float epsilon;
+	uint32_t centred;
+};
+
+/** The place of the largest or smallest of `depth` elements that are `step` apart. */
+struct tinyml_play_arg_reduce {
+	uint32_t extents[TINYML_PLAY_LOOPS];
+	int32_t steps[TINYML_PLAY_LOOPS];
+	uint32_t depth;
+	uint32_t step;
+	uint16_t from;    /* enum tinyml_type */
+	uint16_t to;      /* INT32 or INT64 */
+	uint16_t largest; /* or the smallest */
+	uint16_t last;    /* of equal elements the last one, or the first */
+};
+
 /* What the player calls, and what it checks. */
 
 void tinyml_play_softmax_table_s8(const struct tinyml_play *play);
@@ -135,6 +168,21 @@ void tinyml_play_means_s8(const struct tinyml_play *play);
 uint32_t tinyml_check_means_s8(struct tinyml_check *check);
 void tinyml_play_reduce_s8(const struct tinyml_play *play);
 uint32_t tinyml_check_reduce_s8(struct tinyml_check *check);
+void tinyml_play_reduce_sum_f32(const struct tinyml_play *play);
+void tinyml_play_reduce_mean_f32(const struct tinyml_play *play);
+void tinyml_play_reduce_prod_f32(const struct tinyml_play *play);
+void tinyml_play_reduce_l1_f32(const struct tinyml_play *play);
+void tinyml_play_reduce_l2_f32(const struct tinyml_play *play);
+void tinyml_play_reduce_sum_square_f32(const struct tinyml_play *play);
+void tinyml_play_reduce_log_sum_f32(const struct tinyml_play *play);
+void tinyml_play_reduce_log_sum_exp_f32(const struct tinyml_play *play);
+void tinyml_play_reduce_max_f32(const struct tinyml_play *play);
+void tinyml_play_reduce_min_f32(const struct tinyml_play *play);
+void tinyml_play_normalize_f32(const struct tinyml_play *play);
+void tinyml_play_arg_reduce(const struct tinyml_play *play);
+uint32_t tinyml_check_reduce_f32(struct tinyml_check *check);
+uint32_t tinyml_check_normalize_f32(struct tinyml_check *check);
+uint32_t tinyml_check_arg_reduce(struct tinyml_check *check);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,102 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Small layers that random layers and the cases of operators do not have, for the player's tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from tinyml.ir import Array, DType, Graph, Node, Op, Quant, Tensor
+from tinyml.ops.conv.conv import Conv
+from tinyml.ops.dense.dense import Dense
+from tinyml.ops.recurrent.lstm_float import LstmFloat
+from tinyml.ops.recurrent.lstm_int8 import LstmInt8
+
+INPUTS, CELLS, STEPS, BATCHES = 3, 4, 2, 2
+SMALL = Quant.per_tensor(0.02, 3)
+
+
+def graphs() -> Iterator[Graph]:
+    rng = np.random.default_rng(34)
+    yield _layer("lstm_int8", LstmInt8(), _lstm_int8(rng))
+    yield _layer("lstm_int8_last", LstmInt8(sequence=False, time_major=True, cell_clip=3.0), _lstm_int8(rng))
+    yield _layer("lstm_float", LstmFloat(), _lstm_float(rng, whole=True))
+    yield _layer("lstm_coupled", LstmFloat(cell_clip=0.5, projection_clip=0.4), _lstm_float(rng, whole=False))
+    weights = rng.integers(-127, 128, (8, 3, 3, 2)).astype(np.float32) / np.float32(64)
+    yield _layer("conv_bytes", Conv(pads=(1, 1, 1, 1)), [_real("x", 1, 4, 4, 2), _known("w", weights)])
+    weights = rng.integers(-127, 128, (8, 9)).astype(np.float32) / np.float32(64)
+    bias = _known("b", rng.normal(size=8).astype(np.float32))
+    yield _layer("dense_bytes", Dense(), [_real("x", 2, 9), _known("w", weights), bias])
+
+
+def samples(graph: Graph) -> dict[str, Array]:
+    rng = np.random.default_rng(1)
+    found = {}
+    for name in graph.inputs:
+        tensor = graph.tensors[name]
+        if tensor.dtype.is_float:
+            found[name] = rng.normal(size=tensor.shape).astype(np.float32)
+        else:
+            low, high = tensor.dtype.limits
+            found[name] = rng.integers(low, high, tensor.shape).astype(tensor.dtype.numpy)
+    return found
+
+
+def _layer(name: str, op: Op, operands: Sequence[Tensor | None]) -> Graph:
+    outputs = [Tensor.of(f"y{i}", type_) for i, type_ in enumerate(op.infer(operands))]
+    names = tuple(t.name if t is not None else "" for t in operands)
+    node = Node(name, op, names, tuple(t.name for t in outputs))
+    tensors = {t.name: t for t in (*operands, *outputs) if t is not None}
+    inputs = tuple(t.name for t in operands if t is not None and not t.is_constant)
+    return Graph(name, tensors, (node,), inputs, tuple(t.name for t in outputs))
+
+
+def _real(name: str, *shape: int) -> Tensor:
+    return Tensor(name, shape, DType.FLOAT32)
+
+
+def _known(name: str, values: Array, quant: Quant | None = None) -> Tensor:
+    return Tensor.constant(name, values, quant)
+
+
+def _lstm_int8(rng: np.random.Generator) -> list[Tensor | None]:
+    def weights(name: str, columns: int) -> list[Tensor | None]:
+        scale = Quant.per_tensor(0.01, 0)
+        return [
+            _known(f"{name}{gate}", rng.integers(-127, 128, (CELLS, columns)).astype(np.int8), scale)
+            for gate in range(4)
+        ]
+
+    return [
+        Tensor("x", (STEPS, BATCHES, INPUTS), DType.INT8, SMALL),
+        *weights("w", INPUTS),
+        *weights("r", CELLS),
+        *(_known(f"b{gate}", rng.integers(-500, 500, CELLS).astype(np.int32)) for gate in range(4)),
+        Tensor("state", (BATCHES, CELLS), DType.INT8, SMALL),
+        Tensor("cell", (BATCHES, CELLS), DType.INT16, Quant.per_tensor(2.0**-11, 0)),
+    ]
+
+
+def _lstm_float(rng: np.random.Generator, whole: bool) -> list[Tensor | None]:
+    """With all gates; or with coupled ones, peepholes and a projection."""
+    outputs = CELLS if whole else 3
+
+    def known(name: str, *shape: int) -> Tensor:
+        return _known(name, rng.normal(0, 0.5, shape).astype(np.float32))
+
+    def gates(name: str, *shape: int) -> list[Tensor | None]:
+        return [known(f"{name}{gate}", *shape) if gate or whole else None for gate in range(4)]
+
+    return [
+        _real("x", BATCHES, STEPS, INPUTS),
+        *gates("w", CELLS, INPUTS),
+        *gates("r", CELLS, outputs),
+        *(None if whole or not gate else known(f"p{gate}", CELLS) for gate in range(3)),
+        *gates("b", CELLS),
+        None if whole else known("projection", outputs, CELLS),
+        None if whole else known("projection_bias", outputs),
+        _real("state", BATCHES, outputs),
+        _real("cell", BATCHES, CELLS),
+    ]
