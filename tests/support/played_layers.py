@@ -26,6 +26,8 @@ def graphs() -> Iterator[Graph]:
     yield _layer("lstm_coupled", LstmFloat(cell_clip=0.5, projection_clip=0.4), _lstm_float(rng, whole=False))
     weights = rng.integers(-127, 128, (8, 3, 3, 2)).astype(np.float32) / np.float32(64)
     yield _layer("conv_bytes", Conv(pads=(1, 1, 1, 1)), [_real("x", 1, 4, 4, 2), _known("w", weights)])
+    weights = rng.normal(size=(4, 3, 3, 2)).astype(np.float32)
+    yield _layer("conv_float", Conv(pads=(1, 1, 1, 1)), [_real("x", 1, 4, 4, 2), _known("w", weights)])
     weights = rng.integers(-127, 128, (8, 9)).astype(np.float32) / np.float32(64)
     bias = _known("b", rng.normal(size=8).astype(np.float32))
     yield _layer("dense_bytes", Dense(), [_real("x", 2, 9), _known("w", weights), bias])
