@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tinyml.api.exploring import explore
     from tinyml.api.quantized import QuantizedModel, quantize
     from tinyml.api.reference import reference_session
+    from tinyml.api.replaying import Figures, replay
     from tinyml.api.running import RunResult, run
     from tinyml.api.searching import Candidate, SearchResult, search
     from tinyml.api.sources import Model, load
@@ -45,6 +46,7 @@ __all__ = [
     "DeviceProfile",
     "Evaluation",
     "Exploration",
+    "Figures",
     "LayerCost",
     "Model",
     "ModelError",
@@ -64,6 +66,7 @@ __all__ = [
     "load",
     "quantize",
     "reference_session",
+    "replay",
     "run",
     "search",
 ]
@@ -77,6 +80,7 @@ _HOMES = {
     "api.exploring": ("explore",),
     "api.quantized": ("QuantizedModel", "quantize"),
     "api.reference": ("reference_session",),
+    "api.replaying": ("Figures", "replay"),
     "api.running": ("RunResult", "run"),
     "api.searching": ("Candidate", "SearchResult", "search"),
     "api.sources": ("Model", "load"),

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -50,6 +51,8 @@ from tinyml.settings.class_names import with_classes
 from tinyml.settings.optimize import find_goal
 from tinyml.settings.options import Options as Options
 from tinyml.settings.quantize_request import Request
+from tinyml.watch import reference
+from tinyml.watch.plan import WatchPlan, plan_watch
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -81,6 +84,7 @@ class Compiled:
     quantization: Report | None = None  # the loss of accuracy, if the model was quantised here
     layer_functions: tuple[str, ...] = ()  # the C of each layer; empty where a layer does no work
     tallies: Mapping[int, Tally] = field(default_factory=dict)  # what each layer's C does, by step
+    watch: WatchPlan | None = None  # the counters of a watched model
     files_read: tuple[Path, ...] = ()  # the model and its external data
     read_ns: int = 0  # when, in nanoseconds since 1970
 
@@ -127,7 +131,7 @@ def compile_model(model: Path | ModelFile, options: Options, observe: Observer |
     with limits.timed(), outside_faults():
         graph = _imported(file, quantized, options)
         origin = Provenance(path.name, file.sha256, options.describe())
-        compiled = compile_graph(graph, name, origin, options, observe)
+        compiled = compile_graph(graph, name, origin, options, observe, _watched(file, quantized, options))
     report = quantized.report if quantized else None
     return replace(compiled, quantization=report, files_read=tuple(file.files), read_ns=read_ns)
 
@@ -181,8 +185,45 @@ def _imported(file: ModelFile, quantized: Result | None, options: Options) -> Gr
     return replace(graph, notes=notes, open_inputs=given.open_inputs)  # the int8 file has none any more
 
 
+def _watched(file: ModelFile, quantized: Result | None, options: Options) -> Watched:
+    """What the model file says about the data that it was calibrated on."""
+    if not options.watch:
+        return Watched()
+    source = ModelFile(file.path, quantized.content) if quantized else file
+    text = importers.metadata(source).get(reference.KEY, "")
+    return Watched(reference.from_text(text) if text else {}, importers.version(file))
+
+
+def _counters(graph: Graph, watched: Watched, options: Options, macs: int) -> WatchPlan | None:
+    """The counters of a watched model, with the references of its file or of ``watch_data``."""
+    if not options.watch:
+        return None
+    references = dict(watched.references)
+    if options.watch_data is not None:
+        request = Request(options.watch_data, samples=sys.maxsize, frontend=options.frontend)
+        samples = read_samples(request, graph).inputs
+        references |= {
+            name: reference.of_stored((sample[name] for sample in samples), graph.tensors[name])
+            for name in graph.inputs
+        }
+    return plan_watch(graph, references, macs, watched.version)
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What a model file says for the counters of a watched model."""
+
+    references: Mapping[str, reference.Reference] = field(default_factory=dict)  # by input and output
+    version: int = 0
+
+
 def compile_graph(
-    graph: Graph, name: str, origin: Provenance, options: Options, observe: Observer | None = None
+    graph: Graph,
+    name: str,
+    origin: Provenance,
+    options: Options,
+    observe: Observer | None = None,
+    watched: Watched | None = None,
 ) -> Compiled:
     """From an imported graph to C, with the prefix ``name``."""
     target, goal = find_target(options.target), find_goal(options.optimize)
@@ -213,7 +254,11 @@ def compile_graph(
         observe("bands", graph)
     LOG.debug("plan: %d bytes of arena in %d steps", placed.arena_bytes, len(selected))
     sources = [file for file in options.operators if outside.is_c(file)]
-    emitted = emit(name, graph, placed, selected, target, origin, feed, sources)
+    macs = sum(chosen.layer.op.macs(chosen.layer) for chosen in selected)
+    counters = _counters(graph, watched or Watched(), options, macs)
+    if counters:
+        graph = replace(graph, notes=(*graph.notes, *counters.notes))
+    emitted = emit(name, graph, placed, selected, target, origin, feed, sources, counters)
     summary = summarize(
         name,
         graph,
@@ -227,6 +272,7 @@ def compile_graph(
         feed,
         emitted.set,
         goal,
+        emitted.watch,
     )
     files = {**emitted.files, f"{name}.json": summary.text}
     return Compiled(
@@ -239,6 +285,7 @@ def compile_graph(
         tuple(ledger.entries),
         layer_functions=emitted.layer_functions,
         tallies=emitted.tallies,
+        watch=counters,
     )
 
 

@@ -38,7 +38,7 @@ def with_a_toy(folder: Path) -> Path:
         if path.name == "options.py":
             mark = "    # Of the build and of tests, not of a model.\n"
             assert mark in text
-            text = text.replace(mark, ENTRY + mark).replace("import Files,", "import Choice, Files,")
+            text = text.replace(mark, ENTRY + mark).replace("import DataFile,", "import Choice, DataFile,")
         (copy / "settings" / path.name).write_text(text)
     return copy.parent
 

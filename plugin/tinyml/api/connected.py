@@ -28,6 +28,7 @@ from tinyml.harness.samples import input_bytes, output_arrays
 from tinyml.ir import Array, DType, Graph, Quant, State, Tensor
 from tinyml.pipeline import read_samples
 from tinyml.settings.quantize_request import Request, Scaling
+from tinyml.watch.figures import Figures, of_cbor
 
 if TYPE_CHECKING:
     from tinyml.slots.deploy import Deployed
@@ -167,6 +168,16 @@ class Device:
         finally:
             if slots.state() != before:
                 self._models = self._session.models()
+
+    def watch(self, model: str | None = None, *, reset: bool = False) -> Figures:
+        """What a model with ``watch: true`` has seen and decided; ``reset``: then start the next period."""
+        chosen = self._find(model)
+        if not chosen.is_watched:
+            raise ConfigError(
+                f"{chosen.name} on {self.where} counts nothing",
+                "watch: true in tinyml.yaml, CONFIG_TINYML_WATCH=y",
+            )
+        return of_cbor(self._session.counters(chosen.index, reset))
 
     def close(self) -> None:
         """Release the model that was in use, and end an emulator that ``connect`` has started."""

@@ -26,12 +26,14 @@ from tinyml.emit.fed_rows import rows_code
 from tinyml.emit.feed import FeedCode
 from tinyml.emit.interface import Port, parameters, ports
 from tinyml.emit.layers import Addresses, LayerCode, layer_codes
+from tinyml.emit.watch import WatchCode, watch_code
 from tinyml.ir import Array, DType, Graph
 from tinyml.memory.plan import Plan
 from tinyml.memory.select import Selected
 from tinyml.ops.framework import table_words
 from tinyml.ops.framework.kernel import Table, Tables
 from tinyml.ops.framework.tally import Tally
+from tinyml.watch.plan import WatchPlan
 
 RUNTIME_HEADER = Path(__file__).parents[1] / "runtime" / "include" / "tinyml" / "tinyml.h"
 
@@ -58,6 +60,7 @@ class Emitted:
     set: str  # identifies the C, which names the header and the tables that belong to it
     layer_functions: tuple[str, ...] = ()  # the C of each layer; empty where a layer does no work
     tallies: Mapping[int, Tally] = field(default_factory=dict)  # what each layer's C does, by step
+    watch: WatchCode | None = None  # the counters, if it has some
 
 
 @cache
@@ -77,6 +80,7 @@ def emit(
     origin: Provenance,
     feed: FeedCode | None = None,
     sources: Sequence[Path] = (),
+    counters: WatchPlan | None = None,
 ) -> Emitted:
     """A compiled model as text; ``feed`` is its front end, ``sources`` C that kernels from outside call."""
     addresses = Addresses(name, graph, plan, parameters(graph))
@@ -90,6 +94,7 @@ def emit(
     checked = {table.name: table.values for table in all_tables}
     checked |= {f"{s['name']}_initial": s["initial"] for s in states if not s["uniform"]}
     rows = rows_code(selected, plan, target)
+    watch = watch_code(name, counters, inputs, outputs, plan.io_outside) if counters else None
     libm = sorted({function for code in codes for function in code.libm})
     constants = (*(table.values for table in all_tables), *(state["initial"] for state in states))
     more = [
@@ -106,7 +111,9 @@ def emit(
         "target": target,
         "arena_bytes": plan.arena_bytes,
         "lower_bound_bytes": plan.lower_bound_bytes,
-        "weights_bytes": sum(layer_bytes) + (feed.flash_bytes if feed else 0),
+        "weights_bytes": sum(layer_bytes)
+        + (feed.flash_bytes if feed else 0)
+        + (watch.flash_bytes if watch else 0),
         "macs": sum(s.layer.op.macs(s.layer) for s in selected),
         "headers": _headers(codes, more),
         "libm": libm,
@@ -122,6 +129,7 @@ def emit(
         "checked_crc": f"0x{crc_of(checked.values()):08x}u",
         "feed": feed,
         "rows": rows,
+        "watch": watch,
         "own_code": _own_code(selected, sources),
         "labels": c.code(c.string(label) for label in graph.labels),
         "states": states,
@@ -140,7 +148,7 @@ def emit(
     functions = tuple("" if step in plan.free else next(working).function for step in range(len(selected)))
     steps = (step for step in range(len(selected)) if step not in plan.free)
     tallies = {step: code.tally for step, code in zip(steps, codes, strict=True)}
-    return Emitted(texts, layer_bytes, libm, _number(texts[f"{name}.c"]), functions, tallies)
+    return Emitted(texts, layer_bytes, libm, _number(texts[f"{name}.c"]), functions, tallies, watch)
 
 
 def _own_code(selected: Sequence[Selected], sources: Sequence[Path]) -> list[dict[str, object]]:

@@ -12,6 +12,7 @@ from typing import Any
 from tinyml.cores.targets import Target
 from tinyml.emit.fed_rows import rows_code
 from tinyml.emit.feed import FeedCode
+from tinyml.emit.watch import SOURCE, WatchCode, summary_of
 from tinyml.ir import Graph, Tensor
 from tinyml.memory.plan import Plan, Region
 from tinyml.memory.select import Selected
@@ -41,6 +42,7 @@ def summarize(
     feed: FeedCode | None = None,
     set_: str = "",
     goal: Goal = BALANCED,
+    watch: WatchCode | None = None,
 ) -> Summary:
     """Everything in plain JSON types.
 
@@ -48,7 +50,7 @@ def summarize(
     """
     kernels = {file for chosen in selected for file in chosen.kernel.runtime_sources(chosen.layer)}
     rows = rows_code(selected, plan, target)
-    runtime = sorted(kernels | set(feed.sources if feed else ()))
+    runtime = sorted(kernels | set(feed.sources if feed else ()) | ({SOURCE} if watch else set()))
     return Summary(
         {
             "name": name,
@@ -61,8 +63,11 @@ def summarize(
             "arena_lower_bound_bytes": plan.lower_bound_bytes,
             "state_bytes": sum(graph.tensors[state.tensor].bytes for state in graph.states)
             + (feed.ram_bytes if feed else 0)
-            + (rows.ram_bytes if rows else 0),
-            "weights_bytes": sum(layer_bytes) + (feed.flash_bytes if feed else 0),
+            + (rows.ram_bytes if rows else 0)
+            + (watch.ram_bytes if watch else 0),
+            "weights_bytes": sum(layer_bytes)
+            + (feed.flash_bytes if feed else 0)
+            + (watch.flash_bytes if watch else 0),
             "macs": sum(s.layer.op.macs(s.layer) for s in selected),
             "inputs": [_tensor(graph.tensors[n]) for n in graph.inputs],
             "outputs": [_tensor(graph.tensors[n]) for n in graph.outputs],
@@ -72,6 +77,7 @@ def summarize(
             ],
             **({"frontend": _frontend(feed)} if feed else {}),
             **({"rows": {"count": rows.rows, "row_bytes": rows.row_bytes}} if rows else {}),
+            **({"watch": summary_of(watch)} if watch else {}),
             **({"npu": parts} if (parts := _npu(selected)) else {}),
             "sources": {
                 "runtime": runtime,

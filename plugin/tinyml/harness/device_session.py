@@ -46,6 +46,7 @@ class Command(IntEnum):
     LAYERS = 8
     BYE = 9
     SLOT = 10
+    WATCH = 11
 
 
 class Status(IntEnum):
@@ -100,6 +101,7 @@ class DeviceModel:
     runs: bool  # False if its run function takes the caller's buffers, or the slot is empty
     has_state: bool
     takes_rows: bool  # it computes while its input comes
+    is_watched: bool  # it counts what it sees and decides
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
 
@@ -165,6 +167,7 @@ class Session:
             bool(abilities & 1) and inputs > 0,
             bool(abilities & 2),
             bool(abilities & 4),
+            bool(abilities & 8),
             tuple(self._tensor(index, 0, i) for i in range(inputs)),
             tuple(self._tensor(index, 1, i) for i in range(outputs)),
         )
@@ -222,6 +225,17 @@ class Session:
                 f"{self.where} has no slots for models", "a firmware with CONFIG_TINYML_SLOTS=y"
             )
         return self.ask(Command.SLOT, request, seconds)
+
+    def counters(self, model: int, reset: bool) -> bytes:
+        """What a model has counted, as CBOR; with ``reset``, the next period starts then."""
+        found, total = b"", 1
+        while len(found) < total:
+            results = self.ask(Command.WATCH, struct.pack("<BBH", model, 0, len(found)))
+            (total,) = struct.unpack_from("<H", results)
+            found += results[2:]
+        if reset:
+            self.ask(Command.WATCH, struct.pack("<BBH", model, 1, total))
+        return found
 
     def bye(self) -> None:
         """Release the model, without waiting for an answer."""

@@ -46,6 +46,7 @@ class Generated:
     compile_flag: str = BALANCED.flag  # for its own source and the kernels
     row_bytes: int = 0  # of the input, if the application feeds it in rows
     npu: str = ""  # the accelerator that computes a part of it
+    watched: bool = False  # it counts what it sees and decides
     opened_by: str = ""  # the function that finds the model, if it is data for the player
 
     @property
@@ -72,6 +73,7 @@ class Generated:
         if self.row_bytes:
             bytes_ = sum(port.bytes for port in self.inputs)
             found += [f"TINYML_HARNESS_INPUT_BYTES={bytes_}u", f"TINYML_HARNESS_ROW_BYTES={self.row_bytes}u"]
+        found += [f"TINYML_HARNESS_WATCH={self.name}_watcher"] if self.watched else []
         return tuple(found)
 
 
@@ -95,6 +97,7 @@ def read_generated(folder: Path) -> Generated:
         compile_flag=str(summary.get("compile_flag", BALANCED.flag)),
         row_bytes=int(summary.get("rows", {}).get("row_bytes", 0)),
         npu="".join(part["accelerator"] for part in summary.get("npu", ())[:1]),
+        watched="watch" in summary,
         opened_by=str(summary.get("open", "")),
     )
 

@@ -130,7 +130,13 @@ def _units(model: Generated, machine: Machine, folder: Path, options: Options) -
     main = "main.c"
     if options.serve:
         main, port = "serve.c", (*port, "line_qemu.c" if machine.board else "line_host.c")
-        units += [Unit(path, RUNTIME, ours, includes) for path in sorted((RUNTIME_C / "host").glob("*.c"))]
+        rooms = ("host", "watch") if model.watched else ("host",)
+        served = [path for room in rooms for path in sorted((RUNTIME_C / room).glob("*.c"))]
+        units += [
+            Unit(path, RUNTIME, ours, includes)
+            for path in served
+            if path.relative_to(RUNTIME_C).as_posix() not in model.runtime_sources
+        ]
     units += harness_units(harness, model.harness_defines, port, main)
     return [Unit(model.source, MODEL, model_flags, model_includes), *units]
 

@@ -11,7 +11,7 @@ from tinyml.importers import finite
 from tinyml.importers.model_file import TFLITE_MAGIC, ModelFile, read_model, with_outputs
 from tinyml.ir import Graph, Shape
 
-__all__ = ["TFLITE_MAGIC", "ModelFile", "load", "metadata", "read", "read_model", "with_outputs"]
+__all__ = ["TFLITE_MAGIC", "ModelFile", "load", "metadata", "read", "read_model", "version", "with_outputs"]
 
 
 def load(model: Path | ModelFile, shapes: Mapping[str, Shape] | None = None) -> Graph:
@@ -43,3 +43,10 @@ def metadata(file: ModelFile) -> dict[str, str]:
     if file.is_tflite:
         return {}
     return {item.key: item.value for item in onnx_model.parse(file).metadata_props}
+
+
+def version(file: ModelFile) -> int:
+    """The version that the training gave the model, as far as 32 bits; 0 if it gave none."""
+    from tinyml.importers import onnx_model
+
+    return 0 if file.is_tflite else max(0, onnx_model.parse(file).model_version) & 0xFFFFFFFF

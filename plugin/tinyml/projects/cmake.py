@@ -66,6 +66,11 @@ def arguments() -> str:
         for setting in known
         if COMMAND in setting.places
     ]
+    lines += [
+        f"set_property(GLOBAL PROPERTY TINYML_SWITCH_{setting.keyword} TRUE)\n"
+        for setting in known
+        if setting.form.switch
+    ]
     return "".join(lines)
 
 

@@ -94,7 +94,7 @@ def _key(file: ModelFile, request: Request, shapes: Mapping[str, Shape]) -> str:
     ):
         digest.update(text.encode() + b"\0")
     compiler = Path(__file__).parents[1]
-    parts = ("datasets", "importers", "ops", "passes", "quantize", "reference")
+    parts = ("datasets", "importers", "ops", "passes", "quantize", "reference", "watch")
     own = [file for part in parts for file in (compiler / part).rglob("*.py")]
     for source in (*sorted(own), *sorted(OUTSIDE.values()), *request.files):
         digest.update(source.name.encode() + b"\0")

@@ -27,6 +27,7 @@ from tinyml.quantize.export_check import check_export
 from tinyml.quantize.forests import forest_bytes, ignores_missing, shrink_forests
 from tinyml.quantize.integer_forms import float_nodes
 from tinyml.quantize.layers import FloatLayer, chosen, find_layers, in_float_surroundings
+from tinyml.quantize.observed import keep_observed
 from tinyml.quantize.open_outputs import COARSE, open_outputs, worth_opening
 from tinyml.quantize.own_operators import completed, restore
 from tinyml.quantize.precision import Precision, int16_nodes
@@ -134,6 +135,7 @@ class _Work:
         report = self._report(model, method, tried, wanted, self._int16(ranges, wanted))
         restore(model, self.own)
         inside = {name for state in self.states for name in (state.input, state.output)}
+        keep_observed(model, self.samples.inputs, self.reference.results, inside)
         if self.request.io == "int8":
             model = to_int8_interface(model, inside)
         with_states(model, store_integers(model, self.states))

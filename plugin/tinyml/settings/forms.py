@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from tinyml.base.errors import ConfigError, did_you_mean
@@ -157,3 +158,65 @@ class Files(Form):
 
     def merged(self, common: Any, own: Any) -> tuple[Path, ...]:
         return (*common, *(own or ()))
+
+
+class Switch(Form):
+    """On or off; an option without a value on the command line."""
+
+    switch = True
+    empty = False
+    words_for = MappingProxyType(
+        {
+            "true": True,
+            "yes": True,
+            "on": True,
+            "1": True,
+            "false": False,
+            "no": False,
+            "off": False,
+            "0": False,
+        }
+    )
+
+    def read(self, value: Any, where: str) -> bool:
+        if isinstance(value, bool):
+            return value
+        word = str(value).strip().lower()
+        if isinstance(value, str | int) and word in self.words_for:
+            return self.words_for[word]
+        raise ConfigError(
+            f"{start(where)}{self.key!r} must be true or false, found {value!r}", f"{self.key}: true"
+        )
+
+    def words(self, value: Any, folder: Path | None = None) -> list[str]:
+        return ["true" if value else "false"]
+
+
+class DataFile(Form):
+    """A file or folder with samples; its path is relative."""
+
+    def __init__(self, example: str) -> None:
+        self.example = example
+
+    def read(self, value: Any, where: str) -> str:
+        if not isinstance(value, str) or not value:
+            raise ConfigError(
+                f"{start(where)}{self.key!r} must be the path of a file, found {kind(value)}",
+                f"{self.key}: {self.example}",
+            )
+        return relative_path(value, where, self.key)
+
+    def parse(self, words: Sequence[str], where: str) -> str:
+        return words[-1]
+
+    def words(self, value: Any, folder: Path | None = None) -> list[str]:
+        return [(folder / value).as_posix() if folder else str(value)]
+
+    def relocated(self, value: Any, to: Callable[[str], str]) -> str:
+        return to(value)
+
+    def option(self, value: Any, folder: Path) -> Path:
+        return folder / value
+
+    def accept(self, value: Any) -> Path | None:
+        return None if value is None else Path(value)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from tinyml.base.errors import ConfigError
 from tinyml.cores.targets import TARGETS
-from tinyml.settings.forms import Files, Names, Text
+from tinyml.settings.forms import DataFile, Files, Names, Switch, Text
 from tinyml.settings.model_forms import (
     KERNELS,
     Accelerator,
@@ -145,6 +145,26 @@ class Options:
         describe=lambda classes: (),  # they do not change what is computed
     )
 
+    watch: Setting[bool, bool | str] = Setting(
+        False,
+        Switch(),
+        "`true`: the model counts what it sees and decides: kws_watch(), drift against the data of its "
+        "calibration; see [watch.md](watch.md)",
+        command="count what the model sees and decides in every run: NAME_watch()",
+        ini="`true`: models count what they see and decide: see [watch.md](watch.md)",
+        describe=lambda watch: ["watched"],
+    )
+    watch_data: Setting[Path | None, str | Path] = Setting(
+        None,
+        DataFile("typical.npz"),
+        "samples that the watched inputs are compared with (default: what `quantize` was calibrated on), "
+        "relative to tinyml.yaml",
+        metavar="DATA",
+        command="samples that the watched inputs are compared with: .npz, .npy, .csv, or a folder "
+        "(default: what the model was calibrated on)",
+        describe=lambda file: [f"watched against {file.name}"] if file else [],
+    )
+
     # Of the build and of tests, not of a model.
     cmsis_nn: bool = False  # whether the build has CMSIS-NN, so that "auto" may use it
     expose: tuple[str, ...] = ()  # inner tensors to expose as outputs, for inspection
@@ -160,6 +180,14 @@ class Options:
                 "a front end computes the rows of the input itself: the application cannot feed them",
                 "io arena",
             )
+
+        if self.watch and self.io.rows:
+            raise ConfigError(
+                "the inputs of a watched model cannot arrive in rows: they are counted before a run",
+                "io arena, or no watch",
+            )
+        if self.watch_data is not None and not self.watch:
+            raise ConfigError("watch_data is for a model that is watched", "watch: true, or no watch_data")
 
     def describe(self) -> str:
         """Options that are not the default, for the provenance comment."""

@@ -27,6 +27,7 @@ class Form:
 
     key = ""  # the setting's name
     many = False  # several words: repeated on the command line, a list in CMake, lines in platformio.ini
+    switch = False  # on the command line, the option alone means yes
     keyed = False  # words are key=value, and those of two places add up
     choices: tuple[str, ...] = ()
     meanings: Mapping[str, str] = MappingProxyType({})  # of the words in choices, for the command line

@@ -76,6 +76,7 @@ class Compile(Verb):
         from tinyml.pipeline import STAGES
         from tinyml.report import budget
         from tinyml.report.ways_out import pricing
+        from tinyml.settings.quantize_request import Request
 
         if args.dump_ir not in (None, "all", *STAGES):
             raise ConfigError(f"unknown stage {args.dump_ir!r}", f"all, {', '.join(STAGES)}")
@@ -92,7 +93,8 @@ class Compile(Verb):
         place = COMMAND if any(limit.whose == budget.UNNAMED for _, limit in limits) else YAML
         ways = pricing(args.model, options, compiled.built, place, args.weights_in_ram)
         budget.check_all(compiled.summary, limits, args.weights_in_ram, flash, ways)
-        data = options.quantize.files if options.quantize else []
+        data = [*options.quantize.files] if options.quantize else []
+        data += Request(options.watch_data).files if options.watch_data else []
         sources = [
             *compiled.built.files_read,
             *data,

@@ -61,7 +61,10 @@ def add_setting(
         words = {word for choice in allowed for word in choice.split(",")}
         text = "; ".join(f"{word}: {meaning}" for word, meaning in form.meanings.items() if word in words)
     options: dict[str, Any] = {"action": "append"} if form.many else {}
-    options |= {"choices": tuple(allowed)} if allowed else {"metavar": setting.metavar or setting.keyword}
+    if form.switch:
+        options, shown = {"action": "store_const", "const": "true"}, ""
+    else:
+        options |= {"choices": tuple(allowed)} if allowed else {"metavar": setting.metavar or setting.keyword}
     if name == "io":
         options |= {"type": _spelt, "metavar": "|".join(allowed or ())}  # braces and commas would be misread
     if name in ("name", "target"):

@@ -15,6 +15,24 @@ static const struct tinyml_model *model_at(size_t index)
 	return index == 0u ? &TINYML_HARNESS_MODEL : NULL;
 }
 
+#ifdef TINYML_HARNESS_WATCH
+#include <tinyml/watch.h>
+
+extern const struct tinyml_watch TINYML_HARNESS_WATCH;
+
+static size_t watch_model(const struct tinyml_model *model, size_t offset, uint8_t *answer,
+			  size_t room)
+{
+	(void)model;
+	if (answer == NULL) {
+		tinyml_watch_reset(&TINYML_HARNESS_WATCH);
+	}
+	return tinyml_watch_encode(&TINYML_HARNESS_WATCH, offset, answer, room);
+}
+#else
+#define watch_model NULL
+#endif
+
 int main(void)
 {
 	const struct tinyml_host_port port = {
@@ -22,6 +40,7 @@ int main(void)
 		.send = line_send,
 		.cycles = line_cycles,
 		.describe_clock = line_describe_clock,
+		.watch = watch_model,
 	};
 	static struct tinyml_host host;
 	uint8_t byte;

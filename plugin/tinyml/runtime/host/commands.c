@@ -134,6 +134,15 @@ static int commands_hello(struct tinyml_host *host, const uint8_t *arguments)
 	return TINYML_HOST_OK;
 }
 
+/* Bytes of the counters of a model; 0 if it has none. */
+static size_t commands_watch_bytes(const struct tinyml_host_port *port,
+				   const struct tinyml_model *model)
+{
+	uint8_t nothing = 0;
+
+	return port->watch != NULL ? port->watch(model, 0, &nothing, 0) : 0u;
+}
+
 static int commands_describe_model(struct tinyml_host *host, const struct tinyml_model *model)
 {
 	commands_put(host, model->sha256, sizeof(model->sha256));
@@ -143,7 +152,10 @@ static int commands_describe_model(struct tinyml_host *host, const struct tinyml
 	commands_put_number(host,
 			    (model->run != NULL || model->feed != NULL ? TINYML_HOST_CAN_RUN : 0u) |
 				    (model->reset != NULL ? TINYML_HOST_CAN_RESET : 0u) |
-				    (model->feed != NULL ? TINYML_HOST_TAKES_ROWS : 0u),
+				    (model->feed != NULL ? TINYML_HOST_TAKES_ROWS : 0u) |
+				    (commands_watch_bytes(host->port, model) != 0u
+					     ? TINYML_HOST_HAS_WATCH
+					     : 0u),
 			    1);
 	commands_put(host, model->name, strlen(model->name));
 	return TINYML_HOST_OK;
@@ -275,6 +287,34 @@ static int commands_pass_to_slot(struct tinyml_host *host, const uint8_t *argume
 	return used == 0u ? TINYML_HOST_BUSY : TINYML_HOST_OK;
 }
 
+/* The counters of a model. It is held, so that parts of them belong together. */
+static int commands_read_watch(struct tinyml_host *host, const struct tinyml_model *model,
+			       const uint8_t *arguments)
+{
+	const size_t total = commands_watch_bytes(host->port, model);
+	const size_t offset = commands_get_number(&arguments[1], 2);
+	const size_t room = TINYML_HOST_PAYLOAD;
+	int status;
+
+	if (total == 0u) {
+		return TINYML_HOST_UNKNOWN;
+	}
+	if (offset > total) {
+		return TINYML_HOST_WRONG;
+	}
+	status = commands_hold(host, model);
+	if (status != TINYML_HOST_OK) {
+		return status;
+	}
+	commands_put_number(host, (uint32_t)total, 2);
+	(void)host->port->watch(model, offset, &host->answer[host->answer_bytes], room);
+	host->answer_bytes += total - offset < room ? total - offset : room;
+	if (arguments[0] != 0u) {
+		(void)host->port->watch(model, 0, NULL, 0);
+	}
+	return TINYML_HOST_OK;
+}
+
 /* Names, shapes and pointers of a model that another thread may replace meanwhile. */
 static int commands_describe(struct tinyml_host *host, const struct tinyml_model *model,
 			     const uint8_t *arguments, bool is_tensor)
@@ -328,6 +368,8 @@ static int commands_execute_for(struct tinyml_host *host, uint8_t command,
 		return status;
 	case TINYML_HOST_RUN:
 		return commands_run(host, model);
+	case TINYML_HOST_WATCH:
+		return bytes < 3u ? TINYML_HOST_WRONG : commands_read_watch(host, model, arguments);
 	default: /* TINYML_HOST_READ */
 		return bytes < 6u ? TINYML_HOST_WRONG
 				  : commands_read_outputs(host, model, arguments);
@@ -355,6 +397,7 @@ static int commands_execute(struct tinyml_host *host, uint8_t command, uint8_t *
 	case TINYML_HOST_WRITE:
 	case TINYML_HOST_RUN:
 	case TINYML_HOST_READ:
+	case TINYML_HOST_WATCH:
 		model = bytes < 1u ? NULL : host->port->model(arguments[0]);
 		return model == NULL ? TINYML_HOST_WRONG
 				     : commands_execute_for(host, command, model, arguments + 1,

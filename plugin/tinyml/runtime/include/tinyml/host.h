@@ -36,6 +36,10 @@
  *	LAYERS first (2)                 -> layers (2), cycles (4 each) of as many as fit
  *	BYE                              -> nothing; the model is released
  *	SLOT   and its own request       -> see <tinyml/slot_receiver.h>
+ *	WATCH  model (1), reset (1), offset (2)
+ *	                                 -> bytes of the whole (2), those from the offset that fit:
+ *	                                    the counters in CBOR, see <tinyml/watch.h>. `reset`:
+ *	                                    then start the next period
  *
  * The first byte of the results of HELLO after the nonce is the version in all versions.
  */
@@ -70,6 +74,7 @@ enum tinyml_host_command {
 	TINYML_HOST_LAYERS,
 	TINYML_HOST_BYE,
 	TINYML_HOST_SLOT,
+	TINYML_HOST_WATCH,
 };
 
 enum tinyml_host_status {
@@ -86,6 +91,7 @@ enum tinyml_host_status {
 #define TINYML_HOST_HAS_SLOTS  2u
 #define TINYML_HOST_CAN_RUN    1u
 #define TINYML_HOST_CAN_RESET  2u
+#define TINYML_HOST_HAS_WATCH  8u /* counters of what it sees and decides */
 #define TINYML_HOST_TAKES_ROWS 4u /* it computes while its input is written, in order */
 
 /** How long something takes, in cycles of the port's clock. */
@@ -121,6 +127,11 @@ struct tinyml_host_port {
 	/** A request for <tinyml/slot_receiver.h>; returns the bytes of the answer, 0 if another
 	 * thread uses the model. */
 	size_t (*slot)(const uint8_t *request, size_t bytes, uint8_t *answer, size_t room);
+
+	/** The counters of a model as CBOR, from an offset; returns the bytes of the whole, 0 if it
+	 * has none. With an answer of NULL, the next period starts. */
+	size_t (*watch)(const struct tinyml_model *model, size_t offset, uint8_t *answer,
+			size_t room);
 };
 
 /** A conversation. Only `port` is the caller's to set; everything else starts as zero. */
