@@ -19,6 +19,9 @@ from tinyml.base.errors import ConfigError, ModelError, TinymlError, ToolError
 from tinyml.importers import metadata, read_model
 from tinyml.ir import Array, DType, Graph, Quant, Tensor
 from tinyml.pipeline import Options, compile_model
+from tinyml.slots.data_pack import pack_data
+from tinyml.slots.pack import Slot, pack_compiled
+from tinyml.slots.version import Version
 from tinyml.watch import cbor
 from tinyml.watch.counting import Counter, drift
 from tinyml.watch.figures import ClassFigures, ValueFigures, figures, of_cbor
@@ -171,6 +174,10 @@ def test_mistakes(int8_digits: Path) -> None:
         Options(watch="maybe")
     with pytest.raises(TinymlError, match=r"there is no .*nowhere\.npz"):
         compile_model(int8_digits, Options(watch=True, watch_data="nowhere.npz"))
+    with pytest.raises(ConfigError, match="a model as data has no counters"):
+        pack_data(int8_digits, Options(watch=True), (), Version(1))
+    with pytest.raises(ConfigError, match="a model in a slot has no counters"):
+        pack_compiled(compile_model(int8_digits, Options(watch=True)), (Slot("a", 0),), Version(1))
     for text in ("", "[]", '{"x": {"scale": 0, "zero_point": 0, "counts": [0]}}', '{"x": {"scale": 1}}'):
         with pytest.raises(ModelError, match=r"metadata 'tinyml\.watch' cannot be read"):
             from_text(text)

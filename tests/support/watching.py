@@ -45,7 +45,8 @@ def several(folder: Path) -> Path:
         graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8, model_version=7
     )
     onnx.save(model, folder / "several.onnx")
-    np.savez(folder / "typical.npz", **noise(200, 1))
+    typical = noise(200, 1)
+    np.savez(folder / "typical.npz", x=typical["x"], z=typical["z"])
     return folder / "several.onnx"
 
 

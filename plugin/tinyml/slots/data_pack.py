@@ -37,6 +37,8 @@ def pack_data(
         raise ConfigError(
             "a model as data uses the kernels of the player, not CMSIS-NN", "pack it without --kernels"
         )
+    if options.watch:
+        raise ConfigError("a model as data has no counters (watch)", "pack it without watch")
     variants = []
     for family in families:
         chosen = replace(options, target=family.target, kernels="portable")

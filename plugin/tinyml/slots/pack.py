@@ -63,6 +63,8 @@ def pack_compiled(
             "a model in a slot cannot take its input in rows (io rows)",
             "io arena, or no `io:` in tinyml.yaml",
         )
+    if compiled.watch is not None:
+        raise ConfigError("a model in a slot has no counters (watch)", "pack it without watch")
     layout = lay_out(compiled)
     target = find_target(str(compiled.summary["target"]))
     objects = Objects(slot_files(compiled, layout), target, optimize)
