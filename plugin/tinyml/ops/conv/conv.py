@@ -26,6 +26,7 @@ from tinyml.ops.shared.axis_order import channels_first, channels_last, depthwis
 from tinyml.ops.shared.overlay import backwards, forwards
 from tinyml.ops.shared.window import onnx_window
 from tinyml.ops.weighted import helium, rvv
+from tinyml.ops.weighted.block_weights import PointwiseNibbles
 from tinyml.ops.weighted.byte_weights import ConvByteWeights
 from tinyml.ops.weighted.int16 import ConvInt16
 from tinyml.ops.weighted.into_float import ConvIntoFloat, PointwiseIntoFloat
@@ -180,6 +181,7 @@ register_kernels(
     ConvInt16(),
     PointwiseIntoFloat(),
     ConvIntoFloat(),
+    PointwiseNibbles(),
     ConvByteWeights(),
     ConvFloat(),
     ConvLoops(),

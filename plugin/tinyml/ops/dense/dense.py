@@ -21,6 +21,7 @@ from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.shared.operands import present
 from tinyml.ops.shared.quant import Multipliers, output_multipliers, quant_of
 from tinyml.ops.weighted import helium, rvv
+from tinyml.ops.weighted.block_weights import DenseByteBlocks, DenseNibbles
 from tinyml.ops.weighted.byte_weights import DenseByteWeights
 from tinyml.ops.weighted.int16 import DenseInt16
 from tinyml.ops.weighted.into_float import DenseIntoFloat
@@ -257,7 +258,9 @@ register_kernels(
     DenseComputed(),
     DenseIntoFloat(),
     DenseRunsOfBytes(),
+    DenseNibbles(),
     DenseByteWeights(),
+    DenseByteBlocks(),
     DenseRuns(),
     DenseSparse(),
     DenseFloat(),

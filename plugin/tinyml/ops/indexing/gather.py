@@ -20,6 +20,7 @@ from tinyml.ops.framework.play_sheet import NotPlayableError
 from tinyml.ops.framework.quantization_facts import quantizes
 from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
+from tinyml.ops.indexing.packed_rows import GatherPacked, GatherPackedBytes, index_code
 from tinyml.ops.reshape import Reshape
 from tinyml.ops.shared.axes import normalized, onnx_axis
 from tinyml.ops.shared.indices import in_range
@@ -122,14 +123,6 @@ class GatherND(Op):
 def per_tensor(x: Tensor) -> Quant | None:
     """Quantisation that stays valid when slices move."""
     return x.quant if x.quant is None or not x.quant.per_channel else None
-
-
-def index_code(sheet: Sheet, tensor: Tensor, expression: str, size: int) -> c.Expr:
-    """C for an index into ``size`` elements; constants that are in range need no check."""
-    known = tensor.is_constant and tensor.dtype is DType.INT32 and tensor.elements
-    if known and int(tensor.value.min()) >= 0 and int(tensor.value.max()) < size:
-        return c.Expr(expression)
-    return sheet.index(expression, size)
 
 
 class GatherLoops(Kernel[Gather]):
@@ -270,7 +263,7 @@ def position_code(sheet: Sheet, x: Tensor, indices: Tensor, batch_dims: int, num
         sheet.line(f"place += {value * strides[axis]};")
 
 
-register_kernels(Gather, GatherLoops())
+register_kernels(Gather, GatherPacked(), GatherPackedBytes(), GatherLoops())
 register_kernels(GatherElements, GatherElementsLoops())
 register_kernels(GatherND, GatherNDLoops())
 

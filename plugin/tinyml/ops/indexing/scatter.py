@@ -14,7 +14,8 @@ from tinyml.base.errors import UnsupportedError
 from tinyml.ir import Array, DType, Layer, Tensor, given
 from tinyml.ops.framework.kernel import InPlace, Sheet, register_kernels
 from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
-from tinyml.ops.indexing.gather import index_code, known_indices, position_code
+from tinyml.ops.indexing.gather import known_indices, position_code
+from tinyml.ops.indexing.packed_rows import index_code
 from tinyml.ops.indexing.replacement import Replacement, copy_first
 from tinyml.ops.shared.axes import onnx_axis
 from tinyml.ops.shared.indices import in_range
