@@ -139,11 +139,16 @@ def test_auto_keeps_just_enough(calibration: Path) -> None:
     goal = Goal(decibels=plain.report.decibels + 2)
     request = Request(calibration, method="minmax", samples=64, auto=goal)
     result = quantize(FLOAT, request)
-    kept = result.report.kept_float
+    floats, wide = result.report.kept_float, result.report.int16
     assert result.report.decibels >= plain.report.decibels + 2
-    assert 0 < len(kept) < len(result.report.layers)
-    for index in range(len(kept)):
-        fewer = replace(request, auto=None, keep_float=kept[:index] + kept[index + 1 :])
+    assert 0 < len(floats) + len(wide) < len(result.report.layers)
+    for name in (*floats, *wide):
+        fewer = replace(
+            request,
+            auto=None,
+            keep_float=tuple(other for other in floats if other != name),
+            int16=tuple(other for other in wide if other != name),
+        )
         assert quantize(FLOAT, fewer).report.decibels < plain.report.decibels + 2
 
 

@@ -31,12 +31,20 @@ class QuantizedModel(Model):
 
     def _repr_html_(self) -> str:
         layers = [
-            (layer.name, layer.op_type, layer.kind, _decibels(layer.decibels), _decibels(layer.lost_here))
+            (
+                layer.name,
+                layer.op_type,
+                layer.type_text,
+                _decibels(layer.decibels),
+                _decibels(layer.lost_here),
+                "" if layer.share is None else f"{100 * layer.share:.0f} %",
+                layer.why,
+            )
             for layer in self.report.computing()
         ]
         notes = [("warning", note) for note in self.report.advice()]
         return table([("result", self.report.headline()), *notes]) + table(
-            layers, ("layer", "operator", "type", "SNR", "lost here")
+            layers, ("layer", "operator", "type", "SNR", "lost here", "share of loss", "why float")
         )
 
 

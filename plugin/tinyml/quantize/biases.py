@@ -36,6 +36,23 @@ def plain_biases(model: onnx.ModelProto) -> None:
         model.graph.initializer.remove(tensor)
 
 
+def own_biases(model: onnx.ModelProto) -> None:
+    """Give every layer a bias of its own: each is quantised with the scale of its layer."""
+    constants = {tensor.name: tensor for tensor in model.graph.initializer}
+    seen: set[str] = set()
+    for node in model.graph.node:
+        channels = _channels(node, constants)
+        if channels is None or len(node.input) <= BIAS or node.input[BIAS] not in constants:
+            continue
+        name = node.input[BIAS]
+        if name in seen:
+            copy = onnx.TensorProto()
+            copy.CopyFrom(constants[name])
+            copy.name = node.input[BIAS] = f"{node.name}/bias"
+            model.graph.initializer.append(copy)
+        seen.add(node.input[BIAS])
+
+
 def other_biases(model: onnx.ModelProto) -> frozenset[str]:
     """Gemm nodes whose bias differs from row to row, which no integer form has."""
     constants = {tensor.name: tensor for tensor in model.graph.initializer}

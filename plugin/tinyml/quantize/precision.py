@@ -30,10 +30,11 @@ Override = dict[str, Any]
 
 @dataclass(frozen=True)
 class Precision:
-    """What is not int8: layers in float, layers with int16 activations."""
+    """What is not int8: layers in float, layers with int16 activations, weights of four bits."""
 
     floats: tuple[FloatLayer, ...] = ()
     int16: tuple[FloatLayer, ...] = ()
+    int4: frozenset[str] = frozenset()
 
 
 def int16_nodes(

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from tinyml.ir import Array, Graph, Shape, State
 from tinyml.ops.framework.quantization_facts import quantizing
 from tinyml.ops.framework.reading import dtype_of
 from tinyml.quantize import export, export_check
-from tinyml.quantize.biases import plain_biases, refuse_infinite_weights
+from tinyml.quantize.biases import own_biases, plain_biases, refuse_infinite_weights
 from tinyml.quantize.own_operators import NOTHING, Cut, cut
 from tinyml.quantize.reserved import avoid_reserved_names
 from tinyml.reference import session
@@ -29,6 +30,8 @@ from tinyml.reference.halves import widen
 
 OPSET = 13
 """The oldest opset in which weights can be quantised per channel."""
+
+FOUR_BITS = (onnx.TensorProto.INT4, onnx.TensorProto.UINT4)
 
 INTEGER_OPERATORS = ("QuantizeLinear", "DequantizeLinear", "ConvInteger", "MatMulInteger")
 
@@ -70,6 +73,7 @@ def prepare(file: ModelFile, shapes: Mapping[str, Shape]) -> Prepared:
     _drop_zero_padding(model)
     refuse_infinite_weights(model)
     plain_biases(model)
+    own_biases(model)
     avoid_reserved_names(model)
     model = onnx.shape_inference.infer_shapes(model)
     _complete_outputs(model, graph)
@@ -280,4 +284,11 @@ def constants(model: onnx.ModelProto) -> dict[str, onnx.TensorProto]:
 
 def float_bytes(model: onnx.ModelProto) -> int:
     """Bytes of all constants."""
-    return sum(numpy_helper.to_array(tensor).nbytes for tensor in model.graph.initializer)
+    return sum(constant_bytes(tensor) for tensor in model.graph.initializer)
+
+
+def constant_bytes(tensor: onnx.TensorProto) -> int:
+    """Bytes of a constant in flash; two integers of four bits share one."""
+    if tensor.data_type in FOUR_BITS:
+        return (math.prod(tensor.dims) + 1) // 2
+    return int(numpy_helper.to_array(tensor).nbytes)

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from math import inf, isfinite
 from typing import Any
@@ -14,6 +14,9 @@ from tinyml.quantize.sparsity import Sparsity
 
 LOW_DECIBELS = 15.0
 """Below this, a layer's output has lost too much: fewer than three accurate bits remain."""
+
+HELPS = 3.0
+"""Decibels that an option must give before it is advised: half a bit."""
 
 LOST_POINTS = 1.0
 """A loss of accuracy that deserves a warning, if it is more than one sample."""
@@ -27,7 +30,23 @@ class LayerNoise:
     op_type: str
     kind: str  # of its activations: int8, int16 or float; "int8 weights" with activations in float; of trees
     decibels: float | None  # signal-to-noise ratio of its output; None if it cannot be compared
-    lost_here: float | None  # how much lower than that of its worst input
+    lost_here: float | None  # how much lower than that of its worst input; None next to the model's inputs
+    share: float | None = None  # of the noise that all layers add, each relative to its signal
+    why: str = ""  # it is float
+    weights: str = ""  # int4; empty: those of its kind
+
+    @property
+    def type_text(self) -> str:
+        return f"{self.kind}, {self.weights} weights" if self.weights else self.kind
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """An option that was tried, for a layer or an output, and what it gave."""
+
+    option: str
+    name: str
+    decibels: float  # of the outputs
 
 
 @dataclass(frozen=True)
@@ -50,6 +69,8 @@ class Report:
     int8_bytes: int
     sparsity: Sparsity = field(default_factory=Sparsity)
     warnings: tuple[str, ...] = ()
+    steps: Mapping[str, Sequence[float]] = field(default_factory=dict)  # what was taken: before, after, in dB
+    remedies: tuple[Remedy, ...] = ()  # what was tried beyond
 
     @property
     def agreement(self) -> float:
@@ -86,13 +107,16 @@ class Report:
         """Warnings, each with what to try."""
         lines = [*self.warnings, *self._lost_accuracy(), *self._changed_decisions(), *self._weak_outputs()]
         for layer in self.weakest()[:5]:
-            name = layer.name
-            remedies = [f"--keep-float {name} keeps it in float"]
-            if layer.kind == "int8":
-                remedies.insert(0, f"--int16 {name} gives it int16 activations")
-            lines.append(
-                f"layer {name} ({layer.op_type}) has only {layer.decibels:.1f} dB left: {', '.join(remedies)}"
-            )
+            tried = [remedy for remedy in self.remedies if remedy.name == layer.name]
+            helping = [remedy for remedy in tried if remedy.decibels >= self.decibels + HELPS]
+            text = f"layer {layer.name} ({layer.op_type}) has only {layer.decibels:.1f} dB left"
+            gains = [f"{remedy.option} gives {remedy.decibels:.1f} dB at the outputs" for remedy in helping]
+            if gains:
+                lines.append(f"{text}: {', '.join(gains)}")
+            elif tried:
+                lines.append(f"{text}; int16 or float for this layer alone would not help")
+            else:
+                lines.append(text)
         return lines
 
     def _lost_accuracy(self) -> list[str]:
@@ -124,12 +148,17 @@ class Report:
         return lines
 
     def _weak_outputs(self) -> list[str]:
-        return [
-            f"the output {name!r} has only {decibels:.1f} dB left, its mean not counted: --io float lets the "
-            "last layer give real numbers, --auto 30dB finds the layers that need int16 or float"
-            for name, decibels in self.outputs.items()
-            if decibels < LOW_DECIBELS
-        ]
+        lines = []
+        for name, decibels in self.outputs.items():
+            if decibels < LOW_DECIBELS:
+                better = [r for r in self.remedies if r.name == name and r.decibels >= decibels + HELPS]
+                gains = [f"{remedy.option} gives it {remedy.decibels:.1f} dB" for remedy in better]
+                gains.append("--auto 30dB finds the layers that need int16 or float")
+                lines.append(
+                    f"the output {name!r} has only {decibels:.1f} dB left, its mean not counted: "
+                    f"{', '.join(gains)}"
+                )
+        return lines
 
     def as_json(self) -> dict[str, Any]:
         """Plain data, for files; JSON has no infinity."""
@@ -148,5 +177,6 @@ class Report:
                 "int16": tuple(data["int16"]),
                 "sparsity": Sparsity(**data["sparsity"]),
                 "warnings": tuple(data["warnings"]),
+                "remedies": tuple(Remedy(**remedy) for remedy in data.get("remedies", ())),
             }
         )

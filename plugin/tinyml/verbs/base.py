@@ -60,13 +60,13 @@ def print_notes(console: Console, notes: Iterable[str], prefix: str = "") -> Non
         console.print(f"{prefix}note: {note}", markup=False, soft_wrap=True)
 
 
-def roomy(console: Console) -> Console:
+def roomy(console: Console, width: int = 160) -> Console:
     """A console for tables: a log has no width, so lines need not wrap at 80 columns."""
     from rich.console import Console as NewConsole
 
     if console.is_terminal or "COLUMNS" in os.environ:
         return console
-    return NewConsole(file=console.file, width=160, highlight=False, quiet=console.quiet)
+    return NewConsole(file=console.file, width=width, highlight=False, quiet=console.quiet)
 
 
 def add_clock_argument(parser: argparse.ArgumentParser) -> None:

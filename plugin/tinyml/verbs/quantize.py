@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tinyml.settings.quantize_request import IO, KEYS, LEAVES, METHODS, Request, from_settings, settings
-from tinyml.verbs.base import Verb
+from tinyml.verbs.base import Verb, roomy
 from tinyml.verbs.settings import add_setting, chosen
 
 if TYPE_CHECKING:
@@ -113,18 +113,27 @@ def show(report: Report, console: Console) -> None:
     table.add_column("type")
     table.add_column("SNR", justify="right")
     table.add_column("lost here", justify="right")
-    for layer in report.computing():
-        table.add_row(
+    table.add_column("share of loss", justify="right")
+    layers = report.computing()
+    if any(layer.why for layer in layers):
+        table.add_column("why float", overflow="fold")
+    for layer in layers:
+        cells = [
             layer.name,
             layer.op_type,
-            layer.kind,
+            layer.type_text,
             "" if layer.decibels is None else f"{layer.decibels:.1f} dB",
             "" if layer.lost_here is None else f"{layer.lost_here:.1f} dB",
-        )
-    console.print(table, markup=False)
+            "" if layer.share is None else f"{100 * layer.share:.0f} %",
+            layer.why,
+        ]
+        table.add_row(*cells[: len(table.columns)])
+    roomy(console, 1000).print(table, markup=False)
     tried = ", ".join(f"{name} {decibels:.1f} dB" for name, decibels in report.methods.items())
     lines = [f"ranges: {report.method}" + (f" ({tried})" if len(report.methods) > 1 else "")]
     lines = lines if report.method else []
+    for step, (before, after) in report.steps.items():
+        lines.append(f"{step}: {before:.1f} -> {after:.1f} dB at the outputs")
     lines.append(f"result: {report.headline()}; largest error {report.largest_error:.4g}")
     weights = f"weights: {report.float_bytes:,} -> {report.int8_bytes:,} bytes"
     lines.append(f"{weights}; {report.sparsity}" if report.sparsity.weights else weights)

@@ -1,0 +1,189 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the report of a quantisation: every layer with its type and its noise, and what would help."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import onnx
+
+from tinyml.datasets.reader import Samples
+from tinyml.ops.framework.quantization_facts import quantizing
+from tinyml.quantize import measure
+from tinyml.quantize.forests import forest_bytes, ignores_missing
+from tinyml.quantize.improve import Steps
+from tinyml.quantize.layers import FloatLayer, chosen
+from tinyml.quantize.measure import Outcome
+from tinyml.quantize.precision import Precision
+from tinyml.quantize.prepare import float_bytes
+from tinyml.quantize.report import LOW_DECIBELS, LayerNoise, Remedy, Report
+from tinyml.quantize.sparsity import sparsity_of
+from tinyml.quantize.work import Work
+
+WATCHED_SAMPLES = 32
+"""Number of samples whose activations are kept in memory to compare layers."""
+
+DOUBTFUL = 0.5
+"""Below this accuracy of the float model, its labels or preprocessing are probably wrong."""
+
+TRIED_LAYERS = 3
+"""Layers with much noise for which other types are tried."""
+
+
+def reported(work: Work, model: onnx.ModelProto, wanted: Precision, steps: Steps) -> Report:
+    outcome = work.reference.compare(model, work.progress, "error at the outputs")
+    layers = _layers(work, model, wanted)
+    report = Report(
+        steps.method,
+        dict(steps.methods),
+        len(work.samples),
+        outcome.decibels,
+        outcome.outputs,
+        outcome.largest_error,
+        outcome.decisions,
+        outcome.accuracy_float,
+        outcome.accuracy_int8,
+        layers,
+        tuple(layer.name for layer in wanted.floats),
+        tuple(layer.name for layer in wanted.int16),
+        float_bytes(work.original) + forest_bytes(work.original),
+        float_bytes(model) + forest_bytes(model),
+        sparsity_of(work.original),
+        _warnings(work, outcome, layers, wanted),
+        steps={name: [*decibels] for name, decibels in steps.taken.items()},
+    )
+    return replace(report, remedies=_remedies(work, report, wanted))
+
+
+def _layers(work: Work, model: onnx.ModelProto, wanted: Precision) -> tuple[LayerNoise, ...]:
+    layers = [*work.layers, *_others(work)]
+    places = {node.name: place for place, node in enumerate(work.original.graph.node)}
+    layers.sort(key=lambda layer: places[layer.name])
+    noise = _noise(work, model, layers)
+    kinds = _Kinds(work, wanted)
+    found = []
+    added: list[float | None] = []
+    for layer in layers:
+        decibels = noise.get(layer.output)
+        sources = [noise[name] for name in layer.inputs if name in noise]
+        lost = max(min(sources) - decibels, 0.0) if sources and decibels is not None else None
+        inherited = max((_power(noise[name]) for name in layer.inputs if name in noise), default=0.0)
+        added.append(None if decibels is None else max(_power(decibels) - inherited, 0.0))
+        kind, why = kinds.of(layer)
+        weights = "int4" if layer.name in wanted.int4 else ""
+        found.append(LayerNoise(layer.name, layer.op_type, kind, decibels, lost, None, why, weights))
+    total = sum(value for value in added if value is not None)
+    return tuple(
+        layer if value is None else replace(layer, share=value / total if total > 0 else 0.0)
+        for layer, value in zip(found, added, strict=True)
+    )
+
+
+def _power(decibels: float) -> float:
+    """Noise as a share of the signal."""
+    return 0.0 if decibels >= measure.EXACT else float(10.0 ** (-decibels / 10.0))
+
+
+def _others(work: Work) -> list[FloatLayer]:
+    """Nodes that the quantiser knows nothing about: they stay float, and a reader wants to know that."""
+    listed = {name for layer in work.layers for name in layer.nodes}
+    return [
+        FloatLayer(
+            node.name,
+            node.op_type,
+            (node.name,),
+            tuple(name for name in node.input if name),
+            next(name for name in node.output if name),
+        )
+        for node in work.original.graph.node
+        if node.name not in listed and node.op_type != "Constant" and any(node.output)
+    ]
+
+
+def _noise(work: Work, model: onnx.ModelProto, layers: list[FloatLayer]) -> Mapping[str, float]:
+    """Decibels of the tensors between layers, against the float model that the integers were made of."""
+    few = Samples(work.samples.inputs[:WATCHED_SAMPLES], starts=work.samples.starts)
+    tensors = {name for layer in layers for name in (layer.output, *layer.inputs)}
+    known = onnx.shape_inference.infer_shapes(work.original).graph
+    real = {v.name for v in (*known.value_info, *known.output) if v.type.tensor_type.elem_type == 1}
+    computed = {name for node in work.original.graph.node for name in node.output}
+    watched = measure.Reference(work.basis.model, few, sorted(tensors & computed & real), work.states)
+    return watched.compare(model, work.progress, "error of each layer").tensors
+
+
+class _Kinds:
+    """The type of each layer and, for those in float, why."""
+
+    def __init__(self, work: Work, wanted: Precision) -> None:
+        self.work = work
+        self.floats, self.int16 = work.floats(wanted), work.int16(wanted)
+        self.bytes, self.forests = work.byte_weights(wanted), work.forests(wanted)
+        named = {layer.name for layer in chosen(work.layers, work.request.keep_float)}
+        self.kept = {
+            node: "--keep-float names it" if layer.name in named else "--auto needs it"
+            for layer in wanted.floats
+            for node in layer.nodes
+        }
+
+    def of(self, layer: FloatLayer) -> tuple[str, str]:
+        leaves = self.work.request.leaves
+        if layer.name in self.forests:
+            return ("int16" if leaves == "int16" else f"int16, {leaves} leaves"), ""
+        if layer.name in self.bytes:
+            return "int8 weights", ""
+        if layer.name in self.kept:
+            return "float", self.kept[layer.name]
+        if not quantizing(layer.op_type).activations:
+            return "float", f"there is no integer form of {layer.op_type}"
+        if layer.name in self.work.why:
+            return "float", self.work.why[layer.name]
+        if layer.name in self.floats:
+            return "float", "it only moves numbers between float layers"
+        return ("int16" if layer.name in self.int16 else "int8"), ""
+
+
+def _warnings(
+    work: Work, outcome: Outcome, layers: tuple[LayerNoise, ...], wanted: Precision
+) -> tuple[str, ...]:
+    warnings = [*work.samples.warnings, *work.own.warnings()]
+    if ignores_missing(work.original, work.forests(wanted)):
+        warnings.append(
+            "the trees know what to do with missing values (NaN), the quantised ones do not: every "
+            "feature must have a value"
+        )
+    warnings += work.reference.infinite(outcome)
+    if all(layer.kind == "float" for layer in layers):
+        warnings.append("no layer is int8: the model stays as it is")
+    if outcome.accuracy_float is not None and outcome.accuracy_float < DOUBTFUL:
+        warnings.append(
+            f"the float model itself is correct on only {100 * outcome.accuracy_float:.0f} % of the "
+            "samples: are labels and preparation (--range, --mean, --std) those of the training? "
+            "Subfolders are classes in alphabetical order"
+        )
+    return tuple(warnings)
+
+
+def _remedies(work: Work, report: Report, wanted: Precision) -> tuple[Remedy, ...]:
+    """Other types for the noisiest layers, and real outputs: what each gives, tried on the same data."""
+    found = []
+    widened = {layer.name for layer in work.widened()} if report.weakest() and work.basis.ranges else set()
+    candidates = {layer.name: layer for layer in work.candidates()}
+    for noisy in report.weakest()[:TRIED_LAYERS]:
+        layer = candidates.get(noisy.name)
+        if layer is None:
+            continue
+        fewer = wanted.int4 - {layer.name}
+        if noisy.kind == "int8" and layer.name in widened:
+            other = replace(wanted, int16=(*wanted.int16, layer), int4=fewer)
+            found.append(Remedy(f"--int16 {layer.name}", layer.name, work.trial(other).decibels))
+        other = replace(wanted, floats=(*wanted.floats, layer), int4=fewer)
+        found.append(Remedy(f"--keep-float {layer.name}", layer.name, work.trial(other).decibels))
+    weak = [name for name, decibels in report.outputs.items() if decibels < LOW_DECIBELS]
+    if weak and work.request.io == "int8":
+        before, work.opened = work.opened, frozenset(report.outputs)
+        outputs = work.trial(wanted).outputs
+        found += [Remedy("--io float", name, outputs[name]) for name in weak]
+        work.opened = before
+    return tuple(found)

@@ -1,0 +1,192 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""One quantisation: a float model, its ranges, what stays float, and how quantised models are made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import onnx
+
+from tinyml.base.errors import ConfigError
+from tinyml.base.progress import Progress
+from tinyml.datasets.reader import Samples
+from tinyml.ir import Array
+from tinyml.ops.framework.quantization_facts import quantizing
+from tinyml.quantize import measure
+from tinyml.quantize.activations import computed_limits
+from tinyml.quantize.biases import other_biases
+from tinyml.quantize.calibrate import Ranges, calibrate, shared
+from tinyml.quantize.export_check import check_export
+from tinyml.quantize.forests import shrink_forests
+from tinyml.quantize.integer_forms import float_nodes
+from tinyml.quantize.layers import FloatLayer, find_layers, in_float_surroundings
+from tinyml.quantize.linear import Linear, linear_layers
+from tinyml.quantize.measure import Outcome
+from tinyml.quantize.open_outputs import open_outputs
+from tinyml.quantize.precision import Precision, int16_nodes
+from tinyml.quantize.prepare import Prepared
+from tinyml.quantize.recurrent import shrink_weights
+from tinyml.quantize.rewrite import insert_qdq
+from tinyml.quantize.sequences import unrolled
+from tinyml.quantize.stored_weights import Nibbles, store
+from tinyml.settings.quantize_request import Request
+
+ROUNDS = 4
+"""Maximum number of rounds: a node in float may leave a neighbour without an integer form."""
+
+
+EXCEPTION = "with these attributes it has no integer form"
+NO_KERNEL = "the compiler has no integer kernel for it here"
+
+
+@dataclass(frozen=True)
+class Basis:
+    """What integers are made of: a float model and the ranges of its activations."""
+
+    model: onnx.ModelProto
+    ranges: Ranges = field(default_factory=dict)
+    means: Mapping[str, Array] = field(default_factory=dict)  # inputs of layers whose biases are corrected
+    nibbles: Mapping[str, Nibbles] = field(default_factory=dict)  # weights for layers with four bits
+
+
+class Work:
+    """Holds what every step needs."""
+
+    def __init__(self, prepared: Prepared, samples: Samples, request: Request, progress: Progress) -> None:
+        self.original = prepared.model
+        self.basis = Basis(prepared.model)
+        self.states = prepared.states
+        self.own = prepared.own
+        self.samples = samples
+        self.request = request
+        self.progress = progress
+        self.layers = find_layers(self.original)
+        if not self.layers:
+            raise ConfigError("the model has no layer that could be int8", "compile it as it is")
+        self.reference = measure.Reference(self.original, samples, states=self.states)
+        if prepared.doubted is not None:
+            check_export(prepared.doubted, samples, self.reference.results)
+        self.inputs = unrolled(self.original, samples, self.states)
+        self._int8_only: frozenset[str] | None = None
+        self._linear: tuple[onnx.ModelProto, list[Linear]] | None = None
+        self._plain: tuple[object, onnx.ModelProto] | None = None
+        self.opened: frozenset[str] = frozenset()  # outputs that are not quantised
+        nodes = self.original.graph.node
+        self.why: dict[str, str] = {}  # node that stays float -> the reason
+        self.leave([n.name for n in nodes if quantizing(n.op_type).stays_float(n)], EXCEPTION)
+        self.leave(computed_limits(self.original), "its limits are not constants")
+        self.leave(other_biases(self.original), "its bias differs from row to row")
+
+    @property
+    def float_anyway(self) -> frozenset[str]:
+        return frozenset(self.why)
+
+    def leave(self, nodes: Iterable[str], why: str) -> None:
+        """Leave these nodes in float."""
+        for name in nodes:
+            self.why.setdefault(name, why)
+
+    def calibrated(self, model: onnx.ModelProto, method: str) -> Basis:
+        return Basis(model, calibrate(model, self.inputs, method, self.progress))
+
+    def linear(self) -> list[Linear]:
+        """The layers with weights of the float model in use."""
+        if self._linear is None or self._linear[0] is not self.basis.model:
+            self._linear = self.basis.model, linear_layers(self.basis.model)
+        return self._linear[1]
+
+    def trial(self, wanted: Precision, what: str = "") -> Outcome:
+        """Quantise with these layers in other precisions, and measure."""
+        return self.reference.compare(self.model(wanted), self.progress if what else None, what)
+
+    def model(self, wanted: Precision) -> onnx.ModelProto:
+        """The quantised model with these layers in other precisions."""
+        model = onnx.ModelProto()
+        model.CopyFrom(self._int8(wanted))
+        nibbles = {name: self.basis.nibbles[name] for name in wanted.int4}
+        if nibbles or self.basis.means:
+            store(model, self.linear(), nibbles, self.basis.means)
+        shrink_weights(model, self.byte_weights(wanted))
+        shrink_forests(model, self.forests(wanted), self.request.leaves)
+        open_outputs(model, self.opened)
+        return model
+
+    def _int8(self, wanted: Precision) -> onnx.ModelProto:
+        """With onnxruntime's own weights and biases; the last one is kept, since trials vary the rest."""
+        floats, int16 = self.floats(wanted), self.int16(wanted)
+        ranges = self.basis.ranges
+        key = (id(self.basis.model), id(ranges), floats, int16)
+        if self._plain is None or self._plain[0] != key:
+            together = shared(self.basis.model, ranges, floats, self.states)
+            self._plain = key, insert_qdq(self.basis.model, together, floats, int16)
+        return self._plain[1]
+
+    def find_integer_forms(self, kept: Sequence[FloatLayer]) -> None:
+        """Exclude layers that the compiler would compute in float anyway."""
+        for _ in range(ROUNDS):
+            more = float_nodes(self.model(Precision(tuple(kept)))) - self.float_anyway - nodes_of(kept)
+            more &= {node.name for node in self.original.graph.node}
+            if not more:
+                return
+            self.leave(more, NO_KERNEL)
+
+    def narrow(self) -> frozenset[str]:
+        """Nodes whose integer form supports only int8, found by making everything int16 once."""
+        if self._int8_only is None:
+            everything = {node.name for node in self.original.graph.node} - self.float_anyway
+            together = shared(self.basis.model, self.basis.ranges, self.float_anyway, self.states)
+            model = insert_qdq(self.basis.model, together, self.float_anyway, everything)
+            self._int8_only = frozenset(float_nodes(model) & everything)
+        return self._int8_only
+
+    def refuse_without_int16(self, int16: Sequence[FloatLayer]) -> None:
+        for layer in int16:
+            if quantizing(layer.op_type).trees:
+                raise ConfigError(f"the trees {layer.name} always compare int16 features", "--leaves int16")
+            if {*layer.nodes} & (self.narrow() | self.float_anyway):
+                raise ConfigError(
+                    f"layer {layer.name} ({layer.op_type}) cannot be computed on int16",
+                    f"--keep-float {layer.name}",
+                )
+
+    def floats(self, wanted: Precision) -> frozenset[str]:
+        """Nodes that stay float."""
+        heads = [layer for layer in self.layers if layer.name in self.float_anyway]
+        excluded = nodes_of(wanted.floats) | nodes_of(heads) | self.float_anyway
+        return excluded | in_float_surroundings(self.original, excluded)
+
+    def int16(self, wanted: Precision) -> frozenset[str]:
+        """Nodes that compute on int16."""
+        if not wanted.int16:
+            return frozenset()
+        never, ranges = self.floats(wanted) | self.narrow(), self.basis.ranges
+        return frozenset(int16_nodes(self.original, ranges, self.layers, wanted.int16, never, self.states))
+
+    def candidates(self) -> list[FloatLayer]:
+        """The layers whose type is a choice."""
+        return [
+            layer
+            for layer in self.layers
+            if quantizing(layer.op_type).matrices
+            or quantizing(layer.op_type).trees
+            or (layer.name not in self.float_anyway and not quantizing(layer.op_type).moves)
+        ]
+
+    def widened(self) -> list[FloatLayer]:
+        """Those of them that can have int16 activations."""
+        return [layer for layer in self.candidates() if not self.narrow() & {*layer.nodes}]
+
+    def forests(self, wanted: Precision) -> frozenset[str]:
+        """Trees, except those that stay float."""
+        return nodes_of([la for la in self.layers if quantizing(la.op_type).trees]) - nodes_of(wanted.floats)
+
+    def byte_weights(self, wanted: Precision) -> frozenset[str]:
+        """Recurrent nodes, except those that stay float."""
+        recurrent = [layer for layer in self.layers if quantizing(layer.op_type).matrices]
+        return nodes_of(recurrent) - nodes_of(wanted.floats)
+
+
+def nodes_of(layers: Sequence[FloatLayer]) -> frozenset[str]:
+    return frozenset(node for layer in layers for node in layer.nodes)
