@@ -21,6 +21,7 @@ from tinyml.settings.quantize_request import Request, Scaling, parse_goal
 Method: TypeAlias = Literal["auto", "minmax", "entropy", "percentile"]
 Interface: TypeAlias = Literal["float", "int8"]
 Leaves: TypeAlias = Literal["int16", "int8"]
+Weights: TypeAlias = Literal["int8", "mixed", "int4"]
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,9 @@ def quantize(
     std: Sequence[float] = (),
     samples: int = Request.samples,
     leaves: Leaves = "int16",
+    weights: Weights = "int8",
+    max_loss: str | float | None = None,
+    test: DataLike | None = None,
     shapes: Mapping[str, Shape] | None = None,
     operators: Sequence[str | Path] = (),
     progress: Progress | None = None,
@@ -76,13 +80,19 @@ def quantize(
 
     The settings are those of `tinyml quantize` (docs/quantize.md). ``labels``: the right class of each
     sample. ``auto``: the loss that is allowed, ``0.5`` (points of accuracy) or ``"30dB"``. ``leaves``: the
-    type of the weights in the leaves of trees, ``"int16"`` or ``"int8"``. ``operators``:
-    Python files with operators of your own, which stay float. ``progress`` is called with the name of a
-    step, how much of it is done, and how much there is.
+    type of the weights in the leaves of trees, ``"int16"`` or ``"int8"``. ``weights``:
+    ``"int4"`` for four bits, ``"mixed"`` for four where at most ``max_loss`` (``1``, points of accuracy) is
+    lost; ``test``: data on which the report compares them. ``operators``: Python files with operators of your
+    own, which stay float. ``progress`` is called with the name of a step, how much of it is done, and how
+    much there is.
     """
     source = as_model(model, example_of(calibration) if example is None else example, shapes=shapes)
     low, high = range if range is not None else (None, None)
-    with data_file(calibration, "calibration") as data, data_file(labels, "labels") as truth:
+    with (
+        data_file(calibration, "calibration") as data,
+        data_file(labels, "labels") as truth,
+        data_file(test, "test") as held_out,
+    ):
         request = Request(
             given(data, "calibration"),
             method,
@@ -94,6 +104,9 @@ def quantize(
             Scaling(low, high, tuple(mean), tuple(std)),
             samples,
             leaves,
+            weights=weights,
+            max_loss=parse_goal(str(max_loss)) if max_loss is not None else None,
+            test=held_out,
         )
         return convert(source, request, progress, paths(operators))
 

@@ -5,28 +5,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import onnx
 
 from tinyml.base.progress import Progress, silent
 from tinyml.datasets import reader
+from tinyml.datasets.reader import Samples
 from tinyml.features.feed import check_training
 from tinyml.importers import ModelFile, metadata, read_model, states
 from tinyml.importers.states import with_states
 from tinyml.ir import Shape
 from tinyml.quantize import search
+from tinyml.quantize.four_bits import choose
 from tinyml.quantize.improve import find_basis
 from tinyml.quantize.layers import chosen
 from tinyml.quantize.observed import keep_observed
 from tinyml.quantize.own_operators import completed, restore
 from tinyml.quantize.precision import Precision
-from tinyml.quantize.prepare import prepare
+from tinyml.quantize.prepare import FOUR_BITS_OPSET, OPSET, Prepared, prepare
 from tinyml.quantize.report import Report
 from tinyml.quantize.reporting import reported
 from tinyml.quantize.rewrite import to_int8_interface
 from tinyml.quantize.sequences import store_integers
+from tinyml.quantize.variants import held_out, variants
 from tinyml.quantize.work import Work
 from tinyml.settings.quantize_request import Request
 
@@ -51,14 +54,21 @@ def quantize(
     if request.frontend is not None:
         check_training(request.frontend, facts)
     progress("reading the model", 0, 1)
-    prepared = prepare(file, dict(shapes or {}))
+    opset = {"int8": OPSET}.get(request.weights, FOUR_BITS_OPSET)
+    prepared = prepare(file, dict(shapes or {}), opset)
+    samples = _samples(prepared, request)
+    tested = _samples(prepared, held_out(request)) if request.test else None
+    progress("reading the model", 1, 1)
+    result = _result(Work(prepared, samples, request, progress), tested)
+    _keep_metadata(result.model, facts)
+    return result
+
+
+def _samples(prepared: Prepared, request: Request) -> Samples:
     samples = reader.load(request, prepared.inputs, bool(prepared.states))
     if prepared.whole is not None:
         samples = completed(samples, prepared.whole, prepared.own)
-    progress("reading the model", 1, 1)
-    result = _result(Work(prepared, samples, request, progress))
-    _keep_metadata(result.model, facts)
-    return result
+    return samples
 
 
 def _keep_metadata(model: onnx.ModelProto, facts: Mapping[str, str]) -> None:
@@ -69,7 +79,7 @@ def _keep_metadata(model: onnx.ModelProto, facts: Mapping[str, str]) -> None:
             model.metadata_props.add(key=key, value=value)
 
 
-def _result(work: Work) -> Quantized:
+def _result(work: Work, tested: Samples | None) -> Quantized:
     floats, int16 = (chosen(work.layers, names) for names in (work.request.keep_float, work.request.int16))
     wanted = Precision(tuple(floats), tuple(int16))
     steps = find_basis(work, wanted)
@@ -77,8 +87,13 @@ def _result(work: Work) -> Quantized:
         wanted = search.smallest_set(
             work.candidates(), work.widened(), wanted, work.request.auto, work.trial, work.progress
         )
+    made = choose(work, wanted) if work.request.weights != "int8" else None
+    if made is not None:
+        wanted = made.mixed if work.request.weights == "mixed" else made.int4
     model = work.model(wanted)
     report = reported(work, model, wanted, steps)
+    if made is not None:
+        report = replace(report, variants=variants(work, made, tested), eight_bits=dict(made.reasons))
     restore(model, work.own)
     inside = {name for state in work.states for name in (state.input, state.output)}
     keep_observed(model, work.samples.inputs, work.reference.results, inside)

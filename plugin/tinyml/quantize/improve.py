@@ -15,7 +15,7 @@ from tinyml.ir import Array
 from tinyml.ops.framework.quantization_facts import quantizing
 from tinyml.quantize.calibrate import SETTINGS
 from tinyml.quantize.equalize import STRENGTHS, equalized
-from tinyml.quantize.linear import inputs_of
+from tinyml.quantize.linear import seen_inputs
 from tinyml.quantize.measure import Outcome
 from tinyml.quantize.open_outputs import COARSE, worth_opening
 from tinyml.quantize.precision import Precision
@@ -145,18 +145,13 @@ def _calibrated(
 def _correct_biases(work: Work, wanted: Precision, steps: Steps, best: Outcome) -> None:
     """Let biases make up for what rounded weights take from the mean output, if that helps."""
     plain = work.basis
-    work.basis = replace(plain, means=mean_inputs(work))
+    seen = seen_inputs(plain.model, work.linear(), few(work))
+    work.basis = replace(plain, means={name: found.mean for name, found in seen.items()})
     after = work.trial(wanted)
     if is_better(after, best):
         steps.taken["biases corrected"] = best.decibels, after.decibels
     else:
         work.basis = plain
-
-
-def mean_inputs(work: Work) -> dict[str, Array]:
-    """The mean of what each weight is multiplied by, for every layer."""
-    columns = inputs_of(work.basis.model, work.linear(), few(work))
-    return {name: values.mean(axis=1) for name, values in columns.items()}
 
 
 def few(work: Work) -> list[Mapping[str, Array]]:

@@ -64,6 +64,11 @@ class Linear:
         return int(np.prod(self.weights.shape[2:])) if self.node.op_type == "ConvTranspose" else 1
 
     @property
+    def takes_mean(self) -> bool:
+        """Whether its bias can make up for a shift of the mean output."""
+        return self.bias_values is not None and self.rows_of_a_channel == 1
+
+    @property
     def _transposed(self) -> bool:
         return self.node.op_type == "Gemm" and bool(attributes(self.node).get("transB"))
 
@@ -141,18 +146,45 @@ def linear_layers(model: onnx.ModelProto) -> list[Linear]:
     return found
 
 
-def inputs_of(
-    model: onnx.ModelProto, layers: Sequence[Linear], samples: Sequence[Mapping[str, Array]]
-) -> dict[str, Array]:
-    """Columns of the inputs of each layer, by its name, on some of the samples; float64."""
-    few = [samples[int(index)] for index in _spread(len(samples), COLUMNS)]
+@dataclass(frozen=True)
+class Seen:
+    """What the weights of a layer were multiplied by: means (groups, columns), second moments of the same."""
+
+    mean: Array
+    second: Array | None = None
+
+    def moments(self, centred: bool) -> Array:
+        """Second moments; around the mean if the bias takes the mean over."""
+        assert self.second is not None
+        if not centred:
+            return self.second
+        found: Array = self.second - self.mean[:, :, np.newaxis] * self.mean[:, np.newaxis, :]
+        return found
+
+
+def seen_inputs(
+    model: onnx.ModelProto,
+    layers: Sequence[Linear],
+    samples: Sequence[Mapping[str, Array]],
+    with_moments: bool = False,
+) -> dict[str, Seen]:
+    """The inputs of each layer, by its name, on these samples."""
     computed = {name for node in model.graph.node for name in node.output}
-    names = sorted({layer.node.input[0] for layer in layers} & computed)
-    session = Session(model, names)
-    parts: dict[str, list[Array]] = {layer.name: [] for layer in layers}
-    each = max(COLUMNS // max(len(few), 1), 1)
-    for sample in few:
+    session = Session(model, sorted({layer.node.input[0] for layer in layers} & computed))
+    each = max(COLUMNS // max(len(samples), 1), 1)
+    sums: dict[str, Array] = {}
+    products: dict[str, Array] = {}
+    counts: dict[str, int] = {}
+    for sample in samples:
         values = {**sample, **session.run(sample)}
         for layer in layers:
-            parts[layer.name].append(layer.columns(values[layer.node.input[0]], each))
-    return {name: np.concatenate(found, axis=1).astype(np.float64) for name, found in parts.items()}
+            name = layer.name
+            columns = layer.columns(values[layer.node.input[0]], each).astype(np.float64)
+            counts[name] = counts.get(name, 0) + columns.shape[1]
+            sums[name] = sums.get(name, 0.0) + columns.sum(axis=1)
+            if with_moments:
+                products[name] = products.get(name, 0.0) + np.matmul(np.swapaxes(columns, 1, 2), columns)
+    return {
+        name: Seen(total / counts[name], products[name] / counts[name] if with_moments else None)
+        for name, total in sums.items()
+    }

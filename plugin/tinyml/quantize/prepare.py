@@ -33,6 +33,9 @@ OPSET = 13
 
 FOUR_BITS = (onnx.TensorProto.INT4, onnx.TensorProto.UINT4)
 
+FOUR_BITS_OPSET = 21
+"""The first in which DequantizeLinear takes integers of four bits."""
+
 INTEGER_OPERATORS = ("QuantizeLinear", "DequantizeLinear", "ConvInteger", "MatMulInteger")
 
 
@@ -48,8 +51,8 @@ class Prepared:
     whole: Graph | None = None  # the imported graph, if there are such operators
 
 
-def prepare(file: ModelFile, shapes: Mapping[str, Shape]) -> Prepared:
-    """Read a float model, ONNX or TFLite."""
+def prepare(file: ModelFile, shapes: Mapping[str, Shape], opset: int = OPSET) -> Prepared:
+    """Read a float model, ONNX or TFLite, and raise it to an opset."""
     graph = read(file, shapes)  # raises an error if the file is malformed or would not compile
     model, exported = _standard_form(file, graph)
     names = states_of(model)
@@ -66,7 +69,7 @@ def prepare(file: ModelFile, shapes: Mapping[str, Shape]) -> Prepared:
     _fix_shapes(model, fixed)
     own = cut(model, graph)
     model = _optimized(model)
-    model = _modern(model)
+    model = _modern(model, opset)
     _name_nodes(model)
     _activations_first(model)
     _means_for_pools(model)
@@ -182,16 +185,16 @@ def opset_of(model: onnx.ModelProto) -> int:
     return max(o.version for o in model.opset_import if o.domain in ("", "ai.onnx"))
 
 
-def _modern(model: onnx.ModelProto) -> onnx.ModelProto:
-    if opset_of(model) >= OPSET:
+def _modern(model: onnx.ModelProto, wanted: int) -> onnx.ModelProto:
+    if opset_of(model) >= wanted:
         return model
     try:
-        return onnx.version_converter.convert_version(model, OPSET)
+        return onnx.version_converter.convert_version(model, wanted)
     except Exception as error:
         raise UnsupportedError(
-            f"the model uses ONNX opset {opset_of(model)}, and it cannot be converted to {OPSET}: "
+            f"the model uses ONNX opset {opset_of(model)}, and it cannot be converted to {wanted}: "
             + str(error).strip().splitlines()[0],
-            f"export it with opset_version={OPSET} or later",
+            f"export it with opset_version={wanted} or later",
         ) from None
 
 

@@ -50,6 +50,19 @@ class Remedy:
 
 
 @dataclass(frozen=True)
+class Variant:
+    """The same model with other weights."""
+
+    name: str  # int8, mixed or int4
+    weight_bytes: int
+    int4_layers: int
+    decibels: float  # at the outputs, on the calibration data
+    accuracy: float | None  # on the test set if there is one, else on the calibration data
+    agreement: float  # decisions as in float, on the same data
+    tested: int = 0  # samples of the test set
+
+
+@dataclass(frozen=True)
 class Report:
     """The accuracy report of one quantised model."""
 
@@ -71,6 +84,8 @@ class Report:
     warnings: tuple[str, ...] = ()
     steps: Mapping[str, Sequence[float]] = field(default_factory=dict)  # what was taken: before, after, in dB
     remedies: tuple[Remedy, ...] = ()  # what was tried beyond
+    variants: tuple[Variant, ...] = ()  # side by side, if weights of four bits were asked for
+    eight_bits: Mapping[str, str] = field(default_factory=dict)  # layers without four bits, and why
 
     @property
     def agreement(self) -> float:
@@ -177,6 +192,7 @@ class Report:
                 "int16": tuple(data["int16"]),
                 "sparsity": Sparsity(**data["sparsity"]),
                 "warnings": tuple(data["warnings"]),
+                "variants": tuple(Variant(**variant) for variant in data.get("variants", ())),
                 "remedies": tuple(Remedy(**remedy) for remedy in data.get("remedies", ())),
             }
         )

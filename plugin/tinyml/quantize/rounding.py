@@ -38,13 +38,12 @@ class Rounded:
     error: float  # of the outputs, in energy per position
 
 
-def moments(columns: Array, centred: bool) -> Array:
-    """(groups, columns, columns): second moments of the inputs; around the mean if the bias takes that."""
-    values = columns - columns.mean(axis=1, keepdims=True) if centred else columns
-    found: Array = np.einsum("gni,gnj->gij", values, values, optimize=True) / max(columns.shape[1], 1)
-    diagonal = np.einsum("gii->gi", found)
+def damped(moments: Array) -> Array:
+    """The second moments of the inputs, with something for inputs that were never seen."""
+    found = moments.copy()
+    diagonal = np.einsum("gii->gi", found)  # a view
     level = diagonal.mean(axis=1, keepdims=True)
-    diagonal += DAMPING * np.where(level > 0, level, 1.0)  # (a view: changes ``found``)
+    diagonal += DAMPING * np.where(level > 0, level, 1.0)
     return found
 
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -23,6 +24,7 @@ class Nibbles:
 
     values: Array
     scales: Array
+    mean: Array | None = None  # of the inputs, if the bias makes up for the rounding
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,12 @@ class StoredWeights:
         if bias is not None and not self._is_sum(bias, found[1]):
             return None
         return _Layer(node, found[1], bias, self._values(found[0].input[1]))
+
+    def has_scale_per_channel(self, layer: _Layer, linear: Linear) -> bool:
+        """Also true of a layer with one channel; weights must be int8 without a zero point."""
+        channels = math.prod(linear.rows().shape[:2]) // linear.rows_of_a_channel
+        weights, scale = (self.constants[name] for name in layer.weights.input[:2])
+        return weights.data_type == TensorProto.INT8 and math.prod(scale.dims) == channels
 
     def real(self, layer: _Layer, linear: Linear) -> Array:
         """What the stored weights mean, in the shape of ``Linear.rows``."""
@@ -87,9 +95,10 @@ class StoredWeights:
         self._store(numpy_helper.from_array(steps, name))
         self._store(numpy_helper.from_array(scale.reshape(self.constants[scale_name].dims), scale_name))
 
-    def correct_bias(self, layer: _Layer, linear: Linear, mean: Array, bias: Array) -> None:
+    def correct_bias(self, layer: _Layer, linear: Linear, mean: Array) -> None:
         """Add what rounding the weights takes away from the mean output of each channel."""
-        if layer.bias is None:
+        bias = linear.bias_values
+        if layer.bias is None or bias is None:
             return
         lost = linear.rows() - self.real(layer, linear)
         self.put_bias(layer, bias + np.einsum("grk,gk->gr", lost, mean).reshape(-1))
@@ -134,5 +143,8 @@ def store(
             continue
         if linear.name in nibbles:
             stored.put_nibbles(layer, nibbles[linear.name])
-        if linear.name in means and linear.rows_of_a_channel == 1 and linear.bias_values is not None:
-            stored.correct_bias(layer, linear, means[linear.name], linear.bias_values)
+        mean = means.get(linear.name)
+        if linear.name in nibbles:
+            mean = nibbles[linear.name].mean
+        if mean is not None and linear.takes_mean:
+            stored.correct_bias(layer, linear, mean)

@@ -27,6 +27,10 @@ LEAVES = ("int16", "int8")
 """The types of the weights in the leaves of trees."""
 
 
+WEIGHTS = ("int8", "mixed", "int4")
+"""The types of the weights of convolutions and dense layers; ``mixed``: four bits where little is lost."""
+
+
 @dataclass(frozen=True)
 class Scaling:
     """How stored numbers (pixels, samples) are converted to the numbers used in training."""
@@ -67,6 +71,9 @@ class Request:
     samples: int = 512  # maximum number of samples to use, evenly spread
     leaves: str = "int16"
     frontend: FrontEnd | None = None  # through which recordings become inputs
+    weights: str = "int8"
+    max_loss: Goal | None = None  # of ``mixed`` weights
+    test: Path | None = None  # data that was not used to calibrate, for the report
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
@@ -75,6 +82,12 @@ class Request:
             raise ConfigError(f"the interface cannot be {self.io!r}", f"one of: {', '.join(IO)}")
         if self.leaves not in LEAVES:
             raise ConfigError(f"leaves of trees cannot be {self.leaves!r}", f"one of: {', '.join(LEAVES)}")
+        if self.weights not in WEIGHTS:
+            raise ConfigError(f"weights cannot be {self.weights!r}", f"one of: {', '.join(WEIGHTS)}")
+        if self.max_loss is not None and self.weights != "mixed":
+            raise ConfigError(
+                f"a maximum loss chooses layers for mixed weights, not for {self.weights}", "--weights mixed"
+            )
         if self.samples < 1:
             raise ConfigError(f"{self.samples} calibration samples are too few", "1 or more; 100 is typical")
 
@@ -82,7 +95,7 @@ class Request:
     def files(self) -> list[Path]:
         """The files that the result depends on; folders are listed file by file."""
         found = []
-        for path in (self.calibration, *([self.labels] if self.labels else [])):
+        for path in (path for path in (self.calibration, self.labels, self.test) if path):
             found += sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
         return found
 
@@ -92,6 +105,8 @@ class Request:
             raise ConfigError(f"there is no calibration data {self.calibration}", KEYS["calibration"])
         if self.labels is not None and not self.labels.is_file():
             raise ConfigError(f"there is no label file {self.labels}", KEYS["labels"])
+        if self.test is not None and not self.test.exists():
+            raise ConfigError(f"there is no test data {self.test}", KEYS["test"])
 
     def describe(self) -> str:
         """The choices, without paths: for the provenance comment and the key of the cache."""
@@ -108,6 +123,9 @@ class Request:
         parts += [f"std {_numbers(self.scaling.std)}"] if self.scaling.std else []
         parts += [f"{self.samples} samples"] if self.samples != Request.samples else []
         parts += [f"{self.leaves} leaves"] if self.leaves != Request.leaves else []
+        parts += [f"{self.weights} weights"] if self.weights != Request.weights else []
+        parts += [f"lose at most {self.max_loss} by them"] if self.max_loss else []
+        parts += [f"tested on {self.test.name}"] if self.test else []
         parts += [self.frontend.describe()] if self.frontend else []
         return ", ".join(parts)
 
@@ -129,10 +147,13 @@ KEYS = {
     "std": "divided by after the mean, per channel",
     "samples": "maximum number of calibration samples to use",
     "leaves": f"weights in the leaves of trees: {' or '.join(LEAVES)}",
+    "weights": f"weights of convolutions and dense layers: {', '.join(WEIGHTS)}",
+    "max_loss": "what `mixed` weights may lose more than int8: 1% (points of accuracy), or 30dB to keep",
+    "test": "data that is not used to calibrate, on which the report compares int8, mixed and int4",
 }
 """Every setting, as tinyml.yaml, CMake and platformio.ini write it. A test compares the documentation."""
 
-PATHS = ("calibration", "labels")
+PATHS = ("calibration", "labels", "test")
 LISTS = ("keep_float", "int16")
 
 
@@ -195,6 +216,9 @@ def from_settings(given: Mapping[str, str], folder: Path) -> Request:
         ),
         int(samples),
         given.get("leaves", Request.leaves),
+        weights=given.get("weights", Request.weights),
+        max_loss=parse_goal(given["max_loss"]) if "max_loss" in given else None,
+        test=folder / given["test"] if "test" in given else None,
     )
 
 

@@ -10,7 +10,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tinyml.settings.quantize_request import IO, KEYS, LEAVES, METHODS, Request, from_settings, settings
+from tinyml.settings.quantize_request import (
+    IO,
+    KEYS,
+    LEAVES,
+    METHODS,
+    WEIGHTS,
+    Request,
+    from_settings,
+    settings,
+)
 from tinyml.verbs.base import Verb, roomy
 from tinyml.verbs.settings import add_setting, chosen
 
@@ -70,6 +79,9 @@ class Quantize(Verb):
         choice("--mean", metavar="M[,M..]", help=KEYS["mean"])
         choice("--std", metavar="S[,S..]", help=KEYS["std"])
         choice("--samples", metavar="N", help=f"{KEYS['samples']} (default: {Request.samples})")
+        choice("--weights", choices=WEIGHTS, help=f"{KEYS['weights']} (default: {Request.weights})")
+        choice("--max-loss", metavar="LOSS", help=f"{KEYS['max_loss']} (default: 1%%)")
+        choice("--test", metavar="DATA", help=KEYS["test"])
         choice("--leaves", choices=LEAVES, help=f"{KEYS['leaves']} (default: {Request.leaves})")
 
     def run(self, args: argparse.Namespace, console: Console) -> int:
@@ -143,6 +155,35 @@ def show(report: Report, console: Console) -> None:
         lines.append(f"int16 activations: {', '.join(report.int16)}")
     for line in lines:
         console.print(line, markup=False, soft_wrap=True)
+    if report.variants:
+        show_variants(report, console)
     for line in report.advice():
         console.print("warning: ", style="yellow", end="")
         console.print(line, markup=False, soft_wrap=True)
+
+
+def show_variants(report: Report, console: Console) -> None:
+    """int8, mixed and int4 side by side, and the layers that keep eight bits."""
+    from rich.table import Table
+
+    tested = report.variants[0].tested
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("weights")
+    table.add_column("bytes", justify="right")
+    table.add_column("layers with four bits", justify="right")
+    table.add_column("SNR", justify="right")
+    data = f"{tested:,} test samples" if tested else "the calibration data"
+    labelled = report.variants[0].accuracy is not None
+    table.add_column(f"{'accuracy' if labelled else 'decisions as in float'}, {data}", justify="right")
+    for variant in report.variants:
+        share = variant.agreement if variant.accuracy is None else variant.accuracy
+        table.add_row(
+            variant.name,
+            f"{variant.weight_bytes:,}",
+            f"{variant.int4_layers}",
+            f"{variant.decibels:.1f} dB",
+            f"{100 * share:.2f} %",
+        )
+    roomy(console, 1000).print(table, markup=False)
+    for name, why in report.eight_bits.items():
+        console.print(f"eight bits: {name}: {why}", markup=False, soft_wrap=True)
