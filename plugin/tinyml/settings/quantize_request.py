@@ -148,7 +148,7 @@ KEYS = {
     "samples": "maximum number of calibration samples to use",
     "leaves": f"weights in the leaves of trees: {' or '.join(LEAVES)}",
     "weights": f"weights of convolutions and dense layers: {', '.join(WEIGHTS)}",
-    "max_loss": "what `mixed` weights may lose more than int8: 1% (points of accuracy), or 30dB to keep",
+    "max_loss": "what `mixed` weights may lose more than int8: 1 (points of accuracy), or 30dB to keep",
     "test": "data that is not used to calibrate, on which the report compares int8, mixed and int4",
 }
 """Every setting, as tinyml.yaml, CMake and platformio.ini write it. A test compares the documentation."""

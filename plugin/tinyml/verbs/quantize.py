@@ -80,7 +80,7 @@ class Quantize(Verb):
         choice("--std", metavar="S[,S..]", help=KEYS["std"])
         choice("--samples", metavar="N", help=f"{KEYS['samples']} (default: {Request.samples})")
         choice("--weights", choices=WEIGHTS, help=f"{KEYS['weights']} (default: {Request.weights})")
-        choice("--max-loss", metavar="LOSS", help=f"{KEYS['max_loss']} (default: 1%%)")
+        choice("--max-loss", metavar="LOSS", help=f"{KEYS['max_loss']} (default: 1)")
         choice("--test", metavar="DATA", help=KEYS["test"])
         choice("--leaves", choices=LEAVES, help=f"{KEYS['leaves']} (default: {Request.leaves})")
 
