@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
@@ -103,6 +104,66 @@ def _operands() -> dict[str, Made]:
         "resize_nothing": one(
             "Resize", "x e s", [1, 1, 4, 4], "Every output extent is between 1 and", {"e": ones(0), "s": np.array([1, 1, 0, 1.0], np.float32)}
         ),
+    }  # fmt: skip
+
+
+def _narrow() -> dict[str, Made]:
+    """Weights of four bits: blocks, scales, zero points and sizes that make no sense."""
+    int4, uint8 = np.dtype(ml_dtypes.int4), np.uint8
+
+    def real(message: str, scales: Any, weights: Any = None, zeros: Any = None, **attributes: Any) -> Made:
+        given = {"w": np.ones((32, 3), int4) if weights is None else weights, "s": scales}
+        given |= {} if zeros is None else {"z": zeros}
+        nodes = [
+            helper.make_node("DequantizeLinear", list(given), ["r"], "node", **attributes),
+            helper.make_node("MatMul", ["x", "r"], ["y"]),
+        ]
+        made = file(nodes, [1, 32], given)
+        made.opset_import[0].version, made.ir_version = 21, 10
+        return made.SerializeToString(), message
+
+    def product(message: str, **changes: Any) -> Made:
+        operands = {"w": np.ones((3, 2, 16), uint8), "s": ones(6), **changes.pop("operands", {})}
+        attributes = {"K": 64, "N": 3, "bits": 4, "block_size": 32, **changes}
+        names = ["x", *(name if name in operands else "" for name in ("w", "s", "z", "g"))]
+        node = helper.make_node("MatMulNBits", names, ["y"], "node", domain="com.microsoft", **attributes)
+        return file([node], [1, 64], operands).SerializeToString(), message
+
+    def rows(message: str, table: Array, scales: Array, **attributes: Any) -> Made:
+        node = helper.make_node(
+            "GatherBlockQuantized", ["w", "i", "s"], ["y"], "node", domain="com.microsoft", **attributes
+        )
+        return file([node], [1], {"w": table, "i": np.array([1]), "s": scales}).SerializeToString(), message
+
+    odd = numpy_helper.from_array(np.ones((32, 3), int4), "w")
+    odd.raw_data = odd.raw_data[:-1]
+    nan = np.array([np.nan, 1, 1], np.float32)
+    blocks = {"axis": 0, "block_size": 16}
+    return {
+        "int4_packed_size": real("has 47 bytes of data, not 48", ones(3), odd, axis=1),
+        "int4_scale_0": real("scale that is not a positive number", np.zeros(3, np.float32), axis=1),
+        "int4_scale_nan": real("scale that is not a positive number", nan, axis=1),
+        "int4_scale_count": real("2 scales and 2 zero points where 3", ones(2), axis=1),
+        "int4_block_scale_0": real("scale that is not a positive number", np.zeros((2, 3), np.float32), **blocks),
+        "int4_block_count": real("3 scales along axis 0; 32 elements in blocks of 16 need 2", ones(3, 3), **blocks),
+        "int4_block_negative": real("blocks of -4 elements", ones(2, 3), axis=0, block_size=-4),
+        "int4_block_shape": real("all other extents must be equal", ones(2, 4), **blocks),
+        "int4_block_zero_points": real("zero points of shape (1, 3)", ones(2, 3), zeros=np.ones((1, 3), int4), **blocks),
+        "nbits_block": product("blocks of 24 elements", block_size=24),
+        "nbits_small_block": product("a power of 2 of them, at least 16", block_size=8),
+        "nbits_bits": product("weights of 3 bits", bits=3),
+        "nbits_weights": product("95 bytes of weights; its attributes ask for 96", operands={"w": np.ones(95, uint8)}),
+        "nbits_scales": product("5 scales; its attributes ask for 6", operands={"s": ones(5)}),
+        "nbits_scale_nan": product("scale that is not a finite number", operands={"s": ones(6) * np.float32(np.inf)}),
+        "nbits_zero_points": product("4 bytes of zero points; its attributes ask for 3", operands={"z": np.ones(4, uint8)}),
+        "nbits_zero_type": product("zero points of type int8", operands={"z": np.ones(3, np.int8)}),
+        "nbits_type": product("weights of type int8", operands={"w": np.ones(96, np.int8)}),
+        "nbits_inputs": product("K = 32 and N = 3 for an input of shape (1, 64)", K=32),
+        "nbits_huge": product("at most", K=1 << 40, N=1 << 40),
+        "nbits_groups": product("group indices (g_idx)", operands={"g": np.zeros(64, np.int32)}),
+        "rows_scales": rows("scales of shape (7, 3), not (7, 2)", np.ones((7, 32), int4), ones(7, 3), block_size=16),
+        "rows_type": rows("a table of type int8", np.ones((7, 32), np.int8), ones(7, 2), block_size=16),
+        "rows_block": rows("blocks of 5 elements", np.ones((7, 32), int4), ones(7, 2), block_size=5),
     }  # fmt: skip
 
 
@@ -209,4 +270,4 @@ def _format() -> dict[str, Made]:
 
 def cases() -> dict[str, Made]:
     """All of them, by name."""
-    return {**_operands(), **_format()}
+    return {**_operands(), **_narrow(), **_format()}

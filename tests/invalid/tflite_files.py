@@ -15,7 +15,7 @@ import tflite
 from tests.invalid.onnx_files import Made, ones
 from tests.support import stateful
 from tests.support.tflite_writer import Call, Part, Value, write
-from tinyml.ir import Quant
+from tinyml.ir import Array, Quant
 
 BEYOND = 0x7FFFFFF0
 
@@ -183,6 +183,31 @@ def _models() -> dict[str, Made]:
     }  # fmt: skip
 
 
+def _narrow() -> dict[str, Made]:
+    """Weights of four bits: sizes, blocks, scales and zero points that make no sense."""
+    packed = Value("w", (3, 5), "int4", Quant((0.5,), (0,)), np.ones(15, np.int8))
+
+    def blocks(message: str, scales: Array, size: int = 16, constant: bool = True) -> Made:
+        weights = Value("w", (3, 32), "int4", None, np.ones((3, 32), np.int8), blocks=("s", size))
+        scale = Value.constant("s", scales) if constant else Value("s", scales.shape)
+        call = Call("FULLY_CONNECTED", ["x", "w", ""], ["y"], "FullyConnectedOptions")
+        return write(
+            Part([Value("x", (1, 32)), weights, scale, Value("y", (1, 3))], [call], ["x"], ["y"])
+        ), message
+
+    return {
+        "int4_short": (_dense(replace(packed, data=np.ones(13, np.int8))), "has 7 bytes; 15 elements of int4 take 8"),
+        "int4_long": (_dense(replace(packed, data=np.ones(30, np.int8))), "has 15 bytes; 15 elements of int4 take 8"),
+        "int4_zero_point": (_dense(replace(packed, quant=Quant((0.5,), (9,)))), "zero point outside the range of int4"),
+        "int4_scale": (_dense(replace(packed, quant=Quant((float("nan"),), (0,)))), "scale that is not positive"),
+        "blocks_divide": blocks("do not divide it into blocks", ones(3, 3)),
+        "blocks_rank": blocks("do not divide it into blocks", ones(6)),
+        "blocks_size": blocks("says that a block has 8 elements", ones(3, 2), 8),
+        "blocks_scale": blocks("scale that is not a finite number", ones(3, 2) * np.float32(np.nan)),
+        "blocks_computed": blocks("which is not a constant", ones(3, 2), constant=False),
+    }  # fmt: skip
+
+
 def call_once_of_itself() -> bytes:
     """A good model whose initialising subgraph calls itself once: once is enough."""
     first = [Value("two", (1, 16), data=np.full((1, 16), 2, np.float32)), Value("handle", (), "resource")]
@@ -209,4 +234,4 @@ def smallest_scale(dtype: str) -> bytes:
 
 def cases() -> dict[str, Made]:
     """All of them, by name."""
-    return {f"tflite_{name}": case for name, case in (_encoding() | _models()).items()}
+    return {f"tflite_{name}": case for name, case in (_encoding() | _models() | _narrow()).items()}

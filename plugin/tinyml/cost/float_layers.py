@@ -7,8 +7,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from tinyml.ir import Layer, Node, Op, Tensor
 from tinyml.ops.quantization.quantize import Dequantize, Quantize
+from tinyml.ops.weighted.block_form import block_form
 from tinyml.ops.weighted.byte_weights import were_integers
 from tinyml.ops.weighted.weighted import Weighted
 from tinyml.pipeline import Compiled
@@ -29,6 +32,11 @@ FLOAT_WEIGHTS = (
     "the weights are float",
     "Quantise the weights as well: int8, with one scale or one for each output channel",
 )
+BLOCKS = (
+    "the weights have a scale for each block of a filter, which no sum of integers can carry",
+    "They stay packed in flash. For integers, quantise them with one scale for each output channel: "
+    "docs/fewer_bits.md",
+)
 NOT_AFTER = (
     "nothing quantises the output",
     "Quantise the output as well: in training with a fake quantiser behind the layer, in the file with "
@@ -43,7 +51,7 @@ LARGE_SUMS = (
     "the sums of products and bias may leave 32 bits",
     "Use a smaller bias, or a larger scale for the weights",
 )
-REASONS = (NOT_BEFORE, FLOAT_WEIGHTS, NOT_AFTER, UNUSUAL, LARGE_SUMS, NO_FORM)
+REASONS = (NOT_BEFORE, BLOCKS, FLOAT_WEIGHTS, NOT_AFTER, UNUSUAL, LARGE_SUMS, NO_FORM)
 
 
 def float_layers(compiled: Compiled) -> tuple[str, ...]:
@@ -126,9 +134,14 @@ def _reason(around: _Around, layer: Layer) -> tuple[str, str]:
     if not all(around.was_stored(tensor) for tensor in _variable(layer.inputs)):
         return NOT_BEFORE
     if isinstance(op, Weighted) and _has_real_weights(op, layer.input(1)):
-        return FLOAT_WEIGHTS
+        return BLOCKS if _has_blocks(op, layer.input(1)) else FLOAT_WEIGHTS
     return UNUSUAL if all(around.is_stored(tensor) for tensor in layer.outputs) else NOT_AFTER
 
 
 def _has_real_weights(op: Weighted, weights: Tensor) -> bool:
     return weights.is_constant and not were_integers(weights.value, op.channel_axis)
+
+
+def _has_blocks(op: Weighted, weights: Tensor) -> bool:
+    rows = np.ascontiguousarray(np.moveaxis(weights.value, op.channel_axis, 0))
+    return any(block_form(rows, bits) is not None for bits in (4, 8))

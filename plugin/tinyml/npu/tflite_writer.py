@@ -12,12 +12,17 @@ import flatbuffers
 import numpy as np
 import tflite
 
+from tinyml.importers.tflite_blocks import BLOCKWISE
 from tinyml.importers.tflite_sparse import Level, Sparsity
 from tinyml.ir import Array, Quant
+from tinyml.ops.framework.narrow import NARROW, packed
 
 TYPES = {
     "float32": tflite.TensorType.FLOAT32,
     "float16": tflite.TensorType.FLOAT16,
+    "int2": 19,  # the schema package does not know it yet
+    "int4": tflite.TensorType.INT4,
+    "uint4": 20,
     "int8": tflite.TensorType.INT8,
     "uint8": tflite.TensorType.UINT8,
     "int16": tflite.TensorType.INT16,
@@ -41,6 +46,7 @@ class Value:
     data: Array | None = None
     variable: bool = False
     signature: tuple[int, ...] = ()  # -1 for extents that the file leaves open
+    blocks: tuple[str, int] | None = None  # the tensor with a scale for each block, and its elements
     sparsity: Sparsity | None = None  # then ``data`` are the values that are stored
 
     @staticmethod
@@ -123,7 +129,7 @@ def _code(b: Any, op_type: str, custom: str) -> int:
 
 def _subgraph(b: Any, part: Part, kinds: Sequence[tuple[str, str]], buffers: list[bytes]) -> int:
     places = {value.name: i for i, value in enumerate(part.values)} | {"": -1}
-    tensors = _vector(b, [_tensor(b, value, buffers) for value in part.values])
+    tensors = _vector(b, [_tensor(b, value, places, buffers) for value in part.values])
     calls = _vector(b, [_operator(b, call, places, kinds) for call in part.calls])
     inputs = _numbers(b, [places[n] for n in part.inputs], "int32")
     outputs = _numbers(b, [places[n] for n in part.outputs], "int32")
@@ -135,14 +141,18 @@ def _subgraph(b: Any, part: Part, kinds: Sequence[tuple[str, str]], buffers: lis
     return int(tflite.SubGraphEnd(b))
 
 
-def _tensor(b: Any, value: Value, buffers: list[bytes]) -> int:
+def _tensor(b: Any, value: Value, places: Mapping[str, int], buffers: list[bytes]) -> int:
     place = 0
     if value.data is not None:
-        buffers.append(np.ascontiguousarray(value.data).tobytes())
+        kind = NARROW.get(value.dtype)
+        stored = np.ascontiguousarray(value.data)
+        buffers.append(stored.tobytes() if kind is None else packed(stored, kind))
         place = len(buffers) - 1
     name = b.CreateString(value.name)
     shape = _numbers(b, value.shape, "int32")
     quant = _quant(b, value.quant) if value.quant is not None else None
+    if value.blocks is not None:
+        quant = _blocks(b, places[value.blocks[0]], value.blocks[1])
     signature = _numbers(b, value.signature, "int32") if value.signature else None
     sparsity = _sparsity(b, value.sparsity) if value.sparsity is not None else None
     tflite.TensorStart(b)
@@ -199,6 +209,17 @@ def _quant(b: Any, quant: Quant) -> int:
     tflite.QuantizationParametersAddScale(b, scales)
     tflite.QuantizationParametersAddZeroPoint(b, zeros)
     tflite.QuantizationParametersAddQuantizedDimension(b, quant.axis or 0)
+    return int(tflite.QuantizationParametersEnd(b))
+
+
+def _blocks(b: Any, scales: int, size: int) -> int:
+    b.StartObject(3)
+    for slot, number in enumerate((scales, -1, size)):
+        b.PrependInt32Slot(slot, number, 0)
+    details = b.EndObject()
+    tflite.QuantizationParametersStart(b)
+    tflite.QuantizationParametersAddDetailsType(b, BLOCKWISE)
+    tflite.QuantizationParametersAddDetails(b, details)
     return int(tflite.QuantizationParametersEnd(b))
 
 

@@ -56,3 +56,12 @@ def unpacked(content: bytes, kind: Narrow) -> Array:
     packed = np.frombuffer(content, np.uint8)
     parts = [packed >> shift for shift in range(0, 8, kind.bits)]
     return kind.wrapped(np.stack(parts, axis=1).reshape(-1))
+
+
+def packed(values: Array, kind: Narrow) -> bytes:
+    """The other way round."""
+    count = 8 // kind.bits
+    flat = values.astype(np.int64).reshape(-1) & ((1 << kind.bits) - 1)
+    parts = np.pad(flat, (0, -flat.size % count)).reshape(-1, count)
+    shifts = np.arange(count) * kind.bits
+    return (parts << shifts).sum(axis=1).astype(np.uint8).tobytes()

@@ -10,7 +10,7 @@ from tinyml.base import c
 from tinyml.ir import Constraint, DType, Layer, Tensor
 from tinyml.ops.framework.kernel import Kernel, Library, Sheet
 from tinyml.ops.weighted.block_form import block_form
-from tinyml.ops.weighted.block_weights import steps_members
+from tinyml.ops.weighted.block_weights import play_unpacked, steps_members
 
 
 def index_code(sheet: Sheet, tensor: Tensor, expression: str, size: int) -> c.Expr:
@@ -55,6 +55,9 @@ class GatherPacked(Kernel[Any]):
             place = index_code(sheet, indices, f"{sheet.x(1)}[{at['i']}]", x.shape[0])
             target = f"&{sheet.y()}[{at['i'] * x.shape[1]}]"
             sheet.line(f"{self.name}(&{name}, {place}, {target});")
+
+    def play(self, layer: Layer[Any], sheet: Sheet) -> None:
+        play_unpacked(layer, sheet, GatherPacked)
 
 
 class GatherPackedBytes(GatherPacked):
