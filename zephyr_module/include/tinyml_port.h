@@ -37,6 +37,12 @@ void tinyml_check_claim(struct tinyml_lock *lock, const char *model);
 #define TINYML_CHECK_WEIGHTS 1
 #endif
 
+#ifdef CONFIG_TINYML_WATCH
+#include <tinyml/profile.h>
+
+#define TINYML_WATCH_CLOCK() tinyml_profile_clock()
+#endif
+
 #ifdef CONFIG_TINYML_HOST
 #define TINYML_HOST_PAYLOAD CONFIG_TINYML_HOST_PAYLOAD
 #endif

@@ -10,6 +10,9 @@
 #include <zephyr/device.h>
 #include <zephyr/drivers/uart.h>
 #include <zephyr/kernel.h>
+#ifdef CONFIG_TINYML_WATCH
+#include <tinyml/device_watch.h>
+#endif
 #ifdef CONFIG_TINYML_SLOTS
 #include <tinyml/device_slots.h>
 #include <tinyml/slot_receiver.h>
@@ -133,6 +136,22 @@ static size_t receive_slot(const uint8_t *request, size_t bytes, uint8_t *answer
 }
 #endif
 
+#ifdef CONFIG_TINYML_WATCH
+static size_t read_watch(const struct tinyml_model *model, size_t offset, uint8_t *answer,
+			 size_t room)
+{
+	const struct tinyml_watch *watch = tinyml_watch_of(model);
+
+	if (watch == NULL) {
+		return 0;
+	}
+	if (answer == NULL) {
+		tinyml_watch_reset(watch);
+	}
+	return tinyml_watch_encode(watch, offset, answer, room);
+}
+#endif
+
 static const struct tinyml_host_port port = {
 	.model = model_at,
 	.send = send,
@@ -148,6 +167,9 @@ static const struct tinyml_host_port port = {
 #ifdef CONFIG_TINYML_SLOTS
 	.is_replaced = is_replaced,
 	.slot = receive_slot,
+#endif
+#ifdef CONFIG_TINYML_WATCH
+	.watch = read_watch,
 #endif
 };
 

@@ -1,7 +1,7 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* `tinyml list | info | run | profile` on Zephyr's shell. */
+/* `tinyml list | info | run | profile | watch` on Zephyr's shell. */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -278,12 +278,21 @@ int tinyml_slot_command(const struct shell *sh, size_t argc, char **argv);
 #define tinyml_slot_command NULL
 #endif
 
+#ifdef CONFIG_TINYML_WATCH
+int tinyml_watch_command(const struct shell *sh, size_t argc, char **argv);
+#else
+#define tinyml_watch_command NULL
+#endif
+
 SHELL_STATIC_SUBCMD_SET_CREATE(
 	tinyml_commands, SHELL_CMD_ARG(list, NULL, "Models in this image", cmd_list, 1, 0),
 	SHELL_CMD_ARG(info, NULL, "Inputs and outputs of a model: info NAME", cmd_info, 2, 0),
 	SHELL_CMD_ARG(run, NULL, "Run a model on its current inputs: run NAME", cmd_run, 2, 0),
 	SHELL_COND_CMD_ARG(CONFIG_TINYML_PROFILING, profile, NULL,
 			   "Cycles of each layer of a model: profile NAME", cmd_profile, 2, 0),
+	SHELL_COND_CMD_ARG(CONFIG_TINYML_WATCH, watch, NULL,
+			   "What a model has seen and decided: watch NAME [reset]",
+			   tinyml_watch_command, 2, 1),
 	SHELL_COND_CMD_ARG(
 		CONFIG_TINYML_SLOTS, slot, NULL,
 		"Replace a model: slot info | open | confirm | reject; see tinyml deploy",

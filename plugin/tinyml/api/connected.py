@@ -179,6 +179,10 @@ class Device:
             )
         return of_cbor(self._session.counters(chosen.index, reset))
 
+    def release(self) -> None:
+        """Let the firmware use a model again that this program has filled or read."""
+        self._session.bye()
+
     def close(self) -> None:
         """Release the model that was in use, and end an emulator that ``connect`` has started."""
         with suppress(ToolError):  # it may be gone

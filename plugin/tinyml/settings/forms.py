@@ -188,6 +188,9 @@ class Switch(Form):
             f"{start(where)}{self.key!r} must be true or false, found {value!r}", f"{self.key}: true"
         )
 
+    def schema(self) -> dict[str, Any]:
+        return {"type": "boolean"}
+
     def words(self, value: Any, folder: Path | None = None) -> list[str]:
         return ["true" if value else "false"]
 

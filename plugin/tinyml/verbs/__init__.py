@@ -34,6 +34,7 @@ from tinyml.verbs.report import Report
 from tinyml.verbs.run import Run
 from tinyml.verbs.schema import PrintSchema
 from tinyml.verbs.verify import Verify
+from tinyml.verbs.watch import Watch
 
 VERBS: tuple[Verb, ...] = (
     Add(),
@@ -56,6 +57,7 @@ VERBS: tuple[Verb, ...] = (
     Verify(),
     Evaluate(),
     Profile(),
+    Watch(),
     Bench(),
     Doctor(),
     RuntimeFolder(),

@@ -196,13 +196,21 @@ def _stride(elements: int, room: int) -> int:
 
 
 def _cell_edges(counts: Sequence[int]) -> list[int]:
-    """Where bins 1 to 7 begin: the ends have bins of their own, six others have equal shares of the rest."""
-    inner = np.cumsum(np.asarray(counts, np.int64)[1:-1])
-    total = int(inner[-1])
-    found = [LOWEST + 1]
-    for part in range(1, BINS - 2):
-        after = int(np.searchsorted(inner * (BINS - 2), part * total, side="left")) + 1
-        found.append(max(LOWEST + 1 + after, found[-1] + 1))
+    """Where bins 1 to 7 begin: the ends have bins of their own, six others have equal shares of the rest.
+
+    A cell that alone has more than a share fills a bin, and the others divide what is left. Where cells
+    between two bins are empty, the edge is in the middle of them: a little noise moves nothing across it.
+    """
+    inner = [(LOWEST + 1 + place, count) for place, count in enumerate(counts[1:-1]) if count]
+    found, rest, filled = [LOWEST + 1], sum(count for _, count in inner), 0
+    for (cell, count), (following, _) in pairwise(inner):
+        filled += count
+        bins_left = BINS - 1 - len(found)
+        if bins_left > 1 and filled * bins_left >= rest:
+            found.append((cell + following + 1) // 2)
+            rest, filled = rest - filled, 0
+    while len(found) < BINS - 2:  # fewer cells than bins: empty ones follow
+        found.append(min(found[-1] + 1, HIGHEST))
     found.append(HIGHEST)
     for index in range(len(found) - 2, 0, -1):  # bins that the end leaves no room for
         found[index] = min(found[index], found[index + 1] - 1)

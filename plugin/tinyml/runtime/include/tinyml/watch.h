@@ -4,7 +4,7 @@
 /**
  * What a model sees and decides in the field, in counters. A model that is compiled with
  * `watch: true` counts in every run, with integers alone, so that the same inputs give the same
- * counters on every core and in `tinyml.replay()`.
+ * counters on every core and in `tinyml watch --replay`.
  *
  *	const struct kws_watch *counted = kws_watch();  // typed, for the application
  *	kws_watch_reset();                              // the next period begins

@@ -1,0 +1,63 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Watched models on emulated cores: the counters of numpy in every bit, and what they cost."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tinyml
+from tests.support.watching import noise, on_device, several, without_cycles
+from tinyml import harness
+from tinyml.datasets.arrays import pattern_inputs
+from tinyml.ir import DType
+from tinyml.pipeline import Options, compile_model
+
+MACHINES = ("qemu-cortex-m3", "qemu-cortex-m4", "qemu-cortex-m55", "qemu-riscv32")
+DIGITS = Path(__file__).parents[2] / "samples" / "digits" / "model.onnx"
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_counters_are_equal_everywhere(machine: str, tmp_path: Path) -> None:
+    target = harness.find_machine(machine).target.name
+    compiled = tinyml.compile(
+        several(tmp_path), target=target, watch=True, watch_data=tmp_path / "typical.npz", name="m"
+    )
+    found, expected = on_device(compiled, machine, noise(20, 3, 1.5))
+    assert without_cycles(found) == expected.cbor
+    assert found.runs == 20
+
+
+@pytest.mark.parametrize("machine", ["qemu-cortex-m4", "qemu-riscv32"])
+def test_integers_too(machine: str) -> None:
+    target = harness.find_machine(machine).target.name
+    compiled = tinyml.compile(DIGITS, target=target, watch=True, io="int8", name="digits")
+    (name,) = compiled.built.graph.inputs
+    tensor = compiled.built.graph.tensors[name]
+    assert tensor.dtype is DType.INT8
+    data = np.random.default_rng(4).integers(-128, 128, (20, *tensor.shape[1:])).astype(np.int8)
+    found, expected = on_device(compiled, machine, {name: data})
+    assert without_cycles(found) == expected.cbor
+
+
+@pytest.mark.skipif("TINYML_MODELS" not in os.environ, reason="TINYML_MODELS names no published models")
+@pytest.mark.parametrize("machine", ["qemu-cortex-m4"])
+def test_what_keyword_spotting_pays(machine: str) -> None:
+    """At most 1,000 bytes of flash, 256 bytes of RAM and 1 % of the instructions."""
+    file = Path(os.environ["TINYML_MODELS"]) / "mlperf_kws_int8.tflite"
+    results = []
+    for watch in (False, True):
+        compiled = compile_model(file, Options(name="kws", target="cortex-m4", watch=watch))
+        results.append(harness.run_files(compiled.files, machine, [pattern_inputs(compiled.graph)]))
+    plain, watched = results
+    assert plain.footprint is not None
+    assert watched.footprint is not None
+    assert plain.instructions is not None
+    assert watched.instructions is not None
+    assert watched.footprint.total.flash - plain.footprint.total.flash <= 1000
+    assert watched.footprint.total.ram - plain.footprint.total.ram <= 256
+    assert watched.instructions[0] <= 1.01 * plain.instructions[0]
