@@ -59,7 +59,10 @@ SANITIZERS = (
 MOST_BYTES, MOST_ARENA, MOST_WORK = 2500, 3000, 20000
 PER_KERNEL = 3
 BATCHES, LAYERS = range(2), 100
-CASES = ("arg_reduce", "choice", "movement", "normalization", "recurrent", "reduce", "unary")
+CASES = (
+    *("arg_reduce", "binary", "choice", "mathematics", "movement", "normalization", "quantised"),
+    *("recurrent", "reduce", "softmax", "trees", "unary", "unsigned_bytes"),
+)
 """Files of tests/ops with operators that random layers do not have."""
 TEXTS = {
     0: "accepted and run",

@@ -8,11 +8,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from tinyml.ir import Array, DType, Graph, Node, Op, Quant, Tensor
+from tinyml.ir import Array, DType, Graph, Node, Op, Quant, Tensor, TensorType
 from tinyml.ops.conv.conv import Conv
 from tinyml.ops.dense.dense import Dense
+from tinyml.ops.elementwise.binary import Binary
 from tinyml.ops.recurrent.lstm_float import LstmFloat
 from tinyml.ops.recurrent.lstm_int8 import LstmInt8
+from tinyml.ops.softmax.softmax import Softmax
 
 INPUTS, CELLS, STEPS, BATCHES = 3, 4, 2, 2
 SMALL = Quant.per_tensor(0.02, 3)
@@ -32,6 +34,31 @@ def graphs() -> Iterator[Graph]:
     bias = _known("b", rng.normal(size=8).astype(np.float32))
     yield _layer("dense_bytes", Dense(), [_real("x", 2, 9), _known("w", weights), bias])
 
+    yield from _binaries()
+    words = Tensor("x", (2, 7), DType.INT16, Quant.per_tensor(0.001, 0))
+    unit = TensorType((2, 7), DType.INT16, Quant.per_tensor(2.0**-15, 0))
+    yield _layer("softmax_int16", Softmax(), [words], unit)
+
+
+def _binaries() -> Iterator[Graph]:
+    """Functions of two tensors of uint8 and int16, one of which repeats along an axis."""
+    for dtype, zero in ((DType.UINT8, 100), (DType.INT16, 0)):
+        for function in ("add", "sub", "mul", "prelu", "squared_difference", "max", "min"):
+            one = Quant.per_tensor(0.02, zero)
+            quants = [one] * 3 if function in ("max", "min") else [one, Quant.per_tensor(0.013, zero)]
+            out = quants[-1] if len(quants) == 3 else Quant.per_tensor(0.031, zero)
+            for once in (False, True):
+                if once and function == "squared_difference":
+                    continue  # ONNX has none
+                shapes = ((2, 3, 5), (3, 1))
+                operands = [
+                    Tensor(name, shape, dtype, quant)
+                    for name, shape, quant in zip("ab", shapes, quants, strict=False)
+                ]
+                name = f"{function}_{dtype.value}{'_once' if once else ''}"
+                op = Binary(function, round_once=once)
+                yield _layer(name, op, operands, TensorType(shapes[0], dtype, out))
+
 
 def samples(graph: Graph) -> dict[str, Array]:
     rng = np.random.default_rng(1)
@@ -46,8 +73,9 @@ def samples(graph: Graph) -> dict[str, Array]:
     return found
 
 
-def _layer(name: str, op: Op, operands: Sequence[Tensor | None]) -> Graph:
-    outputs = [Tensor.of(f"y{i}", type_) for i, type_ in enumerate(op.infer(operands))]
+def _layer(name: str, op: Op, operands: Sequence[Tensor | None], output: TensorType | None = None) -> Graph:
+    types = op.infer(operands) if output is None else (output,)
+    outputs = [Tensor.of(f"y{i}", type_) for i, type_ in enumerate(types)]
     names = tuple(t.name if t is not None else "" for t in operands)
     node = Node(name, op, names, tuple(t.name for t in outputs))
     tensors = {t.name: t for t in (*operands, *outputs) if t is not None}

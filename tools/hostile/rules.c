@@ -92,6 +92,8 @@ struct call {
 	uint32_t operands[TINYML_PLAY_OPERANDS];
 	uint32_t record[64];
 	uint32_t record_bytes;
+	const uint8_t *pack; /* that it was in */
+	uint32_t pack_bytes;
 };
 
 static uint32_t kernel_count(void)
@@ -145,6 +147,8 @@ static bool take_call(struct call *call)
 	}
 	at = at != NULL ? at : find_call(&packs_seeds[number], 0);
 	image = (const void *)packs_seeds[number].words;
+	call->pack = image;
+	call->pack_bytes = packs_seeds[number].bytes;
 	call->number = tinyml_play_index[CALL_KERNEL(at[0])];
 	call->count = CALL_COUNT(at[0]);
 	call->record_bytes = tinyml_play_kernels[call->number].record_bytes;
@@ -155,17 +159,31 @@ static bool take_call(struct call *call)
 	return call->number != 0u && call->record_bytes <= sizeof(call->record);
 }
 
-/* What every table has in it, for checks that look: small words. It stays behind the parts. */
-static const uint8_t *table_content(void)
-{
-	uint32_t *const words = (uint32_t *)(void *)&rules_memory[POSITION_OF(RULES_PARTS)];
+/* What tables have in them, for checks that look: small words, or what they have in the pack. */
+static uint8_t contents[RULES_TABLES][RULES_ROOM] __attribute__((aligned(16)));
 
-	if (words[1] == 0u) {
-		for (uint32_t i = 0; i < RULES_ROOM / 4u; i++) {
-			words[i] = 1u + i * 2654435761u % 61u;
+static void set_contents(const struct call *call, bool real)
+{
+	const uint8_t *const table = rules_tables[call->number];
+
+	for (uint32_t i = 0; i < RULES_TABLES && table[i] != RULES_NO_TABLE; i++) {
+		uint32_t position;
+
+		memcpy(&position, (const uint8_t *)call->record + table[i], 4);
+		if (real && position < call->pack_bytes) {
+			const uint32_t left = call->pack_bytes - position;
+
+			memset(contents[i], 0, RULES_ROOM);
+			memcpy(contents[i], call->pack + position,
+			       left < RULES_ROOM ? left : RULES_ROOM);
+			continue;
+		}
+		for (uint32_t at = 0; at < RULES_ROOM / 4u; at++) {
+			const uint32_t word = 1u + at * 2654435761u % 61u;
+
+			memcpy(&contents[i][4u * at], &word, 4);
 		}
 	}
-	return (const uint8_t *)words;
 }
 
 /* Another kernel with a record of this size, which may be the same structure. */
@@ -267,7 +285,7 @@ static void change(struct call *call)
 		const uint32_t position = POSITION_OF(TABLE + i);
 
 		memcpy(&bytes[table[i]], &position, 4);
-		memcpy(&rules_memory[position], table_content(), RULES_MOST);
+		memcpy(&rules_memory[position], contents[i], RULES_MOST);
 	}
 }
 
@@ -351,6 +369,7 @@ static const char *check_tables(struct call *call)
 			continue;
 		}
 		memcpy(&bytes[table[i]], &last, 4);
+		memcpy(&rules_memory[last], contents[i], RULES_MOST);
 		sizes[2] = last + parts[TABLE + i].bytes;
 		if (!accepts(call, operands, NULL, 1, sizes, &work)) {
 			wrong = "refused with its whole table";
@@ -372,7 +391,7 @@ static void fill(uint32_t seed)
 	state = seed;
 	for (uint32_t i = 0; i < RECORD; i++) {
 		if (parts[i].used && i >= TABLE) {
-			memcpy(parts[i].at, table_content(), parts[i].bytes);
+			memcpy(parts[i].at, contents[i - TABLE], parts[i].bytes);
 			continue;
 		}
 		for (uint32_t byte = 0; parts[i].used && byte < parts[i].bytes; byte++) {
@@ -446,7 +465,7 @@ const char *rules_try(uint32_t start, uint32_t number, uint32_t *kernel)
 	static const uint32_t sizes[4] = {ENOUGH, ENOUGH, sizeof(rules_memory), 0};
 	struct call call;
 	const char *wrong;
-	uint32_t work;
+	uint32_t work, taken;
 
 	*kernel = 0;
 	state = (start * 2654435761u) ^ (number * 2246822519u) ^ 0x9e3779b9u;
@@ -456,6 +475,7 @@ const char *rules_try(uint32_t start, uint32_t number, uint32_t *kernel)
 	if (!take_call(&call)) {
 		return "a real call is not known";
 	}
+	taken = call.number;
 	switch (below(8)) {
 	case 0:
 		invent(&call);
@@ -475,6 +495,7 @@ const char *rules_try(uint32_t start, uint32_t number, uint32_t *kernel)
 	default:
 		break;
 	}
+	set_contents(&call, call.number == taken && below(4) != 0u);
 	change(&call);
 	learning = true;
 	if (!accepts(&call, call.operands, NULL, 1, sizes, &work)) {

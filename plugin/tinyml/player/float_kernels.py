@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""The kernels of float32 that a player can call."""
+"""The kernels of float32, and of types beside int8, that a player can call."""
 
 from __future__ import annotations
 
@@ -82,6 +82,10 @@ def _cast(number: int, name: str) -> Playable:
     return own(number, name, records.CAST, 2, "play_cast.c", needs=(), family="elementwise")
 
 
+def _transposed(number: int, name: str, record: Layout) -> Playable:
+    return own(number, name, record, 2, "play_conv_transpose.c", needs=("window.c",), family="conv")
+
+
 def _bytes(number: int, name: str, record: Layout, operands: int, family: str, *sources: str) -> Playable:
     """Weights of one byte each."""
     return Playable(
@@ -121,4 +125,17 @@ ALL = (
     _bytes(215, "dense_s8_to_f32", records.DENSE_S8_TO_F32, 2, "dense", "weighted/filters_s8_to_f32.c"),
     own(216, "matmul_f32", records.MATMUL_F32, 3, "play_matmul.c", family="dense"),
     own(217, "matmul_s8", records.MATMUL_S8, 3, "play_matmul.c", family="dense"),
+    own(
+        *(223, "matmul_s32", records.MATMUL_F32, 3, "play_matmul.c", "matmul_f32"),
+        family="dense",
+    ),
+    own(
+        *(224, "log_softmax_f32", records.SOFTMAX_FLOAT, 2, "play_unary_f32.c", "softmax_f32"),
+        family="softmax",
+    ),
+    own(225, "binary_whole", records.BINARY_WHOLE, 3, "play_binary_whole.c", family="elementwise"),
+    _transposed(226, "conv_transpose_f32", records.CONV_TRANSPOSE_F32),
+    _transposed(227, "conv_transpose_s8", records.CONV_TRANSPOSE_S8),
+    _transposed(228, "conv_transpose_s16", records.CONV_TRANSPOSE_S8),
+    own(229, "trees", records.TREES, 3, "play_trees.c", needs=(), family="trees"),
 )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tinyml.player import float_kernels, records, recurrent_kernels
+from tinyml.player import float_kernels, int16_kernels, records, recurrent_kernels
 from tinyml.player.layout import Layout
 from tinyml.player.playable import Playable, own
 
@@ -221,6 +221,7 @@ _ALL = (
     _binary(107, "min"),
     *float_kernels.ALL,
     *recurrent_kernels.ALL,
+    *int16_kernels.ALL,
 )
 
 KERNELS = {kernel.name: kernel for kernel in _ALL}

@@ -46,7 +46,8 @@ class Layout:
                 continue
             text = given.pop(name, "0")
             values.append(_value(code, text, tables))
-        given.pop(".loop", None)  # named by the kernel
+        for known in (".loop", ".longest"):  # named by the kernel, and what only its work depends on
+            given.pop(known, None)
         assert not given, f"{record.type} has no members {', '.join(given)} in the player's format"
         return struct.pack(self.format, *values)
 

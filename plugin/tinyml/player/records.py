@@ -230,3 +230,52 @@ LSTM_F32 = Layout(
         *("f .cell_clip", "f .projection_clip", "I* .projection", "I* .projection_bias"),
     )
 )
+BINARY_WHOLE = Layout(
+    (
+        *(*_loops("I", "extents"), *_loops("i", "a_steps"), *_loops("i", "b_steps")),
+        *("H .type", "H .function"),
+    )
+)
+CONV_TRANSPOSE_F32 = Layout(
+    (*WINDOW, "h .groups", "f .out_min", "f .out_max", "I* .weights", "I* .bias"),
+)
+CONV_TRANSPOSE_S8 = Layout(
+    (
+        *(*WINDOW, "h .groups", "h .in_zero", "h .weight_zero", "h .out_zero", "h .out_min", "h .out_max"),
+        *("H .round_once", "I* .weights", "I* .bias", "I* .multiplier", "I* .shift"),
+    )
+)
+TREES = Layout(
+    (
+        *("I .rows", "I .features", "I .outputs", "I .trees", "I* .nodes", "I .node_bytes", "I* .roots"),
+        *("I .leaves", "I* .starts", "I* .targets", "I* .weights", "I .count", "I .last_head", "f .scale"),
+        *("B .from", "B .to", "B .keys", "B .missing", "B .head_bytes", "B .distance_bytes"),
+        *("B .number_bytes", "B .root_bytes", "B .start_bytes", "B .target_bytes", "2x"),
+    )
+)
+CONV_S16 = Layout(
+    (
+        *(*WINDOW, "h .groups", "h .out_min", "h .out_max", "I .round_once"),
+        *("I* .weights", "I* .bias", "I* .multiplier", "I* .shift"),
+    )
+)
+DENSE_S16 = Layout(
+    (
+        *("i .rows", "i .inputs", "i .outputs", "I* .weights", "I* .bias", "I* .multiplier", "I* .shift"),
+        *("h .out_min", "h .out_max", "I .round_once"),
+    )
+)
+SOFTMAX_S16 = Layout(("i .rows", "i .depth", "i .multiplier", "i .shift", "I* .exp", "I* .reciprocal"))
+LEAKY_S16 = Layout(
+    (
+        *("I .count", "i .multiplier", "i .below_multiplier", "i .offset", "h .shift", "h .below_shift"),
+        *("h .out_min", "h .out_max", "I .to_even"),
+    )
+)
+SIGMOID_S16 = Layout(("I .count", "i .multiplier", "I .shift", "I* .table"))
+REQUANTIZE = Layout(
+    (
+        *("I .count", "i .multiplier", "h .shift", "h .in_zero", "h .out_zero", "H .to_even"),
+        *("H .from", "H .to"),
+    )
+)

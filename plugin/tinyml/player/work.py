@@ -122,6 +122,19 @@ def _lstm(members: Members) -> int:
     return _number(members, ".steps", ".batches") * (4 * cells * (inputs + outputs + 16) + projected)
 
 
+def _transposed(members: Members) -> int:
+    taps = _taps(members)
+    channels = int(members[".window.in_c"]) // int(members[".groups"])
+    return _outputs(members) * (taps * channels + 4 * taps + 4)
+
+
+def _trees(members: Members) -> int:
+    rows, features, outputs, trees, stream, longest = (
+        int(members[f".{name}"]) for name in ("rows", "features", "outputs", "trees", "node_bytes", "longest")
+    )
+    return rows * (features + outputs + 2 * stream + trees * (4 * longest + 16))
+
+
 def _pool(members: Members) -> int:
     return _outputs(members) * (_taps(members) + 1)
 
@@ -165,6 +178,16 @@ _WORK: dict[Layout, Callable[[Members], int]] = {
     records.DENSE_S8_TO_F32: _into_float,
     records.MATMUL_F32: _matmul,
     records.MATMUL_S8: _matmul,
+    records.BINARY_WHOLE: lambda members: 32 * _count(members),
+    records.CONV_TRANSPOSE_F32: _transposed,
+    records.CONV_TRANSPOSE_S8: _transposed,
+    records.TREES: _trees,
+    records.CONV_S16: _conv,
+    records.DENSE_S16: _dense,
+    records.SOFTMAX_S16: lambda members: 16 * _number(members, ".rows", ".depth") + 513,
+    records.LEAKY_S16: lambda members: 4 * int(members[".count"]),
+    records.SIGMOID_S16: lambda members: 8 * int(members[".count"]),
+    records.REQUANTIZE: lambda members: 8 * int(members[".count"]),
     records.RECURRENT: _recurrent(1),
     records.LSTM_S8: _lstm,
     records.LSTM_F32: _lstm,
@@ -179,6 +202,7 @@ _WORK: dict[Layout, Callable[[Members], int]] = {
 }
 
 _BY_CHECK: dict[str, Callable[[Members], int]] = {  # by the check of kernels whose records others have too
+    "tinyml_check_table_s16": lambda members: 8 * int(members[".count"]),
     "tinyml_check_gru_f32": _recurrent(3),
     "tinyml_check_recurrent_lstm_f32": _recurrent(4),
     "tinyml_check_depthwise_conv_rvv_s8": _ring,

@@ -15,6 +15,7 @@ import numpy as np
 
 from tinyml.cores.targets import Target
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
+from tinyml.ops.classical import trees_played
 from tinyml.ops.classical.tree_integers import integer_limits, integer_weights
 from tinyml.ops.classical.tree_stream import LEAF, Stream, packed, sorting_keys
 from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
@@ -179,6 +180,10 @@ class TreeWalk(Kernel[Trees]):
             if whole:
                 with sheet.loop("k", outputs):
                     sheet.line(f"{y}[r * {outputs} + k] = {sheet.number(layer.op.scale)} * (float)sums[k];")
+
+    def play(self, layer: Layer[Trees], sheet: Sheet) -> None:
+        missing = layer.has_input(MISSING)
+        trees_played.play(layer, sheet, stream_of(layer), layer.op.scale, worth_keys(layer), missing)
 
 
 def _walk(sheet: Sheet, stream: Stream, features: int, compared: DType, missing: bool) -> None:

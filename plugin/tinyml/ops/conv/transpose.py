@@ -19,6 +19,7 @@ from tinyml.base.errors import ModelError
 from tinyml.ir import Array, Constraint, DType, Layer, Shape, Tensor, TensorType, given
 from tinyml.ops.conv.conv_loops import one_plain_type
 from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
+from tinyml.ops.framework.play_sheet import NotPlayableError
 from tinyml.ops.framework.quantization_facts import quantizes
 from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
@@ -114,6 +115,32 @@ def small_factors(layer: Layer[ConvTranspose]) -> bool:
     return layer.output.dtype is not DType.INT16 or largest_shift(layer) <= LARGEST_SHIFT_INT16
 
 
+def played_window(layer: Layer[ConvTranspose]) -> dict[str, object]:
+    """Members of the player's records that both types have."""
+    op, x, w, y = layer.op, layer.input(0), layer.input(1), layer.output
+    fixed = [t for t in layer.inputs[1:] if t is not None]
+    if len(op.strides) != 2 or not all(t.is_constant for t in fixed):
+        raise NotPlayableError("the player has transposed convolutions of two axes and constant weights")
+    if max(*x.shape, *y.shape, *w.shape, *op.strides, *op.dilations, *op.pads) > DType.INT16.limits[1]:
+        raise NotPlayableError("the player's windows have extents below 32768")
+    pairs = {
+        ("in_h", "in_w"): x.shape[1:3],
+        ("out_h", "out_w"): y.shape[1:3],
+        ("kernel_h", "kernel_w"): w.shape[1:3],
+        ("stride_h", "stride_w"): op.strides,
+        ("dilation_h", "dilation_w"): op.dilations,
+        ("pad_top", "pad_left"): op.pads,
+        ("batches", "in_c"): (x.shape[0], x.shape[3]),
+        ("out_c",): (y.shape[3],),
+    }
+    window: dict[str, object] = {
+        f".window.{name}": value
+        for names, values in pairs.items()
+        for name, value in zip(names, values, strict=True)
+    }
+    return {**window, ".groups": op.groups}
+
+
 class ConvTransposeLoops(Kernel[ConvTranspose]):
     """Loops over the output; a tap counts where it meets an input element."""
 
@@ -143,6 +170,19 @@ class ConvTransposeLoops(Kernel[ConvTranspose]):
                 )
             value = self.finish(layer, op, sheet, channel)
             sheet.line(f"{sheet.y()}[{flat_index(names, y.shape)}] = {value};")
+
+    def play(self, layer: Layer[ConvTranspose], sheet: Sheet) -> None:
+        if layer.output.dtype is not DType.FLOAT32:
+            raise NotPlayableError(f"the player has no transposed convolution of {layer.output.dtype.value}")
+        members = {
+            **played_window(layer),
+            ".weights": sheet.x(1),
+            ".out_min": sheet.number(layer.op.clamp[0]),
+            ".out_max": sheet.number(layer.op.clamp[1]),
+        }
+        if layer.has_input(2):
+            members[".bias"] = sheet.x(2)
+        sheet.note("tinyml_play_conv_transpose_f32", members, sheet.x(0), sheet.y())
 
     def sum_type(self, layer: Layer[ConvTranspose]) -> str:
         return layer.output.dtype.c
@@ -212,6 +252,28 @@ class ConvTransposeQuantized(ConvTransposeLoops):
         sheet.include("<tinyml/fixed_point.h>")
         scaled = f"tinyml_rescale{once}(sum, {multiplier}, {shift}) + ({quant_of(y).zero_point})"
         return f"({y.dtype.c})tinyml_clamp({scaled}, {low}, {high})"
+
+    def play(self, layer: Layer[ConvTranspose], sheet: Sheet) -> None:
+        op, y = layer.op, layer.output
+        low, high = clamp_range(op.clamp, y)
+        channels = y.shape[-1]
+        multipliers, shifts = (np.broadcast_to(part, (channels,)) for part in op.multipliers(layer))
+        members = {
+            **played_window(layer),
+            ".in_zero": quant_of(layer.input(0)).zero_point,
+            ".weight_zero": quant_of(layer.input(1)).zero_points[0],
+            ".out_zero": quant_of(y).zero_point,
+            ".out_min": low,
+            ".out_max": high,
+            ".round_once": int(op.round_once),
+            ".weights": sheet.x(1),
+            ".multiplier": sheet.table("multiplier", multipliers),
+            ".shift": sheet.table("shift", shifts.astype(np.int8)),
+        }
+        if layer.has_input(2):
+            members[".bias"] = sheet.x(2)
+        kind = "s16" if y.dtype is DType.INT16 else "s8"
+        sheet.note(f"tinyml_play_conv_transpose_{kind}", members, sheet.x(0), sheet.y())
 
 
 register_kernels(ConvTranspose, ConvTransposeQuantized(), ConvTransposeLoops())

@@ -149,9 +149,10 @@ class MatMulLoops(Kernel[MatMul]):
             sheet.line(f"{sheet.y()}[{index['y']}] = {back}acc;")
 
     def play(self, layer: Layer[MatMul], sheet: Sheet) -> None:
-        if layer.output.dtype is not DType.FLOAT32:
+        kind = {DType.FLOAT32: "f32", DType.INT32: "s32"}.get(layer.output.dtype)
+        if kind is None:
             raise NotPlayableError(f"the player has no product of matrices of {layer.output.dtype.value}")
-        sheet.note("tinyml_play_matmul_f32", played_loops(layer), sheet.x(0), sheet.x(1), sheet.y())
+        sheet.note(f"tinyml_play_matmul_{kind}", played_loops(layer), sheet.x(0), sheet.x(1), sheet.y())
 
 
 register_kernels(MatMul, MatMulQuantized(), MatMulLoops())

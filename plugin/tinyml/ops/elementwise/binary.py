@@ -209,7 +209,7 @@ class BinaryLoops(ElementwiseKernel[Binary]):
         if layer.output.dtype is DType.FLOAT32 and layer.op.function in binary_played.FLOAT:
             binary_played.play_float(layer.op.function, layer.op.clamp, layer, sheet)
         else:
-            self.emit(layer, sheet)
+            binary_played.play_whole(layer.op.function, layer.op.clamp, layer, sheet)
 
 
 register_kernels(Binary, AddHelium(), BinaryQuantized(), CompareQuantized(), BinaryLoops())

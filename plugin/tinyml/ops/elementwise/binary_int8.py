@@ -194,7 +194,8 @@ def _scaled_c(function: str, layer: Layer, sheet: Sheet, a: str, b: str, once: b
         return _rescaled("product", product_rescale(layer, once), once)
     if function == "prelu":
         sheet.line(f"const int32_t a = {a};")
-        below = _rescaled(f"a * {b}", product_rescale(layer, once), once)
+        slope = b if layer.input(1).is_constant or b.startswith("(") else f"({b})"  # not `a *x1`
+        below = _rescaled(f"a * {slope}", product_rescale(layer, once), once)
         sheet.line(f"const int32_t v = a >= 0 ? {_rescaled('a', identity_rescale(layer), once)} : {below};")
         return "v"
     if once:

@@ -1,6 +1,6 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Binary operators on int8 as calls of the player: the arithmetic of ``binary_int8``."""
+"""Binary operators as calls of the player; on quantised tensors with the arithmetic of ``binary_int8``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tinyml.ops.framework.kernel import Sheet
 from tinyml.ops.framework.play_loops import array, merged
 from tinyml.ops.framework.play_sheet import NotPlayableError
 from tinyml.ops.shared.linear import Linear
-from tinyml.ops.shared.quant import Clamp, clamp_range, quant_of
+from tinyml.ops.shared.quant import NO_CLAMP, Clamp, clamp_range, quant_of
 
 Members = dict[str, object]
 FLOAT = frozenset({"add", "sub", "mul", "div", "min", "max", "squared_difference", "prelu"})
@@ -21,12 +21,13 @@ FLOAT = frozenset({"add", "sub", "mul", "div", "min", "max", "squared_difference
 
 def play(function: str, clamp: Clamp, layer: Layer, sheet: Sheet, once: bool) -> None:
     a, b, y = layer.input(0), layer.input(1), layer.output
-    if y.dtype is not DType.INT8:
+    kind = {DType.INT8: "s8", DType.UINT8: "u8", DType.INT16: "s16"}.get(y.dtype)
+    if kind is None or not a.dtype is b.dtype is y.dtype:
         raise NotPlayableError(f"the player has no {function} of {y.dtype.value}")
     low, high = clamp_range(clamp, y)
     form = integers.linear_sum(function, clamp, layer, once)
     operands = sheet.x(0), sheet.x(1), sheet.y()
-    if form is not None and a.shape == b.shape == y.shape:
+    if form is not None and a.shape == b.shape == y.shape and kind == "s8":
         sheet.note("tinyml_play_sum_s8", linear_members(form, y.elements, (low, high)), *operands)
         return
     a_strides, b_strides = (c.broadcast_strides(t.shape, y.shape) for t in (a, b))
@@ -40,7 +41,7 @@ def play(function: str, clamp: Clamp, layer: Layer, sheet: Sheet, once: bool) ->
         ".out_max": high,
         **own,
     }
-    sheet.note(f"tinyml_play_{name}_s8", members, *operands)
+    sheet.note(f"tinyml_play_{name}_{kind}", members, *operands)
 
 
 def play_float(function: str, clamp: Clamp, layer: Layer, sheet: Sheet) -> None:
@@ -57,6 +58,27 @@ def play_float(function: str, clamp: Clamp, layer: Layer, sheet: Sheet) -> None:
         ".out_max": sheet.number(clamp[1]),
     }
     sheet.note(f"tinyml_play_{function}_f32", members, sheet.x(0), sheet.x(1), sheet.y())
+
+
+WHOLE = ("add", "sub", "mul", "div", "min", "max")
+"""Functions that the player has for integers: enum tinyml_play_whole."""
+
+
+def play_whole(function: str, clamp: Clamp, layer: Layer, sheet: Sheet) -> None:
+    a, b, y = layer.input(0), layer.input(1), layer.output
+    known = y.dtype.is_integer and y.dtype is not DType.UINT64 and clamp == NO_CLAMP
+    if function not in WHOLE or not known or y.elements == 0:
+        raise NotPlayableError(f"the player has no {function} of {a.dtype.value}")
+    a_strides, b_strides = (c.broadcast_strides(t.shape, y.shape) for t in (a, b))
+    extents, (a_steps, b_steps, _) = merged(y.shape, a_strides, b_strides, c.contiguous(y.shape))
+    members = {
+        **array("extents", extents, 1),
+        **array("a_steps", a_steps, 0),
+        **array("b_steps", b_steps, 0),
+        ".type": y.dtype.code,
+        ".function": WHOLE.index(function),
+    }
+    sheet.note("tinyml_play_binary_whole", members, sheet.x(0), sheet.x(1), sheet.y())
 
 
 def linear_members(form: Linear, count: int, limits: tuple[int, int]) -> Members:

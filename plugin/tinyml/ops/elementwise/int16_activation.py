@@ -128,6 +128,16 @@ class SigmoidInt16Loop(InPlace[SigmoidInt16]):
             sheet.line()
             sheet.line(f"{sheet.y()}[{i}] = tinyml_{op.label()}_s16_by_table(v, {table});")
 
+    def play(self, layer: Layer[SigmoidInt16], sheet: Sheet) -> None:
+        multiplier, shift = layer.op.factor(layer)
+        members = {
+            ".count": layer.output.elements,
+            ".multiplier": multiplier,
+            ".shift": shift,
+            ".table": sheet.table("sigmoid", sigmoid_table()),
+        }
+        sheet.note(f"tinyml_play_{layer.op.label()}_s16", members, sheet.x(), sheet.y())
+
 
 register_kernels(SigmoidInt16, SigmoidInt16Loop())
 
@@ -192,6 +202,23 @@ class LeakyInt16Loop(InPlace[LeakyInt16]):
             sheet.line()
             value = f"scaled + {op.steps(layer)}" if op.steps(layer) else "scaled"
             sheet.line(f"{sheet.y()}[{index['i']}] = (int16_t)tinyml_clamp({value}, {low}, {high});")
+
+    def play(self, layer: Layer[LeakyInt16], sheet: Sheet) -> None:
+        op, y = layer.op, layer.output
+        low, high = clamp_range(op.clamp, y)
+        above, below = op.factors(layer)
+        members = {
+            ".count": y.elements,
+            ".multiplier": above[0],
+            ".below_multiplier": below[0],
+            ".offset": op.steps(layer),
+            ".shift": above[1],
+            ".below_shift": below[1],
+            ".out_min": low,
+            ".out_max": high,
+            ".to_even": int(op.round_once),
+        }
+        sheet.note("tinyml_play_leaky_s16", members, sheet.x(), sheet.y())
 
 
 register_kernels(LeakyInt16, LeakyInt16Loop())

@@ -76,6 +76,11 @@ class Int16TableLoop(InPlace[Int16Table]):
                 f"{sheet.y()}[{index['i']}] = (int16_t)(t[0] + ((rise + {1 << (BITS - 1)}) >> {BITS}));"
             )
 
+    def play(self, layer: Layer[Int16Table], sheet: Sheet) -> None:
+        table = sheet.table("table", np.asarray(layer.op.table, np.int16))
+        members = {".count": layer.output.elements, ".table": table}
+        sheet.note("tinyml_play_table_s16", members, sheet.x(), sheet.y())
+
 
 register_kernels(Int16Table, Int16TableLoop())
 

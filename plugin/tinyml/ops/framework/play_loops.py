@@ -132,3 +132,15 @@ def nests(shape: Sequence[int], axes: Sequence[int]) -> dict[str, object]:
         **array("inner_extents", inner, 1),
         **array("inner_steps", inner_steps, 0),
     }
+
+
+def played_rows(shape: Sequence[int], axis: int) -> dict[str, object]:
+    """Members of rows along an axis, whose elements are ``step`` apart."""
+    columns = math.prod(shape[axis + 1 :])
+    return {
+        ".rows": math.prod(shape[:axis]),
+        ".columns": columns,
+        ".row_step": columns * shape[axis],
+        ".depth": shape[axis],
+        ".step": columns,
+    }

@@ -117,7 +117,7 @@ class QuantizeKernel(InPlace[Quantize]):
 
     def play(self, layer: Layer[Quantize], sheet: Sheet) -> None:
         op = layer.op
-        if op.dtype.bytes != 1:
+        if op.dtype.bytes != 1 and op.dtype is not DType.INT16:
             self.emit(layer, sheet)
             return
         low, high = op.dtype.limits
@@ -129,7 +129,8 @@ class QuantizeKernel(InPlace[Quantize]):
             ".out_max": high,
             ".to_even": int(op.halves_to_even),
         }
-        sheet.note("tinyml_play_quantize_bytes", members, sheet.x(), sheet.y())
+        kind = "bytes" if op.dtype.bytes == 1 else "s16"
+        sheet.note(f"tinyml_play_quantize_{kind}", members, sheet.x(), sheet.y())
 
 
 class DequantizeKernel(Kernel[Dequantize]):
@@ -149,7 +150,8 @@ class DequantizeKernel(Kernel[Dequantize]):
 
     def play(self, layer: Layer[Dequantize], sheet: Sheet) -> None:
         x, quant = layer.input(0), quant_of(layer.input(0))
-        if x.dtype.bytes != 1:
+        kind = {DType.INT8: "s8", DType.UINT8: "u8", DType.INT16: "s16"}.get(x.dtype)
+        if kind is None:
             self.emit(layer, sheet)
             return
         members = {
@@ -157,7 +159,6 @@ class DequantizeKernel(Kernel[Dequantize]):
             ".scale": sheet.number(quant.scale),
             ".zero": quant.zero_point,
         }
-        kind = "s8" if x.dtype.is_signed else "u8"
         sheet.note(f"tinyml_play_dequantize_{kind}", members, sheet.x(), sheet.y())
 
 

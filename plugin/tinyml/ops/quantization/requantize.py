@@ -16,6 +16,7 @@ from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.ir.hook_types import RowWindow
 from tinyml.ops.framework import fixed_point as fp
 from tinyml.ops.framework.kernel import InPlace, Sheet, register_kernels
+from tinyml.ops.framework.play_sheet import NotPlayableError
 from tinyml.ops.framework.reading import MALFORMED, Builder, TfliteNode, tflite_op
 from tinyml.ops.quantization.quantize import Quantize
 from tinyml.ops.shared.operands import integers, present
@@ -76,15 +77,34 @@ class RequantizeLoop(InPlace[Requantize]):
             )
 
     def play(self, layer: Layer[Requantize], sheet: Sheet) -> None:
-        """A table of all bytes."""
+        """A table of all bytes, where there are only bytes."""
         x, y = layer.input(0), layer.output
         if x.dtype.bytes != 1 or y.dtype.bytes != 1:
-            self.emit(layer, sheet)
+            self._play_words(layer, sheet)
             return
         stored = np.arange(256, dtype=np.uint8).view(x.dtype.numpy)
         (entries,) = layer.op.evaluate(layer, [stored])
         members = {".count": y.elements, ".table": sheet.table("table", entries)}
         sheet.note("tinyml_play_lookup", members, sheet.x(), sheet.y())
+
+    def _play_words(self, layer: Layer[Requantize], sheet: Sheet) -> None:
+        x, y = layer.input(0), layer.output
+        known = (DType.INT8, DType.UINT8, DType.INT16)
+        if x.dtype not in known or y.dtype not in known:
+            raise NotPlayableError(f"the player has no requantize from {x.dtype.value} to {y.dtype.value}")
+        a, b = quant_of(x), quant_of(y)
+        multiplier, shift = (0, 0) if a.scale == b.scale else fp.quantize_multiplier(a.scale / b.scale)
+        members = {
+            ".count": y.elements,
+            ".multiplier": multiplier,
+            ".shift": shift,
+            ".in_zero": a.zero_point,
+            ".out_zero": b.zero_point,
+            ".to_even": int(layer.op.round_once),
+            ".from": x.dtype.code,
+            ".to": y.dtype.code,
+        }
+        sheet.note("tinyml_play_requantize", members, sheet.x(), sheet.y())
 
 
 register_kernels(Requantize, RequantizeLoop())

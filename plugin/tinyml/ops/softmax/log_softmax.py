@@ -9,8 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinyml.ir import Array, Layer, Tensor, TensorType, given
+from tinyml.ir import Array, DType, Layer, Tensor, TensorType, given
 from tinyml.ops.framework.kernel import InPlace, Sheet, register_kernels
+from tinyml.ops.framework.play_loops import played_rows
+from tinyml.ops.framework.play_sheet import NotPlayableError
 from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.ops.reduce.reduce import largest
 from tinyml.ops.shared.axes import AlongAxis, Split, flattened_before_13, inner_loop
@@ -52,6 +54,12 @@ class LogSoftmaxLoops(InPlace[LogSoftmax]):
             sheet.line(f"const {kind} norm = {log}(sum);")
             with inner_loop(sheet, split, index["x"]) as place:
                 sheet.line(f"{sheet.y()}[{place}] = {sheet.x()}[{place}] - top - norm;")
+
+    def play(self, layer: Layer[LogSoftmax], sheet: Sheet) -> None:
+        x = layer.input(0)
+        if x.dtype is not DType.FLOAT32 or not x.elements:
+            raise NotPlayableError(f"the player has no log-softmax of {x.dtype.value}")
+        sheet.note("tinyml_play_log_softmax_f32", played_rows(x.shape, layer.op.axis), sheet.x(), sheet.y())
 
 
 register_kernels(LogSoftmax, LogSoftmaxLoops())

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,6 +15,7 @@ from tinyml.base.errors import UnsupportedError
 from tinyml.ir import Array, DType, Layer, Op, Tensor, TensorType, given
 from tinyml.ops.elementwise import lookup
 from tinyml.ops.framework.kernel import InPlace, Library, Sheet, register_kernels
+from tinyml.ops.framework.play_loops import played_rows
 from tinyml.ops.framework.quantization_facts import quantizes
 from tinyml.ops.framework.reading import Builder, OnnxNode, TfliteNode, onnx_op, tflite_op
 from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
@@ -147,15 +147,7 @@ class SoftmaxLoops(InPlace[Softmax]):
         if x.dtype is not DType.FLOAT32 or not x.elements:
             self.emit(layer, sheet)
             return
-        columns = math.prod(x.shape[axis + 1 :])
-        members = {
-            ".rows": math.prod(x.shape[:axis]),
-            ".columns": columns,
-            ".row_step": columns * x.shape[axis],
-            ".depth": x.shape[axis],
-            ".step": columns,
-            ".beta": sheet.number(op.beta),
-        }
+        members = {**played_rows(x.shape, axis), ".beta": sheet.number(op.beta)}
         sheet.note("tinyml_play_softmax_f32", members, sheet.x(), sheet.y())
 
 

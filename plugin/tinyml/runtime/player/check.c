@@ -112,12 +112,14 @@ static uint32_t check_call(struct tinyml_check *check, const uint32_t *at, uint3
 	return check->wrong || check->stated != (1u << check->count) - 1u ? 0u : words;
 }
 
-/* All calls of a run or a reset. */
+/* All calls of a run or a reset, whose work is at most `most`: neither playing them nor checking
+ * them takes longer. */
 static int check_part(struct tinyml_player *player, struct tinyml_check *check, uint32_t position,
-		      uint32_t left, uint32_t *work)
+		      uint32_t left, uint32_t most)
 {
 	const uint32_t *at;
 	uint32_t repeated = 0; /* words that a repetition still has */
+	uint32_t work = 0;
 	int error;
 
 	player->call = 0;
@@ -140,10 +142,13 @@ static int check_part(struct tinyml_player *player, struct tinyml_check *check, 
 			repeated = at[1];
 			check->turns = CALL_HIGH(at[0]);
 		} else {
-			words = check_call(check, at, repeated != 0u ? repeated : left, work,
+			words = check_call(check, at, repeated != 0u ? repeated : left, &work,
 					   &error);
 			if (words == 0u) {
 				return error;
+			}
+			if (work > most) {
+				return TINYML_SLOT_WORK;
 			}
 			if (repeated != 0u) {
 				repeated -= words;
@@ -166,22 +171,14 @@ int tinyml_program_check(struct tinyml_player *player, uint32_t image_bytes)
 		.image = player->memory[TINYML_PLAYER_IMAGE],
 		.bytes = {player->model.arena_bytes, player->state_bytes, image_bytes, 0},
 	};
-	uint32_t work = 0, reset_work = 0;
+	/* UINT32_MAX is where sums and products stay: there is no bound. */
+	uint32_t most = program->work < UINT32_MAX ? program->work : UINT32_MAX - 1u;
 	int error;
 
-	error = check_part(player, &check, program->reset, program->reset_words, &reset_work);
-	if (error != 0) {
-		return error;
+	if (player->work_limit != 0u && player->work_limit < most) {
+		most = player->work_limit;
 	}
-	error = check_part(player, &check, program->run, program->run_words, &work);
-	if (error != 0) {
-		return error;
-	}
-	work = work > reset_work ? work : reset_work;
-	/* UINT32_MAX is where sums and products stay: there is no bound. */
-	if (work == UINT32_MAX || work > program->work ||
-	    (player->work_limit != 0u && work > player->work_limit)) {
-		return TINYML_SLOT_WORK;
-	}
-	return 0;
+	error = check_part(player, &check, program->reset, program->reset_words, most);
+	return error != 0 ? error
+			  : check_part(player, &check, program->run, program->run_words, most);
 }

@@ -27,6 +27,26 @@ void tinyml_play_matmul_f32(const struct tinyml_play *play)
 	} while ((turn[0] | turn[1] | turn[2] | turn[3]) != 0u);
 }
 
+void tinyml_play_matmul_s32(const struct tinyml_play *play)
+{
+	const struct tinyml_play_matmul_f32 *r = play->record;
+	uint32_t turn[TINYML_PLAY_LOOPS] = {0}, b_turn[TINYML_PLAY_LOOPS] = {0}, at = 0, b_at = 0;
+	uint32_t *y = play->operand[2];
+
+	do {
+		const uint32_t *a = (const uint32_t *)play->operand[0] + (int32_t)at;
+		const uint32_t *b = (const uint32_t *)play->operand[1] + (int32_t)b_at;
+		uint32_t acc = 0;
+
+		for (uint32_t k = r->depth; k > 0u; k--, b += r->b_step) {
+			acc += *a++ * *b;
+		}
+		*y++ = acc;
+		at = tinyml_play_next(turn, r->extents, r->a_steps, at);
+		b_at = tinyml_play_next(b_turn, r->extents, r->b_steps, b_at);
+	} while ((turn[0] | turn[1] | turn[2] | turn[3]) != 0u);
+}
+
 void tinyml_play_matmul_s8(const struct tinyml_play *play)
 {
 	const struct tinyml_play_matmul_s8 *r = play->record;

@@ -3,6 +3,7 @@
 
 /* Functions of float, element by element. */
 
+#include <math.h>
 #include <tinyml/maths.h>
 #include <tinyml/play_records.h>
 
@@ -71,6 +72,41 @@ void tinyml_play_softmax_f32(const struct tinyml_play *play)
 	for (uint32_t i = 0; i < r->rows; i++) {
 		for (uint32_t j = 0; j < r->columns; j++) {
 			play_unary_softmax(r, x + j, y + j);
+		}
+		x += r->row_step;
+		y += r->row_step;
+	}
+}
+
+/* The same for the logarithm of softmax. */
+static void play_unary_log_softmax(const struct tinyml_play_softmax_f32 *r, const float *from,
+				   float *to)
+{
+	float top = -INFINITY, sum = 0.0f, norm;
+
+	for (uint32_t i = 0; i < r->depth; i++) {
+		const float v = from[i * r->step];
+
+		top = v > top || v != v ? v : top;
+	}
+	for (uint32_t i = 0; i < r->depth; i++) {
+		sum += tinyml_expf(from[i * r->step] - top);
+	}
+	norm = tinyml_logf(sum);
+	for (uint32_t i = 0; i < r->depth; i++) {
+		to[i * r->step] = from[i * r->step] - top - norm;
+	}
+}
+
+void tinyml_play_log_softmax_f32(const struct tinyml_play *play)
+{
+	const struct tinyml_play_softmax_f32 *r = play->record;
+	const float *x = play->operand[0];
+	float *y = play->operand[1];
+
+	for (uint32_t i = 0; i < r->rows; i++) {
+		for (uint32_t j = 0; j < r->columns; j++) {
+			play_unary_log_softmax(r, x + j, y + j);
 		}
 		x += r->row_step;
 		y += r->row_step;

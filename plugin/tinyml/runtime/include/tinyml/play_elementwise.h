@@ -55,6 +55,25 @@ struct tinyml_play_cast {
 	uint16_t to;
 };
 
+enum tinyml_play_whole {
+	TINYML_PLAY_ADD,
+	TINYML_PLAY_SUB,
+	TINYML_PLAY_MUL,
+	TINYML_PLAY_DIV, /* towards zero; by zero gives 0 */
+	TINYML_PLAY_MIN,
+	TINYML_PLAY_MAX,
+	TINYML_PLAY_WHOLES,
+};
+
+/** A function of integers that are not quantised. Loops as in struct tinyml_play_binary_s8. */
+struct tinyml_play_binary_whole {
+	uint32_t extents[TINYML_PLAY_LOOPS];
+	int32_t a_steps[TINYML_PLAY_LOOPS];
+	int32_t b_steps[TINYML_PLAY_LOOPS];
+	uint16_t type;     /* enum tinyml_type */
+	uint16_t function; /* enum tinyml_play_whole */
+};
+
 /* What the player calls, and what it checks. */
 
 void tinyml_play_add_mve_s8(const struct tinyml_play *play);
@@ -129,6 +148,32 @@ void tinyml_play_cast_from_f32(const struct tinyml_play *play);
 uint32_t tinyml_check_cast_integers(struct tinyml_check *check);
 uint32_t tinyml_check_cast_to_f32(struct tinyml_check *check);
 uint32_t tinyml_check_cast_from_f32(struct tinyml_check *check);
+void tinyml_play_binary_whole(const struct tinyml_play *play);
+uint32_t tinyml_check_binary_whole(struct tinyml_check *check);
+void tinyml_play_linear_u8(const struct tinyml_play *play);
+void tinyml_play_mul_u8(const struct tinyml_play *play);
+void tinyml_play_mul_once_u8(const struct tinyml_play *play);
+void tinyml_play_prelu_u8(const struct tinyml_play *play);
+void tinyml_play_prelu_once_u8(const struct tinyml_play *play);
+void tinyml_play_rescaled_sum_u8(const struct tinyml_play *play);
+void tinyml_play_squared_u8(const struct tinyml_play *play);
+void tinyml_play_sum_once_u8(const struct tinyml_play *play);
+void tinyml_play_max_u8(const struct tinyml_play *play);
+void tinyml_play_min_u8(const struct tinyml_play *play);
+void tinyml_play_mul_s16(const struct tinyml_play *play);
+void tinyml_play_mul_once_s16(const struct tinyml_play *play);
+void tinyml_play_prelu_s16(const struct tinyml_play *play);
+void tinyml_play_prelu_once_s16(const struct tinyml_play *play);
+void tinyml_play_rescaled_sum_s16(const struct tinyml_play *play);
+void tinyml_play_squared_s16(const struct tinyml_play *play);
+void tinyml_play_sum_once_s16(const struct tinyml_play *play);
+void tinyml_play_max_s16(const struct tinyml_play *play);
+void tinyml_play_min_s16(const struct tinyml_play *play);
+uint32_t tinyml_check_binary_u8(struct tinyml_check *check);
+uint32_t tinyml_check_linear_u8(struct tinyml_check *check);
+uint32_t tinyml_check_sum_once_u8(struct tinyml_check *check);
+uint32_t tinyml_check_binary_s16(struct tinyml_check *check);
+uint32_t tinyml_check_sum_once_s16(struct tinyml_check *check);
 
 #ifdef __cplusplus
 }

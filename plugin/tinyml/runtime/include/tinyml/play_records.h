@@ -7,8 +7,10 @@
 #define TINYML_PLAY_RECORDS_H_
 
 #include <tinyml/play_elementwise.h>
+#include <tinyml/play_int16.h>
 #include <tinyml/play_moves.h>
 #include <tinyml/play_recurrent.h>
+#include <tinyml/play_trees.h>
 #include <tinyml/play_weighted.h>
 #include <tinyml/play_windows.h>
 

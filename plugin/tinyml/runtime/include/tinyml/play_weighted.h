@@ -202,6 +202,32 @@ struct tinyml_play_matmul_s8 {
 	uint32_t to_even; /* how rescaling rounds */
 };
 
+/** Every input element spreads a filter over the output: o = i * stride + k * dilation - pad. */
+struct tinyml_play_conv_transpose_f32 {
+	struct tinyml_window window;
+	int16_t groups;
+	float out_min;
+	float out_max;
+	uint32_t weights; /* (out_c, kernel_h, kernel_w, in_c / groups) */
+	uint32_t bias;    /* 0: none */
+};
+
+/** The same for int8, and for int16, whose zero points are 0 and whose bias is int64. */
+struct tinyml_play_conv_transpose_s8 {
+	struct tinyml_window window;
+	int16_t groups;
+	int16_t in_zero;
+	int16_t weight_zero;
+	int16_t out_zero;
+	int16_t out_min;
+	int16_t out_max;
+	uint16_t round_once;
+	uint32_t weights;
+	uint32_t bias;       /* 0: none */
+	uint32_t multiplier; /* one for each output channel, as shift */
+	uint32_t shift;
+};
+
 /* What the player calls, and what it checks. */
 
 void tinyml_play_conv_stream_s8(const struct tinyml_play *play);
@@ -261,6 +287,13 @@ uint32_t tinyml_check_dense_s8_to_f32(struct tinyml_check *check);
 uint32_t tinyml_check_conv_s8_to_f32(struct tinyml_check *check);
 uint32_t tinyml_check_matmul_f32(struct tinyml_check *check);
 uint32_t tinyml_check_matmul_s8(struct tinyml_check *check);
+void tinyml_play_conv_transpose_f32(const struct tinyml_play *play);
+void tinyml_play_conv_transpose_s8(const struct tinyml_play *play);
+void tinyml_play_conv_transpose_s16(const struct tinyml_play *play);
+void tinyml_play_matmul_s32(const struct tinyml_play *play);
+uint32_t tinyml_check_conv_transpose_f32(struct tinyml_check *check);
+uint32_t tinyml_check_conv_transpose_s8(struct tinyml_check *check);
+uint32_t tinyml_check_conv_transpose_s16(struct tinyml_check *check);
 
 #ifdef __cplusplus
 }

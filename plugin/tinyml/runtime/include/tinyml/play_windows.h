@@ -183,6 +183,7 @@ void tinyml_play_arg_reduce(const struct tinyml_play *play);
 uint32_t tinyml_check_reduce_f32(struct tinyml_check *check);
 uint32_t tinyml_check_normalize_f32(struct tinyml_check *check);
 uint32_t tinyml_check_arg_reduce(struct tinyml_check *check);
+void tinyml_play_log_softmax_f32(const struct tinyml_play *play);
 
 #ifdef __cplusplus
 }
