@@ -14,10 +14,10 @@
 
 #define BINARY_INLINE inline __attribute__((always_inline))
 
-typedef int32_t play_binary_one(const struct tinyml_play_binary_s8 *r, int32_t a, int32_t b);
+typedef int32_t binary_fixed_one(const struct tinyml_play_binary_s8 *r, int32_t a, int32_t b);
 
 /* All elements; `one` is known where this is inlined. */
-static BINARY_INLINE void play_binary_all(const struct tinyml_play *play, play_binary_one *one)
+static BINARY_INLINE void binary_fixed_all(const struct tinyml_play *play, binary_fixed_one *one)
 {
 	const struct tinyml_play_binary_s8 *r = play->record;
 	const int32_t a_step = r->a_steps[3], b_step = r->b_steps[3];
@@ -47,7 +47,7 @@ static BINARY_INLINE void play_binary_all(const struct tinyml_play *play, play_b
 }
 
 static BINARY_INLINE __attribute__((unused)) int32_t
-play_binary_linear(const struct tinyml_play_binary_s8 *r, int32_t a, int32_t b)
+binary_fixed_linear(const struct tinyml_play_binary_s8 *r, int32_t a, int32_t b)
 {
 	const int32_t products = tinyml_play_plus(tinyml_play_times(a, r->a_factor),
 						  tinyml_play_times(b, r->b_factor));
@@ -55,16 +55,16 @@ play_binary_linear(const struct tinyml_play_binary_s8 *r, int32_t a, int32_t b)
 	return tinyml_play_plus(products, r->y_factor) >> r->y_shift;
 }
 
-static BINARY_INLINE int32_t play_binary_mul(const struct tinyml_play_binary_s8 *r, int32_t a,
-					     int32_t b)
+static BINARY_INLINE int32_t binary_fixed_mul(const struct tinyml_play_binary_s8 *r, int32_t a,
+					      int32_t b)
 {
 	const int32_t product = (a - r->a_zero) * (b - r->b_zero);
 
 	return tinyml_play_plus(tinyml_rescale(product, r->y_factor, r->y_shift), r->out_zero);
 }
 
-static BINARY_INLINE int32_t play_binary_mul_once(const struct tinyml_play_binary_s8 *r, int32_t a,
-						  int32_t b)
+static BINARY_INLINE int32_t binary_fixed_mul_once(const struct tinyml_play_binary_s8 *r, int32_t a,
+						   int32_t b)
 {
 	const int32_t product = (a - r->a_zero) * (b - r->b_zero);
 
@@ -72,8 +72,8 @@ static BINARY_INLINE int32_t play_binary_mul_once(const struct tinyml_play_binar
 				r->out_zero);
 }
 
-static BINARY_INLINE int32_t play_binary_prelu(const struct tinyml_play_binary_s8 *r, int32_t a,
-					       int32_t b)
+static BINARY_INLINE int32_t binary_fixed_prelu(const struct tinyml_play_binary_s8 *r, int32_t a,
+						int32_t b)
 {
 	a -= r->a_zero;
 	a = a >= 0 ? tinyml_rescale(a, r->a_factor, r->a_shift)
@@ -81,8 +81,8 @@ static BINARY_INLINE int32_t play_binary_prelu(const struct tinyml_play_binary_s
 	return tinyml_play_plus(a, r->out_zero);
 }
 
-static BINARY_INLINE int32_t play_binary_prelu_once(const struct tinyml_play_binary_s8 *r,
-						    int32_t a, int32_t b)
+static BINARY_INLINE int32_t binary_fixed_prelu_once(const struct tinyml_play_binary_s8 *r,
+						     int32_t a, int32_t b)
 {
 	a -= r->a_zero;
 	a = a >= 0 ? tinyml_rescale_to_even(a, r->a_factor, r->a_shift)
@@ -91,8 +91,8 @@ static BINARY_INLINE int32_t play_binary_prelu_once(const struct tinyml_play_bin
 }
 
 /* Three rescales; a difference is a sum whose second operand counts `sign` times. */
-static BINARY_INLINE int32_t play_binary_sum(const struct tinyml_play_binary_s8 *r, int32_t a,
-					     int32_t b)
+static BINARY_INLINE int32_t binary_fixed_sum(const struct tinyml_play_binary_s8 *r, int32_t a,
+					      int32_t b)
 {
 	const int32_t raised = (int32_t)(1u << r->headroom);
 
@@ -102,8 +102,8 @@ static BINARY_INLINE int32_t play_binary_sum(const struct tinyml_play_binary_s8 
 	return tinyml_play_plus(tinyml_rescale(a, r->y_factor, r->y_shift), r->out_zero);
 }
 
-static BINARY_INLINE int32_t play_binary_squared(const struct tinyml_play_binary_s8 *r, int32_t a,
-						 int32_t b)
+static BINARY_INLINE int32_t binary_fixed_squared(const struct tinyml_play_binary_s8 *r, int32_t a,
+						  int32_t b)
 {
 	const int32_t raised = (int32_t)(1u << r->headroom);
 
@@ -114,8 +114,8 @@ static BINARY_INLINE int32_t play_binary_squared(const struct tinyml_play_binary
 				r->out_zero);
 }
 
-static BINARY_INLINE int32_t play_binary_sum_once(const struct tinyml_play_binary_s8 *r, int32_t a,
-						  int32_t b)
+static BINARY_INLINE int32_t binary_fixed_sum_once(const struct tinyml_play_binary_s8 *r, int32_t a,
+						   int32_t b)
 {
 	a -= r->a_zero;
 	b -= r->b_zero;
@@ -125,15 +125,15 @@ static BINARY_INLINE int32_t play_binary_sum_once(const struct tinyml_play_binar
 	return tinyml_play_plus(tinyml_shift_right_to_even(sum, r->headroom, slack), r->out_zero);
 }
 
-static BINARY_INLINE int32_t play_binary_max(const struct tinyml_play_binary_s8 *r, int32_t a,
-					     int32_t b)
+static BINARY_INLINE int32_t binary_fixed_max(const struct tinyml_play_binary_s8 *r, int32_t a,
+					      int32_t b)
 {
 	(void)r;
 	return a > b ? a : b;
 }
 
-static BINARY_INLINE int32_t play_binary_min(const struct tinyml_play_binary_s8 *r, int32_t a,
-					     int32_t b)
+static BINARY_INLINE int32_t binary_fixed_min(const struct tinyml_play_binary_s8 *r, int32_t a,
+					      int32_t b)
 {
 	(void)r;
 	return a < b ? a : b;
@@ -143,11 +143,11 @@ static BINARY_INLINE int32_t play_binary_min(const struct tinyml_play_binary_s8 
 #define BINARY(name, one)                                                                          \
 	void tinyml_play_##name(const struct tinyml_play *play)                                    \
 	{                                                                                          \
-		play_binary_all(play, play_binary_##one);                                          \
+		binary_fixed_all(play, binary_fixed_##one);                                        \
 	}
 
 /* What all checks state. */
-static inline uint32_t play_binary_check(struct tinyml_check *check)
+static inline uint32_t binary_fixed_check(struct tinyml_check *check)
 {
 	const struct tinyml_play_binary_s8 *r = check->record;
 	const uint32_t size = sizeof(BINARY_TYPE), count = tinyml_check_loops(check, r->extents);
@@ -163,7 +163,7 @@ static inline uint32_t play_binary_check(struct tinyml_check *check)
 	return tinyml_check_times(count, 4);
 }
 
-static inline uint32_t play_binary_check_factors(struct tinyml_check *check)
+static inline uint32_t binary_fixed_check_factors(struct tinyml_check *check)
 {
 	const struct tinyml_play_binary_s8 *r = check->record;
 
@@ -171,13 +171,13 @@ static inline uint32_t play_binary_check_factors(struct tinyml_check *check)
 					 tinyml_check_factor(r->b_factor, r->b_shift) &&
 					 tinyml_check_factor(r->y_factor, r->y_shift) &&
 					 r->headroom <= 30u);
-	return play_binary_check(check);
+	return binary_fixed_check(check);
 }
 
-static inline uint32_t play_binary_check_sum_once(struct tinyml_check *check)
+static inline uint32_t binary_fixed_check_sum_once(struct tinyml_check *check)
 {
 	const struct tinyml_play_binary_s8 *r = check->record;
 
 	tinyml_check_that(check, r->headroom >= 1u && r->headroom <= 62u);
-	return play_binary_check(check);
+	return binary_fixed_check(check);
 }

@@ -19,10 +19,10 @@ BINARY(min_s16, min)
 
 uint32_t tinyml_check_binary_s16(struct tinyml_check *check)
 {
-	return play_binary_check_factors(check);
+	return binary_fixed_check_factors(check);
 }
 
 uint32_t tinyml_check_sum_once_s16(struct tinyml_check *check)
 {
-	return play_binary_check_sum_once(check);
+	return binary_fixed_check_sum_once(check);
 }

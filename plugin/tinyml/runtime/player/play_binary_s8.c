@@ -20,7 +20,7 @@ BINARY(min_s8, min)
 
 uint32_t tinyml_check_binary_s8(struct tinyml_check *check)
 {
-	return play_binary_check_factors(check);
+	return binary_fixed_check_factors(check);
 }
 
 uint32_t tinyml_check_linear_s8(struct tinyml_check *check)
@@ -28,10 +28,10 @@ uint32_t tinyml_check_linear_s8(struct tinyml_check *check)
 	const struct tinyml_play_binary_s8 *r = check->record;
 
 	tinyml_check_that(check, r->y_shift >= 0 && r->y_shift <= 31);
-	return play_binary_check(check);
+	return binary_fixed_check(check);
 }
 
 uint32_t tinyml_check_sum_once_s8(struct tinyml_check *check)
 {
-	return play_binary_check_sum_once(check);
+	return binary_fixed_check_sum_once(check);
 }

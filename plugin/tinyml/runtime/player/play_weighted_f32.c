@@ -12,7 +12,7 @@
 
 #include "window.h"
 
-static const float *play_weighted_table(const struct tinyml_play *play, uint32_t position)
+static const float *play_weighted_f32_table(const struct tinyml_play *play, uint32_t position)
 {
 	return position != 0u ? (const void *)(play->image + position) : NULL;
 }
@@ -27,8 +27,8 @@ void tinyml_play_conv_f32(const struct tinyml_play *play)
 		.from_the_end = record->from_the_end != 0u,
 		.out_min = record->out_min,
 		.out_max = record->out_max,
-		.weights = play_weighted_table(play, record->weights),
-		.bias = play_weighted_table(play, record->bias),
+		.weights = play_weighted_f32_table(play, record->weights),
+		.bias = play_weighted_f32_table(play, record->bias),
 	};
 
 	((kernel *)play->kernel->function)(&p, play->operand[0], play->operand[1]);
@@ -42,8 +42,8 @@ void tinyml_play_depthwise_conv_f32(const struct tinyml_play *play)
 		.window = record->window,
 		.out_min = record->out_min,
 		.out_max = record->out_max,
-		.weights = play_weighted_table(play, record->weights),
-		.bias = play_weighted_table(play, record->bias),
+		.weights = play_weighted_f32_table(play, record->weights),
+		.bias = play_weighted_f32_table(play, record->bias),
 	};
 
 	((kernel *)play->kernel->function)(&p, play->operand[0], play->operand[1]);
@@ -57,8 +57,8 @@ void tinyml_play_dense_f32(const struct tinyml_play *play)
 		.rows = record->rows,
 		.inputs = record->inputs,
 		.outputs = record->outputs,
-		.weights = play_weighted_table(play, record->weights),
-		.bias = play_weighted_table(play, record->bias),
+		.weights = play_weighted_f32_table(play, record->weights),
+		.bias = play_weighted_f32_table(play, record->bias),
 		.out_min = record->out_min,
 		.out_max = record->out_max,
 	};
@@ -67,8 +67,8 @@ void tinyml_play_dense_f32(const struct tinyml_play *play)
 }
 
 /* Weights, and a bias unless it is NULL. */
-static void play_weighted_tables(struct tinyml_check *check, uint32_t weights, uint32_t count,
-				 uint32_t bias, uint32_t channels)
+static void play_weighted_f32_tables(struct tinyml_check *check, uint32_t weights, uint32_t count,
+				     uint32_t bias, uint32_t channels)
 {
 	tinyml_check_that(check, weights != 0u);
 	tinyml_check_constants(check, weights, tinyml_check_times(count, 4), 4);
@@ -90,8 +90,9 @@ uint32_t tinyml_check_conv_f32(struct tinyml_check *check)
 		return 0;
 	}
 	elements = tinyml_check_times(tinyml_check_taps(w), (uint32_t)(w->in_c / r->groups));
-	play_weighted_tables(check, r->weights, tinyml_check_times(elements, (uint32_t)w->out_c),
-			     r->bias, (uint32_t)w->out_c);
+	play_weighted_f32_tables(check, r->weights,
+				 tinyml_check_times(elements, (uint32_t)w->out_c), r->bias,
+				 (uint32_t)w->out_c);
 	return tinyml_check_times(outputs, tinyml_check_plus(elements, 1));
 }
 
@@ -106,8 +107,8 @@ uint32_t tinyml_check_depthwise_conv_f32(struct tinyml_check *check)
 		return 0;
 	}
 	tinyml_check_that(check, w->out_c % w->in_c == 0);
-	play_weighted_tables(check, r->weights, tinyml_check_times(taps, (uint32_t)w->out_c),
-			     r->bias, (uint32_t)w->out_c);
+	play_weighted_f32_tables(check, r->weights, tinyml_check_times(taps, (uint32_t)w->out_c),
+				 r->bias, (uint32_t)w->out_c);
 	return tinyml_check_times(outputs, tinyml_check_plus(taps, 1));
 }
 
@@ -121,7 +122,7 @@ uint32_t tinyml_check_dense_f32(struct tinyml_check *check)
 	tinyml_check_that(check, r->rows > 0 && r->inputs > 0 && r->outputs > 0);
 	tinyml_check_reads(check, 0, tinyml_check_times(tinyml_check_times(rows, inputs), 4), 4);
 	tinyml_check_writes(check, 1, tinyml_check_times(outputs, 4), 4);
-	play_weighted_tables(check, r->weights, tinyml_check_times(inputs, filters), r->bias,
-			     filters);
+	play_weighted_f32_tables(check, r->weights, tinyml_check_times(inputs, filters), r->bias,
+				 filters);
 	return tinyml_check_times(outputs, tinyml_check_plus(inputs, 1));
 }
