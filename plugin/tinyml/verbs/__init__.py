@@ -22,6 +22,7 @@ from tinyml.verbs.explore import Explore
 from tinyml.verbs.features import Features
 from tinyml.verbs.list_models import ListModels
 from tinyml.verbs.make_test import MakeTest
+from tinyml.verbs.new import New
 from tinyml.verbs.new_operator import NewOperator
 from tinyml.verbs.ops import Ops
 from tinyml.verbs.opt import Opt
@@ -37,6 +38,7 @@ from tinyml.verbs.verify import Verify
 from tinyml.verbs.watch import Watch
 
 VERBS: tuple[Verb, ...] = (
+    New(),
     Add(),
     ListModels(),
     Remove(),

@@ -99,7 +99,7 @@ def contents(
         app.root, target="host", kernels="portable", quantize=quantize or entry.request(app.root), **wanted
     )
     compiled = compile_model(model or entry.path(app.root), options)
-    golden = _golden(compiled.graph, compiled.files, given)
+    golden = golden_of(compiled.graph, compiled.files, given)
     file = folder.relative(app.root / entry.file, place)
     accuracy = _accuracy(compiled, entry.evaluate, entry.classes, app.root) if entry.evaluate else None
     moved = entry.relocated(file, lambda path: folder.relative(app.root / path, place))
@@ -116,7 +116,7 @@ def said(console: Console, app: folder.Application, place: Path) -> None:
     )
 
 
-def _golden(graph: Graph, files: Mapping[str, str], given: Path | None) -> Golden:
+def golden_of(graph: Graph, files: Mapping[str, str], given: Path | None) -> Golden:
     """Inputs and the corresponding outputs."""
     from tinyml import harness
     from tinyml.datasets.generated_samples import generated

@@ -1,0 +1,231 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""`new`: a complete application from a model, in one step."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tinyml.base import c, naming
+from tinyml.base.errors import ConfigError, writing
+from tinyml.cores.targets import TARGETS
+from tinyml.projects import edit, files, folder, manifest, model_files
+from tinyml.settings import table
+from tinyml.settings.setting import YAML
+from tinyml.verbs import make_test
+from tinyml.verbs.base import Verb, print_notes
+from tinyml.verbs.settings import add_setting, given_settings, words_of
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tinyml.pipeline import Compiled
+    from tinyml.projects.new_application import Plan, Sample
+
+OFFERED = ("shapes", "outputs", "optimize", "classes", "quantize")
+"""Settings of the model that the command takes; tinyml.yaml can have all others later."""
+DEFAULT_BOARD = "qemu_cortex_m3"
+
+
+class New(Verb):
+    """Make a complete application from a model: it builds, runs and tests itself at once.
+
+    Writes a folder with the model, a program that runs it on a sample and prints the decision, settings,
+    tests, a README and notes for coding assistants. For Zephyr; with --platformio a PlatformIO project, with
+    --bare-metal a Makefile that compiles the model to a library.
+
+      tinyml new wake --model kws.onnx -b nrf52840dk/nrf52840 --classes yes,no,unknown
+    """
+
+    name = "new"
+    help = "make a complete application from a model"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("app", type=Path, metavar="APP", help="the folder to make")
+        parser.add_argument(
+            "--model", type=Path, required=True, metavar="MODEL", help="the model file, .onnx or .tflite"
+        )
+        parser.add_argument("--name", metavar="N", help="its prefix in C (default: the file's name)")
+        parser.add_argument(
+            "-b",
+            "--board",
+            default="",
+            metavar="BOARD",
+            help=f"the board, as Zephyr or PlatformIO calls it (default for Zephyr: {DEFAULT_BOARD})",
+        )
+        kinds = parser.add_mutually_exclusive_group()
+        kinds.add_argument("--platformio", action="store_true", help="a PlatformIO project")
+        kinds.add_argument("--bare-metal", action="store_true", help="a Makefile, without a framework")
+        parser.add_argument(
+            "--platform", default="", metavar="P", help="PlatformIO: the board's platform, such as ststm32"
+        )
+        parser.add_argument(
+            "--framework", default="", metavar="F", help="PlatformIO: arduino, zephyr or another one"
+        )
+        parser.add_argument(
+            "--target",
+            default="",
+            metavar="T",
+            help=f"the core, without a board: one of {', '.join(TARGETS)} (default: cortex-m3)",
+        )
+        parser.add_argument(
+            "--input",
+            type=Path,
+            metavar="X.npz",
+            help="inputs for the sample and the test (default: generated)",
+        )
+        for key in OFFERED:
+            add_setting(parser, key, default="")
+
+    def run(self, args: argparse.Namespace, console: Console) -> int:
+        from tinyml.projects.new_application import application_files
+
+        if args.app.exists() and (not args.app.is_dir() or any(args.app.iterdir())):
+            raise ConfigError(f"{args.app} already exists", "another folder, or `tinyml add` in this one")
+        model = model_files.existing_model(args.model)
+        with _staged(args.app) as staging:
+            app = folder.Application(staging)
+            copies = _copies(model, staging)
+            quantize, more = model_files.calibration(words_of(args, "quantize"), app)
+            files.replace_all({place: source.read_bytes() for place, source in (copies | more).items()})
+            given = given_settings(args, table.settings(YAML))
+            given |= {"quantize": quantize} if quantize else {}
+            name = args.name or naming.model_name(model)
+            naming.check_name(name)
+            entry = manifest.ModelEntry(name, f"models/{model.name}", **given)
+            plan = _plan(args, entry)
+            compiled = _compiled(app, entry, plan.target)
+            _check_memory(compiled, app, entry, plan)
+            sample = _sample(app, entry, args.input)
+            written = application_files(plan, compiled.summary, sample, compiled.graph.labels)
+            contents: dict[Path, bytes | None] = {
+                staging / path: text.encode() for path, text in written.items()
+            }
+            if plan.kind != "bare-metal":
+                contents[app.manifest_path] = edit.add_model("", entry).encode()
+            if plan.kind == "zephyr":
+                contents[app.prj_conf_path] = edit.switch_on(written["prj.conf"]).encode()
+                boards = [plan.board] if plan.board else []
+                place = make_test.place_for(app, name)
+                contents |= make_test.contents(app, entry, args.input, place, platforms=boards)
+            files.replace_all(contents)
+        _report(console, args.app, plan, compiled)
+        return 0
+
+
+@contextmanager
+def _staged(app: Path) -> Iterator[Path]:
+    """A folder beside ``app`` that takes its place at the end; after an error nothing is left."""
+    app = app.parent.resolve() / app.name
+    staging = app.parent / f".{app.name}.new-{os.getpid()}"
+    with writing(app):
+        staging.mkdir(parents=True)
+    try:
+        yield staging.resolve()
+        with writing(app):
+            if app.exists():
+                app.rmdir()  # it is empty
+            staging.rename(app)
+    except BaseException:
+        shutil.rmtree(staging, ignore_errors=True)
+        raise
+
+
+def _copies(model: Path, staging: Path) -> dict[Path, Path]:
+    """The model and its external data, by the place to which they are copied."""
+    from tinyml.pipeline import read_model
+
+    copy = staging / "models" / model.name
+    read = [Path(path).resolve() for path in read_model(model).files]
+    return {copy: model} | model_files.external_data(model, read, copy)
+
+
+def _plan(args: argparse.Namespace, entry: manifest.ModelEntry) -> Plan:
+    from tinyml.harness.zephyr.boards import find_board
+    from tinyml.projects.new_application import BARE_METAL, PLATFORMIO, ZEPHYR, Plan
+
+    kind = PLATFORMIO if args.platformio else BARE_METAL if args.bare_metal else ZEPHYR
+    if kind != PLATFORMIO and (args.platform or args.framework):
+        raise ConfigError("--platform and --framework are PlatformIO's", "--platformio, or leave them out")
+    if kind == PLATFORMIO and args.board and not (args.platform and args.framework):
+        raise ConfigError(
+            f"PlatformIO also needs the platform and the framework of {args.board}",
+            f"`pio boards {args.board}` prints both: --platform ststm32 --framework arduino, for example",
+        )
+    board = args.board or (DEFAULT_BOARD if kind == ZEPHYR and not args.target else "")
+    target = args.target or (find_board(board).target if board else "cortex-m3")
+    words = [f" {table.settings()[key].flag} {word}" for key in OFFERED for word in words_of(args, key)]
+    name = c.identifier(args.app.resolve().name)
+    return Plan(
+        kind, name, entry.name, entry.file, target, board, args.platform, args.framework, "".join(words)
+    )
+
+
+def _compiled(app: folder.Application, entry: manifest.ModelEntry, target: str) -> Compiled:
+    from tinyml.pipeline import compile_model
+
+    return compile_model(entry.path(app.root), entry.options(app.root, target=target))
+
+
+def _check_memory(
+    compiled: Compiled, app: folder.Application, entry: manifest.ModelEntry, plan: Plan
+) -> None:
+    """Refuse a model that the board has no room for, with the settings that would fit."""
+    from tinyml.cost.estimate import estimate_for
+    from tinyml.harness.zephyr.boards import find_board
+    from tinyml.report import budget
+    from tinyml.report.ways_out import pricing
+    from tinyml.settings.setting import COMMAND
+
+    if not plan.board:
+        return
+    board, found = find_board(plan.board), estimate_for(compiled)
+    options = entry.options(app.root, target=plan.target)
+    budget.check(
+        compiled.summary,
+        ram=[budget.Limit(board.ram_bytes, plan.board)] if board.ram_bytes else [],
+        flash=[budget.Limit(board.flash_bytes, plan.board)] if board.flash_bytes else [],
+        flash_bytes=found.flash_bytes if found else None,
+        ways=pricing(entry.path(app.root), options, compiled, COMMAND),
+    )
+
+
+def _sample(app: folder.Application, entry: manifest.ModelEntry, given: Path | None) -> Sample:
+    """The first input, and the output that the model's C computes from it on this machine."""
+    from tinyml.datasets.arrays import real
+    from tinyml.pipeline import compile_model
+    from tinyml.projects.new_application import Sample
+
+    options = entry.options(app.root, target="host", kernels="portable", npu="")
+    compiled = compile_model(entry.path(app.root), options)
+    golden = make_test.golden_of(compiled.graph, compiled.files, given)
+    first = compiled.graph.tensors[compiled.graph.outputs[0]]
+    origin = f"the first of {given.name}" if given else "which `tinyml new` made up"
+    return Sample(golden.inputs[0], real(golden.outputs[0][0], first).reshape(-1), origin)
+
+
+def _report(console: Console, app: Path, plan: Plan, compiled: Compiled) -> None:
+    from tinyml.projects.new_application import BARE_METAL, PLATFORMIO
+
+    summary = compiled.summary
+    ram = summary["arena_bytes"] + summary["state_bytes"]
+    console.print(
+        f"made {app}: {plan.name} for {plan.board or plan.target} needs {ram:,} bytes of RAM and "
+        f"{summary['weights_bytes']:,} bytes of weights",
+        markup=False,
+        soft_wrap=True,
+    )
+    print_notes(console, compiled.graph.notes)
+    if plan.kind == PLATFORMIO:
+        command = f"pio run -d {app} -e native -t exec"
+    elif plan.kind == BARE_METAL:
+        command = f"make -C {app} run"
+    else:
+        command = f"west build -b {plan.board or DEFAULT_BOARD} {app} && west build -t run"
+    console.print(f"Next: {command}", markup=False, soft_wrap=True)

@@ -1,0 +1,129 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""`tinyml new`: what the folder has, what is refused, and that a refused command leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from tinyml.cores.boards import Board
+from tinyml.projects import folder
+from tinyml.verbs.cli import main
+
+ROOT = Path(__file__).parents[2]
+SAMPLES = ROOT / "samples"
+DIGITS = SAMPLES / "digits" / "model.onnx"
+NAMES = "zero,one,two,three,four,five,six,seven,eight,nine"
+
+
+def make(app: Path, *words: str, model: Path = DIGITS) -> int:
+    return main(["new", str(app), "--model", str(model), *words])
+
+
+def test_a_zephyr_application(tmp_path: Path) -> None:
+    app = tmp_path / "app"
+    assert make(app, "--name", "digits", "--classes", NAMES, "-b", "nrf52840dk/nrf52840") == 0
+    (entry,) = folder.find_application(app, tmp_path).manifest().models
+    assert (entry.name, entry.file) == ("digits", "models/model.onnx")
+    assert len(entry.classes) == 10
+    assert "CONFIG_TINYML=y" in (app / "prj.conf").read_text()
+    assert "labels[decision]" in (app / "src" / "main.c").read_text()
+    assert "- nrf52840dk/nrf52840" in (app / "sample.yaml").read_text()
+    assert "- nrf52840dk/nrf52840" in (app / "tests" / "digits" / "testcase.yaml").read_text()
+    assert "west build -b nrf52840dk/nrf52840" in (app / "AGENTS.md").read_text()
+    assert {path.name for path in tmp_path.iterdir()} == {"app"}
+
+
+@pytest.mark.parametrize("sample", ["digits", "vibration"])
+def test_a_makefile_runs_and_makes_a_library(sample: str, tmp_path: Path) -> None:
+    """Scores and a single number; the shell's `tinyml` is this one."""
+    if not shutil.which("make") or not shutil.which("arm-none-eabi-gcc"):
+        pytest.skip("no make or no compiler for Arm")
+    app = tmp_path / "app"
+    model = SAMPLES / sample / "model.onnx"
+    assert make(app, "--bare-metal", "--target", "cortex-m4", model=model) == 0
+
+    tool = tmp_path / "tinyml"
+    tool.write_text(f'#!/bin/sh\nexec {sys.executable} -m tinyml "$@"\n')
+    tool.chmod(0o755)
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    command = ["make", "-C", str(app), "run", "library", "CFLAGS=-O1 -Wall -Wextra -Werror"]
+    done = subprocess.run(
+        command,
+        env={**os.environ, "PATH": path, "PYTHONPATH": str(ROOT / "plugin")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "PASS: the result is as the computer's" in done.stdout
+    assert (app / "build" / "libmodel.a").stat().st_size > 1000
+
+
+def test_external_data_comes_along(tmp_path: Path) -> None:
+    """As torch writes models."""
+    weights = numpy_helper.from_array(np.ones((64, 4), np.float32), "w")
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["y"])],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 64])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 4])],
+        [weights],
+    )
+    given = tmp_path / "given"
+    given.mkdir()
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9),
+        given / "big.onnx",
+        save_as_external_data=True,
+        location="big.onnx.data",
+        size_threshold=0,
+    )
+    assert make(tmp_path / "app", model=given / "big.onnx") == 0
+    assert (tmp_path / "app" / "models" / "big.onnx.data").is_file()
+
+
+REFUSED = {
+    "no model": (("-b", "qemu_cortex_m3"), "nowhere.onnx", "there is no file"),
+    "a board that nobody knows": (("-b", "qemu_cortex_m33333"), "", "qemu_cortex_m33333"),
+    "a misspelt target": (("--target", "cortex-m44"), "", "cortex-m44"),
+    "PlatformIO without a platform": (("--platformio", "-b", "uno"), "", "platform and the framework of uno"),
+    "a platform without PlatformIO": (("--platform", "ststm32"), "", "are PlatformIO's"),
+    "a name that C does not take": (("--name", "my-model"), "", "cannot be a model's name"),
+}
+
+
+@pytest.mark.parametrize("words, model, message", REFUSED.values(), ids=REFUSED)
+def test_refused(
+    words: tuple[str, ...], model: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / model if model else DIGITS
+    assert make(tmp_path / "app", *words, model=path) == 1
+    assert message in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_with_files_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    assert make(tmp_path) == 1
+    assert "already exists" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_a_board_without_room(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The error names the setting that fits, as the option of this command."""
+    small = Board("small", "cortex-m4", 1000, 100_000, 64.0)
+    with mock.patch("tinyml.harness.zephyr.boards.find_board", return_value=small):
+        assert make(tmp_path / "app", "-b", "small") == 1
+    assert "try: `--optimize ram` (" in capsys.readouterr().err
+    assert not (tmp_path / "app").exists()

@@ -1,0 +1,34 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""An application that `west tinyml new` made builds, runs and passes its own test, as it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.zephyr.building import DIGITS, TWISTER_SECONDS, run, twister
+
+pytestmark = pytest.mark.timeout(TWISTER_SECONDS)
+NATIVE = "native_sim/native/64"
+BOARDS = (
+    "qemu_cortex_m3",
+    "mps2/an385",
+    "mps2/an386",
+    "qemu_cortex_m4",
+    "qemu_cortex_m7",
+    "mps3/corstone300/an547",
+)
+
+
+@pytest.mark.parametrize(
+    "board", [NATIVE, *(pytest.param(board, marks=pytest.mark.deep) for board in BOARDS)]
+)
+def test_a_new_application_passes_its_own_tests(board: str, tmp_path: Path) -> None:
+    app = tmp_path / "app"
+    words = ["--model", DIGITS / "model.onnx", "--name", "digits", "-b", board]
+    run(["west", "tinyml", "new", app, *words], tmp_path)
+    ended = twister([app], [board], tmp_path)
+    assert set(ended.values()) == {"passed"}, ended
+    assert {name.rpartition("/")[2] for name, _ in ended} == {"app.digits", "tinyml.digits"}
