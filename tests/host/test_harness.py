@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from tests import toy
 from tinyml import harness
 from tinyml.base.errors import ConfigError, ToolError
 from tinyml.cores.machines import CmsdkTimer, Stamp, SystemCounter
-from tinyml.harness import faults
+from tinyml.harness import faults, objects
 from tinyml.harness.footprint import HARNESS, LIBRARY, MODEL, Sizes, read_map
 from tinyml.harness.objects import Unit, compile_all
 from tinyml.harness.tools import host_compiler
@@ -207,6 +208,27 @@ def test_objects_are_compiled_once(own_cache: Path, tmp_path: Path) -> None:
     header.write_text("#define A 1\n")
     assert compiled() == first
     assert not [path for path in first.parent.iterdir() if path.suffix in (".tmp", ".d")]
+
+
+def test_old_objects_are_deleted_now_and_then(
+    own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a cache that is too large, the least recently used go first."""
+    source = tmp_path / "a.c"
+    source.write_text("int a;\n")
+
+    def compiled(*flags: str) -> Path:
+        return compile_all(host_compiler(), [Unit(source, MODEL, flags)])[0]
+
+    old, young = compiled(), compiled("-O2")
+    os.utime(old, (1, 1))
+    monkeypatch.setattr(objects, "MAX_CACHE_BYTES", young.stat().st_size)
+    assert compiled("-O2") == young
+    assert old.exists(), "not in every build"
+    os.utime(old.parent / "pruned", (1, 1))
+    assert compiled("-O2") == young
+    assert not old.exists()
+    assert young.exists()
 
 
 def test_objects_depend_on_all_that_was_included(own_cache: Path, tmp_path: Path) -> None:

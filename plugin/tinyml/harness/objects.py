@@ -19,6 +19,7 @@ import re
 import shlex
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ from tinyml.setup.workspace import cache_folder
 
 LOG = logging.getLogger(__name__)
 MAX_CACHE_BYTES = 512 * 2**20
+PRUNE_SECONDS = 600
 
 
 @dataclass(frozen=True)
@@ -178,7 +180,14 @@ def _whole(path: Path) -> bool:
 
 
 def _prune(folder: Path) -> None:
-    """Delete the least recently used objects when the cache is too large."""
+    """Delete the least recently used objects when the cache is too large.
+
+    Looking at thousands of objects takes longer than compiling a small one: it is done now and then only.
+    """
+    stamp = folder / "pruned"
+    if stamp.exists() and 0 <= time.time() - stamp.stat().st_mtime < PRUNE_SECONDS:
+        return
+    stamp.touch()
     aged = []
     for path in folder.glob("*.o"):
         try:
