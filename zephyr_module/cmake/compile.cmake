@@ -26,7 +26,7 @@ function(tinyml_compile_now name dir comment)
     message(FATAL_ERROR "TinyML: model ${name} cannot be compiled: see the message above")
   endif()
   file(WRITE ${record} "${ARGN}")
-  file(WRITE ${dir}/${name}.fresh configured)
+  file(TOUCH ${dir}/${name}.fresh)
 endfunction()
 
 # Compile the model in the build whenever something that it depends on changes. Ninja does it in two steps,

@@ -28,7 +28,7 @@ if(NOT "$ENV{PYTHONPATH}" STREQUAL "")
   endif()
 endif()
 set_property(GLOBAL PROPERTY TINYML_PYTHON
-  ${CMAKE_COMMAND} -E env PYTHONPATH=${tinyml_python_path} PYTHONDONTWRITEBYTECODE=1 ${PYTHON_EXECUTABLE})
+  ${CMAKE_COMMAND} -E env PYTHONPATH=${tinyml_python_path} ${PYTHON_EXECUTABLE})
 
 # The compiler's own sources: generated code depends on them as it depends on the model.
 if(CONFIG_TINYML)

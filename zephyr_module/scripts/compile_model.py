@@ -26,10 +26,6 @@ import re
 import sys
 from pathlib import Path
 
-CONFIGURED = "configured"
-"""What DIR/NAME.fresh holds after CMake has compiled the model."""
-
-
 def sources(depfile: Path) -> list[Path]:
     """What the generated C depends on: the rule that `tinyml compile` wrote."""
     rule = os.fsdecode(depfile.read_bytes()).replace("\\\n", " ")
@@ -66,9 +62,12 @@ def compile_model(folder: Path, name: str, command: list[str]) -> int:
 
 
 def find_kernels(folder: Path, name: str, command: list[str]) -> None:
-    """Compile the model if that is possible, and mark it. What CMake has compiled is accepted once."""
+    """Compile the model if that is possible, and mark it.
+
+    What CMake has compiled is accepted. ninja may ask twice in its first run: it has no date of the list yet.
+    """
     mark = folder / f"{name}.fresh"
-    if not (mark.exists() and mark.read_text() == CONFIGURED and is_fresh(folder, name)):
+    if not (mark.exists() and is_fresh(folder, name)):
         mark.unlink(missing_ok=True)
         said = io.StringIO()
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
@@ -76,7 +75,7 @@ def find_kernels(folder: Path, name: str, command: list[str]) -> None:
         if status != 0:
             return
         print(said.getvalue(), end="")
-    mark.write_text("")
+    mark.touch()
     rule = (folder / f"{name}.d").read_bytes()
     target, dependencies = re.split(rb"(?<=:)(?= )", rule, maxsplit=1)
     (folder / f"{name}.kernels.d").write_bytes(target.replace(b".c:", b".kernels:") + dependencies)
