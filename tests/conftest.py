@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests import depth, tiers
-from tests.support import orphans
+from tests.support import cpu, orphans
 from tools import workspace
 
 orphans.end_with_this_process()
@@ -47,11 +47,13 @@ def models_folder() -> Path:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--deep", action="store_true", help="run whole campaigns, as `make test-deep` does")
+    parser.addoption(cpu.OPTION, metavar="FILE", help="write the CPU seconds of each test")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     for marker in depth.MARKERS:
         config.addinivalue_line("markers", marker)
+    config.pluginmanager.register(cpu.Meter())
     if config.getoption("--deep"):
         os.environ[depth.SETTING] = "1"
     try:
@@ -163,7 +165,14 @@ class TierReport:
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     if not hasattr(session.config, "workerinput"):  # not in a worker of xdist
-        session.config.pluginmanager.register(TierReport(session.config.rootpath), "tier-report")
+        config = session.config
+        config.pluginmanager.register(TierReport(config.rootpath), "tier-report")
+
+        def tier_of(test: str) -> str:
+            tier = tiers.tier_of(config.rootpath / test.split("::")[0])
+            return tier.name if tier else "others"
+
+        config.pluginmanager.register(cpu.Summary(tier_of, config.getoption(cpu.OPTION)))
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """``make test``: check style and types and run all four tiers of tests, even if one of them fails.
 
+Style and types are checked beside the first tests: one check after the other would leave processors idle.
+
 ``python -m tools.check [--deep] [arguments for pytest]``. ``--deep`` (``make test-deep``) runs long campaigns
 in full instead of a fixed tenth of them: see ``tests/depth.py``.
 """
@@ -12,6 +14,7 @@ import os
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from tools import lint
 from tools.environment import ROOT
@@ -33,10 +36,13 @@ def untracked() -> set[str]:
 def main() -> int:
     start = time.monotonic()
     before = untracked()
-    failed = lint.run()
     options = ["-q", "-n", workers(), f"--durations={SLOWEST}", "--durations-min=1"]
     pytest = [sys.executable, "-m", "pytest", *options, *sys.argv[1:]]
-    if subprocess.run(pytest, cwd=ROOT, check=False).returncode:
+    with ThreadPoolExecutor() as beside:
+        style = beside.submit(lint.run)
+        tests = subprocess.run(pytest, cwd=ROOT, check=False).returncode
+        failed = style.result()
+    if tests:
         failed.append("pytest")
     if left := sorted(untracked() - before):
         failed.append(f"files that the tests left in the tree ({', '.join(left)})")
