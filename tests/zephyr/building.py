@@ -22,7 +22,7 @@ from tools import workspace
 ROOT = Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "samples" / "digits"
 TWISTER_SECONDS = 3600  # a dozen builds
-QEMU_SECONDS = 120
+QEMU_SECONDS = 300  # of a busy machine
 
 
 def environment() -> dict[str, str]:
@@ -68,9 +68,9 @@ class Build:
         """The text of a file that the compiler wrote for the model digits."""
         return (self.folder / "tinyml" / "digits" / name).read_text()
 
-    def again(self, check: bool = True) -> str:
+    def again(self, check: bool = True, target: str = "all") -> str:
         """Build what is out of date; returns ninja's output."""
-        return run(["ninja", "-C", self.folder], self.folder, check)
+        return run(["ninja", "-C", self.folder, target], self.folder, check)
 
     def compiled(self, said: str) -> set[str]:
         """The C sources of the application and of models that ``again`` compiled, by name."""
@@ -95,10 +95,12 @@ def copy_of_digits(folder: Path) -> Path:
     return folder
 
 
-def west_build(app: Path, folder: Path, board: str, *cmake: str, under: Sequence[str] = ()) -> Build:
-    """`west build` from scratch; ``under`` is a command that runs it, such as `unshare --net`."""
-    west: list[str | Path] = ["west", "build", "-p", "always", "-b", board, "-d", folder, app, "--", *cmake]
-    run([*under, *west], app)
+def west_build(
+    app: Path, folder: Path, board: str, *cmake: str, under: Sequence[str] = (), compiled: bool = True
+) -> Build:
+    """`west build` from scratch, or CMake only; ``under`` is a command that runs it (`unshare --net`)."""
+    west: list[str | Path] = ["west", "build", *([] if compiled else ["--cmake-only"]), "-p", "always"]
+    run([*under, *west, "-b", board, "-d", folder, app, "--", *cmake], app)
     return Build(app, folder)
 
 
@@ -114,6 +116,13 @@ def symbols(elf: Path) -> dict[str, tuple[int, int, str]]:
             section = file.get_section(index).name if isinstance(index, int) else str(index)
             found[symbol.name] = (symbol["st_value"], symbol["st_size"], section)
         return found
+
+
+def options_of(build: Path, source: str) -> list[str]:
+    """The -O options with which a source is compiled, in their order; the last one counts."""
+    commands = json.loads((build / "compile_commands.json").read_text())
+    (found,) = [command["command"] for command in commands if command["file"].endswith(source)]
+    return re.findall(r" (-O\w+) ", found)
 
 
 def rewrite(path: Path, text: str) -> None:

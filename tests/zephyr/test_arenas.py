@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ models:
     file: model.onnx
 {third}"""
 IN_PSRAM = "    arena_region: psram0\n"
+WEIGHTS_IN_RAM = "    weights: ram\n"
 
 
 def configure(app: Path, shared: bool, second: str = "", third: str = "") -> None:
@@ -67,6 +69,15 @@ def arenas(build: Build) -> dict[str, range]:
     }
 
 
+def section_of_weights(build: Build, model: str) -> str:
+    """The one section of all tables of a model that are in the image."""
+    text = (build.folder / "tinyml" / model / f"{model}_weights.h").read_text()
+    names = symbols(build.elf)
+    tables = [table for table in re.findall(r"(?m)^static const \w+ (\w+)\[", text) if table in names]
+    (section,) = {names[table][2] for table in tables}
+    return section
+
+
 def noinit_bytes(build: Build) -> int:
     names = symbols(build.elf)
     return names["tinyml_arena_end"][0] - names["tinyml_arena_start"][0]
@@ -86,6 +97,7 @@ def test_each_has_its_own(build: Build) -> None:
     assert "PASS: 0 of 40 outputs differ" in build.in_qemu(until="right")
 
 
+@pytest.mark.deep
 def test_one_for_all_is_as_large_as_the_largest(build: Build) -> None:
     configure(build.app, shared=True)
     build.again()
@@ -97,12 +109,14 @@ def test_one_for_all_is_as_large_as_the_largest(build: Build) -> None:
 
 
 def test_one_in_each_memory(build: Build) -> None:
-    configure(build.app, shared=True, second=IN_PSRAM, third=IN_PSRAM)
+    """Of the third model, the weights have a place of their own as well."""
+    configure(build.app, shared=True, second=IN_PSRAM, third=IN_PSRAM + WEIGHTS_IN_RAM)
     build.again()
     found = arenas(build)
     assert found["second"].start == found["third"].start
     assert symbols(build.elf)["second_arena"][2] == "PSRAM"
     assert symbols(build.elf)["digits_arena"][2] == "noinit"
+    assert {section_of_weights(build, name) for name in ("digits", "third")} == {"rodata", "datas"}
     assert noinit_bytes(build) == rounded_up(len(found["digits"]))
     assert "PASS: 0 of 40 outputs differ" in build.in_qemu(until="right")
 

@@ -4,14 +4,12 @@
 
 from __future__ import annotations
 
-import json
-import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.zephyr.building import ROOT, copy_of_digits, run
+from tests.zephyr.building import ROOT, copy_of_digits, options_of, run
 from tools import workspace
 
 PATCHES = ROOT / "boards" / "upstream"
@@ -35,30 +33,18 @@ def configure(app: Path, board: str, *cmake: str) -> str:
     return run([*words, "--", *cmake], app)
 
 
-def options_of(app: Path, source: str) -> list[str]:
-    """The -O options with which a source is compiled, in their order; the last one counts."""
-    commands = json.loads((app / "build" / "compile_commands.json").read_text())
-    (found,) = [command["command"] for command in commands if command["file"].endswith(source)]
-    return re.findall(r" (-O\w+) ", found)
-
-
 def kernel_of(app: Path) -> str:
     """One of the sources of the runtime that the model needs; no others are compiled."""
     return (app / "build" / "tinyml" / "digits" / "digits.kernels").read_text().split()[0]
 
 
-def test_the_fpu_is_on_where_the_core_has_one_unless_the_user_says_no(tmp_path: Path) -> None:
+def test_the_user_may_turn_the_fpu_off(tmp_path: Path) -> None:
+    """test_placement.py has an image with the FPU."""
     app = copy_of_digits(tmp_path / "app")
-    said = configure(app, "qemu_cortex_m4", "-DCONFIG_TINYML_OPTIMIZE_IMAGE=y")
-    config = (app / "build" / "zephyr" / ".config").read_text()
-    assert {"CONFIG_FPU=y", "CONFIG_FPU_SHARING=y"} <= set(config.splitlines())
-    assert "TinyML: " not in "".join(line for line in said.splitlines() if "Warning" in line)
-    assert options_of(app, "/digits/digits.c") == ["-Os"], "as the rest of the image"
-
     configure(app, "qemu_cortex_m4", "-DCONFIG_FPU=n")
     assert "CONFIG_FPU=y" not in (app / "build" / "zephyr" / ".config").read_text().splitlines()
-    assert options_of(app, "/digits/digits.c") == ["-Os", "-O2"]
-    assert options_of(app, kernel_of(app)) == ["-Os", "-O2"]
+    assert options_of(app / "build", "/digits/digits.c") == ["-Os", "-O2"]
+    assert options_of(app / "build", kernel_of(app)) == ["-Os", "-O2"]
     told = run(["ninja", "-C", app / "build", "-t", "commands", "tinyml/digits/digits.c"], app)
     assert "--no-fpu" in told, "the compiler warns of float layers"
     assert "--optimize=balanced" in told
@@ -68,9 +54,10 @@ def test_a_model_that_is_optimised_for_size_and_the_kernels_with_it(tmp_path: Pa
     app = copy_of_digits(tmp_path / "app")
     with (app / "tinyml.yaml").open("a") as manifest:
         manifest.write("    optimize: size\n    io: int8\n")
-    configure(app, "qemu_cortex_m4", "-DCONFIG_SPEED_OPTIMIZATIONS=y")
-    assert options_of(app, "/digits/digits.c") == ["-O2", "-Os"]
-    assert options_of(app, kernel_of(app)) == ["-O2", "-Os"], "no other model needs them fast"
+    said = configure(app, "qemu_cortex_m4", "-DCONFIG_SPEED_OPTIMIZATIONS=y")
+    assert "TinyML: " not in "".join(line for line in said.splitlines() if "Warning" in line)
+    assert options_of(app / "build", "/digits/digits.c") == ["-O2", "-Os"]
+    assert options_of(app / "build", kernel_of(app)) == ["-O2", "-Os"], "no other model needs them fast"
     told = run(["ninja", "-C", app / "build", "-t", "commands", "tinyml/digits/digits.c"], app)
     assert "--optimize=size" in told
     assert "--io=int8" in told

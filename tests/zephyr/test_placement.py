@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.zephyr.building import Build, copy_of_digits, rewrite, run, symbols, west_build
+from tests.zephyr.building import Build, copy_of_digits, options_of, rewrite, run, symbols, west_build
 
 BOARD = "qemu_cortex_m4"
 PSRAM = range(0x21000000, 0x22000000)
@@ -62,7 +62,8 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> App:
     before = (folder / "tinyml.yaml").read_text()
     (folder / "app.overlay").write_text(CHOSEN % "psram0")
     (folder / "tinyml.yaml").write_text(f"{before}    weights: flash\n")
-    return App(west_build(folder, folder / "build", BOARD), before)
+    as_the_image = "-DCONFIG_TINYML_OPTIMIZE_IMAGE=y"
+    return App(west_build(folder, folder / "build", BOARD, as_the_image), before)
 
 
 def test_the_chosen_region_holds_the_arena_and_is_a_budget(app: App) -> None:
@@ -78,6 +79,13 @@ def test_the_chosen_region_holds_the_arena_and_is_a_budget(app: App) -> None:
     assert "--limit=ram" not in app.told()
 
 
+def test_options_of_the_image(app: App) -> None:
+    """The FPU is on where the core has one; models are compiled like the rest of the image."""
+    config = (app.build.folder / "zephyr" / ".config").read_text()
+    assert {"CONFIG_FPU=y", "CONFIG_FPU_SHARING=y"} <= set(config.splitlines())
+    assert options_of(app.build.folder, "/digits/digits.c") == ["-Os"]
+
+
 def test_a_model_has_its_own_regions(app: App) -> None:
     """Without a chosen node, only the model with its own region goes elsewhere."""
     app.choose(arena_region="psram0", weights="psram0")
@@ -86,6 +94,7 @@ def test_a_model_has_its_own_regions(app: App) -> None:
     assert app.runs()
 
 
+@pytest.mark.deep  # test_arenas.py has such a model
 def test_weights_with_the_variables_in_ram(app: App) -> None:
     app.choose(weights="ram")
     assert symbols(app.build.elf)["digits_arena"][2] == "noinit"

@@ -51,6 +51,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("wrong")
 
 
+@pytest.mark.tenth
 @pytest.mark.parametrize("what", WRONG)
 def test_wrong_devices_are_build_errors(what: str, folder: Path) -> None:
     """One build folder for all; what CMake can know is said before anything is compiled."""

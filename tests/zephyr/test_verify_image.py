@@ -22,11 +22,15 @@ import pytest
 import tinyml
 from tests.zephyr.building import DIGITS, change_model, copy_of_digits, run, symbols
 from tinyml.base.errors import ConfigError
+from tinyml.cores.toolchains import RISCV
 from tinyml.harness.zephyr import Build
 from tinyml.verbs.cli import main
 
 NATIVE = "native_sim/native/64"
 MODEL = str(DIGITS / "model.onnx")
+
+# Where there are tools for RISC-V, test_riscv.py counts in `make test`.
+counted_elsewhere = pytest.mark.usefixtures() if [*RISCV.missing()] else pytest.mark.deep
 
 # A fault to be found: one layer is left out.
 SKIPS_A_LAYER = """\
@@ -93,6 +97,7 @@ def test_a_wrong_layer_is_named(builds: Path, capsys: pytest.CaptureFixture[str]
     )
 
 
+@counted_elsewhere
 def test_layers_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Instructions, as many as without Zephyr: its flags for the compiler must not make models slower.
 
