@@ -88,7 +88,7 @@ def run(campaign: Path, *arguments: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["plain", "xdist"])
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["plain", "xdist"])
 def test_a_run_without_and_with_everything(campaign: Path, workers: tuple[str, ...]) -> None:
     short = run(campaign, str(campaign), *workers)
     ran = int(short.rpartition(" passed")[0].split()[-1])

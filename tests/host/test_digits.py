@@ -60,6 +60,7 @@ def test_held_back_images_are_not_trained_on(train: ModuleType) -> None:
     assert not any(image.tobytes() in seen for image in held_back.images)
 
 
+@pytest.mark.deep
 def test_training_can_be_repeated(train: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Training again gives the same network.
 

@@ -286,12 +286,14 @@ KINDS = (
 
 
 @needs_vela
+@pytest.mark.tenth
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_commands_compute_what_the_operators_compute(tmp_path: Path, kind: str) -> None:
     assert same_on_npu(one_operator(tmp_path, kind))
 
 
 @needs_vela
+@pytest.mark.tenth
 @pytest.mark.parametrize("kind", ["conv", "depthwise", "max", "average", "add", "mul", "minimum", "relu"])
 def test_the_commands_of_an_ethos_u85(tmp_path: Path, kind: str) -> None:
     assert same_on_npu(one_operator(tmp_path, kind), U85)
@@ -306,6 +308,7 @@ def test_blocks_of_weights_of_an_ethos_u85(models_folder: Path, tmp_path: Path) 
 
 
 @needs_vela
+@pytest.mark.tenth
 @pytest.mark.parametrize("kind", ["Add", "Sub", "Mul"])
 def test_scales_of_an_ethos_u85(tmp_path: Path, kind: str) -> None:
     quants = {"x": Quant((0.0713,), (-7,)), "other": Quant((0.0291,), (12,)), "y": Quant((0.0377,), (4,))}
@@ -315,6 +318,7 @@ def test_scales_of_an_ethos_u85(tmp_path: Path, kind: str) -> None:
 
 
 @needs_vela
+@pytest.mark.tenth
 @pytest.mark.parametrize("npu", ["ethos-u55-32", "ethos-u55-256", "ethos-u65-256"])
 def test_the_commands_of_other_accelerators(tmp_path: Path, npu: str) -> None:
     assert same_on_npu(one_operator(tmp_path, "conv"), npu)
@@ -361,6 +365,7 @@ MODELS = ("mlperf_kws", "mlperf_ad", "mlperf_resnet", "mlperf_vww", "mww_hey_jar
 
 
 @needs_vela
+@pytest.mark.tenth
 @pytest.mark.parametrize("name", MODELS)
 def test_whole_models_compute_the_same(models_folder: Path, name: str) -> None:
     """The last of them keeps states."""
@@ -368,6 +373,7 @@ def test_whole_models_compute_the_same(models_folder: Path, name: str) -> None:
 
 
 @needs_vela
+@pytest.mark.tenth
 @pytest.mark.parametrize("name", ["microkws_qdq", "kaijiang_resnet_qdq"])
 def test_onnx_models_go_the_same_way(models_folder: Path, name: str) -> None:
     path = models_folder / f"{name}.onnx"

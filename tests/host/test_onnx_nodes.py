@@ -23,6 +23,12 @@ def cases() -> list[NodeCase]:
     return collect()
 
 
+@pytest.fixture(scope="module")
+def collected() -> list[NodeCase]:
+    """onnx computes them in ten seconds: the tests of this file stay on one worker."""
+    return cases()
+
+
 @cache
 def in_c() -> set[str]:
     """The cases that are computed in C, and not only in numpy: a fixed tenth in `make test`."""
@@ -30,8 +36,8 @@ def in_c() -> set[str]:
 
 
 @pytest.mark.parametrize("shard", range(SHARDS))
-def test_node_cases(shard: int) -> None:
-    part = cases()[shard::SHARDS]
+def test_node_cases(shard: int, collected: list[NodeCase]) -> None:
+    part = collected[shard::SHARDS]
     found = problems(run_cases(part, in_c=lambda case: case.name in in_c()), recorded())
     assert not found, "\n".join(found)
 
@@ -48,9 +54,9 @@ def test_our_own_cases() -> None:
     )
 
 
-def test_the_record_speaks_of_cases_that_exist() -> None:
+def test_the_record_speaks_of_cases_that_exist(collected: list[NodeCase]) -> None:
     """A newer onnx may drop cases; then the record is to be written again."""
-    missing = set(recorded()) - {case.name for case in cases()}
+    missing = set(recorded()) - {case.name for case in collected}
     assert not missing, f"onnx {onnx.__version__} lacks {sorted(missing)}: run python -m tools.conformance"
 
 

@@ -635,6 +635,7 @@ def random_graph(seed: int) -> Graph:
     return Graph("g", tensors, tuple(nodes), ("x",), outputs, states)
 
 
+@pytest.mark.tenth
 @pytest.mark.parametrize("seed", range(60))
 def test_random_graphs_are_proven(seed: int) -> None:
     """Sharing of every kind at once; the validator inside ``planned`` is the judge."""

@@ -43,6 +43,7 @@ def optimized(path: Path) -> Graph:
     return optimize(importers.load(path, shapes))
 
 
+@pytest.mark.tenth
 @pytest.mark.parametrize("name", NAMES)
 def test_arena_is_the_lower_bound(name: str, models_folder: Path) -> None:
     path = next(p for p in sorted(models_folder.glob(f"{name}.*")) if p.suffix in (".onnx", ".tflite"))

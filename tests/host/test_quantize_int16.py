@@ -204,6 +204,7 @@ def test_a_table_that_is_too_coarse_is_rejected() -> None:
     assert on_int16("erf", (), 0.01, 1 / 32768) is None
 
 
+@pytest.mark.tenth
 @pytest.mark.parametrize("name", AFTER)
 def test_any_operator_after_an_int16_layer(name: str, tmp_path: Path) -> None:
     """On int16 if it has such a form, on int8 if not, never on float; C and numpy agree bit for bit."""

@@ -86,6 +86,7 @@ def claims(report: Report, before: dict[str, Array], after: dict[str, Array]) ->
     assert report.agreement == min(report.decisions.values())
 
 
+@pytest.mark.tenth
 @pytest.mark.parametrize("seed", range(COUNT))
 def test_report_of_a_random_network(seed: int, tmp_path: Path) -> None:
     content = network(seed)

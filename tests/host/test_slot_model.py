@@ -127,6 +127,7 @@ FAULTS: dict[str, tuple[str, str, str, str, Limits | None]] = {
 finds it (None: the sweep)."""
 
 
+@pytest.mark.tenth
 @pytest.mark.parametrize("name", FAULTS)
 def test_the_search_finds(name: str, tmp_path: Path) -> None:
     file, right, wrong, kind, limits = FAULTS[name]

@@ -183,6 +183,7 @@ def test_float_models_find_the_maths_library(make_project: MakeProject) -> None:
     assert subprocess.run([project.program()], capture_output=True, text=True, check=True).stdout == "0.25\n"
 
 
+@pytest.mark.tenth
 @pytest.mark.parametrize(
     "option, message, hint",
     [
