@@ -26,6 +26,7 @@ import re
 import sys
 from pathlib import Path
 
+
 def sources(depfile: Path) -> list[Path]:
     """What the generated C depends on: the rule that `tinyml compile` wrote."""
     rule = os.fsdecode(depfile.read_bytes()).replace("\\\n", " ")
