@@ -17,12 +17,13 @@ import onnx
 from onnx import helper
 
 from tests.random_graphs.float_graph import FloatGraph, float_graph
+from tests.random_graphs.packed_weights import packed_model
 from tests.random_graphs.quantizer import SAME_SCALE, Quantizer, channel_axis, float_nodes, model_of
 from tests.random_graphs.recipe import Model, Recipe
 from tinyml.ir import Array
 
 SAMPLES = 4
-DTYPES = {"s8": "int8", "u8": "uint8", "s16": "int16"}
+DTYPES = {"w4": "int8", "s8": "int8", "u8": "uint8", "s16": "int16"}
 
 
 def onnx_model(recipe: Recipe) -> Model:
@@ -32,11 +33,13 @@ def onnx_model(recipe: Recipe) -> Model:
     if recipe.kind == "float":
         model = model_of(graph, float_nodes(graph), graph.constants, graph.outputs(), "float32")
         return Model(recipe, model.SerializeToString(), inputs)
+    if recipe.kind == "float_w4":
+        return Model(recipe, packed_model(graph, rng).SerializeToString(), inputs)
     style, dtype = recipe.kind.split("_")
     if style == "qat":
         trained = trained_model(graph, DTYPES[dtype], rng, inputs)
         return Model(recipe, trained.SerializeToString(), inputs)
-    quantizer = Quantizer(graph, DTYPES[dtype], rng, style == "qop")
+    quantizer = Quantizer(graph, DTYPES[dtype], rng, style == "qop", dtype == "w4")
     model = quantizer.model(inputs)
     scale, zero = quantizer.params["x"]
     info = np.iinfo(DTYPES[dtype])

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
@@ -57,6 +58,7 @@ class Quantizer:
     dtype: str
     rng: np.random.Generator
     operators: bool
+    narrow: bool = False  # weights have four bits
 
     def start(self, inputs: Sequence[Sequence[Array]]) -> None:
         graph = self.graph
@@ -127,11 +129,25 @@ class Quantizer:
         largest = np.abs(values).max(axis=others if channels else None)
         scales = np.asarray(np.maximum(largest, 1e-4) / 127, np.float32)
         shape = [-1 if i == axis else 1 for i in range(values.ndim)] if channels else [1] * values.ndim
+        if self.narrow:
+            return self._narrow_weights(name, values, scales * np.float32(127 / 7), shape)
         self.constants[f"{name}_q"] = np.clip(np.rint(values / scales.reshape(shape)), -127, 127).astype(
             np.int8
         )
         numbers = self._numbers(name, scales, np.zeros_like(scales, np.int8), "int8")
         return (f"{name}_q", *numbers, scales)
+
+    def _narrow_weights(
+        self, name: str, values: Array, scales: Array, shape: list[int]
+    ) -> tuple[str, str, str, Array]:
+        """int4, or uint4 with any zero points."""
+        signed = self.rng.random() < 0.5
+        kind, (low, high) = (ml_dtypes.int4, (-8, 7)) if signed else (ml_dtypes.uint4, (0, 15))
+        zeros = np.zeros(scales.shape, int) if signed else self.rng.integers(0, 16, scales.shape)
+        stored = np.clip(np.rint(values / scales.reshape(shape)) + zeros.reshape(shape), low, high)
+        self.constants[f"{name}_q"] = stored.astype(np.dtype(kind))
+        self.constants[f"{name}_s"], self.constants[f"{name}_z"] = scales, zeros.astype(np.dtype(kind))
+        return f"{name}_q", f"{name}_s", f"{name}_z", scales
 
     def bias(self, name: str, x: str, scales: Array) -> tuple[str, str, str]:
         sums = np.float32(self.params[x][0]) * scales

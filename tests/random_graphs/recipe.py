@@ -11,7 +11,18 @@ import numpy as np
 
 from tinyml.ir import Array
 
-ONNX_KINDS = ("float", "qdq_s8", "qdq_u8", "qdq_s16", "qat_s8", "qat_u8", "qop_s8", "qop_u8")
+ONNX_KINDS = (
+    "float",
+    "qdq_s8",
+    "qdq_u8",
+    "qdq_s16",
+    "qat_s8",
+    "qat_u8",
+    "qop_s8",
+    "qop_u8",
+    "float_w4",
+    "qdq_w4",
+)
 TFLITE_KINDS = ("tflite_float", "tflite_s8", "tflite_u8", "tflite_s16")
 TFLITE_OPS = "tflite_ops"
 """Single operators with all their options."""

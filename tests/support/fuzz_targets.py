@@ -21,7 +21,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from tests.support import stateful, tflite_cases
+from tests.support import packed_files, stateful, tflite_cases
 from tests.support.mutations import changed_bytes, changed_onnx
 from tinyml import importers
 from tinyml.base.errors import TinymlError
@@ -168,6 +168,7 @@ def onnx_seeds() -> list[bytes]:
         _onnx([node("ScatterND", ["x", "i", "u"], ["s"]), node("GatherND", ["s", "i"], ["g"]),
                node("Einsum", ["g", "g"], ["y"], equation="ab,ab->a")], [3, 4],
               i=np.array([[1], [2]]), u=ones(2, 4)),
+        *packed_files.onnx_files(),
     ]  # fmt: skip
 
 
@@ -176,7 +177,14 @@ def tflite_seeds() -> list[bytes]:
     """A part of the recorded cases of operators, and models with state."""
     cases = tflite_cases.all_cases()
     some = [case.content for case in cases[:: max(1, len(cases) // 40)]]
-    return [*some, stateful.stream(), stateful.average(), stateful.svdf(), stateful.lstm(2)]
+    return [
+        *some,
+        stateful.stream(),
+        stateful.average(),
+        stateful.svdf(),
+        stateful.lstm(2),
+        *packed_files.tflite_files(),
+    ]
 
 
 def _npy() -> list[bytes]:
