@@ -141,7 +141,7 @@ def add_model(env: Any, model: Any, board: Any, folder: Path, flags: list[str]) 
         TINYML_MODEL=model,
         TINYML_BOARD=board,
     )
-    env.Depends(nodes, env.Value(model.key(fingerprint())))
+    env.Depends(nodes, env.Value(f"{model.key(fingerprint())} {board}"))
     others = external_files(model.path) + (model.options.quantize.files if model.options.quantize else [])
     others += operator_files(model)
     env.Depends(nodes, [env.File(str(path)) for path in others])

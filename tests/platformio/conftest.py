@@ -87,9 +87,13 @@ def describe_package(folder: Path, name: str, version: str) -> None:
 @pytest.fixture(scope="session")
 def pio_environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Environment variables under which pio finds its SCons and never looks for a network."""
+    return without_registry(tmp_path_factory.mktemp("pio-core"))
+
+
+def without_registry(core: Path) -> dict[str, str]:
+    """Environment variables for a folder of PlatformIO's own, which gets its SCons."""
     from platformio.dependencies import get_core_dependencies
 
-    core = tmp_path_factory.mktemp("pio-core")
     scons = core / "packages" / "tool-scons"
     scons.mkdir(parents=True)
     (scons / "scons.py").write_text("from SCons.Script.Main import main\n\nmain()\n")
