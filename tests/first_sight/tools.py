@@ -5,13 +5,16 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
-from importlib.util import find_spec
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import numpy as np
 import onnx
+import pytest
 
+import tinyml
 from tests.first_sight import Case, Holds, Right
 from tests.host import (
     test_api_mistakes,
@@ -21,6 +24,8 @@ from tests.host import (
     test_verify_limits,
 )
 from tests.support.onnx_models import model, node
+from tinyml.api.quantized import quantize
+from tinyml.pipeline import Options
 from tinyml.verbs.cli import main
 
 CANCELLING = np.random.default_rng(2).normal(0, 1, (64, 8)).astype(np.float32)
@@ -53,9 +58,32 @@ def external_data(folder: Path) -> None:
         assert (app / "models" / name).read_bytes() == (elsewhere / name).read_bytes(), name
 
 
-def failed_export(folder: Path) -> None:
-    if find_spec("torch") is not None:
-        test_api_mistakes.test_the_innermost_cause_of_a_failed_export()
+def poor_calibration(folder: Path) -> None:
+    """One sample, and samples that are all zero."""
+    path = folder / "m.onnx"
+    path.write_bytes(cancelling())
+    drawn = np.random.default_rng(1).normal(0, 1, (1, 64)).astype(np.float32)
+    for samples, words in ((drawn, "only 1 calibration sample"), (np.zeros_like(drawn), "are equal")):
+        advice = tinyml.quantize(path, samples).report.advice()
+        assert any(words in line for line in advice), advice
+
+
+def one_default_target(folder: Path) -> None:
+    """Every function and command with a target has the same default."""
+    functions = (tinyml.cost, tinyml.explore, tinyml.search)
+    targets = {inspect.signature(function).parameters["target"].default for function in functions}
+    targets |= {Options().target}
+    assert len(targets) == 1, targets
+
+
+def choices_have_types(folder: Path) -> None:
+    """A misspelt choice is found by mypy, and by the function."""
+    hints = get_type_hints(quantize)
+    assert {"auto", "minmax", "entropy", "percentile"} <= set(get_args(hints["method"])), hints["method"]
+    path = folder / "m.onnx"
+    path.write_bytes(cancelling())
+    with pytest.raises(tinyml.ConfigError, match="minmax"):
+        tinyml.quantize(path, np.ones((4, 64), np.float32), method="mimmax")  # type: ignore[arg-type]
 
 
 CASES: list[Case] = [
@@ -66,7 +94,16 @@ CASES: list[Case] = [
         test_features_commands.test_quantizing_keeps_the_front_end_of_the_training,
     ),
     Holds("external_data_are_copied_by_add", external_data),
-    Holds("the_innermost_cause_of_a_failed_export", failed_export),
+    Holds(
+        "the_innermost_cause_of_a_failed_export",
+        lambda folder: test_api_mistakes.test_the_innermost_cause_of_a_failed_export(),
+    ),
+    Holds(
+        "loaders_are_data", lambda folder: test_api_mistakes.test_batches_are_data(test_api_mistakes.Loader)
+    ),
+    Holds("poor_calibration_is_named", poor_calibration),
+    Holds("one_default_target", one_default_target),
+    Holds("choices_have_types", choices_have_types),
     Holds("hints_name_parameters", lambda folder: test_api_mistakes.test_hints_name_parameters_not_options()),
     Holds("unknown_inputs", lambda folder: test_api_mistakes.test_arrays_have_the_names_of_inputs()),
     Holds(

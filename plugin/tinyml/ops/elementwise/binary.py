@@ -33,7 +33,7 @@ from tinyml.ops.framework.writing import OnnxWriter, onnx_writer
 from tinyml.ops.reshape import with_quant
 from tinyml.ops.shared.clamped import Clamped
 from tinyml.ops.shared.operands import present
-from tinyml.ops.shared.quant import NO_CLAMP, clamp_range
+from tinyml.ops.shared.quant import NO_CLAMP, clamp_range, limits_are_exact
 from tinyml.ops.shared.real import in_real_numbers
 
 
@@ -105,6 +105,9 @@ class Binary(Clamped):
 
     def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
         return self if len(layer.output.shape) == len(perm) else None
+
+    def selects(self, inputs: Sequence[Tensor | None]) -> bool:
+        return self.function in ("max", "min") and limits_are_exact(self.clamp, given(inputs, 0))
 
     def quantized(
         self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
