@@ -149,7 +149,7 @@ def test_models_with_rows_in_any_order(program: Path) -> None:
                 there._session.ask(Command.WRITE, request)
                 fed[model] = offset + 350
             else:
-                with pytest.raises(ToolError, match="does not accept these arguments"):
+                with pytest.raises(ToolError, match=r"does not accept these arguments|used the model in"):
                     there._session.ask(Command.WRITE, request)
     assert ran > 100
 
@@ -232,8 +232,8 @@ class Played(Link):
     def close(self) -> None: ...
 
 
-def answer(number: int, results: bytes) -> bytes:
-    content = bytes([number, 0]) + results
+def answer(number: int, results: bytes, status: int = 0) -> bytes:
+    content = bytes([number, status]) + results
     return b"\0" + packets.stuff(content + zlib.crc32(content).to_bytes(4, "little")) + b"\0"
 
 
@@ -279,6 +279,63 @@ def test_a_crash_is_shown() -> None:
     report = b"E: >>> ZEPHYR FATAL ERROR 2: Stack overflow on CPU 0\nE: Current thread: main\n"
     with pytest.raises(ToolError, match=r"crashed:\n.*Stack overflow"):
         Session(Played(lambda *_: report), "a board").run(0, 1)
+
+
+def test_a_busy_model_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With another number: the same would be answered as before."""
+    numbers: list[int] = []
+
+    def play(number: int, _: bytes) -> bytes:
+        numbers.append(number)
+        return answer(number, b"", device_session.Status.BUSY if len(numbers) < 4 else 0)
+
+    Session(Played(play), "a board").reset(0)
+    assert len(set(numbers)) == 4
+    numbers.clear()
+    monkeypatch.setattr(device_session, "BUSY_SECONDS", 0)
+    with pytest.raises(ToolError, match="another thread of the firmware uses the model"):
+        Session(Played(play), "a board").reset(0)
+
+
+def test_a_state_that_another_thread_has_changed() -> None:
+    """Inputs of a sequence go on only where the device says that its model is as it was left."""
+    model = device_session.DeviceModel(0, "m", "", 0, True, True, False, (), ())
+    greeting = device_session.Greeting(512, 1, False, False, 0, 0, 0)
+    lost = Session(Played(lambda number, _: answer(number, b"\0")), "a board")
+    lost.greeting = greeting
+    lost.feed(model, b"1234", 1)
+    with pytest.raises(ToolError, match="used the model in between"):
+        lost.feed(model, b"1234", 1, continues=True)
+    for results in (b"\1", b""):  # an earlier firmware does not say
+        kept = Session(Played(lambda number, _, r=results: answer(number, r)), "a board")  # type: ignore[misc]
+        kept.greeting = greeting
+        kept.feed(model, b"1234", 1, continues=True)
+
+
+def test_the_rest_of_an_input_whose_beginning_may_be_gone(program: Path) -> None:
+    """After a restart of the device, or a break in which it gave the model away."""
+    with device(program) as there:
+        rest = struct.pack("<BI", 1, 300) + bytes(400)
+        with pytest.raises(ToolError, match="used the model in between"):
+            there._session.ask(Command.WRITE, rest)
+        with pytest.raises(ToolError, match="used the model in between"):
+            there._session.ask(Command.WRITE, rest)
+        assert there._session.ask(Command.WRITE, struct.pack("<BI", 1, 0) + bytes(300)) == b"\0"
+        assert there._session.ask(Command.WRITE, rest) == b"\1"
+        there._session.ask(Command.RESET, bytes([0]))
+        with pytest.raises(ToolError, match="used the model in between"):
+            there._session.ask(Command.WRITE, rest)
+
+
+def test_a_port_has_one_program() -> None:
+    """Two of them would take each other's answers."""
+    pty = pytest.importorskip("pty")
+    pytest.importorskip("serial")
+    _, terminal = pty.openpty()
+    name = os.ttyname(terminal)
+    with SerialPort(name, 115200), pytest.raises(ConfigError, match="another program uses the serial port"):
+        SerialPort(name, 115200)
+    SerialPort(name, 115200).close()
 
 
 def test_places_that_are_no_device(tmp_path: Path) -> None:

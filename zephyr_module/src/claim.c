@@ -23,6 +23,9 @@ int tinyml_claim(const struct tinyml_model *model, k_timeout_t timeout)
 	}
 	LOG_DBG("%s: claimed", model->name);
 #endif
+#if defined(CONFIG_TINYML_HOST) && !defined(CONFIG_USERSPACE)
+	model->lock->claims++;
+#endif
 #ifdef CONFIG_TINYML_CLAIM_CHECK
 	model->lock->user = k_current_get();
 #endif

@@ -35,7 +35,8 @@ BUILD_ASSERT(!DT_SAME_NODE(LINE, DT_CHOSEN(zephyr_shell_uart)),
 #else
 #define IDLE_MS 2000
 #endif
-#define QUIET_MS      20 /* without interrupts: how long to poll for the next byte */
+#define BABBLE_MS     10000 /* of bytes that are no frames; a frame may take some seconds */
+#define QUIET_MS      20    /* without interrupts: how long to poll for the next byte */
 #define CLAIM_TIMEOUT K_MSEC(500)
 
 static const struct device *const line = DEVICE_DT_GET(LINE);
@@ -59,10 +60,29 @@ static void send(const uint8_t *data, size_t bytes)
 	}
 }
 
+#ifdef CONFIG_USERSPACE /* where locks hold nothing but a mutex */
 static int claim(const struct tinyml_model *model)
 {
 	return tinyml_claim(model, CLAIM_TIMEOUT);
 }
+#else
+/* 1 if another thread has claimed the arena since this one has. */
+static int claim(const struct tinyml_model *model)
+{
+	static const struct tinyml_lock *lock;
+	static uint32_t claims;
+	int error = tinyml_claim(model, CLAIM_TIMEOUT);
+	bool others;
+
+	if (error != 0) {
+		return error;
+	}
+	others = model->lock != lock || model->lock->claims != claims + 1u;
+	lock = model->lock;
+	claims = lock->claims;
+	return others ? 1 : 0;
+}
+#endif
 
 static uint32_t empty_cycles(void)
 {
@@ -72,12 +92,13 @@ static uint32_t empty_cycles(void)
 }
 
 /*
- * Cycles during a known number of instructions. In QEMU this gives the instructions per tick: the
- * frequency in Kconfig is not always that of the emulated clock.
+ * Cycles during a known number of instructions, in QEMU. They give the instructions per tick: the
+ * frequency in Kconfig is not always that of the emulated clock. Interrupts wait for them, which
+ * no device should have to.
  */
 static uint32_t loop_cycles(void)
 {
-#if defined(CONFIG_CPU_CORTEX_M) || defined(CONFIG_RISCV)
+#if defined(CONFIG_QEMU_TARGET) && (defined(CONFIG_CPU_CORTEX_M) || defined(CONFIG_RISCV))
 	unsigned long left = 99999 / 3; /* three instructions in each turn */
 	unsigned int key = irq_lock();
 	uint32_t before = tinyml_profile_clock();
@@ -112,6 +133,13 @@ static void describe_clock(struct tinyml_host_clock *clock)
 	clock->empty = empty_cycles();
 	clock->loop = loop_cycles();
 }
+
+#ifdef CONFIG_TINYML_PROFILING
+static size_t layers(void)
+{
+	return tinyml_profile_is_mine() ? tinyml_profile_layers() : SIZE_MAX;
+}
+#endif
 
 #ifdef CONFIG_TINYML_SLOTS
 static bool is_replaced(const struct tinyml_model *model)
@@ -161,7 +189,7 @@ static const struct tinyml_host_port port = {
 	.release = tinyml_release,
 #ifdef CONFIG_TINYML_PROFILING
 	.reset_layers = tinyml_profile_reset,
-	.layers = tinyml_profile_layers,
+	.layers = layers,
 	.layer_cycles = tinyml_profile_cycles,
 #endif
 #ifdef CONFIG_TINYML_SLOTS
@@ -243,6 +271,8 @@ static bool next_byte(uint8_t *byte)
 
 static void serve(void *a, void *b, void *c)
 {
+	uint32_t frames = 0;
+	int64_t answered = 0;
 	uint8_t byte;
 
 	ARG_UNUSED(a);
@@ -254,9 +284,16 @@ static void serve(void *a, void *b, void *c)
 		return;
 	}
 	for (;;) {
-		if (next_byte(&byte)) {
+		bool came = next_byte(&byte);
+
+		if (came) {
 			tinyml_host_receive(&host, &byte, 1);
-		} else {
+		}
+		if (host.frames != frames) {
+			frames = host.frames;
+			answered = k_uptime_get();
+		} else if (!came ||
+			   (IDLE_MS != SYS_FOREVER_MS && k_uptime_get() - answered >= BABBLE_MS)) {
 			tinyml_host_idle(&host);
 		}
 	}

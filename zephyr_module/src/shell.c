@@ -17,15 +17,10 @@
 #include <tinyml/device_slots.h>
 #endif
 
+#include "shell_tensors.h"
+
 #define SHOWN_ELEMENTS 8
 #define CLAIM_TIMEOUT  K_SECONDS(5)
-
-static const char *const type_names[] = {
-	[TINYML_FLOAT32] = "float32", [TINYML_FLOAT64] = "float64", [TINYML_INT8] = "int8",
-	[TINYML_UINT8] = "uint8",     [TINYML_INT16] = "int16",     [TINYML_UINT16] = "uint16",
-	[TINYML_INT32] = "int32",     [TINYML_UINT32] = "uint32",   [TINYML_INT64] = "int64",
-	[TINYML_UINT64] = "uint64",   [TINYML_BOOL] = "bool",
-};
 
 static const struct tinyml_model *find(const struct shell *sh, const char *name)
 {
@@ -37,67 +32,15 @@ static const struct tinyml_model *find(const struct shell *sh, const char *name)
 	return model;
 }
 
-/* Printed in millionths, because printf may lack floating-point support. */
-static void print_real(const struct shell *sh, double value)
+/* Only a model in a slot can be replaced while it is described. */
+static bool is_replaced(const struct tinyml_model *model)
 {
-	int64_t millionths = (int64_t)(value * 1e6 + (value < 0 ? -0.5 : 0.5));
-	uint64_t size = (uint64_t)(millionths < 0 ? -millionths : millionths);
-
-	shell_fprintf(sh, SHELL_NORMAL, "%s%u.%06u", millionths < 0 ? "-" : "",
-		      (unsigned int)(size / 1000000), (unsigned int)(size % 1000000));
-}
-
-static void print_tensor(const struct shell *sh, const char *kind,
-			 const struct tinyml_tensor *tensor)
-{
-	shell_fprintf(sh, SHELL_NORMAL, "%s %s: ", kind, tensor->name);
-	for (size_t i = 0; i < tensor->rank; i++) {
-		shell_fprintf(sh, SHELL_NORMAL, "%s%d", i == 0 ? "" : "x", (int)tensor->shape[i]);
-	}
-	shell_fprintf(sh, SHELL_NORMAL, " %s, %u bytes", type_names[tensor->type],
-		      (unsigned int)tensor->bytes);
-	if (tensor->scale != 0.0f) {
-		shell_fprintf(sh, SHELL_NORMAL, ", scale ");
-		print_real(sh, (double)tensor->scale);
-		shell_fprintf(sh, SHELL_NORMAL, ", zero point %d", (int)tensor->zero_point);
-	}
-	shell_fprintf(sh, SHELL_NORMAL, "\n");
-}
-
-static void print_element(const struct shell *sh, const struct tinyml_tensor *tensor, size_t index)
-{
-	const uint8_t *at = (const uint8_t *)tensor->data + index * tinyml_type_bytes(tensor->type);
-
-	shell_fprintf(sh, SHELL_NORMAL, " ");
-	switch (tensor->type) {
-	case TINYML_FLOAT32:
-		print_real(sh, (double)*(const float *)(const void *)at);
-		break;
-	case TINYML_FLOAT64:
-		print_real(sh, *(const double *)(const void *)at);
-		break;
-	case TINYML_INT8:
-		shell_fprintf(sh, SHELL_NORMAL, "%d", *(const int8_t *)at);
-		break;
-	case TINYML_INT16:
-		shell_fprintf(sh, SHELL_NORMAL, "%d", *(const int16_t *)(const void *)at);
-		break;
-	case TINYML_UINT16:
-		shell_fprintf(sh, SHELL_NORMAL, "%u", *(const uint16_t *)(const void *)at);
-		break;
-	case TINYML_INT32:
-	case TINYML_INT64: /* the low word, which is enough for class indices */
-		shell_fprintf(sh, SHELL_NORMAL, "%d", (int)*(const int32_t *)(const void *)at);
-		break;
-	case TINYML_UINT32:
-	case TINYML_UINT64:
-		shell_fprintf(sh, SHELL_NORMAL, "%u",
-			      (unsigned int)*(const uint32_t *)(const void *)at);
-		break;
-	default:
-		shell_fprintf(sh, SHELL_NORMAL, "%u", *at);
-		break;
-	}
+#ifdef CONFIG_TINYML_SLOTS
+	return model == &tinyml_slot_model.model;
+#else
+	ARG_UNUSED(model);
+	return false;
+#endif
 }
 
 static int cmd_list(const struct shell *sh, size_t argc, char **argv)
@@ -106,9 +49,18 @@ static int cmd_list(const struct shell *sh, size_t argc, char **argv)
 	ARG_UNUSED(argv);
 	TINYML_FOREACH_MODEL(entry)
 	{
-		shell_print(sh, "%s: arena %u bytes, %u inputs, %u outputs", entry->model->name,
-			    (unsigned int)entry->model->arena_bytes, entry->model->input_count,
-			    entry->model->output_count);
+		const struct tinyml_model *model = entry->model;
+
+		if (is_replaced(model) && tinyml_claim(model, CLAIM_TIMEOUT) != 0) {
+			shell_error(sh, "the model in the slot is in use by another thread");
+			continue;
+		}
+		shell_print(sh, "%s: arena %u bytes, %u inputs, %u outputs", model->name,
+			    (unsigned int)model->arena_bytes, model->input_count,
+			    model->output_count);
+		if (is_replaced(model)) {
+			tinyml_release(model);
+		}
 	}
 	return 0;
 }
@@ -122,10 +74,10 @@ static int show(const struct shell *sh, const struct tinyml_model *model)
 	}
 	shell_fprintf(sh, SHELL_NORMAL, "...\n");
 	for (size_t i = 0; i < model->input_count; i++) {
-		print_tensor(sh, "input", &model->inputs[i]);
+		tinyml_print_tensor(sh, "input", &model->inputs[i]);
 	}
 	for (size_t i = 0; i < model->output_count; i++) {
-		print_tensor(sh, "output", &model->outputs[i]);
+		tinyml_print_tensor(sh, "output", &model->outputs[i]);
 	}
 	return 0;
 }
@@ -169,7 +121,7 @@ static int run_and_show(const struct shell *sh, const struct tinyml_model *model
 
 		shell_fprintf(sh, SHELL_NORMAL, "%s:", output->name);
 		for (size_t j = 0; j < MIN(count, SHOWN_ELEMENTS); j++) {
-			print_element(sh, output, j);
+			tinyml_print_element(sh, output, j);
 		}
 		shell_fprintf(sh, SHELL_NORMAL, "%s\n", count > SHOWN_ELEMENTS ? " ..." : "");
 	}
@@ -177,11 +129,9 @@ static int run_and_show(const struct shell *sh, const struct tinyml_model *model
 }
 
 /* Call a function while this thread holds the claim on a model. */
-static int with_claim(const struct shell *sh, const char *name,
+static int with_claim(const struct shell *sh, const struct tinyml_model *model,
 		      int (*action)(const struct shell *, const struct tinyml_model *))
 {
-	const struct tinyml_model *model = find(sh, name);
-
 	if (model == NULL) {
 		return -ENOENT;
 	}
@@ -196,31 +146,28 @@ static int with_claim(const struct shell *sh, const char *name,
 	return status;
 }
 
-/* Only a model in a slot can be replaced while it is described. */
 static int cmd_info(const struct shell *sh, size_t argc, char **argv)
 {
 	const struct tinyml_model *model = find(sh, argv[1]);
 
 	ARG_UNUSED(argc);
-#ifdef CONFIG_TINYML_SLOTS
-	if (model == &tinyml_slot_model.model) {
-		return with_claim(sh, argv[1], show);
+	if (model == NULL) {
+		return -ENOENT;
 	}
-#endif
-	return model == NULL ? -ENOENT : show(sh, model);
+	return is_replaced(model) ? with_claim(sh, model, show) : show(sh, model);
 }
 
 static int cmd_run(const struct shell *sh, size_t argc, char **argv)
 {
 	ARG_UNUSED(argc);
-	return with_claim(sh, argv[1], run_and_show);
+	return with_claim(sh, find(sh, argv[1]), run_and_show);
 }
 
 #ifdef CONFIG_TINYML_PROFILING
 #define LAYER_NAME_BYTES 32
 
 /* The name of a layer's function without the model's prefix: conv1 of kws_conv1(...). */
-static const char *layer_name(const struct tinyml_model *model, size_t layer, char *name)
+static void layer_name(const struct tinyml_model *model, size_t layer, char *name)
 {
 	const char *call = tinyml_profile_call(layer);
 	size_t prefix = strlen(model->name);
@@ -235,7 +182,6 @@ static const char *layer_name(const struct tinyml_model *model, size_t layer, ch
 		}
 	}
 	name[length] = '\0'; /* empty for layers that share memory and are not called */
-	return name;
 }
 
 static int profile_and_show(const struct shell *sh, const struct tinyml_model *model)
@@ -251,13 +197,20 @@ static int profile_and_show(const struct shell *sh, const struct tinyml_model *m
 	}
 	for (size_t i = 0; i < tinyml_profile_layers(); i++) {
 		uint32_t layer = tinyml_profile_cycles(i);
+		bool computes = tinyml_profile_call(i) != NULL; /* others share memory */
 
-		if (tinyml_profile_call(i) == NULL) {
-			continue; /* it shares memory and computes nothing */
+		layer_name(model, i, name);
+		if (!tinyml_profile_is_mine()) { /* what was read may be another thread's */
+			shell_error(sh, "another thread has profiled meanwhile: try again");
+			return -EAGAIN;
 		}
-		shell_print(sh, "layer %u %s: %u cycles, %u %%", (unsigned int)i,
-			    layer_name(model, i, name), (unsigned int)layer,
-			    cycles == 0 ? 0 : (unsigned int)(100ULL * layer / (uint64_t)cycles));
+		if (computes) {
+			shell_print(sh, "layer %u %s: %u cycles, %u %%", (unsigned int)i, name,
+				    (unsigned int)layer,
+				    cycles == 0
+					    ? 0
+					    : (unsigned int)(100ULL * layer / (uint64_t)cycles));
+		}
 	}
 	shell_print(sh, "%s: %u cycles", model->name, (unsigned int)cycles);
 	return 0;
@@ -266,7 +219,7 @@ static int profile_and_show(const struct shell *sh, const struct tinyml_model *m
 static int cmd_profile(const struct shell *sh, size_t argc, char **argv)
 {
 	ARG_UNUSED(argc);
-	return with_claim(sh, argv[1], profile_and_show);
+	return with_claim(sh, find(sh, argv[1]), profile_and_show);
 }
 #else
 #define cmd_profile NULL /* the table below names it either way */

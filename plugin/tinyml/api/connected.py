@@ -214,7 +214,8 @@ class Device:
     ) -> tuple[Ran, dict[str, Array]]:
         if reset:
             self._session.reset(model.index)
-        self._session.feed(model, input_bytes(model, sample, index), self.timeout_seconds)
+        data = input_bytes(model, sample, index)
+        self._session.feed(model, data, self.timeout_seconds, reset or index > 0)
         ran = self._session.run(model.index, self.timeout_seconds)
         if ran.status != 0:
             raise ToolError(f"{model.name}_run() returned {ran.status} on sample {index}")

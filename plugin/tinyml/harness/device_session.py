@@ -21,6 +21,8 @@ VERSION = 1
 LOOP_INSTRUCTIONS = 99_999
 ANSWER_SECONDS = 3.0
 HELLO_SECONDS = 0.5
+BUSY_SECONDS = 10.0
+"""How long to ask again while another thread of the firmware uses the model, after the first half second."""
 TRIES = 5
 
 HARDWARE_SECONDS, EMULATOR_SECONDS = 20.0, 120.0
@@ -67,6 +69,10 @@ _REASONS: dict[int, tuple[str, str]] = {
     Status.BUSY: ("another thread of the firmware uses the model", "try again"),
     Status.LOST: ("the firmware used the model in between", "run again; inputs and outputs share the arena"),
 }
+
+
+class _BusyError(ToolError):
+    """Another thread of the firmware has the model."""
 
 
 @dataclass(frozen=True)
@@ -187,13 +193,18 @@ class Session:
     def reset(self, model: int) -> None:
         self.ask(Command.RESET, bytes([model]))
 
-    def feed(self, model: DeviceModel, data: bytes, seconds: float) -> None:
-        """The bytes of all inputs. ``seconds`` limits what a model computes with a part of them."""
+    def feed(self, model: DeviceModel, data: bytes, seconds: float, continues: bool = False) -> None:
+        """The bytes of all inputs. ``seconds`` limits what a model computes with a part of them.
+
+        ``continues``: the state must be that of the requests before; no other thread may have changed it.
+        """
         step = self.greeting.payload
         for start in range(0, len(data), step):
             head = struct.pack("<BI", model.index, start)
             limit = seconds if model.takes_rows else 0
-            self.ask(Command.WRITE, head + data[start : start + step], limit)
+            results = self.ask(Command.WRITE, head + data[start : start + step], limit)
+            if continues and model.has_state and results[:1] == b"\0":
+                raise self._refusal(Status.LOST, Command.WRITE)
 
     def run(self, model: int, seconds: float) -> Ran:
         """Run once, however often the request has to be repeated."""
@@ -242,7 +253,19 @@ class Session:
         self.link.write(frame(self._next_number(), Command.BYE, b""))
 
     def ask(self, command: Command, arguments: bytes, seconds: float = 0) -> bytes:
-        """The results. A request is repeated until it is answered; the device executes it once."""
+        """The results. A request is repeated until it is answered; the device executes it once.
+
+        While another thread of the firmware has the model, it is a new request.
+        """
+        end = time.monotonic() + BUSY_SECONDS
+        while True:
+            try:
+                return self._answered(command, arguments, seconds)
+            except _BusyError:
+                if time.monotonic() > end:
+                    raise
+
+    def _answered(self, command: Command, arguments: bytes, seconds: float) -> bytes:
         number, wait = self._next_number(), ANSWER_SECONDS
         end = time.monotonic() + (seconds or TRIES * ANSWER_SECONDS)
         while (left := end - time.monotonic()) > 0:
@@ -282,10 +305,14 @@ class Session:
     def _results(self, status: int, command: Command, results: bytes) -> bytes:
         if status == Status.OK:
             return results
+        raise self._refusal(status, command)
+
+    def _refusal(self, status: int, command: Command) -> ToolError:
         what, hint = _REASONS.get(
             status, (f"error {status}", "the same version of west-tinyml on both sides")
         )
-        raise ToolError(f"{self.where} refuses {command.name.lower()!r}: {what}", hint)
+        kind = _BusyError if status == Status.BUSY else ToolError
+        return kind(f"{self.where} refuses {command.name.lower()!r}: {what}", hint)
 
     def _rest_of_report(self) -> str:
         end = time.monotonic() + 1

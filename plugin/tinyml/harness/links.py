@@ -151,7 +151,8 @@ class MissingPortError(ConfigError):
 class SerialPort(Link):
     """Hardware, or a pyserial URL such as socket://HOST:PORT.
 
-    A USB console appears when the image starts: ``patience_seconds`` limits the wait.
+    A USB console appears when the image starts: ``patience_seconds`` limits the wait. No other program may
+    have the port, which would take some of the answers.
     """
 
     def __init__(self, name: str, baud: int, patience_seconds: float = 0) -> None:
@@ -163,7 +164,7 @@ class SerialPort(Link):
         end = time.monotonic() + patience_seconds
         while True:
             try:
-                self._port = serial.serial_for_url(name, baud, timeout=0.1, write_timeout=5)
+                self._port = serial.serial_for_url(name, baud, timeout=0.1, write_timeout=5, exclusive=True)
                 break
             except ValueError as error:
                 raise ConfigError(f"{name} cannot be used at {baud} baud: {error}") from None
@@ -197,5 +198,7 @@ def _unopened(name: str, error: Any) -> ConfigError:
     ports = f"ports here: {', '.join(port.device for port in list_ports.comports()) or 'none'}"
     if error.errno == errno.ENOENT or "FileNotFoundError" in str(error):  # Windows reports it only as text
         return MissingPortError(f"there is no serial port {name}", ports)
+    if "exclusively lock" in str(error):
+        return ConfigError(f"another program uses the serial port {name}", "close it: a terminal, a monitor")
     reason = os.strerror(error.errno) if error.errno else error
     return ConfigError(f"cannot open the serial port {name}: {reason}", ports)

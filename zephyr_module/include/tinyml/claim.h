@@ -33,6 +33,9 @@ struct tinyml_lock {
 #ifdef CONFIG_MULTITHREADING
 	struct k_mutex mutex;
 #endif
+#if defined(CONFIG_TINYML_HOST) && !defined(CONFIG_USERSPACE)
+	uint32_t claims; /* so far */
+#endif
 #ifdef CONFIG_TINYML_CLAIM_CHECK
 	k_tid_t user; /* the thread that used the arena last */
 #endif

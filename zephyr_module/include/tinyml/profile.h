@@ -2,11 +2,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /** Cycles of every layer since the last reset (CONFIG_TINYML_PROFILING), and the clock that counts
- * them. */
+ * them. The layers are those that ran in the thread that called tinyml_profile_reset() last, so
+ * that models in other threads do not mix with them. */
 
 #ifndef TINYML_PROFILE_H_
 #define TINYML_PROFILE_H_
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,8 +41,11 @@ static inline uint32_t tinyml_profile_clock_hz(void)
 #endif
 }
 
-/** Discard all readings; call it before a run. */
+/** Discard all readings, and count those of the calling thread; call it before a run. */
 void tinyml_profile_reset(void);
+
+/** Whether no other thread has called tinyml_profile_reset() since the calling one did. */
+bool tinyml_profile_is_mine(void);
 
 /** The number of layers that have run since then; layers past CONFIG_TINYML_PROFILING_LAYERS are
  * not counted. */

@@ -174,7 +174,7 @@ class ZephyrPlace(Runner):
         return talk, models[found.index(expected)]
 
     def _run(self, talk: Session, model: DeviceModel, data: bytes, index: int) -> Ran:
-        talk.feed(model, data, self.timeout_seconds)
+        talk.feed(model, data, self.timeout_seconds, continues=True)
         ran = talk.run(model.index, self.timeout_seconds)
         if ran.status != 0:
             raise ToolError(f"{model.name}_run() returned {ran.status} on sample {index}")

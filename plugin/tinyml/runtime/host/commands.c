@@ -87,14 +87,23 @@ static void commands_release(struct tinyml_host *host)
 	host->held = NULL;
 }
 
-static int commands_hold(struct tinyml_host *host, const struct tinyml_model *model)
+/* Claim a model unless it is held. The model is `continued` if nobody else can have used it since
+ * it was held last; if not, its arena and its state may be another's. */
+static int commands_hold(struct tinyml_host *host, const struct tinyml_model *model,
+			 bool *continued)
 {
+	*continued = host->held == model;
 	if (host->held != model) {
+		int claimed;
+
 		commands_release(host);
-		if (host->port->claim != NULL && host->port->claim(model) != 0) {
+		claimed = host->port->claim != NULL ? host->port->claim(model) : 0;
+		if (claimed < 0) {
 			return TINYML_HOST_BUSY;
 		}
+		*continued = claimed == 0 && host->held_last == model;
 		host->held = model;
+		host->held_last = model;
 		/* What was fed before was another model's, or another thread has used this one. */
 		host->fed_missing = TINYML_EINVAL;
 		host->fed_cycles = 0;
@@ -240,6 +249,29 @@ static int commands_feed(struct tinyml_host *host, const struct tinyml_model *mo
 	return TINYML_HOST_OK;
 }
 
+static int commands_write(struct tinyml_host *host, const struct tinyml_model *model,
+			  uint32_t offset, uint8_t *data, size_t bytes)
+{
+	bool continued;
+	int status = commands_hold(host, model, &continued);
+
+	if (status != TINYML_HOST_OK) {
+		return status;
+	}
+	if (offset != 0u && !continued) { /* what was written before may be gone */
+		commands_release(host);
+		host->held_last = NULL;
+		return TINYML_HOST_LOST;
+	}
+	commands_put_number(host, continued ? 1u : 0u, 1);
+	if (model->feed != NULL) {
+		return commands_feed(host, model, offset, data, bytes);
+	}
+	return commands_copy(model->inputs, model->input_count, offset, data, bytes, true)
+		       ? TINYML_HOST_OK
+		       : TINYML_HOST_WRONG;
+}
+
 static int commands_read_outputs(struct tinyml_host *host, const struct tinyml_model *model,
 				 const uint8_t *arguments)
 {
@@ -266,11 +298,14 @@ static int commands_read_layers(struct tinyml_host *host, const uint8_t *argumen
 		return TINYML_HOST_UNKNOWN;
 	}
 	layers = port->layers();
+	if (layers == SIZE_MAX) {
+		return TINYML_HOST_LOST;
+	}
 	commands_put_number(host, (uint32_t)layers, 2);
 	for (; layer < layers && ANSWER_ROOM - host->answer_bytes >= 4u; layer++) {
 		commands_put_number(host, port->layer_cycles(layer), 4);
 	}
-	return TINYML_HOST_OK;
+	return port->layers() == layers ? TINYML_HOST_OK : TINYML_HOST_LOST;
 }
 
 static int commands_pass_to_slot(struct tinyml_host *host, const uint8_t *arguments, size_t bytes)
@@ -339,6 +374,7 @@ static int commands_describe(struct tinyml_host *host, const struct tinyml_model
 static int commands_execute_for(struct tinyml_host *host, uint8_t command,
 				const struct tinyml_model *model, uint8_t *arguments, size_t bytes)
 {
+	bool continued;
 	int status;
 
 	switch (command) {
@@ -348,24 +384,15 @@ static int commands_execute_for(struct tinyml_host *host, uint8_t command,
 		return bytes < 2u ? TINYML_HOST_WRONG
 				  : commands_describe(host, model, arguments, true);
 	case TINYML_HOST_RESET:
-		status = commands_hold(host, model);
+		status = commands_hold(host, model, &continued);
 		if (status == TINYML_HOST_OK && model->reset != NULL) {
 			model->reset();
 		}
 		return status;
 	case TINYML_HOST_WRITE:
-		status = commands_hold(host, model);
-		if (status == TINYML_HOST_OK && bytes >= 4u && model->feed != NULL) {
-			return commands_feed(host, model, commands_get_number(arguments, 4),
-					     &arguments[4], bytes - 4u);
-		}
-		if (status == TINYML_HOST_OK &&
-		    (bytes < 4u || !commands_copy(model->inputs, model->input_count,
-						  commands_get_number(arguments, 4), &arguments[4],
-						  bytes - 4u, true))) {
-			status = TINYML_HOST_WRONG;
-		}
-		return status;
+		return bytes < 4u ? TINYML_HOST_WRONG
+				  : commands_write(host, model, commands_get_number(arguments, 4),
+						   &arguments[4], bytes - 4u);
 	case TINYML_HOST_RUN:
 		return commands_run(host, model);
 	case TINYML_HOST_WATCH:

@@ -75,6 +75,7 @@ static void frames_finish_frame(struct tinyml_host *host)
 		frames_refuse_damaged(host);
 		return;
 	}
+	host->frames++;
 	/* Number 0 is never in use: it marks an answer that belongs to no request. */
 	if (host->request[0] == 0u || host->request[0] != host->last_number ||
 	    crc != host->last_crc) {

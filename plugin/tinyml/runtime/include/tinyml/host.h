@@ -29,7 +29,7 @@
  *	                                    zero point (4), extents (4 each), name
  *	RESET  model (1)                 -> nothing
  *	WRITE  model (1), offset (4), bytes
- *	                                 -> nothing; the inputs are one after the other
+ *	                                 -> continued (1); the inputs are one after the other
  *	RUN    model (1)                 -> returned (4), cycles (4)
  *	READ   model (1), offset (4), count (2)
  *	                                 -> bytes of the outputs, which are one after the other
@@ -40,6 +40,9 @@
  *	                                 -> bytes of the whole (2), those from the offset that fit:
  *	                                    the counters in CBOR, see <tinyml/watch.h>. `reset`:
  *	                                    then start the next period
+ *
+ * `continued` is 1 if nobody else has used the model since the requests before; its state is as
+ * they have left it. Firmware of earlier versions leaves it out.
  *
  * The first byte of the results of HELLO after the nonce is the version in all versions.
  */
@@ -111,7 +114,8 @@ struct tinyml_host_port {
 	uint32_t (*cycles)(void);
 	void (*describe_clock)(struct tinyml_host_clock *clock);
 
-	/** Keep other threads away from a model; 0 on success. */
+	/** Keep other threads away from a model. Negative if another one has it; 0 if nobody had it
+	 * since it was released here, 1 if somebody may have. */
 	int (*claim)(const struct tinyml_model *model);
 	void (*release)(const struct tinyml_model *model);
 
@@ -121,7 +125,7 @@ struct tinyml_host_port {
 
 	/** Cycles of the layers of the last run. */
 	void (*reset_layers)(void);
-	size_t (*layers)(void);
+	size_t (*layers)(void); /* SIZE_MAX if they are another thread's */
 	uint32_t (*layer_cycles)(size_t layer);
 
 	/** A request for <tinyml/slot_receiver.h>; returns the bytes of the answer, 0 if another
@@ -138,12 +142,14 @@ struct tinyml_host_port {
 struct tinyml_host {
 	const struct tinyml_host_port *port;
 	const struct tinyml_model *held; /* claimed, because it was filled or reset */
+	const struct tinyml_model *held_last;
 	uint8_t request[TINYML_HOST_PACKET];
 	uint8_t answer[TINYML_HOST_PACKET];
 	size_t request_bytes;
 	size_t answer_bytes;
 	uint32_t fed_cycles; /* of a model whose input arrives in rows, since its first bytes */
 	int fed_missing;     /* bytes that it still wants, or the error of the last ones */
+	uint32_t frames;     /* that have arrived undamaged */
 	uint32_t last_crc;   /* of the request that the answer belongs to */
 	uint8_t last_number;
 	uint8_t code; /* COBS: of the current block, 0 before the first */
@@ -154,8 +160,8 @@ struct tinyml_host {
 /** Bytes from the line. Requests are executed and answered before this returns. */
 void tinyml_host_receive(struct tinyml_host *host, const uint8_t *data, size_t bytes);
 
-/** Call it after a second or so without any bytes: releases the model, in case the computer is
- * gone. */
+/** Call it after a second or so without any bytes, and when bytes come but `frames` stays the same
+ * for longer: releases the model, in case the computer is gone. */
 void tinyml_host_idle(struct tinyml_host *host);
 
 /* --- for the files of the runtime ------------------------------------------------------------ */
