@@ -61,7 +61,8 @@ class Board:
         native = [str(self.build / "zephyr" / "zephyr.exe"), flash, "-rt"]
         quiet = ["-display", "none", "-monitor", "stdio", "-serial", "pty", "-serial", "pty"]
         image = ["-kernel", str(self.build / "zephyr" / "zephyr.elf")]
-        qemu = ["qemu-system-arm", "-machine", "mps2-an385", *quiet, *image]
+        pace = ["-icount", "shift=6,sleep=on"]  # time goes on with instructions, however busy the computer is
+        qemu = ["qemu-system-arm", "-machine", "mps2-an385", *pace, *quiet, *image]
         self._process = subprocess.Popen(
             native if self.native else qemu,
             stdin=subprocess.PIPE,

@@ -50,8 +50,8 @@ class Shell:
         while time.monotonic() < end:
             said += self.line.read(1).decode(errors="replace")
             plain = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", said)
-            answer = plain.rpartition(command)[2]
-            if command in plain and PROMPT in answer:
+            _, echo, answer = plain.rpartition(f"{command}\r\n")
+            if echo and PROMPT in answer:
                 return answer.replace(PROMPT, "")
         raise Wrong(f"the shell does not answer {command!r}: {said[-500:]!r}")
 

@@ -27,9 +27,9 @@ struct worker {
 };
 
 static struct worker workers[] = {
-	{.model = "second", .priority = 1, .rest_us = 3100, .work_us = 200, .seed = 3},
-	{.model = "digits", .priority = 4, .rest_us = 1700, .work_us = 900, .seed = 5},
-	{.model = "stream", .priority = 7, .rest_us = 5300, .work_us = 1500, .seed = 7},
+	{.model = "second", .priority = 1, .rest_us = 13100, .work_us = 100, .seed = 3},
+	{.model = "digits", .priority = 4, .rest_us = 17300, .work_us = 300, .seed = 5},
+	{.model = "stream", .priority = 7, .rest_us = 29900, .work_us = 500, .seed = 7},
 	{.model = "stream", .priority = 2, .rest_us = 40700, .work_us = 100, .seed = 9},
 };
 
