@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tinyml.base import c, naming
+from tinyml.base import naming
 from tinyml.base.errors import ConfigError, writing
 from tinyml.cores.targets import TARGETS
 from tinyml.projects import edit, files, folder, manifest, model_files
@@ -147,6 +147,7 @@ def _copies(model: Path, staging: Path) -> dict[Path, Path]:
 
 
 def _plan(args: argparse.Namespace, entry: manifest.ModelEntry) -> Plan:
+    from tinyml.base import c
     from tinyml.harness.zephyr.boards import find_board
     from tinyml.projects.new_application import BARE_METAL, PLATFORMIO, ZEPHYR, Plan
 
