@@ -26,8 +26,8 @@ class Encoded:
     constants: int  # bytes of its constants
 
 
-def encode(program: Program, start: int, work: int) -> Encoded:
-    """``start`` is the position of the program in its image."""
+def encode(program: Program, start: int, work: int, test_step: int) -> Encoded:
+    """``start`` is the position of the program in its image; ``test_step`` that of its self-test."""
     tables: dict[str, int] = {}
     constants = bytearray()
     first = start + HEADER.size
@@ -40,7 +40,7 @@ def encode(program: Program, start: int, work: int) -> Encoded:
     run = _words(program.run, records)
     reset = _words(program.reset, records)
     calls = records.start + len(records.content)
-    header = HEADER.pack(0, FORMAT, 0, work, calls, len(run), calls + WORD * len(run), len(reset))
+    header = HEADER.pack(0, FORMAT, test_step, work, calls, len(run), calls + WORD * len(run), len(reset))
     words = struct.pack(f"<{len(run) + len(reset)}I", *run, *reset)
     return Encoded(header + bytes(constants) + bytes(records.content) + words, len(constants))
 

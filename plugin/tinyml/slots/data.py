@@ -15,7 +15,7 @@ from tinyml.player.playable import Playable
 from tinyml.player.work import work_of
 from tinyml.slots import image
 from tinyml.slots.data_test import ALIGNMENT as TEST_ALIGNMENT
-from tinyml.slots.data_test import test_bytes
+from tinyml.slots.data_test import compared_step, test_bytes
 from tinyml.slots.families import family_of
 from tinyml.slots.image_layout import lay_out
 from tinyml.slots.pack import facts_of
@@ -41,7 +41,7 @@ def data_image(compiled: Compiled, version: Version, key: image.Key | None = Non
     facts = replace(facts_of(compiled, layout, version, family_of(target).core), interface=image.DATA)
     start = image.code_offset(facts)
     work = max(work_of(program.run), work_of(program.reset))
-    encoded = encode(program, start, work)
+    encoded = encode(program, start, work, compared_step(compiled.graph))
     content = encoded.content + bytes(-(start + len(encoded.content)) % TEST_ALIGNMENT)
     test = start + len(content)
     content += test_bytes(compiled.graph, test)

@@ -28,9 +28,9 @@
 struct tinyml_program {
 	uint32_t sum; /* of all words of the payload but this one */
 	uint16_t format;
-	uint16_t unused;
-	uint32_t work; /* of a run, at most */
-	uint32_t run;  /* position of the calls */
+	uint16_t test_step; /* the self-test has every so many elements of outputs; 0: all */
+	uint32_t work;      /* of a run, at most */
+	uint32_t run;       /* position of the calls */
 	uint32_t run_words;
 	uint32_t reset;
 	uint32_t reset_words; /* 0: the model has no state */
@@ -49,6 +49,12 @@ struct test_output {
 	float relative;    /* floats may differ by this part of the largest */
 	float absolute;    /* and by this much */
 };
+
+/* How far apart the elements are that the self-test compares. */
+static inline uint32_t tinyml_program_test_step(const struct tinyml_program *program)
+{
+	return program->test_step != 0u ? program->test_step : 1u;
+}
 
 /* Bytes of an element, by enum tinyml_type. */
 extern const uint8_t tinyml_player_sizes[];
