@@ -117,7 +117,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("-m tools.slot_figures", ("docs/slots.md",), "the cost of slots", f"minutes, {MODELS}, QEMU"),
     Command(
         "-m tools.player_figures",
-        ("docs/PLAYER_FIGURES.md",),
+        ("docs/PLAYER_FIGURES.md", "docs/BENCHMARKS.md"),
         "the cost of the player",
         f"minutes, {MODELS}, QEMU",
     ),

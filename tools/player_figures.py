@@ -1,6 +1,8 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Measure what the player costs and write docs/PLAYER_FIGURES.md: python -m tools.player_figures
+"""Measure what the player costs: python -m tools.player_figures
+
+Writes docs/PLAYER_FIGURES.md, and the section of docs/BENCHMARKS.md about the player.
 
 It requires TINYML_MODELS, the cross compilers and QEMU. All numbers are instructions that QEMU counts, or
 bytes, so they are the same in every run.
@@ -22,6 +24,7 @@ sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever 
 
 from tinyml import harness
 from tinyml.base.errors import UnsupportedError
+from tinyml.bench import record
 from tinyml.datasets.generated_samples import generated
 from tinyml.harness.footprint import Footprint
 from tinyml.harness.objects import Unit
@@ -40,6 +43,7 @@ from tinyml.player.table import sources, table
 from tinyml.slots.data import DataImage, data_image
 from tinyml.slots.play import play_files
 from tinyml.slots.version import Version
+from tools import benchmarks
 
 PAGE = ROOT / "docs" / "PLAYER_FIGURES.md"
 TINY = (
@@ -216,6 +220,8 @@ def main() -> int:
         print("TINYML_MODELS names the folder of the published models")
         return 1
     PAGE.write_text(page(Path(folder)), encoding="utf-8")
+    kept = record.load(benchmarks.RECORD)
+    benchmarks.PAGE.write_text(benchmarks.page(kept), encoding="utf-8")  # has some of these figures, too
     return 0
 
 

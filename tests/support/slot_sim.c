@@ -310,6 +310,7 @@ static struct file load(const char *path)
 
 int resumed; /* updates that went on where another one had stopped */
 
+#ifndef SLOT_SIM_SMP /* smp_sim.c does the same with requests of MCUmgr */
 /* What a host does: ask what is there, go on with it if that is the start of this image. */
 int send(const struct file *file, bool resume)
 {
@@ -336,6 +337,7 @@ int send(const struct file *file, bool resume)
 	}
 	return error != 0 ? error : tinyml_update_finish(&update);
 }
+#endif
 
 uint8_t answer(void)
 {

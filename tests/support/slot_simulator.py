@@ -18,6 +18,7 @@ from tinyml.harness.tools import host_compiler
 from tinyml.player.kernels import KERNELS
 from tinyml.player.table import sources as play_sources
 from tinyml.player.table import table
+from tinyml.setup.workspace import find_zephyr
 
 SOURCES = sorted(Path(__file__).parent.glob("slot_sim*.c"))
 ENVIRONMENT = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}
@@ -55,8 +56,19 @@ def with_mbed_tls() -> Trust:
     return Trust("psa", libraries=("-lmbedcrypto",))
 
 
-def build_simulator(folder: Path, trust: Trust | None = None) -> Path:
-    """With ``trust``, the device can check signatures."""
+SMP_SIMULATOR = Path(__file__).parent / "smp_sim.c"
+SMP_REQUESTS = Path(__file__).parents[2] / "zephyr_module" / "src" / "smp_requests.c"
+
+
+def find_zcbor() -> Path | None:
+    """That of TINYML_ZCBOR, or of a west workspace with the group ``smp``."""
+    named, zephyr = os.environ.get("TINYML_ZCBOR"), find_zephyr()
+    folder = Path(named) if named else zephyr.parent / "modules" / "lib" / "zcbor" if zephyr else None
+    return folder if folder and (folder / "src" / "zcbor_decode.c").is_file() else None
+
+
+def build_simulator(folder: Path, trust: Trust | None = None, zcbor: Path | None = None) -> Path:
+    """With ``trust``, the device can check signatures; with zcbor, it is updated over MCUmgr's requests."""
     flags: tuple[str, ...] = ("-std=gnu11", "-O1", *WARNINGS, *SANITIZERS)
     includes: tuple[Path, ...] = (Path(RUNTIME_INCLUDE), Path(RUNTIME_C) / "slot")
     sources = [path for path in sorted(Path(RUNTIME_C).glob("slot/*.c")) if "trust_" not in path.name]
@@ -71,7 +83,16 @@ def build_simulator(folder: Path, trust: Trust | None = None) -> Path:
         includes = (*includes, *trust.includes)
         units = [Unit(source, "library", ("-O2", "-w"), includes) for source in trust.sources]
         sources.append(Path(RUNTIME_C) / "slot" / f"trust_{trust.adapter}.c")
-    units += [Unit(source, "simulator", flags, includes) for source in [*SOURCES, *sources]]
+    simulator = list(SOURCES)
+    if zcbor is not None:
+        flags = (*flags, "-DSLOT_SIM_SMP")
+        includes = (*includes, zcbor / "include", SMP_REQUESTS.parent)
+        simulator = [path for path in SOURCES if path.name != "slot_sim_fuzz.c"]
+        simulator += [SMP_SIMULATOR, SMP_REQUESTS]
+        parts = ("common", "decode", "encode")
+        library = ("-std=gnu11", "-O1", "-w", *SANITIZERS)
+        units += [Unit(zcbor / "src" / f"zcbor_{part}.c", "library", library, includes) for part in parts]
+    units += [Unit(source, "simulator", flags, includes) for source in [*simulator, *sources]]
     compiler = host_compiler()
     program = folder / "slot_sim"
     objects = [str(path) for path in compile_all(compiler, units)]

@@ -103,6 +103,9 @@ def why_not(pair: Pair) -> str | None:
     monocypher = workspace.location() / "modules" / "crypto" / "monocypher"
     if pair.test.endswith(".signed") and not monocypher.is_dir():
         return "no Monocypher in the workspace (west config manifest.group-filter -- +slots; west update)"
+    littlefs = workspace.location() / "modules" / "fs" / "littlefs"
+    if pair.test.endswith(".files") and not littlefs.is_dir():
+        return "no littlefs in the workspace (west config manifest.group-filter -- +fs; west update)"
     return None
 
 

@@ -228,6 +228,7 @@ KERNELS = {kernel.name: kernel for kernel in _ALL}
 BY_NUMBER = {kernel.number: kernel for kernel in _ALL}
 CORE = (
     *("player/open.c", "player/word_sum.c", "player/player.c", "player/check.c", "player/pack.c"),
+    "player/pack_file.c",
     *("player/self_test.c", "slot/error_text.c"),
 )
 """What every firmware with a player compiles."""

@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Protocol
 
 from tinyml.base.errors import ConfigError, ToolError
 from tinyml.harness.device_session import Session
@@ -124,11 +125,43 @@ class Deployed:
     resumed: int
 
 
+class Receiver(Protocol):
+    """A device that takes packs, over whatever line."""
+
+    @property
+    def data_bytes(self) -> int:
+        """Of an image, in one part."""
+
+    def state(self) -> State: ...
+
+    def player(self) -> Plays:
+        """What images without code the device plays."""
+
+    def begin(self, count: int, resume: bool) -> tuple[int, int]:
+        """How many bytes are there already, and their CRC."""
+
+    def send(self, offset: int, data: bytes) -> int:
+        """The next part of an image; how many bytes are there then."""
+
+    def finish(self) -> None:
+        """Let the device check the image."""
+
+    def open(self) -> State:
+        """Let the device choose again: a new model is tried."""
+
+    def confirm(self) -> None:
+        """Keep the model."""
+
+
 class Slots:
-    """The slots of a device that has been greeted."""
+    """The slots of a device that has been greeted over the host protocol."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
+
+    @property
+    def data_bytes(self) -> int:
+        return min(DATA_BYTES, self.session.greeting.payload - 8)
 
     def state(self) -> State:
         return _state(self._ask(Request.INFO))
@@ -175,7 +208,7 @@ def _state(results: bytes) -> State:
 
 
 def deploy(
-    slots: Slots,
+    slots: Receiver,
     pack: Pack,
     progress: Callable[[int, int], None] = lambda done, total: None,
     confirm: bool = True,
@@ -207,13 +240,13 @@ def deploy(
     return Deployed(before, after, len(image), resumed)
 
 
-def _send(slots: Slots, image: bytes, progress: Callable[[int, int], None], resume: bool) -> int:
+def _send(slots: Receiver, image: bytes, progress: Callable[[int, int], None], resume: bool) -> int:
     """Send all that the device does not have, and let it check the whole; how much it had."""
     done, crc = slots.begin(len(image), resume)
     if done and crc != zlib.crc32(image[:done]):
         done, _ = slots.begin(len(image), resume=False)
     resumed = done
-    step = min(DATA_BYTES, slots.session.greeting.payload - 8)
+    step = slots.data_bytes
     while done < len(image):
         done = slots.send(done, image[done : done + step])
         progress(done, len(image))

@@ -5,7 +5,8 @@
  * Firmware without a model: it takes one while it runs, then a better one.
  *
  * By default, the firmware acts as both sides, and prints what happens. With host.conf
- * it waits for packs on its console: `tinyml deploy digits_1.tmodel --serial PORT`.
+ * it waits for packs on its console: `tinyml deploy digits_1.tmodel --serial PORT`; with smp.conf of
+ * the sample player it waits for them on a transport of MCUmgr.
  */
 
 #include <stdio.h>
@@ -13,16 +14,16 @@
 #include <tinyml/claim.h>
 #include <tinyml/device_slots.h>
 
-#ifndef CONFIG_TINYML_HOST
+#if !defined(CONFIG_TINYML_HOST) && !defined(CONFIG_TINYML_SMP)
 #include "story.h"
 #endif
 
 int main(void)
 {
-#ifdef CONFIG_TINYML_HOST
+#if defined(CONFIG_TINYML_HOST) || defined(CONFIG_TINYML_SMP)
 	int error;
 
-	/* The thread of the host opens models, too. */
+	/* The thread that receives packs opens models, too. */
 	tinyml_claim(&tinyml_slot_model.model, K_FOREVER);
 	error = tinyml_slots_open(&tinyml_device_slots, &tinyml_slot_model);
 	printf("model: %s\n",

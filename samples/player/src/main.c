@@ -4,9 +4,9 @@
 /*
  * Firmware without a model: it has kernels, and models are data.
  *
- * By default, two packs are arrays, as if they had been downloaded. With slots.conf they are kept
- * in the flash; with host.conf, too, they come over the console: `tinyml deploy digits_1.tmodel
- * --serial PORT`.
+ * By default, two packs are arrays, as if they had been downloaded. With fs.conf they are kept as
+ * files of littlefs. With slots.conf they are kept in two partitions of the flash; with host.conf, too, they come over the console: `tinyml deploy digits_1.tmodel
+ * --serial PORT`, and with smp.conf over MCUmgr: `tinyml deploy digits_1.tmodel --smp ADDRESS`.
  */
 
 #include <stdio.h>
@@ -17,9 +17,10 @@
 #include <tinyml/player.h>
 
 #include "digits.h"
+#include "files.h"
 #include "update.h"
 
-#ifdef CONFIG_TINYML_HOST
+#if defined(CONFIG_TINYML_HOST) || defined(CONFIG_TINYML_SMP)
 
 #include <tinyml/claim.h>
 #include <tinyml/device_slots.h>
@@ -28,7 +29,7 @@ int main(void)
 {
 	int error;
 
-	/* The thread of the host opens models, too. */
+	/* The thread that receives packs opens models, too. */
 	tinyml_claim(&tinyml_slot_model.model, K_FOREVER);
 	error = tinyml_slots_open(&tinyml_device_slots, &tinyml_slot_model);
 	printf("model: %s\n",
@@ -107,6 +108,10 @@ int main(void)
 	if (IS_ENABLED(CONFIG_TINYML_SLOTS)) {
 		wrong += tell_update((struct pack){digits_1, sizeof(digits_1)},
 				     (struct pack){digits_2, sizeof(digits_2)});
+	}
+	if (IS_ENABLED(CONFIG_FILE_SYSTEM_LITTLEFS)) {
+		wrong += tell_files((struct pack){digits_1, sizeof(digits_1)},
+				    (struct pack){digits_2, sizeof(digits_2)});
 	}
 	printf("%s\n", wrong == 0 ? "PASS" : "FAIL");
 	return 0;

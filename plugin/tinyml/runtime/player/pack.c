@@ -6,21 +6,8 @@
 #include <string.h>
 
 #include "../slot/format.h"
+#include "pack.h"
 #include "program.h"
-
-#define PACK_MAGIC "TMODEL\0\1"
-
-struct pack {
-	char magic[8];
-	uint32_t images;
-};
-
-struct pack_entry {
-	char name[24];
-	uint32_t address;
-	uint32_t position;
-	uint32_t bytes;
-};
 
 /* What an image needs of a core; *fits is false for anything that is no image without code. */
 static uint32_t pack_core(const uint8_t *image, uint32_t bytes, bool *fits)

@@ -39,40 +39,32 @@ static size_t receiver_describe(const struct tinyml_receiver *receiver, uint8_t 
 	return used + length;
 }
 
-/* What images without code the device can play. */
-static size_t receiver_describe_player(const struct tinyml_slot_player *player, uint8_t *answer,
-				       size_t used, size_t room)
+size_t tinyml_receiver_kernels(const struct tinyml_slot_player *player, uint8_t *bits, size_t room)
 {
 	const uint32_t count = *player->kernel_count;
+	size_t used = 0;
 
-	used = receiver_put_word(answer, used, player->core);
 	for (uint32_t i = 0; i < count && used < room; i += 8u) {
 		uint8_t kernels = 0;
 
 		for (uint32_t j = 0; j < 8u && i + j < count; j++) {
 			kernels |= (uint8_t)((player->kernels[i + j] != 0u ? 1u : 0u) << j);
 		}
-		answer[used++] = kernels;
+		bits[used++] = kernels;
 	}
 	return used;
 }
 
-static int receiver_take_data(struct tinyml_receiver *receiver, const uint8_t *arguments,
-			      size_t bytes)
+int tinyml_receiver_take(struct tinyml_receiver *receiver, uint32_t offset, const uint8_t *data,
+			 uint32_t bytes)
 {
 	struct tinyml_update *update = &receiver->update;
-	uint32_t offset, count;
 
-	if (bytes < 4u) {
-		return TINYML_SLOT_ORDER;
-	}
-	offset = receiver_get_word(arguments);
-	count = (uint32_t)bytes - 4u;
-	if (offset + count == update->done) { /* sent again because the answer was lost */
+	if (offset + bytes == update->done) { /* sent again because the answer was lost */
 		return tinyml_update_write(update, NULL, 0);
 	}
 	return offset != update->done ? TINYML_SLOT_ORDER
-				      : tinyml_update_write(update, &arguments[4], count);
+				      : tinyml_update_write(update, data, bytes);
 }
 
 static int receiver_execute(struct tinyml_receiver *receiver, uint8_t command,
@@ -87,7 +79,9 @@ static int receiver_execute(struct tinyml_receiver *receiver, uint8_t command,
 							receiver_get_word(arguments),
 							arguments[4] != 0u);
 	case TINYML_RECEIVER_DATA:
-		return receiver_take_data(receiver, arguments, bytes);
+		return bytes < 4u ? TINYML_SLOT_ORDER
+				  : tinyml_receiver_take(receiver, receiver_get_word(arguments),
+							 &arguments[4], (uint32_t)bytes - 4u);
 	case TINYML_RECEIVER_FINISH:
 		return tinyml_update_finish(&receiver->update);
 	case TINYML_RECEIVER_OPEN:
@@ -122,7 +116,8 @@ size_t tinyml_receiver_request(struct tinyml_receiver *receiver, const uint8_t *
 		used = receiver_describe(receiver, answer, used, room);
 	}
 	if (command == TINYML_RECEIVER_PLAYER) {
-		used = receiver_describe_player(receiver->slot->player, answer, used, room);
+		used = receiver_put_word(answer, used, receiver->slot->player->core);
+		used += tinyml_receiver_kernels(receiver->slot->player, answer + used, room - used);
 	}
 	if (command == TINYML_RECEIVER_BEGIN || command == TINYML_RECEIVER_DATA) {
 		used = receiver_put_word(answer, used, receiver->update.done);

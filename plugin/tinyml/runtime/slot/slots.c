@@ -176,3 +176,21 @@ int tinyml_slots_free(const struct tinyml_slots *slots)
 	}
 	return slots->active == 0 ? 1 : 0;
 }
+
+enum tinyml_region_state tinyml_slots_state(const struct tinyml_slots *slots, int index,
+					    uint32_t version[2])
+{
+	const struct tinyml_slot_region *region = &slots->region[index];
+
+	if (!flash_is_sane(region) || !mark_is_set(region, MARK_COMPLETE)) {
+		return TINYML_REGION_FREE;
+	}
+	version[0] = slots_version_in(region)[0];
+	version[1] = slots_version_in(region)[1];
+	if (slots_is_kept(region)) {
+		return TINYML_REGION_KEPT;
+	}
+	return slots_is_due(region) && (trials(region) < TINYML_SLOT_TRIALS || slots->on_trial)
+		       ? TINYML_REGION_DUE
+		       : TINYML_REGION_REJECTED;
+}

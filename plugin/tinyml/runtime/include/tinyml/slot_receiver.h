@@ -53,6 +53,17 @@ struct tinyml_receiver {
 size_t tinyml_receiver_request(struct tinyml_receiver *receiver, const uint8_t *request,
 			       size_t bytes, uint8_t *answer, size_t room);
 
+/* The parts of it that other protocols share. */
+
+/** A part of the image that belongs at @a offset. The same part again changes nothing: the sender
+ * may not have seen the answer. */
+int tinyml_receiver_take(struct tinyml_receiver *receiver, uint32_t offset, const uint8_t *data,
+			 uint32_t bytes);
+
+/** The kernels of a player, one bit each, the first in the lowest; returns the bytes, at most
+ * @a room. */
+size_t tinyml_receiver_kernels(const struct tinyml_slot_player *player, uint8_t *bits, size_t room);
+
 #ifdef __cplusplus
 }
 #endif

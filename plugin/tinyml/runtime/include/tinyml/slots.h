@@ -101,6 +101,18 @@ int tinyml_slots_reject(struct tinyml_slots *slots);
  * rather one that was never confirmed. Negative: TINYML_SLOT_BUSY or TINYML_SLOT_ORDER. */
 int tinyml_slots_free(const struct tinyml_slots *slots);
 
+/** What is in a region. */
+enum tinyml_region_state {
+	TINYML_REGION_FREE, /* nothing, or something that is not complete */
+	TINYML_REGION_DUE,  /* received: the next tinyml_slots_open() tries it, or it is on trial */
+	TINYML_REGION_KEPT, /* confirmed */
+	TINYML_REGION_REJECTED, /* failed, or was given up */
+};
+
+/** What is in region @a index, and unless it is free, the version that its header states. */
+enum tinyml_region_state tinyml_slots_state(const struct tinyml_slots *slots, int index,
+					    uint32_t version[2]);
+
 struct tinyml_update {
 	struct tinyml_slots *slots;
 	const struct tinyml_slot_region *region;
