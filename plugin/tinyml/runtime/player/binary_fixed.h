@@ -19,7 +19,10 @@ typedef int32_t binary_fixed_one(const struct tinyml_play_binary_s8 *r, int32_t 
 /* All elements; `one` is known where this is inlined. */
 static BINARY_INLINE void binary_fixed_all(const struct tinyml_play *play, binary_fixed_one *one)
 {
-	const struct tinyml_play_binary_s8 *r = play->record;
+	/* A copy, which a byte that is written cannot change: it stays in registers. */
+	const struct tinyml_play_binary_s8 record =
+		*(const struct tinyml_play_binary_s8 *)play->record;
+	const struct tinyml_play_binary_s8 *const r = &record;
 	const int32_t a_step = r->a_steps[3], b_step = r->b_steps[3];
 	const BINARY_TYPE *a0 = play->operand[0], *b0 = play->operand[1];
 	BINARY_TYPE *y = play->operand[2];
