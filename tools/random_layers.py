@@ -18,7 +18,7 @@ import sys
 import time
 from collections.abc import Iterable
 
-from tests.random_layers.batch import SIZE, Batch, batch
+from tests.random_layers.batch import SHARES, SIZE, Batch, batch
 from tests.random_layers.check import PLAYER, Choices, Place, Tally, check
 from tinyml import harness
 from tinyml.ir import Tensor
@@ -34,6 +34,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="another seed, other layers")
     parser.add_argument("--on", action="append", choices=[*harness.MACHINES], help="only here (repeatable)")
     parser.add_argument("--kernels", action="append", choices=KERNELS, help="only these (repeatable)")
+    parser.add_argument("--kind", choices=[*SHARES], help="only layers of this kind")
     parser.add_argument("--batch", type=int, help="only the batch with this number")
     parser.add_argument("--layer", action="append", help="of the batch, only this layer (repeatable)")
     args = parser.parse_args()
@@ -43,14 +44,14 @@ def main() -> int:
     last = first + 1 if args.batch is not None else -(-args.count // SIZE)
     begun = time.monotonic()
     for number in range(first, last):
-        layers = batch(args.seed, number)
+        layers = batch(args.seed, number, kind=args.kind)
         if args.layer:
             layers = layers.only(args.layer)
         for place in places:
             found = check(layers, place, Choices.of(number))
             tallies[place].add(found)
             for name, why in found.wrong.items():
-                print(_report(layers, place, name, why, args.seed, number), flush=True)
+                print(_report(layers, place, name, why, args.seed, number, args.kind), flush=True)
         done = " ".join(str(tally.equal) for tally in tallies.values())
         print(f"\rbatch {number}, {time.monotonic() - begun:.0f} s, equal: {done}", end="", flush=True)
     print("\n")
@@ -71,14 +72,16 @@ def _places(machines: Iterable[str], kernels: Iterable[str]) -> Iterable[Place]:
                 yield Place(machine, library)
 
 
-def _report(layers: Batch, place: Place, name: str, why: str, seed: int, number: int) -> str:
+def _report(
+    layers: Batch, place: Place, name: str, why: str, seed: int, number: int, kind: str | None
+) -> str:
     node = next(node for node in layers.graph.nodes if node.name == name)
     tensors = [layers.graph.tensors[tensor] for tensor in (*node.inputs, *node.outputs)]
     return (
         f"\nwrong on {place} ({Choices.of(number).goal}): {name}: {why}\n  {node.op}\n"
         + "".join(f"  {t.name}: {t.dtype.name} {t.shape} {_short(t)}\n" for t in tensors)
         + f"  again: python -m tools.random_layers --seed {seed} --batch {number} --layer {name}"
-        f" --on {place.machine} --kernels {place.kernels}"
+        f" --on {place.machine} --kernels {place.kernels}{f' --kind {kind}' if kind else ''}"
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from tests.random_layers.plain import plain_layer
 from tests.support.layer_kinds import as_kind, random_values
-from tests.support.weighted_layers import WIDE, Layers, sample
+from tests.support.weighted_layers import WIDE, Layers, Weighted, sample
 from tinyml.ir import Array, Graph
 from tinyml.ops.conv.transpose import ConvTranspose
 from tinyml.ops.dense.dense import Dense
@@ -20,7 +20,8 @@ SIZE = 100
 """Layers in a batch: enough to make the start of a machine cheap, few enough for its memory."""
 
 SHARES = {
-    "int8": 0.6,
+    "int8": 0.45,
+    "four_bits": 0.15,
     "into_float": 0.05,
     "int16": 0.1,
     "float32": 0.05,
@@ -52,10 +53,10 @@ class Batch:
         return Batch(graph, {n: self.inputs[n] for n in graph.inputs}, self.expected)
 
 
-def batch(seed: int, number: int, size: int = SIZE) -> Batch:
+def batch(seed: int, number: int, size: int = SIZE, kind: str | None = None) -> Batch:
     """The batch ``number`` of a campaign; always the same for the same arguments."""
     rng = np.random.default_rng((seed, number))
-    kinds = rng.choice(list(SHARES), size, p=list(SHARES.values()))
+    kinds = [kind] * size if kind else rng.choice(list(SHARES), size, p=list(SHARES.values()))
     once = bool(rng.random() < 0.5)  # as in a model from ONNX, or twice as in one from TFLite; never both
     graph = Graph("layers", {}, (), (), ())
     for index, kind in enumerate(map(str, kinds)):
@@ -77,8 +78,18 @@ def _layer(rng: np.random.Generator, kind: str, name: str, once: bool) -> Graph:
     case = sample(rng, WIDE)
     while kind == "computed" and isinstance(case.op, Dense | ConvTranspose):
         case = sample(rng, WIDE)  # these need constant weights, or are another operator
+    if kind == "four_bits":
+        case = _with_four_bits(rng, case)
     made.weighted(name, case, once)
     return as_kind(made.graph(), kind)
+
+
+def _with_four_bits(rng: np.random.Generator, case: Weighted) -> Weighted:
+    """The same layer with weights of sixteen values or fewer, mostly those of int4."""
+    low = int(rng.choice([-8, -8, -8, -7, -4, -15, 0, 3])) + case.zero
+    high = low + int(rng.choice([15, 15, 15, 14, 6, 0]))
+    low, high = max(low, -128), min(high, 127)
+    return replace(case, lowest=low, largest=max(low, high), scale=case.scale / rng.choice([1, 4, 16]))
 
 
 def _joined(graph: Graph, more: Graph) -> Graph:

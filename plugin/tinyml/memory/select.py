@@ -15,6 +15,7 @@ from tinyml.base.naming import short
 from tinyml.cores import core_data
 from tinyml.cores.targets import Target
 from tinyml.ir import Graph, Layer
+from tinyml.memory.four_bits import fast_enough, few_bits, worth_storing
 from tinyml.ops.framework.kernel import Kernel, Library, Overlay, kernels_of
 from tinyml.ops.framework.kernel_costs import instructions
 from tinyml.settings.optimize import BALANCED, Goal
@@ -50,7 +51,8 @@ def select(
     """For each layer the first kernel that the target, the libraries and the layer allow.
 
     With ``cheapest``, CMSIS-NN and our own kernels compete: fewer instructions win, and of two that take
-    about the same, the one with less memory in the arena. ``goal`` may prefer less code. Instructions are
+    about the same, the one with less memory in the arena. ``goal`` may prefer less code. Weights that fit into
+    four bits are stored in them where that makes the image smaller (``four_bits.py``). Instructions are
     estimated with figures that were fitted to counted layers: ``ops/framework/kernel_costs.py``.
     """
     chosen: list[Selected] = []
@@ -74,14 +76,40 @@ def select(
             "no kernel supports these layers:\n" + "\n".join(unique), "`tinyml ops` lists what is supported"
         )
     chosen = _worth_linking(chosen, own, target, goal.worthwhile)
+    chosen = _in_four_bits(chosen, target, libraries, cheapest, goal)
     return _sharing_code(chosen, target, libraries, goal.slower) if goal.slower > 1 else tuple(chosen)
 
 
-def _first_fit(layer: Layer, target: Target, libraries: frozenset[Library]) -> Kernel[Any] | str:
+def _in_four_bits(
+    chosen: Sequence[Selected], target: Target, libraries: frozenset[Library], cheapest: bool, goal: Goal
+) -> list[Selected]:
+    """With kernels for weights of four bits where the weights allow that and the goal gains by it.
+
+    Where a user wants CMSIS-NN's kernels, these are its own as well.
+    """
+    fours: list[Kernel[Any] | None] = []
+    for one in chosen:
+        layer, eight = one.layer, one.kernel
+        wanted = not cheapest and eight.library is Library.CMSIS_NN
+        four = _first_fit(layer, target, frozenset({Library.CMSIS_NN}) if wanted else libraries, True)
+        fits = isinstance(four, Kernel) and fast_enough(four, eight, layer, target, goal.four_bits)
+        fours.append(four if isinstance(four, Kernel) and fits else None)
+    if not any(fours):
+        return list(chosen)
+    best = worth_storing([(one.layer, one.kernel) for one in chosen], fours, target)
+    return [
+        one if kernel is one.kernel else Selected(one.layer, kernel, kernel.scratch_bytes(one.layer, target))
+        for one, kernel in zip(chosen, best, strict=True)
+    ]
+
+
+def _first_fit(
+    layer: Layer, target: Target, libraries: frozenset[Library], four_bits: bool = False
+) -> Kernel[Any] | str:
     """A kernel, or the reason why there is none: what each candidate requires."""
     refusals: list[str] = []
     for kernel in kernels_of(type(layer.op)):
-        if kernel.library not in libraries or not kernel.runs_on(target):
+        if kernel.library not in libraries or not kernel.runs_on(target) or few_bits(kernel) != four_bits:
             continue
         refusal = kernel.refusal(layer)
         if refusal is None:
@@ -139,6 +167,7 @@ def rivals(
         return
     for other in kernels_of(type(layer.op)):
         fits = other is not kernel and other.library in libraries and other.runs_on(target)
+        fits = fits and other.weight_bits == kernel.weight_bits
         if not fits or other.refusal(layer) is not None:
             continue
         found = instructions(other, layer, target)

@@ -44,7 +44,8 @@ class Goal:
     wins. A kernel of CMSIS-NN must save the part ``worthwhile`` of a run, or it is not linked beside our own.
     ``slower``: how many times as long a layer may take if that makes the linked code smaller; 1: no kernel is
     chosen for its size. ``less_scratch`` is the same for layers at the peak of memory, if that makes the
-    arena smaller. ``flag`` is the C compiler's, for the model's own source and the kernels.
+    arena smaller. ``four_bits``: how many times as long a layer may take to store its weights in four bits,
+    if they fit. ``flag`` is the C compiler's, for the model's own source and the kernels.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Goal:
     chaining: Chaining | None
     flag: str
     less_scratch: float = 1
+    four_bits: float = 1.5
     worthwhile: float = 1 / 100
 
 
@@ -89,6 +91,7 @@ GOALS = {
             1,
             None,
             "-O2",
+            four_bits=1,
             worthwhile=0,
         ),
         Goal(
@@ -99,6 +102,7 @@ GOALS = {
             1.5,
             BALANCED_CHAINING,
             "-Os",
+            four_bits=4,
         ),
         Goal(
             "ram",

@@ -17,6 +17,7 @@ from tinyml.ops.conv.cmsis import CONV_KERNELS
 from tinyml.ops.conv.conv_loops import ConvLoops
 from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.conv.depthwise import DepthwiseConv
+from tinyml.ops.conv.nibbles import ConvNibbles, ConvNibblesDsp, ConvNibblesHalves
 from tinyml.ops.conv.streamed import ConvDsp, ConvHalves, ConvInt8, ConvPairs, ConvWide
 from tinyml.ops.framework.kernel import Kernel, Library, Overlay, Sheet, register_kernels
 from tinyml.ops.framework.quantization_facts import quantizes
@@ -170,6 +171,9 @@ class ConvFloat(Kernel[Conv]):
 
 register_kernels(
     Conv,
+    ConvNibblesDsp(),
+    ConvNibblesHalves(),
+    ConvNibbles(),
     *CONV_KERNELS,
     ConvHelium(),
     ConvVector(),

@@ -25,6 +25,15 @@ from tinyml.ops.weighted.block_weights import DenseByteBlocks, DenseNibbles
 from tinyml.ops.weighted.byte_weights import DenseByteWeights
 from tinyml.ops.weighted.int16 import DenseInt16
 from tinyml.ops.weighted.into_float import DenseIntoFloat
+from tinyml.ops.weighted.nibbles import (
+    EIGHT_WORDS,
+    FOUR_WORDS,
+    begin_sums,
+    fields_fit,
+    four_bit_weights,
+    lowest_weight,
+    nibble_stream,
+)
 from tinyml.ops.weighted.pairs import PAIR_WORDS, SIX_WORDS, pair_stream, pairs_are_exact, six_stream
 from tinyml.ops.weighted.records import (
     TILE_WORDS,
@@ -225,6 +234,38 @@ class DenseVector(DenseInt8):
         return channel_tables(layer, sheet, filters, rvv.channels_last(filters))
 
 
+class DenseNibbles(DenseInt8):
+    """Weights of four bits, those of four filters in an int16; supports any weight zero point."""
+
+    name = "tinyml_dense_nibbles_s8"
+    sources = ("dense/dense_nibbles_s8.c",)
+    constraints = (*DenseInt8.constraints, four_bit_weights)
+    weight_bits = 4
+
+    def weight_layout(self, layer: Layer[Dense], sheet: Sheet) -> dict[str, object]:
+        words = nibble_stream(layer, folded_bias(layer, layer.input(1).value), channel_multipliers(layer))
+        table = sheet.table("filters", words.in_fours(words.bias), holds=FOUR_WORDS)
+        return {".filters": table, ".weight_zero": -lowest_weight(layer)}
+
+
+class DenseNibblesDsp(DenseNibbles):
+    """The same with DSP instructions, eight filters at a time."""
+
+    name = "tinyml_dense_nibbles_dsp_s8"
+    sources = ("dense/dense_nibbles_dsp_s8.c",)
+    constraints = (*DenseNibbles.constraints, fields_fit)
+
+    def runs_on(self, target: Target) -> bool:
+        return target.dsp
+
+    def weight_layout(self, layer: Layer[Dense], sheet: Sheet) -> dict[str, object]:
+        filters = layer.input(1).value
+        words = nibble_stream(layer, folded_bias(layer, filters), channel_multipliers(layer))
+        stream = words.in_eights(begin_sums(words.bias), filters.shape[0])
+        table = sheet.table("filters", stream, holds=EIGHT_WORDS)
+        return {".filters": table, ".weight_zero": -lowest_weight(layer)}
+
+
 class DenseFloat(Kernel[Dense]):
     """Float matrix-vector products in portable C."""
 
@@ -246,6 +287,8 @@ class DenseFloat(Kernel[Dense]):
 
 register_kernels(
     Dense,
+    DenseNibblesDsp(),
+    DenseNibbles(),
     *DENSE_KERNELS,
     DenseHelium(),
     DenseSixes(),

@@ -55,7 +55,7 @@ def pair_stream(filters: Array, bias: Array, multipliers: Multipliers, groups: i
     factor, exponent = _factors(multipliers, channels)
     rows = filters.reshape(channels, -1)
     rows = np.pad(rows, ((0, 0), (0, -rows.shape[1] % 4)))
-    whole = [_in_fours(values, groups) for values in (bias, rows, factor, exponent)]
+    whole = [in_fours(values, groups) for values in (bias, rows, factor, exponent)]
     parts: list[Array] = []
     for group in range(groups):
         for begin in range(0, each, 4):
@@ -70,11 +70,11 @@ def pair_stream(filters: Array, bias: Array, multipliers: Multipliers, groups: i
     return np.concatenate(parts).astype(np.int32)
 
 
-def _in_fours(values: Array, groups: int) -> Array:
-    """By group, with zeros for channels after its last one, up to a multiple of four."""
+def in_fours(values: Array, groups: int, filler: int = 0) -> Array:
+    """By group, with ``filler`` for channels after its last one, up to a multiple of four."""
     each = values.reshape(groups, -1, *values.shape[1:])
     padding = [(0, 0), (0, -each.shape[1] % 4), *[(0, 0)] * (each.ndim - 2)]
-    return np.pad(each, padding)
+    return np.pad(each, padding, constant_values=filler)
 
 
 PAIRED = "weights of two filters in an int16 (256 p + q), two elements in a word"

@@ -14,6 +14,8 @@
  *
  * T is in r8 and r9, P in r4 and r5: the carry of the shift rounds what is added. Eight elements in
  * a round; the first four are skipped if their number is not a multiple. */
+#if WEIGHT_BITS == 8
+#define CONV_HALVES_DOT "tinyml_conv_halves_armv6m"
 void tinyml_conv_halves_armv6m(void);
 
 __attribute__((naked, noinline, used)) void tinyml_conv_halves_armv6m(void)
@@ -70,6 +72,90 @@ __attribute__((naked, noinline, used)) void tinyml_conv_halves_armv6m(void)
 #undef TWO
 #undef HALVES
 }
+#else
+#define CONV_HALVES_DOT "tinyml_conv_nibbles_armv6m"
+void tinyml_conv_nibbles_armv6m(void);
+
+/* The same with weights of four bits: the products of eight elements begin with 32768. If the
+ * elements are not a multiple of eight, the first four are skipped. r4 and r5 are products, r12 and
+ * lr are P until the end. */
+__attribute__((naked, noinline, used)) void tinyml_conv_nibbles_armv6m(void)
+{
+	/* clang-format off */
+#define PRODUCTS                                                                                   \
+	"asrs r2, r2, #28\n\t"                                                                     \
+	"ldm r1!, {r6, r7}\n\t"                                                                    \
+	"muls r6, r2, r6\n\t"                                                                      \
+	"muls r7, r2, r7\n\t"                                                                      \
+	"adds r4, r4, r6\n\t"                                                                      \
+	"adds r5, r5, r7\n\t"
+#define ELEMENT(left)                                                                              \
+	"lsls r2, r3, #" left "\n\t"                                                               \
+	PRODUCTS
+#define BEGIN                                                                                      \
+	"ldm r0!, {r3}\n\t"                                                                        \
+	"movs r4, #128\n\t"                                                                        \
+	"lsls r4, r4, #8\n\t"                                                                      \
+	"movs r5, r4\n\t"
+	__asm__ volatile(
+		".syntax unified\n\t"
+		"push {r2, lr}\n\t"
+		"ldm r0!, {r4}\n\t"
+		"mov r12, r4\n\t"
+		"mov lr, r4\n\t"
+		"subs r2, r2, r1\n\t" /* 64 bytes for eight elements */
+		"movs r3, r2\n\t"
+		"adds r3, #32\n\t"
+		"lsrs r3, r3, #6\n\t"
+		"lsls r3, r3, #15\n\t"
+		"lsls r5, r4, #16\n\t"
+		"adds r5, r5, r4\n\t"
+		"subs r5, r5, r3\n\t"
+		"mov r8, r5\n\t"
+		"mov r9, r5\n\t"
+		BEGIN
+		"lsls r2, r2, #26\n\t"
+		"bmi 2f\n\t"
+		"1:\n\t"
+		ELEMENT("28")
+		ELEMENT("24")
+		ELEMENT("20")
+		ELEMENT("16")
+		"2:\n\t"
+		ELEMENT("12")
+		ELEMENT("8")
+		ELEMENT("4")
+		"movs r2, r3\n\t"
+		PRODUCTS
+		"add r8, r4\n\t"
+		"add r9, r5\n\t"
+		"asrs r4, r4, #16\n\t"
+		"asrs r5, r5, #16\n\t"
+		"add r12, r4\n\t"
+		"add lr, r5\n\t"
+		"ldr r6, [sp]\n\t"
+		"cmp r1, r6\n\t"
+		"beq 3f\n\t"
+		BEGIN
+		"b 1b\n\t"
+		"3:\n\t"
+		"mov r4, r12\n\t"
+		"mov r5, lr\n\t"
+		"mov r2, r8\n\t"
+		"mov r3, r9\n\t"
+		"lsls r6, r4, #16\n\t"
+		"lsls r7, r5, #16\n\t"
+		"subs r2, r2, r6\n\t"
+		"subs r3, r3, r7\n\t"
+		"mov r8, r2\n\t"
+		"mov r9, r3\n\t"
+		"pop {r2, pc}\n\t");
+	/* clang-format on */
+#undef BEGIN
+#undef ELEMENT
+#undef PRODUCTS
+}
+#endif
 
 /* All filters at four windows, the last window first; outputs are limited to int8 only. */
 /* clang-format off */
@@ -105,7 +191,7 @@ __attribute__((naked, noinline, used)) void tinyml_conv_halves_armv6m(void)
 			"1:\n\t"                                                                   \
 			"ldr r1, [sp, #32]\n\t"                                                    \
 			"ldr r2, [sp, #36]\n\t"                                                    \
-			"bl tinyml_conv_halves_armv6m\n\t"                                         \
+			"bl " CONV_HALVES_DOT "\n\t"                                              \
 			"ldm r0!, {r3, r7}\n\t"                                                    \
 			"mov r12, r0\n\t"                                                          \
 			"lsrs r6, r3, #17\n\t"                                                     \
@@ -152,7 +238,7 @@ TINYML_ASSEMBLY static const int32_t *conv_halves_dot_filter(const int32_t *filt
 		"mov r4, r8\n\t"
 		"mov r5, r9\n\t"
 		"push {r4, r5}\n\t"
-		"bl tinyml_conv_halves_armv6m\n\t"
+		"bl " CONV_HALVES_DOT "\n\t"
 		"mov r1, r8\n\t"
 		"mov r2, r4\n\t"
 		"mov r3, r9\n\t"

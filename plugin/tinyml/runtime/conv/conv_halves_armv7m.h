@@ -11,6 +11,8 @@
  *
  * T is in r4 and r6, P in r5 and r7. The multiplications add the 32768, without which T begins.
  * Eight elements in a round; the first four are skipped if their number is not a multiple. */
+#if WEIGHT_BITS == 8
+#define CONV_HALVES_DOT "tinyml_conv_halves_armv7m"
 void tinyml_conv_halves_armv7m(void);
 
 __attribute__((naked, noinline, used)) void tinyml_conv_halves_armv7m(void)
@@ -52,6 +54,65 @@ __attribute__((naked, noinline, used)) void tinyml_conv_halves_armv7m(void)
 	/* clang-format on */
 #undef TWO
 }
+#else
+#define CONV_HALVES_DOT "tinyml_conv_nibbles_armv7m"
+void tinyml_conv_nibbles_armv7m(void);
+
+/* The same with weights of four bits: the products of eight elements begin with 32768. If the
+ * elements are not a multiple of eight, the first four are skipped. */
+__attribute__((naked, noinline, used)) void tinyml_conv_nibbles_armv7m(void)
+{
+	/* clang-format off */
+#define ELEMENT(at, a, b)                                                                          \
+	"sbfx lr, r12, #" at ", #4\n\t"                                                            \
+	"mla r2, lr, " a ", r2\n\t"                                                                \
+	"mla r3, lr, " b ", r3\n\t"
+#define TWO(first, second)                                                                         \
+	"ldm r1!, {r8-r11}\n\t"                                                                    \
+	ELEMENT(first, "r8", "r9")                                                                 \
+	ELEMENT(second, "r10", "r11")
+#define BEGIN                                                                                      \
+	"ldr r12, [r0], #4\n\t"                                                                    \
+	"mov r2, #32768\n\t"                                                                       \
+	"mov r3, #32768\n\t"
+	__asm__ volatile(
+		"push {r2, lr}\n\t"
+		"ldr r5, [r0], #4\n\t"
+		"sub r12, r2, r1\n\t" /* 64 bytes for eight elements */
+		"add r3, r12, #32\n\t"
+		"lsr r3, r3, #6\n\t"
+		"add r4, r5, r5, lsl #16\n\t"
+		"sub r4, r4, r3, lsl #15\n\t"
+		"mov r6, r4\n\t"
+		"mov r7, r5\n\t"
+		"tst r12, #32\n\t"
+		BEGIN
+		"bne 2f\n\t"
+		"1:\n\t"
+		TWO("0", "4")
+		TWO("8", "12")
+		"2:\n\t"
+		TWO("16", "20")
+		TWO("24", "28")
+		"add r5, r5, r2, asr #16\n\t"
+		"add r4, r4, r2\n\t"
+		"add r7, r7, r3, asr #16\n\t"
+		"add r6, r6, r3\n\t"
+		"ldr r12, [sp]\n\t"
+		"cmp r1, r12\n\t"
+		"beq 3f\n\t"
+		BEGIN
+		"b 1b\n\t"
+		"3:\n\t"
+		"sub r4, r4, r5, lsl #16\n\t"
+		"sub r6, r6, r7, lsl #16\n\t"
+		"pop {r2, pc}\n\t");
+	/* clang-format on */
+#undef BEGIN
+#undef TWO
+#undef ELEMENT
+}
+#endif
 
 /* All filters at four windows, the last window first; outputs are limited to int8 only. */
 /* clang-format off */
@@ -73,7 +134,7 @@ __attribute__((naked, noinline, used)) void tinyml_conv_halves_armv7m(void)
 		__asm__ volatile(                                                                  \
 			"push {r1-r11, lr}\n\t"                                                    \
 			"1:\n\t"                                                                   \
-			"bl tinyml_conv_halves_armv7m\n\t"                                         \
+			"bl " CONV_HALVES_DOT "\n\t"                                         \
 			"ldr lr, [sp, #8]\n\t"                                                     \
 			"ldrd r1, r2, [r0], #8\n\t"                                                \
 			"ldm lr, {r8-r12}\n\t"                                                     \
@@ -106,7 +167,7 @@ TINYML_ASSEMBLY static const int32_t *conv_halves_dot_filter(const int32_t *filt
 	/* clang-format off */
 	__asm__ volatile(
 		"push {r3-r11, lr}\n\t"
-		"bl tinyml_conv_halves_armv7m\n\t"
+		"bl " CONV_HALVES_DOT "\n\t"
 		"pop {r3}\n\t"
 		"stm r3, {r4-r7}\n\t"
 		"pop {r4-r11, pc}\n\t");

@@ -104,6 +104,39 @@ void tinyml_conv_halves_s8(const struct tinyml_conv_stream_s8 *p, const int8_t *
 			   void *scratch);
 
 /**
+ * For weights of four bits: u = w + weight_zero is between 0 and 15. For each group of the
+ * convolution, filters come in fours; missing ones make no output. One element of filters a, b, c,
+ * d is an int16, h = u_a + 16 * u_b + 256 * u_c + 4096 * (u_d - 8), and 0 after the last element.
+ * Four filters take 2 * W + 9 words:
+ *
+ *   bias of a, b, c, d
+ *   h of elements 0 and 2, of elements 1 and 3, of elements 4 and 6, of elements 5 and 7, ...
+ *   factor of a, b, c, d
+ *   exponent of a, b, c, d (one byte each)
+ *
+ * Plain C; the scratch memory is that of tinyml_conv_wide_s8().
+ */
+void tinyml_conv_nibbles_s8(const struct tinyml_conv_stream_s8 *p, const int8_t *x, int8_t *y,
+			    void *scratch);
+
+/**
+ * The same for cores with DSP instructions. Four filters begin with A = bias of a, B = A + 16 *
+ * bias of b, C = B + 256 * bias of c and D = C + 4096 * bias of d, instead of biases. The sums of
+ * the second, third and fourth filter of each four are within 28, 24 and 20 bits. The scratch
+ * memory is that of tinyml_conv_dsp_s8().
+ */
+void tinyml_conv_nibbles_dsp_s8(const struct tinyml_conv_stream_s8 *p, const int8_t *x, int8_t *y,
+				void *scratch);
+
+/**
+ * For Arm cores without DSP instructions and weights between -8 and 7, with the stream and the
+ * scratch memory of tinyml_conv_halves_s8(), but eight weights in a word, the first one lowest. If
+ * W is odd, the first word of a filter has four weights, in its upper half.
+ */
+void tinyml_conv_nibbles_halves_s8(const struct tinyml_conv_stream_s8 *p, const int8_t *x,
+				   int8_t *y, void *scratch);
+
+/**
  * int8 convolution for cores with Helium: one group, weights without zero point.
  *
  * Filters come in pairs; a last odd filter is paired with zeros. With N = kernel_h * kernel_w *

@@ -78,6 +78,36 @@ void tinyml_dense_pairs_s8(const struct tinyml_dense_stream_s8 *p, const int8_t 
 void tinyml_dense_sixes_s8(const struct tinyml_dense_stream_s8 *p, const int8_t *x, int8_t *y);
 
 /**
+ * For weights of four bits: u = w + weight_zero is between 0 and 15. Filters come in fours; missing
+ * ones make no output. One element of filters a, b, c, d is an int16, h = u_a + 16 * u_b + 256 *
+ * u_c + 4096 * (u_d - 8), and 0 after the last element. With W = ceil(inputs / 4), four filters
+ * take 2 * W + 9 words:
+ *
+ *   bias of a, b, c, d
+ *   h of elements 0 and 2, of elements 1 and 3, of elements 4 and 6, of elements 5 and 7, ...
+ *   factor of a, b, c, d
+ *   exponent of a, b, c, d (one byte each)
+ */
+void tinyml_dense_nibbles_s8(const struct tinyml_dense_stream_s8 *p, const int8_t *x, int8_t *y);
+
+/**
+ * The same for cores with DSP instructions, with filters in eights; if one to four are left, those
+ * are four. Eight filters a to h are:
+ *
+ *   A = bias of a, B = A + 16 * bias of b, C = B + 256 * bias of c, D = C + 4096 * bias of d
+ *   the same of e, f, g, h
+ *   elements 0 and 2 of a to d, of e to h, elements 1 and 3 of a to d, of e to h, ...
+ *   exponent of a, b, c, d (one byte each)
+ *   factor of a, b, c, d
+ *   exponent and factor of e, f, g, h
+ *
+ * Four filters are the first half of that. The sums of the second, third and fourth filter of each
+ * four are within 28, 24 and 20 bits.
+ */
+void tinyml_dense_nibbles_dsp_s8(const struct tinyml_dense_stream_s8 *p, const int8_t *x,
+				 int8_t *y);
+
+/**
  * int8 dense layer for cores with Helium: weights without zero point.
  *
  * Filters come in fours. With V = ceil(inputs / 16) vectors of 16 bytes, the last of which has only

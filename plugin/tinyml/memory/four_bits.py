@@ -1,0 +1,86 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Layers whose weights fit into four bits: which of them take kernels for that, and which keep bytes.
+
+Both compute the same outputs. Four bits halve the weights of a layer, and cost code if its kernel is not
+linked otherwise: layers that are small keep their bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tinyml.cores import core_data
+from tinyml.cores.targets import Target
+from tinyml.ir import Layer
+from tinyml.ops.framework.kernel import Kernel
+from tinyml.ops.framework.kernel_costs import instructions
+
+UNKNOWN_CODE_BYTES = 2048
+"""What a kernel is taken to link if its code was never measured on the core."""
+
+Choice = tuple[Layer, Kernel[Any]]
+
+
+def few_bits(kernel: Kernel[Any]) -> bool:
+    """Whether the kernel reads weights that are smaller than bytes."""
+    return kernel.weight_bits < 8
+
+
+def fast_enough(four: Kernel[Any], eight: Kernel[Any], layer: Layer, target: Target, slower: float) -> bool:
+    """Whether ``four`` takes at most ``slower`` times the instructions of ``eight``, as far as is known.
+
+    If no factor above 1 is allowed, both must be known.
+    """
+    less, more = instructions(eight, layer, target), instructions(four, layer, target)
+    if less is None or more is None:
+        return slower > 1
+    return more <= slower * less
+
+
+def saved_bytes(four: Kernel[Any], eight: Kernel[Any], layer: Layer) -> int:
+    """What the weights of a layer take less."""
+    bits = eight.weight_bits - four.weight_bits
+    return layer.input(1).elements * bits // 8
+
+
+def worth_storing(
+    eights: Sequence[Choice], fours: Sequence[Kernel[Any] | None], target: Target
+) -> list[Kernel[Any]]:
+    """For each layer the kernel with which weights and code are smallest, one kind of kernel at a time."""
+    best = [four or eight for (_, eight), four in zip(eights, fours, strict=True)]
+    while True:
+        least = _size(eights, best, target)
+        names = dict.fromkeys(kernel.name for kernel in best if few_bits(kernel))
+        others = [
+            [
+                eight if kernel.name == name else kernel
+                for (_, eight), kernel in zip(eights, best, strict=True)
+            ]
+            for name in names
+        ]
+        smallest = min(others, key=lambda each: _size(eights, each, target), default=best)
+        if _size(eights, smallest, target) > least or smallest is best:
+            return best
+        best = smallest
+
+
+def _size(eights: Sequence[Choice], kernels: Sequence[Kernel[Any]], target: Target) -> int:
+    """Bytes of code, less those that weights save."""
+    functions = {
+        name
+        for (layer, _), kernel in zip(eights, kernels, strict=True)
+        for name in kernel.functions(layer)
+    }
+    unknown = {
+        kernel.name
+        for kernel in kernels
+        if few_bits(kernel) and not core_data.linked_bytes(target.name, [kernel.name])
+    }
+    saved = sum(
+        saved_bytes(kernel, eight, layer)
+        for (layer, eight), kernel in zip(eights, kernels, strict=True)
+        if few_bits(kernel)
+    )
+    return core_data.linked_bytes(target.name, functions) + UNKNOWN_CODE_BYTES * len(unknown) - saved

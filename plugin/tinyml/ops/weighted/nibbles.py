@@ -1,0 +1,174 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Weights of four bits: when the values of a layer allow them, and how they are stored.
+
+Four bits are a property of values, wherever a model came from: if the weights of a layer, less their zero
+point, are at most sixteen consecutive integers, u = w - lowest needs four bits. An int16 holds one element of
+four filters, h = u0 + 16 u1 + 256 u2 + 4096 (u3 - 8).
+
+Kernels in plain C add up x h, x (h >> 4), x (h >> 8) and x (h >> 12): each sum less 16 times the next is that
+of one filter. Kernels with DSP instructions add up x h and x times its 12, 8 and 4 lower bits: of two int16
+at once, each costs one instruction to mask. The sums of the second, third and fourth filter are then the upper
+28, 24 and 20 bits of a word.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tinyml.ir import Array, Layer
+from tinyml.ops.framework.table_words import stream
+from tinyml.ops.shared.quant import Multipliers, per_channel, quant_of
+from tinyml.ops.weighted.halves import SUM_LIMIT as MODERATE
+from tinyml.ops.weighted.pairs import INT8, in_fours
+from tinyml.ops.weighted.weighted import Weighted
+
+VALUES = 16
+SYMMETRIC = -8  # the lowest weight of int4
+SUM_LIMITS = 1 << np.array([31, 27, 23, 19])  # of what is left of 32 bits
+NIBBLES = "weights of 4 filters in an int16, two elements in a word"
+FOUR_WORDS = stream("every 4 filters", NIBBLES)
+EIGHT_WORDS = (
+    f"for every 8 filters: sums of biases; {NIBBLES}; for 4 filters, and for 4 more, exponents, a byte each, "
+    "and factors; for the last filters, the same in fours"
+)
+
+
+def centred_weights(layer: Layer[Weighted]) -> Array:
+    """The weights less their zero point."""
+    return layer.input(1).value.astype(np.int16) - quant_of(layer.input(1)).zero_points[0]
+
+
+def lowest_weight(layer: Layer[Weighted]) -> int:
+    """What is stored as 0: -8 if the weights are those of int4, else the least of them."""
+    values = centred_weights(layer)
+    low, high = int(values.min()), int(values.max())
+    return SYMMETRIC if low >= SYMMETRIC and high < SYMMETRIC + VALUES else low
+
+
+def four_bit_weights(layer: Layer[Weighted]) -> bool:
+    """The weights, less their zero point, are at most 16 consecutive integers."""
+    values = centred_weights(layer)
+    return int(values.max()) - lowest_weight(layer) < VALUES
+
+
+def int4_weights(layer: Layer[Weighted]) -> bool:
+    """The weights, less their zero point, are between -8 and 7."""
+    return four_bit_weights(layer) and lowest_weight(layer) == SYMMETRIC
+
+
+def fields_fit(layer: Layer[Weighted]) -> bool:
+    """For every input, accumulators of each second, third and fourth of four filters stay below 2²⁷, 2²³ and
+    2¹⁹."""
+    groups = layer.input(0).shape[-1] // layer.input(1).shape[-1]
+    low, high = (in_fours(limits, groups).reshape(-1, 4) for limits in accumulator_limits(layer))
+    return bool((low >= -SUM_LIMITS).all() and (high < SUM_LIMITS).all())
+
+
+def moderate_accumulators(layer: Layer[Weighted]) -> bool:
+    """Accumulators stay below 2²⁹ for every input."""
+    low, high = accumulator_limits(layer)
+    return bool(low.min() >= -MODERATE and high.max() < MODERATE)
+
+
+def accumulator_limits(layer: Layer[Weighted]) -> tuple[Array, Array]:
+    """The least and the largest sum of each filter, with bias and zero points, over all int8 inputs."""
+    rows = centred_weights(layer)
+    wide = rows.reshape(rows.shape[0], -1).astype(np.int64)
+    zero = quant_of(layer.input(0)).zero_point
+    below, above = wide * (INT8.min - zero), wide * (INT8.max - zero)
+    bias = layer.input(2).value.reshape(-1).astype(np.int64) if layer.has_input(2) else 0
+    return bias + np.minimum(below, above).sum(axis=1), bias + np.maximum(below, above).sum(axis=1)
+
+
+def nibbles(rows: Array, lowest: int) -> Array:
+    """Filters (four or more, elements) as int16 (fours, elements); elements after the last are nothing."""
+    fields = (rows - lowest).reshape(-1, 4, rows.shape[1]) - np.array([0, 0, 0, 8]).reshape(4, 1)
+    packed = (fields * np.array([1, 16, 256, 4096]).reshape(4, 1)).sum(axis=1)
+    return np.pad(packed, ((0, 0), (0, -packed.shape[1] % 4))).astype("<i2")
+
+
+def nibble_words(rows: Array, lowest: int) -> Array:
+    """The same as words (fours, words): elements 0 and 2, 1 and 3, 4 and 6, 5 and 7, and so on."""
+    halves = nibbles(rows, lowest)
+    order = halves.reshape(len(halves), -1, 2, 2).transpose(0, 1, 3, 2)
+    return np.ascontiguousarray(order).reshape(len(halves), -1).view("<i4")
+
+
+def begin_sums(bias: Array) -> Array:
+    """Of every four filters, what sums of fields begin with: b0, b0 + 16 b1, and so on, modulo 2³²."""
+    fours = bias.reshape(-1, 4).astype(np.int64) * np.array([1, 16, 256, 4096])
+    return fours.cumsum(axis=1).astype(np.uint32).view(np.int32).reshape(-1)
+
+
+class NibbleStream:
+    """The tables of a layer in fours: missing filters are zero."""
+
+    def __init__(self, rows: Array, lowest: int, bias: Array, multipliers: Multipliers, groups: int = 1):
+        channels = rows.shape[0]
+        multiplier, shift = (per_channel(values, channels).astype(np.int64) for values in multipliers)
+        self.fours = -(-channels // groups // 4)  # of a group
+        self.words = nibble_words(self._whole(rows, groups, lowest), lowest)
+        self.bias = self._whole(bias, groups)
+        self.factor = self._whole((2 * multiplier).astype(np.uint32).view(np.int32), groups).reshape(-1, 4)
+        exponent = self._whole((-shift - 1).astype(np.int8), groups)
+        self.exponent = np.ascontiguousarray(exponent).view("<i4")
+
+    @staticmethod
+    def _whole(values: Array, groups: int, filler: int = 0) -> Array:
+        return np.asarray(in_fours(values, groups, filler).reshape(-1, *values.shape[1:]))
+
+    def in_fours(self, begin: Array) -> Array:
+        """What sums begin with; weights; factors; exponents, a byte each."""
+        parts = [
+            np.concatenate([start, words, factor, [exponent]])
+            for start, words, factor, exponent in zip(
+                begin.reshape(-1, 4), self.words, self.factor, self.exponent, strict=True
+            )
+        ]
+        return np.concatenate(parts).astype(np.int32)
+
+    def in_eights(self, begin: Array, channels: int) -> Array:
+        """Two fours at a time, whose weights take turns by two elements; one to four last filters as four."""
+        parts: list[Array] = []
+        start = begin.reshape(-1, 4)
+        eights = [range(four, four + 2) for four in range(0, (channels + 3) // 8 * 2, 2)]
+        last = [range(four, four + 1) for four in range(len(eights) * 2, self.fours)]
+        for fours in (*eights, *last):
+            some = slice(fours.start, fours.stop)
+            parts += [start[some].reshape(-1), self.words[some].T.reshape(-1)]
+            for one in fours:
+                parts += [self.exponent[one : one + 1], self.factor[one]]
+        return np.concatenate(parts).astype(np.int32)
+
+
+def nibble_stream(layer: Layer[Weighted], bias: Array, multipliers: Multipliers) -> NibbleStream:
+    """The stream of a dense layer, or of a convolution, group by group."""
+    rows = centred_weights(layer)
+    groups = layer.input(0).shape[-1] // rows.shape[-1]
+    return NibbleStream(rows.reshape(rows.shape[0], -1), lowest_weight(layer), bias, multipliers, groups)
+
+
+FILTER_WORDS = (
+    "for each filter: bias; weights, eight in a word; factor (multiplier times 2); exponent (shift to the "
+    "right, less 1)"
+)
+
+
+def filter_nibbles(rows: Array) -> Array:
+    """Weights of int4, eight in a word; if there are four more, these come first, in the upper half."""
+    whole = np.pad(rows, ((0, 0), (0, -rows.shape[1] % 4)))
+    whole = np.pad(whole, ((0, 0), (whole.shape[1] % 8, 0)))
+    eights = (whole & 15).astype(np.uint32).reshape(len(rows), -1, 8)
+    return np.asarray((eights << (4 * np.arange(8, dtype=np.uint32))).sum(axis=2)).astype(np.uint32).view(np.int32)
+
+
+def one_by_one(layer: Layer[Weighted], bias: Array, multipliers: Multipliers) -> Array:
+    """Filters as words that a kernel reads front to back: what ``FILTER_WORDS`` says."""
+    rows = centred_weights(layer)
+    channels = rows.shape[0]
+    multiplier, shift = (per_channel(values, channels).astype(np.int64) for values in multipliers)
+    factor = (2 * multiplier).astype(np.uint32).view(np.int32)
+    words = filter_nibbles(rows.reshape(channels, -1))
+    exponent = np.asarray(-shift - 1).astype(np.int32)
+    return np.column_stack([bias, words, factor, exponent]).astype(np.int32).reshape(-1)
