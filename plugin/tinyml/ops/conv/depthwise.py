@@ -16,6 +16,11 @@ from tinyml.ops.conv import convolution
 from tinyml.ops.conv.cmsis import DEPTHWISE_KERNELS
 from tinyml.ops.conv.conv_loops import DepthwiseConvLoops
 from tinyml.ops.conv.convolution import Convolution
+from tinyml.ops.conv.depthwise_nibbles import (
+    DepthwiseNibbles,
+    DepthwiseNibblesDsp,
+    DepthwiseNibblesHalves,
+)
 from tinyml.ops.conv.planes import DepthwiseDsp, DepthwiseHalves, DepthwisePlanes
 from tinyml.ops.conv.whole import DepthwiseWhole
 from tinyml.ops.framework.kernel import Kernel, Library, Overlay, Sheet, register_kernels
@@ -225,6 +230,9 @@ class DepthwiseConvFloat(Kernel[DepthwiseConv]):
 
 register_kernels(
     DepthwiseConv,
+    DepthwiseNibblesDsp(),
+    DepthwiseNibblesHalves(),
+    DepthwiseNibbles(),
     *DEPTHWISE_KERNELS,
     DepthwiseConvHelium(),
     DepthwiseConvVector(),

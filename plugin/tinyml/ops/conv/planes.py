@@ -99,15 +99,21 @@ class DepthwisePlanes(Kernel[Convolution]):
     def emit(self, layer: Layer[Convolution], sheet: Sheet) -> None:
         filters = np.transpose(layer.input(1).value, (3, 0, 1, 2))
         across = self.across(layer)
-        weights = padded_weights(filters.transpose(0, 1, 3, 2) if across else filters)
         sheet.include("<tinyml/depthwise_conv.h>")
-        members = {**quantized_record(layer, sheet, filters, weights), **weight_zero(layer)}
+        members = self.tables(layer, sheet, filters, across)
         if across:
             members = {_turned(member): value for member, value in members.items()}
             members[".transposed"] = "true"
         name = sheet.record("struct tinyml_depthwise_conv_s8", "params", members)
         way = f"{self.ways}{self.way(layer)}"
         sheet.call(self.name, name, sheet.x(), sheet.y(), sheet.scratch, f"&{way}")
+
+    def tables(
+        self, layer: Layer[Convolution], sheet: Sheet, filters: Array, across: bool
+    ) -> dict[str, object]:
+        """Members of the record, with weights of rows or of columns."""
+        weights = padded_weights(filters.transpose(0, 1, 3, 2) if across else filters)
+        return {**quantized_record(layer, sheet, filters, weights), **weight_zero(layer)}
 
     def across(self, layer: Layer[Convolution]) -> bool:
         """Whether the kernel goes down columns."""

@@ -172,3 +172,27 @@ def one_by_one(layer: Layer[Weighted], bias: Array, multipliers: Multipliers) ->
     words = filter_nibbles(rows.reshape(channels, -1))
     exponent = np.asarray(-shift - 1).astype(np.int32)
     return np.column_stack([bias, words, factor, exponent]).astype(np.int32).reshape(-1)
+
+
+UNPACKED = 64
+"""Elements of a kernel that depthwise layers unpack at most: TINYML_NIBBLES."""
+
+
+def few_elements(layer: Layer[Weighted]) -> bool:
+    """The kernel has at most 64 elements per channel."""
+    return int(np.prod(layer.input(1).shape[1:3])) <= UNPACKED
+
+
+def channel_nibbles(rows: Array) -> Array:
+    """Weights of int4, those of each channel by themselves, as depthwise kernels unpack them.
+
+    Eight are four bytes, the first four in the lower halves; the last ones are two in a byte.
+    """
+    whole = rows.shape[1] // 8 * 8
+    eights = (rows[:, :whole] & 15).reshape(len(rows), -1, 2, 4)
+    last = (np.pad(rows[:, whole:], ((0, 0), (0, rows.shape[1] % 2))) & 15).reshape(len(rows), -1, 2)
+    parts = [
+        (eights[:, :, 0] | eights[:, :, 1] << 4).reshape(len(rows), -1),
+        last[:, :, 0] | last[:, :, 1] << 4,
+    ]
+    return np.concatenate(parts, axis=1).astype(np.uint8).view(np.int8).reshape(-1)

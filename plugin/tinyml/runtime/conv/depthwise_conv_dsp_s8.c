@@ -11,6 +11,7 @@
 #if TINYML_CORE_DSP
 
 #include "../weighted/dsp_s8.h"
+#include "../weighted/nibbles_s8.h"
 #include "depthwise_3x3_dsp_s8.h"
 #include "plane_s8.h"
 
@@ -325,8 +326,36 @@ LOOP(3x3_by_2_once, TINYML_ROWS_2, "2", TINYML_ROUND_ONCE)
 LOOP(3x3_by_2_twice, TINYML_ROWS_2, "2", TINYML_ROUND_TWICE)
 #undef LOOP
 
-void tinyml_depthwise_conv_dsp_s8(const struct tinyml_depthwise_conv_s8 *p, const int8_t *x,
-				  int8_t *y, void *scratch, const struct tinyml_depthwise_dsp *loop)
+/* All outputs of a channel that are not smaller than half their sums, which is rare. */
+__attribute__((noinline)) static void
+depthwise_conv_dsp_plane_large(const struct tinyml_depthwise_conv_s8 *p, int32_t channel,
+			       const int8_t *weights, const struct tinyml_plane *plane, int8_t *y)
+{
+	const struct tinyml_window *w = &p->window;
+	const struct tinyml_output to =
+		tinyml_output(p->round_once, p->out_zero, p->out_min, p->out_max);
+
+	for (int32_t at = 0; at < w->out_h * w->out_w; at++) {
+		const int32_t row = at / w->out_w, col = at % w->out_w;
+		const int8_t *x = &plane->at[row * w->stride_h * plane->width + col * w->stride_w];
+		const int8_t *tap = weights;
+		int32_t sum = p->bias[channel];
+
+		for (int32_t ky = 0; ky < w->kernel_h; ky++) {
+			const int8_t *of_row = &x[ky * w->dilation_h * plane->width];
+
+			for (int32_t kx = 0; kx < w->kernel_w; kx++) {
+				sum += *tap++ * of_row[kx * w->dilation_w];
+			}
+		}
+		y[row * plane->y_line + col * plane->y_step] =
+			tinyml_output_s8(sum, p->multiplier[channel], p->shift[channel], &to);
+	}
+}
+
+static inline __attribute__((always_inline)) void
+depthwise_conv_dsp_convolve(const struct tinyml_depthwise_conv_s8 *p, const int8_t *x, int8_t *y,
+			    void *scratch, const struct tinyml_depthwise_dsp *loop, bool nibbles)
 {
 	const struct tinyml_window *w = &p->window;
 	const int32_t multiple = w->out_c / w->in_c, size = w->kernel_h * w->kernel_w;
@@ -350,19 +379,44 @@ void tinyml_depthwise_conv_dsp_s8(const struct tinyml_depthwise_conv_s8 *p, cons
 		};
 		const int8_t *weights = p->weights;
 
-		for (int32_t i = 0; i < w->out_c; i++, weights += size) {
+		for (int32_t i = 0; i < w->out_c;
+		     i++, weights += nibbles ? tinyml_nibble_bytes(size) : size) {
 			if (multiple == 1 || i % multiple == 0) {
 				tinyml_plane_fill(&plane, w, &x[i / multiple]);
 			}
 			c.bias = p->bias[i];
 			c.factor = (int32_t)((uint32_t)p->multiplier[i] << 1);
 			c.exponent = ~p->shift[i];
-			loop->load(p, weights, &taps);
+			if (nibbles) {
+				int8_t bytes[TINYML_NIBBLE_BYTES];
+
+				tinyml_unpack_nibbles(bytes, weights, size);
+				if (p->shift[i] >= 0) {
+					depthwise_conv_dsp_plane_large(p, i, bytes, &plane, &y[i]);
+					continue;
+				}
+				loop->load(p, bytes, &taps);
+			} else {
+				loop->load(p, weights, &taps);
+			}
 			loop->convolve_plane(w, &c, &taps, &plane, &y[i]);
 		}
 		x += w->in_h * w->in_w * w->in_c;
 		y += w->out_h * w->out_w * w->out_c;
 	}
+}
+
+void tinyml_depthwise_conv_dsp_s8(const struct tinyml_depthwise_conv_s8 *p, const int8_t *x,
+				  int8_t *y, void *scratch, const struct tinyml_depthwise_dsp *loop)
+{
+	depthwise_conv_dsp_convolve(p, x, y, scratch, loop, false);
+}
+
+void tinyml_depthwise_nibbles_dsp_s8(const struct tinyml_depthwise_conv_s8 *p, const int8_t *x,
+				     int8_t *y, void *scratch,
+				     const struct tinyml_depthwise_dsp *loop)
+{
+	depthwise_conv_dsp_convolve(p, x, y, scratch, loop, true);
 }
 
 #endif /* TINYML_CORE_DSP */

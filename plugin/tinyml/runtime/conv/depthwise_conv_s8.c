@@ -7,6 +7,7 @@
 
 #include <tinyml/depthwise_conv.h>
 
+#include "../weighted/nibbles_s8.h"
 #include "../weighted/output_s8.h"
 #include "plane_s8.h"
 
@@ -150,11 +151,13 @@ LOOP(3x3_strided, depthwise_conv_s8_plane_3x3_any_stride(w, c, plane, y, false))
 LOOP(any, depthwise_conv_s8_plane_any_kernel(w, c, plane, y))
 #undef LOOP
 
-void tinyml_depthwise_conv_s8(const struct tinyml_depthwise_conv_s8 *p, const int8_t *x, int8_t *y,
-			      void *scratch, const struct tinyml_depthwise *loop)
+static inline __attribute__((always_inline)) void
+depthwise_conv_s8_convolve(const struct tinyml_depthwise_conv_s8 *p, const int8_t *x, int8_t *y,
+			   void *scratch, const struct tinyml_depthwise *loop, bool nibbles)
 {
 	const struct tinyml_window *w = &p->window;
 	const int32_t multiple = w->out_c / w->in_c;
+	const int32_t size = w->kernel_h * w->kernel_w;
 	struct channel c = {
 		.weight_zero = p->weight_zero,
 		.to = tinyml_output(p->round_once, p->out_zero, p->out_min, p->out_max),
@@ -162,9 +165,19 @@ void tinyml_depthwise_conv_s8(const struct tinyml_depthwise_conv_s8 *p, const in
 
 	for (int32_t n = 0; n < w->batches; n++) {
 		const struct tinyml_plane plane = tinyml_plane(p, scratch);
+		const int8_t *weights = p->weights;
 
-		c.weights = p->weights;
-		for (int32_t i = 0; i < w->out_c; i++, c.weights += w->kernel_h * w->kernel_w) {
+		for (int32_t i = 0; i < w->out_c; i++) {
+			int8_t taps[TINYML_NIBBLE_BYTES];
+
+			if (nibbles) {
+				tinyml_unpack_nibbles(taps, weights, size);
+				weights += tinyml_nibble_bytes(size);
+				c.weights = taps;
+			} else {
+				c.weights = weights;
+				weights += size;
+			}
 			if (multiple == 1 || i % multiple == 0) {
 				tinyml_plane_fill(&plane, w, &x[i / multiple]);
 			}
@@ -176,4 +189,16 @@ void tinyml_depthwise_conv_s8(const struct tinyml_depthwise_conv_s8 *p, const in
 		x += w->in_h * w->in_w * w->in_c;
 		y += w->out_h * w->out_w * w->out_c;
 	}
+}
+
+void tinyml_depthwise_conv_s8(const struct tinyml_depthwise_conv_s8 *p, const int8_t *x, int8_t *y,
+			      void *scratch, const struct tinyml_depthwise *loop)
+{
+	depthwise_conv_s8_convolve(p, x, y, scratch, loop, false);
+}
+
+void tinyml_depthwise_nibbles_s8(const struct tinyml_depthwise_conv_s8 *p, const int8_t *x,
+				 int8_t *y, void *scratch, const struct tinyml_depthwise *loop)
+{
+	depthwise_conv_s8_convolve(p, x, y, scratch, loop, true);
 }

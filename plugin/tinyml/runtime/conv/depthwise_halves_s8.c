@@ -19,6 +19,7 @@
 #include <tinyml/depthwise_conv.h>
 
 #include "../weighted/assembly.h"
+#include "../weighted/nibbles_s8.h"
 #include "../weighted/output_s8.h"
 
 #define NINE     9
@@ -202,9 +203,9 @@ LOOP(any_once, false)
 LOOP(any_twice, false)
 #undef LOOP
 
-void tinyml_depthwise_halves_s8(const struct tinyml_depthwise_conv_s8 *p, const int8_t *x,
-				int8_t *y, void *scratch,
-				const struct tinyml_depthwise_halves *loop)
+static inline __attribute__((always_inline)) void
+depthwise_halves_convolve(const struct tinyml_depthwise_conv_s8 *p, const int8_t *x, int8_t *y,
+			  void *scratch, const struct tinyml_depthwise_halves *loop, bool nibbles)
 {
 	const struct tinyml_window *w = &p->window;
 	const int32_t multiple = w->out_c / w->in_c, half = (w->out_h + 1) / 2;
@@ -246,11 +247,19 @@ void tinyml_depthwise_halves_s8(const struct tinyml_depthwise_conv_s8 *p, const 
 		for (int32_t i = 0; i < size; i++) {
 			words.at[i] = depthwise_halves_join((int8_t)p->in_zero, (int8_t)p->in_zero);
 		}
-		for (int32_t i = 0; i < w->out_c; i++, weights += kernel.all) {
+		for (int32_t i = 0; i < w->out_c;
+		     i++, weights += nibbles ? tinyml_nibble_bytes(kernel.all) : kernel.all) {
 			if (multiple == 1 || i % multiple == 0) {
 				depthwise_halves_fill_words(&words, p, &x[i / multiple]);
 			}
-			depthwise_halves_set_taps(&walk, &kernel, weights, loop->nine);
+			if (nibbles) {
+				int8_t bytes[TINYML_NIBBLE_BYTES];
+
+				tinyml_unpack_nibbles(bytes, weights, kernel.all);
+				depthwise_halves_set_taps(&walk, &kernel, bytes, loop->nine);
+			} else {
+				depthwise_halves_set_taps(&walk, &kernel, weights, loop->nine);
+			}
 			walk.bias = p->bias[i];
 			walk.begin = (int32_t)((uint32_t)walk.bias * 0x10001u - ROUNDING * sums);
 			depthwise_halves_set_factor(&walk, p->multiplier[i], p->shift[i]);
@@ -263,6 +272,20 @@ void tinyml_depthwise_halves_s8(const struct tinyml_depthwise_conv_s8 *p, const 
 		x += w->in_h * w->in_w * w->in_c;
 		y += w->out_h * w->out_w * w->out_c;
 	}
+}
+
+void tinyml_depthwise_halves_s8(const struct tinyml_depthwise_conv_s8 *p, const int8_t *x,
+				int8_t *y, void *scratch,
+				const struct tinyml_depthwise_halves *loop)
+{
+	depthwise_halves_convolve(p, x, y, scratch, loop, false);
+}
+
+void tinyml_depthwise_nibbles_halves_s8(const struct tinyml_depthwise_conv_s8 *p, const int8_t *x,
+					int8_t *y, void *scratch,
+					const struct tinyml_depthwise_halves *loop)
+{
+	depthwise_halves_convolve(p, x, y, scratch, loop, true);
 }
 
 #endif /* defined(__thumb__) && !TINYML_CORE_DSP */

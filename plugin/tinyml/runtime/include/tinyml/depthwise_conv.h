@@ -51,6 +51,13 @@ void tinyml_depthwise_conv_s8(const struct tinyml_depthwise_conv_s8 *p, const in
 			      void *scratch, const struct tinyml_depthwise *loop);
 
 /**
+ * The same with weights of four bits, from -8 to 7, and at most 64 elements in a kernel: those of
+ * each channel as weighted/nibbles_s8.h describes them.
+ */
+void tinyml_depthwise_nibbles_s8(const struct tinyml_depthwise_conv_s8 *p, const int8_t *x,
+				 int8_t *y, void *scratch, const struct tinyml_depthwise *loop);
+
+/**
  * For cores with DSP instructions; every shift is negative. These kernels read the plane in words,
  * up to three bytes past its end. For all but 3x3 kernels, the weights of a channel as int16 follow
  * the plane at the next word boundary.
@@ -73,6 +80,11 @@ void tinyml_depthwise_conv_dsp_s8(const struct tinyml_depthwise_conv_s8 *p, cons
 				  int8_t *y, void *scratch,
 				  const struct tinyml_depthwise_dsp *loop);
 
+/** The same with weights of four bits, and any shift. */
+void tinyml_depthwise_nibbles_dsp_s8(const struct tinyml_depthwise_conv_s8 *p, const int8_t *x,
+				     int8_t *y, void *scratch,
+				     const struct tinyml_depthwise_dsp *loop);
+
 /**
  * For Arm cores without DSP instructions: no dilation or weight zero point, every shift is
  * negative, out_min is -128, out_max 127, and sums stay below 2^29. Taps are added in pairs, of
@@ -94,6 +106,11 @@ extern const struct tinyml_depthwise_halves tinyml_depthwise_halves_any_twice;
 void tinyml_depthwise_halves_s8(const struct tinyml_depthwise_conv_s8 *p, const int8_t *x,
 				int8_t *y, void *scratch,
 				const struct tinyml_depthwise_halves *loop);
+
+/** The same with weights of four bits. */
+void tinyml_depthwise_nibbles_halves_s8(const struct tinyml_depthwise_conv_s8 *p, const int8_t *x,
+					int8_t *y, void *scratch,
+					const struct tinyml_depthwise_halves *loop);
 
 /**
  * For windows that cover the whole input: one output per channel. out_c is in_c, and there is no
