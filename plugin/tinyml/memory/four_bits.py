@@ -31,12 +31,19 @@ def few_bits(kernel: Kernel[Any]) -> bool:
 def fast_enough(four: Kernel[Any], eight: Kernel[Any], layer: Layer, target: Target, slower: float) -> bool:
     """Whether ``four`` takes at most ``slower`` times the instructions of ``eight``, as far as is known.
 
-    If no factor above 1 is allowed, both must be known.
+    If no factor above 1 is allowed, both must be known. A kernel with vectors is several times faster than any
+    other.
     """
+    if _with_vectors(eight) and not _with_vectors(four):
+        return False
     less, more = instructions(eight, layer, target), instructions(four, layer, target)
     if less is None or more is None:
         return slower > 1
     return more <= slower * less
+
+
+def _with_vectors(kernel: Kernel[Any]) -> bool:
+    return "_mve_" in kernel.name or "_rvv_" in kernel.name
 
 
 def saved_bytes(four: Kernel[Any], eight: Kernel[Any], layer: Layer) -> int:

@@ -31,6 +31,7 @@ from tinyml.ops.weighted.block_weights import PointwiseNibbles
 from tinyml.ops.weighted.byte_weights import ConvByteWeights
 from tinyml.ops.weighted.int16 import ConvInt16
 from tinyml.ops.weighted.into_float import ConvIntoFloat, PointwiseIntoFloat
+from tinyml.ops.weighted.nibbles import PAIR_BYTES, int4_weights, pairs_fit_bytes, vectors_in_pairs
 from tinyml.ops.weighted.records import (
     TILE_WORDS,
     channel_tables,
@@ -113,6 +114,33 @@ class ConvHelium(ConvInt8):
         }
 
 
+class ConvNibblesHelium(ConvHelium):
+    """The same with weights of four bits: two filters in one byte."""
+
+    name = "tinyml_conv_nibbles_mve_s8"
+    constraints = (
+        int8_tensors,
+        constant_weights,
+        int4_weights,
+        pairs_fit_bytes,
+        helium.one_group,
+        helium.proper_shifts,
+        small_extents,
+    )
+    weight_bits = 4
+
+    def functions(self, layer: Layer[Convolution]) -> tuple[str, ...]:
+        return self.name, f"tinyml_conv_mve_nibbles_{helium.conv_loop(layer)}"
+
+    def weight_layout(self, layer: Layer[Convolution], sheet: Sheet) -> dict[str, object]:
+        channels = helium.channel_words(layer, layer.input(1).value)
+        return {
+            ".weights": sheet.table("weights", vectors_in_pairs(layer, helium.LANES), holds=PAIR_BYTES),
+            ".channels": sheet.table("channels", channels, holds=helium.CHANNEL_WORDS),
+            ".loop": f"&tinyml_conv_mve_nibbles_{helium.conv_loop(layer)}",
+        }
+
+
 class ConvVector(ConvInt8):
     """One element of each of four windows times as many filters as a vector of RISC-V holds."""
 
@@ -171,6 +199,7 @@ class ConvFloat(Kernel[Conv]):
 
 register_kernels(
     Conv,
+    ConvNibblesHelium(),
     ConvNibblesDsp(),
     ConvNibblesHalves(),
     ConvNibbles(),

@@ -31,8 +31,11 @@ from tinyml.ops.weighted.nibbles import (
     begin_sums,
     fields_fit,
     four_bit_weights,
+    int4_weights,
     lowest_weight,
     nibble_stream,
+    pairs_fit_bytes,
+    vectors_in_fours,
 )
 from tinyml.ops.weighted.pairs import PAIR_WORDS, SIX_WORDS, pair_stream, pairs_are_exact, six_stream
 from tinyml.ops.weighted.records import (
@@ -266,6 +269,25 @@ class DenseNibblesDsp(DenseNibbles):
         return {".filters": table, ".weight_zero": -lowest_weight(layer)}
 
 
+class DenseNibblesHelium(DenseHelium):
+    """With weights of four bits and Helium: two filters in one byte."""
+
+    name = "tinyml_dense_nibbles_mve_s8"
+    constraints = (int8_tensors, constant_weights, int4_weights, pairs_fit_bytes, helium.right_shifts)
+    weight_bits = 4
+
+    def functions(self, layer: Layer[Dense]) -> tuple[str, ...]:
+        return self.name, f"tinyml_dense_mve_nibbles_{helium.loop(layer)}"
+
+    def weight_layout(self, layer: Layer[Dense], sheet: Sheet) -> dict[str, object]:
+        filters = layer.input(1).value
+        packed = vectors_in_fours(layer, helium.LANES)
+        return {
+            **channel_tables(layer, sheet, filters, packed, helium.whole_fours(len(filters))),
+            ".loop": f"&tinyml_dense_mve_nibbles_{helium.loop(layer)}",
+        }
+
+
 class DenseFloat(Kernel[Dense]):
     """Float matrix-vector products in portable C."""
 
@@ -287,6 +309,7 @@ class DenseFloat(Kernel[Dense]):
 
 register_kernels(
     Dense,
+    DenseNibblesHelium(),
     DenseNibblesDsp(),
     DenseNibbles(),
     *DENSE_KERNELS,

@@ -34,6 +34,9 @@ EIGHT_WORDS = (
 )
 
 
+PAIR_BYTES = "for every 2 filters: 16 times a weight of the second plus that of the first"
+
+
 def centred_weights(layer: Layer[Weighted]) -> Array:
     """The weights less their zero point."""
     return layer.input(1).value.astype(np.int16) - quant_of(layer.input(1)).zero_points[0]
@@ -196,3 +199,34 @@ def channel_nibbles(rows: Array) -> Array:
         last[:, :, 0] | last[:, :, 1] << 4,
     ]
     return np.concatenate(parts, axis=1).astype(np.uint8).view(np.int8).reshape(-1)
+
+
+def pairs_of_bytes(rows: Array) -> Array:
+    """16 b + a for every pair of filters, as wide integers; an odd filter's partner is zero."""
+    wide = np.pad(rows.astype(np.int16), ((0, len(rows) % 2), (0, 0))).reshape(-1, 2, rows.shape[1])
+    return np.asarray(wide[:, 0] + 16 * wide[:, 1])
+
+
+def pairs_fit_bytes(layer: Layer[Weighted]) -> bool:
+    """No weight below 0 is followed by -8 in the next filter."""
+    rows = centred_weights(layer)
+    return bool(pairs_of_bytes(rows.reshape(len(rows), -1)).min() >= INT8.min)
+
+
+def vectors_in_pairs(layer: Layer[Weighted], lanes: int) -> Array:
+    """For convolutions with Helium: pairs of filters one after the other, then up to a whole vector."""
+    rows = centred_weights(layer)
+    packed = pairs_of_bytes(rows.reshape(len(rows), -1)).astype(np.int8)
+    return np.pad(packed.reshape(-1), (0, -packed.shape[1] % lanes))
+
+
+def vectors_in_fours(layer: Layer[Weighted], lanes: int) -> Array:
+    """For dense layers with Helium: vectors of two pairs take turns, in whole fours of filters."""
+    rows = centred_weights(layer)
+    packed = pairs_of_bytes(np.pad(rows, ((0, -len(rows) % 4), (0, 0)))).astype(np.int8)
+    parts = [
+        packed[four : four + 2, start : start + lanes].reshape(-1)
+        for four in range(0, len(packed), 2)
+        for start in range(0, packed.shape[1], lanes)
+    ]
+    return np.concatenate(parts)

@@ -305,6 +305,22 @@ TINYML_OFFSET(struct filters, saved, 80);
 	multiply " r12, q1, q2\n\t"                                                                \
 	multiply " r6, q0, q3\n\t"                                                                 \
 	multiply " lr, q1, q3\n\t"
+/* The same with both filters in one vector: 16 * q + p, where p is between -8 and 7. */
+#define MULTIPLY_NIBBLES(multiply)                                                                 \
+	"vldrb.8 q2, [r3], #64\n\t"                                                                \
+	"vldrb.8 q0, [r1], #16\n\t"                                                                \
+	multiply " r0, q0, q2\n\t"                                                                 \
+	"vrshr.s8 q1, q0, #4\n\t"                                                                  \
+	multiply " r8, q1, q2\n\t"                                                                 \
+	"vldrb.8 q3, [r3, #-48]\n\t"                                                               \
+	multiply " r2, q0, q3\n\t"                                                                 \
+	"vldrb.8 q2, [r3, #-32]\n\t"                                                               \
+	multiply " r10, q1, q3\n\t"                                                                \
+	multiply " r4, q0, q2\n\t"                                                                 \
+	"vldrb.8 q3, [r3, #-16]\n\t"                                                               \
+	multiply " r12, q1, q2\n\t"                                                                \
+	multiply " r6, q0, q3\n\t"                                                                 \
+	multiply " lr, q1, q3\n\t"
 #define MULTIPLY_BYTES 56
 #define BRANCH_BYTES 8
 #define ROUND_BYTES (4 * MULTIPLY_BYTES + BRANCH_BYTES)
@@ -312,19 +328,19 @@ TINYML_OFFSET(struct filters, saved, 80);
 /* Two filters at four windows: the sums of a filter become a vector. The loop is entered where the
  * vectors after the first one, divided by four, leave that remainder.
  */
-#define PAIR(loop, first, second)                                                                  \
+#define PAIR(loop, first, second, product, part)                                                   \
 	"ldm r11, {r0, r3, r7}\n\t"                                                                \
 	"add r1, r1, r0\n\t"                                                                       \
-	MULTIPLY("vmladav.s8")                                                                     \
+	product("vmladav.s8")                                                                      \
 	"4:\n\t"                                                                                   \
 	"add pc, r5\n\t" /* from 4 bytes after this instruction */                                 \
 	"nop\n"                                                                                    \
 	loop ":\n\t"                                                                               \
 	TINYML_CODE_BYTES("4b", loop "b", 4)                                                       \
-	MULTIPLY("vmladava.s8")                                                                    \
-	MULTIPLY("vmladava.s8")                                                                    \
-	MULTIPLY("vmladava.s8")                                                                    \
-	MULTIPLY("vmladava.s8")                                                                    \
+	product("vmladava.s8")                                                                     \
+	product("vmladava.s8")                                                                     \
+	product("vmladava.s8")                                                                     \
+	product("vmladava.s8")                                                                     \
 	"5:\n\t"                                                                                   \
 	TINYML_CODE_BYTES(loop "b", "5b", 4 * MULTIPLY_BYTES)                                      \
 	"subs.w r7, r7, #1\n\t"                                                                    \
@@ -334,7 +350,13 @@ TINYML_OFFSET(struct filters, saved, 80);
 	"vmov " first "[2], " first "[0], r0, r4\n\t"                                              \
 	"vmov " first "[3], " first "[1], r2, r6\n\t"                                              \
 	"vmov " second "[2], " second "[0], r8, r12\n\t"                                           \
-	"vmov " second "[3], " second "[1], r10, lr\n\t"
+	"vmov " second "[3], " second "[1], r10, lr\n\t"                                           \
+	part(first, second)
+#define APART(first, second) ""
+/* Sums of 16 * q + p less 16 times those of q. */
+#define APART_NIBBLES(first, second)                                                               \
+	"vshl.i32 q0, " second ", #4\n\t"                                                          \
+	"vsub.i32 " first ", " first ", q0\n\t"
 
 /* The shift rounds halves up, but negative halves must round down. */
 #define HALVES_AWAY                                                                                \
@@ -359,7 +381,7 @@ TINYML_OFFSET(struct filters, saved, 80);
  * left alone, because it may be the platform's register. r7 may be the frame pointer, which a
  * compiler does not let go, so it is saved here.
  */
-#define APPLY(filters, multiply, round, limit)                                                     \
+#define APPLY(filters, multiply, round, limit, product, part)                                      \
 	do {                                                                                       \
 		register struct filters *at __asm__("r0") = (filters);                             \
                                                                                                    \
@@ -368,8 +390,8 @@ TINYML_OFFSET(struct filters, saved, 80);
 			"str r7, [r11, #80]\n\t"                                                   \
 			"ldrd r5, r1, [r11, #12]\n"                                                \
 			"1:\n\t"                                                                   \
-			PAIR("2", "q4", "q5")                                                      \
-			PAIR("3", "q6", "q7")                                                      \
+			PAIR("2", "q4", "q5", product, part)                                       \
+			PAIR("3", "q6", "q7", product, part)                                       \
 			"ldr r0, [r11, #20]\n\t"                                                   \
 			"ldm r0!, {r2, r3, r4, r6, r7, r8, r10, r12, lr}\n\t"                      \
 			"str r0, [r11, #20]\n\t"                                                   \
@@ -427,18 +449,22 @@ struct tinyml_conv_mve {
 };
 
 /* One function each, so that only what a model uses is linked. */
-#define LOOP(name, multiply, round, limit)                                                         \
+#define LOOP_OF(name, multiply, round, limit, product, part)                                       \
 	NOT_INLINED void conv_mve_apply_##name(struct filters *filters)                            \
 	{                                                                                          \
-		APPLY(filters, multiply, round, limit);                                            \
+		APPLY(filters, multiply, round, limit, product, part);                             \
 	}                                                                                          \
 	const struct tinyml_conv_mve tinyml_conv_mve_##name = {conv_mve_apply_##name};
+#define LOOP(name, multiply, round, limit)                                                         \
+	LOOP_OF(name, multiply, round, limit, MULTIPLY, APART)                                     \
+	LOOP_OF(nibbles_##name, multiply, round, limit, MULTIPLY_NIBBLES, APART_NIBBLES)
 LOOP(once, "vqdmulh.s32", HALVES_UP, LIMIT)
 LOOP(twice, "vqrdmulh.s32", HALVES_AWAY, LIMIT)
 /* Nothing below the zero point is kept: how negative halves are rounded changes no output. The
  * limits are those of a byte. */
 LOOP(relu, "vqrdmulh.s32", HALVES_UP, NO_LIMIT)
 #undef LOOP
+#undef LOOP_OF
 
 /* Four filters, or the last ones, whose outputs are not written as words. */
 NOT_INLINED void conv_mve_apply_four(const struct tinyml_conv_mve_s8 *p, struct filters *filters,
@@ -493,8 +519,9 @@ static inline void conv_mve_apply_filters(const struct tinyml_conv_mve_s8 *p,
 	}
 }
 
-void tinyml_conv_mve_s8(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int8_t *y,
-			void *scratch)
+static inline __attribute__((always_inline)) void
+conv_mve_convolve(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int8_t *y, void *scratch,
+		  bool nibbles)
 {
 	const struct tinyml_window *w = &p->window;
 	const int32_t row_bytes = w->kernel_w * w->in_c, in_bytes = w->in_w * w->in_c;
@@ -531,11 +558,10 @@ void tinyml_conv_mve_s8(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int
 	bool before = false;
 
 	TINYML_ASSERT(TINYML_ALIGNED(scratch, 4) && p->out_min <= p->out_max);
-	TINYML_ASSERT(p->round_once == (p->loop == &tinyml_conv_mve_once));
 	taking.offsets =
 		!taking.straight && conv_mve_find_offsets(&taking, offsets) ? offsets : NULL;
 	filters.adjust = elements - vectors * TINYML_LANES; /* the second of a pair is not padded */
-	filters.pair_bytes = 2 * vectors * TINYML_LANES;
+	filters.pair_bytes = (nibbles ? 1 : 2) * vectors * TINYML_LANES;
 	filters.columns = columns;
 	filters.rounds = (more + 3) / 4;
 	filters.skip = more == 0 ? ROUND_BYTES : (4 - more % 4) % 4 * MULTIPLY_BYTES;
@@ -590,6 +616,20 @@ void tinyml_conv_mve_s8(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int
 		}
 		conv_mve_apply_filters(p, &filters, y);
 	}
+}
+
+void tinyml_conv_mve_s8(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int8_t *y,
+			void *scratch)
+{
+	TINYML_ASSERT(p->round_once == (p->loop == &tinyml_conv_mve_once));
+	conv_mve_convolve(p, x, y, scratch, false);
+}
+
+void tinyml_conv_nibbles_mve_s8(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int8_t *y,
+				void *scratch)
+{
+	TINYML_ASSERT(p->round_once == (p->loop == &tinyml_conv_mve_nibbles_once));
+	conv_mve_convolve(p, x, y, scratch, true);
 }
 
 #endif /* TINYML_CORE_MVE */

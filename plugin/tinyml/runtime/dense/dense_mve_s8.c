@@ -75,6 +75,41 @@ TINYML_OFFSET(struct fours, y, 44);
 	"vmladava.s8 r6, q0, q1\n\t"                                                               \
 	"add r1, r1, lr\n\t"
 
+/* The same with two filters in a vector: 16 * q + p, where p is between -8 and 7. */
+#define MULTIPLY_NIBBLES                                                                           \
+	"vldrb.8 q0, [r3], #16\n\t"                                                                \
+	"vldrb.8 q1, [r1], #32\n\t"                                                                \
+	"vmladava.s8 r0, q0, q1\n\t"                                                               \
+	"vldrb.8 q2, [r1, #-16]\n\t"                                                               \
+	"vrshr.s8 q1, q1, #4\n\t"                                                                  \
+	"vmladava.s8 r4, q0, q2\n\t"                                                               \
+	"vrshr.s8 q2, q2, #4\n\t"                                                                  \
+	"vmladava.s8 r2, q0, q1\n\t"                                                               \
+	"vmladava.s8 r6, q0, q2\n\t"
+
+#define MULTIPLY_REST_NIBBLES                                                                      \
+	"vctp.8 lr\n\t"                                                                            \
+	"vpst\n\t"                                                                                 \
+	"vldrbt.8 q0, [r3]\n\t"                                                                    \
+	"vpst\n\t"                                                                                 \
+	"vldrbt.8 q1, [r1]\n\t"                                                                    \
+	"vmladava.s8 r0, q0, q1\n\t"                                                               \
+	"vrshr.s8 q1, q1, #4\n\t"                                                                  \
+	"vmladava.s8 r2, q0, q1\n\t"                                                               \
+	"add r1, r1, lr\n\t"                                                                       \
+	"vpst\n\t"                                                                                 \
+	"vldrbt.8 q1, [r1]\n\t"                                                                    \
+	"vmladava.s8 r4, q0, q1\n\t"                                                               \
+	"vrshr.s8 q1, q1, #4\n\t"                                                                  \
+	"vmladava.s8 r6, q0, q1\n\t"                                                               \
+	"add r1, r1, lr\n\t"
+
+#define APART ""
+/* Sums of 16 * q + p less 16 times those of q. */
+#define APART_NIBBLES                                                                              \
+	"sub r0, r0, r2, lsl #4\n\t"                                                               \
+	"sub r4, r4, r6, lsl #4\n\t"
+
 /* The shift rounds halves up, but negative halves must round down. */
 #define HALVES_AWAY                                                                                \
 	"vand q4, q0, q3\n\t"                                                                      \
@@ -85,7 +120,7 @@ TINYML_OFFSET(struct fours, y, 44);
 /* In assembly, because compilers spend more instructions on moving registers than on a short row.
  * r7 and r9 are left alone, because they may be the frame pointer and the platform's register.
  */
-#define APPLY(fours, multiply, round)                                                              \
+#define APPLY(fours, multiply, round, products, rest, part)                                        \
 	do {                                                                                       \
 		register const struct fours *at __asm__("r0") = (fours);                           \
                                                                                                    \
@@ -104,14 +139,15 @@ TINYML_OFFSET(struct fours, y, 44);
 			"mov r6, #0\n\t"                                                           \
 			"wls lr, lr, 3f\n\t"                                                       \
 			"2:\n\t"                                                                   \
-			MULTIPLY                                                                   \
+			products                                                                   \
 			"le lr, 2b\n\t"                                                            \
 			"3:\n\t"                                                                   \
 			"ldr lr, [r11, #8]\n\t"                                                    \
 			"cmp lr, #0\n\t"                                                           \
 			"beq 4f\n\t"                                                               \
-			MULTIPLY_REST                                                              \
+			rest                                                                       \
 			"4:\n\t"                                                                   \
+			part                                                                       \
 			"vmov q0[2], q0[0], r0, r4\n\t"                                            \
 			"vmov q0[3], q0[1], r2, r6\n\t"                                            \
 			"mov r0, r10\n\t"                                                          \
@@ -146,17 +182,22 @@ struct tinyml_dense_mve {
 };
 
 /* One function each, so that only what a model uses is linked. */
-#define LOOP(name, multiply, round)                                                                \
+#define LOOP_OF(name, multiply, round, products, rest, part)                                       \
 	__attribute__((noinline)) static void dense_mve_apply_##name(const struct fours *fours)    \
 	{                                                                                          \
-		APPLY(fours, multiply, round);                                                     \
+		APPLY(fours, multiply, round, products, rest, part);                               \
 	}                                                                                          \
 	const struct tinyml_dense_mve tinyml_dense_mve_##name = {dense_mve_apply_##name};
+#define LOOP(name, multiply, round)                                                                \
+	LOOP_OF(name, multiply, round, MULTIPLY, MULTIPLY_REST, APART)                             \
+	LOOP_OF(nibbles_##name, multiply, round, MULTIPLY_NIBBLES, MULTIPLY_REST_NIBBLES,          \
+		APART_NIBBLES)
 LOOP(once, "vqdmulh.s32", HALVES_UP)
 LOOP(twice, "vqrdmulh.s32", HALVES_AWAY)
 /* Nothing below the zero point is kept: how negative halves are rounded changes no output. */
 LOOP(relu, "vqrdmulh.s32", HALVES_UP)
 #undef LOOP
+#undef LOOP_OF
 
 /* A single filter: one of the last, if their number is not a multiple of four. */
 static int32_t dense_mve_dot_1x1(const int8_t *w, const int8_t *x, int32_t count)
@@ -217,6 +258,48 @@ void tinyml_dense_mve_s8(const struct tinyml_dense_mve_s8 *p, const int8_t *x, i
 		}
 		if (whole < p->outputs) {
 			dense_mve_apply_last(p, x, &y[whole], whole);
+		}
+	}
+}
+
+/* The tables have whole fours of filters; outputs of those that are missing are not kept. */
+void tinyml_dense_nibbles_mve_s8(const struct tinyml_dense_mve_s8 *p, const int8_t *x, int8_t *y)
+{
+	const int32_t whole = p->outputs / 4 * 4, last = p->outputs - whole;
+	struct fours fours = {
+		.vectors = p->inputs / TINYML_LANES,
+		.rest = p->inputs % TINYML_LANES,
+		.zero = p->out_zero,
+		.low = p->out_min,
+		.high = p->out_max,
+	};
+
+	TINYML_ASSERT(p->out_min <= p->out_max);
+	TINYML_ASSERT(p->round_once == (p->loop == &tinyml_dense_mve_nibbles_once));
+	for (int32_t row = 0; row < p->rows; row++, x += p->inputs, y += p->outputs) {
+		int8_t four[4];
+
+		fours.x = x;
+		fours.weights = p->weights;
+		fours.bias = p->bias;
+		fours.multiplier = p->multiplier;
+		fours.shift = p->shift;
+		fours.y = y;
+		fours.end = &y[whole];
+		if (whole > 0) {
+			p->loop->apply(&fours);
+		}
+		if (last > 0) {
+			fours.weights += whole / 2 * p->inputs;
+			fours.bias += whole;
+			fours.multiplier += whole;
+			fours.shift += whole;
+			fours.y = four;
+			fours.end = &four[4];
+			p->loop->apply(&fours);
+			for (int32_t i = 0; i < last; i++) {
+				y[whole + i] = four[i];
+			}
 		}
 	}
 }

@@ -176,6 +176,17 @@ void tinyml_conv_mve_s8(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int
 			void *scratch);
 
 /**
+ * The same with weights of four bits, from -8 to 7: filters a and b are bytes 16 * b + a, which
+ * must be within int8. Those of each pair follow the pair before, and 15 bytes or fewer follow the
+ * last one up to a whole vector.
+ */
+extern const struct tinyml_conv_mve tinyml_conv_mve_nibbles_once;
+extern const struct tinyml_conv_mve tinyml_conv_mve_nibbles_twice;
+extern const struct tinyml_conv_mve tinyml_conv_mve_nibbles_relu;
+void tinyml_conv_nibbles_mve_s8(const struct tinyml_conv_mve_s8 *p, const int8_t *x, int8_t *y,
+				void *scratch);
+
+/**
  * int8 convolution for RISC-V with vectors of integers: one group, weights (kernel_h, kernel_w,
  * in_c, out_c) without zero point. The other tables have one entry per output channel; the bias
  * includes the zero points, as in struct tinyml_conv_stream_s8.

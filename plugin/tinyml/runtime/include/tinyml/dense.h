@@ -142,6 +142,16 @@ extern const struct tinyml_dense_mve tinyml_dense_mve_relu;  /* also, and out_mi
 void tinyml_dense_mve_s8(const struct tinyml_dense_mve_s8 *p, const int8_t *x, int8_t *y);
 
 /**
+ * The same with weights of four bits, from -8 to 7: filters a and b are bytes 16 * b + a, which
+ * must be within int8, and so are c and d. Vectors of a and b, and of c and d, take turns. All
+ * tables have whole fours of filters.
+ */
+extern const struct tinyml_dense_mve tinyml_dense_mve_nibbles_once;
+extern const struct tinyml_dense_mve tinyml_dense_mve_nibbles_twice;
+extern const struct tinyml_dense_mve tinyml_dense_mve_nibbles_relu;
+void tinyml_dense_nibbles_mve_s8(const struct tinyml_dense_mve_s8 *p, const int8_t *x, int8_t *y);
+
+/**
  * int8 dense layer for RISC-V with vectors of integers: weights (inputs, outputs) without zero
  * point. The other tables have one entry per output; the bias includes the zero points, as in the
  * stream.
