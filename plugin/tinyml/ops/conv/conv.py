@@ -31,7 +31,13 @@ from tinyml.ops.weighted.block_weights import PointwiseNibbles
 from tinyml.ops.weighted.byte_weights import ConvByteWeights
 from tinyml.ops.weighted.int16 import ConvInt16
 from tinyml.ops.weighted.into_float import ConvIntoFloat, PointwiseIntoFloat
-from tinyml.ops.weighted.nibbles import PAIR_BYTES, int4_weights, pairs_fit_bytes, vectors_in_pairs
+from tinyml.ops.weighted.nibbles import (
+    PAIR_BYTES,
+    elements_in_pairs,
+    int4_weights,
+    pairs_fit_bytes,
+    vectors_in_pairs,
+)
 from tinyml.ops.weighted.records import (
     TILE_WORDS,
     channel_tables,
@@ -169,6 +175,25 @@ class ConvVector(ConvInt8):
         return channel_tables(layer, sheet, filters, rvv.channels_last(filters))
 
 
+class ConvNibblesVector(ConvVector):
+    """The same with weights of four bits: two elements in one byte."""
+
+    name = "tinyml_conv_nibbles_rvv_s8"
+    constraints = (
+        int8_tensors,
+        constant_weights,
+        int4_weights,
+        helium.one_group,
+        rvv.several_channels,
+        helium.right_shifts,
+        small_extents,
+    )
+    weight_bits = 4
+
+    def weight_layout(self, layer: Layer[Convolution], sheet: Sheet) -> dict[str, object]:
+        return channel_tables(layer, sheet, layer.input(1).value, elements_in_pairs(layer))
+
+
 class ConvFloat(Kernel[Conv]):
     """Float convolution in portable C."""
 
@@ -200,6 +225,7 @@ class ConvFloat(Kernel[Conv]):
 register_kernels(
     Conv,
     ConvNibblesHelium(),
+    ConvNibblesVector(),
     ConvNibblesDsp(),
     ConvNibblesHalves(),
     ConvNibbles(),

@@ -29,6 +29,7 @@ from tinyml.ops.weighted.nibbles import (
     EIGHT_WORDS,
     FOUR_WORDS,
     begin_sums,
+    elements_in_pairs,
     fields_fit,
     four_bit_weights,
     int4_weights,
@@ -288,6 +289,23 @@ class DenseNibblesHelium(DenseHelium):
         }
 
 
+class DenseNibblesVector(DenseVector):
+    """With weights of four bits and vectors of RISC-V: two elements in one byte."""
+
+    name = "tinyml_dense_nibbles_rvv_s8"
+    constraints = (
+        int8_tensors,
+        constant_weights,
+        int4_weights,
+        rvv.several_channels,
+        helium.right_shifts,
+    )
+    weight_bits = 4
+
+    def weight_layout(self, layer: Layer[Dense], sheet: Sheet) -> dict[str, object]:
+        return channel_tables(layer, sheet, layer.input(1).value, elements_in_pairs(layer))
+
+
 class DenseFloat(Kernel[Dense]):
     """Float matrix-vector products in portable C."""
 
@@ -310,6 +328,7 @@ class DenseFloat(Kernel[Dense]):
 register_kernels(
     Dense,
     DenseNibblesHelium(),
+    DenseNibblesVector(),
     DenseNibblesDsp(),
     DenseNibbles(),
     *DENSE_KERNELS,

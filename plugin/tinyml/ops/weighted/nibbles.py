@@ -230,3 +230,12 @@ def vectors_in_fours(layer: Layer[Weighted], lanes: int) -> Array:
         for start in range(0, packed.shape[1], lanes)
     ]
     return np.concatenate(parts)
+
+
+def elements_in_pairs(layer: Layer[Weighted]) -> Array:
+    """For RISC-V's vectors, (elements, channels): two elements in a byte, and a last odd one by itself."""
+    rows = centred_weights(layer)
+    columns = rows.reshape(len(rows), -1).T
+    even = len(columns) // 2 * 2
+    packed = (columns[0:even:2] & 15) | (columns[1:even:2] & 15) << 4
+    return np.concatenate([packed, columns[even:] & 255]).astype(np.uint8).view(np.int8).reshape(-1)

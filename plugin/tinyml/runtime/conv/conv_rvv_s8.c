@@ -8,6 +8,7 @@
 
 #if TINYML_CORE_RVV
 
+#include "../weighted/rvv_nibbles_s8.h"
 #include "../weighted/rvv_s8.h"
 
 /* Copy the window of one position; elements outside the input are its zero point. */
@@ -39,9 +40,9 @@ static void conv_rvv_gather_window(const struct tinyml_conv_rvv_s8 *p, const int
 }
 
 /* All positions of one batch item. */
-static void conv_rvv_convolve(const struct tinyml_conv_rvv_s8 *p,
-			      const struct tinyml_rvv_filters *filters, const int8_t *x, int8_t *y,
-			      int8_t *columns)
+static inline __attribute__((always_inline)) void
+conv_rvv_convolve_item(const struct tinyml_conv_rvv_s8 *p, const struct tinyml_rvv_filters *filters,
+		       const int8_t *x, int8_t *y, int8_t *columns, bool nibbles)
 {
 	const struct tinyml_window *w = &p->window;
 	const int32_t positions = w->out_h * w->out_w, direction = p->from_the_end ? -1 : 1;
@@ -54,18 +55,27 @@ static void conv_rvv_convolve(const struct tinyml_conv_rvv_s8 *p,
 		conv_rvv_gather_window(p, x, first + direction * done,
 				       &columns[count++ * elements]);
 		if (count == TINYML_RVV_WINDOWS) {
-			tinyml_rvv_apply_windows(filters, columns, y, step);
+			if (nibbles) {
+				tinyml_rvv_apply_windows_nibbles(filters, columns, y, step);
+			} else {
+				tinyml_rvv_apply_windows(filters, columns, y, step);
+			}
 			y += TINYML_RVV_WINDOWS * step;
 			count = 0;
 		}
 	}
 	for (int32_t i = 0; i < count; i++, y += step) {
-		tinyml_rvv_apply(filters, &columns[i * elements], y);
+		if (nibbles) {
+			tinyml_rvv_apply_nibbles(filters, &columns[i * elements], y);
+		} else {
+			tinyml_rvv_apply(filters, &columns[i * elements], y);
+		}
 	}
 }
 
-void tinyml_conv_rvv_s8(const struct tinyml_conv_rvv_s8 *p, const int8_t *x, int8_t *y,
-			void *scratch)
+static inline __attribute__((always_inline)) void
+conv_rvv_convolve(const struct tinyml_conv_rvv_s8 *p, const int8_t *x, int8_t *y, void *scratch,
+		  bool nibbles)
 {
 	const struct tinyml_window *w = &p->window;
 	const int32_t in_bytes = w->in_h * w->in_w * w->in_c;
@@ -77,8 +87,21 @@ void tinyml_conv_rvv_s8(const struct tinyml_conv_rvv_s8 *p, const int8_t *x, int
 	for (int32_t item = 0; item < w->batches; item++) {
 		const int32_t n = p->from_the_end ? w->batches - 1 - item : item;
 
-		conv_rvv_convolve(p, &filters, &x[n * in_bytes], &y[n * out_bytes], scratch);
+		conv_rvv_convolve_item(p, &filters, &x[n * in_bytes], &y[n * out_bytes], scratch,
+				       nibbles);
 	}
+}
+
+void tinyml_conv_rvv_s8(const struct tinyml_conv_rvv_s8 *p, const int8_t *x, int8_t *y,
+			void *scratch)
+{
+	conv_rvv_convolve(p, x, y, scratch, false);
+}
+
+void tinyml_conv_nibbles_rvv_s8(const struct tinyml_conv_rvv_s8 *p, const int8_t *x, int8_t *y,
+				void *scratch)
+{
+	conv_rvv_convolve(p, x, y, scratch, true);
 }
 
 #endif /* TINYML_CORE_RVV */

@@ -209,6 +209,13 @@ struct tinyml_conv_rvv_s8 {
 void tinyml_conv_rvv_s8(const struct tinyml_conv_rvv_s8 *p, const int8_t *x, int8_t *y,
 			void *scratch);
 
+/**
+ * The same with weights of four bits, from -8 to 7, two elements in a byte, the first in its lower
+ * half. If the number of elements is odd, the last has bytes of its own.
+ */
+void tinyml_conv_nibbles_rvv_s8(const struct tinyml_conv_rvv_s8 *p, const int8_t *x, int8_t *y,
+				void *scratch);
+
 struct tinyml_conv_f32 {
 	struct tinyml_window window;
 	int16_t groups;

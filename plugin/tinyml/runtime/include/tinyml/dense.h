@@ -172,6 +172,12 @@ struct tinyml_dense_rvv_s8 {
 
 void tinyml_dense_rvv_s8(const struct tinyml_dense_rvv_s8 *p, const int8_t *x, int8_t *y);
 
+/**
+ * The same with weights of four bits, from -8 to 7, two elements in a byte, the first in its lower
+ * half. If the number of elements is odd, the last has bytes of its own.
+ */
+void tinyml_dense_nibbles_rvv_s8(const struct tinyml_dense_rvv_s8 *p, const int8_t *x, int8_t *y);
+
 struct tinyml_dense_f32 {
 	int32_t rows;
 	int32_t inputs;
