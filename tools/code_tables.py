@@ -9,7 +9,7 @@ import re
 import subprocess
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -113,8 +113,13 @@ def layer_bytes(model: Compiled, machine: Machine) -> dict[int, int]:
     return dict(found)
 
 
-def library_functions(machine: Machine, wanted: Iterable[str]) -> dict[str, list[tuple[str, int]]]:
-    """Every function of the runtime and of CMSIS-NN, and ``wanted`` ones of the C library, linked alone."""
+def library_functions(
+    machine: Machine, wanted: Iterable[str], known: Collection[str] = ()
+) -> dict[str, list[tuple[str, int]]]:
+    """Every function of the runtime and of CMSIS-NN, and ``wanted`` ones of the C library, linked alone.
+
+    ``known`` ones are left out.
+    """
     board = _board(machine)
     compiler, linker = tools.cross_compiler(board.toolchain), tools.linker(board.toolchain)
     flags, _, units = library_units(_everything(), base_flags(machine, Options()), Options())
@@ -127,7 +132,7 @@ def library_functions(machine: Machine, wanted: Iterable[str]) -> dict[str, list
         folder = Path(scratch)
         listed = folder / "objects"
         listed.write_text("\n".join(map(str, objects)), encoding="utf-8")
-        for name in sorted(names):
+        for name in sorted(names.difference(known)):
             map_file = folder / "one.map"
             command = [
                 *(str(linker.path), *machine.target.gcc_flags, "-nostartfiles"),

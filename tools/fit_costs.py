@@ -89,10 +89,10 @@ def save(model: CostModel) -> None:
     data = {key: value for key, value in asdict(model).items() if key != "target"}
     DATA.mkdir(exist_ok=True)
     text = json.dumps(data, indent=1)
-    (DATA / f"{model.target}.json").write_text(_narrow(text) + "\n", encoding="utf-8")
+    (DATA / f"{model.target}.json").write_text(narrow(text) + "\n", encoding="utf-8")
 
 
-def _narrow(text: str) -> str:
+def narrow(text: str) -> str:
     """Lists of numbers and of words on one line."""
     return re.sub(r"\[\s*([^\[\]{}]*?)\s*\]", lambda m: "[" + " ".join(m[1].split()) + "]", text)
 

@@ -12,7 +12,7 @@ from typing import Any
 from unittest import mock
 
 from tests.random_layers.batch import Batch
-from tests.support.layer_kinds import same
+from tests.support.layer_kinds import always_four_bits, same
 from tinyml import harness
 from tinyml.base.errors import TinymlError
 from tinyml.emit.model import Provenance
@@ -104,7 +104,7 @@ def _run(batch: Batch, place: Place, choices: Choices) -> Tally:
 
 
 def _compile(batch: Batch, options: Options, choices: Choices) -> Compiled:
-    with _any_plan(choices.alignment), _any_four_bits():
+    with _any_plan(choices.alignment), always_four_bits():
         return compile_graph(batch.graph, "layers", Provenance("layers", "0" * 64, ""), options)
 
 
@@ -117,16 +117,6 @@ def _played(batch: Batch, options: Options, choices: Choices) -> tuple[Batch, Co
         rest = batch.only({node.name for node in batch.graph.nodes}.difference(error.layers))
         return _played(rest, options, choices)
     return batch, compiled, play_files(image.content, options.target)
-
-
-@contextmanager
-def _any_four_bits() -> Iterator[None]:
-    """Weights that fit into four bits are stored in them, even if that costs more code than it saves."""
-    with (
-        mock.patch("tinyml.memory.four_bits.saved_bytes", return_value=1 << 20),
-        mock.patch("tinyml.memory.select.fast_enough", return_value=True),
-    ):
-        yield
 
 
 @contextmanager

@@ -4,7 +4,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from unittest import mock
 
 import numpy as np
 
@@ -12,7 +15,7 @@ from tinyml.ir import Array, DType, Graph, Node, Quant, Tensor
 from tinyml.ops.shared.quant import quant_of
 from tinyml.ops.weighted.weighted import Weighted
 
-KINDS = ("int8", "int16", "computed_int8", "into_float", "float32", "sparse", "computed")
+KINDS = ("int8", "four_bits", "int16", "computed_int8", "into_float", "float32", "sparse", "computed")
 REAL = ("float32", "sparse", "computed")
 
 
@@ -35,6 +38,9 @@ def as_kind(graph: Graph, kind: str) -> Graph:
                 tensors[b.name] = Tensor.constant(
                     b.name, np.where(extreme, np.sign(wide) * np.iinfo(np.int64).max, wide)
                 )
+        elif kind == "four_bits":
+            values = (w.value & 15).astype(np.int16) - 8 + quant_of(w).zero_points[0]
+            tensors[w.name] = Tensor.constant(w.name, np.clip(values, -128, 127).astype(np.int8), w.quant)
         elif kind == "computed_int8":
             for tensor in (w, *bias):
                 tensors[tensor.name] = Tensor(tensor.name, tensor.shape, tensor.dtype, tensor.quant)
@@ -70,6 +76,17 @@ def _into_float(node: Node, tensors: dict[str, Tensor]) -> Node:
 def _words(tensor: Tensor) -> Tensor:
     assert tensor.quant is not None
     return Tensor(tensor.name, tensor.shape, DType.INT16, Quant.per_tensor(tensor.quant.scale / 256, 0))
+
+
+@contextmanager
+def always_four_bits() -> Iterator[None]:
+    """Weights that fit into four bits are stored in them, whatever that costs in code and instructions."""
+    with (
+        mock.patch("tinyml.memory.four_bits.saved_bytes", return_value=1 << 20),
+        mock.patch("tinyml.memory.select.fast_enough", return_value=True),
+        mock.patch("tinyml.memory.select.large_enough", return_value=True),
+    ):
+        yield
 
 
 def random_values(rng: np.random.Generator, tensor: Tensor) -> Array:

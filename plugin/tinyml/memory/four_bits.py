@@ -20,6 +20,9 @@ from tinyml.ops.framework.kernel_costs import instructions
 UNKNOWN_CODE_BYTES = 2048
 """What a kernel is taken to link if its code was never measured on the core."""
 
+LEAST_WEIGHTS = 256
+"""Layers with fewer weights keep their bytes: there is nothing to gain."""
+
 Choice = tuple[Layer, Kernel[Any]]
 
 
@@ -40,6 +43,11 @@ def fast_enough(four: Kernel[Any], eight: Kernel[Any], layer: Layer, target: Tar
     if less is None or more is None:
         return slower > 1
     return more <= slower * less
+
+
+def large_enough(layer: Layer) -> bool:
+    """Whether four bits save anything worth mentioning."""
+    return len(layer.inputs) > 1 and layer.inputs[1] is not None and layer.input(1).elements >= LEAST_WEIGHTS
 
 
 def _with_vectors(kernel: Kernel[Any]) -> bool:
@@ -76,9 +84,7 @@ def worth_storing(
 def _size(eights: Sequence[Choice], kernels: Sequence[Kernel[Any]], target: Target) -> int:
     """Bytes of code, less those that weights save."""
     functions = {
-        name
-        for (layer, _), kernel in zip(eights, kernels, strict=True)
-        for name in kernel.functions(layer)
+        name for (layer, _), kernel in zip(eights, kernels, strict=True) for name in kernel.functions(layer)
     }
     unknown = {
         kernel.name

@@ -15,7 +15,7 @@ from tinyml.base.naming import short
 from tinyml.cores import core_data
 from tinyml.cores.targets import Target
 from tinyml.ir import Graph, Layer
-from tinyml.memory.four_bits import fast_enough, few_bits, worth_storing
+from tinyml.memory.four_bits import fast_enough, few_bits, large_enough, worth_storing
 from tinyml.ops.framework.kernel import Kernel, Library, Overlay, kernels_of
 from tinyml.ops.framework.kernel_costs import instructions
 from tinyml.settings.optimize import BALANCED, Goal
@@ -51,8 +51,8 @@ def select(
     """For each layer the first kernel that the target, the libraries and the layer allow.
 
     With ``cheapest``, CMSIS-NN and our own kernels compete: fewer instructions win, and of two that take
-    about the same, the one with less memory in the arena. ``goal`` may prefer less code. Weights that fit into
-    four bits are stored in them where that makes the image smaller (``four_bits.py``). Instructions are
+    about the same, the one with less memory in the arena. ``goal`` may prefer less code. Weights that fit
+    into four bits are stored in them where that makes the image smaller (``four_bits.py``). Instructions are
     estimated with figures that were fitted to counted layers: ``ops/framework/kernel_costs.py``.
     """
     chosen: list[Selected] = []
@@ -92,8 +92,9 @@ def _in_four_bits(
         layer, eight = one.layer, one.kernel
         wanted = not cheapest and eight.library is Library.CMSIS_NN
         four = _first_fit(layer, target, frozenset({Library.CMSIS_NN}) if wanted else libraries, True)
-        fits = isinstance(four, Kernel) and fast_enough(four, eight, layer, target, goal.four_bits)
-        fours.append(four if isinstance(four, Kernel) and fits else None)
+        gains = isinstance(four, Kernel) and large_enough(layer)
+        slow = gains and not fast_enough(four, eight, layer, target, goal.four_bits)
+        fours.append(four if gains and not slow else None)
     if not any(fours):
         return list(chosen)
     best = worth_storing([(one.layer, one.kernel) for one in chosen], fours, target)

@@ -11,9 +11,9 @@ from tinyml.ops.conv.convolution import Convolution
 from tinyml.ops.conv.planes import DepthwiseDsp, DepthwiseHalves, DepthwisePlanes
 from tinyml.ops.conv.whole import whole_input
 from tinyml.ops.framework.kernel import Sheet
+from tinyml.ops.shared.quant import quant_of
 from tinyml.ops.weighted.nibbles import channel_nibbles, few_elements, int4_weights
 from tinyml.ops.weighted.records import quantized_record
-from tinyml.ops.shared.quant import quant_of
 
 
 def several_windows(layer: Layer[Convolution]) -> bool:

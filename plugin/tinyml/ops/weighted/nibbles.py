@@ -6,10 +6,10 @@ Four bits are a property of values, wherever a model came from: if the weights o
 point, are at most sixteen consecutive integers, u = w - lowest needs four bits. An int16 holds one element of
 four filters, h = u0 + 16 u1 + 256 u2 + 4096 (u3 - 8).
 
-Kernels in plain C add up x h, x (h >> 4), x (h >> 8) and x (h >> 12): each sum less 16 times the next is that
-of one filter. Kernels with DSP instructions add up x h and x times its 12, 8 and 4 lower bits: of two int16
-at once, each costs one instruction to mask. The sums of the second, third and fourth filter are then the upper
-28, 24 and 20 bits of a word.
+Kernels in plain C add up x h, x (h >> 4), x (h >> 8) and x (h >> 12): each sum less 16 times the next is
+that of one filter. Kernels with DSP instructions add up x h and x times its 12, 8 and 4 lower bits: of two
+int16 at once, each costs one instruction to mask. The sums of the second, third and fourth filter are then
+the upper 28, 24 and 20 bits of a word.
 """
 
 from __future__ import annotations
@@ -163,7 +163,11 @@ def filter_nibbles(rows: Array) -> Array:
     whole = np.pad(rows, ((0, 0), (0, -rows.shape[1] % 4)))
     whole = np.pad(whole, ((0, 0), (whole.shape[1] % 8, 0)))
     eights = (whole & 15).astype(np.uint32).reshape(len(rows), -1, 8)
-    return np.asarray((eights << (4 * np.arange(8, dtype=np.uint32))).sum(axis=2)).astype(np.uint32).view(np.int32)
+    return (
+        np.asarray((eights << (4 * np.arange(8, dtype=np.uint32))).sum(axis=2))
+        .astype(np.uint32)
+        .view(np.int32)
+    )
 
 
 def one_by_one(layer: Layer[Weighted], bias: Array, multipliers: Multipliers) -> Array:

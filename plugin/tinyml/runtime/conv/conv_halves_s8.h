@@ -54,7 +54,8 @@ static inline int32_t conv_halves_words_before_bytes(int32_t column)
 
 static int32_t conv_stream_group_words(const struct group *g)
 {
-	return g->out_c * ((g->column * WEIGHT_BITS + 31) / 32 + 3); /* and bias, factor, exponent */
+	return g->out_c *
+	       ((g->column * WEIGHT_BITS + 31) / 32 + 3); /* and bias, factor, exponent */
 }
 
 #if WEIGHT_BITS == 8

@@ -13,8 +13,8 @@
 #define WEIGHT_BITS 4
 #include "conv_halves_s8.h"
 
-void tinyml_conv_nibbles_halves_s8(const struct tinyml_conv_stream_s8 *p, const int8_t *x, int8_t *y,
-				   void *scratch)
+void tinyml_conv_nibbles_halves_s8(const struct tinyml_conv_stream_s8 *p, const int8_t *x,
+				   int8_t *y, void *scratch)
 {
 	const struct tinyml_window *w = &p->window;
 	const int32_t size = w->kernel_h * w->kernel_w * (w->in_c / p->groups);

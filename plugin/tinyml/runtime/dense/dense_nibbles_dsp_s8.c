@@ -24,13 +24,13 @@
 
 /* What is the same for all filters. Assembly knows the order of the members. */
 struct eights {
-	int32_t begin[4];  /* what zero points add to the sums of four filters */
-	const void *x;     /* bytes, or int16 in the order in which they are multiplied */
-	int32_t skipped;   /* bytes of code before the first round of the loop */
-	const void *end;   /* of x, in whole words */
-	int32_t once;      /* one rounding */
+	int32_t begin[4];   /* what zero points add to the sums of four filters */
+	const void *x;      /* bytes, or int16 in the order in which they are multiplied */
+	int32_t skipped;    /* bytes of code before the first round of the loop */
+	const void *end;    /* of x, in whole words */
+	int32_t once;       /* one rounding */
 	uint32_t last_word; /* of bytes */
-	int32_t rest;      /* elements in it */
+	int32_t rest;       /* elements in it */
 	int8_t *y;
 	int32_t twice_zero;
 	const int8_t *y_end;
@@ -56,8 +56,8 @@ __attribute__((noinline, used)) void tinyml_dense_nibbles_outputs(const int32_t 
 void tinyml_dense_nibbles_outputs(const int32_t *sums, const int32_t *factor, uint32_t exponents,
 				  const struct eights *p)
 {
-	const struct tinyml_output to = tinyml_output(p->once != 0, p->twice_zero >> 1,
-						      INT8_MIN, INT8_MAX);
+	const struct tinyml_output to =
+		tinyml_output(p->once != 0, p->twice_zero >> 1, INT8_MIN, INT8_MAX);
 
 	for (int32_t i = 0; i < 4; i++, exponents >>= 8) {
 		p->y[i] = tinyml_output_s8(sums[i], (int32_t)((uint32_t)factor[i] >> 1),
@@ -331,8 +331,8 @@ dense_nibbles_multiply_short(const uint32_t *filters, struct eights *p)
 	}
 	p->x = halves;
 	p->end = to;
-	p->skipped = BYTES_OF_CODE +
-		     (-((to - halves) / 2) & (ROUND_OF_HALVES - 1)) * CODE_OF_HALVES;
+	p->skipped =
+		BYTES_OF_CODE + (-((to - halves) / 2) & (ROUND_OF_HALVES - 1)) * CODE_OF_HALVES;
 	filters = dense_nibbles_multiply(filters, p);
 	p->x = x;
 	p->end = end;

@@ -33,8 +33,8 @@ static inline void tinyml_rvv_apply_nibbles(const struct tinyml_rvv_filters *f, 
 			if (at == last) {
 				break;
 			}
-			sums = __riscv_vwmacc(
-				sums, at[1], __riscv_vsext_vf2(__riscv_vsra(both, 4, vl), vl), vl);
+			sums = __riscv_vwmacc(sums, at[1],
+					      __riscv_vsext_vf2(__riscv_vsra(both, 4, vl), vl), vl);
 		}
 		tinyml_rvv_store(f, done, sums, &y[done], vl);
 	}

@@ -1,0 +1,130 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Weights of four bits: which layers take them, and how they are stored."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.support.weighted_layers import Layers, Weighted
+from tinyml.cores.targets import find_target
+from tinyml.ir import Array, Layer
+from tinyml.memory.placement import LIBRARIES
+from tinyml.memory.select import select
+from tinyml.ops.conv.conv import Conv
+from tinyml.ops.conv.depthwise import DepthwiseConv
+from tinyml.ops.dense.dense import Dense
+from tinyml.ops.weighted import nibbles
+from tinyml.settings.optimize import GOALS
+
+DENSE = Weighted(Dense(), (1, 128), (128, 128), lowest=-8, largest=7)
+CONV = Weighted(Conv(), (1, 5, 5, 64), (128, 1, 1, 64), lowest=-8, largest=7)
+
+
+def layer_of(case: Weighted) -> Layer:
+    sketch = Layers()
+    sketch.weighted("layer", case, once=False)
+    (layer,) = sketch.graph().layers()
+    return layer
+
+
+def chosen(case: Weighted, target: str, goal: str = "balanced") -> str:
+    sketch = Layers()
+    sketch.weighted("layer", case, once=False)
+    (one,) = select(sketch.graph(), find_target(target), LIBRARIES["portable"], goal=GOALS[goal])
+    return one.kernel.name
+
+
+@pytest.mark.parametrize(
+    "case, target, kernel",
+    [
+        (DENSE, "cortex-m4", "tinyml_dense_nibbles_dsp_s8"),
+        (DENSE, "cortex-m3", "tinyml_dense_nibbles_s8"),
+        (replace(DENSE, lowest=-7), "cortex-m55", "tinyml_dense_nibbles_mve_s8"),
+        (CONV, "cortex-m4", "tinyml_conv_nibbles_dsp_s8"),
+        (CONV, "cortex-m0", "tinyml_conv_nibbles_halves_s8"),
+        (replace(CONV, lowest=-7), "cortex-m55", "tinyml_conv_nibbles_mve_s8"),
+        (replace(CONV, lowest=-15, largest=0), "cortex-m3", "tinyml_conv_nibbles_s8"),
+    ],
+)
+def test_large_layers_take_four_bits(case: Weighted, target: str, kernel: str) -> None:
+    assert chosen(case, target) == kernel
+
+
+@pytest.mark.parametrize("target", ["cortex-m0", "cortex-m3", "cortex-m4", "cortex-m55"])
+@pytest.mark.parametrize("goal", GOALS)
+def test_seventeen_values_are_bytes(target: str, goal: str) -> None:
+    assert "nibbles" not in chosen(replace(DENSE, largest=8), target, goal)
+
+
+@pytest.mark.parametrize("target", ["cortex-m0", "cortex-m3", "cortex-m4", "cortex-m55"])
+def test_small_layers_keep_bytes(target: str) -> None:
+    """A kernel takes more code than they save."""
+    small = Weighted(Dense(), (1, 10), (6, 10), lowest=-7, largest=7)
+    assert "nibbles" not in chosen(small, target)
+
+
+def test_speed_keeps_bytes_where_costs_are_not_known() -> None:
+    assert "nibbles" not in chosen(DENSE, "cortex-m4", "speed")
+
+
+def test_a_zero_point_is_no_obstacle() -> None:
+    shifted = replace(DENSE, zero=100, lowest=92, largest=107)
+    assert nibbles.lowest_weight(layer_of(shifted)) == -8
+    assert chosen(shifted, "cortex-m4") == "tinyml_dense_nibbles_dsp_s8"
+
+
+def fields(words: Array) -> Array:
+    """The weights in int16, by filter: (4, elements)."""
+    wide = words.astype(np.int64)
+    lower = [wide >> 4 * i & 15 for i in range(3)]
+    return np.array([*lower, (wide >> 12) + 8])
+
+
+def test_four_filters_in_an_int16() -> None:
+    rows = np.random.default_rng(1).integers(-8, 8, (4, 11)).astype(np.int16)
+    packed = nibbles.nibbles(rows, -8)
+    assert packed.shape == (1, 12) and packed[0, 11] == 0
+    assert np.array_equal(fields(packed[0, :11]) - 8, rows)
+
+
+@pytest.mark.parametrize("which, limit", [(1, 27), (2, 23), (3, 19)])
+@pytest.mark.parametrize("beyond", [0, 1])
+def test_sums_of_fields_have_limits(which: int, limit: int, beyond: int) -> None:
+    layer = layer_of(replace(DENSE, weights=(8, 128)))
+    _, high = nibbles.accumulator_limits(layer)
+    bias = layer.input(2).value.astype(np.int64)
+    bias[4 + which] += (1 << limit) - 1 + beyond - high[4 + which]
+    tensors = (layer.inputs[0], layer.inputs[1], replace(layer.input(2), data=bias.astype(np.int32)))
+    assert nibbles.fields_fit(replace(layer, inputs=tensors)) is (beyond == 0)
+
+
+def test_two_filters_in_a_byte() -> None:
+    weights = np.array([[-1, 7], [-7, 7]], np.int8)
+    assert nibbles.pairs_of_bytes(weights).tolist() == [[-113, 119]]
+    assert nibbles.pairs_of_bytes(np.array([[-1], [-8]], np.int8)).min() < -128
+
+
+@pytest.mark.parametrize("taps", [1, 2, 7, 8, 9, 25, 49])
+def test_depthwise_channels_have_bytes_of_their_own(taps: int) -> None:
+    rows = np.random.default_rng(taps).integers(-8, 8, (3, taps)).astype(np.int16)
+    packed = nibbles.channel_nibbles(rows).view(np.uint8).reshape(3, -1)
+    assert packed.shape[1] == (taps + 1) // 2
+    for row, stored in zip(rows, packed, strict=True):
+        found: list[int] = []
+        whole = taps // 8 * 4
+        for start in range(0, whole, 4):
+            four = stored[start : start + 4]
+            found += [*(four & 15), *(four >> 4)]
+        for byte in stored[whole:]:
+            found += [byte & 15, byte >> 4]
+        signed = [int(value) - 16 * (value >= 8) for value in found[:taps]]
+        assert signed == row.tolist()
+
+
+def test_kernels_of_the_whole_input_keep_bytes() -> None:
+    whole = Weighted(DepthwiseConv(), (1, 21, 1, 600), (1, 21, 1, 600), lowest=-7, largest=7)
+    assert "nibbles" not in chosen(whole, "cortex-m4")
