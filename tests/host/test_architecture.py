@@ -32,6 +32,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("settings",),
     ("datasets", "npu", "passes", "reference", "watch"),
     ("quantize",),
+    ("memory.four_bits",),
     ("memory.select",),
     ("memory.schedule",),
     ("memory.plan",),

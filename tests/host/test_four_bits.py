@@ -87,7 +87,8 @@ def fields(words: Array) -> Array:
 def test_four_filters_in_an_int16() -> None:
     rows = np.random.default_rng(1).integers(-8, 8, (4, 11)).astype(np.int16)
     packed = nibbles.nibbles(rows, -8)
-    assert packed.shape == (1, 12) and packed[0, 11] == 0
+    assert packed.shape == (1, 12)
+    assert packed[0, 11] == 0
     assert np.array_equal(fields(packed[0, :11]) - 8, rows)
 
 

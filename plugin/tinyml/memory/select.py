@@ -92,9 +92,11 @@ def _in_four_bits(
         layer, eight = one.layer, one.kernel
         wanted = not cheapest and eight.library is Library.CMSIS_NN
         four = _first_fit(layer, target, frozenset({Library.CMSIS_NN}) if wanted else libraries, True)
-        gains = isinstance(four, Kernel) and large_enough(layer)
-        slow = gains and not fast_enough(four, eight, layer, target, goal.four_bits)
-        fours.append(four if gains and not slow else None)
+        if not isinstance(four, Kernel) or not large_enough(layer):
+            fours.append(None)
+        else:
+            fast = fast_enough(four, eight, layer, target, goal.four_bits)
+            fours.append(four if fast else None)
     if not any(fours):
         return list(chosen)
     best = worth_storing([(one.layer, one.kernel) for one in chosen], fours, target)

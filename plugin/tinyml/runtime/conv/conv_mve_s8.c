@@ -449,22 +449,21 @@ struct tinyml_conv_mve {
 };
 
 /* One function each, so that only what a model uses is linked. */
-#define LOOP_OF(name, multiply, round, limit, product, part)                                       \
+#define LOOP(name, multiply, round, limit, product, part)                                          \
 	NOT_INLINED void conv_mve_apply_##name(struct filters *filters)                            \
 	{                                                                                          \
 		APPLY(filters, multiply, round, limit, product, part);                             \
 	}                                                                                          \
 	const struct tinyml_conv_mve tinyml_conv_mve_##name = {conv_mve_apply_##name};
-#define LOOP(name, multiply, round, limit)                                                         \
-	LOOP_OF(name, multiply, round, limit, MULTIPLY, APART)                                     \
-	LOOP_OF(nibbles_##name, multiply, round, limit, MULTIPLY_NIBBLES, APART_NIBBLES)
-LOOP(once, "vqdmulh.s32", HALVES_UP, LIMIT)
-LOOP(twice, "vqrdmulh.s32", HALVES_AWAY, LIMIT)
+LOOP(once, "vqdmulh.s32", HALVES_UP, LIMIT, MULTIPLY, APART)
+LOOP(twice, "vqrdmulh.s32", HALVES_AWAY, LIMIT, MULTIPLY, APART)
 /* Nothing below the zero point is kept: how negative halves are rounded changes no output. The
  * limits are those of a byte. */
-LOOP(relu, "vqrdmulh.s32", HALVES_UP, NO_LIMIT)
+LOOP(relu, "vqrdmulh.s32", HALVES_UP, NO_LIMIT, MULTIPLY, APART)
+LOOP(nibbles_once, "vqdmulh.s32", HALVES_UP, LIMIT, MULTIPLY_NIBBLES, APART_NIBBLES)
+LOOP(nibbles_twice, "vqrdmulh.s32", HALVES_AWAY, LIMIT, MULTIPLY_NIBBLES, APART_NIBBLES)
+LOOP(nibbles_relu, "vqrdmulh.s32", HALVES_UP, NO_LIMIT, MULTIPLY_NIBBLES, APART_NIBBLES)
 #undef LOOP
-#undef LOOP_OF
 
 /* Four filters, or the last ones, whose outputs are not written as words. */
 NOT_INLINED void conv_mve_apply_four(const struct tinyml_conv_mve_s8 *p, struct filters *filters,

@@ -122,8 +122,8 @@ __attribute__((naked, noinline, used)) void tinyml_conv_nibbles_dot(void)
 
 /* Outputs of some of four filters at both windows, the second first, for it may be the same place.
  * Exponents may be below zero: an output that is not smaller than half the sum. */
-static void conv_nibbles_write_outputs(const struct outputs *p, const uint32_t *w, int32_t count,
-				       const struct tinyml_output *to)
+static void conv_nibbles_dsp_write_outputs(const struct outputs *p, const uint32_t *w,
+					   int32_t count, const struct tinyml_output *to)
 {
 	const int8_t *exponent = (const int8_t *)&w[4];
 
@@ -144,7 +144,7 @@ void tinyml_conv_nibbles_outputs(struct outputs *p, const uint32_t *w)
 	const struct tinyml_output to =
 		tinyml_output(p->once != 0, p->twice_zero >> 1, INT8_MIN, INT8_MAX);
 
-	conv_nibbles_write_outputs(p, w, 4, &to);
+	conv_nibbles_dsp_write_outputs(p, w, 4, &to);
 	p->first += 4;
 	p->second += 4;
 }
@@ -212,8 +212,8 @@ void tinyml_conv_nibbles_outputs(struct outputs *p, const uint32_t *w)
 			"b 2b\n\t");                                                               \
 	}
 /* clang-format on */
-FOURS(conv_nibbles_fours_once, "", AS_IT_IS)
-FOURS(conv_nibbles_fours_twice, "r", FROM_ZERO)
+FOURS(conv_nibbles_dsp_fours_once, "", AS_IT_IS)
+FOURS(conv_nibbles_dsp_fours_twice, "r", FROM_ZERO)
 #undef FOURS
 #undef FROM_ZERO
 #undef AS_IT_IS
@@ -221,10 +221,10 @@ FOURS(conv_nibbles_fours_twice, "r", FROM_ZERO)
 #undef OUTPUTS
 
 /* The sums of four filters; returns what follows the weights. */
-TINYML_ASSEMBLY static const uint32_t *conv_nibbles_dot_four(const uint32_t *filters TINYML_UNSEEN,
-							     const uint32_t *columns TINYML_UNSEEN,
-							     const uint32_t *end TINYML_UNSEEN,
-							     struct outputs *to TINYML_UNSEEN)
+TINYML_ASSEMBLY static const uint32_t *
+conv_nibbles_dsp_dot_four(const uint32_t *filters TINYML_UNSEEN,
+			  const uint32_t *columns TINYML_UNSEEN, const uint32_t *end TINYML_UNSEEN,
+			  struct outputs *to TINYML_UNSEEN)
 {
 	/* clang-format off */
 	__asm__ volatile(
@@ -239,7 +239,8 @@ TINYML_ASSEMBLY static const uint32_t *conv_nibbles_dot_four(const uint32_t *fil
 
 /* Adds up the elements of both columns: blocks of four elements each, of which there are some. In
  * assembly, because compilers load two words at a time. */
-static void conv_nibbles_sum_columns(const uint32_t *c, const uint32_t *last, int32_t all[WINDOWS])
+static void conv_nibbles_dsp_sum_columns(const uint32_t *c, const uint32_t *last,
+					 int32_t all[WINDOWS])
 {
 	int32_t first = 0, second = 0;
 
@@ -271,8 +272,8 @@ static void conv_nibbles_sum_columns(const uint32_t *c, const uint32_t *last, in
 
 /* What zero points add to the sums, for both windows: fields are larger than weights by
  * weight_zero, the fourth one by 8 less. What follows the last element of a window is not known. */
-static void conv_nibbles_begin(const struct tinyml_conv_stream_s8 *p, const struct group *g,
-			       const uint32_t *columns, struct outputs *to)
+static void conv_nibbles_dsp_begin(const struct tinyml_conv_stream_s8 *p, const struct group *g,
+				   const uint32_t *columns, struct outputs *to)
 {
 	const int32_t elements = p->window.kernel_h * p->window.kernel_w * g->in_c;
 	const int32_t rest = elements % 4;
@@ -280,7 +281,7 @@ static void conv_nibbles_begin(const struct tinyml_conv_stream_s8 *p, const stru
 	int32_t all[WINDOWS] = {0};
 
 	if (columns != last) {
-		conv_nibbles_sum_columns(columns, last, all);
+		conv_nibbles_dsp_sum_columns(columns, last, all);
 	}
 	for (int32_t i = 0; i < WINDOWS; i++) {
 		if (rest > 0) {
@@ -314,14 +315,14 @@ static void conv_stream_apply_filters(const struct tinyml_conv_stream_s8 *p, con
 	};
 	int32_t left = g->out_c - 4 * outputs.fours;
 
-	conv_nibbles_begin(p, g, columns, &outputs);
+	conv_nibbles_dsp_begin(p, g, columns, &outputs);
 	if (outputs.fours > 0) {
-		w = p->round_once ? conv_nibbles_fours_once(w, columns, end, &outputs)
-				  : conv_nibbles_fours_twice(w, columns, end, &outputs);
+		w = p->round_once ? conv_nibbles_dsp_fours_once(w, columns, end, &outputs)
+				  : conv_nibbles_dsp_fours_twice(w, columns, end, &outputs);
 	}
 	for (; left > 0; left -= 4, w += 5, outputs.first += 4, outputs.second += 4) {
-		w = conv_nibbles_dot_four(w, columns, end, &outputs);
-		conv_nibbles_write_outputs(&outputs, w, left < 4 ? left : 4, &to);
+		w = conv_nibbles_dsp_dot_four(w, columns, end, &outputs);
+		conv_nibbles_dsp_write_outputs(&outputs, w, left < 4 ? left : 4, &to);
 	}
 }
 

@@ -182,22 +182,22 @@ struct tinyml_dense_mve {
 };
 
 /* One function each, so that only what a model uses is linked. */
-#define LOOP_OF(name, multiply, round, products, rest, part)                                       \
+#define LOOP(name, multiply, round, products, rest, part)                                          \
 	__attribute__((noinline)) static void dense_mve_apply_##name(const struct fours *fours)    \
 	{                                                                                          \
 		APPLY(fours, multiply, round, products, rest, part);                               \
 	}                                                                                          \
 	const struct tinyml_dense_mve tinyml_dense_mve_##name = {dense_mve_apply_##name};
-#define LOOP(name, multiply, round)                                                                \
-	LOOP_OF(name, multiply, round, MULTIPLY, MULTIPLY_REST, APART)                             \
-	LOOP_OF(nibbles_##name, multiply, round, MULTIPLY_NIBBLES, MULTIPLY_REST_NIBBLES,          \
-		APART_NIBBLES)
-LOOP(once, "vqdmulh.s32", HALVES_UP)
-LOOP(twice, "vqrdmulh.s32", HALVES_AWAY)
+LOOP(once, "vqdmulh.s32", HALVES_UP, MULTIPLY, MULTIPLY_REST, APART)
+LOOP(twice, "vqrdmulh.s32", HALVES_AWAY, MULTIPLY, MULTIPLY_REST, APART)
 /* Nothing below the zero point is kept: how negative halves are rounded changes no output. */
-LOOP(relu, "vqrdmulh.s32", HALVES_UP)
+LOOP(relu, "vqrdmulh.s32", HALVES_UP, MULTIPLY, MULTIPLY_REST, APART)
+#define REST MULTIPLY_REST_NIBBLES
+LOOP(nibbles_once, "vqdmulh.s32", HALVES_UP, MULTIPLY_NIBBLES, REST, APART_NIBBLES)
+LOOP(nibbles_twice, "vqrdmulh.s32", HALVES_AWAY, MULTIPLY_NIBBLES, REST, APART_NIBBLES)
+LOOP(nibbles_relu, "vqrdmulh.s32", HALVES_UP, MULTIPLY_NIBBLES, REST, APART_NIBBLES)
+#undef REST
 #undef LOOP
-#undef LOOP_OF
 
 /* A single filter: one of the last, if their number is not a multiple of four. */
 static int32_t dense_mve_dot_1x1(const int8_t *w, const int8_t *x, int32_t count)

@@ -80,8 +80,9 @@ void tinyml_dense_nibbles_outputs(const int32_t *sums, const int32_t *factor, ui
  * r0 stream, r1 x, r2 even elements, r3 odd ones, r4 to r11 sums; r12 and lr weights. For outputs
  * r1 y, r2 twice_zero, r3 exponents, r12 and lr or r4 to r7 factors. On the stack: the structure,
  * end and once of it. */
-TINYML_ASSEMBLY static const uint32_t *dense_nibbles_multiply(const uint32_t *filters TINYML_UNSEEN,
-							      struct eights *eights TINYML_UNSEEN)
+TINYML_ASSEMBLY static const uint32_t *
+dense_nibbles_dsp_multiply(const uint32_t *filters TINYML_UNSEEN,
+			   struct eights *eights TINYML_UNSEEN)
 {
 	/* clang-format off */
 #define FOUR(w, x, a, b, c, d)                                                                     \
@@ -276,7 +277,7 @@ TINYML_ASSEMBLY static const uint32_t *dense_nibbles_multiply(const uint32_t *fi
 #endif
 
 /* One word of the weights of four filters times two elements. */
-static inline void dense_nibbles_add(int32_t sums[4], uint32_t w, int16x2_t x)
+static inline void dense_nibbles_dsp_add(int32_t sums[4], uint32_t w, int16x2_t x)
 {
 	sums[0] = __smlad((int16x2_t)(w & 0x000f000fu), x, sums[0]);
 	sums[1] = __smlad((int16x2_t)(w & 0x00ff00ffu), x, sums[1]);
@@ -286,8 +287,8 @@ static inline void dense_nibbles_add(int32_t sums[4], uint32_t w, int16x2_t x)
 
 /* Sums of four filters, whose words of weights are `step` apart; returns what follows the weights
  * of all. */
-static const uint32_t *dense_nibbles_dot(const uint32_t *w, int32_t step, const int32_t *bias,
-					 const struct eights *p, int32_t sums[4])
+static const uint32_t *dense_nibbles_dsp_dot(const uint32_t *w, int32_t step, const int32_t *bias,
+					     const struct eights *p, int32_t sums[4])
 {
 	for (int32_t i = 0; i < 4; i++) {
 		sums[i] = (int32_t)((uint32_t)bias[i] + (uint32_t)p->begin[i]);
@@ -295,12 +296,12 @@ static const uint32_t *dense_nibbles_dot(const uint32_t *w, int32_t step, const 
 	for (const int8_t *x = p->x; x != p->end; x += 4, w += 2 * step) {
 		const uint32_t word = tinyml_load_word(x);
 
-		dense_nibbles_add(sums, w[0], tinyml_even_bytes(word));
-		dense_nibbles_add(sums, w[step], tinyml_odd_bytes(word));
+		dense_nibbles_dsp_add(sums, w[0], tinyml_even_bytes(word));
+		dense_nibbles_dsp_add(sums, w[step], tinyml_odd_bytes(word));
 	}
 	if (p->rest > 0) {
-		dense_nibbles_add(sums, w[0], tinyml_even_bytes(p->last_word));
-		dense_nibbles_add(sums, w[step], tinyml_odd_bytes(p->last_word));
+		dense_nibbles_dsp_add(sums, w[0], tinyml_even_bytes(p->last_word));
+		dense_nibbles_dsp_add(sums, w[step], tinyml_odd_bytes(p->last_word));
 		w += 2 * step;
 	}
 	for (int32_t i = 3; i > 0; i--) {
@@ -313,7 +314,7 @@ static const uint32_t *dense_nibbles_dot(const uint32_t *w, int32_t step, const 
 
 /* The same with the elements of a short row as int16, even ones before odd ones. */
 __attribute__((noinline)) static const uint32_t *
-dense_nibbles_multiply_short(const uint32_t *filters, struct eights *p)
+dense_nibbles_dsp_multiply_short(const uint32_t *filters, struct eights *p)
 {
 	uint32_t halves[SHORT / 2], *to = halves;
 	const int8_t *const x = p->x, *const end = p->end;
@@ -333,34 +334,34 @@ dense_nibbles_multiply_short(const uint32_t *filters, struct eights *p)
 	p->end = to;
 	p->skipped =
 		BYTES_OF_CODE + (-((to - halves) / 2) & (ROUND_OF_HALVES - 1)) * CODE_OF_HALVES;
-	filters = dense_nibbles_multiply(filters, p);
+	filters = dense_nibbles_dsp_multiply(filters, p);
 	p->x = x;
 	p->end = end;
 	return filters;
 }
 
-static const uint32_t *dense_nibbles_apply(const uint32_t *filters, struct eights *p,
-					   int32_t inputs)
+static const uint32_t *dense_nibbles_dsp_apply(const uint32_t *filters, struct eights *p,
+					       int32_t inputs)
 {
 	if (inputs <= SHORT) {
-		return dense_nibbles_multiply_short(filters, p);
+		return dense_nibbles_dsp_multiply_short(filters, p);
 	}
 	p->skipped = (-(inputs / 4) & (ROUND_OF_BYTES - 1)) * CODE_OF_BYTES;
-	return dense_nibbles_multiply(filters, p);
+	return dense_nibbles_dsp_multiply(filters, p);
 }
 
 #else /* the input may begin anywhere, and loads may trap */
 
-static const uint32_t *dense_nibbles_apply(const uint32_t *filters, struct eights *p,
-					   int32_t inputs)
+static const uint32_t *dense_nibbles_dsp_apply(const uint32_t *filters, struct eights *p,
+					       int32_t inputs)
 {
 	(void)inputs;
 	for (; p->y != p->y_end; p->y += 4) {
 		const int32_t *bias = (const int32_t *)filters;
 		int32_t sums[2][4];
 
-		(void)dense_nibbles_dot(filters + 8, 2, bias, p, sums[0]);
-		filters = dense_nibbles_dot(filters + 9, 2, &bias[4], p, sums[1]) - 1;
+		(void)dense_nibbles_dsp_dot(filters + 8, 2, bias, p, sums[0]);
+		filters = dense_nibbles_dsp_dot(filters + 9, 2, &bias[4], p, sums[1]) - 1;
 		tinyml_dense_nibbles_outputs(sums[0], (const int32_t *)&filters[1], filters[0], p);
 		p->y += 4;
 		tinyml_dense_nibbles_outputs(sums[1], (const int32_t *)&filters[6], filters[5], p);
@@ -371,7 +372,7 @@ static const uint32_t *dense_nibbles_apply(const uint32_t *filters, struct eight
 
 #endif
 
-static int32_t dense_nibbles_sum_elements(const int8_t *x, int32_t count)
+static int32_t dense_nibbles_dsp_sum_elements(const int8_t *x, int32_t count)
 {
 	uint32_t sum = 0;
 	int32_t i = 0;
@@ -395,7 +396,7 @@ void tinyml_dense_nibbles_dsp_s8(const struct tinyml_dense_stream_s8 *p, const i
 
 	TINYML_ASSERT(TINYML_ALIGNED(p->filters, 4) && p->out_min <= p->out_max);
 	for (int32_t left = p->rows; left > 0; left--, x += inputs, y += outputs) {
-		const uint32_t all = (uint32_t)dense_nibbles_sum_elements(x, inputs);
+		const uint32_t all = (uint32_t)dense_nibbles_dsp_sum_elements(x, inputs);
 		const uint32_t zero = (uint32_t)p->weight_zero * all;
 		const uint32_t *w = (const uint32_t *)p->filters;
 		int8_t last[FILTERS];
@@ -417,16 +418,16 @@ void tinyml_dense_nibbles_dsp_s8(const struct tinyml_dense_stream_s8 *p, const i
 			eights.last_word = eights.last_word << 8 | (uint8_t)x[i - 1];
 		}
 		if (outputs >= FILTERS) {
-			w = dense_nibbles_apply(w, &eights, inputs);
+			w = dense_nibbles_dsp_apply(w, &eights, inputs);
 		}
 		eights.y = last;
 		eights.y_end = last + FILTERS;
 		if (rest > 4) {
-			(void)dense_nibbles_apply(w, &eights, inputs);
+			(void)dense_nibbles_dsp_apply(w, &eights, inputs);
 		} else if (rest > 0) {
 			int32_t sums[4];
 
-			w = dense_nibbles_dot(w + 4, 1, (const int32_t *)w, &eights, sums);
+			w = dense_nibbles_dsp_dot(w + 4, 1, (const int32_t *)w, &eights, sums);
 			tinyml_dense_nibbles_outputs(sums, (const int32_t *)&w[1], w[0], &eights);
 		}
 		for (int32_t i = 0; i < rest; i++) {
