@@ -34,8 +34,8 @@ def few_bits(kernel: Kernel[Any]) -> bool:
 def fast_enough(four: Kernel[Any], eight: Kernel[Any], layer: Layer, target: Target, slower: float) -> bool:
     """Whether ``four`` takes at most ``slower`` times the instructions of ``eight``, as far as is known.
 
-    If no factor above 1 is allowed, both must be known. A kernel with vectors is several times faster than any
-    other.
+    If no factor above 1 is allowed, both must be known. A kernel with vectors is several times faster than
+    any other.
     """
     if _with_vectors(eight) and not _with_vectors(four):
         return False

@@ -297,9 +297,7 @@ void tinyml_dense_nibbles_mve_s8(const struct tinyml_dense_mve_s8 *p, const int8
 			fours.y = four;
 			fours.end = &four[4];
 			p->loop->apply(&fours);
-			for (int32_t i = 0; i < last; i++) {
-				y[whole + i] = four[i];
-			}
+			vstrbq_p_s32(&y[whole], vldrbq_s32(four), vctp32q((uint32_t)last));
 		}
 	}
 }

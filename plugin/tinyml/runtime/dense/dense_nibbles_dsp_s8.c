@@ -430,11 +430,11 @@ void tinyml_dense_nibbles_dsp_s8(const struct tinyml_dense_stream_s8 *p, const i
 			w = dense_nibbles_dsp_dot(w + 4, 1, (const int32_t *)w, &eights, sums);
 			tinyml_dense_nibbles_outputs(sums, (const int32_t *)&w[1], w[0], &eights);
 		}
-		for (int32_t i = 0; i < rest; i++) {
-			y[outputs - rest + i] = last[i];
-		}
-		for (int32_t i = 0; to.narrow && i < outputs; i++) {
+		for (int32_t i = 0; to.narrow && i < outputs - rest; i++) {
 			y[i] = (int8_t)tinyml_clamp(y[i], to.low, to.high);
+		}
+		for (int32_t i = 0; i < rest; i++) {
+			y[outputs - rest + i] = (int8_t)tinyml_clamp(last[i], to.low, to.high);
 		}
 	}
 }
