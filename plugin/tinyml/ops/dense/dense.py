@@ -238,7 +238,7 @@ class DenseVector(DenseInt8):
         return channel_tables(layer, sheet, filters, rvv.channels_last(filters))
 
 
-class DenseNibbles(DenseInt8):
+class DenseFourBits(DenseInt8):
     """Weights of four bits, those of four filters in an int16; supports any weight zero point."""
 
     name = "tinyml_dense_nibbles_s8"
@@ -252,12 +252,12 @@ class DenseNibbles(DenseInt8):
         return {".filters": table, ".weight_zero": -lowest_weight(layer)}
 
 
-class DenseNibblesDsp(DenseNibbles):
+class DenseFourBitsDsp(DenseFourBits):
     """The same with DSP instructions, eight filters at a time."""
 
     name = "tinyml_dense_nibbles_dsp_s8"
     sources = ("dense/dense_nibbles_dsp_s8.c",)
-    constraints = (*DenseNibbles.constraints, fields_fit)
+    constraints = (*DenseFourBits.constraints, fields_fit)
 
     def runs_on(self, target: Target) -> bool:
         return target.dsp
@@ -270,7 +270,7 @@ class DenseNibblesDsp(DenseNibbles):
         return {".filters": table, ".weight_zero": -lowest_weight(layer)}
 
 
-class DenseNibblesHelium(DenseHelium):
+class DenseFourBitsHelium(DenseHelium):
     """With weights of four bits and Helium: two filters in one byte."""
 
     name = "tinyml_dense_nibbles_mve_s8"
@@ -289,7 +289,7 @@ class DenseNibblesHelium(DenseHelium):
         }
 
 
-class DenseNibblesVector(DenseVector):
+class DenseFourBitsVector(DenseVector):
     """With weights of four bits and vectors of RISC-V: two elements in one byte."""
 
     name = "tinyml_dense_nibbles_rvv_s8"
@@ -327,10 +327,10 @@ class DenseFloat(Kernel[Dense]):
 
 register_kernels(
     Dense,
-    DenseNibblesHelium(),
-    DenseNibblesVector(),
-    DenseNibblesDsp(),
-    DenseNibbles(),
+    DenseFourBitsHelium(),
+    DenseFourBitsVector(),
+    DenseFourBitsDsp(),
+    DenseFourBits(),
     *DENSE_KERNELS,
     DenseHelium(),
     DenseSixes(),
