@@ -2,6 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """``python -m tinyml`` is the ``tinyml`` command."""
 
-from tinyml.verbs.cli import main
+import sys
 
-raise SystemExit(main())
+try:
+    from tinyml.verbs.cli import main
+
+    raise SystemExit(main())
+except ImportError as error:
+    if (error.name or "").startswith("tinyml"):
+        raise  # a bug of ours
+    from tinyml.setup.installation import for_pip
+
+    sys.exit(
+        f"error: tinyml requires a Python package that {sys.executable} does not have: {error}\n"
+        f"  try: {sys.executable} -m pip install {for_pip()}"
+    )

@@ -290,6 +290,19 @@ def test_library_manifest_agrees_with_the_package() -> None:
     assert manifest["version"] == tinyml.__version__
     for key in ("extraScript", "srcDir", "includeDir"):
         assert (REPOSITORY / manifest["build"][key]).exists()
+    for example in manifest["examples"]:
+        for file in example["files"]:
+            assert (REPOSITORY / example["base"] / file).is_file()
+
+
+def test_platformio_accepts_the_library_manifest() -> None:
+    pytest.importorskip("platformio")
+    from platformio.package.manifest.parser import ManifestParserFactory
+    from platformio.package.manifest.schema import ManifestSchema
+
+    found = ManifestParserFactory.new_from_file(str(REPOSITORY / "library.json")).as_dict()
+    found.pop("license")  # PlatformIO asks a server whether it knows the licence
+    assert ManifestSchema().load_manifest(found)["authors"]
 
 
 def test_requirements_agree_with_pyproject() -> None:

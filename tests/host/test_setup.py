@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -160,3 +162,15 @@ def test_a_clone_that_is_a_manifest_repository_uses_the_workspace_around_it(clon
     (clone.parent / ".west").mkdir()
     (clone.parent / ".west" / "config").write_text("[manifest]\npath = clone\nfile = west.yml\n")
     assert workspace.location() == clone.parent
+
+
+def test_the_module_without_its_packages(tmp_path: Path) -> None:
+    """`python -m tinyml` in a clone, as `west tinyml` there: one message with the command that helps."""
+    (tmp_path / "yaml.py").write_text("raise ModuleNotFoundError(\"No module named 'yaml'\", name='yaml')\n")
+    plugin = str(Path(__file__).parents[2] / "plugin")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), plugin])}
+    command = [sys.executable, "-m", "tinyml", "list"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "does not have: No module named 'yaml'\n  try: " in done.stderr
+    assert "Traceback" not in done.stderr

@@ -139,7 +139,7 @@ def _refuse_clash(listed: manifest.Manifest, name: str, model: Path, app: folder
             )
         raise ConfigError(
             f"there is already a model called {name!r}, from {known.file}",
-            "another name with --name, or remove the other model first",
+            "--replace to put this one in its place and keep the settings, or another name with --name",
         )
     naming.check_unique([*(entry.name for entry in listed.models), name])
 
