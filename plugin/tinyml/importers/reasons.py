@@ -18,6 +18,8 @@ RNN = "convert Keras layers, which become loops or UNIDIRECTIONAL_SEQUENCE_LSTM"
 RARE = "few models have it; you can add it as an operator of your own: docs/operators.md"
 
 ONNX: dict[str, str] = {
+    "com.microsoft::DynamicQuantizeLSTM": "onnxruntime's dynamic quantisation made it, with scales that it "
+    "computes at run time: give the float model to `tinyml quantize` instead",
     **dict.fromkeys(("Multinomial", "RandomNormal", "RandomNormalLike"), RANDOM),
     **dict.fromkeys(("RandomUniform", "RandomUniformLike"), RANDOM),
     **dict.fromkeys(("ConcatFromSequence", "SequenceAt", "SequenceConstruct", "SequenceEmpty"), SEQUENCE),
