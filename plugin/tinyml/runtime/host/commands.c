@@ -87,12 +87,10 @@ static void commands_release(struct tinyml_host *host)
 	host->held = NULL;
 }
 
-/* Claim a model unless it is held. The model is `continued` if nobody else can have used it since
- * it was held last; if not, its arena and its state may be another's. */
-static int commands_hold(struct tinyml_host *host, const struct tinyml_model *model,
-			 bool *continued)
+/* Claim a model unless it is held. `interrupted` stays until an input begins or the state is reset:
+ * somebody else may have used the model since it was held last, its arena and its state. */
+static int commands_hold(struct tinyml_host *host, const struct tinyml_model *model)
 {
-	*continued = host->held == model;
 	if (host->held != model) {
 		int claimed;
 
@@ -101,7 +99,7 @@ static int commands_hold(struct tinyml_host *host, const struct tinyml_model *mo
 		if (claimed < 0) {
 			return TINYML_HOST_BUSY;
 		}
-		*continued = claimed == 0 && host->held_last == model;
+		host->interrupted = host->interrupted || claimed != 0 || host->held_last != model;
 		host->held = model;
 		host->held_last = model;
 		/* What was fed before was another model's, or another thread has used this one. */
@@ -252,18 +250,16 @@ static int commands_feed(struct tinyml_host *host, const struct tinyml_model *mo
 static int commands_write(struct tinyml_host *host, const struct tinyml_model *model,
 			  uint32_t offset, uint8_t *data, size_t bytes)
 {
-	bool continued;
-	int status = commands_hold(host, model, &continued);
+	int status = commands_hold(host, model);
 
 	if (status != TINYML_HOST_OK) {
 		return status;
 	}
-	if (offset != 0u && !continued) { /* what was written before may be gone */
-		commands_release(host);
-		host->held_last = NULL;
+	if (offset != 0u && host->interrupted) { /* what was written before may be gone */
 		return TINYML_HOST_LOST;
 	}
-	commands_put_number(host, continued ? 1u : 0u, 1);
+	commands_put_number(host, host->interrupted ? 0u : 1u, 1);
+	host->interrupted = false;
 	if (model->feed != NULL) {
 		return commands_feed(host, model, offset, data, bytes);
 	}
@@ -374,7 +370,6 @@ static int commands_describe(struct tinyml_host *host, const struct tinyml_model
 static int commands_execute_for(struct tinyml_host *host, uint8_t command,
 				const struct tinyml_model *model, uint8_t *arguments, size_t bytes)
 {
-	bool continued;
 	int status;
 
 	switch (command) {
@@ -384,9 +379,12 @@ static int commands_execute_for(struct tinyml_host *host, uint8_t command,
 		return bytes < 2u ? TINYML_HOST_WRONG
 				  : commands_describe(host, model, arguments, true);
 	case TINYML_HOST_RESET:
-		status = commands_hold(host, model, &continued);
-		if (status == TINYML_HOST_OK && model->reset != NULL) {
-			model->reset();
+		status = commands_hold(host, model);
+		if (status == TINYML_HOST_OK) {
+			host->interrupted = false;
+			if (model->reset != NULL) {
+				model->reset();
+			}
 		}
 		return status;
 	case TINYML_HOST_WRITE:

@@ -143,6 +143,7 @@ struct tinyml_host {
 	const struct tinyml_host_port *port;
 	const struct tinyml_model *held; /* claimed, because it was filled or reset */
 	const struct tinyml_model *held_last;
+	bool interrupted; /* somebody else may have used it since */
 	uint8_t request[TINYML_HOST_PACKET];
 	uint8_t answer[TINYML_HOST_PACKET];
 	size_t request_bytes;
