@@ -121,6 +121,12 @@ COMMANDS: tuple[Command, ...] = (
         "the cost of the player",
         f"minutes, {MODELS}, QEMU",
     ),
+    Command(
+        "-m tools.watch_figures",
+        ("docs/watch.md",),
+        "what watched models count, or the models of its samples",
+        "a minute, espeak-ng",
+    ),
     Command("-m tools.samples", ("docs/SAMPLE_BOARDS.md",), "a sample, or its boards", "a west workspace"),
     Command("-m tools.boards", ("docs/BOARDS.md",), "boards of vendors", "a west workspace with HALs"),
     Command(

@@ -30,7 +30,8 @@ from tinyml.features.settings import FrontEnd
 from tinyml.importers import ModelFile as ModelFile
 from tinyml.importers import read_model as read_model
 from tinyml.importers import with_outputs as with_outputs
-from tinyml.ir import Graph, Shape
+from tinyml.ir import Array, Graph, Shape
+from tinyml.ir.interpreter import interpret
 from tinyml.ir.verifier import check, verify
 from tinyml.memory.bands.banded import banded_layers as banded_layers
 from tinyml.memory.placement import LIBRARIES as LIBRARIES
@@ -52,6 +53,7 @@ from tinyml.settings.optimize import find_goal
 from tinyml.settings.options import Options as Options
 from tinyml.settings.quantize_request import Request
 from tinyml.watch import reference
+from tinyml.watch.keys import COUNTED
 from tinyml.watch.plan import WatchPlan, plan_watch
 
 if TYPE_CHECKING:
@@ -202,11 +204,26 @@ def _counters(graph: Graph, watched: Watched, options: Options, macs: int) -> Wa
     if options.watch_data is not None:
         request = Request(options.watch_data, samples=sys.maxsize, frontend=options.frontend)
         samples = read_samples(request, graph).inputs
-        references |= {
-            name: reference.of_stored((sample[name] for sample in samples), graph.tensors[name])
-            for name in graph.inputs
-        }
+        references |= _references(graph, graph.inputs, samples)
+        others = plan_watch(graph, {}, macs).values
+        if others and not options.npu:  # which no NPU computes here
+            computed = interpret(graph, samples[: max(1, WATCHED_MACS // max(macs, 1))])
+            references |= _references(graph, others, computed)
     return plan_watch(graph, references, macs, watched.version)
+
+
+WATCHED_MACS = 200_000_000
+"""How much is computed at most to know what the outputs of a watched model are like."""
+
+
+def _references(
+    graph: Graph, names: Sequence[str], samples: Sequence[Mapping[str, Array]]
+) -> dict[str, reference.Reference]:
+    return {
+        name: reference.of_stored((sample[name] for sample in samples), graph.tensors[name])
+        for name in names
+        if graph.tensors[name].dtype in COUNTED
+    }
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,11 @@ from tests.support.quantizing import FLOAT, digits, write_calibration
 from tests.support.watching import noise, on_device, rows_of, several, without_cycles
 from tinyml import harness
 from tinyml.base.errors import ConfigError, ModelError, TinymlError, ToolError
+from tinyml.cost.estimate import estimate_for
 from tinyml.importers import metadata, read_model
 from tinyml.ir import Array, DType, Graph, Quant, Tensor
 from tinyml.pipeline import Options, compile_model
+from tinyml.report.collect import describe
 from tinyml.slots.data_pack import pack_data
 from tinyml.slots.pack import Slot, pack_compiled
 from tinyml.slots.version import Version
@@ -88,8 +90,12 @@ def test_several_inputs_and_outputs_of_float(tmp_path: Path) -> None:
     assert p.entropy is not None
     assert isinstance(v, ValueFigures)
     assert isinstance(w, ValueFigures)
-    assert v.bins == w.bins == ()  # nothing says what is usual for them
-    assert len([note for note in compiled.notes if note.startswith("watch: output")]) == 2
+    assert v.drift is not None
+    assert w.drift is not None
+    assert max(v.drift, w.drift) < 0.1
+    assert found.outputs[2].reference  # type: ignore[union-attr]
+    alone = tinyml.compile(several(tmp_path), target="host", watch=True, name="m")
+    assert len([note for note in alone.notes if "is not counted" in note]) == 4  # nothing says what is usual
     wide, _ = on_device(compiled, "host", noise(50, 2, 3.0))
     assert wide.drift is not None
     assert wide.drift > 0.1
@@ -162,7 +168,14 @@ def test_the_memory_is_planned(int8_digits: Path) -> None:
     assert watched.summary["state_bytes"] - plain.summary["state_bytes"] == added == 24 + 32 + 20 + 40 + 92
     assert watched.summary["weights_bytes"] > plain.summary["weights_bytes"]
     assert f"sizeof(m_counted) == {added}" in watched.files["m.c"]
-    assert json.loads(watched.files["m.json"])["watch"]["ram_bytes"] == added
+    found = json.loads(watched.files["m.json"])["watch"]
+    assert found["ram_bytes"] == added
+    more = estimate_for(watched).flash_bytes - estimate_for(plain).flash_bytes  # type: ignore[union-attr]
+    assert 0 <= more - found["flash_bytes"] - found["code_bytes"] < 200  # and what calls it
+    assert any(
+        note.startswith(f"watched: {added} bytes of RAM")
+        for note in describe(watched, "m.onnx", "auto", []).notes
+    )
 
 
 def test_mistakes(int8_digits: Path) -> None:
@@ -241,6 +254,17 @@ def _planned(tensor: Tensor, data: Array | None = None, macs: int = 10**9) -> Va
 
     references = {} if data is None else {"x": of_stored([data], tensor)}
     return plan_watch(Graph("g", {"x": tensor}, (), ("x",), ()), references, macs).inputs[0]
+
+
+def test_scores_and_logits(int8_digits: Path) -> None:
+    """A softmax that became a table of integers is still one."""
+    wake_word = FLOAT.parents[1] / "wake_word" / "model.onnx"
+    (scores,) = compile_model(wake_word, Options(watch=True)).watch.outputs  # type: ignore[union-attr]
+    (logits,) = compile_model(int8_digits, Options(watch=True)).watch.outputs  # type: ignore[union-attr]
+    assert isinstance(scores, Classes)
+    assert isinstance(logits, Classes)
+    assert not scores.logits
+    assert logits.logits
 
 
 def test_references_travel_as_text() -> None:

@@ -75,7 +75,7 @@ def test_the_command(
     assert "1: several: 40 runs" in said
     assert said.count("limit: drift is") == 1
     assert "output p: " in said
-    assert "output v: not counted" in said
+    assert "output v: drift 0." in said
     assert page.read_text(encoding="utf-8") == watch_page([quiet, loud], parse_limits(["drift=0.05"]))
     assert main(["watch", "--cbor", files[0], "--limit", "drift=0.05", "--json"]) == 0
     line = json.loads(capsys.readouterr().out)
@@ -130,7 +130,7 @@ def test_the_page(periods: tuple[Path, tuple[Figures, ...]]) -> None:
     text = watch_page(periods[1])
     assert "prefers-color-scheme: dark" in text
     assert "http" not in text.replace("http-equiv", "")  # nothing is loaded from elsewhere
-    assert text.count("<figure>") == len([name for name in KINDS if name != "errors"]) + 2  # and two inputs
+    assert text.count("<figure>") == len([name for name in KINDS if name != "errors"]) + 4  # x, z, v, w
     assert "period 2: 0." in text
     odd = replace(periods[1][0], name="<script>alert(1)</script>")
     assert "<script>" not in watch_page([odd])

@@ -85,11 +85,16 @@ def estimate(model: Compiled, costs: CostModel) -> Estimate:
     return Estimate(
         round(scale.instructions * sum(spent.values())) if known else None,
         round(scale.cycles * sum(cycles.values())) if known and costs.cycles and not untimed else None,
-        round(scale.code * (round(own) + code.linked(functions(model, code)))),
+        round(scale.code * (round(own) + code.linked(functions(model, code)))) + _watch_bytes(model),
         int(model.summary["weights_bytes"]) + round(extra),
         {step: round(scale.instructions * amount) for step, amount in spent.items()},
         unmeasured,
     )
+
+
+def _watch_bytes(model: Compiled) -> int:
+    """The code that counts what a watched model sees and decides; it is always compiled for size."""
+    return int(model.summary.get("watch", {}).get("code_bytes", 0))
 
 
 def _speeds(model: Compiled, speed: Speed) -> tuple[dict[int, float], tuple[str, ...]]:

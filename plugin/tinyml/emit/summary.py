@@ -77,7 +77,7 @@ def summarize(
             ],
             **({"frontend": _frontend(feed)} if feed else {}),
             **({"rows": {"count": rows.rows, "row_bytes": rows.row_bytes}} if rows else {}),
-            **({"watch": summary_of(watch)} if watch else {}),
+            **({"watch": summary_of(watch, target.name)} if watch else {}),
             **({"npu": parts} if (parts := _npu(selected)) else {}),
             "sources": {
                 "runtime": runtime,

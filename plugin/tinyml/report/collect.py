@@ -82,10 +82,19 @@ def describe(compiled: Compiled, file: str, kernels: str, stages: list[StageFact
         layers=_layers(compiled, live),
         tensors=_tensors(compiled),
         stages=_changes(stages),
-        notes=[*compiled.graph.notes, *hints(compiled)],
+        notes=[*compiled.graph.notes, *hints(compiled), *_watched(compiled)],
         accuracy=[f"Quantised: {compiled.quantization.headline()}"] if compiled.quantization else [],
         estimated=_estimated(compiled),
     )
+
+
+def _watched(compiled: Compiled) -> list[str]:
+    """What the counters of a watched model take; the totals contain it."""
+    found = compiled.summary.get("watch")
+    if not found:
+        return []
+    flash = found["flash_bytes"] + found["code_bytes"]
+    return [f"watched: {found['ram_bytes']:,} bytes of RAM (state) and about {flash:,} bytes of flash"]
 
 
 def _estimated(compiled: Compiled) -> Estimated | None:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -103,6 +103,11 @@ class WatchPlan:
         return -(-parts // 8) * 8
 
     @property
+    def values(self) -> tuple[str, ...]:
+        """The outputs that are counted in bins, if they are."""
+        return tuple(part.name for part in self.outputs if isinstance(part, Values))
+
+    @property
     def notes(self) -> Iterable[str]:
         """What is not counted, in words."""
         for what, parts in (("input", self.inputs), ("output", self.outputs)):
@@ -153,10 +158,18 @@ def _classes(tensor: Tensor, graph: Graph) -> Classes | None:
     return Classes(tensor.name, tensor.dtype, count, logits, multiplier, zero_point)
 
 
+SOFTMAXES = ("Softmax", "SoftmaxTable", "Hardmax")
+UNCHANGED = ("Dequantize", "Quantize", "Requantize", "Cast")
+
+
 def _are_scores(tensor: Tensor, graph: Graph) -> bool:
     """Whether the elements are probabilities; logits if not."""
-    if _from_softmax(tensor.name, graph):
-        return True
+    return any(_from_zero_to_one(t) for t in _origins(tensor.name, graph)) or _from_softmax(
+        tensor.name, graph
+    )
+
+
+def _from_zero_to_one(tensor: Tensor) -> bool:
     quant = tensor.quant if tensor.quant is not None and not tensor.quant.per_channel else None
     if quant is None or not tensor.dtype.is_integer:
         return False
@@ -167,13 +180,18 @@ def _are_scores(tensor: Tensor, graph: Graph) -> bool:
 def _from_softmax(name: str, graph: Graph) -> bool:
     """Whether a tensor is that of a softmax, perhaps in another shape or type."""
     makers = {output: node for node in graph.nodes for output in node.outputs}
-    while (node := makers.get(name)) is not None:
-        if node.op.kind == "Softmax":
-            return True
-        if not node.op.movement and node.op.kind not in ("Dequantize", "Quantize", "Cast", "Requantize"):
-            return False
-        name = node.inputs[0] or ""
-    return False
+    names = (tensor.name for tensor in _origins(name, graph))
+    return any(name in makers and makers[name].op.kind in SOFTMAXES for name in names)
+
+
+def _origins(name: str, graph: Graph) -> Iterator[Tensor]:
+    """A tensor and those that it has its values from, whatever their shapes and types."""
+    makers = {output: node for node in graph.nodes for output in node.outputs}
+    while name:
+        yield graph.tensors[name]
+        node = makers.get(name)
+        goes_on = node is not None and (node.op.movement or node.op.kind in UNCHANGED)
+        name = (node.inputs[0] or "") if node is not None and goes_on else ""
 
 
 def _values(tensor: Tensor, reference: Reference | None, room: int) -> Values:
