@@ -5,8 +5,8 @@
  * Firmware without a model: it takes one while it runs, then a better one.
  *
  * By default, the firmware acts as both sides, and prints what happens. With host.conf
- * it waits for packs on its console: `tinyml deploy digits_1.tmodel --serial PORT`; with smp.conf of
- * the sample player it waits for them on a transport of MCUmgr.
+ * it waits for packs on its console: `tinyml deploy digits_1.tmodel --serial PORT`; with smp.conf
+ * of the sample player it waits for them on a transport of MCUmgr.
  */
 
 #include <stdio.h>

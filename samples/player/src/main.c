@@ -5,7 +5,8 @@
  * Firmware without a model: it has kernels, and models are data.
  *
  * By default, two packs are arrays, as if they had been downloaded. With fs.conf they are kept as
- * files of littlefs. With slots.conf they are kept in two partitions of the flash; with host.conf, too, they come over the console: `tinyml deploy digits_1.tmodel
+ * files of littlefs. With slots.conf they are kept in two partitions of the flash; with host.conf,
+ * too, they come over the console: `tinyml deploy digits_1.tmodel
  * --serial PORT`, and with smp.conf over MCUmgr: `tinyml deploy digits_1.tmodel --smp ADDRESS`.
  */
 
