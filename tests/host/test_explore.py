@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,7 @@ import tinyml
 from tests.support.browser import browser
 from tests.support.quantizing import FLOAT, digits
 from tinyml.api import exploring
-from tinyml.api.exploration import Board, Exploration, Point
+from tinyml.api.exploration import HEAD, Board, Exploration, Point
 from tinyml.api.exploration_page import page
 from tinyml.api.sources import as_model
 from tinyml.base.errors import ToolError
@@ -68,12 +69,19 @@ def test_what_does_not_fit_is_not_suggested() -> None:
     assert points(("speed", 101, 10, 1)).suggested is None
 
 
-def test_a_quantised_model_is_suggested_only_if_the_other_does_not_fit() -> None:
-    small = Point("balanced", "auto", "flash", "int8", 1, 1, 1, None, 1)
+def test_a_quantised_model_is_suggested_unless_it_loses_too_much() -> None:
+    """nine times smaller and as good is better; worse is taken only if nothing else fits."""
+    small = Point("balanced", "auto", "flash", "int8", 10, 100, 1, None, 10, decibels=40.0)
     large = Point("balanced", "auto", "flash", "float", 90, 900, 1, None, 90)
+    poor = replace(small, lost_points=1.5)
     place = Board("b", "cortex-m4", 100, 1000)
-    for limit, expected in ((place, "float"), (replace(place, ram_bytes=50), "int8")):
-        found = Exploration("m", limit, (large, small), {}, "estimated").sorted_out()
+    narrow = replace(place, ram_bytes=50)
+    for limit, other, expected in (
+        (place, small, "int8"),
+        (place, poor, "float"),
+        (narrow, poor, "int8"),
+    ):
+        found = Exploration("m", limit, (large, other), {}, "estimated").sorted_out()
         assert len(found.front) == 2
         assert found.suggested is not None
         assert found.suggested.precision == expected
@@ -81,7 +89,7 @@ def test_a_quantised_model_is_suggested_only_if_the_other_does_not_fit() -> None
 
 def test_lines_of_the_manifest_can_be_read_back(tmp_path: Path) -> None:
     explored = tinyml.explore(FLOAT, target="cortex-m4", calibration=digits()[0][:64])
-    assert {point.precision for point in explored.points} == {"float", "int8", "int16"}
+    assert {point.precision for point in explored.points} == {"float", "int8", "int16", "int4"}
     assert not explored.failures
     for point in explored.points:
         text = f"models:\n  - name: a\n    file: a.onnx\n{point.yaml}\n"
@@ -89,9 +97,17 @@ def test_lines_of_the_manifest_can_be_read_back(tmp_path: Path) -> None:
         assert (entry.optimize or "balanced", entry.weights or "flash") == (point.optimize, point.weights)
         assert bool(entry.quantize) == (point.precision != "float")
         assert ("int16" in entry.quantize) == (point.precision == "int16")
+        assert (entry.quantize.get("weights") == "int4") == (point.precision == "int4")
     by_precision = {point.precision: point.ram_bytes for point in explored.front}
     assert by_precision["int8"] < by_precision["int16"] < by_precision["float"]
     assert "dB at the outputs" in next(point.quality for point in explored.front if point.precision == "int8")
+    best = {point.precision: point for point in explored.front}
+    assert (best["float"].decibels, best["float"].quality_text) == (None, "")
+    assert best["int4"].decibels < best["int8"].decibels < best["int16"].decibels  # type: ignore[operator]
+    rows = {row[0]: row for row in explored.rows()}
+    assert re.fullmatch(r"[\d.]+ dB, [\d.]+ % as float", rows["int8"][HEAD.index("quality")])
+    assert explored.suggested is not None
+    assert explored.suggested.precision != "float"
     shown = page(explored)
     assert shown.count("<svg") == 2
     assert "http://" not in shown.replace("http://www.w3.org/2000/svg", "")

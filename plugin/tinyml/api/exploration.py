@@ -15,7 +15,12 @@ from tinyml.cost import cycles as cycle_models
 from tinyml.settings.optimize import BALANCED
 from tinyml.settings.quantize_request import Request
 
-HEAD = ("", "RAM", "flash", "instructions", "cycles", "ms", "fits", "tinyml.yaml")
+HEAD = ("", "RAM", "flash", "instructions", "cycles", "ms", "quality", "fits", "tinyml.yaml")
+
+ALLOWED_LOSS = 1.0
+"""Points of accuracy (without labels: per cent of decisions) that a suggested model may lose."""
+
+QUANTIZED = ("int8", "int16", "mixed", "int4")
 
 
 @dataclass(frozen=True)
@@ -36,13 +41,16 @@ class Point:
     optimize: str
     kernels: str
     weights: str  # flash or ram
-    precision: str  # float, int8 or int16; empty for the model as it is
+    precision: str  # float, int8, int16, mixed or int4; empty for the model as it is
     ram_bytes: int = 0
     flash_bytes: int = 0
     weights_bytes: int = 0
     instructions: int | None = None
     cycles: int | None = None
     quality: str = ""  # what quantising it lost
+    decibels: float | None = None  # signal-to-noise ratio of the outputs, if it was quantised
+    accuracy: float | None = None  # share of right decisions on the calibration data, if that has labels
+    lost_points: float = 0.0  # of accuracy; without labels, per cent of decisions that changed
     fits: bool = True
     best: bool = False  # no other point of the same precision is better in one respect and no worse in others
     same_as: str = ""  # the settings of an earlier point with the same costs
@@ -54,10 +62,11 @@ class Point:
         parts = [f"optimize: {self.optimize}"] if self.optimize != BALANCED.name else []
         parts += [f"kernels: {self.kernels}"] if self.kernels != "auto" else []
         parts += [f"weights: {self.weights}"] if self.weights != "flash" else []
-        if self.precision in ("int8", "int16") and self.quantize is not None:
+        if self.precision in QUANTIZED and self.quantize is not None:
             names = ", ".join(f'"{name}"' for name in self.quantize.int16)
-            wide = f", int16: [{names}]" if self.quantize.int16 else ""
-            parts.append(f"quantize: {{calibration: {self.quantize.calibration.name}{wide}}}")
+            more = f", int16: [{names}]" if self.quantize.int16 else ""
+            more += f", weights: {self.quantize.weights}" if self.quantize.weights != "int8" else ""
+            parts.append(f"quantize: {{calibration: {self.quantize.calibration.name}{more}}}")
         return ", ".join(parts)
 
     @property
@@ -65,9 +74,19 @@ class Point:
         """What to write under the model in tinyml.yaml, one setting per line."""
         given = replace(self, quantize=None).settings
         lines = given.split(", ") if given else []
-        if self.precision in ("int8", "int16") and self.quantize is not None:
+        if self.precision in QUANTIZED and self.quantize is not None:
             lines.append(self.settings[self.settings.index("quantize: ") :])
         return "\n".join(f"    {line}" for line in lines)
+
+    @property
+    def quality_text(self) -> str:
+        """Decibels and accuracy, or per cent of decisions as in float."""
+        parts = [f"{self.decibels:.1f} dB"] if self.decibels is not None else []
+        if self.accuracy is not None:
+            parts.append(f"{100 * self.accuracy:.2f} %")
+        elif self.decibels is not None:
+            parts.append(f"{100 - self.lost_points:.1f} % as float")
+        return ", ".join(parts)
 
     def costs(self) -> tuple[float, ...]:
         time = self.cycles if self.cycles is not None else self.instructions
@@ -88,6 +107,9 @@ class Point:
             "instructions": self.instructions,
             "cycles": self.cycles,
             "quality": self.quality,
+            "decibels": self.decibels,
+            "accuracy": self.accuracy,
+            "lost_points": self.lost_points,
             "fits": self.fits,
             "best": self.best,
             "same_as": self.same_as,
@@ -134,10 +156,10 @@ class Exploration:
     def suggested(self) -> Point | None:
         """Of the best points that fit, that with the smallest product of RAM, flash and cycles.
 
-        A model that is smaller because it was quantised is suggested only if the model as it is does not fit.
+        A quantised model that loses more than a point is suggested only if nothing better fits.
         """
         fitting = [point for point in self.front if point.fits]
-        kept = [point for point in fitting if point.precision in ("", "float")] or fitting
+        kept = [point for point in fitting if point.lost_points <= ALLOWED_LOSS] or fitting
         return min(kept, key=lambda point: math.prod(max(cost, 1) for cost in point.costs()), default=None)
 
     def milliseconds(self, point: Point) -> float | None:
@@ -155,6 +177,7 @@ class Exploration:
                 "" if point.instructions is None else f"{point.instructions:,}",
                 "" if point.cycles is None else f"{point.cycles:,}",
                 "" if (time := self.milliseconds(point)) is None else f"{time:.2f}",
+                point.quality_text,
                 "yes" if point.fits else "no",
                 ("* " if point is self.suggested else "") + (point.settings or "(the default)"),
             )

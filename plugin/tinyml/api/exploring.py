@@ -26,7 +26,6 @@ from tinyml.settings.quantize_request import Request
 from tinyml.setup.workspace import find_cmsis_nn
 
 KERNELS = ("auto", *LIBRARIES)
-PRECISIONS = ("float", "int8", "int16")
 BY_COST_MODEL = "estimated"
 
 Measure = Callable[[Point], int]
@@ -98,6 +97,7 @@ def explore_options(
     report("exploring", len(jobs), len(jobs))
     if not points:
         raise ToolError(f"{model.name} cannot be built: {next(iter(failures.values()))}")
+    points = _with_float_accuracy(points)
     points += [point.with_weights_in_ram() for point in points]
     explored = Exploration(
         model.name, place, tuple(points), failures, f"counted on {on}" if on else BY_COST_MODEL
@@ -106,14 +106,33 @@ def explore_options(
 
 
 def _precisions(model: Model, options: Options) -> Iterator[tuple[str, Options]]:
-    """The model as it is and, if there is data to quantise it with, as int8 and with int16 activations."""
-    if options.quantize is None:
+    """The model as it is and, if there is data to quantise it with, as int8, int16, and with fewer bits."""
+    request = options.quantize
+    if request is None:
         yield "", options
         return
     yield "float", replace(options, quantize=None)
-    yield "int8", options
+    yield "int8", replace(options, quantize=replace(request, weights="int8", max_loss=None))
     if (wide := _int16(model, options)) is not None:
         yield "int16", replace(options, quantize=wide)
+    for weights in _fewer_bits(model, options):
+        limit = request.max_loss if weights == "mixed" else None
+        yield weights, replace(options, quantize=replace(request, weights=weights, max_loss=limit))
+
+
+def _fewer_bits(model: Model, options: Options) -> Iterator[str]:
+    """``int4``, and ``mixed`` where that is neither int8 nor int4; none if no layer can have four bits."""
+    from tinyml.api.quantized import convert
+
+    assert options.quantize is not None
+    request = replace(options.quantize, frontend=options.frontend, weights="mixed")
+    try:
+        plain, mixed, small = convert(model, request).report.variants
+    except ConfigError:
+        return
+    if small.int4_layers > mixed.int4_layers > plain.int4_layers:
+        yield "mixed"
+    yield "int4"
 
 
 def _int16(model: Model, options: Options) -> Request | None:
@@ -121,11 +140,12 @@ def _int16(model: Model, options: Options) -> Request | None:
     from tinyml.api.quantized import convert
 
     assert options.quantize is not None
-    request = replace(options.quantize, frontend=options.frontend)
+    plain = replace(options.quantize, weights="int8", max_loss=None)
+    request = replace(plain, frontend=options.frontend)
     quantized = convert(model, request).report
     names = [layer.name for layer in quantized.computing() if layer.kind == "int8"] if quantized else []
     while names:
-        wanted = replace(options.quantize, int16=tuple(names))
+        wanted = replace(plain, int16=tuple(names))
         try:
             convert(model, replace(wanted, frontend=options.frontend))
         except ConfigError as error:
@@ -141,7 +161,7 @@ def _int16(model: Model, options: Options) -> Request | None:
 def _costed(point: Point, compiled: CompiledModel, on: str) -> Point:
     """The costs of a compiled model: estimated or, with ``on``, counted."""
     found = cost_of(compiled)
-    quality = compiled.quantization.headline() if compiled.quantization else ""
+    loss = compiled.quantization
     point = replace(
         point,
         ram_bytes=found.ram_bytes,
@@ -149,7 +169,10 @@ def _costed(point: Point, compiled: CompiledModel, on: str) -> Point:
         weights_bytes=found.weights_bytes,
         instructions=found.instructions,
         cycles=found.cycles,
-        quality=quality,
+        quality=loss.headline() if loss else "",
+        decibels=loss.decibels if loss else None,
+        accuracy=loss.accuracy_int8 if loss else None,
+        lost_points=loss.lost_points if loss else 0.0,
     )
     if not on:
         return point
@@ -166,6 +189,15 @@ def _costed(point: Point, compiled: CompiledModel, on: str) -> Point:
         flash_bytes=result.footprint.total.flash,
         ram_bytes=max(result.footprint.total.ram, found.ram_bytes),
     )
+
+
+def _with_float_accuracy(points: list[Point]) -> list[Point]:
+    """What labels say about the float model: its accuracy is that of a quantised one before the loss."""
+    known = next((p for p in points if p.accuracy is not None), None)
+    if known is None or known.accuracy is None:
+        return points
+    accuracy = known.accuracy + known.lost_points / 100
+    return [replace(p, accuracy=accuracy) if p.precision == "float" else p for p in points]
 
 
 def _measured(explored: Exploration, measure: Measure, report: Progress) -> Exploration:

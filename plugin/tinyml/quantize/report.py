@@ -92,6 +92,13 @@ class Report:
         """The share of decisions that did not change, of the output where it is smallest."""
         return min(self.decisions.values(), default=1.0)
 
+    @property
+    def lost_points(self) -> float:
+        """Points of accuracy; without labels, per cent of the decisions that changed."""
+        if self.accuracy_float is not None and self.accuracy_int8 is not None:
+            return 100.0 * (self.accuracy_float - self.accuracy_int8)
+        return 100.0 * (1.0 - self.agreement)
+
     def headline(self) -> str:
         """One line, for a build's output."""
         parts = [f"{self.decibels:.1f} dB at the outputs"]

@@ -32,9 +32,10 @@ class Explore(Verb):
     """Try all ways to build a model for a board, and show those that no other one beats.
 
     Tries what tinyml.yaml can choose: `optimize`, `kernels`, `weights` in flash or RAM and, with --quantize,
-    float, int8 and int16. Shows the Pareto front of RAM, flash and cycles, marks what fits the board, and
-    prints the lines of tinyml.yaml that select the suggested point. Costs are estimates; with --measure or
-    --on they are counted in an emulator, with --serial the best ones are measured on the board.
+    float, int8, int16 activations and weights of four bits. Shows the Pareto front of RAM, flash and cycles
+    with the quality of each precision, marks what fits the board, and prints the lines of tinyml.yaml that
+    select the suggested point. Costs are estimates; with --measure or --on they are counted in an emulator,
+    with --serial the best ones are measured on the board.
     """
 
     name = "explore"
@@ -145,8 +146,9 @@ def _on_the_board(args: argparse.Namespace, console: Console) -> Callable[[Point
         wanted.optimize, wanted.kernels, wanted.weights = point.optimize, point.kernels, point.weights
         if not point.quantize:
             wanted.quantize = []
-        elif point.quantize.int16:
-            wanted.quantize = [*words_of(args, "quantize"), f"int16={','.join(point.quantize.int16)}"]
+        else:
+            wide = [f"int16={','.join(point.quantize.int16)}"] if point.quantize.int16 else []
+            wanted.quantize = [*words_of(args, "quantize"), *wide, f"weights={point.quantize.weights}"]
         with placed(wanted, console, profiled=True) as chosen:
             report = report_of(wanted.model, chosen)
         if report.profile is None:
@@ -174,10 +176,6 @@ def _show(found: Exploration, console: Console) -> None:
     for row in rows:
         table.add_row(*(row[i] for i in used))
     console.print(table, markup=False)
-    for point in found.front:
-        if point.quality:
-            console.print(f"{point.precision}: {point.quality}", markup=False, soft_wrap=True)
-            break
     if not found.how.startswith("measured"):
         console.print(
             "Weights in RAM are not faster in an estimate without wait states; --serial measures them.",
@@ -189,11 +187,16 @@ def _show(found: Exploration, console: Console) -> None:
     best = found.suggested
     if best is None:
         console.print(f"nothing fits {place.name}", style="red", markup=False)
-    elif best.yaml:
-        console.print(
-            f"* smallest product of RAM, flash and cycles. In tinyml.yaml:\n{best.yaml}", markup=False
-        )
+        return
+    why = f"smallest product of RAM, flash and cycles{_among(found)}"
+    if best.yaml:
+        console.print(f"* {why}. In tinyml.yaml:\n{best.yaml}", markup=False)
     else:
-        console.print(
-            "* smallest product of RAM, flash and cycles: the default; nothing to write", markup=False
-        )
+        console.print(f"* {why}: the default; nothing to write", markup=False)
+
+
+def _among(found: Exploration) -> str:
+    from tinyml.api.exploration import ALLOWED_LOSS
+
+    lossy = any(point.lost_points > ALLOWED_LOSS for point in found.front)
+    return f" of what loses at most {ALLOWED_LOSS:g} point" if lossy else ""
