@@ -98,17 +98,26 @@ def test_warning_offers_int16(tmp_path: Path) -> None:
     )
 
 
-def test_auto_takes_int16_before_float(tmp_path: Path) -> None:
+@pytest.mark.parametrize("core, int16", [("cortex-m3", (spikes.WEAK,)), ("cortex-m4", ())])
+def test_auto_takes_what_is_cheaper_on_the_core(core: str, int16: tuple[str, ...], tmp_path: Path) -> None:
+    """With an FPU, a layer in float takes fewer instructions than on int16; without one, many more."""
     path, request = spikes.write(tmp_path)
-    report = quantize(path, replace(request, auto=Goal(decibels=30))).report
-    assert (report.int16, report.kept_float) == ((spikes.WEAK,), ())
+    report = quantize(path, replace(request, auto=Goal(decibels=30), core=core)).report
+    assert (report.int16, report.kept_float) == (int16, () if int16 else (spikes.WEAK,))
     assert report.decibels >= 30
+    prices = {choice.instructions: choice.taken for choice in report.choices}
+    assert len(prices) > 2
+    assert all(price is not None for price in prices)
+    assert prices[min(price or 0 for price in prices)]
+    assert sum(choice.taken for choice in report.choices) == 1
+    assert {"int16 in the fewest layers", "float everywhere"} <= {choice.name for choice in report.choices}
+    assert all(choice.decibels >= 30 for choice in report.choices)
 
 
 def test_auto_takes_float_where_int16_is_not_enough(tmp_path: Path) -> None:
     """Weights are int8 all the same; only float gets rid of their noise."""
     path, request = spikes.write(tmp_path)
-    report = quantize(path, replace(request, auto=Goal(decibels=48))).report
+    report = quantize(path, replace(request, auto=Goal(decibels=48), core="cortex-m3")).report
     assert report.int16 == (spikes.WEAK,)  # whose weights, one per filter, are exact
     assert report.kept_float
     assert report.decibels >= 48

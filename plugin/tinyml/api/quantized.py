@@ -64,6 +64,7 @@ def quantize(
     keep_float: Sequence[str] = (),
     int16: Sequence[str] = (),
     auto: str | float | None = None,
+    core: str = Request.core,
     range: tuple[float, float] | None = None,
     mean: Sequence[float] = (),
     std: Sequence[float] = (),
@@ -79,12 +80,12 @@ def quantize(
     """Turn a float model into an int8 model, calibrated on real inputs.
 
     The settings are those of `tinyml quantize` (docs/quantize.md). ``labels``: the right class of each
-    sample. ``auto``: the loss that is allowed, ``0.5`` (points of accuracy) or ``"30dB"``. ``leaves``: the
-    type of the weights in the leaves of trees, ``"int16"`` or ``"int8"``. ``weights``:
-    ``"int4"`` for four bits, ``"mixed"`` for four where at most ``max_loss`` (``1``, points of accuracy) is
-    lost; ``test``: data on which the report compares them. ``operators``: Python files with operators of your
-    own, which stay float. ``progress`` is called with the name of a step, how much of it is done, and how
-    much there is.
+    sample. ``auto``: the loss that is allowed, ``0.5`` (points of accuracy) or ``"30dB"``; ``core``: whose
+    instructions decide between the ways to reach it. ``leaves``: the type of the weights in the leaves of
+    trees, ``"int16"`` or ``"int8"``. ``weights``: ``"int4"`` for four bits, ``"mixed"`` for four where at
+    most ``max_loss`` (``1``, points of accuracy) is lost; ``test``: data on which the report compares them.
+    ``operators``: Python files with operators of your own, which stay float. ``progress`` is called with the
+    name of a step, how much of it is done, and how much there is.
     """
     source = as_model(model, example_of(calibration) if example is None else example, shapes=shapes)
     low, high = range if range is not None else (None, None)
@@ -107,6 +108,7 @@ def quantize(
             weights=weights,
             max_loss=parse_goal(str(max_loss)) if max_loss is not None else None,
             test=held_out,
+            core=core,
         )
         return convert(source, request, progress, paths(operators))
 

@@ -96,6 +96,9 @@ def _key(file: ModelFile, request: Request, shapes: Mapping[str, Shape]) -> str:
     compiler = Path(__file__).parents[1]
     parts = ("datasets", "importers", "ops", "passes", "quantize", "reference", "watch")
     own = [file for part in parts for file in (compiler / part).rglob("*.py")]
+    if request.auto is not None:  # costs decide as well
+        own += [file for part in ("cost", "emit", "memory") for file in (compiler / part).rglob("*.py")]
+        own += (compiler / "cost").rglob("*.json")
     for source in (*sorted(own), *sorted(OUTSIDE.values()), *request.files):
         digest.update(source.name.encode() + b"\0")
         try:

@@ -17,7 +17,7 @@ from tinyml.features.feed import check_training
 from tinyml.importers import ModelFile, metadata, read_model, states
 from tinyml.importers.states import with_states
 from tinyml.ir import Shape
-from tinyml.quantize import search
+from tinyml.quantize.cheapest import cheapest
 from tinyml.quantize.four_bits import choose
 from tinyml.quantize.improve import find_basis
 from tinyml.quantize.layers import chosen
@@ -25,7 +25,7 @@ from tinyml.quantize.observed import keep_observed
 from tinyml.quantize.own_operators import completed, restore
 from tinyml.quantize.precision import Precision
 from tinyml.quantize.prepare import FOUR_BITS_OPSET, OPSET, Prepared, prepare
-from tinyml.quantize.report import Report
+from tinyml.quantize.report import Choice, Report
 from tinyml.quantize.reporting import reported
 from tinyml.quantize.rewrite import to_int8_interface
 from tinyml.quantize.sequences import store_integers
@@ -83,15 +83,15 @@ def _result(work: Work, tested: Samples | None) -> Quantized:
     floats, int16 = (chosen(work.layers, names) for names in (work.request.keep_float, work.request.int16))
     wanted = Precision(tuple(floats), tuple(int16))
     steps = find_basis(work, wanted)
+    choices: tuple[Choice, ...] = ()
     if work.request.auto is not None:
-        wanted = search.smallest_set(
-            work.candidates(), work.widened(), wanted, work.request.auto, work.trial, work.progress
-        )
+        wanted, choices = cheapest(work, wanted)
     made = choose(work, wanted) if work.request.weights != "int8" else None
     if made is not None:
         wanted = made.mixed if work.request.weights == "mixed" else made.int4
     model = work.model(wanted)
     report = reported(work, model, wanted, steps)
+    report = replace(report, choices=choices)
     if made is not None:
         report = replace(report, variants=variants(work, made, tested), eight_bits=dict(made.reasons))
     restore(model, work.own)

@@ -50,6 +50,19 @@ class Remedy:
 
 
 @dataclass(frozen=True)
+class Choice:
+    """A way in which ``--auto`` reaches the goal."""
+
+    name: str
+    decibels: float
+    instructions: int | None  # of one run, estimated; None if not known
+    bytes: int  # of all constants
+    float_layers: int
+    int16_layers: int
+    taken: bool
+
+
+@dataclass(frozen=True)
 class Variant:
     """The same model with other weights."""
 
@@ -84,6 +97,7 @@ class Report:
     warnings: tuple[str, ...] = ()
     steps: Mapping[str, Sequence[float]] = field(default_factory=dict)  # what was taken: before, after, in dB
     remedies: tuple[Remedy, ...] = ()  # what was tried beyond
+    choices: tuple[Choice, ...] = ()  # of --auto
     variants: tuple[Variant, ...] = ()  # side by side, if weights of four bits were asked for
     eight_bits: Mapping[str, str] = field(default_factory=dict)  # layers without four bits, and why
 
@@ -199,6 +213,7 @@ class Report:
                 "int16": tuple(data["int16"]),
                 "sparsity": Sparsity(**data["sparsity"]),
                 "warnings": tuple(data["warnings"]),
+                "choices": tuple(Choice(**choice) for choice in data.get("choices", ())),
                 "variants": tuple(Variant(**variant) for variant in data.get("variants", ())),
                 "remedies": tuple(Remedy(**remedy) for remedy in data.get("remedies", ())),
             }

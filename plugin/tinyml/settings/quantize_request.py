@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tinyml.base.errors import ConfigError
+from tinyml.cores.targets import TARGETS
 
 if TYPE_CHECKING:
     from tinyml.features.settings import FrontEnd
@@ -74,6 +75,7 @@ class Request:
     weights: str = "int8"
     max_loss: Goal | None = None  # of ``mixed`` weights
     test: Path | None = None  # data that was not used to calibrate, for the report
+    core: str = "cortex-m4"  # whose instructions ``auto`` compares
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
@@ -88,6 +90,9 @@ class Request:
             raise ConfigError(
                 f"a maximum loss chooses layers for mixed weights, not for {self.weights}", "--weights mixed"
             )
+        if self.core not in TARGETS or self.core == "host":
+            cores = ", ".join(name for name in TARGETS if name != "host")
+            raise ConfigError(f"unknown core {self.core!r}", f"one of: {cores}")
         if self.samples < 1:
             raise ConfigError(f"{self.samples} calibration samples are too few", "1 or more; 100 is typical")
 
@@ -125,6 +130,7 @@ class Request:
         parts += [f"{self.leaves} leaves"] if self.leaves != Request.leaves else []
         parts += [f"{self.weights} weights"] if self.weights != Request.weights else []
         parts += [f"lose at most {self.max_loss} by them"] if self.max_loss else []
+        parts += [f"costs on a {self.core}"] if self.auto and self.core != Request.core else []
         parts += [f"tested on {self.test.name}"] if self.test else []
         parts += [self.frontend.describe()] if self.frontend else []
         return ", ".join(parts)
@@ -141,7 +147,8 @@ KEYS = {
     "keep_float": "layers to leave in float",
     "int16": "layers to give int16 activations",
     "labels": "the right class of each calibration sample: .npy, .npz or .csv",
-    "auto": "int16 or float for as few layers as possible to lose at most this: 0.5 (points) or 30dB",
+    "auto": "int16 or float in the cheapest way that loses at most this: 0.5 (points) or 30dB",
+    "core": "the core whose instructions `auto` compares: cortex-m4, cortex-m3, ...",
     "range": "what the smallest and the largest pixel or sample become: 0:1",
     "mean": "subtracted after the range, per channel",
     "std": "divided by after the mean, per channel",
@@ -219,6 +226,7 @@ def from_settings(given: Mapping[str, str], folder: Path) -> Request:
         weights=given.get("weights", Request.weights),
         max_loss=parse_goal(given["max_loss"]) if "max_loss" in given else None,
         test=folder / given["test"] if "test" in given else None,
+        core=given.get("core", Request.core),
     )
 
 

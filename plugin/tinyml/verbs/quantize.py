@@ -70,10 +70,10 @@ class Quantize(Verb):
         choice(
             "--auto",
             metavar="LOSS",
-            help="int16 or float for as few layers as possible so that at most LOSS is lost: 0.5 (points of "
-            "accuracy; without labels, per cent of decisions changed) or 30dB (signal-to-noise ratio of the "
-            "outputs)",
+            help="int16 or float in the cheapest way in which at most LOSS is lost: 0.5 (points of accuracy; "
+            "without labels, per cent of decisions changed) or 30dB (signal-to-noise ratio of the outputs)",
         )
+        choice("--core", metavar="T", help=f"{KEYS['core']} (default: {Request.core})")
         choice("--labels", metavar="FILE", help="the right class of each calibration sample")
         choice("--range", metavar="LOW:HIGH", help=f"{KEYS['range']}, -1:1 ...")
         choice("--mean", metavar="M[,M..]", help=KEYS["mean"])
@@ -155,6 +155,8 @@ def show(report: Report, console: Console) -> None:
         lines.append(f"int16 activations: {', '.join(report.int16)}")
     for line in lines:
         console.print(line, markup=False, soft_wrap=True)
+    if len(report.choices) > 1:
+        show_choices(report, console)
     if report.variants:
         show_variants(report, console)
     for line in report.advice():
@@ -187,3 +189,23 @@ def show_variants(report: Report, console: Console) -> None:
     roomy(console, 1000).print(table, markup=False)
     for name, why in report.eight_bits.items():
         console.print(f"eight bits: {name}: {why}", markup=False, soft_wrap=True)
+
+
+def show_choices(report: Report, console: Console) -> None:
+    """The ways in which `--auto` reaches the goal; a star marks the one that was taken."""
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("ways that reach the goal")
+    for head in ("SNR", "instructions", "bytes", "float layers", "int16 layers"):
+        table.add_column(head, justify="right")
+    for choice in report.choices:
+        table.add_row(
+            ("* " if choice.taken else "  ") + choice.name,
+            f"{choice.decibels:.1f} dB",
+            "?" if choice.instructions is None else f"{choice.instructions:,}",
+            f"{choice.bytes:,}",
+            f"{choice.float_layers}",
+            f"{choice.int16_layers}",
+        )
+    roomy(console, 1000).print(table, markup=False)

@@ -1,0 +1,32 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""The cost of a model that is only in memory, for those who choose between models (``base/late.py``)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tinyml.base.errors import TinymlError
+from tinyml.cost.estimate import estimate_for
+from tinyml.ops.framework.kernel_costs import weighted
+from tinyml.ops.framework.work import work
+from tinyml.pipeline import ModelFile, Options, compile_built, read_graph
+
+WIDE = {"macs": 5.0, "outputs": 150.0}
+"""Instructions of layers on int16, of which there are no fitted figures: of a dense layer and two
+convolutions, counted on a Cortex-M3 and a Cortex-M4 in QEMU. Coarse, but float and int8 are far enough away."""
+
+WIDE_KERNELS = ("tinyml_conv_s16", "tinyml_dense_s16")
+
+
+def instructions(content: bytes, core: str) -> int | None:
+    """Instructions of one run, estimated; None if they are not known."""
+    try:
+        compiled = compile_built(read_graph(ModelFile(Path("model.onnx"), content)), Options("model", core))
+    except TinymlError:
+        return None
+    found = estimate_for(compiled)
+    if found is None or not {*found.unmeasured} <= {*WIDE_KERNELS}:
+        return None
+    wide = [chosen.layer for chosen in compiled.selected if chosen.kernel.name in found.unmeasured]
+    return sum(found.layers.values()) + round(sum(weighted(WIDE, work(layer)) for layer in wide))

@@ -1,0 +1,42 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""``--auto``: of all ways that reach the goal, the one with the fewest instructions."""
+
+from __future__ import annotations
+
+from tinyml.base import late
+from tinyml.quantize import search
+from tinyml.quantize.precision import Precision
+from tinyml.quantize.prepare import float_bytes
+from tinyml.quantize.report import Choice
+from tinyml.quantize.work import Work
+
+
+def cheapest(work: Work, wanted: Precision) -> tuple[Precision, tuple[Choice, ...]]:
+    """The types to take, and all choices; the first one if nothing is known about their costs."""
+    assert work.request.auto is not None
+    found = search.ways(
+        work.candidates(), work.widened(), wanted, work.request.auto, work.trial, work.progress
+    )
+    models = [work.model(way.precision) for way in found]
+    prices: list[int | None] = [None] * len(found)
+    if len(found) > 1:
+        for number, model in enumerate(models):
+            work.progress("costs", number, len(models))
+            prices[number] = late.instructions(model.SerializeToString(), work.request.core)
+        work.progress("costs", len(models), len(models))
+    known = [number for number, price in enumerate(prices) if price is not None]
+    best = min(known, key=lambda number: prices[number] or 0) if known else 0
+    choices = tuple(
+        Choice(
+            way.name,
+            way.decibels,
+            price,
+            float_bytes(model),
+            len(way.precision.floats),
+            len(way.precision.int16),
+            number == best,
+        )
+        for number, (way, model, price) in enumerate(zip(found, models, prices, strict=True))
+    )
+    return found[best].precision, choices
