@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Accuracy over bytes: the samples with int8, mixed and int4 weights, on test sets that no step has seen.
 
-``python -m tools.fewer_bits [FOLDER]`` records and trains the samples in FOLDER (default: a temporary one),
-quantises each in three ways, runs the compiled models on this computer, and writes the table in
-docs/quantize.md and the picture docs/figures/fewer_bits.svg. Speech is synthesised by espeak-ng.
+``python -m tools.fewer_bits [FOLDER [SAMPLE ..]]`` records and trains the samples in FOLDER (default: a
+temporary one), quantises each in three ways, runs the compiled models on this computer, and writes the table
+in docs/quantize.md and the picture docs/figures/fewer_bits.svg. Speech is synthesised by espeak-ng.
 """
 
 from __future__ import annotations
@@ -259,13 +259,20 @@ def main() -> int:
         for part in NEEDED:
             if not (folder / part).is_dir():
                 shutil.copytree(ROOT / "samples" / part, folder / part)
-        rows = []
-        for name, task in TASKS.items():
-            rows += measure(name, task(folder))
-            print(table(rows[-3:]), flush=True)
-    PAGE.write_text(replaced(PAGE.read_text(encoding="utf-8"), table(rows)), encoding="utf-8")
-    (FIGURES / "fewer_bits.svg").write_text(picture(rows), encoding="utf-8")
+        for name in sys.argv[2:] or TASKS:
+            rows = measure(name, TASKS[name](folder))
+            print(table(rows), flush=True)
+            write(name, rows)
     return 0
+
+
+def write(name: str, rows: list[Row]) -> None:
+    """Replace the rows of one sample; those of the others stay."""
+    page = PAGE.read_text(encoding="utf-8")
+    others = {sample: [row for row in stated(page) if row.sample == sample] for sample in TASKS}
+    every = [row for sample in TASKS for row in (rows if sample == name else others[sample])]
+    PAGE.write_text(replaced(page, table(every)), encoding="utf-8")
+    (FIGURES / "fewer_bits.svg").write_text(picture(every), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -82,6 +82,12 @@ COMMANDS: tuple[Command, ...] = (
         "minutes",
     ),
     Command("-m tools.helium_limits", ("docs/HELIUM_LIMITS.md",), "Helium kernels", f"{MODELS}, QEMU"),
+    Command(
+        "-m tools.fewer_bits",
+        ("docs/quantize.md", "docs/figures/fewer_bits.svg"),
+        "the quantiser, or a sample's training",
+        "many minutes, espeak-ng",
+    ),
     Command("-m tools.quantized_models", ("docs/quantize.md",), "the quantiser", f"minutes, {MODELS}"),
     Command(
         "-m tools.page_tables",

@@ -7,12 +7,14 @@ Every figure is computed here again, from the files, by other code.
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 import pytest
+from rich.console import Console
 
 from tests.depth import is_deep
 from tests.support.onnx_models import model, node
@@ -22,6 +24,7 @@ from tinyml.quantize.measure import EXACT, Noise
 from tinyml.quantize.report import LOST_POINTS, LOW_DECIBELS, Report
 from tinyml.reference.session import Session
 from tinyml.settings.quantize_request import Request
+from tinyml.verbs.quantize import show
 
 pytest.importorskip("onnxruntime")
 
@@ -96,6 +99,36 @@ def test_report_of_a_random_network(seed: int, tmp_path: Path) -> None:
     assert result.report.decibels > LOW_DECIBELS, "sums of integers keep the resolution of every output"
     kept = Report.from_json({k: v for k, v in result.report.as_json().items() if k != "model_sha256"})
     assert kept.decisions == result.report.decisions
+
+
+def test_every_layer_has_a_share_of_the_loss(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The first one too; and long names stay whole in a pipe, as do reasons."""
+    rng = np.random.default_rng(2)
+    long = "encoder/" + "block/" * 20 + "dense"
+    nodes = [
+        node("Gemm", "x w a", long),
+        node("LayerNormalization", f"{long} s", "norm"),
+        node("Gemm", "norm v", "last"),
+    ]
+    constants: dict[str, Any] = {
+        "w": rng.normal(0, 0.4, (8, 16)).astype(FLOAT),
+        "a": rng.normal(0, 0.3, 16).astype(FLOAT),
+        "s": np.ones(16, FLOAT),
+        "v": rng.normal(0, 0.4, (16, 3)).astype(FLOAT),
+    }
+    result, _ = quantized(tmp_path, model(nodes, {"x": [1, 8]}, "last", **constants))
+    layers = {layer.name: layer for layer in result.report.layers}
+    assert [*layers] == [long, "norm", "last"]
+    assert (layers["norm"].kind, layers["norm"].why) == (
+        "float",
+        "there is no integer form of LayerNormalization",
+    )
+    assert sum(layer.share or 0 for layer in layers.values()) == pytest.approx(1)
+    assert (layers[long].share or 0) > 0
+    show(result.report, Console(file=sys.stdout, width=80))
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith(long) for line in lines)
+    assert any("norm" in line and line.rstrip().endswith("LayerNormalization") for line in lines)
 
 
 def offsets() -> bytes:

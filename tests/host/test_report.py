@@ -18,7 +18,7 @@ from onnx import helper
 from tests.support.small_models import CONV, WEIGHTS, model_of
 from tinyml.base.errors import ConfigError
 from tinyml.pipeline import Options
-from tinyml.report import changes, comparison, facts, html, palette
+from tinyml.report import changes, comparison, facts, html, layer_table, palette
 from tinyml.report.collect import collect
 from tinyml.report.facts import Report
 from tinyml.settings.quantize_request import Request
@@ -207,6 +207,15 @@ def test_loss_of_a_quantisation(tmp_path: Path, capsys: pytest.CaptureFixture[st
     wanted = {layer["name"]: layer["decibels"] for layer in json.loads(loss.read_text())["layers"]}
     assert len(weighted) == 3
     assert [layer.snr_db for layer in weighted] == [wanted[layer.name] for layer in weighted]
+    bars = [
+        cell.percent
+        for _, cells in layer_table.rows(report)
+        for column, cell in cells
+        if column.title == "SNR in dB" and cell.text
+    ]
+    assert len(bars) >= 3
+    assert max(bar or 0 for bar in bars) == 100
+    assert all(bar is not None and 0 <= bar <= 100 for bar in bars)
     assert report.accuracy[0].startswith("Quantised: ")
     capsys.readouterr()
     loss.write_text("[]")

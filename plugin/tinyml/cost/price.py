@@ -14,7 +14,7 @@ from tinyml.pipeline import ModelFile, Options, compile_built, read_graph
 
 WIDE = {"macs": 5.0, "outputs": 150.0}
 """Instructions of layers on int16, of which there are no fitted figures: of a dense layer and two
-convolutions, counted on a Cortex-M3 and a Cortex-M4 in QEMU. Coarse, but float and int8 are far enough away."""
+convolutions, counted on a Cortex-M3 and a Cortex-M4 in QEMU. Coarse, but float and int8 are far away."""
 
 WIDE_KERNELS = ("tinyml_conv_s16", "tinyml_dense_s16")
 

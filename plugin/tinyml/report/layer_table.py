@@ -47,7 +47,7 @@ def columns(report: Report) -> list[Column]:
         Column("live", lambda layer: layer.live_bytes),
     ]
     if any(layer.snr_db is not None for layer in report.layers):
-        found.append(Column("SNR in dB", lambda layer: layer.snr_db, form=",.1f"))
+        found.append(Column("SNR in dB", lambda layer: layer.snr_db, bar=True, form=",.1f"))
     return found
 
 
@@ -97,7 +97,7 @@ def _cell(column: Column, layer: LayerFacts, largest: float | None) -> Cell:
         return Cell("", "")
     if isinstance(value, str):
         return Cell(short(value), value, value if short(value) != value else "")
-    percent = None if largest is None or not value else round(100 * value / largest, 1)
+    percent = None if largest is None or not value else round(max(100 * value / largest, 0.0), 1)
     return Cell(format(value, column.form) if value or column.title == "#" else "", value, percent=percent)
 
 
