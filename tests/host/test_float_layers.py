@@ -7,6 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
@@ -115,3 +116,26 @@ def test_python_report_and_commands_say_it(tmp_path: Path, capsys: pytest.Captur
     ):
         assert main(command) == 0
         assert words in capsys.readouterr().out, command
+
+
+def test_blocks_of_weights_are_named_as_the_reason(tmp_path: Path) -> None:
+    """int8 activations cannot be added up over blocks with scales of their own."""
+    blocked = node("DequantizeLinear", "w t", "w_d", axis=0, block_size=16)
+    nodes = [
+        *(*pair("x"), node("DequantizeLinear", "v s z", "v_d"), node("MatMul", "x_d v_d", "h")),
+        *(*pair("h"), blocked, node("MatMul", "h_d w_d", "y")),
+    ]
+    constants: dict[str, Any] = {
+        "v": RNG.integers(-127, 128, (8, 32)).astype(np.int8),
+        "w": RNG.integers(-8, 8, (32, 6)).astype(np.dtype(ml_dtypes.int4)),
+        "t": RNG.uniform(0.01, 0.1, (2, 6)).astype(FLOAT),
+    }
+    path = tmp_path / "m.onnx"
+    content = onnx.load_from_string(model(nodes, {"x": [1, 8]}, "y", s=SCALE, z=ZERO, **constants))
+    content.opset_import[0].version, content.ir_version = 21, 10
+    path.write_bytes(content.SerializeToString())
+    compiled = compile_model(path, Options("m", "cortex-m4"))
+    assert any(
+        "(dense 'y') computes in float: the weights have a scale for each block" in n for n in hints(compiled)
+    )
+    assert "tinyml_dense_f32_s4" in [chosen.kernel.name for chosen in compiled.selected]
