@@ -26,6 +26,7 @@ from tinyml.slots.data_text import describe
 from tinyml.slots.families import DSP, HELIUM, PLAIN, RISCV, choose, parse_families, playable_by
 from tinyml.slots.playing import played_on
 from tinyml.slots.version import Version
+from tinyml.verbs.cli import main
 
 DIGITS = Path(__file__).parents[2] / "samples" / "digits" / "model.onnx"
 
@@ -120,3 +121,45 @@ def test_the_key_player_in_cmake(tmp_path: Path) -> None:
     (tmp_path / "tinyml.yaml").write_text("player: [conv, x.onnx]\n")
     said = calls(tmp_path / "tinyml.yaml")
     assert f"TINYML_PLAYER_KERNELS [=[conv]=] [=[{tmp_path.as_posix()}/x.onnx]=])" in said
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["verify", "PACK"], "does not contain the model"),
+        (["verify", "PACK", "--of", "MODEL", "-b", "qemu_cortex_m3"], "played without Zephyr"),
+        (["verify", "MODEL", "--of", "MODEL"], "--of belongs to packs"),
+        (["evaluate", "MODEL", "--of", "MODEL", "--data", "x.npz"], "--of belongs to packs"),
+        (["bench", "PACK", "--io", "int8"], "says itself how inputs and outputs are passed"),
+        (["profile", "PACK", "--json", "x.json"], "a pack is profiled on a machine"),
+        (["deploy", "PACK", "--smp", "tcp:1.2.3.4"], "names no transport"),
+        (["deploy", "PACK", "--smp", "udp:1.2.3.4:x"], "has no port that exists"),
+        (["deploy", "PACK", "--serial", "x", "--group", "90"], "--group belongs to MCUmgr"),
+    ],
+)
+def test_misuse(
+    pack: Path, arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = {"PACK": str(pack), "MODEL": str(DIGITS)}
+    assert main([files.get(word, word) for word in arguments]) == 1
+    assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_files_that_are_no_packs(pack: Path, tmp_path: Path) -> None:
+    """Cut off anywhere, without images, or with numbers that are wrong; a family that is not known yet."""
+    content = pack.read_bytes()
+    wrong = {
+        "nothing": b"",
+        "half": content[: len(content) // 2],
+        "no images": content[:8] + bytes(4) + content[12:],
+        "a million": content[:8] + (10**6).to_bytes(4, "little") + content[12:],
+        "another file": DIGITS.read_bytes(),
+    }
+    for what, other in wrong.items():
+        with pytest.raises(ConfigError, match="is not a pack, or it is damaged"):
+            container.decode(other, what)
+    images = container.load(pack).images
+    later = tmp_path / "later.tmodel"
+    container.save(later, container.Pack({"quantum": images["plain"], **images}))
+    assert played_on(later, "host").model.name == "model"
+    assert main(["pack", str(later), "--show"]) == 0

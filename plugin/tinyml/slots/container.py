@@ -66,6 +66,8 @@ def decode(content: bytes, what: str) -> Pack:
                 raise wrong
     except (struct.error, UnicodeDecodeError):
         raise wrong from None
+    if not images:
+        raise wrong
     for part in images.values():
         image.read(part)
     return Pack(images)

@@ -117,13 +117,15 @@ def _measure(args: argparse.Namespace, given: Given, console: Console) -> tuple[
     """Measure all models; one that fails does not stop the others. Returns rows and failures."""
     from rich.progress import Progress
 
-    from tinyml.base.errors import TinymlError
+    from tinyml.base.errors import ConfigError, TinymlError
     from tinyml.bench.measure import kernel_choices, measure
     from tinyml.pipeline import Options
     from tinyml.slots.played_cost import KERNELS, measure_pack
     from tinyml.slots.playing import SUFFIX
 
     choices = kernel_choices(args.kernels)
+    if args.io and all(model.suffix == SUFFIX for model, _ in given):
+        raise ConfigError("a pack says itself how inputs and outputs are passed", "bench without --io")
     jobs = [
         (model, io, machine, kernels)
         for model, io in given

@@ -132,7 +132,8 @@ def _show(path: Path, console: Console) -> int:
             f"{path} has code, which --show does not print", "imgtool dumpinfo reads its images"
         )
     for name, content in pack.images.items():
-        console.print(f"{name}: {FAMILIES[name].description}", markup=False, style="bold")
+        known = FAMILIES[name].description if name in FAMILIES else "a family of a later version"
+        console.print(f"{name}: {known}", markup=False, style="bold")
         for line in describe(read_data(content)):
             console.print(f"  {line}", markup=False, soft_wrap=True, highlight=False)
     return 0

@@ -26,15 +26,30 @@ def pack_of(args: argparse.Namespace, verb: str) -> Path | None:
     from tinyml.slots.container import SUFFIX
 
     if args.model is None or args.model.suffix != SUFFIX:
+        refuse_of(args)
         return None
-    if args.of is None or args.board:
+    if args.of is None:
         raise ConfigError(
             "a pack does not contain the model that it was made of",
             f"{verb} model.tmodel --of model.onnx, on a machine (--on)",
         )
+    if args.board:
+        raise ConfigError(
+            "a pack is played without Zephyr, on a machine",
+            f"{verb} model.tmodel --of model.onnx --on qemu-cortex-m4, without -b",
+        )
     pack: Path = args.model
     args.model, args.kernels = args.of, "portable"
     return pack
+
+
+def refuse_of(args: argparse.Namespace) -> None:
+    """--of without a pack is a mistake."""
+    from tinyml.base.errors import ConfigError
+    from tinyml.slots.container import SUFFIX
+
+    if args.of is not None:
+        raise ConfigError(f"--of belongs to packs, and {args.model} is none", f"a {SUFFIX} file as MODEL")
 
 
 def player_of(pack: Path, machine: str, compiled: Compiled) -> Runner:

@@ -24,10 +24,10 @@ def pack_to_report(args: argparse.Namespace) -> Path | None:
     """The pack, if MODEL is one. With --of, the model that it was made of takes its place."""
     from tinyml.base.errors import ConfigError
     from tinyml.slots.playing import SUFFIX
+    from tinyml.verbs.packs import refuse_of
 
     if args.model.suffix != SUFFIX:
-        if args.of is not None:
-            raise ConfigError(f"--of belongs to packs, and {args.model} is none", f"a {SUFFIX} file as MODEL")
+        refuse_of(args)
         return None
     pack: Path = args.model
     if args.of is not None:
