@@ -115,6 +115,9 @@ def test_the_key_player() -> None:
     assert parse(without, "tinyml.yaml").player == ("conv", "models/x.onnx")
     with pytest.raises(ConfigError, match="'player' must be a word or a list of words, found a int"):
         parse("player: 3\n", "tinyml.yaml")
+    for nothing in ("[]", "null", ""):
+        with pytest.raises(ConfigError, match="'player' names no kernels"):
+            parse(f"player: {nothing}\n", "tinyml.yaml")
 
 
 def test_the_key_player_in_cmake(tmp_path: Path) -> None:

@@ -164,7 +164,7 @@ def parse(text: str, where: str) -> Manifest:
     with place.at():
         refuse_unknown(document, ("models", "player"), where)
     with place.at("player"):
-        player = _player(document.get("player"), where)
+        player = _player(document["player"], where) if "player" in document else ()
     listed = document.get("models")
     if listed is None:
         return Manifest(player=player)
@@ -207,8 +207,12 @@ class _Place:
 
 def _player(value: object, where: str) -> tuple[str, ...]:
     words = [value] if isinstance(value, str) else value
-    if words is None:
-        return ()
+    if words is None or words == []:  # which would not mean no kernels, but all
+        raise ConfigError(
+            f"{where}: 'player' names no kernels",
+            "player: all, or a list of groups of kernels and of model files; without the key, "
+            "CONFIG_TINYML_PLAYER_KERNELS decides",
+        )
     if not isinstance(words, list) or not all(isinstance(word, str) and word for word in words):
         raise ConfigError(
             f"{where}: 'player' must be a word or a list of words, found {kind(value)}",

@@ -26,6 +26,9 @@ UDP_PORT = 1337
 OVERHEAD = 40
 """Of a request with data, at most: the header, and everything in its CBOR but the data."""
 
+LINES = (128, 2)
+"""Bytes and number of the lines that a UART of Zephyr has buffers for, unless it is configured otherwise."""
+
 ATTEMPTS = 3
 ANSWER_SECONDS = 4.0
 KINDS = "udp:HOST[:PORT], serial:PORT or ble:ADDRESS"
@@ -177,9 +180,9 @@ def _transport(address: str, baud: int) -> tuple[SMPTransport, str]:
         if kind == "udp":
             return _udp(rest)
         if kind == "serial":
-            from smpclient.transport.serial import SMPSerialTransport
+            from smpclient.transport.serial import BufferParams, SMPSerialTransport
 
-            return SMPSerialTransport(baudrate=baud), rest
+            return SMPSerialTransport(BufferParams(*LINES), baudrate=baud), rest
         from smpclient.transport.ble import SMPBLETransport
 
         return SMPBLETransport(), rest
