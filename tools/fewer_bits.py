@@ -4,7 +4,7 @@
 
 ``python -m tools.fewer_bits [FOLDER [SAMPLE ..]]`` records and trains the samples in FOLDER (default: a
 temporary one), quantises each in three ways, runs the compiled models on this computer, and writes the table
-in docs/quantize.md and the picture docs/figures/fewer_bits.svg. Speech is synthesised by espeak-ng.
+in docs/fewer_bits.md and the picture docs/figures/fewer_bits.svg. Speech is synthesised by espeak-ng.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tinyml.api.quantized import Weights
 from tinyml.ir import Array
 from tinyml.pipeline import Options, compile_model
 
-PAGE = ROOT / "docs" / "quantize.md"
+PAGE = ROOT / "docs" / "fewer_bits.md"
 HEAD = "| Sample | Weights | Bytes of weights | Layers with four bits | Right, of the test set |"
 ROW = re.compile(
     r"^\| (?:([\w ]+) \(([\d,]+) samples\))? ?"

@@ -84,7 +84,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("-m tools.helium_limits", ("docs/HELIUM_LIMITS.md",), "Helium kernels", f"{MODELS}, QEMU"),
     Command(
         "-m tools.fewer_bits",
-        ("docs/quantize.md", "docs/figures/fewer_bits.svg"),
+        ("docs/fewer_bits.md", "docs/figures/fewer_bits.svg"),
         "the quantiser, or a sample's training",
         "many minutes, espeak-ng",
     ),
