@@ -95,6 +95,12 @@ COMMANDS: tuple[Command, ...] = (
         "memory plans or kernels: tables of figures in guides",
         f"minutes, {MODELS}, QEMU, clang-19, Vela",
     ),
+    Command(
+        "-m tools.four_bits_page",
+        ("docs/FOUR_BITS.md", "benchmarks/four_bits.json"),
+        "kernels for weights of four bits (`--measure`)",
+        f"minutes, {MODELS}, QEMU",
+    ),
     Command("-m tools.spending", ("docs/OPTIMIZE.md",), "what `optimize:` does", f"minutes, {MODELS}, QEMU"),
     Command(
         "-m tools.kernel_counts",

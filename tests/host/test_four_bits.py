@@ -5,11 +5,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 import pytest
 
 from tests.support.weighted_layers import Layers, Weighted
+from tinyml.bench import record
 from tinyml.cores.targets import find_target
 from tinyml.ir import Array, Layer
 from tinyml.memory.placement import LIBRARIES
@@ -18,17 +20,19 @@ from tinyml.ops.conv.conv import Conv
 from tinyml.ops.conv.depthwise import DepthwiseConv
 from tinyml.ops.dense.dense import Dense
 from tinyml.ops.weighted import nibbles
+from tinyml.ops.weighted.weighted import Weighted as WeightedOp
 from tinyml.settings.optimize import GOALS
+from tools import four_bits_page
 
 DENSE = Weighted(Dense(), (1, 128), (128, 128), lowest=-8, largest=7)
 CONV = Weighted(Conv(), (1, 5, 5, 64), (128, 1, 1, 64), lowest=-8, largest=7)
 
 
-def layer_of(case: Weighted) -> Layer:
+def layer_of(case: Weighted) -> Layer[WeightedOp]:
     sketch = Layers()
     sketch.weighted("layer", case, once=False)
     (layer,) = sketch.graph().layers()
-    return layer
+    return cast("Layer[WeightedOp]", layer)
 
 
 def chosen(case: Weighted, target: str, goal: str = "balanced") -> str:
@@ -129,3 +133,9 @@ def test_depthwise_channels_have_bytes_of_their_own(taps: int) -> None:
 def test_kernels_of_the_whole_input_keep_bytes() -> None:
     whole = Weighted(DepthwiseConv(), (1, 21, 1, 600), (1, 21, 1, 600), lowest=-7, largest=7)
     assert "nibbles" not in chosen(whole, "cortex-m4")
+
+
+def test_the_page_is_current() -> None:
+    rows = record.load(four_bits_page.RECORD).rows
+    published = record.load(four_bits_page.ROOT / "benchmarks" / "record.json").rows
+    assert four_bits_page.PAGE.read_text(encoding="utf-8") == four_bits_page.page(rows, published)

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from tinyml.base import c
 from tinyml.cores.targets import Target
-from tinyml.ir import Array, Layer, Op, Tensor, TensorType
+from tinyml.ir import Array, Constraint, Layer, Op, Tensor, TensorType
 from tinyml.ops.conv import convolution
 from tinyml.ops.conv.cmsis import CONV_KERNELS
 from tinyml.ops.conv.conv_loops import ConvLoops
@@ -90,7 +91,7 @@ class ConvHelium(ConvInt8):
     name = "tinyml_conv_mve_s8"
     struct = "struct tinyml_conv_mve_s8"
     sources = ("conv/conv_mve_s8.c",)
-    constraints = (
+    constraints: ClassVar[tuple[Constraint, ...]] = (
         int8_tensors,
         constant_weights,
         symmetric_weights,
@@ -153,7 +154,7 @@ class ConvVector(ConvInt8):
     name = "tinyml_conv_rvv_s8"
     struct = "struct tinyml_conv_rvv_s8"
     sources = ("conv/conv_rvv_s8.c",)
-    constraints = (
+    constraints: ClassVar[tuple[Constraint, ...]] = (
         int8_tensors,
         constant_weights,
         symmetric_weights,

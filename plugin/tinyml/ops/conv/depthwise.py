@@ -30,6 +30,7 @@ from tinyml.ops.shared.overlay import forwards
 from tinyml.ops.weighted import helium, rvv
 from tinyml.ops.weighted.int16 import DepthwiseConvInt16
 from tinyml.ops.weighted.into_float import DepthwiseIntoFloat
+from tinyml.ops.weighted.nibbles import int4_weights
 from tinyml.ops.weighted.records import (
     constant_weights,
     float_record,
@@ -39,6 +40,7 @@ from tinyml.ops.weighted.records import (
     small_extents,
     symmetric_weights,
 )
+from tinyml.ops.weighted.scaled import scaled
 
 
 def whole_filters(layer: Layer[DepthwiseConv]) -> bool:
@@ -181,6 +183,20 @@ class DepthwiseConvHelium(Kernel[DepthwiseConv]):
         return inside and y.shape[1] == 1 and x.shape[3] >= self.least_in_place
 
 
+class DepthwiseConvHeliumScaled(DepthwiseConvHelium):
+    """The same for small weights, which it multiplies by powers of two where outputs are large for sums."""
+
+    constraints = (int4_weights, *DepthwiseConvHelium.constraints)
+
+    def refusal(self, layer: Layer[DepthwiseConv]) -> str | None:
+        """The other constraints are those of the scaled weights."""
+        small = int8_tensors(layer) and constant_weights(layer) and int4_weights(layer)
+        return DepthwiseConvHelium().refusal(scaled(layer)) if small else super().refusal(layer)
+
+    def emit(self, layer: Layer[DepthwiseConv], sheet: Sheet) -> None:
+        super().emit(scaled(layer), sheet)
+
+
 class DepthwiseConvVector(DepthwiseConvHelium):
     """As many channels at a time as a vector of RISC-V holds, through a ring of rows."""
 
@@ -235,6 +251,7 @@ register_kernels(
     DepthwiseNibbles(),
     *DEPTHWISE_KERNELS,
     DepthwiseConvHelium(),
+    DepthwiseConvHeliumScaled(),
     DepthwiseConvVector(),
     DepthwiseWhole(),
     DepthwiseDsp(),

@@ -200,7 +200,12 @@ class DenseHelium(DenseInt8):
     name = "tinyml_dense_mve_s8"
     struct = "struct tinyml_dense_mve_s8"
     sources: ClassVar[tuple[str, ...]] = ("dense/dense_mve_s8.c",)
-    constraints = (int8_tensors, constant_weights, symmetric_weights, helium.right_shifts)
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        int8_tensors,
+        constant_weights,
+        symmetric_weights,
+        helium.right_shifts,
+    )
 
     def runs_on(self, target: Target) -> bool:
         return target.mve
@@ -222,7 +227,7 @@ class DenseVector(DenseInt8):
     name = "tinyml_dense_rvv_s8"
     struct = "struct tinyml_dense_rvv_s8"
     sources = ("dense/dense_rvv_s8.c",)
-    constraints = (
+    constraints: ClassVar[tuple[Constraint, ...]] = (
         int8_tensors,
         constant_weights,
         symmetric_weights,
@@ -264,9 +269,8 @@ class DenseFourBitsDsp(DenseFourBits):
 
     def weight_layout(self, layer: Layer[Dense], sheet: Sheet) -> dict[str, object]:
         filters = layer.input(1).value
-        words = nibble_stream(layer, folded_bias(layer, filters), channel_multipliers(layer))
-        stream = words.in_eights(begin_sums(words.bias), filters.shape[0])
-        table = sheet.table("filters", stream, holds=EIGHT_WORDS)
+        words = nibble_stream(layer, folded_bias(layer, filters), channel_multipliers(layer), together=8)
+        table = sheet.table("filters", words.in_eights(begin_sums(words.bias)), holds=EIGHT_WORDS)
         return {".filters": table, ".weight_zero": -lowest_weight(layer)}
 
 

@@ -30,7 +30,7 @@ NIBBLES = "weights of 4 filters in an int16, two elements in a word"
 FOUR_WORDS = stream("every 4 filters", NIBBLES)
 EIGHT_WORDS = (
     f"for every 8 filters: sums of biases; {NIBBLES}; for 4 filters, and for 4 more, exponents, a byte each, "
-    "and factors; for the last filters, the same in fours"
+    "and factors"
 )
 
 
@@ -131,25 +131,32 @@ class NibbleStream:
         ]
         return np.concatenate(parts).astype(np.int32)
 
-    def in_eights(self, begin: Array, channels: int) -> Array:
-        """Two fours at a time, whose weights take turns by two elements; one to four last filters as four."""
+    def in_eights(self, begin: Array) -> Array:
+        """Two fours at a time, whose weights take turns by two elements."""
         parts: list[Array] = []
         start = begin.reshape(-1, 4)
-        eights = [range(four, four + 2) for four in range(0, (channels + 3) // 8 * 2, 2)]
-        last = [range(four, four + 1) for four in range(len(eights) * 2, self.fours)]
-        for fours in (*eights, *last):
-            some = slice(fours.start, fours.stop)
-            parts += [start[some].reshape(-1), self.words[some].T.reshape(-1)]
-            for one in fours:
+        for four in range(0, self.fours, 2):
+            both = slice(four, four + 2)
+            parts += [start[both].reshape(-1), self.words[both].T.reshape(-1)]
+            for one in (four, four + 1):
                 parts += [self.exponent[one : one + 1], self.factor[one]]
         return np.concatenate(parts).astype(np.int32)
 
 
-def nibble_stream(layer: Layer[Weighted], bias: Array, multipliers: Multipliers) -> NibbleStream:
-    """The stream of a dense layer, or of a convolution, group by group."""
+def nibble_stream(
+    layer: Layer[Weighted], bias: Array, multipliers: Multipliers, together: int = 4
+) -> NibbleStream:
+    """The stream of a dense layer, or of a convolution, group by group; groups are whole fours or eights."""
     rows = centred_weights(layer)
-    groups = layer.input(0).shape[-1] // rows.shape[-1]
-    return NibbleStream(rows.reshape(rows.shape[0], -1), lowest_weight(layer), bias, multipliers, groups)
+    channels, groups = rows.shape[0], layer.input(0).shape[-1] // rows.shape[-1]
+    lowest = lowest_weight(layer)
+    rows = rows.reshape(channels, -1)
+    multiplier, shift = (per_channel(values, channels) for values in multipliers)
+    if groups == 1:
+        missing = (0, -channels % together)
+        rows = np.pad(rows, (missing, (0, 0)), constant_values=lowest)
+        bias, multiplier, shift = (np.pad(values, missing) for values in (bias, multiplier, shift))
+    return NibbleStream(rows, lowest, bias, (multiplier, shift), groups)
 
 
 FILTER_WORDS = (

@@ -332,9 +332,33 @@ depthwise_conv_dsp_plane_large(const struct tinyml_depthwise_conv_s8 *p, int32_t
 			       const int8_t *weights, const struct tinyml_plane *plane, int8_t *y)
 {
 	const struct tinyml_window *w = &p->window;
+	const int32_t multiplier = p->multiplier[channel], shift = p->shift[channel];
 	const struct tinyml_output to =
 		tinyml_output(p->round_once, p->out_zero, p->out_min, p->out_max);
 
+	if (w->kernel_h == 3 && w->kernel_w == 3 && w->dilation_h == 1 && w->dilation_w == 1) {
+		struct taps taps = {.down = plane->width};
+
+		depthwise_conv_dsp_load_taps_3x3(p, weights, &taps);
+		for (int32_t row = 0; row < w->out_h; row++) {
+			const int8_t *x = &plane->at[row * w->stride_h * plane->width];
+			int8_t *to_row = &y[row * plane->y_line];
+
+			for (int32_t left = w->out_w; left > 0; left -= 2) {
+				const int32_t two = left > 1; /* a last one is paired with itself */
+				int32_t sums[2] = {p->bias[channel], p->bias[channel]};
+
+				depthwise_conv_dsp_sum_3x3(&taps, x, two * w->stride_w, false,
+							   sums);
+				to_row[two * plane->y_step] =
+					tinyml_output_s8(sums[1], multiplier, shift, &to);
+				to_row[0] = tinyml_output_s8(sums[0], multiplier, shift, &to);
+				x += 2 * w->stride_w;
+				to_row += 2 * plane->y_step;
+			}
+		}
+		return;
+	}
 	for (int32_t at = 0; at < w->out_h * w->out_w; at++) {
 		const int32_t row = at / w->out_w, col = at % w->out_w;
 		const int8_t *x = &plane->at[row * w->stride_h * plane->width + col * w->stride_w];
@@ -349,7 +373,7 @@ depthwise_conv_dsp_plane_large(const struct tinyml_depthwise_conv_s8 *p, int32_t
 			}
 		}
 		y[row * plane->y_line + col * plane->y_step] =
-			tinyml_output_s8(sum, p->multiplier[channel], p->shift[channel], &to);
+			tinyml_output_s8(sum, multiplier, shift, &to);
 	}
 }
 

@@ -1,8 +1,8 @@
 /* Copyright The west-tinyml contributors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Dense layers with weights of four bits and DSP instructions: a row meets eight filters at a time,
- * the last ones in fours. An int16 h has an element of four filters, two of them fill a word. SMLAD
+/* Dense layers with weights of four bits and DSP instructions: a row meets eight filters at a
+ * time. An int16 h has an element of four filters, two of them fill a word. SMLAD
  * adds up x * h and x times its 12, 8 and 4 lower bits, for which an instruction each masks a word;
  * differences of these sums are those of the filters. 31 instructions for 32 products: a row of up
  * to 128 elements is unpacked once, on the stack; longer ones are unpacked for every eight filters,
@@ -24,26 +24,26 @@
 
 /* What is the same for all filters. Assembly knows the order of the members. */
 struct eights {
-	int32_t begin[4];   /* what zero points add to the sums of four filters */
 	const void *x;      /* bytes, or int16 in the order in which they are multiplied */
 	int32_t skipped;    /* bytes of code before the first round of the loop */
 	const void *end;    /* of x, in whole words */
-	int32_t once;       /* one rounding */
 	uint32_t last_word; /* of bytes */
 	int32_t rest;       /* elements in it */
+	int32_t begin[4];   /* what zero points add to the sums of four filters */
 	int8_t *y;
 	int32_t twice_zero;
+	int32_t once; /* 1: one rounding; -1: two, and nothing below the zero point is kept */
 	const int8_t *y_end;
 };
-TINYML_OFFSET(struct eights, begin, 0);
-TINYML_OFFSET(struct eights, x, 16);
-TINYML_OFFSET(struct eights, skipped, 20);
-TINYML_OFFSET(struct eights, end, 24);
-TINYML_OFFSET(struct eights, once, 28);
-TINYML_OFFSET(struct eights, last_word, 32);
-TINYML_OFFSET(struct eights, rest, 36);
-TINYML_OFFSET(struct eights, y, 40);
-TINYML_OFFSET(struct eights, twice_zero, 44);
+TINYML_OFFSET(struct eights, x, 0);
+TINYML_OFFSET(struct eights, skipped, 4);
+TINYML_OFFSET(struct eights, end, 8);
+TINYML_OFFSET(struct eights, last_word, 12);
+TINYML_OFFSET(struct eights, rest, 16);
+TINYML_OFFSET(struct eights, begin, 20);
+TINYML_OFFSET(struct eights, y, 36);
+TINYML_OFFSET(struct eights, twice_zero, 40);
+TINYML_OFFSET(struct eights, once, 44);
 TINYML_OFFSET(struct eights, y_end, 48);
 
 /* Outputs of four filters, of which some may have an exponent below zero: an output that is not
@@ -56,12 +56,21 @@ __attribute__((noinline, used)) void tinyml_dense_nibbles_outputs(const int32_t 
 void tinyml_dense_nibbles_outputs(const int32_t *sums, const int32_t *factor, uint32_t exponents,
 				  const struct eights *p)
 {
-	const struct tinyml_output to =
-		tinyml_output(p->once != 0, p->twice_zero >> 1, INT8_MIN, INT8_MAX);
+	const bool once = p->once > 0;
+	const struct tinyml_output to = tinyml_output(once, p->twice_zero >> 1, INT8_MIN, INT8_MAX);
 
 	for (int32_t i = 0; i < 4; i++, exponents >>= 8) {
-		p->y[i] = tinyml_output_s8(sums[i], (int32_t)((uint32_t)factor[i] >> 1),
-					   ~(int8_t)exponents, &to);
+		const int32_t sum = sums[i], exponent = (int8_t)exponents;
+
+		if (exponent < 0) {
+			p->y[i] = tinyml_output_s8(sum, (int32_t)((uint32_t)factor[i] >> 1),
+						   ~exponent, &to);
+		} else {
+			p->y[i] = (int8_t)(once ? tinyml_output_dsp(sum, factor[i], exponent, true,
+								    to.twice_zero)
+						: tinyml_output_dsp(sum, factor[i], exponent, false,
+								    to.twice_zero));
+		}
 	}
 }
 
@@ -71,15 +80,15 @@ void tinyml_dense_nibbles_outputs(const int32_t *sums, const int32_t *factor, ui
  * between: one over bytes, and BYTES_OF_CODE later one over int16. */
 #define CODE_OF_BYTES   132
 #define CODE_OF_HALVES  124
-#define ROUND_OF_BYTES  4
+#define ROUND_OF_BYTES  6
 #define ROUND_OF_HALVES 8
-#define BYTES_OF_CODE   686
+#define BYTES_OF_CODE   950
 
 /* The outputs of all eights; returns what follows them in the stream.
  *
  * r0 stream, r1 x, r2 even elements, r3 odd ones, r4 to r11 sums; r12 and lr weights. For outputs
- * r1 y, r2 twice_zero, r3 exponents, r12 and lr or r4 to r7 factors. On the stack: the structure,
- * end and once of it. */
+ * r1 y, r2 twice_zero, r3 exponents, r12 and lr or r4 to r7 factors. On the stack: where y is
+ * in the structure, and its end. */
 TINYML_ASSEMBLY static const uint32_t *
 dense_nibbles_dsp_multiply(const uint32_t *filters TINYML_UNSEEN,
 			   struct eights *eights TINYML_UNSEEN)
@@ -121,6 +130,10 @@ dense_nibbles_dsp_multiply(const uint32_t *filters TINYML_UNSEEN,
 	"smmlar " sum ", " sum ", " factor ", " sum "\n\t"                                         \
 	"add " sum ", " sum ", " sum ", asr #31\n\t" /* negative halves */                         \
 	FINISH(sum)
+/* Negative halves do not matter. */
+#define RELU(sum, factor)                                                                          \
+	"smmlar " sum ", " sum ", " factor ", " sum "\n\t"                                         \
+	FINISH(sum)
 #define NEXT "lsr r3, r3, #8\n\t"
 #define FIRST(round)                                                                               \
 	"ldmia r0!, {r12, lr}\n\t"                                                                 \
@@ -133,7 +146,9 @@ dense_nibbles_dsp_multiply(const uint32_t *filters TINYML_UNSEEN,
 	NEXT                                                                                       \
 	round("r7", "lr")
 #define SECOND(round)                                                                              \
-	"ldmia r0!, {r4-r7}\n\t"                                                                   \
+	"ldmia r0!, {r3-r7}\n\t"                                                                   \
+	"tst r3, #0x80808080\n\t"                                                                  \
+	"bne.w 9f\n\t"                                                                             \
 	round("r8", "r4")                                                                          \
 	NEXT                                                                                       \
 	round("r9", "r5")                                                                          \
@@ -141,18 +156,14 @@ dense_nibbles_dsp_multiply(const uint32_t *filters TINYML_UNSEEN,
 	round("r10", "r6")                                                                         \
 	NEXT                                                                                       \
 	round("r11", "r7")
-#define EXPONENTS(slow)                                                                            \
-	"ldr r3, [r0], #4\n\t"                                                                     \
-	"tst r3, #0x80808080\n\t"                                                                  \
-	"bne " slow "\n\t"
 	__asm__ volatile(
+		"ldr r2, [r1, #8]\n\t"
+		"adds r1, #36\n\t"
 		"push {r1, r2, r3, r4-r11, lr}\n\t"
 		"mov lr, r1\n\t"
-		"ldrd r2, r3, [lr, #24]\n\t"
-		"strd r2, r3, [sp, #4]\n\t"
 		"1:\n\t"
 		"ldmia r0!, {r4-r11}\n\t" /* sums of biases */
-		"ldmia.w lr, {r1, r2, r3, r12}\n\t"
+		"ldmdb lr, {r1, r2, r3, r12}\n\t"
 		"add r4, r4, r1\n\t"
 		"add r5, r5, r2\n\t"
 		"add r6, r6, r3\n\t"
@@ -161,12 +172,14 @@ dense_nibbles_dsp_multiply(const uint32_t *filters TINYML_UNSEEN,
 		"add r9, r9, r2\n\t"
 		"add r10, r10, r3\n\t"
 		"add r11, r11, r12\n\t"
-		"ldrd r1, r12, [lr, #16]\n\t"
+		"ldrd r1, r12, [lr, #-36]\n\t"
 		"5:\n\t"
 		"add pc, r12\n\t" /* from 4 bytes after this instruction */
 		"nop\n\t"
 		"2:\n\t"
 		TINYML_CODE_BYTES("5b", "2b", 4)
+		BYTES
+		BYTES
 		BYTES
 		BYTES
 		BYTES
@@ -177,7 +190,7 @@ dense_nibbles_dsp_multiply(const uint32_t *filters TINYML_UNSEEN,
 		"cmp r1, r12\n\t"
 		"bne.w 2b\n\t"
 		"ldr.w lr, [sp]\n\t"
-		"ldrd r3, r12, [lr, #32]\n\t"
+		"ldrd r3, r12, [lr, #-24]\n\t"
 		"cmp.w r12, #0\n\t"
 		"beq.w 5f\n\t"
 		PRODUCTS
@@ -199,8 +212,7 @@ dense_nibbles_dsp_multiply(const uint32_t *filters TINYML_UNSEEN,
 		"bne.w 3b\n\t"
 		"ldr lr, [sp]\n\t"
 		"5:\n\t"
-		"ldrd r1, r2, [lr, #40]\n\t"
-		"ldr r12, [sp, #8]\n\t"
+		"ldm lr, {r1, r2, r12}\n\t"
 		"sub r7, r7, r6\n\t"
 		"sub r6, r6, r5\n\t"
 		"sub r5, r5, r4\n\t"
@@ -213,34 +225,42 @@ dense_nibbles_dsp_multiply(const uint32_t *filters TINYML_UNSEEN,
 		"asr r11, r11, #12\n\t"
 		"asr r10, r10, #8\n\t"
 		"asr r9, r9, #4\n\t"
-		EXPONENTS("8f")
+		"ldr r3, [r0], #4\n\t"
+		"tst r3, #0x80808080\n\t"
+		"bne.w 8f\n\t"
 		"cmp r12, #0\n\t"
-		"bne 6f\n\t"
+		"bmi.w 2f\n\t"
+		"bne.w 6f\n\t"
 		FIRST(TWICE)
 		"4:\n\t"
-		EXPONENTS("9f")
 		SECOND(TWICE)
 		"7:\n\t"
 		"ldr lr, [sp]\n\t"
-		"ldr r2, [lr, #48]\n\t"
-		"str r1, [lr, #40]\n\t"
+		"ldr r2, [lr, #12]\n\t"
+		"str r1, [lr]\n\t"
 		"cmp r1, r2\n\t"
 		"bne.w 1b\n\t"
 		"pop {r1, r2, r3, r4-r11, pc}\n\t"
 		"6:\n\t"
 		FIRST(ONCE)
-		"2:\n\t"
-		EXPONENTS("9f")
+		"5:\n\t"
 		SECOND(ONCE)
+		"b 7b\n\t"
+		"2:\n\t"
+		FIRST(RELU)
+		"6:\n\t"
+		SECOND(RELU)
 		"b 7b\n\t"
 		"8:\n\t"
 		"push {r4-r7}\n\t"
 		"bl 3f\n\t"
-		"ldr r12, [sp, #8]\n\t"
+		"ldr r12, [r12, #8]\n\t"
 		"cmp r12, #0\n\t"
 		"beq 4b\n\t"
-		"b 2b\n\t"
+		"bpl 5b\n\t"
+		"b 6b\n\t"
 		"9:\n\t"
+		"subs r0, #16\n\t"
 		"push {r8-r11}\n\t"
 		"bl 3f\n\t"
 		"b 7b\n\t"
@@ -249,21 +269,22 @@ dense_nibbles_dsp_multiply(const uint32_t *filters TINYML_UNSEEN,
 		"push {r12, lr}\n\t"
 		"mov r2, r3\n\t"
 		"ldr r3, [sp, #24]\n\t"
-		"str r1, [r3, #40]\n\t"
+		"str r1, [r3]\n\t"
+		"subs r3, #36\n\t"
 		"mov r1, r0\n\t"
 		"add r0, sp, #8\n\t"
 		"bl tinyml_dense_nibbles_outputs\n\t"
 		"pop {r0, r3}\n\t"
 		"add sp, #16\n\t"
 		"ldr r12, [sp]\n\t"
-		"ldrd r1, r2, [r12, #40]\n\t"
+		"ldrd r1, r2, [r12]\n\t"
 		"adds r1, #4\n\t"
 		"bx r3\n\t");
 	/* clang-format on */
-#undef EXPONENTS
 #undef SECOND
 #undef FIRST
 #undef NEXT
+#undef RELU
 #undef TWICE
 #undef ONCE
 #undef FINISH
@@ -274,7 +295,10 @@ dense_nibbles_dsp_multiply(const uint32_t *filters TINYML_UNSEEN,
 #undef FOUR
 }
 
-#endif
+#else /* the input may begin anywhere, and loads may trap */
+
+#define CODE_OF_BYTES  0
+#define ROUND_OF_BYTES 1
 
 /* One word of the weights of four filters times two elements. */
 static inline void dense_nibbles_dsp_add(int32_t sums[4], uint32_t w, int16x2_t x)
@@ -285,150 +309,151 @@ static inline void dense_nibbles_dsp_add(int32_t sums[4], uint32_t w, int16x2_t 
 	sums[3] = __smlad((int16x2_t)w, x, sums[3]);
 }
 
-/* Sums of four filters, whose words of weights are `step` apart; returns what follows the weights
- * of all. */
-static const uint32_t *dense_nibbles_dsp_dot(const uint32_t *w, int32_t step, const int32_t *bias,
-					     const struct eights *p, int32_t sums[4])
+static const uint32_t *dense_nibbles_dsp_multiply(const uint32_t *filters, struct eights *p)
 {
-	for (int32_t i = 0; i < 4; i++) {
-		sums[i] = (int32_t)((uint32_t)bias[i] + (uint32_t)p->begin[i]);
-	}
-	for (const int8_t *x = p->x; x != p->end; x += 4, w += 2 * step) {
-		const uint32_t word = tinyml_load_word(x);
+	for (; p->y != p->y_end; filters += 10) {
+		int32_t sums[FILTERS];
 
-		dense_nibbles_dsp_add(sums, w[0], tinyml_even_bytes(word));
-		dense_nibbles_dsp_add(sums, w[step], tinyml_odd_bytes(word));
-	}
-	if (p->rest > 0) {
-		dense_nibbles_dsp_add(sums, w[0], tinyml_even_bytes(p->last_word));
-		dense_nibbles_dsp_add(sums, w[step], tinyml_odd_bytes(p->last_word));
-		w += 2 * step;
-	}
-	for (int32_t i = 3; i > 0; i--) {
-		sums[i] = (int32_t)((uint32_t)sums[i] - (uint32_t)sums[i - 1]) >> 4 * i;
-	}
-	return w;
-}
+		for (int32_t i = 0; i < FILTERS; i++) {
+			sums[i] = (int32_t)(filters[i] + (uint32_t)p->begin[i % 4]);
+		}
+		filters += FILTERS;
+		for (const int8_t *x = p->x; x != p->end || p->rest > 0; x += 4) {
+			const bool last = x == p->end;
+			const uint32_t word = last ? p->last_word : tinyml_load_word(x);
 
-#ifdef __ARM_FEATURE_UNALIGNED
+			dense_nibbles_dsp_add(&sums[0], filters[0], tinyml_even_bytes(word));
+			dense_nibbles_dsp_add(&sums[4], filters[1], tinyml_even_bytes(word));
+			dense_nibbles_dsp_add(&sums[0], filters[2], tinyml_odd_bytes(word));
+			dense_nibbles_dsp_add(&sums[4], filters[3], tinyml_odd_bytes(word));
+			filters += 4;
+			if (last) {
+				break;
+			}
+		}
+		for (int32_t i = FILTERS - 1; i >= 0; i--) {
+			const uint32_t less = i % 4 > 0 ? (uint32_t)sums[i - 1] : 0u;
 
-/* The same with the elements of a short row as int16, even ones before odd ones. */
-__attribute__((noinline)) static const uint32_t *
-dense_nibbles_dsp_multiply_short(const uint32_t *filters, struct eights *p)
-{
-	uint32_t halves[SHORT / 2], *to = halves;
-	const int8_t *const x = p->x, *const end = p->end;
+			sums[i] = (int32_t)((uint32_t)sums[i] - less) >> 4 * (i % 4);
+		}
+		for (int32_t i = 0; i < FILTERS; i += 4, p->y += 4) {
+			const uint32_t *four = &filters[i / 4 * 5];
 
-	for (const int8_t *at = x; at != end; at += 4, to += 2) {
-		const uint32_t word = tinyml_load_word(at);
-
-		to[0] = (uint32_t)tinyml_even_bytes(word);
-		to[1] = (uint32_t)tinyml_odd_bytes(word);
-	}
-	if (p->rest > 0) {
-		to[0] = (uint32_t)tinyml_even_bytes(p->last_word);
-		to[1] = (uint32_t)tinyml_odd_bytes(p->last_word);
-		to += 2;
-	}
-	p->x = halves;
-	p->end = to;
-	p->skipped =
-		BYTES_OF_CODE + (-((to - halves) / 2) & (ROUND_OF_HALVES - 1)) * CODE_OF_HALVES;
-	filters = dense_nibbles_dsp_multiply(filters, p);
-	p->x = x;
-	p->end = end;
-	return filters;
-}
-
-static const uint32_t *dense_nibbles_dsp_apply(const uint32_t *filters, struct eights *p,
-					       int32_t inputs)
-{
-	if (inputs <= SHORT) {
-		return dense_nibbles_dsp_multiply_short(filters, p);
-	}
-	p->skipped = (-(inputs / 4) & (ROUND_OF_BYTES - 1)) * CODE_OF_BYTES;
-	return dense_nibbles_dsp_multiply(filters, p);
-}
-
-#else /* the input may begin anywhere, and loads may trap */
-
-static const uint32_t *dense_nibbles_dsp_apply(const uint32_t *filters, struct eights *p,
-					       int32_t inputs)
-{
-	(void)inputs;
-	for (; p->y != p->y_end; p->y += 4) {
-		const int32_t *bias = (const int32_t *)filters;
-		int32_t sums[2][4];
-
-		(void)dense_nibbles_dsp_dot(filters + 8, 2, bias, p, sums[0]);
-		filters = dense_nibbles_dsp_dot(filters + 9, 2, &bias[4], p, sums[1]) - 1;
-		tinyml_dense_nibbles_outputs(sums[0], (const int32_t *)&filters[1], filters[0], p);
-		p->y += 4;
-		tinyml_dense_nibbles_outputs(sums[1], (const int32_t *)&filters[6], filters[5], p);
-		filters += 10;
+			tinyml_dense_nibbles_outputs(&sums[i], (const int32_t *)&four[1], four[0],
+						     p);
+		}
 	}
 	return filters;
 }
 
 #endif
 
-static int32_t dense_nibbles_dsp_sum_elements(const int8_t *x, int32_t count)
+/* What zero points add: fields are larger than weights by weight_zero, the fourth one by 8 less. */
+static void dense_nibbles_dsp_begin(struct eights *p, int32_t weight_zero, uint32_t all)
 {
-	uint32_t sum = 0;
-	int32_t i = 0;
+	const uint32_t zero = (uint32_t)weight_zero * all;
 
-	for (; count - i >= 4; i += 4) { /* of bytes without a sign, which are larger by 128 */
-		sum = __usada8(tinyml_load_word(&x[i]) ^ 0x80808080u, 0u, sum);
-	}
-	sum -= 128u * (uint32_t)i;
-	for (; i < count; i++) {
-		sum += (uint32_t)x[i];
-	}
-	return (int32_t)sum;
+	p->begin[0] = (int32_t)(0u - zero);
+	p->begin[1] = (int32_t)(0u - 17u * zero);
+	p->begin[2] = (int32_t)(0u - 273u * zero);
+	p->begin[3] = (int32_t)(32768u * all - 4369u * zero);
 }
+
+/* Adds up bytes of a word without their signs, which are larger by 128. */
+static inline uint32_t dense_nibbles_dsp_sum(uint32_t word, uint32_t sum)
+{
+	return __usada8(word ^ 0x80808080u, 0u, sum);
+}
+
+/* All filters at a row; the outputs of an incomplete eight go to `last`. */
+static void dense_nibbles_dsp_row(const uint32_t *filters, struct eights *p, int8_t last[FILTERS],
+				  bool incomplete)
+{
+	if (p->y != p->y_end) {
+		filters = dense_nibbles_dsp_multiply(filters, p);
+	}
+	if (incomplete) {
+		p->y = last;
+		p->y_end = last + FILTERS;
+		(void)dense_nibbles_dsp_multiply(filters, p);
+	}
+}
+
+#ifdef __ARM_FEATURE_UNALIGNED
+
+/* The same with the elements of a short row as int16, even ones before odd ones. */
+__attribute__((noinline)) static void
+dense_nibbles_dsp_short_row(const struct tinyml_dense_stream_s8 *p, struct eights *eights,
+			    int8_t last[FILTERS], bool incomplete)
+{
+	uint32_t halves[SHORT / 2], *to = halves, sum = 0;
+	const int8_t *x = eights->x, *const end = eights->end;
+
+	for (; x != end || eights->rest > 0; x += 4, to += 2) {
+		const uint32_t word = x == end ? eights->last_word : tinyml_load_word(x);
+
+		to[0] = (uint32_t)tinyml_even_bytes(word);
+		to[1] = (uint32_t)tinyml_odd_bytes(word);
+		sum = dense_nibbles_dsp_sum(word, sum);
+		if (x == end) {
+			to += 2;
+			break;
+		}
+	}
+	dense_nibbles_dsp_begin(eights, p->weight_zero, sum - 256u * (uint32_t)(to - halves));
+	eights->x = halves;
+	eights->end = to;
+	eights->skipped =
+		BYTES_OF_CODE + (-((to - halves) / 2) & (ROUND_OF_HALVES - 1)) * CODE_OF_HALVES;
+	dense_nibbles_dsp_row((const uint32_t *)p->filters, eights, last, incomplete);
+}
+
+#endif
 
 void tinyml_dense_nibbles_dsp_s8(const struct tinyml_dense_stream_s8 *p, const int8_t *x, int8_t *y)
 {
 	const struct tinyml_output to =
 		tinyml_output(p->round_once, p->out_zero, p->out_min, p->out_max);
-	const int32_t inputs = p->inputs, whole = inputs & ~3, outputs = p->outputs;
+	const int32_t inputs = p->inputs, words = inputs / 4, outputs = p->outputs;
 	const int32_t rest = outputs % FILTERS;
 
 	TINYML_ASSERT(TINYML_ALIGNED(p->filters, 4) && p->out_min <= p->out_max);
 	for (int32_t left = p->rows; left > 0; left--, x += inputs, y += outputs) {
-		const uint32_t all = (uint32_t)dense_nibbles_dsp_sum_elements(x, inputs);
-		const uint32_t zero = (uint32_t)p->weight_zero * all;
-		const uint32_t *w = (const uint32_t *)p->filters;
 		int8_t last[FILTERS];
 		struct eights eights = {
-			/* The fourth field is less by 8. */
-			.begin = {(int32_t)(0u - zero), (int32_t)(0u - 17u * zero),
-				  (int32_t)(0u - 273u * zero),
-				  (int32_t)(32768u * all - 4369u * zero)},
 			.x = x,
-			.end = x + whole,
-			.once = p->round_once,
-			.rest = inputs - whole,
+			.end = x + 4 * words,
+			.rest = inputs - 4 * words,
 			.y = y,
 			.twice_zero = to.twice_zero,
+			.once = p->round_once               ? 1
+				: p->out_min >= p->out_zero ? -1
+							    : 0,
 			.y_end = y + outputs - rest,
 		};
 
-		for (int32_t i = inputs; i > whole; i--) {
+		for (int32_t i = inputs; i > 4 * words; i--) {
 			eights.last_word = eights.last_word << 8 | (uint8_t)x[i - 1];
 		}
-		if (outputs >= FILTERS) {
-			w = dense_nibbles_dsp_apply(w, &eights, inputs);
-		}
-		eights.y = last;
-		eights.y_end = last + FILTERS;
-		if (rest > 4) {
-			(void)dense_nibbles_dsp_apply(w, &eights, inputs);
-		} else if (rest > 0) {
-			int32_t sums[4];
+#ifdef __ARM_FEATURE_UNALIGNED
+		if (inputs <= SHORT) {
+			dense_nibbles_dsp_short_row(p, &eights, last, rest > 0);
+		} else
+#endif
+		{
+			uint32_t sum = eights.rest > 0
+					       ? dense_nibbles_dsp_sum(eights.last_word, 0) - 512u
+					       : 0;
 
-			w = dense_nibbles_dsp_dot(w + 4, 1, (const int32_t *)w, &eights, sums);
-			tinyml_dense_nibbles_outputs(sums, (const int32_t *)&w[1], w[0], &eights);
+			for (int32_t i = 0; i < words; i++) {
+				sum = dense_nibbles_dsp_sum(tinyml_load_word(&x[4 * i]), sum);
+			}
+			dense_nibbles_dsp_begin(&eights, p->weight_zero,
+						sum - 512u * (uint32_t)words);
+			eights.skipped =
+				(ROUND_OF_BYTES - 1 - (words - 1) % ROUND_OF_BYTES) * CODE_OF_BYTES;
+			dense_nibbles_dsp_row((const uint32_t *)p->filters, &eights, last,
+					      rest > 0);
 		}
 		for (int32_t i = 0; to.narrow && i < outputs - rest; i++) {
 			y[i] = (int8_t)tinyml_clamp(y[i], to.low, to.high);

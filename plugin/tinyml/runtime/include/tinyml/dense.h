@@ -91,8 +91,8 @@ void tinyml_dense_sixes_s8(const struct tinyml_dense_stream_s8 *p, const int8_t 
 void tinyml_dense_nibbles_s8(const struct tinyml_dense_stream_s8 *p, const int8_t *x, int8_t *y);
 
 /**
- * The same for cores with DSP instructions, with filters in eights; if one to four are left, those
- * are four. Eight filters a to h are:
+ * The same for cores with DSP instructions, with filters in eights; missing ones make no output.
+ * Eight filters a to h are:
  *
  *   A = bias of a, B = A + 16 * bias of b, C = B + 256 * bias of c, D = C + 4096 * bias of d
  *   the same of e, f, g, h
@@ -101,8 +101,7 @@ void tinyml_dense_nibbles_s8(const struct tinyml_dense_stream_s8 *p, const int8_
  *   factor of a, b, c, d
  *   exponent and factor of e, f, g, h
  *
- * Four filters are the first half of that. The sums of the second, third and fourth filter of each
- * four are within 28, 24 and 20 bits.
+ * The sums of the second, third and fourth filter of each four are within 28, 24 and 20 bits.
  */
 void tinyml_dense_nibbles_dsp_s8(const struct tinyml_dense_stream_s8 *p, const int8_t *x,
 				 int8_t *y);

@@ -1,0 +1,123 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Write docs/FOUR_BITS.md: published models with weights of four bits beside the same models in int8.
+
+``python -m tools.four_bits_page [--check | --measure [--on qemu-cortex-m4]]``
+
+``--measure`` rounds the weights of the models in the folder ``TINYML_MODELS`` (``tools.four_bit_models``)
+and measures them into benchmarks/four_bits.json. The int8 rows are those of benchmarks/record.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tools.environment import ROOT
+
+sys.path.insert(0, str(ROOT / "plugin"))  # the compiler of this tree, whatever is installed
+
+from tinyml.bench import record
+from tinyml.bench.measure import Row, measure
+from tinyml.pipeline import Options
+from tools.four_bit_models import rounded
+
+MODELS = {
+    "mlperf_ad_int8": "AD, dense",
+    "mlperf_kws_int8": "KWS, DS-CNN",
+    "mlperf_resnet_int8": "IC, ResNet-8",
+    "mcunet_vww_int8": "VWW, MCUNet",
+}
+MACHINES = ("qemu-cortex-m0", "qemu-cortex-m3", "qemu-cortex-m4", "qemu-cortex-m55")
+KERNELS = "portable"
+RECORD = ROOT / "benchmarks" / "four_bits.json"
+PAGE = ROOT / "docs" / "FOUR_BITS.md"
+
+TEXT = """\
+# Weights of four bits
+
+Written by `python -m tools.four_bits_page`; do not edit.
+
+If the weights of an int8 convolution or dense layer, less their zero point, are at most 16 consecutive
+integers (those of int4 are -8 to 7), four bits hold each of them. The compiler looks at the values, so it
+does not matter which tool made the model, or whether its file calls them int4 or int8. The outputs are the
+same to the last bit; only flash and instructions differ.
+
+| `optimize` | weights that fit into four bits |
+|---|---|
+| `balanced`, `ram` | are stored in four bits, unless that is known to take over 1.5 times the instructions |
+| `size` | the same with 4 times |
+| `speed` | stay bytes, unless four bits are known to take no more instructions |
+
+Layers with fewer than 256 weights keep their bytes, and so do layers whose kernel for four bits would add
+more code than all of its layers save. Depthwise layers with Helium or RISC-V's vectors, depthwise layers
+whose kernel covers the whole input, and transposed convolutions keep bytes as well, and so do layers that
+CMSIS-NN computes on request (`--kernels cmsis-nn`). `tinyml cost` has no figures for these kernels yet.
+
+The table compares published int8 models with the same models whose weights were rounded to -7 to 7, with one
+scale for each filter (`python -m tools.four_bit_models`). That says nothing about accuracy: nothing was
+calibrated. Percentages are relative to int8. Constants are weights, biases, factors and descriptions.
+
+| model | core | constants | | flash | | instructions | | arena | stack |
+|---|---|---:|---:|---:|---:|---:|---:|---:|---:|
+"""
+
+
+def measured(machines: Sequence[str], old: Sequence[Row]) -> Iterator[Row]:
+    """The rounded models on these machines; the rows of others as they were."""
+    folder = Path(os.environ["TINYML_MODELS"])
+    with tempfile.TemporaryDirectory(prefix="tinyml-") as scratch:
+        for name in MODELS:
+            path = Path(scratch) / f"{name}.tflite"
+            path.write_bytes(rounded((folder / f"{name}.tflite").read_bytes()))
+            for machine in MACHINES:
+                if machine in machines:
+                    print(f"{name} on {machine}", flush=True)
+                    yield measure(path, machine, KERNELS, Options())
+                else:
+                    yield from (row for row in old if (row.model, row.machine) == (name, machine))
+
+
+def page(rows: Sequence[Row], bytes_: Sequence[Row]) -> str:
+    lines = []
+    for row in rows:
+        before = next(
+            (b for b in bytes_ if (b.model, b.machine, b.kernels) == (row.model, row.machine, KERNELS)), None
+        )
+        core = row.machine.removeprefix("qemu-")
+        cells = [
+            f"{getattr(row, name):,} | {_percent(row, before, name)}"
+            for name in ("constants_bytes", "flash_bytes", "instructions")
+        ]
+        cells += [f"{row.arena_bytes:,}", f"{row.stack_bytes:,}"]
+        lines.append(f"| {MODELS[row.model]} | {core} | {' | '.join(cells)} |")
+    return TEXT + "\n".join(lines) + "\n"
+
+
+def _percent(row: Row, before: Row | None, name: str) -> str:
+    return "" if before is None else f"{getattr(row, name) / getattr(before, name) - 1:+.1%}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="fail if the page is out of date")
+    parser.add_argument("--measure", action="store_true", help="measure again; takes minutes")
+    parser.add_argument("--on", choices=MACHINES, action="append", metavar="MACHINE", help="only there")
+    args = parser.parse_args()
+    if args.measure:
+        old = record.load(RECORD).rows if RECORD.is_file() else ()
+        rows = tuple(measured(args.on or MACHINES, old))
+        record.save(RECORD, record.Record(record.compiler_name(MACHINES), rows))
+    text = page(record.load(RECORD).rows, record.load(ROOT / "benchmarks" / "record.json").rows)
+    if args.check:
+        return 0 if PAGE.read_text(encoding="utf-8") == text else 1
+    PAGE.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
