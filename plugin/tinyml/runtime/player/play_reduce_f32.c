@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <tinyml/maths.h>
+#include <tinyml/tinyml.h> /* INFINITY, which <math.h> of Zephyr's minimal libc lacks */
 
 #include "nest.h"
 
