@@ -226,8 +226,13 @@ def test_old_objects_are_deleted_now_and_then(
     assert compiled("-O2") == young
     assert old.exists(), "not in every build"
     os.utime(old.parent / "pruned", (1, 1))
+    half = old.parent / "half.tmp"  # of a command that was killed
+    half.touch()
+    os.utime(half, (1, 1))
     assert compiled("-O2") == young
     assert not old.exists()
+    assert not half.exists()
+    assert not list(old.parent.glob(f"{old.stem}.*"))
     assert young.exists()
 
 

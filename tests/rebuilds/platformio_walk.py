@@ -13,13 +13,14 @@ import os
 import random
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from tests.platformio.conftest import Project, platform
-from tests.rebuilds.walk import ROOT, save
+from tests.rebuilds.walk import ROOT, at_once, save
 from tests.support.interpret import interpret
 from tinyml.base.errors import TinymlError
 from tinyml.pipeline import Compiled, compile_model
@@ -192,7 +193,9 @@ def edit(walker: Walker, rng: random.Random) -> str:
     name = rng.choice(list(walker.entries))
     entry = walker.entries[name]
     kinds = ("model", "model", "same time", "settings", "settings", "rename", "output", "output", "data")
-    kind = rng.choice((*kinds, "samples", "touch", "board", "ini", "second", "compiler", "clean"))
+    kind = rng.choice(
+        (*kinds, "samples", "touch", "board", "ini", "second", "compiler", "clean", "at once", "at once")
+    )
     said = f"{name}: {kind}"
     if kind in ("model", "same time"):
         chosen = rng.choice(MODELS)
@@ -229,6 +232,9 @@ def edit(walker: Walker, rng: random.Random) -> str:
     elif kind == "compiler":
         with (walker.library / "plugin" / "tinyml" / "pipeline.py").open("a") as file:
             file.write("\n# an update\n")
+    elif kind == "at once":
+        words = [sys.executable, "-m", "platformio", "run", "-d", str(walker.folder)]
+        said = at_once(words, rng, walker.project.environment)
     elif kind == "clean":
         walker.project.pio("run", "-t", "clean")
     elif len(walker.entries) > 1:

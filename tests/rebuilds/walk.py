@@ -6,10 +6,13 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -126,6 +129,31 @@ def run(words: list[str]) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
+def at_once(words: list[str], rng: random.Random, environment: dict[str, str] | None = None) -> str:
+    """Two builds of the same folder at the same time, or one that is killed; says which.
+
+    What they print and return does not matter: the build after them must be right.
+    """
+    killed = rng.random() < 0.5
+    builds = [
+        subprocess.Popen(
+            words,
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # its compilers die with it
+        )
+        for _ in range(1 if killed else 2)
+    ]
+    if killed:
+        time.sleep(rng.uniform(0, 3))
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(builds[0].pid, signal.SIGKILL)
+    for build in builds:
+        build.wait(TIMEOUT_SECONDS)
+    return "a build is killed" if killed else "two builds run at once"
+
+
 def compiles(words: list[str]) -> bool:
     from tinyml.verbs.cli import main
 
@@ -166,7 +194,7 @@ def edit(project: Project, rng: random.Random) -> str:
     name = rng.choice(list(project.entries))
     entry = project.entries[name]
     kinds = ["model", "model", "options", "options", "rename", "output", "output", "data", "cmake", "second"]
-    kinds.append("compiler")
+    kinds += ["compiler", "at once", "at once"]
     kind = rng.choice(kinds)
     if kind == "model":
         project.write_model(name, chosen := rng.choice(MODELS))
@@ -191,6 +219,8 @@ def edit(project: Project, rng: random.Random) -> str:
             content[1] ^= 1
             data.write_bytes(content)
         return "external data change"
+    if kind == "at once":
+        return at_once(["ninja", "-C", str(project.build)], rng)
     if kind == "compiler":
         project.write_compiler()
         return "the compiler changes"

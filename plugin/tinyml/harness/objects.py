@@ -10,6 +10,7 @@ compiler lists these, and an object is used only while they are what they were.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import hashlib
 import json
@@ -188,6 +189,10 @@ def _prune(folder: Path) -> None:
     if stamp.exists() and 0 <= time.time() - stamp.stat().st_mtime < PRUNE_SECONDS:
         return
     stamp.touch()
+    for path in (*folder.glob("*.tmp"), *folder.glob("*.d")):  # of commands that were killed
+        with contextlib.suppress(FileNotFoundError):
+            if time.time() - path.stat().st_mtime > PRUNE_SECONDS:
+                path.unlink()
     aged = []
     for path in folder.glob("*.o"):
         try:
@@ -199,8 +204,8 @@ def _prune(folder: Path) -> None:
     for _, size, path in sorted(aged):
         if excess <= 0:
             break
-        path.unlink(missing_ok=True)
-        _digest_of(path).unlink(missing_ok=True)
+        for file in (path, _digest_of(path), _included_in(path)):
+            file.unlink(missing_ok=True)
         _included_in(path).unlink(missing_ok=True)
         excess -= size
 
