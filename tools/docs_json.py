@@ -11,7 +11,7 @@ from typing import Any
 
 from tinyml.api.evaluated import Evaluation, Original, OutputDifference
 from tinyml.compare.accuracy.scores import Classification, ClassScore, Regression
-from tinyml.quantize.report import LayerNoise
+from tinyml.quantize.report import Choice, LayerNoise, Remedy, Variant
 from tinyml.quantize.report import Report as QuantizationReport
 from tinyml.report.facts import (
     Estimated,
@@ -29,7 +29,7 @@ FILES: dict[str, tuple[Any, ...]] = {
         *(Report, LayerFacts, OperandFacts, TensorFacts, StageFacts, Measured, Estimated, Profile),
     ),
     "`evaluate --json`": (*(Evaluation, Classification, ClassScore, Regression, Original, OutputDifference),),
-    "`quantize --json`": (QuantizationReport, LayerNoise),
+    "`quantize --json`": (QuantizationReport, LayerNoise, Remedy, Choice, Variant),
 }
 
 

@@ -149,6 +149,23 @@ def test_what_others_see_is_not_scaled() -> None:
     assert {*made} == {"d", "p"}
 
 
+def test_the_body_of_a_condition_sees_what_is_outside() -> None:
+    """A tensor that only an inner graph reads keeps its unit, whether that branch runs or not."""
+    content = onnx.load_from_string(unequal())
+    make, info = onnx.helper.make_node, onnx.helper.make_tensor_value_info
+    bodies = [
+        onnx.helper.make_graph(
+            [make(op, ["ar"], [f"{op}_y"])], op, [], [info(f"{op}_y", onnx.TensorProto.FLOAT, [1, C, 8, 8])]
+        )
+        for op in ("Sin", "Cos")
+    ]
+    content.graph.node.append(make("If", ["choice"], ["z"], then_branch=bodies[0], else_branch=bodies[1]))
+    content.graph.input.append(info("choice", onnx.TensorProto.BOOL, []))
+    content.graph.output.append(info("z", onnx.TensorProto.FLOAT, [1, C, 8, 8]))
+    made = [maker.output[0] for group in Groups(content).free() for maker in group.makers]
+    assert {*made} == {"d", "p"}
+
+
 def test_columns_times_rows_are_the_outputs() -> None:
     """Strides, dilations, groups, uneven padding, and dense layers either way round."""
     rng = np.random.default_rng(3)

@@ -10,7 +10,7 @@ pass a positive factor on: Relu, pools, reshapes, sums of tensors in the same un
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -65,8 +65,8 @@ class Groups:
         self.joined: dict[int, int] = {}
         for node in model.graph.node:
             self._visit(node)
-        for value in model.graph.output:
-            self._fix(value.name)
+        for name in (*(value.name for value in model.graph.output), *_inner_inputs(model.graph)):
+            self._fix(name)
 
     def free(self) -> list[Group]:
         """Those that have layers on both sides and nothing that would notice a factor."""
@@ -234,6 +234,16 @@ def made(node: onnx.NodeProto, weights: Array) -> tuple[int, int]:
 
 def attributes(node: onnx.NodeProto) -> Mapping[str, Any]:
     return {item.name: helper.get_attribute_value(item) for item in node.attribute}
+
+
+def _inner_inputs(graph: onnx.GraphProto) -> Iterator[str]:
+    """What the bodies of If, Loop and Scan read: they can see every tensor outside."""
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from (name for inner in attribute.g.node for name in inner.input)
+                yield from (value.name for value in attribute.g.output)
+                yield from _inner_inputs(attribute.g)
 
 
 def _is_along(numbers: Array, axis: int) -> bool:
