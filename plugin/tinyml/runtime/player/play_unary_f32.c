@@ -6,6 +6,7 @@
 #include <math.h>
 #include <tinyml/maths.h>
 #include <tinyml/play_records.h>
+#include <tinyml/tinyml.h> /* INFINITY, which <math.h> of Zephyr's minimal libc lacks */
 
 /* One function each, so that firmware links what its models use. */
 #define UNARY(name, value)                                                                         \
