@@ -43,6 +43,7 @@ LEFT_TO_DEEP = {
     "sample.tinyml.person.slow": "person, and wake_word.slow",
     "sample.tinyml.wake_word": "wake_word.slow is the same with data that are lost",
     "sample.tinyml.model_update": "test_slots.py deploys to it",
+    "sample.tinyml.player": "player.slots plays the same model from a slot",
     "sample.tinyml.player.slots": "test_slots.py deploys to it",
     "tinyml.slots.user": "slots, and userspace",
     "tinyml.slots.stream": "slots through the flash map; stream flash is one setting of it",

@@ -63,11 +63,17 @@ def test_a_model_that_is_optimised_for_size_and_the_kernels_with_it(tmp_path: Pa
     assert "--io=int8" in told
 
 
-def test_a_manifest_without_the_option_and_the_option_without_a_manifest_are_reported(tmp_path: Path) -> None:
+@pytest.mark.tenth("half of a set-up")
+def test_a_manifest_without_the_option_is_reported(tmp_path: Path) -> None:
     app = copy_of_digits(tmp_path / "app")
     ignored = " ".join(configure(app, HOST, "-DCONFIG_TINYML=n").split())
     assert "tinyml.yaml is ignored, because CONFIG_TINYML is off." in ignored
     assert "try: CONFIG_TINYML=y in prj.conf" in ignored
+
+
+@pytest.mark.tenth("half of a set-up")
+def test_the_option_without_a_manifest_is_reported(tmp_path: Path) -> None:
+    app = copy_of_digits(tmp_path / "app")
     (app / "tinyml.yaml").unlink()
     empty = " ".join(configure(app, HOST).split())
     assert "CONFIG_TINYML=y, but the application has no model" in empty
