@@ -26,6 +26,7 @@ CHAINS = 12
 FLAT_CHAINS = 6  # along the width
 
 
+@pytest.mark.tenth
 @pytest.mark.parametrize("machine", harness.CORES)
 def test_chains(machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(placement, "in_bands", join_everything)

@@ -7,7 +7,7 @@ import pytest
 from tests.depth import is_deep
 from tests.support.hostile_packs import campaign
 
-COUNT = 20_000 if is_deep() else 2_000
+COUNT = 20_000 if is_deep() else 500
 
 
 @pytest.mark.parametrize("core", ["m4", pytest.param("m0", marks=pytest.mark.deep)])

@@ -47,6 +47,7 @@ LEFT_TO_DEEP = {
     "sample.tinyml.player.slots": "test_slots.py deploys to it",
     "tinyml.slots.user": "slots, and userspace",
     "tinyml.slots.stream": "slots through the flash map; stream flash is one setting of it",
+    "tinyml.watch": "watch.settings is the same with counts that a restart keeps",
     "tinyml.threads.exclusive": "threads.check, with another choice of arenas",
     "tinyml.threads.shared": "threads.check is the same with the check of claims",
 }
