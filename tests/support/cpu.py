@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Generator
 from pathlib import Path
 
@@ -46,19 +46,22 @@ class Summary:
     def __init__(self, tier_of: Callable[[str], str], file: str | None) -> None:
         self.tier_of = tier_of
         self.file = file
-        self.tests: Counter[str] = Counter()
+        self.tests: defaultdict[str, float] = defaultdict(float)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self.tests[report.nodeid] += dict(report.user_properties).get(PROPERTY, 0)
+        for name, seconds in report.user_properties:
+            if name == PROPERTY and isinstance(seconds, float):
+                self.tests[report.nodeid] += seconds
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if self.file:
-            costs = {test: round(seconds, 2) for test, seconds in self.tests.most_common()}
+            dearest = sorted(self.tests.items(), key=lambda entry: -entry[1])
+            costs = {test: round(seconds, 2) for test, seconds in dearest}
             Path(self.file).write_text(json.dumps(costs, indent=1), encoding="utf-8")
         terminalreporter.write_line(f"CPU seconds: {self.words()}")
 
     def words(self) -> str:
-        tiers: Counter[str] = Counter()
+        tiers: defaultdict[str, float] = defaultdict(float)
         for test, seconds in self.tests.items():
             tiers[self.tier_of(test)] += seconds
         return ", ".join(f"{tier} {seconds:,.0f}" for tier, seconds in tiers.items())

@@ -27,7 +27,7 @@ BOARDS = (
 )
 def test_a_new_application_passes_its_own_tests(board: str, tmp_path: Path) -> None:
     app = tmp_path / "app"
-    words = ["--model", DIGITS / "model.onnx", "--name", "digits", "-b", board]
+    words: list[str | Path] = ["--model", DIGITS / "model.onnx", "--name", "digits", "-b", board]
     run(["west", "tinyml", "new", app, *words], tmp_path)
     ended = twister([app], [board], tmp_path)
     assert set(ended.values()) == {"passed"}, ended
