@@ -3,7 +3,7 @@
 """MatMulNBits and GatherBlockQuantized of onnxruntime: constants in blocks of a few bits, each with a scale.
 
 The readers give real weights. Kernels that keep them packed find the blocks in the numbers.
-``docs/ContribOperators.md`` of onnxruntime defines both operators.
+The page ``ContribOperators`` of onnxruntime defines both operators.
 """
 
 from __future__ import annotations
