@@ -81,7 +81,7 @@ def _data_image(version: Version | None, value: int, fails: bool, rest: int) -> 
     start = image.code_offset(facts)
     calls = [_fill(0, 1, value), _fill(32, 4, value)]
     unread = Table("rest", np.frombuffer(body(start, rest, value), np.uint8))
-    content = encode(Program(calls, (), (unread,)), start, work_of(calls)).content
+    content = encode(Program(calls, (), (unread,)), start, work_of(calls), 1).content
     content += bytes(-(start + len(content)) % 8)
     test = start + len(content)
     content += struct.pack("<II", 0, 256) + struct.pack("<Iff", test + 24, 0, 0) + bytes(4)
