@@ -8,11 +8,124 @@
 #include <tinyml/dense.h>
 #include <tinyml/tinyml.h>
 
+#include "../weighted/assembly.h"
 #include "../weighted/output_s8.h"
 
 struct sums {
 	uint32_t of[4];
 };
+
+#if defined(__thumb2__) && !TINYML_CORE_DSP
+
+/* Takes weights (r0), elements (r1), how many words they fill (r2), and sums (r3); returns what
+ * follows the weights. In assembly, because compilers need a third more instructions. */
+TINYML_ASSEMBLY static const uint32_t *dense_nibbles_dot(const uint32_t *filters TINYML_UNSEEN,
+							 const int8_t *x TINYML_UNSEEN,
+							 int32_t words TINYML_UNSEEN,
+							 struct sums *sums TINYML_UNSEEN)
+{
+	/* clang-format off */
+#define ELEMENT(at)                                                                                \
+	"ldrsb lr, [r1, #" at "]\n\t"                                                              \
+	"ldrsh r12, [r0], #2\n\t"                                                                  \
+	"mla r4, r12, lr, r4\n\t"                                                                  \
+	"asr r8, r12, #4\n\t"                                                                      \
+	"mla r5, r8, lr, r5\n\t"                                                                   \
+	"asr r8, r12, #8\n\t"                                                                      \
+	"mla r6, r8, lr, r6\n\t"                                                                   \
+	"asr r8, r12, #12\n\t"                                                                     \
+	"mla r7, r8, lr, r7\n\t"
+	__asm__ volatile(
+		"push {r3-r8, lr}\n\t"
+		"ldm r3, {r4-r7}\n\t"
+		"adds r2, r1, r2, lsl #2\n\t"
+		"cmp r1, r2\n\t"
+		"beq 2f\n\t"
+		"1:\n\t"
+		ELEMENT("0")
+		ELEMENT("2")
+		ELEMENT("1")
+		ELEMENT("3")
+		"adds r1, #4\n\t"
+		"cmp r1, r2\n\t"
+		"bne 1b\n\t"
+		"2:\n\t"
+		"pop {r3}\n\t"
+		"stm r3, {r4-r7}\n\t"
+		"pop {r4-r8, pc}\n\t");
+	/* clang-format on */
+#undef ELEMENT
+}
+
+#elif defined(__thumb__) && !defined(__thumb2__)
+
+/* The same for Armv6-M. */
+TINYML_ASSEMBLY static const uint32_t *dense_nibbles_dot(const uint32_t *filters TINYML_UNSEEN,
+							 const int8_t *x TINYML_UNSEEN,
+							 int32_t words TINYML_UNSEEN,
+							 struct sums *sums TINYML_UNSEEN)
+{
+	/* clang-format off */
+#define FIELD(shift, sum)                                                                          \
+	"asrs r2, r4, #" shift "\n\t"                                                              \
+	"muls r2, r3, r2\n\t"                                                                      \
+	"add " sum ", r2\n\t"
+#define ELEMENT(h, at)                                                                             \
+	"movs r2, #" at "\n\t"                                                                     \
+	"ldrsb r3, [r1, r2]\n\t"                                                                   \
+	"movs r2, #" h "\n\t"                                                                      \
+	"ldrsh r4, [r0, r2]\n\t"                                                                   \
+	FIELD("4", "r9")                                                                           \
+	FIELD("8", "r10")                                                                          \
+	FIELD("12", "r11")                                                                         \
+	"muls r4, r3, r4\n\t"                                                                      \
+	"add r8, r4\n\t"
+	__asm__ volatile(
+		".syntax unified\n\t"
+		"push {r3-r7, lr}\n\t"
+		"mov r4, r8\n\t"
+		"mov r5, r9\n\t"
+		"mov r6, r10\n\t"
+		"mov r7, r11\n\t"
+		"push {r4-r7}\n\t"
+		"ldm r3!, {r4-r7}\n\t"
+		"mov r8, r4\n\t"
+		"mov r9, r5\n\t"
+		"mov r10, r6\n\t"
+		"mov r11, r7\n\t"
+		"lsls r2, r2, #2\n\t"
+		"adds r2, r2, r1\n\t"
+		"mov r12, r2\n\t"
+		"cmp r1, r12\n\t"
+		"beq 2f\n\t"
+		"1:\n\t"
+		ELEMENT("0", "0")
+		ELEMENT("2", "2")
+		ELEMENT("4", "1")
+		ELEMENT("6", "3")
+		"adds r0, #8\n\t"
+		"adds r1, #4\n\t"
+		"cmp r1, r12\n\t"
+		"bne 1b\n\t"
+		"2:\n\t"
+		"mov r4, r8\n\t"
+		"mov r5, r9\n\t"
+		"mov r6, r10\n\t"
+		"mov r7, r11\n\t"
+		"ldr r3, [sp, #16]\n\t"
+		"stm r3!, {r4-r7}\n\t"
+		"pop {r4-r7}\n\t"
+		"mov r8, r4\n\t"
+		"mov r9, r5\n\t"
+		"mov r10, r6\n\t"
+		"mov r11, r7\n\t"
+		"pop {r3-r7, pc}\n\t");
+	/* clang-format on */
+#undef ELEMENT
+#undef FIELD
+}
+
+#else
 
 /* Adds the products of `words` times four elements; returns what follows the weights. */
 static inline const uint32_t *dense_nibbles_dot(const uint32_t *filters, const int8_t *x,
@@ -42,6 +155,8 @@ static inline const uint32_t *dense_nibbles_dot(const uint32_t *filters, const i
 	sums->of[3] = s3;
 	return filters + 2 * words;
 }
+
+#endif
 
 static int32_t dense_nibbles_sum_elements(const int8_t *x, int32_t count)
 {
