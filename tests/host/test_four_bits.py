@@ -137,5 +137,5 @@ def test_kernels_of_the_whole_input_keep_bytes() -> None:
 
 def test_the_page_is_current() -> None:
     rows = record.load(four_bits_page.RECORD).rows
-    published = record.load(four_bits_page.ROOT / "benchmarks" / "record.json").rows
+    published = record.load(four_bits_page.PUBLISHED).rows
     assert four_bits_page.PAGE.read_text(encoding="utf-8") == four_bits_page.page(rows, published)
