@@ -57,7 +57,8 @@ same to the last bit; only flash and instructions differ.
 Layers with fewer than 256 weights keep their bytes, and so do layers whose kernel for four bits would add
 more code than all of its layers save. Depthwise layers with Helium or RISC-V's vectors, depthwise layers
 whose kernel covers the whole input, and transposed convolutions keep bytes as well, and so do layers that
-CMSIS-NN computes on request (`--kernels cmsis-nn`). `tinyml cost` has no figures for these kernels yet.
+CMSIS-NN computes on request (`--kernels cmsis-nn`). Models as data (`pack --data`) have bytes, because the
+player has no kernels for four bits. `tinyml cost` has no figures for these kernels yet.
 
 The table compares published int8 models with the same models whose weights were rounded to -7 to 7, with one
 scale for each filter (`python -m tools.four_bit_models`). That says nothing about accuracy: nothing was

@@ -13,6 +13,7 @@ import pytest
 from tests.support.weighted_layers import Layers, Weighted
 from tinyml.bench import record
 from tinyml.cores.targets import find_target
+from tinyml.emit.model import Provenance
 from tinyml.ir import Array, Layer
 from tinyml.memory.placement import LIBRARIES
 from tinyml.memory.select import select
@@ -21,6 +22,7 @@ from tinyml.ops.conv.depthwise import DepthwiseConv
 from tinyml.ops.dense.dense import Dense
 from tinyml.ops.weighted import nibbles
 from tinyml.ops.weighted.weighted import Weighted as WeightedOp
+from tinyml.pipeline import Options, compile_graph
 from tinyml.settings.optimize import GOALS
 from tools import four_bits_page
 
@@ -73,6 +75,17 @@ def test_small_layers_keep_bytes(target: str) -> None:
 
 def test_speed_keeps_bytes_where_costs_are_not_known() -> None:
     assert "nibbles" not in chosen(DENSE, "cortex-m4", "speed")
+
+
+@pytest.mark.parametrize("byte_weights", [False, True])
+def test_models_as_data_have_bytes(byte_weights: bool) -> None:
+    """The player has no kernels for four bits."""
+    sketch = Layers()
+    sketch.weighted("layer", DENSE, once=False)
+    options = Options(target="cortex-m4", kernels="portable", byte_weights=byte_weights)
+    compiled = compile_graph(sketch.graph(), "layer", Provenance("layer", "0" * 64, ""), options)
+    (one,) = compiled.selected
+    assert ("nibbles" in one.kernel.name) is not byte_weights
 
 
 def test_a_zero_point_is_no_obstacle() -> None:

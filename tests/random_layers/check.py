@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 from unittest import mock
@@ -84,7 +84,8 @@ def check(batch: Batch, place: Place, choices: Choices) -> Tally:
 def _run(batch: Batch, place: Place, choices: Choices) -> Tally:
     target = harness.find_machine(place.machine).target.name
     kernels = "portable" if place.kernels == PLAYER else place.kernels
-    options = Options(target=target, kernels=kernels, bands=False, optimize=choices.goal)
+    played = place.kernels == PLAYER
+    options = Options(target=target, kernels=kernels, bands=False, optimize=choices.goal, byte_weights=played)
     if place.kernels == PLAYER:
         batch, compiled, files = _played(batch, options, choices)
     else:
@@ -104,7 +105,8 @@ def _run(batch: Batch, place: Place, choices: Choices) -> Tally:
 
 
 def _compile(batch: Batch, options: Options, choices: Choices) -> Compiled:
-    with _any_plan(choices.alignment), always_four_bits():
+    four_bits = nullcontext() if options.byte_weights else always_four_bits()
+    with _any_plan(choices.alignment), four_bits:
         return compile_graph(batch.graph, "layers", Provenance("layers", "0" * 64, ""), options)
 
 
