@@ -142,7 +142,7 @@ def test_tinyml_yaml_and_cmake(tmp_path: Path) -> None:
     path = tmp_path / "tinyml.yaml"
     path.write_text("models: [{name: a, file: a.onnx, optimize: size}]")
     assert "[=[OPTIMIZE]=] [=[size]=]" in cmake.calls(path)
-    with pytest.raises(ConfigError, match="x: model 1: cannot optimize for 'sped'; did you mean speed"):
+    with pytest.raises(ConfigError, match="x:1:34: model 1: cannot optimize for 'sped'; did you mean speed"):
         manifest.parse("models: [{name: a, file: a.onnx, optimize: sped}]", "x")
 
 

@@ -80,12 +80,16 @@ def read(entry: dict[str, Any]) -> ModelEntry:
     return parse(text, "tinyml.yaml").models[0]
 
 
+WITH = {"watch_data": {"watch": True}}
+"""Settings that others require."""
+
+
 @pytest.mark.parametrize("key", [key for key in table.settings(YAML) if key not in ("name", "file")])
 def test_odd_values(key: str, tmp_path: Path) -> None:
     accepted = 0
     for value in ODD:
         try:
-            entry = read({"name": "m", "file": "m.onnx", key: value})
+            entry = read({"name": "m", "file": "m.onnx", key: value, **WITH.get(key, {})})
         except TinymlError:
             continue
         accepted += 1

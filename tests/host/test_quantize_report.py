@@ -101,8 +101,11 @@ def test_report_of_a_random_network(seed: int, tmp_path: Path) -> None:
     assert kept.decisions == result.report.decisions
 
 
-def test_every_layer_has_a_share_of_the_loss(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_layer_has_a_share_of_the_loss(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The first one too; and long names stay whole in a pipe, as do reasons."""
+    monkeypatch.delenv("COLUMNS", raising=False)  # pytest's workers have it
     rng = np.random.default_rng(2)
     long = "encoder/" + "block/" * 20 + "dense"
     nodes = [

@@ -40,7 +40,7 @@ def test_a_layer_that_differs_is_named(
     node = made.graph.nodes[2]
     (output,) = node.outputs
     wrong = replace(made, expected={**made.expected, output: made.expected[output] + 1})
-    monkeypatch.setattr(random_layers, "batch", lambda *_: wrong)
+    monkeypatch.setattr(random_layers, "batch", lambda *_, **__: wrong)
     monkeypatch.setattr(
         "sys.argv", ["random_layers", "--count", "6", "--on", "host", "--kernels", "portable"]
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from tinyml.base.errors import ToolError
-from tinyml.harness.stack import INDIRECT, Calls, deepest, read_calls
+from tinyml.harness.stack import INDIRECT, Calls, deepest, read_calls, without_unused
 
 GRAPH = """graph: { title: "m.c"
 node: { title: "m_run" label: "m_run\\nm.c:10:5\\n24 bytes (static)" }
@@ -46,3 +46,11 @@ def test_what_has_no_bound_is_refused() -> None:
         read_calls([GRAPH.replace("dynamic,bounded", "dynamic")])
     with pytest.raises(ToolError, match="no function other_run"):
         deepest(read_calls([GRAPH]), "other_run")
+
+
+def test_a_kernel_that_nobody_names_does_not_count() -> None:
+    """It could be called by address only by a source that has its name."""
+    calls = Calls({"run": 8, "tinyml_a": 16, "tinyml_b": 400}, {"run": {"tinyml_a"}, "tinyml_a": {INDIRECT}})
+    runtime = "void tinyml_a(void) { pointer(); }\nvoid tinyml_b(void) {}\n"
+    assert deepest(without_unused(calls, ["run() { tinyml_a(); }", runtime]), "run") == 8 + 16
+    assert deepest(without_unused(calls, ["run() { tinyml_a(tinyml_b); }", runtime]), "run") == 8 + 16 + 400

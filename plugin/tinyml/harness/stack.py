@@ -14,6 +14,7 @@ import os
 import re
 import subprocess
 import tempfile
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -70,8 +71,21 @@ def bound(model: Generated, machine: Machine, options: Options | None = None) ->
     compiler = cross_compiler(machine.board.toolchain) if machine.board else host_compiler()
     with tempfile.TemporaryDirectory(prefix="tinyml-stack-") as name:
         folder = Path(name)
-        texts = _call_graphs(compiler, model_units(model, machine, folder, options or Options()), folder)
-    return deepest(read_calls(texts), model.run_function) + LIBRARY_BYTES
+        units = model_units(model, machine, folder, options or Options())
+        calls = read_calls(_call_graphs(compiler, units, folder))
+        sources = [unit.source.read_text(encoding="utf-8", errors="replace") for unit in units]
+    return deepest(without_unused(calls, sources), model.run_function) + LIBRARY_BYTES
+
+
+def without_unused(calls: Calls, sources: Sequence[str]) -> Calls:
+    """Without functions of which the sources have nothing but the definition: the linker leaves them out.
+
+    A file of the runtime can define several kernels, of which a model calls one.
+    """
+    words = Counter(word for source in sources for word in re.findall(r"\btinyml_\w+", source))
+    unused = {name for name in calls.frames if words[name] == 1}
+    frames = {name: bytes_ for name, bytes_ in calls.frames.items() if name not in unused}
+    return Calls(frames, {name: callees for name, callees in calls.calls.items() if name not in unused})
 
 
 def _call_graphs(compiler: Compiler, units: Sequence[Unit], folder: Path) -> list[str]:

@@ -186,7 +186,7 @@ class DepthwiseConvHelium(Kernel[DepthwiseConv]):
 class DepthwiseConvHeliumScaled(DepthwiseConvHelium):
     """The same for small weights, which it multiplies by powers of two where outputs are large for sums."""
 
-    constraints = (int4_weights, *DepthwiseConvHelium.constraints)
+    constraints = (*DepthwiseConvHelium.constraints, int4_weights)
 
     def refusal(self, layer: Layer[DepthwiseConv]) -> str | None:
         """The other constraints are those of the scaled weights."""

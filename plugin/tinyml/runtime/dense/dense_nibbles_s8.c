@@ -15,6 +15,8 @@ struct sums {
 	uint32_t of[4];
 };
 
+TINYML_OFFSET(struct sums, of, 0);
+
 #if defined(__thumb2__) && !TINYML_CORE_DSP
 
 /* Takes weights (r0), elements (r1), how many words they fill (r2), and sums (r3); returns what
