@@ -119,8 +119,9 @@ static void depthwise_halves_join_padding(int32_t *to, const int32_t *end, const
 	}
 }
 
-static void depthwise_halves_fill_words(const struct words *words,
-					const struct tinyml_depthwise_conv_s8 *p, const int8_t *x)
+static inline __attribute__((always_inline)) void
+depthwise_halves_fill_words(const struct words *words, const struct tinyml_depthwise_conv_s8 *p,
+			    const int8_t *x)
 {
 	const struct tinyml_window *w = &p->window;
 	const int32_t in_h = w->in_h, most = words->width - w->pad_left;
@@ -173,8 +174,9 @@ static inline struct kernel depthwise_halves_kernel_of(const struct tinyml_windo
 }
 
 /* Taps as words: nine, or rows of an even number. */
-static void depthwise_halves_set_taps(struct walk *walk, const struct kernel *kernel,
-				      const int8_t *weights, bool nine)
+static inline __attribute__((always_inline)) void
+depthwise_halves_set_taps(struct walk *walk, const struct kernel *kernel, const int8_t *weights,
+			  bool nine)
 {
 	int32_t *to = nine ? walk->nine : walk->taps;
 
