@@ -9,6 +9,7 @@ in docs/fewer_bits.md and the picture docs/figures/fewer_bits.svg. Speech is syn
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 import re
 import shutil
@@ -254,12 +255,20 @@ def replaced(page: str, new: str) -> str:
 
 
 def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", nargs="?", type=Path, help="where samples are recorded and trained")
+    parser.add_argument("samples", nargs="*", metavar="SAMPLE", help=f"only these: {', '.join(TASKS)}")
+    args = parser.parse_args()
+    if unknown := [name for name in args.samples if name not in TASKS]:
+        parser.error(f"there is no sample {unknown[0]!r}; one of: {', '.join(TASKS)}")
     with tempfile.TemporaryDirectory(prefix="tinyml-") as scratch:
-        folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(scratch)
+        folder = args.folder or Path(scratch)
         for part in NEEDED:
             if not (folder / part).is_dir():
                 shutil.copytree(ROOT / "samples" / part, folder / part)
-        for name in sys.argv[2:] or TASKS:
+        for name in args.samples or TASKS:
             rows = measure(name, TASKS[name](folder))
             print(table(rows), flush=True)
             write(name, rows)

@@ -18,6 +18,8 @@ from onnx import TensorProto, helper, numpy_helper
 from tests.support.tflite_case import Q, i8, ints
 from tests.support.tflite_writer import Call, Part, write
 from tinyml import importers, pipeline
+from tinyml.base.errors import ToolError
+from tinyml.compare import reference as compare_reference
 from tinyml.compare.difference import Tolerance, compare, signal_to_noise_db
 from tinyml.compare.reference import LiteRt
 from tinyml.datasets.generated_samples import generated
@@ -340,3 +342,20 @@ def test_tflite_without_litert(
     assert "note: ai-edge-litert is not installed: pip install ai-edge-litert" in printed
     assert main(["verify", model, "--reference", "litert"]) == 1
     assert "pip install ai-edge-litert" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_a_reference_that_cannot_be_imported(installed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broken installation is not called a missing one."""
+
+    def broken(*_: object) -> None:
+        raise ImportError("libfoo.so.1: cannot open shared object file")
+
+    monkeypatch.setattr(compare_reference, "OnnxRuntime", broken)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: object() if installed else None)
+    file = pipeline.read_model(Path(DIGITS))
+    found = compare_reference.find_reference(file, pipeline.read_graph(file), "auto")
+    why = "is installed, but cannot be imported: libfoo" if installed else "is not installed; pip install"
+    assert f"onnxruntime {why}" in found.hint
+    with pytest.raises(ToolError, match="cannot be imported" if installed else "not installed"):
+        compare_reference.find_reference(file, pipeline.read_graph(file), "onnxruntime")

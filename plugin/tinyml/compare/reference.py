@@ -8,6 +8,7 @@ output's, where it has none), for TFLite the name of the tensor that an operator
 
 from __future__ import annotations
 
+import importlib.util
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -227,11 +228,21 @@ def find_reference(file: ModelFile, graph: Graph, choice: str = "auto") -> Refer
     try:
         return LiteRt(file, graph) if file.is_tflite else OnnxRuntime(file, graph)
     except ImportError as error:
-        package = "ai-edge-litert" if file.is_tflite else "onnxruntime"
+        problem, remedy = _why_not(file.is_tflite, error)
         if choice == "auto":
             substitute = Numpy(graph)
-            substitute.hint = (
-                f"{package} is not installed: pip install {package} gives an independent reference"
-            )
+            substitute.hint = f"{problem}; {remedy} gives an independent reference"
             return substitute
-        raise ToolError(f"{package} is not installed ({error})", f"pip install {package}") from None
+        raise ToolError(problem, remedy) from None
+
+
+def _why_not(is_tflite: bool, error: ImportError) -> tuple[str, str]:
+    """Why a reference runtime cannot be imported, and what to do. One that is broken is installed, too."""
+    package, module = ("ai-edge-litert", "ai_edge_litert") if is_tflite else ("onnxruntime", "onnxruntime")
+    if importlib.util.find_spec(module) is None:
+        return f"{package} is not installed", f"pip install {package}"
+    first = str(error).strip().partition("\n")[0]
+    return (
+        f"{package} is installed, but cannot be imported: {first}",
+        f"pip install --force-reinstall {package}",
+    )
