@@ -339,7 +339,7 @@ def test_tflite_without_litert(
     assert main(["verify", model, "--samples", "1"]) == 0
     printed = capsys.readouterr().out
     assert "with the compiler's own numpy operators" in printed
-    assert "note: ai-edge-litert is not installed: pip install ai-edge-litert" in printed
+    assert "note: ai-edge-litert is not installed; pip install ai-edge-litert gives" in printed
     assert main(["verify", model, "--reference", "litert"]) == 1
     assert "pip install ai-edge-litert" in capsys.readouterr().err
 
