@@ -258,6 +258,44 @@ def test_objects_depend_on_all_that_was_included(own_cache: Path, tmp_path: Path
         compiled()
 
 
+def test_objects_depend_on_the_headers_that_were_included(own_cache: Path, tmp_path: Path) -> None:
+    """A changed header makes the objects stale that were made from it, and so does one that hides it."""
+    near, first, second = (tmp_path / name for name in ("near", "first", "second"))
+    for folder in (near, first / "room", second / "room"):
+        folder.mkdir(parents=True)
+    (near / "a.c").write_text('#include "room/a.h"\nint a = A;\n')
+    (second / "room" / "a.h").write_text('#include "b.h"\n#define A B\n')
+    (second / "b.h").write_text("#define B 1\n")
+    (second / "other.h").write_text("#define OTHER 1\n")
+
+    def compiled() -> Path:
+        return compile_all(host_compiler(), [Unit(near / "a.c", MODEL, (), (first, second))])[0]
+
+    one = compiled()
+    made = one.stat().st_ino
+    (second / "other.h").write_text("#define OTHER 2\n")
+    (second / "new.h").write_text("#define NEW 1\n")
+    assert compiled() == one
+    assert one.stat().st_ino == made, "it was not compiled again"
+    changes = {
+        second / "b.h": "#define B 2\n",
+        first / "b.h": "#define B 3\n",
+        second / "room" / "b.h": "#define B 4\n",
+        first / "room" / "a.h": "#define A 5\n",
+        near / "b.h": "#define B 6\n",  # nobody looks for it there: at most one object more
+    }
+    contents = {one.read_bytes()}
+    for number, (path, text) in enumerate(changes.items(), 2):
+        path.write_text(text)
+        contents.add(compiled().read_bytes())
+        assert len(contents) == min(number, 5), path
+    for path in list(changes)[1:]:
+        path.unlink()
+    (second / "b.h").write_text("#define B 1\n")
+    assert compiled() == one
+    assert one.stat().st_ino == made, "as it was before"
+
+
 def test_cmsdk_timer_reads_back_every_count() -> None:
     """What QEMU's timer shows after n instructions of 64 ns is turned back into n, wraps included."""
     for n in (1, 2, 3, 4, 5, 1000, 2_684_354_559, 2_684_354_560, 2_684_354_561, 9_999_999_999):

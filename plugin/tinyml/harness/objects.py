@@ -1,10 +1,9 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""A cache of compiled objects: the same source, flags and compiler are compiled once.
+"""A cache of compiled objects: the same source, headers, flags and compiler are compiled once.
 
-The name of an object is a hash of its source, its flags, the compiler and all headers in its include path. A
-source may include files that are not headers, as ``cmsis_nn_once.c`` includes the sources of CMSIS-NN: the
-compiler lists these, and an object is used only while they are what they were.
+``object_versions.py`` decides which files an object depends on: those that the compiler read, not all headers
+in the include path.
 """
 
 from __future__ import annotations
@@ -13,21 +12,20 @@ import atexit
 import contextlib
 import functools
 import hashlib
-import json
 import logging
 import os
-import re
 import shlex
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from tinyml.base.errors import ToolError
 from tinyml.base.whole_files import write_whole
+from tinyml.harness.object_versions import Disk, Versions, delete_lists_before, digest_of, included
 from tinyml.harness.tools import Compiler
 from tinyml.setup.workspace import cache_folder
 
@@ -45,20 +43,24 @@ class Unit:
     flags: tuple[str, ...]
     includes: tuple[Path, ...] = ()
 
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """The folders that hold its headers: its own, and its include path."""
+        return (self.source.parent, *self.includes)
+
 
 def compile_all(compiler: Compiler, units: Sequence[Unit]) -> list[Path]:
     """The object files of ``units``, in order; cached ones are not compiled again."""
-    headers = {folder: _headers_digest(folder) for unit in units for folder in _folders(unit)}
     folder = _folder()
+    disk = Disk()
 
     def one(unit: Unit) -> Path:
-        digests = [headers[path] for path in _folders(unit)]
-        path = folder / f"{_key(compiler, unit, digests)}.o"
-        if _whole(path) and _current(path, unit):
-            os.utime(path)  # used now: the last to be pruned
-        else:
-            _compile(compiler, unit, path)
-        return path
+        versions = Versions(folder, _key(compiler, unit, disk), unit.folders, disk)
+        for path in versions.current():
+            if _whole(path):
+                versions.use(path)
+                return path
+        return _compile(compiler, unit, versions)
 
     _prune(folder)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -82,34 +84,23 @@ def _temporary_folder() -> Path:
     return Path(folder.name)
 
 
-def _folders(unit: Unit) -> tuple[Path, ...]:
-    """The folders that hold the headers of a unit: its include path, and its own folder."""
-    return (unit.source.parent, *unit.includes)
-
-
-def _headers_digest(folder: Path) -> str:
-    digest = hashlib.sha256()
-    for path in sorted(folder.rglob("*.h")):
-        digest.update(f"{path.relative_to(folder).as_posix()}\0".encode())
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()
-
-
-def _key(compiler: Compiler, unit: Unit, headers: Iterable[str]) -> str:
-    source = _digest(unit.source)
-    text = "\0".join((compiler.identity, unit.source.name, source, *unit.flags, *headers))
+def _key(compiler: Compiler, unit: Unit, disk: Disk) -> str:
+    """What is known before the compiler has read the source."""
+    source = disk.digest(unit.source)
+    text = "\0".join((compiler.identity, unit.source.name, source, str(len(unit.includes)), *unit.flags))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _compile(compiler: Compiler, unit: Unit, path: Path) -> None:
+def _compile(compiler: Compiler, unit: Unit, versions: Versions) -> Path:
     """Compile into a private file first: other processes may build the same object at the same time."""
-    handle, name = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+    handle, name = tempfile.mkstemp(dir=versions.folder, suffix=".tmp")
     os.close(handle)
     partial = Path(name)
     includes = [f"-I{folder}" for folder in unit.includes]
     rule = partial.with_suffix(".d")
     command = [str(compiler.path), *unit.flags, *includes, "-c", str(unit.source), "-o", name]
-    command += ["-MD", "-MF", str(rule)]
+    command += ["-MMD", "-MF", str(rule)]
+    start = time.time()
     try:
         LOG.debug("%s", shlex.join(command))
         done = subprocess.run(command, capture_output=True, text=True)
@@ -118,52 +109,17 @@ def _compile(compiler: Compiler, unit: Unit, path: Path) -> None:
                 f"{compiler.path.name} cannot compile {unit.source.name}:\n{excerpt(done.stderr)}",
                 "the command was: " + " ".join(command),
             )
-        digest = _digest(partial)
-        write_whole(_included_in(path), json.dumps(_included(rule, unit)).encode())
-        partial.replace(path)
-        write_whole(_digest_of(path), digest.encode("ascii"))
+        files = included(rule, unit.source)
+        version = versions.made_from(files)
+        digest = digest_of(partial)
+        partial.replace(version.path)
+        write_whole(_digest_of(version.path), digest.encode("ascii"))
+        if all(file.stat().st_mtime <= start for file in (unit.source, *files)):  # else: which one was read?
+            versions.add(version)
+        return version.path
     finally:
         partial.unlink(missing_ok=True)
         rule.unlink(missing_ok=True)
-
-
-def _included(rule: Path, unit: Unit) -> list[tuple[int, str, str]]:
-    """The files that a source includes and that are no headers, from the compiler's rule for make.
-
-    Each is a number of a folder of the unit, the path from there, and a hash: another clone with the same
-    headers looks for its own file.
-    """
-    text = rule.read_text(encoding="utf-8", errors="surrogateescape").replace("\\\n", " ")
-    words = re.findall(r"(?:\\.|[^\s\\])+", text.split(": ", 1)[1])
-    paths = [Path(re.sub(r"\\(.)", r"\1", word).replace("$$", "$")) for word in words]
-    found = []
-    for path in paths:
-        if path.suffix == ".h" or path == unit.source:
-            continue
-        folders = [folder.absolute() for folder in _folders(unit)]
-        shared = [len(os.path.commonpath((folder, path.absolute()))) for folder in folders]
-        index = shared.index(max(shared))
-        found.append((index, os.path.relpath(path, folders[index]), _digest(path)))
-    return found
-
-
-def _current(path: Path, unit: Unit) -> bool:
-    """Whether the files that an object was made from, besides its source and headers, are still the same."""
-    folders = _folders(unit)
-    try:
-        included = json.loads(_included_in(path).read_text(encoding="utf-8"))
-        return all(_digest(folders[index] / name) == digest for index, name, digest in included)
-    except (OSError, ValueError, LookupError, TypeError):
-        return False
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _included_in(path: Path) -> Path:
-    """The file next to an object that lists the other files that it was made from."""
-    return path.with_suffix(".json")
 
 
 def _digest_of(path: Path) -> Path:
@@ -174,8 +130,7 @@ def _digest_of(path: Path) -> Path:
 def _whole(path: Path) -> bool:
     """Whether the cache has an object, all of it: one that was cut off or changed is compiled again."""
     try:
-        wanted = _digest_of(path).read_text(encoding="ascii")
-        return _digest(path) == wanted
+        return digest_of(path) == _digest_of(path).read_text(encoding="ascii")
     except (OSError, ValueError):
         return False
 
@@ -201,12 +156,12 @@ def _prune(folder: Path) -> None:
             continue
         aged.append((stat.st_mtime, stat.st_size, path))
     excess = sum(size for _, size, _ in aged) - MAX_CACHE_BYTES
-    for _, size, path in sorted(aged):
+    for used, size, path in sorted(aged):
         if excess <= 0:
+            delete_lists_before(folder, used)
             break
-        for file in (path, _digest_of(path), _included_in(path)):
+        for file in (path, _digest_of(path)):
             file.unlink(missing_ok=True)
-        _included_in(path).unlink(missing_ok=True)
         excess -= size
 
 
