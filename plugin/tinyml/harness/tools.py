@@ -33,6 +33,29 @@ def host_compiler() -> Compiler:
     raise ToolError(f"no C compiler found ({named or 'gcc, cc, clang'})", "sudo apt-get install gcc")
 
 
+def web_compiler() -> Compiler:
+    """A clang that compiles to WebAssembly, with its linker and C library."""
+    found = shutil.which("clang")
+    absent = [name for name, there in (("clang", found), ("lld", shutil.which("wasm-ld"))) if not there]
+    if not found or not _has_web_library(found):
+        absent.append("wasi-libc")
+    if absent:
+        raise ToolError(
+            f"WebAssembly requires {' and '.join(absent)}, {'which is' if len(absent) == 1 else 'which are'} "
+            "not installed",
+            f"sudo apt-get install {' '.join(absent)}",
+        )
+    return _compiler(str(found))
+
+
+@cache
+def _has_web_library(clang: str) -> bool:
+    """Clang prints the bare name if it does not find the file."""
+    command = [clang, "--target=wasm32-wasi", "-print-file-name=libc.a"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return Path(done.stdout.strip()).is_absolute()
+
+
 def cross_compiler(toolchain: Toolchain) -> Compiler:
     """A compiler for bare metal, with a C library."""
     _require(toolchain)

@@ -36,6 +36,7 @@ from tinyml.verbs.run import Run
 from tinyml.verbs.schema import PrintSchema
 from tinyml.verbs.verify import Verify
 from tinyml.verbs.watch import Watch
+from tinyml.verbs.web import Web
 
 VERBS: tuple[Verb, ...] = (
     New(),
@@ -60,6 +61,7 @@ VERBS: tuple[Verb, ...] = (
     Evaluate(),
     Profile(),
     Watch(),
+    Web(),
     Bench(),
     Doctor(),
     RuntimeFolder(),
