@@ -54,11 +54,12 @@ same to the last bit; only flash and instructions differ.
 | `size` | the same with 4 times |
 | `speed` | stay bytes, unless four bits are known to take no more instructions |
 
-Layers with fewer than 256 weights keep their bytes, and so do layers whose kernel for four bits would add
-more code than all of its layers save. Depthwise layers with Helium or RISC-V's vectors, depthwise layers
-whose kernel covers the whole input, and transposed convolutions keep bytes as well, and so do layers that
-CMSIS-NN computes on request (`--kernels cmsis-nn`). Models as data (`pack --data`) have bytes, because the
-player has no kernels for four bits. `tinyml cost` has no figures for these kernels yet.
+Layers with fewer than 256 weights keep their bytes, unless their outputs are so large for their sums that
+bytes leave plain C only. So do layers whose kernel for four bits would add more code than all of its layers
+save, depthwise layers with Helium or RISC-V's vectors, depthwise layers whose kernel covers the whole input,
+transposed convolutions, and layers that CMSIS-NN computes on request (`--kernels cmsis-nn`). Models as data
+(`pack --data`) have bytes, because the player has no kernels for four bits. `tinyml cost` has no figures for
+these kernels yet.
 
 Random layers with such weights were compared with numpy (`python -m tools.random_layers --kind four_bits`):
 with the kernels as they are, 100 on each core (300 on the Cortex-M4), all equal. A campaign of 10,000 on each

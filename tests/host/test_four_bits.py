@@ -73,6 +73,40 @@ def test_small_layers_keep_bytes(target: str) -> None:
     assert "nibbles" not in chosen(small, target)
 
 
+DEPTHWISE = Weighted(
+    DepthwiseConv(pads=(1, 1, 1, 1)), (1, 4, 4, 2400), (1, 3, 3, 2400), lowest=-7, largest=7, bias=False
+)
+LARGE_OUTPUTS = 0.0001
+"""About the scale of the sums, so that some channels have no shift to the right."""
+
+
+@pytest.mark.parametrize(
+    "case, target, kernel",
+    [
+        (DEPTHWISE, "cortex-m0", "tinyml_depthwise_nibbles_halves_s8"),
+        (DEPTHWISE, "cortex-m3", "tinyml_depthwise_nibbles_halves_s8"),
+        (DEPTHWISE, "cortex-m4", "tinyml_depthwise_nibbles_dsp_s8"),
+        (replace(DENSE, lowest=-7, bias=False), "cortex-m55", "tinyml_dense_nibbles_mve_s8"),
+    ],
+)
+def test_large_outputs_keep_fast_kernels(case: Weighted, target: str, kernel: str) -> None:
+    assert chosen(replace(case, scale=LARGE_OUTPUTS), target) == kernel
+
+
+@pytest.mark.parametrize("target", ["cortex-m0", "cortex-m4"])
+@pytest.mark.parametrize("scale", [0.1, LARGE_OUTPUTS])
+def test_small_layers_take_four_bits_if_bytes_are_slow(target: str, scale: float) -> None:
+    """Beside a layer that links the kernel anyway: no kernel for bytes supports such outputs but plain C."""
+    sketch = Layers()
+    sketch.weighted("large", DEPTHWISE, once=False)
+    small = replace(DEPTHWISE, weights=(1, 3, 3, 8), x=(1, 9, 9, 8), scale=scale)
+    sketch.weighted("small", small, once=False)
+    found = select(sketch.graph(), find_target(target), LIBRARIES["portable"])
+    kernels = {one.layer.name: one.kernel.name for one in found}
+    assert "nibbles" in kernels["large"]
+    assert ("nibbles" in kernels["small"]) is (scale == LARGE_OUTPUTS)
+
+
 def test_speed_keeps_bytes_where_costs_are_not_known() -> None:
     assert "nibbles" not in chosen(DENSE, "cortex-m4", "speed")
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tinyml.cores import core_data
-from tinyml.cores.targets import Target
+from tinyml.cores.targets import Target, find_target
 from tinyml.ir import Layer
 from tinyml.ops.framework.kernel import Kernel
 from tinyml.ops.framework.kernel_costs import instructions
@@ -48,6 +48,15 @@ def fast_enough(four: Kernel[Any], eight: Kernel[Any], layer: Layer, target: Tar
 def large_enough(layer: Layer) -> bool:
     """Whether four bits save anything worth mentioning."""
     return len(layer.inputs) > 1 and layer.inputs[1] is not None and layer.input(1).elements >= LEAST_WEIGHTS
+
+
+def made_for_core(four: Kernel[Any], eight: Kernel[Any]) -> bool:
+    """Whether ``four`` uses instructions of the core, and ``eight`` is plain C because it must.
+
+    Small weights come with large outputs, which most kernels for bytes do not support.
+    """
+    plain = find_target("host")
+    return eight.runs_on(plain) and not four.runs_on(plain)
 
 
 def _with_vectors(kernel: Kernel[Any]) -> bool:

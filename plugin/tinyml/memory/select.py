@@ -15,7 +15,7 @@ from tinyml.base.naming import short
 from tinyml.cores import core_data
 from tinyml.cores.targets import Target
 from tinyml.ir import Graph, Layer
-from tinyml.memory.four_bits import fast_enough, few_bits, large_enough, worth_storing
+from tinyml.memory.four_bits import fast_enough, few_bits, large_enough, made_for_core, worth_storing
 from tinyml.ops.framework.kernel import Kernel, Library, Overlay, kernels_of
 from tinyml.ops.framework.kernel_costs import instructions
 from tinyml.settings.optimize import BALANCED, Goal
@@ -92,7 +92,7 @@ def _in_four_bits(
         layer, eight = one.layer, one.kernel
         wanted = not cheapest and eight.library is Library.CMSIS_NN
         four = _first_fit(layer, target, frozenset({Library.CMSIS_NN}) if wanted else libraries, True)
-        if not isinstance(four, Kernel) or not large_enough(layer):
+        if not isinstance(four, Kernel) or not (large_enough(layer) or made_for_core(four, eight)):
             fours.append(None)
         else:
             fast = fast_enough(four, eight, layer, target, goal.four_bits)

@@ -17,6 +17,7 @@ from tinyml.base.progress import Progress
 from tinyml.importers.states import Remembered
 from tinyml.ir import Array
 from tinyml.ops.framework.quantization_facts import integer_operators, quantizing
+from tinyml.quantize.entropy import STEPS, entropy_range
 from tinyml.reference import session
 
 Ranges = dict[str, tuple[float, float]]
@@ -26,7 +27,7 @@ CHUNK = 16  # samples per progress update, and the most whose activations are in
 
 SETTINGS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "minmax": ("MinMax", {}),
-    "entropy": ("Entropy", {"num_bins": 512, "num_quantized_bins": 128}),
+    "entropy": ("Entropy", {"num_bins": 512, "num_quantized_bins": STEPS}),
     "percentile": ("Percentile", {"percentile": 99.99, "symmetric": False}),
 }
 """Our name of a method -> onnxruntime's, with its options."""
@@ -67,6 +68,8 @@ def calibrate(
                 with session.quiet():
                     calibrator.collect_data(Reader(samples[start : start + CHUNK]))
                 progress(f"ranges by {method}", min(start + CHUNK, len(samples)), len(samples))
+            if method == "entropy":
+                return _by_entropy(calibrator.collector.histogram_dict)
             with session.quiet():
                 found = calibrator.compute_data()
         except ValueError as error:  # numpy makes no histogram of values that are too large or too close
@@ -78,6 +81,14 @@ def calibrate(
         low, high = (float(np.min(limit)) for limit in data.range_value)
         ranges[tensor] = (low, float(np.max(data.range_value[1])) if high < low else high)
     return ranges
+
+
+def _by_entropy(histograms: Mapping[str, tuple[Any, ...]]) -> Ranges:
+    """Ranges from onnxruntime's histograms: counts, edges, the smallest and the largest value."""
+    return {
+        tensor: entropy_range(counts, edges, float(low), float(high))
+        for tensor, (counts, edges, low, high, _) in histograms.items()
+    }
 
 
 def shared(

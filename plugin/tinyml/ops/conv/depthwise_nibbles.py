@@ -4,16 +4,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from tinyml.ir import Array, Layer
 from tinyml.ops.conv.convolution import Convolution
-from tinyml.ops.conv.planes import DepthwiseDsp, DepthwiseHalves, DepthwisePlanes
+from tinyml.ops.conv.planes import (
+    DepthwiseDsp,
+    DepthwiseHalves,
+    DepthwisePlanes,
+    moderate_sums,
+    plain_taps,
+    several_outputs,
+    taps_fit,
+    unlimited,
+)
 from tinyml.ops.conv.whole import whole_input
 from tinyml.ops.framework.kernel import Sheet
 from tinyml.ops.shared.quant import quant_of
 from tinyml.ops.weighted.nibbles import channel_nibbles, few_elements, int4_weights
 from tinyml.ops.weighted.records import quantized_record
+from tinyml.ops.weighted.scaled import scaled
+from tinyml.ops.weighted.stream import right_shifts
 
 
 def several_windows(layer: Layer[Convolution]) -> bool:
@@ -45,11 +58,37 @@ class DepthwiseNibbles(_Nibbles):
     constraints = (*DepthwisePlanes.constraints, *FOUR_BITS)
 
 
+def larger(layer: Layer[Convolution]) -> Layer[Convolution]:
+    """With one rounding and, where that is not so, weights for which outputs are less than half the sums."""
+    return scaled(replace(layer, op=replace(layer.op, round_once=True)))
+
+
+def larger_weights_fit(layer: Layer[Convolution]) -> bool:
+    """With weights times powers of two, so that outputs are smaller than half their sums, weights are at most
+    127, no two neighbouring ones are both -128, and accumulators stay below 2²⁹ for every input."""
+    fitting = larger(layer)
+    return right_shifts(fitting) and taps_fit(fitting) and moderate_sums(fitting)
+
+
 class DepthwiseNibblesHalves(_Nibbles, DepthwiseHalves):
-    """The same on Arm cores without DSP instructions: elements of two outputs in one word."""
+    """The same on Arm cores without DSP instructions: elements of two outputs in one word.
+
+    Channels with outputs that are large for their sums are computed with larger weights and one rounding.
+    """
 
     name = "tinyml_depthwise_nibbles_halves_s8"
-    constraints = (*DepthwiseHalves.constraints, *FOUR_BITS)
+    constraints = (
+        *DepthwisePlanes.constraints,
+        *FOUR_BITS,
+        plain_taps,
+        unlimited,
+        several_outputs,
+        larger_weights_fit,
+    )
+
+    def loops(self, layer: Layer[Convolution]) -> tuple[str, ...]:
+        usual = f"{self.ways}{self.way(layer)}"
+        return usual, usual if right_shifts(layer) else usual.replace("_twice", "_once")
 
 
 class DepthwiseNibblesDsp(_Nibbles, DepthwiseDsp):

@@ -105,8 +105,8 @@ class DepthwisePlanes(Kernel[Convolution]):
             members = {_turned(member): value for member, value in members.items()}
             members[".transposed"] = "true"
         name = sheet.record("struct tinyml_depthwise_conv_s8", "params", members)
-        way = f"{self.ways}{self.way(layer)}"
-        sheet.call(self.name, name, sheet.x(), sheet.y(), sheet.scratch, f"&{way}")
+        loops = (f"&{loop}" for loop in self.loops(layer))
+        sheet.call(self.name, name, sheet.x(), sheet.y(), sheet.scratch, *loops)
 
     def tables(
         self, layer: Layer[Convolution], sheet: Sheet, filters: Array, across: bool
@@ -120,7 +120,11 @@ class DepthwisePlanes(Kernel[Convolution]):
         return transposed(layer)
 
     def functions(self, layer: Layer[Convolution]) -> tuple[str, ...]:
-        return self.name, f"{self.ways}{self.way(layer)}"
+        return tuple(dict.fromkeys((self.name, *self.loops(layer))))
+
+    def loops(self, layer: Layer[Convolution]) -> tuple[str, ...]:
+        """What the function is given to walk with."""
+        return (f"{self.ways}{self.way(layer)}",)
 
     def way(self, layer: Layer[Convolution]) -> str:
         """How the kernel is walked: the end of a name in <tinyml/depthwise_conv.h>."""

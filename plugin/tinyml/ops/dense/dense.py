@@ -36,6 +36,7 @@ from tinyml.ops.weighted.nibbles import (
     lowest_weight,
     nibble_stream,
     pairs_fit_bytes,
+    shifted_sums_fit,
     vectors_in_fours,
 )
 from tinyml.ops.weighted.pairs import PAIR_WORDS, SIX_WORDS, pair_stream, pairs_are_exact, six_stream
@@ -278,18 +279,23 @@ class DenseFourBitsHelium(DenseHelium):
     """With weights of four bits and Helium: two filters in one byte."""
 
     name = "tinyml_dense_nibbles_mve_s8"
-    constraints = (int8_tensors, constant_weights, int4_weights, pairs_fit_bytes, helium.right_shifts)
+    constraints = (int8_tensors, constant_weights, int4_weights, pairs_fit_bytes, shifted_sums_fit)
     weight_bits = 4
 
     def functions(self, layer: Layer[Dense]) -> tuple[str, ...]:
-        return self.name, f"tinyml_dense_mve_nibbles_{helium.loop(layer)}"
+        return self.name, self.loop(layer)
+
+    def loop(self, layer: Layer[Dense]) -> str:
+        """What the function computes filters with."""
+        kind = "" if helium.right_shifts(layer) else "large_"
+        return f"tinyml_dense_mve_nibbles_{kind}{helium.loop(layer)}"
 
     def weight_layout(self, layer: Layer[Dense], sheet: Sheet) -> dict[str, object]:
         filters = layer.input(1).value
         packed = vectors_in_fours(layer, helium.LANES)
         return {
             **channel_tables(layer, sheet, filters, packed, helium.whole_fours(len(filters))),
-            ".loop": f"&tinyml_dense_mve_nibbles_{helium.loop(layer)}",
+            ".loop": f"&{self.loop(layer)}",
         }
 
 

@@ -21,7 +21,7 @@ from tinyml.ops.framework.table_words import stream
 from tinyml.ops.shared.quant import Multipliers, per_channel, quant_of
 from tinyml.ops.weighted.halves import SUM_LIMIT as MODERATE
 from tinyml.ops.weighted.pairs import INT8, in_fours
-from tinyml.ops.weighted.weighted import Weighted
+from tinyml.ops.weighted.weighted import Weighted, channel_multipliers
 
 VALUES = 16
 SYMMETRIC = -8  # the lowest weight of int4
@@ -72,6 +72,15 @@ def moderate_accumulators(layer: Layer[Weighted]) -> bool:
     """Accumulators stay below 2²⁹ for every input."""
     low, high = accumulator_limits(layer)
     return bool(low.min() >= -MODERATE and high.max() < MODERATE)
+
+
+def shifted_sums_fit(layer: Layer[Weighted]) -> bool:
+    """Accumulators, shifted to the left where the output scale is smaller than theirs, stay below 2³¹ for
+    every input."""
+    low, high = accumulator_limits(layer)
+    _, shift = channel_multipliers(layer)
+    factor = np.int64(1) << np.clip(shift.astype(np.int64) + (1 if layer.op.round_once else 0), 0, 31)
+    return bool((low * factor >= -(1 << 31)).all() and (high * factor < 1 << 31).all())
 
 
 def accumulator_limits(layer: Layer[Weighted]) -> tuple[Array, Array]:

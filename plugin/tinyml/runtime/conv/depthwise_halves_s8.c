@@ -205,9 +205,21 @@ LOOP(any_once, false)
 LOOP(any_twice, false)
 #undef LOOP
 
+/* The weights of a channel whose outputs are not smaller than half their sums: with weights and
+ * bias times 2^(shift + 1) they are half the sums and smaller, and round once. */
+static void depthwise_halves_enlarge(int8_t *weights, int32_t count, int32_t shift)
+{
+	for (int32_t i = 0; i < count; i++) {
+		weights[i] = (int8_t)(weights[i] * (2 << shift));
+	}
+}
+
+/* `large` is the loop for outputs that are not smaller than half their sums; NULL: there are none.
+ */
 static inline __attribute__((always_inline)) void
 depthwise_halves_convolve(const struct tinyml_depthwise_conv_s8 *p, const int8_t *x, int8_t *y,
-			  void *scratch, const struct tinyml_depthwise_halves *loop, bool nibbles)
+			  void *scratch, const struct tinyml_depthwise_halves *loop,
+			  const struct tinyml_depthwise_halves *large, bool nibbles)
 {
 	const struct tinyml_window *w = &p->window;
 	const int32_t multiple = w->out_c / w->in_c, half = (w->out_h + 1) / 2;
@@ -258,18 +270,25 @@ depthwise_halves_convolve(const struct tinyml_depthwise_conv_s8 *p, const int8_t
 				int8_t bytes[TINYML_NIBBLE_BYTES];
 
 				tinyml_unpack_nibbles(bytes, weights, kernel.all);
+				if (p->shift[i] >= 0) {
+					depthwise_halves_enlarge(bytes, kernel.all, p->shift[i]);
+				}
 				depthwise_halves_set_taps(&walk, &kernel, bytes, loop->nine);
 			} else {
 				depthwise_halves_set_taps(&walk, &kernel, weights, loop->nine);
 			}
 			walk.bias = p->bias[i];
+			if (nibbles && p->shift[i] >= 0) {
+				walk.bias = (int32_t)((uint32_t)walk.bias << (p->shift[i] + 1));
+			}
 			walk.begin = (int32_t)((uint32_t)walk.bias * 0x10001u - ROUNDING * sums);
-			depthwise_halves_set_factor(&walk, p->multiplier[i], p->shift[i]);
+			depthwise_halves_set_factor(&walk, p->multiplier[i],
+						    nibbles && p->shift[i] >= 0 ? -1 : p->shift[i]);
 			walk.row = words.at;
 			walk.row_end = words.at + (column ? half : w->out_w) * step;
 			walk.rows = column ? 1 : half;
 			walk.y = &y[i];
-			loop->walk(&walk);
+			(nibbles && p->shift[i] >= 0 ? large : loop)->walk(&walk);
 		}
 		x += w->in_h * w->in_w * w->in_c;
 		y += w->out_h * w->out_w * w->out_c;
@@ -280,14 +299,15 @@ void tinyml_depthwise_halves_s8(const struct tinyml_depthwise_conv_s8 *p, const 
 				int8_t *y, void *scratch,
 				const struct tinyml_depthwise_halves *loop)
 {
-	depthwise_halves_convolve(p, x, y, scratch, loop, false);
+	depthwise_halves_convolve(p, x, y, scratch, loop, NULL, false);
 }
 
 void tinyml_depthwise_nibbles_halves_s8(const struct tinyml_depthwise_conv_s8 *p, const int8_t *x,
 					int8_t *y, void *scratch,
-					const struct tinyml_depthwise_halves *loop)
+					const struct tinyml_depthwise_halves *loop,
+					const struct tinyml_depthwise_halves *large)
 {
-	depthwise_halves_convolve(p, x, y, scratch, loop, true);
+	depthwise_halves_convolve(p, x, y, scratch, loop, large, true);
 }
 
 #endif /* defined(__thumb__) && !TINYML_CORE_DSP */

@@ -110,6 +110,17 @@ TINYML_OFFSET(struct fours, y, 44);
 	"sub r0, r0, r2, lsl #4\n\t"                                                               \
 	"sub r4, r4, r6, lsl #4\n\t"
 
+/* Shifts of the sums (q0) to the left, as far as shifts (q3) are above 0, or above -1; these remain
+ * for the shift to the right. */
+#define SHIFT_LEFT(most)                                                                           \
+	most                                                                                       \
+	"vmin.s32 q4, q3, q4\n\t"                                                                  \
+	"vsub.i32 q1, q3, q4\n\t"                                                                  \
+	"vmov q3, q4\n\t"                                                                          \
+	"vshl.s32 q0, q0, q1\n\t"
+#define ABOVE_0     SHIFT_LEFT("vmov.i32 q4, #0\n\t")
+#define ABOVE_LESS1 SHIFT_LEFT("vmvn.i32 q4, #0\n\t")
+
 /* The shift rounds halves up, but negative halves must round down. */
 #define HALVES_AWAY                                                                                \
 	"vand q4, q0, q3\n\t"                                                                      \
@@ -196,6 +207,12 @@ LOOP(relu, "vqrdmulh.s32", HALVES_UP, MULTIPLY, MULTIPLY_REST, APART)
 LOOP(nibbles_once, "vqdmulh.s32", HALVES_UP, MULTIPLY_NIBBLES, REST, APART_NIBBLES)
 LOOP(nibbles_twice, "vqrdmulh.s32", HALVES_AWAY, MULTIPLY_NIBBLES, REST, APART_NIBBLES)
 LOOP(nibbles_relu, "vqrdmulh.s32", HALVES_UP, MULTIPLY_NIBBLES, REST, APART_NIBBLES)
+#define LARGE_LOOP(name, left, multiply, round)                                                    \
+	LOOP(nibbles_large_##name, left multiply, round, MULTIPLY_NIBBLES, REST, APART_NIBBLES)
+LARGE_LOOP(once, ABOVE_LESS1, "vqdmulh.s32", HALVES_UP)
+LARGE_LOOP(twice, ABOVE_0, "vqrdmulh.s32", HALVES_AWAY)
+LARGE_LOOP(relu, ABOVE_0, "vqrdmulh.s32", HALVES_UP)
+#undef LARGE_LOOP
 #undef REST
 #undef LOOP
 
@@ -275,7 +292,8 @@ void tinyml_dense_nibbles_mve_s8(const struct tinyml_dense_mve_s8 *p, const int8
 	};
 
 	TINYML_ASSERT(p->out_min <= p->out_max);
-	TINYML_ASSERT(p->round_once == (p->loop == &tinyml_dense_mve_nibbles_once));
+	TINYML_ASSERT(p->round_once == (p->loop == &tinyml_dense_mve_nibbles_once ||
+					p->loop == &tinyml_dense_mve_nibbles_large_once));
 	for (int32_t row = 0; row < p->rows; row++, x += p->inputs, y += p->outputs) {
 		int8_t four[4];
 

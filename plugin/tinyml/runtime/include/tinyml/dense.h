@@ -148,6 +148,10 @@ void tinyml_dense_mve_s8(const struct tinyml_dense_mve_s8 *p, const int8_t *x, i
 extern const struct tinyml_dense_mve tinyml_dense_mve_nibbles_once;
 extern const struct tinyml_dense_mve tinyml_dense_mve_nibbles_twice;
 extern const struct tinyml_dense_mve tinyml_dense_mve_nibbles_relu;
+/* With any shift: sums times 2^shift are within int32; with round_once, times 2^(shift + 1). */
+extern const struct tinyml_dense_mve tinyml_dense_mve_nibbles_large_once;
+extern const struct tinyml_dense_mve tinyml_dense_mve_nibbles_large_twice;
+extern const struct tinyml_dense_mve tinyml_dense_mve_nibbles_large_relu;
 void tinyml_dense_nibbles_mve_s8(const struct tinyml_dense_mve_s8 *p, const int8_t *x, int8_t *y);
 
 /**

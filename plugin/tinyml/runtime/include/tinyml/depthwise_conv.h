@@ -107,10 +107,15 @@ void tinyml_depthwise_halves_s8(const struct tinyml_depthwise_conv_s8 *p, const 
 				int8_t *y, void *scratch,
 				const struct tinyml_depthwise_halves *loop);
 
-/** The same with weights of four bits. */
+/**
+ * The same with weights of four bits. Channels whose shift is not negative take the loop `large`,
+ * one of those for round_once: of these, weights, bias and sums times 2^(shift + 1) have the limits
+ * above.
+ */
 void tinyml_depthwise_nibbles_halves_s8(const struct tinyml_depthwise_conv_s8 *p, const int8_t *x,
 					int8_t *y, void *scratch,
-					const struct tinyml_depthwise_halves *loop);
+					const struct tinyml_depthwise_halves *loop,
+					const struct tinyml_depthwise_halves *large);
 
 /**
  * For windows that cover the whole input: one output per channel. out_c is in_c, and there is no

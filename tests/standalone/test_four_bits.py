@@ -1,0 +1,74 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels for weights of four bits on the emulated cores, with outputs that are large for their sums.
+
+Weights of four bits come with sums of a few bits, so shifts of 0 and to the left are common.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.support.layer_kinds import always_four_bits
+from tests.support.weighted_layers import Layers, Weighted
+from tinyml import harness
+from tinyml.emit.model import Provenance
+from tinyml.ops.conv.conv import Conv
+from tinyml.ops.conv.depthwise import DepthwiseConv
+from tinyml.ops.dense.dense import Dense
+from tinyml.pipeline import Options, compile_graph
+
+SAME = (1, 1, 1, 1)
+RELU = (0.0, np.inf)
+AS_LARGE, LARGER = 0.0001, 0.00003  # scales of outputs; that of sums is 0.00005 to 0.00015, by channel
+CASES = {
+    "pointwise": Weighted(Conv(clamp=RELU), (1, 3, 4, 12), (11, 1, 1, 12), scale=AS_LARGE),
+    "depthwise": Weighted(DepthwiseConv(pads=SAME), (1, 6, 5, 18), (1, 3, 3, 18), scale=AS_LARGE),
+    "depthwise_fine": Weighted(DepthwiseConv((2, 2), pads=SAME), (1, 7, 6, 9), (1, 3, 3, 9), scale=LARGER),
+    "depthwise_5x5": Weighted(DepthwiseConv(pads=(2, 2, 2, 2)), (1, 6, 7, 7), (1, 5, 5, 7), scale=AS_LARGE),
+    "depthwise_column": Weighted(DepthwiseConv(), (1, 12, 1, 10), (1, 5, 1, 10), scale=LARGER),
+    "dense": Weighted(Dense(), (1, 40), (30, 40), scale=LARGER),
+    "dense_rows": Weighted(Dense(clamp=RELU), (2, 37), (23, 37), y_zero=-128, scale=AS_LARGE),
+}
+
+
+@pytest.fixture(autouse=True)
+def quick_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tinyml.memory.plan.solve.SEARCH_WORK", 0)
+
+
+@pytest.mark.parametrize(
+    "machine, once, kernel",
+    [
+        ("qemu-cortex-m0", False, "tinyml_depthwise_nibbles_halves_s8"),
+        ("qemu-cortex-m3", True, "tinyml_depthwise_nibbles_halves_s8"),
+        ("qemu-cortex-m4", False, "tinyml_depthwise_nibbles_dsp_s8"),
+        ("qemu-cortex-m55", False, "tinyml_dense_nibbles_mve_s8"),
+        ("qemu-cortex-m55", True, "tinyml_dense_nibbles_mve_s8"),
+    ],
+)
+def test_large_outputs(machine: str, once: bool, kernel: str) -> None:
+    sketch = Layers()
+    for name, case in CASES.items():
+        sketch.weighted(name, replace(case, lowest=-7, largest=7, bias=False), once)
+    graph = sketch.graph()
+    rng = np.random.default_rng(12)
+    feed = {name: rng.integers(-12, 13, graph.tensors[name].shape).astype(np.int8) for name in graph.inputs}
+    options = Options(target=harness.find_machine(machine).target.name, kernels="portable", bands=False)
+    with always_four_bits():
+        compiled = compile_graph(graph, "layers", Provenance("layers", "0" * 64, ""), options)
+    family = [one.kernel.name for one in compiled.selected if one.layer.name.startswith(kernel.split("_")[1])]
+    assert set(family) == {kernel}
+    (found,) = harness.run_files(
+        compiled.files, machine, [feed], options=harness.Options(strict=True, check_arena=True)
+    ).outputs
+    inside = 0
+    for node in graph.nodes:
+        values = [feed.get(name, graph.tensors[name].data) for name in node.inputs]
+        (expected,) = node.op.evaluate(graph.layer(node), values)
+        np.testing.assert_array_equal(found[node.outputs[0]], expected, err_msg=node.name)
+        inside += int((np.abs(expected.astype(int)) < 120).sum())
+    assert inside > 500  # outputs that no limit hides
