@@ -23,9 +23,14 @@ orphans.end_with_this_process()
 # Find the programs installed with this Python (west, pio), whether or not its environment is activated.
 os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
 
-# A build starts some twenty Pythons: let them keep their bytecode even where the environment says not to.
-if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
-    os.environ.setdefault("PYTHONPYCACHEPREFIX", str(workspace.cache_folder() / "bytecode"))
+# A build starts some twenty Pythons: let them keep their bytecode even where the environment says not to. So
+# does this one: pytest rewrites every test, and each worker would do that again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+if sys.dont_write_bytecode:
+    sys.dont_write_bytecode = False
+    sys.pycache_prefix = os.environ.setdefault(
+        "PYTHONPYCACHEPREFIX", str(workspace.cache_folder() / "bytecode")
+    )
 
 # Nothing that is tested allocates memory, and the search for leaks takes seconds per program on aarch64.
 os.environ.setdefault("ASAN_OPTIONS", "detect_leaks=0")
