@@ -5,18 +5,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Any
-from unittest import mock
 
 from tests.random_layers.batch import Batch
+from tests.support.any_plan import any_plan
 from tests.support.layer_kinds import always_four_bits, same
 from tinyml import harness
 from tinyml.base.errors import TinymlError
 from tinyml.emit.model import Provenance
-from tinyml.memory.plan.solve import ORDERS
 from tinyml.pipeline import Compiled, Options, compile_graph
 from tinyml.player.program import UnplayableError
 from tinyml.settings.optimize import GOALS
@@ -106,7 +104,7 @@ def _run(batch: Batch, place: Place, choices: Choices) -> Tally:
 
 def _compile(batch: Batch, options: Options, choices: Choices) -> Compiled:
     four_bits = nullcontext() if options.byte_weights else always_four_bits()
-    with _any_plan(choices.alignment), four_bits:
+    with any_plan(choices.alignment), four_bits:
         return compile_graph(batch.graph, "layers", Provenance("layers", "0" * 64, ""), options)
 
 
@@ -119,19 +117,3 @@ def _played(batch: Batch, options: Options, choices: Choices) -> tuple[Batch, Co
         rest = batch.only({node.name for node in batch.graph.nodes}.difference(error.layers))
         return _played(rest, options, choices)
     return batch, compiled, play_files(image.content, options.target)
-
-
-@contextmanager
-def _any_plan(alignment: int) -> Iterator[None]:
-    """Layers that do not depend on one another are a hard problem for the planner; any solution will do."""
-    quick: dict[str, Any] = {
-        "PREFERRED_ALIGNMENTS": (alignment,),
-        "ORDERS": ORDERS[:1],
-        "REPAIRED_BLOCKS": 0,
-        "SEARCH_WORK": 0,
-    }
-    with (
-        mock.patch.multiple("tinyml.memory.plan.solve", **quick),
-        mock.patch("tinyml.memory.plan.draft.LOOSENED", 0),
-    ):
-        yield

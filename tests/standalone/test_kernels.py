@@ -8,13 +8,14 @@ All layers are in one model, so that a machine and a choice of kernels cost one 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from tests.support import depthwise_half_layers, half_layers, pair_layers
+from tests.support.any_plan import any_plan
 from tests.support.weighted_layers import Layers, Weighted
 from tinyml import harness
 from tinyml.emit.model import Provenance
@@ -154,9 +155,9 @@ def layers(once: bool) -> Graph:
 
 
 @pytest.fixture(autouse=True)
-def quick_plan(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Layers that do not depend on one another are a hard problem for the planner; any solution will do."""
-    monkeypatch.setattr("tinyml.memory.plan.solve.SEARCH_WORK", 0)
+def quick_plan() -> Iterator[None]:
+    with any_plan():
+        yield
 
 
 @pytest.mark.parametrize(
