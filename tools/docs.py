@@ -6,7 +6,7 @@
 
 The pages of docs/ are copied, and references made from the code are added: commands from the parser, the
 Python API from docstrings, the C API from the headers, JSON files from their classes, error messages from
-where they are raised.
+where they are raised. With clang and wasi-libc, samples to try in the browser are part of the site.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import tinyml
 from tinyml.settings.schema import schema
 from tinyml.verbs import VERBS
 from tinyml.verbs.base import build_parser
-from tools import docs_errors, docs_json
+from tools import docs_errors, docs_json, docs_web
 
 ROOT = Path(__file__).resolve().parent.parent
 HEADERS = ROOT / "plugin" / "tinyml" / "runtime" / "include" / "tinyml"
@@ -104,6 +104,8 @@ def build(out: Path, builder: str = "html") -> int:
         published = pages / "published"
         published.mkdir()
         (published / SCHEMA).write_text(json.dumps(schema(), indent=1), encoding="utf-8")
+        with (pages / "web.md").open("a", encoding="utf-8") as guide:
+            guide.write(docs_web.pages(published / docs_web.FOLDER))
         sphinx = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", builder]
         return subprocess.run([*sphinx, str(pages), str(out)], check=False).returncode
 

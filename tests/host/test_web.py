@@ -155,6 +155,6 @@ def test_without_the_tools(
     page = tmp_path / "page.html"
     assert main(["web", str(DIGITS), "-o", str(page)]) == 1
     said = capsys.readouterr().err
-    assert "WebAssembly requires clang and lld and wasi-libc, which are not installed" in said
-    assert "sudo apt-get install clang lld wasi-libc" in said
+    assert "WebAssembly requires clang, lld, wasi-libc, libclang-rt-dev-wasm32: not installed" in said
+    assert "sudo apt-get install clang lld wasi-libc libclang-rt-dev-wasm32" in said
     assert not page.exists()

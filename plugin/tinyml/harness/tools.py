@@ -34,26 +34,27 @@ def host_compiler() -> Compiler:
 
 
 def web_compiler() -> Compiler:
-    """A clang that compiles to WebAssembly, with its linker and C library."""
+    """A clang that compiles to WebAssembly, with its linker and libraries."""
     found = shutil.which("clang")
+    libraries = {"wasi-libc": "-print-file-name=libc.a", "libclang-rt-dev-wasm32": "-print-libgcc-file-name"}
     absent = [name for name, there in (("clang", found), ("lld", shutil.which("wasm-ld"))) if not there]
-    if not found or not _has_web_library(found):
-        absent.append("wasi-libc")
+    absent += [name for name, option in libraries.items() if not found or not _has_web_file(found, option)]
     if absent:
         raise ToolError(
-            f"WebAssembly requires {' and '.join(absent)}, {'which is' if len(absent) == 1 else 'which are'} "
-            "not installed",
+            f"WebAssembly requires {', '.join(absent)}: not installed",
             f"sudo apt-get install {' '.join(absent)}",
         )
     return _compiler(str(found))
 
 
 @cache
-def _has_web_library(clang: str) -> bool:
-    """Clang prints the bare name if it does not find the file."""
-    command = [clang, "--target=wasm32-wasi", "-print-file-name=libc.a"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return Path(done.stdout.strip()).is_absolute()
+def _has_web_file(clang: str, option: str) -> bool:
+    """Whether clang finds a file; it prints the bare name if not, or where the file would be."""
+    done = subprocess.run(
+        [clang, "--target=wasm32-wasi", option], capture_output=True, text=True, check=False
+    )
+    path = Path(done.stdout.strip())
+    return path.is_absolute() and path.is_file()
 
 
 def cross_compiler(toolchain: Toolchain) -> Compiler:
