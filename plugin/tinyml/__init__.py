@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from tinyml.api.quantized import QuantizedModel, quantize
     from tinyml.api.reference import reference_session
     from tinyml.api.replaying import Figures, replay
+    from tinyml.api.reported import LayerProfile, ModelReport, ProfiledLayer, profile, report
     from tinyml.api.running import RunResult, run
     from tinyml.api.searching import Candidate, SearchResult, search
     from tinyml.api.sources import Model, load
+    from tinyml.api.verified import Verification, verify
     from tinyml.base.errors import (
         BudgetError,
         ConfigError,
@@ -48,15 +50,19 @@ __all__ = [
     "Exploration",
     "Figures",
     "LayerCost",
+    "LayerProfile",
     "Model",
     "ModelError",
+    "ModelReport",
     "Point",
+    "ProfiledLayer",
     "QuantizedModel",
     "RunResult",
     "SearchResult",
     "TinymlError",
     "ToolError",
     "UnsupportedError",
+    "Verification",
     "__version__",
     "compile",
     "connect",
@@ -64,11 +70,14 @@ __all__ = [
     "evaluate",
     "explore",
     "load",
+    "profile",
     "quantize",
     "reference_session",
     "replay",
+    "report",
     "run",
     "search",
+    "verify",
 ]
 
 _HOMES = {
@@ -81,9 +90,11 @@ _HOMES = {
     "api.quantized": ("QuantizedModel", "quantize"),
     "api.reference": ("reference_session",),
     "api.replaying": ("Figures", "replay"),
+    "api.reported": ("LayerProfile", "ModelReport", "ProfiledLayer", "profile", "report"),
     "api.running": ("RunResult", "run"),
     "api.searching": ("Candidate", "SearchResult", "search"),
     "api.sources": ("Model", "load"),
+    "api.verified": ("Verification", "verify"),
     "base.errors": (
         "BudgetError",
         "ConfigError",

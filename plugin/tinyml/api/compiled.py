@@ -187,10 +187,10 @@ def build(model: Model, options: Options, observe: Observer | None = None) -> Co
     return CompiledModel(model, options, compiled, tuple(watch.stages))
 
 
-def as_compiled(model: ModelLike, target: str) -> CompiledModel:
+def as_compiled(model: ModelLike, target: str, example: Any = None) -> CompiledModel:
     """A model, compiled for ``target``; one that is compiled for another core is compiled again."""
     if not isinstance(model, CompiledModel):
-        return compile(model, target=target)
+        return compile(model, example, target=target)
     if model.target == target:
         return model
     from dataclasses import replace

@@ -63,7 +63,7 @@ def run(
     ``inputs``: an array, or arrays by input name, with one row per run; without them, a fixed pattern.
     Rows of a model that keeps state are consecutive runs. The outputs of several runs are rows, too.
     """
-    compiled = as_compiled(model, harness.find_machine(on).target.name)
+    compiled = as_compiled(model, harness.find_machine(on).target.name, example)
     graph = compiled.built.graph
     if inputs is None:
         return execute(compiled, [pattern_inputs(graph)], on)

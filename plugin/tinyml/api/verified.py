@@ -1,0 +1,95 @@
+# Copyright The west-tinyml contributors
+# SPDX-License-Identifier: Apache-2.0
+"""``tinyml.verify``: does the compiled C compute what the model's own runtime computes?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from tinyml.api.compiled import as_compiled
+from tinyml.api.data import DataLike, check_data, check_names, data_file
+from tinyml.api.printed_tables import table
+from tinyml.api.sources import ModelLike
+from tinyml.base.errors import ConfigError
+from tinyml.compare import check
+from tinyml.datasets.generated_samples import generated
+from tinyml.datasets.model_inputs import load_samples
+from tinyml.harness import Standalone, find_machine
+
+Reference = Literal["auto", "onnxruntime", "litert", "numpy"]
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What `tinyml verify` prints. True where it agrees: ``assert tinyml.verify(model)``."""
+
+    model: str
+    machine: str
+    reference: str
+    agrees: bool
+    equal: int  # values that are equal
+    values: int  # of all values
+    outputs: tuple[tuple[int, str, str], ...]  # sample, output, and how it compares, in words
+    causes: tuple[str, ...] = ()  # where they part, if they differ
+    note: str = ""  # why they may not be equal
+
+    def __bool__(self) -> bool:
+        return self.agrees
+
+    def __repr__(self) -> str:
+        verb = "agrees" if self.agrees else "differs"
+        return (
+            f"Verification({self.model!r} {verb} on {self.machine} with {self.reference}: "
+            f"{self.equal:,} of {self.values:,} values equal)"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = [*self.outputs, *(("", "cause", cause) for cause in self.causes)]
+        return table([("", "", repr(self)[13:-1]), *rows], ("sample", "output", ""))
+
+
+def verify(
+    model: ModelLike,
+    inputs: DataLike | None = None,
+    *,
+    on: str = "host",
+    samples: int = 4,
+    reference: Reference = "auto",
+    steps: float | None = None,
+    tolerance: float | None = None,
+    example: Any = None,
+) -> Verification:
+    """Compare the compiled C, on the host or on an emulated core, with the model's own runtime.
+
+    ``inputs``: an array, or arrays by input name, with one row per run; without them, ``samples`` inputs are
+    generated. ``reference``: onnxruntime or LiteRT by the format of the file, or the compiler's own operators
+    in numpy. ``steps`` and ``tolerance``: the allowed difference in steps of the quantisation, and as a part
+    of the largest value; docs/measure.md has the defaults.
+    """
+    if samples < 1:
+        raise ConfigError(f"samples={samples} is not at least 1")
+    compiled = as_compiled(model, find_machine(on).target.name, example)
+    with compiled.model.file() as path:
+        subject = check.subject(path, replace(compiled.options, name=compiled.name))
+        graph = subject.compiled.graph
+        if inputs is None:
+            given = generated(graph, samples)
+        else:
+            check_names(inputs, graph)
+            with data_file(inputs, "inputs") as data:
+                assert data is not None
+                check_data(data)
+                given = load_samples(data, graph)
+        found = check.check(subject, Standalone(on), given, reference, steps, tolerance)
+    return Verification(
+        compiled.name,
+        on,
+        found.reference,
+        found.fine,
+        found.equal,
+        found.values,
+        tuple((line.sample, line.output, str(line.difference)) for line in found.lines),
+        tuple(found.causes),
+        found.note,
+    )
