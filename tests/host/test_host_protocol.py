@@ -183,6 +183,32 @@ def test_a_line_that_damages_bytes(program: Path, seed: int, monkeypatch: pytest
         assert there.run("sum", rows)["runs"].reshape(-1).tolist() == list(range(1, 21))
 
 
+@pytest.mark.parametrize("between", [1, 3, 7, 40])
+def test_a_firmware_that_prints_in_the_middle_of_answers(program: Path, between: int) -> None:
+    """Hardly any first answer arrives; the second ones do, and no run is repeated."""
+    image = np.arange(1400).reshape(2, 700).astype(np.uint8)
+    image[image == 13] = 14  # which the model refuses
+    line = Program([str(program), "chat", str(between)], program.parent, ENVIRONMENT)
+    with tinyml.Device(line, "the device", 20, 60) as there:
+        assert np.array_equal(there.run("same", image)["same"], image)
+        rows = {"x": np.ones((5, 3), np.float32), "q": np.full((5, 5), -3, np.int8)}
+        assert there.run("sum", rows)["runs"].reshape(-1).tolist() == list(range(1, 6))
+
+
+@pytest.mark.parametrize("size", [6, 7, 8, 9, 300])
+def test_answers_in_high_bytes(size: int) -> None:
+    """Text in any place; bytes that are lost are noticed."""
+    random = Random(size)
+    packet = random.randbytes(size)
+    bits = "".join(f"{byte:08b}" for byte in packet) + "0" * (-8 * size % 6)
+    high = b"\xc0" + bytes(128 + int(bits[i : i + 6], 2) for i in range(0, len(bits), 6)) + b"\xc1"
+    for _ in range(50):
+        line = b"".join(bytes([byte]) + random.choice((b"", b"ok\r\n", b"\x1b[1m%")) for byte in high)
+        assert packets.from_high(b"\xc3\xa9t\xc3\xa9 " + line + b"\xe2\x82\xac") == packet
+        assert packets.from_high(line.replace(b"\xc0", b"")) is None
+        assert packets.from_high(line.replace(b"\xc1", b"")) is None
+
+
 def test_mistakes(program: Path) -> None:
     with device(program) as there:
         with pytest.raises(ConfigError, match="no model called 'kws'") as caught:
@@ -273,6 +299,8 @@ def test_no_more_answers(monkeypatch: pytest.MonkeyPatch) -> None:
         Session(Played(lambda *_: b""), "a board").reset(0)
     with pytest.raises(ToolError, match=r"did not finish a run within 0\.05 seconds"):
         Session(Played(lambda *_: b""), "a board").run(0, 0.05)
+    with pytest.raises(ToolError, match="answers 'reset'\n  try: its firmware prints, so the line works"):
+        Session(Played(lambda *_: b"all is well\r\n"), "a board").reset(0)
 
 
 def test_a_crash_is_shown() -> None:

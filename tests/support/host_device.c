@@ -4,6 +4,7 @@
 /* A device behind <tinyml/host.h> on this computer, with two models.
  *
  *	host_device serve [LOSS]      on standard input and output; LOSS: damage one byte of so many
+ *	host_device chat BYTES        the same; print a line after so many bytes of answers
  *	host_device fuzz SEED COUNT   so many requests: noise, damaged frames, frames of nonsense
  *
  * Tensors have exactly the memory that they need, so that the sanitizer sees a byte too many. */
@@ -191,7 +192,7 @@ static const struct tinyml_model *model_at(size_t index)
 	return index < sizeof(models) / sizeof(models[0]) ? &models[index] : NULL;
 }
 
-static unsigned long sent, loss;
+static unsigned long sent, loss, chat;
 static uint32_t noise = 1;
 
 static uint32_t random_below(uint32_t limit)
@@ -209,10 +210,13 @@ static uint8_t damaged(uint8_t byte)
 
 static void send(const uint8_t *data, size_t bytes)
 {
-	sent += bytes;
 	for (size_t i = 0; i < bytes; i++) {
 		putchar(damaged(data[i]));
+		if (chat != 0u && (sent + i) % chat == 0u) {
+			printf("all is well, %lu\r\n", sent + i);
+		}
 	}
+	sent += bytes;
 }
 
 static void count_sent(const uint8_t *data, size_t bytes)
@@ -398,6 +402,10 @@ int main(int argc, char **argv)
 	give_memory(wide_out, 1); /* and not the second one: the caller's */
 	if (argc == 4 && strcmp(argv[1], "fuzz") == 0) {
 		return fuzz((uint32_t)strtoul(argv[2], NULL, 0), strtoul(argv[3], NULL, 0));
+	}
+	if (argc == 3 && strcmp(argv[1], "chat") == 0) {
+		chat = strtoul(argv[2], NULL, 0);
+		return serve();
 	}
 	loss = argc == 3 ? strtoul(argv[2], NULL, 0) : 0u;
 	return serve();

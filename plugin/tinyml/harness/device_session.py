@@ -21,6 +21,8 @@ VERSION = 1
 LOOP_INSTRUCTIONS = 99_999
 ANSWER_SECONDS = 3.0
 HELLO_SECONDS = 0.5
+SPOILED_SECONDS = 0.1
+"""After an answer in the middle of which the firmware printed: time for the rest before asking again."""
 BUSY_SECONDS = 10.0
 """How long to ask again while another thread of the firmware uses the model, after the first half second."""
 TRIES = 5
@@ -278,7 +280,9 @@ class Session:
             )
         raise ToolError(
             f"{self.where} no longer answers {command.name.lower()!r}",
-            "a better cable, or a lower baud rate in the board's devicetree and --baud",
+            "its firmware prints, so the line works: threads of a higher priority may leave no time for requests"
+            if self._reader.heard
+            else "a better cable, or a lower baud rate in the board's devicetree and --baud",
         )
 
     def _next_number(self) -> int:
@@ -300,6 +304,9 @@ class Session:
                     return self._results(answer.status, command, answer.results)
                 if (answer.number, answer.status) == (0, Status.DAMAGED):
                     return None
+            if self._reader.spoiled:
+                end = min(end, time.monotonic() + SPOILED_SECONDS)
+                self._reader.spoiled = False
         return None
 
     def _results(self, status: int, command: Command, results: bytes) -> bytes:

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 FULL_BLOCK = 255
 LEAST_BYTES = 6
 KEPT_TEXT = 4000
+KEPT_OPEN = 200_000  # what a firmware prints in the middle of an answer
+HIGH_BYTE, HIGH_START, HIGH_END = 0x80, 0xC0, 0xC1
+_TEXT_CONTROLS = b"\a\b\t\n\v\f\r\x1b"
 
 
 @dataclass(frozen=True)
@@ -51,36 +54,62 @@ def unstuff(data: bytes) -> bytes | None:
     return bytes(out)
 
 
+def from_high(data: bytes) -> bytes | None:
+    """The packet of an answer in bytes from 0x80 on, with text in between; None if there is none."""
+    high = bytes(byte for byte in data if byte >= HIGH_BYTE)
+    _, start, rest = high.rpartition(bytes([HIGH_START]))
+    content, end, _ = rest.partition(bytes([HIGH_END]))
+    if not start or not end or any(byte > HIGH_BYTE + 63 for byte in content):
+        return None
+    bits = 0
+    for byte in content:
+        bits = bits << 6 | byte - HIGH_BYTE
+    size = len(content) * 6 // 8
+    return (bits >> len(content) * 6 - size * 8).to_bytes(size, "big")
+
+
 class Reader:
-    """Bytes from a device to answers. Everything else is text, which is kept for messages."""
+    """Bytes from a device to answers. Everything else is text, which is kept for messages.
+
+    ``spoiled``: something was not text, and no answer either.
+    """
 
     def __init__(self) -> None:
         self.text = b""
+        self.spoiled = False
         self._open = b""  # since the last zero byte
 
     def feed(self, data: bytes) -> list[Answer]:
         *ended, self._open = (self._open + data).split(b"\0")
         answers = []
         for piece in ended:
-            if (answer := _answer(piece)) is not None:
+            if (answer := _answer(unstuff(piece))) is not None:
                 answers.append(answer)
+            elif (answer := _answer(from_high(piece))) is not None:
+                answers.append(answer)
+                self.text += bytes(byte for byte in piece if byte < HIGH_BYTE)
             else:
+                self.spoiled = self.spoiled or not _is_text(piece)
                 self.text += piece
         self.text = self.text[-KEPT_TEXT:]
-        self._open = self._open[-KEPT_TEXT:]
+        self._open = self._open[-KEPT_OPEN:]
         return answers
 
     @property
     def heard(self) -> str:
         """What the device printed besides answers."""
-        return (self.text + self._open).decode(errors="replace").strip()
+        return (self.text + self._open)[-KEPT_TEXT:].decode(errors="replace").strip()
 
     def forget(self) -> None:
         self.text = b""
+        self.spoiled = False
 
 
-def _answer(piece: bytes) -> Answer | None:
-    packet = unstuff(piece)
+def _is_text(piece: bytes) -> bool:
+    return all(byte >= 0x20 or byte in _TEXT_CONTROLS for byte in piece)
+
+
+def _answer(packet: bytes | None) -> Answer | None:
     if packet is None or len(packet) < LEAST_BYTES:
         return None
     content, crc = packet[:-4], int.from_bytes(packet[-4:], "little")

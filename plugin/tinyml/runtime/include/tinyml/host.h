@@ -12,13 +12,18 @@
  *	tinyml_host_receive(&host, bytes, count);    whatever arrives, in parts of any size
  *
  * A frame is a packet in COBS (consistent overhead byte stuffing) between two zero bytes, so other
- * output on the same line, which has no zero bytes, does no harm. Integers are little endian.
+ * output on the same line, which has no zero bytes, does no harm between frames. Integers are
+ * little endian.
  *
  *	request: number (1 byte), command (1), arguments, CRC-32 of all of these (4)
  *	answer:  number (1 byte), status (1), results, CRC-32 of all of these (4)
  *
  * An answer has the number of its request. A request that arrives twice in a row is executed once
  * and answered twice. A frame that arrives damaged is answered by number 0, TINYML_HOST_DAMAGED.
+ *
+ * Threads that print in the middle of an answer spoil it. So the second answer to a request comes
+ * twice: as a frame, and then in bytes from 0x80 on, between which any ASCII text may be: 0xc0, the
+ * packet in pieces of six bits plus 0x80, the high bits first, 0xc1, and a zero byte.
  *
  *	HELLO  nonce (4)                 -> nonce (4), version (1), payload (2), models (1),
  *	                                    features (1), clock (4), empty (4), loop (4)
