@@ -46,3 +46,23 @@ def test_other_settings_end_an_error_that_the_old_ones_caused(tmp_path: Path) ->
     assert project.check() == "", "a file that no setting names any more is missed"
     project.write_compiler()
     assert project.check() == "", "a file that an update removed is missed"
+
+
+def test_a_model_is_replaced_by_an_older_one(tmp_path: Path) -> None:
+    """As by `mv`, `cp -p` and archives; its external data, too. An old date alone builds nothing."""
+    project = Project(tmp_path / "app")
+    project.start()
+    assert project.check() == ""
+    for kind in ("rubbish", "external"):
+        project.write_model("one", kind)
+        project.date("one", "older")
+        assert project.check() == "", kind
+    (data,) = project.folder.glob("*.data")
+    data.write_bytes(bytes(len(data.read_bytes())))
+    project.date("one", "older")
+    assert project.check() == "", "external data"
+    before = (project.build / "tinyml" / "one" / "one.c").stat().st_mtime_ns
+    project.entries["one"].file.chmod(0o600)
+    project.date("one", "older")
+    assert project.check() == ""
+    assert (project.build / "tinyml" / "one" / "one.c").stat().st_mtime_ns == before

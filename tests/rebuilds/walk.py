@@ -25,7 +25,18 @@ NOTHING_TO_DO = "ninja: no work to do."
 TIMEOUT_SECONDS = 300.0
 MODELS = ("conv", "dense", "tanh", "external", "rubbish")
 OPTIONS = ("", "--optimize=size", "--kernels=portable", "--limit=arena=64,the budget", "--optimize=best")
-OUTPUTS = (".c", ".h", "_weights.h", ".json", ".kernels", ".d", ".kernels.d", ".command", ".fresh")
+OUTPUTS = (
+    ".c",
+    ".h",
+    "_weights.h",
+    ".json",
+    ".kernels",
+    ".d",
+    ".kernels.d",
+    ".command",
+    ".fresh",
+    ".sources",
+)
 
 
 @dataclass
@@ -82,6 +93,13 @@ class Project:
             entry.file.write_bytes(b"rubbish")
         else:
             save(entry.file, kind, self.edits)
+
+    def date(self, name: str, how: str) -> None:
+        """Make the files of a model older than the last build, as those of an archive, or as old as ever."""
+        files = [self.entries[name].file, *self.folder.glob("*.data")]
+        old = 1_500_000_000_000_000_000 + (self.edits % 7 if how == "older" else 0) * 10**12
+        for path in files:
+            os.utime(path, ns=(old, old))
 
     def wanted(self) -> dict[str, str] | None:
         """The C of all models, compiled from scratch; None if one cannot be compiled."""
@@ -198,7 +216,10 @@ def edit(project: Project, rng: random.Random) -> str:
     kind = rng.choice(kinds)
     if kind == "model":
         project.write_model(name, chosen := rng.choice(MODELS))
-        return f"{name} becomes {chosen}"
+        how = rng.choice(("", "older", "as old as before"))
+        if how:
+            project.date(name, how)
+        return f"{name} becomes {chosen}{', ' if how else ''}{how}"
     if kind == "options":
         option = rng.choice(OPTIONS)
         entry.options = [option] if option else []

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 from pathlib import Path
@@ -97,6 +98,10 @@ def test_a_changed_model_rebuilds_its_library_only(build: Build) -> None:
     build.again()
     change_model(build.app / "a model.onnx")
     assert build.compiled(build.again()) == {"digits.c"}
+    assert NOTHING_TO_DO in build.again()
+    change_model(build.app / "a model.onnx")
+    os.utime(build.app / "a model.onnx", (10**9, 10**9))
+    assert build.compiled(build.again()) == {"digits.c"}, "an older file is another one, too"
     assert NOTHING_TO_DO in build.again()
 
 

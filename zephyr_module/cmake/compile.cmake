@@ -3,11 +3,13 @@
 
 # When models and kernels are compiled. A model that is new, or whose settings have changed, is compiled when
 # CMake configures: its errors come before anything is built, and the kernels that it calls are known.
-# Whenever the model changes later, ninja compiles it.
+# Whenever the model changes later, ninja compiles it. Ninja takes a file that is older than the C for one that has
+# not changed, so a script compares contents before ninja does anything else: see sources.py.
 
 include_guard(GLOBAL)
 
 set_property(GLOBAL PROPERTY TINYML_COMPILE_SCRIPT ${CMAKE_CURRENT_LIST_DIR}/../scripts/compile_model.py)
+set_property(GLOBAL PROPERTY TINYML_SOURCES_SCRIPT ${CMAKE_CURRENT_LIST_DIR}/../scripts/sources.py)
 
 # Compile a model now, with the script and arguments of the build, unless they have compiled it before.
 function(tinyml_compile_now name dir comment)
@@ -68,6 +70,53 @@ function(tinyml_compile_later name dir comment)
   )
 endfunction()
 
+# A command that runs another one and records the sources of its output, which are in its depfile.
+function(tinyml_recorded_command variable output)
+  get_property(python GLOBAL PROPERTY TINYML_PYTHON)
+  get_property(script GLOBAL PROPERTY TINYML_SOURCES_SCRIPT)
+  set_property(GLOBAL APPEND PROPERTY TINYML_RECORDS ${output}.sources)
+  set(${variable} ${python} ${script} --record ${output}.sources ${output}.d ${output} -- PARENT_SCOPE)
+endfunction()
+
+# Compare the sources of models and packs with what they were, whenever ninja runs. Its output never exists, so it
+# is always out of date. Only build.ninja depends on it, which ninja looks at first: there is still "no work to do".
+function(tinyml_compare_sources)
+  get_property(models GLOBAL PROPERTY TINYML_MODELS)
+  get_property(records GLOBAL PROPERTY TINYML_RECORDS)
+  get_property(python GLOBAL PROPERTY TINYML_PYTHON)
+  get_property(script GLOBAL PROPERTY TINYML_SOURCES_SCRIPT)
+  set(dir ${APPLICATION_BINARY_DIR}/tinyml)
+  foreach(model IN LISTS models)
+    list(APPEND records ${dir}/${model}/${model}.sources)
+  endforeach()
+  if(NOT records)
+    return()
+  endif()
+  if(NOT EXISTS ${dir}/replaced.stamp)
+    file(TOUCH ${dir}/replaced.stamp)
+  endif()
+  if(CMAKE_GENERATOR STREQUAL Ninja)
+    add_custom_command(
+      OUTPUT ${dir}/compared
+      BYPRODUCTS ${dir}/replaced.stamp
+      COMMAND ${python} ${script} ${dir}/replaced.stamp ${records}
+      COMMENT "TinyML: comparing models with those of the last build"
+      VERBATIM
+    )
+    set_source_files_properties(${dir}/compared PROPERTIES SYMBOLIC TRUE)
+    set_property(DIRECTORY ${CMAKE_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${dir}/replaced.stamp)
+    add_custom_target(tinyml_compare_sources DEPENDS ${dir}/compared)
+  else()
+    add_custom_target(tinyml_compare_sources
+      COMMAND ${python} ${script} ${dir}/replaced.stamp ${records} VERBATIM)
+    foreach(model IN LISTS models)
+      if(TARGET tinyml_compile_${model})
+        add_dependencies(tinyml_compile_${model} tinyml_compare_sources)
+      endif()
+    endforeach()
+  endif()
+endfunction()
+
 # Give the library of kernels the sources that the models call. Called when all models are known.
 function(tinyml_choose_kernels)
   get_property(models GLOBAL PROPERTY TINYML_MODELS)
@@ -90,4 +139,5 @@ function(tinyml_choose_kernels)
     set(sources ${every})
   endif()
   target_sources(tinyml_kernels PRIVATE ${sources})
+  tinyml_compare_sources()
 endfunction()

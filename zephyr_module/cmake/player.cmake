@@ -84,9 +84,11 @@ function(zephyr_tinyml_data_pack file)
   endif()
   get_property(python GLOBAL PROPERTY TINYML_PYTHON)
   get_property(compiler_sources GLOBAL PROPERTY TINYML_COMPILER_SOURCES)
+  tinyml_recorded_command(recorded ${output})
   add_custom_command(
     OUTPUT ${output}
-    COMMAND ${python} -m tinyml pack ${model} --data --for ${target} ${options} -o ${output} --depfile ${output}.d
+    COMMAND ${recorded} ${python} -m tinyml pack ${model} --data --for ${target} ${options} -o ${output}
+      --depfile ${output}.d
     DEPENDS ${model} ${arg_KEY} ${compiler_sources}
     DEPFILE ${output}.d
     COMMENT "TinyML: packing ${file}"

@@ -99,9 +99,10 @@ function(zephyr_tinyml_pack file)
   if(target STREQUAL "host")
     set(target cortex-m3) # native_sim receives packs, but cannot run them
   endif()
+  tinyml_recorded_command(recorded ${output})
   add_custom_command(
     OUTPUT ${output}
-    COMMAND ${CMAKE_COMMAND} -E env ZEPHYR_BASE=${ZEPHYR_BASE} ${python} -m tinyml pack ${model}
+    COMMAND ${recorded} ${CMAKE_COMMAND} -E env ZEPHYR_BASE=${ZEPHYR_BASE} ${python} -m tinyml pack ${model}
       --slots ${arg_SLOTS} --build-dir ${APPLICATION_BINARY_DIR} --target ${target} ${options} -o ${output}
       --depfile ${output}.d
     DEPENDS ${model} ${arg_KEY} ${compiler_sources} ${EDT_PICKLE} # the partitions

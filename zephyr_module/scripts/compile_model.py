@@ -21,17 +21,11 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import os
 import re
 import sys
 from pathlib import Path
 
-
-def sources(depfile: Path) -> list[Path]:
-    """What the generated C depends on: the rule that `tinyml compile` wrote."""
-    rule = os.fsdecode(depfile.read_bytes()).replace("\\\n", " ")
-    words = re.split(r"(?<!\\)\s+", rule.strip())
-    return [Path(word.replace("\\ ", " ")) for word in words[1:]]
+from sources import remember, sources
 
 
 def is_fresh(folder: Path, name: str) -> bool:
@@ -59,6 +53,9 @@ def compile_model(folder: Path, name: str, command: list[str]) -> int:
     status = tinyml(command)
     if status == 0:
         write_kernels(folder / f"{name}.kernels", folder / f"{name}.json")
+        source, more = folder / f"{name}.c", [folder / f"{name}{end}" for end in (".command", ".fresh")]
+        read_ns = source.stat().st_mtime_ns
+        remember(folder / f"{name}.sources", sources(folder / f"{name}.d"), [source], more, read_ns)
     return status
 
 

@@ -280,7 +280,7 @@ class Session:
             )
         raise ToolError(
             f"{self.where} no longer answers {command.name.lower()!r}",
-            "its firmware prints, so the line works: threads of a higher priority may leave no time for requests"
+            "its firmware prints, so the line works: its threads of higher priority may leave no time for it"
             if self._reader.heard
             else "a better cable, or a lower baud rate in the board's devicetree and --baud",
         )
