@@ -106,6 +106,15 @@ static int64_t timed_run(const struct shell *sh, const struct tinyml_model *mode
 	return cycles;
 }
 
+/* Figures that look like measurements, and are none. */
+static void explain_clock(const struct shell *sh)
+{
+	if (IS_ENABLED(CONFIG_QEMU_TARGET) || IS_ENABLED(CONFIG_ARCH_POSIX)) {
+		shell_print(sh, "(an emulated clock, not a core's; on a computer, `tinyml profile` "
+				"counts instructions)");
+	}
+}
+
 static int run_and_show(const struct shell *sh, const struct tinyml_model *model)
 {
 	int64_t cycles = timed_run(sh, model);
@@ -115,6 +124,7 @@ static int run_and_show(const struct shell *sh, const struct tinyml_model *model
 	}
 	shell_print(sh, "%s: %u cycles, %u us", model->name, (unsigned int)cycles,
 		    (unsigned int)(1000000ULL * (uint64_t)cycles / tinyml_profile_clock_hz()));
+	explain_clock(sh);
 	for (size_t i = 0; i < model->output_count; i++) {
 		const struct tinyml_tensor *output = &model->outputs[i];
 		size_t count = tinyml_elements(output);
@@ -213,6 +223,7 @@ static int profile_and_show(const struct shell *sh, const struct tinyml_model *m
 		}
 	}
 	shell_print(sh, "%s: %u cycles", model->name, (unsigned int)cycles);
+	explain_clock(sh);
 	return 0;
 }
 
