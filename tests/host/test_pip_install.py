@@ -17,9 +17,9 @@ DIGITS = ROOT / "samples" / "digits" / "model.onnx"
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site() -> Path:
     """A folder like site-packages with the installed project; the sources it came from are gone."""
-    return wheel.install(tmp_path_factory.mktemp("pip"))
+    return wheel.install()
 
 
 def test_the_installed_compiler_runs_without_its_sources(site: Path, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ int main(void)
 
 
 def test_digits_with_the_hook_of_the_wheel(tmp_path: Path, pio_environment: dict[str, str]) -> None:
-    site = wheel.install(tmp_path)
+    site = wheel.install()
     hook = wheel.run(site, "-m", "tinyml", "platformio-hook", cwd=tmp_path).strip()
     assert Path(hook).is_relative_to(site)
     project = Project(tmp_path / "project", pio_environment).of_a_copy

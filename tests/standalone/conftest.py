@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from pytest_embedded.log import DuplicateStdoutPopen
+from pytest_embedded.utils import Meta
 
 from tinyml import harness
 from tinyml.cores.targets import find_target
@@ -47,13 +48,23 @@ def machine_is_here(request: pytest.FixtureRequest) -> None:
         pytest.skip(f"{name}: no {', '.join(absent)}; see `tinyml doctor`")
 
 
+@pytest.fixture(scope="session")
+def session_root_logdir(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Where pytest-embedded keeps its logs: not in dated folders that nobody removes."""
+    return str(tmp_path_factory.mktemp("embedded"))
+
+
 @pytest.fixture
-def start_image(msg_queue: Any, dut: Any) -> Iterator[Callable[[harness.Image], DuplicateStdoutPopen]]:
+def start_image(
+    msg_queue: Any, dut: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[harness.Image], DuplicateStdoutPopen]]:
     """Start an image; from then on ``dut.expect`` sees its console. It is ended after the test."""
     started = []
+    logs = Meta(str(tmp_path_factory.mktemp("console")), {}, {})
 
     def start(image: harness.Image) -> DuplicateStdoutPopen:
-        process = DuplicateStdoutPopen(msg_queue, cmd=harness.command(image), cwd=image.path.parent)
+        words = harness.command(image)
+        process = DuplicateStdoutPopen(msg_queue, cmd=words, meta=logs, cwd=image.path.parent)
         started.append(process)
         return process
 

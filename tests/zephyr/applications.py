@@ -111,10 +111,9 @@ def why_not(pair: Pair) -> str | None:
     return None
 
 
-def left_out(wanted: Iterable[Pair]) -> list[dict[str, list[str] | str]]:
-    """What Twister would run beside the wanted pairs, as its file of quarantined tests names it."""
-    wanted = list(wanted)
-    boards = {pair.board for pair in wanted}
+def left_out(wanted: Iterable[Pair], boards: Iterable[str]) -> list[dict[str, list[str] | str]]:
+    """What Twister would run on ``boards`` beside the wanted pairs, for its file of quarantined tests."""
+    wanted, boards = list(wanted), set(boards)
     runs = {(pair.test, pair.board) for pair in wanted}
     found: list[dict[str, list[str] | str]] = []
     for folder in {pair.folder for pair in wanted} - {DIGITS}:

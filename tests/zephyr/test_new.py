@@ -1,6 +1,9 @@
 # Copyright The west-tinyml contributors
 # SPDX-License-Identifier: Apache-2.0
-"""An application that `west tinyml new` made builds, runs and passes its own test, as it is."""
+"""An application that `west tinyml new` made builds, runs and passes its own test, as it is.
+
+In `make test`, `test_twister.py` has such an application.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +25,8 @@ BOARDS = (
 )
 
 
-@pytest.mark.parametrize(
-    "board", [NATIVE, *(pytest.param(board, marks=pytest.mark.deep) for board in BOARDS)]
-)
+@pytest.mark.deep
+@pytest.mark.parametrize("board", [NATIVE, *BOARDS])
 def test_a_new_application_passes_its_own_tests(board: str, tmp_path: Path) -> None:
     app = tmp_path / "app"
     words: list[str | Path] = ["--model", DIGITS / "model.onnx", "--name", "digits", "-b", board]

@@ -43,6 +43,12 @@ def builds(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("builds")
 
 
+@pytest.fixture(scope="module")
+def app(builds: Path) -> Path:
+    """An application whose image for native_sim several tests use: it is built once."""
+    return copy_of_digits(builds / "app")
+
+
 def test_an_image_agrees(builds: Path) -> None:
     """From any folder, by the name that the application has for the model."""
     image: list[str | Path] = ["-b", "qemu_cortex_m3", "-d", builds / "m3"]
@@ -117,9 +123,11 @@ def test_layers_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert abs(total - reports[1]["measured"]["instructions"]) < 0.03 * total
 
 
-def test_native_sim_agrees_but_cannot_count(builds: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_native_sim_agrees_but_cannot_count(
+    builds: Path, app: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     image = ["-b", NATIVE, "-d", str(builds / "native")]
-    assert main(["verify", MODEL, "--name", "digits", *image]) == 0
+    assert main(["verify", "digits", "--app", str(app), *image]) == 0
     with tinyml.connect(builds / "native" / "build") as device:
         check_device(device)
     assert main(["profile", MODEL, "--name", "digits", *image]) == 1
@@ -213,10 +221,9 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
 
 
 def test_over_a_serial_port(
-    bench: Bench, builds: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    bench: Bench, builds: Path, app: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Flashed and compared; then the same image without flashing; then with another model on the board."""
-    app = copy_of_digits(tmp_path / "app")
     board = ["--app", str(app), "-b", NATIVE, "-d", str(builds / "native"), "--serial", str(bench.port)]
     assert main(["verify", "digits", *board]) == 0
     said = capsys.readouterr().out
