@@ -4,8 +4,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from functools import cache
@@ -50,6 +52,13 @@ def models_folder() -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def session_root_logdir() -> Iterator[str]:
+    """Where pytest-embedded keeps its logs: it would leave dated folders behind."""
+    with tempfile.TemporaryDirectory(prefix="pytest-embedded-", ignore_cleanup_errors=True) as folder:
+        yield folder
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--deep", action="store_true", help="run whole campaigns, as `make test-deep` does")
     parser.addoption(cpu.OPTION, metavar="FILE", help="write the CPU seconds of each test")
@@ -78,6 +87,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             raise pytest.UsageError(f"{item.path}: tests belong in one of tests/{{{','.join(tiers.NAMES)}}}/")
         if reason := tiers.reason_missing(tier):
             item.add_marker(pytest.mark.skip(reason=f"tier {tier.name}: {reason}"))
+
+
+def pytest_collection_finish() -> None:
+    """What is there by now stays until the end: the garbage collector need not look at it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_runtest_setup() -> None:

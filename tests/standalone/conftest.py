@@ -48,12 +48,6 @@ def machine_is_here(request: pytest.FixtureRequest) -> None:
         pytest.skip(f"{name}: no {', '.join(absent)}; see `tinyml doctor`")
 
 
-@pytest.fixture(scope="session")
-def session_root_logdir(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Where pytest-embedded keeps its logs: not in dated folders that nobody removes."""
-    return str(tmp_path_factory.mktemp("embedded"))
-
-
 @pytest.fixture
 def start_image(
     msg_queue: Any, dut: Any, tmp_path_factory: pytest.TempPathFactory
