@@ -16,7 +16,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
+import onnx
 import pytest
+from onnx import numpy_helper
 
 from tests.zephyr.applications import NATIVE
 from tests.zephyr.building import ROOT, TWISTER_SECONDS, environment, run, symbols
@@ -58,6 +61,13 @@ def build_sample(sample: Path, board: str, folder: Path, parts: str, *more: str)
 def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     overlay = f"-DEXTRA_DTC_OVERLAY_FILE={SAMPLE}/smp_serial.overlay"
     return build_sample(SAMPLE, NATIVE, tmp_path_factory.mktemp("smp"), "slots smp smp_serial", overlay)
+
+
+@pytest.fixture(scope="module")
+def watching(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    overlay = f"-DEXTRA_DTC_OVERLAY_FILE={SAMPLE}/smp_serial.overlay"
+    folder = tmp_path_factory.mktemp("watching")
+    return build_sample(SAMPLE, NATIVE, folder, "slots smp smp_serial watch", overlay)
 
 
 @contextmanager
@@ -106,6 +116,32 @@ def test_deploy_over_a_uart(simulated: Path, tmp_path: Path, capsys: pytest.Capt
         assert "digits 2.0.0 instead of digits 1.0.0" in capsys.readouterr().out
         assert main(["deploy", packs[1], *device]) == 1
         assert "not newer than the one in use" in " ".join(capsys.readouterr().err.split())
+
+
+def test_the_device_decides_by_its_figures(watching: Path, tmp_path: Path) -> None:
+    """Two good models are kept without a word from outside; one whose margin collapsed is given up."""
+    model = onnx.load(SAMPLES / "digits" / "model.onnx")
+    last = model.graph.node[-1]
+    scale = next(t for t in model.graph.initializer if t.name == last.input[1])
+    flat = numpy_helper.from_array(numpy_helper.to_array(scale) * np.float32(0.02), "flat_scale")
+    model.graph.initializer.append(flat)
+    last.input[1] = flat.name
+    onnx.save(model, tmp_path / "flat.onnx")
+    pack = ["pack", str(tmp_path / "flat.onnx"), "--data", "--name", "digits", "--version", "3"]
+    assert main([*pack, "-o", str(tmp_path / "flat.tmodel")]) == 0
+    packs = [watching / "digits_1.tmodel", watching / "digits_2.tmodel", tmp_path / "flat.tmodel"]
+    with powered(watching, tmp_path / "flash") as terminal:
+        kept = []
+        for path in packs:
+            device = ["--smp", f"serial:{terminal}", "--no-confirm"]
+            assert main(["deploy", str(path), *device]) == 0
+            with SmpSlots(f"serial:{terminal}") as slots:
+                until = time.monotonic() + START_SECONDS
+                while slots.state().on_trial:
+                    assert time.monotonic() < until
+                    time.sleep(0.2)
+                kept.append(slots.state().version)
+    assert kept == [Version(1), Version(2), Version(2)]
 
 
 def test_power_fails_during_an_upload(simulated: Path, tmp_path: Path) -> None:

@@ -31,6 +31,9 @@
 #ifdef CONFIG_TINYML_REGISTRY
 #include <tinyml/registry.h>
 #endif
+#ifdef CONFIG_TINYML_SLOTS_WATCH
+#include <tinyml/device_watch.h>
+#endif
 #ifdef CONFIG_ARCH_POSIX
 #include <zephyr/drivers/flash/flash_simulator.h>
 #endif
@@ -82,6 +85,12 @@ TINYML_SLOT_DEFINE(tinyml_slot_model, CONFIG_TINYML_SLOTS_ARENA_BYTES,
 #ifdef CONFIG_TINYML_REGISTRY
 const STRUCT_SECTION_ITERABLE(tinyml_entry,
 			      tinyml_slot_entry_of_registry) = {.model = &tinyml_slot_model.model};
+#endif
+
+#ifdef CONFIG_TINYML_SLOTS_WATCH
+TINYML_SLOT_WATCH_DEFINE(tinyml_slot_seen, tinyml_slot_model);
+const STRUCT_SECTION_ITERABLE(tinyml_watch_entry,
+			      tinyml_slot_entry_of_watch) = {.watch = &tinyml_slot_seen.watch};
 #endif
 
 TINYML_DEFINE_LOCK(tinyml_slot_lock);

@@ -7,19 +7,28 @@
 
 #define CLASSES 10
 
+_Static_assert(DIGITS == sizeof(held_back) / sizeof(held_back[0]),
+	       "as many as the digits sample has");
+
+void digits_show(const struct tinyml_model *model, unsigned int image)
+{
+	float *pixels = model->inputs[0].data;
+
+	for (size_t i = 0; i < sizeof(held_back[image].pixels); i++) {
+		pixels[i] = (float)held_back[image].pixels[i] / 16.0f;
+	}
+}
+
 int digits_right(const struct tinyml_model *model)
 {
 	int right = 0;
 
-	for (size_t i = 0; i < sizeof(held_back) / sizeof(held_back[0]); i++) {
-		float *pixels = model->inputs[0].data;
+	for (unsigned int i = 0; i < DIGITS; i++) {
 		const float *scores = model->outputs[0].data;
 		unsigned int best = 0;
 		int error;
 
-		for (size_t j = 0; j < sizeof(held_back[i].pixels); j++) {
-			pixels[j] = (float)held_back[i].pixels[j] / 16.0f;
-		}
+		digits_show(model, i);
 		error = model->run();
 		if (error != 0) {
 			return error;

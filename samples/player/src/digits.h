@@ -6,7 +6,14 @@
 
 #include <tinyml/tinyml.h>
 
-/** How many of forty handwritten digits a model recognises, or what a run returned if it failed. */
+/** Handwritten digits that no model was trained with. */
+#define DIGITS 40u
+
+/** Make an image the input of a model. */
+void digits_show(const struct tinyml_model *model, unsigned int image);
+
+/** How many of the forty handwritten digits a model recognises, or what a run returned if it
+ * failed. */
 int digits_right(const struct tinyml_model *model);
 
 #endif /* DIGITS_H_ */

@@ -8,6 +8,7 @@
  * files of littlefs. With slots.conf they are kept in two partitions of the flash; with host.conf,
  * too, they come over the console: `tinyml deploy digits_1.tmodel
  * --serial PORT`, and with smp.conf over MCUmgr: `tinyml deploy digits_1.tmodel --smp ADDRESS`.
+ * With watch.conf, too, the firmware decides by itself whether it keeps a new model.
  */
 
 #include <stdio.h>
@@ -17,6 +18,7 @@
 
 #include <tinyml/player.h>
 
+#include "decide.h"
 #include "digits.h"
 #include "files.h"
 #include "update.h"
@@ -36,6 +38,9 @@ int main(void)
 	printf("model: %s\n",
 	       error == 0 ? tinyml_slot_model.model.name : tinyml_slot_error_text(error));
 	tinyml_release(&tinyml_slot_model.model);
+	if (IS_ENABLED(CONFIG_TINYML_SLOTS_WATCH)) {
+		decide_by_watch();
+	}
 	return 0;
 }
 

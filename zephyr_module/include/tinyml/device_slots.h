@@ -16,6 +16,9 @@
 #define TINYML_DEVICE_SLOTS_H_
 
 #include <tinyml/slots.h>
+#ifdef CONFIG_TINYML_SLOTS_WATCH
+#include <tinyml/slot_watch.h>
+#endif
 #include <zephyr/app_memory/app_memdomain.h>
 
 #ifdef __cplusplus
@@ -28,6 +31,11 @@ extern struct tinyml_slot tinyml_slot_model;
 
 /** Where it comes from. Ready for tinyml_slots_open() when main() starts. */
 extern struct tinyml_slots tinyml_device_slots;
+
+#ifdef CONFIG_TINYML_SLOTS_WATCH
+/** What it sees and decides. It is counted after tinyml_slot_watch_open(&tinyml_slot_seen). */
+extern struct tinyml_slot_watch tinyml_slot_seen;
+#endif
 
 #ifdef CONFIG_USERSPACE
 /** tinyml_slot_model itself, read-only, for the memory domain of threads in user mode that run it.
