@@ -56,8 +56,9 @@ same to the last bit; only flash and instructions differ.
 
 Layers with fewer than 256 weights keep their bytes, unless their outputs are so large for their sums that
 bytes leave plain C only. So do layers whose kernel for four bits would add more code than all of its layers
-save, depthwise layers with Helium or RISC-V's vectors, depthwise layers whose kernel covers the whole input,
-transposed convolutions, and layers that CMSIS-NN computes on request (`--kernels cmsis-nn`). Models as data
+save, depthwise layers with fewer than 1,024 weights on Helium and RISC-V's vectors, depthwise layers whose
+kernel covers the whole input on other cores, transposed convolutions, and layers that CMSIS-NN computes on
+request (`--kernels cmsis-nn`). Models as data
 (`pack --data`) have bytes, because the player has no kernels for four bits. `tinyml cost` has no figures for
 these kernels yet.
 

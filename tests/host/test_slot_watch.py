@@ -36,7 +36,7 @@ class Device:
     samples: Path
 
     def run(self, margin: int, *images: Path) -> list[str]:
-        command = [self.program, self.samples, str(margin), str(RUNS), *images]
+        command: list[str | Path] = [self.program, self.samples, str(margin), str(RUNS), *images]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         return done.stdout.splitlines()
 

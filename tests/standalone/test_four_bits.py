@@ -46,7 +46,7 @@ def quick_plan(monkeypatch: pytest.MonkeyPatch) -> None:
         ("qemu-cortex-m0", False, "tinyml_depthwise_nibbles_halves_s8"),
         ("qemu-cortex-m3", True, "tinyml_depthwise_nibbles_halves_s8"),
         ("qemu-cortex-m4", False, "tinyml_depthwise_nibbles_dsp_s8"),
-        ("qemu-cortex-m55", False, "tinyml_dense_nibbles_mve_s8"),
+        ("qemu-cortex-m55", False, "tinyml_depthwise_nibbles_mve_s8"),
         ("qemu-cortex-m55", True, "tinyml_dense_nibbles_mve_s8"),
     ],
 )

@@ -85,6 +85,7 @@ def always_four_bits() -> Iterator[None]:
         mock.patch("tinyml.memory.four_bits.saved_bytes", return_value=1 << 20),
         mock.patch("tinyml.memory.select.fast_enough", return_value=True),
         mock.patch("tinyml.memory.select.large_enough", return_value=True),
+        mock.patch("tinyml.ops.conv.depthwise_vectors.LEAST_WEIGHTS", 0),
     ):
         yield
 

@@ -11,6 +11,7 @@ import re
 import shutil
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,6 +27,7 @@ from tests.zephyr.building import ROOT, TWISTER_SECONDS, environment, run, symbo
 from tinyml.base.errors import ConfigError, ToolError
 from tinyml.slots import container
 from tinyml.slots.deploy import Refused, deploy
+from tinyml.slots.monocypher import find_monocypher
 from tinyml.slots.smp import SmpSlots
 from tinyml.slots.version import Version
 from tinyml.verbs.cli import main
@@ -63,11 +65,34 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_sample(SAMPLE, NATIVE, tmp_path_factory.mktemp("smp"), "slots smp smp_serial", overlay)
 
 
+def make_key(folder: Path, name: str) -> Path:
+    path = folder / f"{name}.pem"
+    run([sys.executable, SAMPLES / "model_update" / "make_key.py", path], folder)
+    return path
+
+
 @pytest.fixture(scope="module")
-def watching(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    overlay = f"-DEXTRA_DTC_OVERLAY_FILE={SAMPLE}/smp_serial.overlay"
+def keys(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("keys")
+    return {name: make_key(folder, name) for name in ("own", "other")}
+
+
+@pytest.fixture(scope="module")
+def watching(keys: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """It decides which models it keeps; where it can check signatures, it takes signed ones only."""
+    more = [f"-DEXTRA_DTC_OVERLAY_FILE={SAMPLE}/smp_serial.overlay"]
+    if find_monocypher() is not None:
+        more.append(f'-DCONFIG_TINYML_SLOTS_KEY="{keys["own"]}"')
     folder = tmp_path_factory.mktemp("watching")
-    return build_sample(SAMPLE, NATIVE, folder, "slots smp smp_serial watch", overlay)
+    return build_sample(SAMPLE, NATIVE, folder, "slots smp smp_serial watch", *more)
+
+
+def packed(model: Path, version: int, key: Path | None = None) -> str:
+    path = model.with_name(f"{model.stem}_{version}_{key.stem if key else 'unsigned'}.tmodel")
+    signed = ["--key", str(key)] if key else []
+    command = ["pack", str(model), "--data", "--for", "all", "--name", "digits", "--version", str(version)]
+    assert main([*command, *signed, "-o", str(path)]) == 0
+    return str(path)
 
 
 @contextmanager
@@ -118,23 +143,23 @@ def test_deploy_over_a_uart(simulated: Path, tmp_path: Path, capsys: pytest.Capt
         assert "not newer than the one in use" in " ".join(capsys.readouterr().err.split())
 
 
-def test_the_device_decides_by_its_figures(watching: Path, tmp_path: Path) -> None:
+@pytest.mark.deep
+def test_the_device_decides_by_its_figures(watching: Path, keys: dict[str, Path], tmp_path: Path) -> None:
     """Two good models are kept without a word from outside; one whose margin collapsed is given up."""
-    model = onnx.load(SAMPLES / "digits" / "model.onnx")
+    good, flat = tmp_path / "good.onnx", tmp_path / "flat.onnx"
+    shutil.copy(SAMPLES / "digits" / "model.onnx", good)
+    model = onnx.load(good)
     last = model.graph.node[-1]
     scale = next(t for t in model.graph.initializer if t.name == last.input[1])
-    flat = numpy_helper.from_array(numpy_helper.to_array(scale) * np.float32(0.02), "flat_scale")
-    model.graph.initializer.append(flat)
-    last.input[1] = flat.name
-    onnx.save(model, tmp_path / "flat.onnx")
-    pack = ["pack", str(tmp_path / "flat.onnx"), "--data", "--name", "digits", "--version", "3"]
-    assert main([*pack, "-o", str(tmp_path / "flat.tmodel")]) == 0
-    packs = [watching / "digits_1.tmodel", watching / "digits_2.tmodel", tmp_path / "flat.tmodel"]
+    small = numpy_helper.from_array(numpy_helper.to_array(scale) * np.float32(0.02), "flat_scale")
+    model.graph.initializer.append(small)
+    last.input[1] = small.name
+    onnx.save(model, flat)
+    kept = []
     with powered(watching, tmp_path / "flash") as terminal:
-        kept = []
-        for path in packs:
-            device = ["--smp", f"serial:{terminal}", "--no-confirm"]
-            assert main(["deploy", str(path), *device]) == 0
+        for version, path in enumerate((good, good, flat), 1):
+            pack = packed(path, version, keys["own"])
+            assert main(["deploy", pack, "--smp", f"serial:{terminal}", "--no-confirm"]) == 0
             with SmpSlots(f"serial:{terminal}") as slots:
                 until = time.monotonic() + START_SECONDS
                 while slots.state().on_trial:
@@ -142,6 +167,25 @@ def test_the_device_decides_by_its_figures(watching: Path, tmp_path: Path) -> No
                     time.sleep(0.2)
                 kept.append(slots.state().version)
     assert kept == [Version(1), Version(2), Version(2)]
+
+
+@pytest.mark.deep
+def test_signatures(
+    watching: Path, keys: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A pack without a signature, one of another key, and one of ours."""
+    if find_monocypher() is None:
+        pytest.skip(
+            "no Monocypher in the workspace (west config manifest.group-filter -- +slots; west update)"
+        )
+    model = tmp_path / "digits.onnx"
+    shutil.copy(SAMPLES / "digits" / "model.onnx", model)
+    with powered(watching, tmp_path / "flash") as terminal:
+        for key, said in ((None, "only signed packs"), (keys["other"], "another key")):
+            assert main(["deploy", packed(model, 1, key), "--smp", f"serial:{terminal}"]) == 1
+            assert said in " ".join(capsys.readouterr().err.split())
+        assert main(["deploy", packed(model, 1, keys["own"]), "--smp", f"serial:{terminal}"]) == 0
+        assert "digits 1.0.0 instead of no model" in capsys.readouterr().out
 
 
 def test_power_fails_during_an_upload(simulated: Path, tmp_path: Path) -> None:

@@ -18,6 +18,10 @@ function(tinyml_add_slots)
   list(FILTER sources EXCLUDE REGEX "/trust_")
   zephyr_library_sources(${sources} ${TINYML_MODULE_DIR}/zephyr_module/src/slots.c)
   zephyr_library_sources_ifdef(CONFIG_TINYML_SHELL ${TINYML_MODULE_DIR}/zephyr_module/src/slots_shell.c)
+  if(CONFIG_TINYML_SLOTS_WATCH) # without models in the firmware, there is no library of kernels that has them
+    file(GLOB watch CONFIGURE_DEPENDS ${TINYML_RUNTIME_DIR}/watch/*.c)
+    zephyr_library_sources(${watch})
+  endif()
   if(CONFIG_TINYML_SMP)
     zephyr_library_sources(
       ${TINYML_MODULE_DIR}/zephyr_module/src/smp.c ${TINYML_MODULE_DIR}/zephyr_module/src/smp_requests.c)

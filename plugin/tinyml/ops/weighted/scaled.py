@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from tinyml.ir import Layer, Quant, Tensor
+from tinyml.ir import Array, Layer, Quant, Tensor
 from tinyml.ops.shared.quant import per_channel, quant_of
 from tinyml.ops.weighted.weighted import Weighted, channel_multipliers
 
@@ -22,12 +22,18 @@ LARGEST_BIAS = 1 << 28
 WeightedT = TypeVar("WeightedT", bound=Weighted)
 
 
+def doublings(layer: Layer[Weighted]) -> Array:
+    """The k of each channel."""
+    _, shift = channel_multipliers(layer)
+    found: Array = np.maximum(shift + (1 if layer.op.round_once else 0), 0).astype(np.int64)
+    return found
+
+
 def scaled(layer: Layer[WeightedT]) -> Layer[WeightedT]:
     """The layer with larger weights, or as it is if they would not fit into bytes."""
     weights, axis = layer.input(1), layer.op.channel_axis
     channels = weights.shape[axis]
-    _, shift = channel_multipliers(layer)
-    more = np.maximum(shift + (1 if layer.op.round_once else 0), 0).astype(np.int64)
+    more = doublings(layer)
     factor = 1 << np.minimum(more, 16)
     along = factor.reshape([-1 if i == axis else 1 for i in range(len(weights.shape))])
     values = (weights.value.astype(np.int64) - quant_of(weights).zero_points[0]) * along

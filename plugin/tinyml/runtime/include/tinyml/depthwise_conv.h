@@ -168,12 +168,30 @@ void tinyml_depthwise_conv_mve_s8(const struct tinyml_depthwise_conv_mve_s8 *p, 
 				  int8_t *y, void *scratch);
 
 /**
+ * The same with weights of four bits, from -8 to 7. A block begins with a vector of what its
+ * weights are shifted by to the left; of every two vectors, the first one is in the lower halves of
+ * the bytes and the second one in the upper halves. The scratch memory begins with the weights as
+ * bytes and one more vector; what is above follows unless rows are read from x itself, in which
+ * case @a copied is false.
+ */
+void tinyml_depthwise_nibbles_mve_s8(const struct tinyml_depthwise_conv_mve_s8 *p, const int8_t *x,
+				     int8_t *y, void *scratch, bool copied);
+
+/**
  * For RISC-V with vectors of integers: out_c is in_c, weights are (kernel_h, kernel_w, out_c), and
  * from_the_end is not used. The scratch memory holds the rows that the kernel spans, with their
  * padding. If scratch is NULL, rows are read from x itself: that requires no padding.
  */
 void tinyml_depthwise_conv_rvv_s8(const struct tinyml_conv_rvv_s8 *p, const int8_t *x, int8_t *y,
 				  void *scratch);
+
+/**
+ * The same with weights of four bits, from -8 to 7: eight in four bytes, of which the lower halves
+ * come first; the last ones two in a byte. The scratch memory begins with the weights as bytes and
+ * up to four more, to a multiple of four; the rows follow unless @a copied is false.
+ */
+void tinyml_depthwise_nibbles_rvv_s8(const struct tinyml_conv_rvv_s8 *p, const int8_t *x, int8_t *y,
+				     void *scratch, bool copied);
 
 struct tinyml_depthwise_conv_f32 {
 	struct tinyml_window window;
