@@ -18,7 +18,7 @@ from tinyml.ir import Array, Layer, Op, Shape, Tensor, TensorType, given
 from tinyml.ops.framework.kernel import Kernel, Sheet, register_kernels
 from tinyml.ops.framework.quantization_facts import quantizes
 from tinyml.ops.framework.reading import Builder, OnnxNode, onnx_op
-from tinyml.ops.resize.axis import Axis, Sampling, Taps, nearest, weights
+from tinyml.ops.resize.axis import Axis, Sampling, Taps, nearest, unchanged, weights
 from tinyml.ops.shared.axis import from_front
 from tinyml.ops.shared.constraints import single_precision
 from tinyml.ops.shared.operands import not_empty, one_per_axis, present
@@ -43,6 +43,12 @@ class ResizeNearest(Take):
 
     def picks(self, shape: Shape) -> tuple[Picks, ...]:
         return tuple(nearest(axis, size, self.sampling) for axis, size in zip(self.axes, shape, strict=True))
+
+    def extents(self, shape: Shape) -> Shape:
+        for axis, size in zip(self.axes, shape, strict=True):
+            if not unchanged(axis, size, self.sampling):
+                nearest(replace(axis, size=1), size, self.sampling)  # refuses modes that are not known
+        return tuple(axis.size for axis in self.axes)
 
     def permuted(self, layer: Layer, perm: Sequence[int]) -> Op | None:
         return replace(self, axes=tuple(self.axes[p] for p in perm))

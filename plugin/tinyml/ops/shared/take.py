@@ -28,10 +28,14 @@ class Take(Op):
         """One table for each axis of an input of ``shape``."""
         raise NotImplementedError(self.kind)
 
+    def extents(self, shape: Shape) -> Shape:
+        """The output's; a subclass may know them without its tables, which limits have not checked yet."""
+        return tuple(len(table) for table in self.picks(shape))
+
     def infer(self, inputs: Sequence[Tensor | None]) -> tuple[TensorType, ...]:
         x = given(inputs, 0)
         quant = x.quant if x.quant is None or not x.quant.per_channel else None
-        return (TensorType(tuple(len(p) for p in self.picks(x.shape)), x.dtype, quant),)
+        return (TensorType(self.extents(x.shape), x.dtype, quant),)
 
     def evaluate(self, layer: Layer, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
         x = given(inputs, 0)
